@@ -8,7 +8,7 @@ const patience = { testTimeout: 120_000, hookTimeout: 180_000, expect: { poll: {
 const setupFiles = ["test/support/openapi/setup.ts"];
 
 // openapi-typescript and @arethetypeswrong/core need the compiler API of TypeScript 5, which TypeScript 7 no longer has. npm installs 5 for @supabase/lite, where
-// package-lock.json puts it; a second one of ours would take the place of `tsc`.
+// package-lock.json puts it; a second one here would replace `tsc`.
 const typescript5 = new URL("node_modules/@supabase/lite/node_modules/typescript/lib/typescript.js", import.meta.url);
 
 /**

@@ -2,7 +2,7 @@
 export type Clock = {
   /** Milliseconds, also counted while the machine sleeps. */
   now(): number;
-  /** Calls back after `ms`. Returns a function that cancels it. */
+  /** Calls back after `ms`. Returns a function that cancels the call. */
   after(ms: number, call: () => void): () => void;
   /** Rejects with the signal's reason. */
   sleep(ms: number, signal: AbortSignal | undefined): Promise<void>;
@@ -54,7 +54,7 @@ export async function within<T>(
   let cut = (_reason: unknown): void => undefined;
   const isCut = new Promise<never>((_, reject) => {
     cut = (reason) => {
-      reject(reason); // before the work rejects with what it makes of the abort
+      reject(reason); // before the work rejects with its own error for the abort
       end.abort(reason);
     };
   });
@@ -69,7 +69,10 @@ export async function within<T>(
   }
 }
 
-/** Returns a function that tells the elapsed milliseconds. A clock that is set back counts as no time: a wait is not prolonged by hours. */
+/**
+ * Returns a function that returns the elapsed milliseconds. A clock that is set back counts as no time, so that a wait is not prolonged by
+ * hours.
+ */
 export function stopwatch(clock: Clock): () => number {
   let last = clock.now();
   let elapsed = 0;

@@ -19,11 +19,11 @@ export function elementMethods(settings: Settings) {
     read: async (elementId: string, options: CallOptions = {}): Promise<Element> =>
       call("readElement", { elementId }, options, settings),
 
-    /** Takes that were made with it are outdated then. */
+    /** Takes that were made with it become outdated. */
     change: async (elementId: string, json: BodyOf<"changeElement">, options: ChangeOptions = {}): Promise<Element> =>
       call("changeElement", { elementId }, { ...options, json }, settings),
 
-    /** It leaves all films and projects. Predictions keep what they were made with. */
+    /** Removes it from all films and projects. Predictions keep their inputs. */
     delete: async (elementId: string, options: ChangeOptions = {}): Promise<Element> =>
       call("deleteElement", { elementId }, options, settings),
   };

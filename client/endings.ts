@@ -2,17 +2,17 @@ import type { FilmWithShots, Output, Prediction, ShotPrediction } from "./types.
 
 export type SucceededPrediction = Prediction & { status: "succeeded"; output: Output };
 
-/** Whether the prediction succeeded, failed or was cancelled. These statuses are final. */
+/** Whether the prediction succeeded, failed or was canceled. These statuses are final. */
 export const hasEnded = ({ status }: Pick<Prediction, "status">): boolean =>
   status === "succeeded" || status === "failed" || status === "canceled";
 
-/** What runs in a film: the latest predictions of its shots' steps that have not ended. */
+/** The running predictions of a film: the latest of its shots' steps that have not ended. */
 export const runningIn = ({ shots }: FilmWithShots): ShotPrediction[] =>
   shots
     .flatMap(({ predictions }) => Object.values(predictions).filter((one) => one !== null))
     .filter((one) => !hasEnded(one));
 
-/** A generation failed or was cancelled. `code` is the prediction's error code, or `canceled`. */
+/** A generation failed or was canceled. `code` is the prediction's error code, or `canceled`. */
 export class GenerationError extends Error {
   readonly code: string;
   /** Whether starting the step again can help. */

@@ -55,7 +55,7 @@ export type ExhaustedBalance = { availableMicros: number; estimateMicros: number
 /**
  * The codes of the service, and those of the client:
  * - `network`: no complete answer arrived in time. The request may have been carried out.
- * - `no_token`: getToken failed, or has not answered in time. Nothing was sent.
+ * - `no_token`: getToken failed, or did not return in time. Nothing was sent.
  * - `timeout`: waitFor's timeoutMs is over. The prediction continues.
  * - `not_an_envelope`: another server answered. The url is wrong, or a gateway sent its own page.
  * - `unknown`: the service sent a code that this client does not know.
@@ -63,7 +63,7 @@ export type ExhaustedBalance = { availableMicros: number; estimateMicros: number
 export type KeyframeErrorCode = ErrorCode | "network" | "no_token" | "timeout" | "not_an_envelope" | "unknown";
 
 export type KeyframeErrorFields = {
-  /** HTTP status; null when no answer came. */
+  /** HTTP status; null without an answer. */
   status?: number | null;
   details?: ErrorDetail[];
   budget?: ExceededBudget | null;

@@ -4,10 +4,10 @@ const formats = [media.MP4, media.QTFF, media.WEBM, media.MATROSKA];
 const open = (file: Blob, initInput?: media.Input) =>
   new media.Input({ source: new media.BlobSource(file), formats, ...(initInput && { initInput }) });
 
-/** The numbers of the tracks that are read, of those in the file. */
+/** The numbers of the file's tracks that are read. */
 export type Chosen = { video: number | null; sound: number | null };
 
-/** The tracks with these numbers, or the first: a file that was copied has no others. */
+/** The tracks with these numbers, or the first one, because a copied file has no others. */
 export async function chooseTracks(input: media.Input, { video, sound }: Chosen) {
   const [videos, sounds] = [await input.getVideoTracks(), sound === null ? [] : await input.getAudioTracks()];
   return {
@@ -40,10 +40,10 @@ export async function openInput(video: Blob, chosen: Chosen): Promise<media.Inpu
 const renamed = (file: Blob, box: number, type: string, ...behind: Blob[]) =>
   new Blob([file.slice(0, box + 4), type, file.slice(box + 8), ...behind]);
 
-/** The first boxes of a QuickTime file from before brands. mediabunny reads none that does not begin with `ftyp`. */
+/** The first boxes of an old QuickTime file without brands. mediabunny reads only files that begin with `ftyp`. */
 const UNBRANDED = ["moov", "mdat", "wide", "free", "skip", "pnot"];
 
-/** Names such a file's first box `ftyp`, and repeats `moov` at its end if that was it: no byte moves that another names by its place. */
+/** Renames such a file's first box to `ftyp`, and repeats `moov` at its end if that was it, so that no offset in the file changes. */
 async function withBrand(file: Blob): Promise<Blob> {
   const view = new DataView(await file.slice(0, 8).arrayBuffer());
   const type = String.fromCharCode(...new Uint8Array(view.buffer, Math.min(4, view.byteLength)));
@@ -51,7 +51,7 @@ async function withBrand(file: Blob): Promise<Blob> {
   return renamed(file, 0, "ftyp", ...(type === "moov" ? [file.slice(0, view.getUint32(0))] : []));
 }
 
-/** Where the box `moov` begins; null when there is none with a fragment behind it. */
+/** The position of the box `moov`; null unless a fragment follows it. */
 async function findHeader(file: Blob): Promise<number | null> {
   let header: number | null = null;
   for (let at = 0; at + 8 <= file.size; ) {

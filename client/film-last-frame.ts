@@ -6,7 +6,7 @@ import { FilmError } from "./film-shots.ts";
 /** The largest image that the service takes. */
 const MOST_BYTES = 10 * 1024 * 1024;
 
-/** The picture on which a video ends, as a player shows it. */
+/** The last picture of a video, as a player shows it. */
 export async function readLastFrame(video: Blob): Promise<Blob> {
   const opened = await openVideo(video);
   if (opened === null) throw cannotRead();
@@ -25,9 +25,9 @@ export async function readLastFrame(video: Blob): Promise<Blob> {
   }
 }
 
-const cannotRead = () => new FilmError("cannot_read", "Cannot decode the video here. Try another browser.");
+const cannotRead = () => new FilmError("cannot_read", "This browser cannot decode the video. Try another one.");
 
-/** By the canvas of a browser; null without one. */
+/** Uses a browser's canvas; null without one. */
 async function drawImage(sample: media.VideoSample, { width, height }: Size): Promise<Blob | null> {
   if (typeof OffscreenCanvas !== "function") return null;
   const canvas = new OffscreenCanvas(width, height);
@@ -38,7 +38,7 @@ async function drawImage(sample: media.VideoSample, { width, height }: Size): Pr
   return png.size <= MOST_BYTES ? png : await canvas.convertToBlob({ type: "image/jpeg", quality: 0.95 });
 }
 
-/** Where a place of the shown picture lies in the file, before the turn; the last two are the sides of the shown picture. */
+/** Maps a position in the shown picture to the file, before rotation; the last two are the sides of the shown picture. */
 const PLACES = {
   0: (x: number, y: number) => [x, y],
   90: (x: number, y: number, width: number) => [y, width - 1 - x],

@@ -22,11 +22,11 @@ const packetSeconds = ({ codec, sampleRate }: AudioDecoderConfig) =>
     : { seconds: 1024 / sampleRate, most: 1024 / sampleRate };
 
 /**
- * `start` and `end`: of its pictures, in seconds. Turned and mirrored pictures are encoded again, and pictures before 0, which would be seen
- * if they were copied.
+ * `start` and `end` of its pictures, in seconds. Rotated and mirrored pictures are encoded again, and pictures before 0, which would be
+ * visible if they were copied.
  */
 type Track = OpenVideo & { name: string; start: number; end: number; isPlain: boolean };
-/** Writes the part of a shot that begins at this second of the film. */
+/** Writes a shot at this second of the film. */
 type Write = (shot: Track, from: number) => Promise<void>;
 type Writer<Source> = { source: Source; write: Write };
 
@@ -34,7 +34,7 @@ const cannotJoin = (reason: string) =>
   new FilmError("cannot_join", `This browser cannot join the shots: ${reason}. Download the zip of the shots instead.`);
 
 /**
- * Joins videos to one MP4. Copies what is alike in all of them; what differs is encoded again, in the size of the first shot. A shot is as
+ * Joins videos into one MP4. Tracks with equal formats are copied; others are encoded again, in the size of the first shot. A shot is as
  * long as its pictures: its sound is cut or filled with silence.
  */
 export async function writeMp4(files: ShotFile[], { write, onShot, signal }: Sink): Promise<void> {
@@ -82,7 +82,7 @@ export async function writeMp4(files: ShotFile[], { write, onShot, signal }: Sin
   }
 }
 
-/** Between two parts of the work: gives the page its turn after this many ms, and rejects when the signal aborts. */
+/** Called between two parts of the work: yields to the page after this many ms, and rejects when the signal aborts. */
 const LONGEST_WORK_MS = 10;
 type Pause = () => Promise<void>;
 function pauses(signal: AbortSignal | undefined): Pause {
@@ -96,7 +96,7 @@ function pauses(signal: AbortSignal | undefined): Pause {
   };
 }
 
-/** By a message: the timers of a page that is not seen wait for a second. */
+/** Uses a message, because timers of a hidden page wait for a second. */
 const nextTask = () =>
   new Promise<void>((resolve) => {
     const { port1, port2 } = new MessageChannel();
@@ -116,7 +116,7 @@ async function readShot(opened: OpenVideo, name: string): Promise<Track> {
   return { ...opened, name, start, end: await readEnd(video, first, seconds), isPlain };
 }
 
-/** Whether its file calls pixels square that the stream calls wider or taller: mediabunny writes nothing of square ones. */
+/** Whether the file declares square pixels and the stream others: mediabunny does not write square ones. */
 async function hasHiddenShape({ video, size }: OpenVideo): Promise<boolean> {
   const config = await video.getDecoderConfig();
   const [, kind] = /^(avc1|hvc1|hev1)/.exec(config?.codec ?? "") ?? [];
@@ -126,21 +126,21 @@ async function hasHiddenShape({ video, size }: OpenVideo): Promise<boolean> {
   return read(new DataView(buffer, byteOffset, byteLength)) !== 1;
 }
 
-/** For a picture whose length is not known at all. */
+/** For a picture of unknown length. */
 const ONE_PICTURE = 1 / 24;
 
-/** A WebM need not say how long its last picture lasts: until the end of the file, then. */
+/** A WebM may not say how long its last picture lasts; then it lasts until the end of the file. */
 async function readEnd(video: media.InputVideoTrack, first: number, seconds: number | null): Promise<number> {
   const last = await new media.EncodedPacketSink(video).getPacket(Number.POSITIVE_INFINITY, { metadataOnly: true });
   const begin = last?.timestamp ?? first;
   if (last && last.duration > 0) return begin + last.duration;
-  // A recording does not say where it ends, and its length counts from its first picture.
+  // A recording does not state its end, and its length counts from its first picture.
   return [seconds ?? 0, first + (seconds ?? 0)].find((end) => end > begin) ?? begin + ONE_PICTURE;
 }
 
 type Config = VideoDecoderConfig | AudioDecoderConfig;
 
-/** How all of these tracks are decoded; null when one is decoded differently. */
+/** The decoder configuration that all of these tracks share; null if they differ. */
 async function sameConfig<Found extends Config>(tracks: { getDecoderConfig(): Promise<Found | null> }[]) {
   const configs = await Promise.all(tracks.map((track) => track.getDecoderConfig()));
   // mediabunny gives bytes, of the types that WebCodecs allows.
@@ -153,7 +153,7 @@ async function videoWriter(shots: Track[], pause: Pause): Promise<Writer<media.V
   const codec = await first?.video.getCodec();
   if (!first || !codec) throw cannotJoin(`${first?.name}, has an unknown format`);
   const decoderConfig = await sameConfig(shots.map(({ video }) => video));
-  // Of VP8 in an MP4 few players know.
+  // Few players support VP8 in an MP4.
   if (decoderConfig && codec !== "vp8" && shots.every(({ isPlain }) => isPlain)) {
     const source = new media.EncodedVideoPacketSource(codec);
     const write: Write = async ({ video, start, end }, from) => {
@@ -165,7 +165,7 @@ async function videoWriter(shots: Track[], pause: Pause): Promise<Writer<media.V
     };
     return { source, write };
   }
-  const even = (pixels: number) => pixels - (pixels % 2); // what encoders take
+  const even = (pixels: number) => pixels - (pixels % 2); // as encoders require
   const [width, height] = [even(first.size.width), even(first.size.height)];
   const made = await media.getFirstEncodableVideoCodec(["avc", "hevc", "vp9", "av1"], { width, height });
   if (!made) throw cannotJoin("their sizes or formats differ, and it has no encoder for video");
@@ -215,7 +215,7 @@ function copySound(
   let end = 0;
   const add = async (packet: media.EncodedPacket) => {
     await pause();
-    // A file may say that a packet lasts longer than its samples do: some players wait, others go on.
+    // A file may state a longer duration for a packet than its samples have: some players wait, others continue.
     const duration = Math.min(packet.duration, most);
     await source.add(packet.clone({ timestamp: end, duration }), { decoderConfig });
     end += duration;
@@ -229,7 +229,7 @@ function copySound(
     let last = seconds;
     for await (const packet of packets) {
       const at = from + packet.timestamp - start;
-      // Decoded and not played: the packet before the film's first picture, with which AAC begins.
+      // The packet before the film's first picture, with which AAC begins: decoded but not played.
       const isBefore = from === 0 && end === 0 && at < -half && at + packet.duration > -half;
       if (isBefore) end = -Math.min(packet.duration, most);
       else if (at < end - half || at + half > until) continue;
@@ -237,7 +237,7 @@ function copySound(
       await add(packet);
       last = packet.duration;
     }
-    // The last packet may say that it ends early. Players play all of it.
+    // The last packet may state an early end. Players play all of it.
     end += Math.max(0, seconds - last);
     await fill(until);
   };
@@ -268,7 +268,7 @@ async function encodeSound(shots: Track[], pause: Pause): Promise<Writer<media.A
   return { source, write };
 }
 
-/** The sound of a shot, each part at its time: decodeAudioData would move what begins late to the front. */
+/** The sound of a shot, each part at its time, because decodeAudioData would move late parts to the front. */
 async function decodeSound(sound: media.InputAudioTrack, { start, end }: Track, pause: Pause) {
   const sampleRate = await sound.getSampleRate();
   const frames = Math.ceil((end - start) * sampleRate);

@@ -3,17 +3,17 @@ import { detectMedia, SIGNATURE_BYTES, type Size } from "../shared/media/media.t
 import { createVideoReader } from "../shared/media/video-reader.ts";
 import { chooseTracks, openInput } from "./film-fragments.ts";
 
-/** A video with the tracks, the sides and the colors that players choose, and the service has stored. */
+/** A video with the tracks, size and colors that players choose and that the service has stored. */
 export type OpenVideo = {
   input: media.Input;
   video: media.InputVideoTrack;
   sound: media.InputAudioTrack | null;
   size: Size;
-  /** Of the whole file; null: not stated. */
+  /** For the whole file; null: not stated. */
   seconds: number | null;
 };
 
-/** Null for what is not a video that can be read. Who opens it disposes of `input`. */
+/** Null for a file that is not a readable video. The caller disposes of `input`. */
 export async function openVideo(file: Blob): Promise<OpenVideo | null> {
   const facts = await readFacts(file).catch(() => null); // UnusableMedia
   if (facts === null) return null;
@@ -41,14 +41,14 @@ async function readFacts(file: Blob) {
   return { ...reader.end(), ...reader.tracks() };
 }
 
-/** mediabunny does not see all that makes pixels wider or taller, and takes the colors of HD for those of a file that states none. */
+/** mediabunny misses some forms of non-square pixels, and assumes HD colors for a file that states none. */
 async function decodeAsShown(video: media.InputVideoTrack, size: Size): Promise<void> {
   const config = await video.getDecoderConfig();
   if (config === null) return;
   const isTurned = (await video.getRotation()) % 180 !== 0;
   const [displayAspectWidth, displayAspectHeight] = isTurned ? [size.height, size.width] : [size.width, size.height];
   const { primaries, transfer, matrix, fullRange } = config.colorSpace ?? {};
-  // Where a part is missing, Chromium ignores the others: it tells SD and HD apart, and decodes VP9 and AV1 always as SD.
+  // If a part is missing, Chromium ignores the others: it distinguishes SD and HD, and always decodes VP9 and AV1 as SD.
   const isHd = displayAspectHeight >= 720 && !/^(vp09|av01)/.test(config.codec);
   const name = isHd ? "bt709" : "smpte170m";
   const isStated = primaries && transfer && matrix;

@@ -4,8 +4,8 @@ import type { FilmWithShots, Output } from "./types.ts";
  * - `video_missing`: a shot has no video yet, and the message names each; or the film has no shots.
  * - `download_failed`: a video did not arrive. Try again.
  * - `cannot_join`: this browser cannot read or encode the shots. A zip of them is the other way.
- * - `too_large`: more than memory holds. Give a file.
- * - `cannot_read`: there is no decoder for this video here.
+ * - `too_large`: larger than memory. Pass a file.
+ * - `cannot_read`: there is no decoder for this video.
  */
 export type FilmErrorCode = "video_missing" | "download_failed" | "cannot_join" | "too_large" | "cannot_read";
 
@@ -43,7 +43,7 @@ export const madeShots = ({ shots }: FilmWithShots): MadeShot[] =>
 export const missingShots = ({ shots }: FilmWithShots): string[] =>
   shots.flatMap(({ title, takes }, at) => (takes.video?.output ? [] : [nameShot({ number: at + 1, title })]));
 
-/** Which shots of a film have no video yet, or that it has none, as a sentence; null when it can be made. */
+/** A sentence that names the shots without a video, or says that the film has none; null when the film can be made. */
 export function missingVideos(film: FilmWithShots): string | null {
   if (film.shots.length === 0) return "This film has no shots yet.";
   const missing = missingShots(film);
@@ -51,10 +51,13 @@ export function missingVideos(film: FilmWithShots): string | null {
   return `No video yet: ${missing.join("; ")}. Generate it, or remove the shot from the film.`;
 }
 
-/** Each takes a connection, and browsers have six for a server. */
+/** Each uses a connection, and browsers have six per server. */
 const DOWNLOADS_AT_ONCE = 4;
 
-/** The videos of a film in order, of a rough cut those that are there. `kept` has those that were downloaded before, and keeps the others. `onShot` gets how many are there. */
+/**
+ * The videos of a film in order; for a rough cut the existing ones. `kept` has those already downloaded, and collects the others. `onShot`
+ * gets their number.
+ */
 export async function downloadShots(
   film: FilmWithShots,
   isRoughCut: boolean,
@@ -82,7 +85,7 @@ export async function downloadShots(
   try {
     await Promise.all(Array.from({ length: DOWNLOADS_AT_ONCE }, work));
   } finally {
-    for (const _ of waiting); // after a failure none begins; those that are under way are kept
+    for (const _ of waiting); // after a failure none starts; those in progress are kept
   }
   return files;
 }
@@ -99,7 +102,7 @@ async function download(url: string, shot: string, signal: AbortSignal | undefin
   throw new FilmError("download_failed", `Could not download ${shot}: ${reason}. Try again: the others are kept.`);
 }
 
-/** A title as a file name, without characters that mean something to a file system or a shell. A long one ends with a whole word. */
+/** A title as a file name, without special characters of a file system or a shell. A long one ends with a whole word. */
 export function safeFileName(title: string): string {
   const whole = title.replace(/[\p{Cc}\\/:*?"'<>|$%!`\s]+/gu, " ");
   const cut = whole.slice(0, 80);

@@ -32,7 +32,7 @@ export async function writeZip(shots: ShotFile[], { write, onShot, signal }: Sin
   await makeZip(files()).pipeTo(zip, signal === undefined ? {} : { signal });
 }
 
-/** What has to be the same for shots to be copied into one file, and how many pictures there are in a second. */
+/** The properties that must be equal for shots to be copied into one file, and the frame rate. */
 type Kind = { text: string; rate: number; isOfMp4: boolean };
 
 /** Null for a file that cannot be read: it is encoded again. */
@@ -59,20 +59,20 @@ async function readKind(file: Blob): Promise<Kind | null> {
 }
 
 /**
- * Copies shots that are alike. ffmpeg drops what is not, without a word, so others are encoded again in the size of the first: with as
- * many pictures in a second as the fastest has, and each sound where it begins.
+ * Copies shots of equal formats. ffmpeg silently drops others, so these are encoded again in the size of the first: with
+ * the highest frame rate, and each sound where it begins.
  */
 function command(shots: ShotFile[], kinds: (Kind | null)[], names: string[]): string {
   const [first] = kinds;
   if (first?.isOfMp4 && kinds.every((kind) => kind?.text === first.text))
     return "ffmpeg -f concat -safe 0 -i list.txt -c copy film.mp4";
-  const even = (pixels: number) => pixels - (pixels % 2); // what encoders take
+  const even = (pixels: number) => pixels - (pixels % 2); // as encoders require
   const { width = 1280, height = 720 } = shots.find(({ output }) => output.width !== undefined)?.output ?? {};
   const size = `${even(width)}:${even(height)}`;
   const rate = Math.max(...kinds.map((kind) => kind?.rate ?? 24));
   const fit = `scale=iw*sar:ih,scale=${size}:force_original_aspect_ratio=decrease,pad=${size}:-1:-1,setsar=1,fps=${rate},format=yuv420p`;
   const parts = shots.map(({ output }, at) => {
-    // Where the length is unknown, concat fills the rest.
+    // If the length is unknown, concat fills the rest.
     const silence = `anullsrc=cl=stereo:r=48000,atrim=duration=${output.durationSeconds ?? 1}`;
     const sound = output.hasAudio
       ? `[${at}:a]aresample=48000:async=1:first_pts=0,aformat=channel_layouts=stereo`

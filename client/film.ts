@@ -14,38 +14,37 @@ export type FilmProgress = {
 
 export type FilmOptions = {
   /**
-   * What the film is written to, such as a file of `showSaveFilePicker()`. A film that fails leaves it as it was. Without it the film is
-   * made in memory, of shots with at most 1 GB together.
+   * Where the film is written, such as a file of `showSaveFilePicker()`. A failure leaves it as it was. Without it the film is
+   * made in memory, with at most 1 GB of shots.
    */
   file?: FileSystemFileHandle | undefined;
   onProgress?: ((progress: FilmProgress) => void) | undefined;
-  /** Ends it: the promise rejects with the signal's reason. */
+  /** Aborts it: the promise rejects with the signal's reason. */
   signal?: AbortSignal | undefined;
   /** Leaves out the shots that have no video yet (`missingShots`). Without it they are an error. */
   isRoughCut?: boolean | undefined;
-  /** The shots that were downloaded, by `output.path`. With the same map, a second attempt downloads only the others. */
+  /** The downloaded shots, by `output.path`. With the same map, a second attempt downloads only the missing ones. */
   downloads?: Map<string, Blob> | undefined;
 };
 
 /**
- * One MP4 of a film that was read just now (`keyframe.films.read`: its URLs expire). What is alike in all shots is copied; what differs is
- * encoded again, in the size of the first shot. A shot is as long as its pictures. The file says in XMP that AI made it, and has the SHA-256 of
- * each shot. Needs a browser, and the package mediabunny.
- * Rejects with a FilmError, with what the file rejects with, or with the signal's reason.
+ * One MP4 of a film that was just read (`keyframe.films.read`: its URLs expire). Tracks with equal formats are copied; others are encoded
+ * again, in the size of the first shot. A shot is as long as its pictures. The file says in XMP that AI made it, and has the SHA-256 of
+ * each shot. Needs a browser, and the package mediabunny. Rejects with a FilmError, with the file's error, or with the signal's reason.
  */
 export const joinFilm = (film: FilmWithShots, options: FilmOptions = {}): Promise<Blob> =>
   makeFilm(film, options, "joining", async (...given) => await (await import("./film-mp4.ts")).writeMp4(...given));
 
 /**
- * A zip of the shots, with the command by which ffmpeg joins them: where joinFilm rejects with `cannot_join`. Needs client-zip and
+ * A zip of the shots, with the command by which ffmpeg joins them, for when joinFilm rejects with `cannot_join`. Needs client-zip and
  * mediabunny. Rejects as joinFilm does.
  */
 export const zipFilm = (film: FilmWithShots, options: FilmOptions = {}): Promise<Blob> =>
   makeFilm(film, options, "packing", async (...given) => await (await import("./film-zip.ts")).writeZip(...given));
 
 /**
- * The picture on which a video ends, upright, as an image to upload: the `firstFrameImagePath` of a shot that goes on from there. A
- * requested last frame is not where a video ends. Needs the package mediabunny and WebCodecs, which browsers have and Deno gets from a
+ * The last picture of a video, upright, as an image to upload: the `firstFrameImagePath` of a shot that continues from there. A video does
+ * not end exactly on its requested last frame. Needs the package mediabunny and WebCodecs, which browsers have and Deno gets from a
  * package. Rejects with a FilmError.
  */
 export const lastFrameOf = async (video: Blob): Promise<Blob> =>
@@ -57,7 +56,7 @@ const MOST_IN_MEMORY = 1_000_000_000; // two copies of more may be too much for 
 type MakeFilm = [film: FilmWithShots, options: FilmOptions, doing: "joining" | "packing", write: WriteFilm];
 type WriteFilm = (shots: ShotFile[], sink: Sink) => Promise<void>;
 
-/** Rejects at once when the signal aborts, whatever is still waited for. */
+/** Rejects at once when the signal aborts. */
 async function makeFilm(...given: MakeFilm): Promise<Blob> {
   const [, { signal }] = given;
   signal?.throwIfAborted();
@@ -83,7 +82,7 @@ async function writeFilm(...[film, options, doing, write]: MakeFilm): Promise<Bl
   if (file === undefined) {
     if (shots.reduce((sum, shot) => sum + shot.file.size, 0) > MOST_IN_MEMORY) {
       const message =
-        "In memory a film has at most 1 GB, and this one has more. Choose a file for it, in Chrome or Edge.";
+        "A film in memory can have at most 1 GB, and this one is larger. Choose a file for it, in Chrome or Edge.";
       throw new FilmError("too_large", message);
     }
     const parts: Blob[] = [];
@@ -117,6 +116,6 @@ function overwrite(parts: Blob[], { data, position }: Parameters<Sink["write"]>[
   }
   const part = parts[at];
   const from = position - begin;
-  if (part === undefined) throw new RangeError("Nothing is there to write over.");
+  if (part === undefined) throw new RangeError("There is nothing to write over.");
   parts[at] = new Blob([part.slice(0, from), data, part.slice(from + data.length)]);
 }

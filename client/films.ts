@@ -33,7 +33,7 @@ export type FilmWaitOptions = Omit<WaitOptions, "onProgress"> & {
 
 const LONGEST_PAUSE_S = 10;
 
-/** A read takes a token of the user's rate, and one more for each ten shots: a long film is read less often. */
+/** A read uses a token of the user's rate limit, and one more for each ten shots, so a long film is read less often. */
 const pauseOf = ({ shots }: FilmWithShots): number => Math.min(LONGEST_PAUSE_S, 1 + shots.length / 10);
 
 export function filmMethods(settings: Settings) {
@@ -57,16 +57,16 @@ export function filmMethods(settings: Settings) {
     each: (query: QueryOf<"listFilms"> = {}, options: CallOptions = {}): AsyncGenerator<Film, void, undefined> =>
       eachRow(list, "films", query, options),
 
-    /** With its shots in order, each with the latest prediction of each step and the take that it shows. */
+    /** The film with its shots in order, each with the latest prediction and the shown take of each step. */
     read: async (filmId: string, options: CallOptions = {}): Promise<FilmWithShots> =>
       call("readFilm", { filmId }, options, settings),
 
-    /** `projectIds` orders the shots: pass `unchangedSince`, so that no shot is lost that somebody else has added. */
+    /** `projectIds` orders the shots: pass `unchangedSince`, so that no shot that someone else added is lost. */
     change: async (filmId: string, json: BodyOf<"changeFilm">, options: ChangeOptions = {}): Promise<Film> =>
       call("changeFilm", { filmId }, { ...options, json }, settings),
 
     /**
-     * Starts a step for the shots that lack it, for all or for none. If some cannot start, it throws before anything is charged, and
+     * Starts a step for the shots that are missing it, for all or for none. If some cannot start, it throws before anything is charged, and
      * `details` of the error names them by their projectId.
      */
     generate: async (
@@ -78,7 +78,7 @@ export function filmMethods(settings: Settings) {
 
     /**
      * Resolves with the film when nothing runs in it. Takes the film as it was read, or `{ filmId }`. A prediction that failed does not
-     * throw. Throws a KeyframeError when the service refuses or is away for minutes, with code `timeout` after timeoutMs.
+     * throw. Throws a KeyframeError when the service refuses or is down for minutes, with code `timeout` after timeoutMs.
      */
     waitFor: (film: FilmWithShots | Pick<Film, "filmId">, options: FilmWaitOptions = {}): Promise<FilmWithShots> => {
       const known = "shots" in film ? film : undefined;
@@ -93,7 +93,7 @@ export function filmMethods(settings: Settings) {
       return waitFor(wait, options, settings);
     },
 
-    /** What generate would cost, and which shots cannot start. `quote`: for startQuote, which starts the others. */
+    /** The price of generate, and the shots that cannot start. `quote`: for startQuote, which starts the others. */
     estimate: async (
       filmId: string,
       step: Step,
@@ -104,22 +104,22 @@ export function filmMethods(settings: Settings) {
       return call("estimateFilm", { filmId, step: mustBeStep(step) }, { ...options, json, query }, settings);
     },
 
-    /** Its projects stay, unless `projects: "delete"`: then they and their files are deleted, which cannot be undone. */
+    /** Keeps its projects, unless `projects: "delete"`: then they and their files are deleted, which cannot be undone. */
     delete: async (filmId: string, query: QueryOf<"deleteFilm"> = {}, options: ChangeOptions = {}): Promise<Film> =>
       call("deleteFilm", { filmId }, { ...options, query }, settings),
 
-    /** Makes a link to it. Everybody who has `token`, which is answered once, can read it by `readShared`. */
+    /** Creates a link to it. Anyone with `token`, which is returned only once, can read the film by `readShared`. */
     share: async (filmId: string, json: BodyOf<"shareFilm"> = {}, options: StartOptions = {}): Promise<CreatedShare> =>
       call("shareFilm", { filmId }, { ...options, json }, settings),
 
-    /** Those that have not ended, newest first. */
+    /** The shares that have not expired, newest first. */
     shares: async (filmId: string, options: CallOptions = {}): Promise<Share[]> =>
       (await call("listShares", { filmId }, options, settings)).shares,
 
     revokeShare: async (filmId: string, shareId: string, options: CallOptions = {}): Promise<Share> =>
       call("revokeShare", { filmId, shareId }, options, settings),
 
-    /** For anybody: needs no session, and sends none. */
+    /** Needs no session, and sends none. */
     readShared: async (token: string, options: CallOptions = {}): Promise<SharedFilm> =>
       call("readShared", { token }, options, settings),
   };

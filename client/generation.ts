@@ -63,7 +63,7 @@ export function generationMethods(settings: Settings) {
   };
 
   return {
-    /** The models of each step with what they take, to build a form from. An administrator can change them at any time. */
+    /** The models of each step with their controls, to build a form from. An administrator can change them at any time. */
     models: async (options: CallOptions = {}): Promise<ModelList> =>
       (await operate("listModels", {}, options, settings)).data,
 
@@ -80,7 +80,7 @@ export function generationMethods(settings: Settings) {
       return remember(await operate(id, {}, { ...options, ...hold(wait), json }, settings));
     },
 
-    /** What generate with the same body would cost. Starts nothing, and throws where generate would. `quote`: for startQuote. */
+    /** The price of generate with the same body. Starts nothing, and throws the errors of generate. `quote`: for startQuote. */
     estimate: async <S extends Step>(
       step: S,
       json: StepBody[S],
@@ -97,12 +97,12 @@ export function generationMethods(settings: Settings) {
       { wait, ...options }: CallOptions & HoldOptions = {},
     ): Promise<StartedPrediction> => {
       if (quoteId === null || atMostMicros === null)
-        throw new TypeError("The estimate has no quote: ask for it with `quote`.");
+        throw new TypeError("The estimate has no quote. Request it with `quote`.");
       const json = { quoteId, atMostMicros };
       return remember(await operate("startQuote", {}, { ...options, ...hold(wait), json }, settings));
     },
 
-    /** What your predictions cost from one day to another (`2026-03-01`, by UTC), by default this month by day; and your budgets. */
+    /** The cost of your predictions from one day to another (`2026-03-01`, in UTC), by default this month by day; and your budgets. */
     usage: async (
       query: { from?: string | undefined; to?: string | undefined; groupBy?: UsageGroup | undefined } = {},
       options: CallOptions = {},

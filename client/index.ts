@@ -65,7 +65,7 @@ export type { PredictionRef, WaitOptions } from "./wait-for.ts";
 
 export type KeyframeClient = ReturnType<typeof projectMethods> &
   ReturnType<typeof generationMethods> & {
-    /** Ordered shots, each a project. */
+    /** A sequence of shots, each a project. */
     films: ReturnType<typeof filmMethods>;
     /** Characters, places, props and styles that return in several shots. */
     elements: ReturnType<typeof elementMethods>;

@@ -4,8 +4,8 @@ import type { Output } from "./types.ts";
 const LEAST_LEFT_MS = 10 * 60_000;
 
 /**
- * Each read signs URLs anew. An unchanged file gets back the URL that `kept` has, while that is valid: with another, a video would start
- * over. `data`: what was read; it is changed.
+ * Each read returns new signed URLs. An unchanged file keeps the URL in `kept` while it is valid: with a new one, a video would start
+ * over. Changes `data`, the result of the read.
  */
 export function keepUrls(data: unknown, kept: Map<string, Output>): void {
   if (typeof data !== "object" || data === null) return;
@@ -13,7 +13,7 @@ export function keepUrls(data: unknown, kept: Map<string, Output>): void {
     for (const part of Object.values(data)) keepUrls(part, kept);
     return;
   }
-  const output = data as Output; // nothing else that is read has a hash
+  const output = data as Output; // only outputs have a hash
   const before = kept.get(output.path);
   const isGood = before?.sha256 === output.sha256 && Date.parse(before.expiresAt) - Date.now() > LEAST_LEFT_MS;
   if (isGood) Object.assign(output, before);

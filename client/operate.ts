@@ -13,7 +13,7 @@ export type StartOptions = CallOptions & { idempotencyKey?: string | undefined }
 
 export type ChangeOptions = CallOptions & {
   /**
-   * The project, film or element as it was read. The call is refused with `precondition_failed` when it has changed since; also when an
+   * The project, film or element as it was read. The call fails with `precondition_failed` when it has changed, also when an
    * earlier attempt of this call, whose answer was lost, has changed it.
    */
   unchangedSince?: Pick<Project, "updatedAt"> | undefined;
@@ -49,7 +49,7 @@ export function requestOf<Id extends OperationId>(
 ): Call {
   const [method, at] = ROUTES[id];
   const { json, bytes, unchangedSince, signal } = input;
-  const { token } = path as Record<string, string | undefined>; // of the paths that need no session, and of no other
+  const { token } = path as Record<string, string | undefined>; // only for paths that need no session
   const headers = { ...input.headers };
   if (json !== undefined) headers["content-type"] = "application/json";
   if (bytes !== undefined) headers["content-type"] = "application/octet-stream";
@@ -77,7 +77,7 @@ export async function operate<Id extends OperationId>(
   return outcomeOf(await send(requestOf(id, path, input, settings), settings), settings);
 }
 
-/** Its answer alone. */
+/** Only its answer. */
 export const call = async <Id extends OperationId>(
   id: Id,
   path: PathOf<Id>,
@@ -99,7 +99,7 @@ function fill(at: string, path: Record<string, string>): string {
   return at.replace(/:(\w+)/g, (_, name: string) => {
     const value = path[name] ?? "";
     // URLs resolve dots to a parent path, which would be another operation.
-    if (/^\.{0,2}$/.test(value)) throw new TypeError(`${name} must be an identifier.`);
+    if (/^\.{0,2}$/.test(value)) throw new TypeError(`${name} must be an id.`);
     return encodeURIComponent(value);
   });
 }
@@ -114,7 +114,7 @@ function checkKey(key: string): string {
   throw new TypeError("idempotencyKey must have 1 to 255 visible ASCII characters.");
 }
 
-/** Iterates over every row of a list, whose pages have them as `rows`, and reads one page at a time. */
+/** Iterates over every row of a list, reading one page at a time; `rows` is the field of a page. */
 export async function* eachRow<Rows extends string, Row, Query extends { cursor?: string | undefined }>(
   readPage: (
     query: Query,

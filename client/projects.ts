@@ -13,7 +13,7 @@ import type {
   QueryOf,
 } from "./types.ts";
 
-/** 10 MiB over a slow line. */
+/** Time for Time for 10 MiB over a slow line. */
 const UPLOAD_LIMIT_MS = 5 * 60_000;
 
 export function projectMethods(settings: Settings) {
@@ -39,7 +39,7 @@ export function projectMethods(settings: Settings) {
       options: CallOptions = {},
     ): AsyncGenerator<ListedProject, void, undefined> => eachRow(listProjects, "projects", query, options),
 
-    /** With the latest prediction and the take that each step shows. */
+    /** The project with the latest prediction and the shown take of each step. */
     readProject: async (projectId: string, options: CallOptions = {}): Promise<ProjectWithPredictions> =>
       call("readProject", { projectId }, options, settings),
 
@@ -71,7 +71,7 @@ export function projectMethods(settings: Settings) {
     ): Promise<Prediction> =>
       call("changePrediction", { projectId, predictionId }, { ...options, json: { hidden } }, settings),
 
-    /** Stores the last picture of a video (`lastFrameOf`, uploaded): what waits to continue it begins. */
+    /** Stores the last picture of a video (`lastFrameOf`, uploaded): shots that wait to continue it start. */
     storeEnd: async (
       { projectId, predictionId }: Pick<Prediction, "projectId" | "predictionId">,
       endImagePath: string | null,
@@ -87,7 +87,7 @@ export function projectMethods(settings: Settings) {
 
     /**
      * PNG, JPEG or WebP of at most 10 MiB; the bytes decide the type. Metadata, such as a photo's location, is removed. A photo that is
-     * turned when it is shown is sent upright; outside of browsers the service refuses it.
+     * with an Exif orientation is sent upright; outside browsers the service refuses it.
      */
     uploadReferenceImage: async (
       image: Blob | Uint8Array | ArrayBuffer,

@@ -19,17 +19,17 @@ import type {
 import type { PredictionRef } from "./wait-for.ts";
 
 type Answer = Film | Project | Prediction | Element;
-/** Also as a film has it. */
+/** Also used for a film's projects. */
 type Changed = Answer | ShotPrediction;
 
-/** The most of one read. */
+/** The maximum of one read. */
 const MOST_ROWS = 100;
 
 export type Store = ReturnType<typeof createStore>;
 
 const stores = new WeakMap<KeyframeClient, Store>();
 
-/** One for each client: it ends with it, and two users on one server share nothing. */
+/** One store per client, so that two users on one server share nothing. */
 export function storeOf(client: KeyframeClient): Store {
   const store = stores.get(client) ?? createStore(client);
   stores.set(client, store);
@@ -66,7 +66,7 @@ function createStore(client: KeyframeClient) {
     await client.films.waitFor(await client.films.read(filmId, { signal }), { signal, onProgress });
   });
 
-  /** What runs, as reads show it that are followed now. */
+  /** The running predictions of the reads that are followed now. */
   const followed = new Set<Prediction>();
 
   const predictions = new SharedReads<PredictionRef, Prediction>(async (ref, show, signal) => {
@@ -76,7 +76,10 @@ function createStore(client: KeyframeClient) {
     if (!hasEnded(known) || isShownRunning) readContextAgain(ended);
   });
 
-  /** Shows what was read, then each later state of what runs. An end reads again what it changes (`readContextAgain`). */
+  /**
+   * Shows what was read, then each later state of running predictions. When one ends, the data that it changes is read again
+   * (`readContextAgain`).
+   */
   function follow<Data>(
     read: Data,
     all: (Prediction | null)[],
@@ -99,7 +102,7 @@ function createStore(client: KeyframeClient) {
         followed.delete(one);
         leave();
       });
-      // Another component has it, and its poll has failed or ended since.
+      // Another component follows it, but that poll has failed or ended.
       const { data, error } = predictions.get(one)?.state ?? {};
       if (error || (data && hasEnded(data))) predictions.get(one)?.readAgain();
     }
@@ -113,7 +116,7 @@ function createStore(client: KeyframeClient) {
   /** By the project and the query as JSON. */
   const pages = new SharedReads<string, PredictionPage>(async (key, show, signal) => {
     const [projectId, query]: [string, QueryOf<"listPredictions">] = JSON.parse(key);
-    // Takes alone do not say what runs. Read before them, so that no end falls between the two reads.
+    // A list of takes does not show what runs. The latest prediction is read first, so that no end falls between the two reads.
     const { step, hidden, status } = query;
     const running = status
       ? await client.listPredictions(projectId, { step, hidden, limit: MOST_ROWS }, { signal })
@@ -156,7 +159,7 @@ function createStore(client: KeyframeClient) {
     readContextAgain(changed, { isGone });
   }
 
-  /** Refetches what is mounted after this call. */
+  /** Refetches hooks that are mounted after this call. */
   const shown =
     <Args extends unknown[], A extends Answer>(call: (...args: Args) => Promise<A>, isGone = false) =>
     async (...args: Args): Promise<A> => {

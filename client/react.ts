@@ -32,13 +32,13 @@ export type { Read } from "./shared-read.ts";
 /** `refetch` reads again at once, also after a failure; files get new URLs. */
 export type Shown<Data> = Read<Data> & { refetch: () => void };
 
-/** An id, or nothing while it is not known yet: then the status is `idle`. */
+/** An id, or nothing while it is unknown: then the status is `idle`. */
 type MaybeId = string | null | undefined;
 
 export type HookOptions<Data> = {
   /**
-   * What a server has read for this page: shown at once, also in the page that the server makes, until the browser has read it. Of the
-   * same id and query as the hook's.
+   * Data that a server has read for this page: shown at once, also in the server-rendered page, until the browser has read it. It must have
+   * the same id and query as the hook.
    */
   initialData?: Data | undefined;
 };
@@ -46,8 +46,8 @@ export type HookOptions<Data> = {
 const StoreContext = createContext<Store | null>(null);
 
 /**
- * Gives the hooks their client, made once for each user, on a server for each request. A provider and not an argument: then no component
- * imports a client, and a test or a request gives another one.
+ * Passes the client to the hooks. Create it once per user, on a server once per request. A provider instead of an argument, so that no
+ * component imports a client, and a test or a request can pass another one.
  */
 export function KeyframeProvider({ client, children }: { client: KeyframeClient; children?: ReactNode }): ReactElement {
   return createElement(StoreContext.Provider, { value: storeOf(client) }, children);
@@ -55,12 +55,12 @@ export function KeyframeProvider({ client, children }: { client: KeyframeClient;
 
 function useStore(): Store {
   const store = useContext(StoreContext);
-  if (store === null) throw new Error("Wrap the page in <KeyframeProvider client={…}>: the hooks use its client.");
+  if (store === null) throw new Error("Wrap the page in <KeyframeProvider client={…}>. The hooks use its client.");
   return store;
 }
 
 /**
- * The provider's client. What it starts, cancels, changes or deletes is shown by the hooks at once; what another client changes, they show
+ * The provider's client. The hooks show its starts, cancels, changes and deletions at once; they show another client's changes
  * when the page becomes visible again.
  */
 export const useKeyframe = (): KeyframeClient => useStore().keyframe;
@@ -101,13 +101,13 @@ export const useElements = (
 export const useElement = (elementId: MaybeId, { initialData }: HookOptions<Element> = {}): Shown<Element> =>
   useShown(useStore().elements, elementId || null, initialData);
 
-/** The models of each step with what they take: build a form from it. */
+/** The models of each step with their controls: build a form from them. */
 export const useModels = ({ initialData }: HookOptions<ModelList> = {}): Shown<ModelList> =>
   useShown(useStore().models, "models", initialData);
 
 /**
- * What the user's generations have cost, and the budgets: of this month, or from `from` to `to` (days as YYYY-MM-DD, inclusive). Read again
- * when a prediction starts or ends that a hook follows.
+ * The cost of the user's generations, and the budgets, for this month or from `from` to `to` (days as YYYY-MM-DD, inclusive). Read again
+ * when a followed prediction starts or ends.
  */
 export const useUsage = (
   { from, to, groupBy }: QueryOf<"readUsage"> = {},
@@ -151,13 +151,13 @@ function useShown<Ref extends string | PredictionRef, Data>(
   return withInitial(useRead(reads, ref, initialData), initialData);
 }
 
-/** Until something is read, and beside the error when it cannot be. */
+/** The initial state, and the data of a failed first read. */
 function withInitial<Data>(read: Shown<Data>, initialData: Data | undefined): Shown<Data> {
   if (initialData === undefined || read.data !== undefined || read.status === "idle") return read;
   return { ...read, data: initialData, status: read.status === "loading" ? "ready" : read.status };
 }
 
-/** On a server it is loading, and reads nothing. `initialData`: its files keep their URLs. */
+/** On a server the status is `loading`, and nothing is read. The files of `initialData` keep their URLs. */
 function useRead<Ref extends string | PredictionRef, Data>(
   reads: SharedReads<Ref, Data>,
   ref: Ref | null,

@@ -24,7 +24,11 @@ export function readAnswer(status: number, headers: Headers, body: string, now: 
   if (isOk && envelope?.success === true && fieldsOf(envelope.data)) return { data: envelope.data, headers };
   const error = envelope?.success === false ? fieldsOf(envelope.error) : null;
   if (isOk || typeof error?.code !== "string" || typeof error.message !== "string") {
-    throw new KeyframeError("not_an_envelope", `The answer (${status}) is not the service's. Check the url.`, about);
+    throw new KeyframeError(
+      "not_an_envelope",
+      `The answer (${status}) did not come from the service. Check the url.`,
+      about,
+    );
   }
   if (typeof error.requestId === "string") about.requestId = error.requestId;
   if (Array.isArray(error.details)) about.details = error.details.filter(isDetail);
@@ -37,7 +41,7 @@ export function readAnswer(status: number, headers: Headers, body: string, now: 
 
 const MOST_SENTENCES = 10;
 
-/** So that a log that has only the message has the fields, too. */
+/** The fields are also in the message, for logs that have only the message. */
 function sentencesOf(details: ErrorDetail[]): string[] {
   const said = details
     .slice(0, MOST_SENTENCES)

@@ -4,7 +4,7 @@ import { type Call, sendOnce } from "./send-once.ts";
 import type { Settings } from "./settings.ts";
 
 const MIN_DELAY_MS = 500;
-/** When the service asks for a longer delay, the call throws, and the error has the delay. */
+/** When the service requests a longer delay, the call throws, and the error has the delay. */
 const MAX_DELAY_MS = 30_000;
 
 /**
@@ -19,7 +19,7 @@ export const isRetriable = (error: unknown): error is KeyframeError =>
     error.status === 429 ||
     (error.status ?? 0) >= 502);
 
-/** Milliseconds, with jitter; never less than Retry-After, which is the same few seconds however long an outage lasts. */
+/** Milliseconds, with jitter; never less than Retry-After, which is the same few seconds during a long outage. */
 export function retryDelay(error: KeyframeError, failures: number, random: () => number): number {
   const jitter = random();
   const delay = Math.min(MAX_DELAY_MS, MIN_DELAY_MS * 2 ** (failures - 1)) * (0.5 + jitter / 2);

@@ -9,7 +9,7 @@ export type Call = {
   path: string;
   headers: Record<string, string>;
   body?: string | Blob | Uint8Array<ArrayBuffer> | ArrayBuffer;
-  /** A token in the path that takes the place of the session's. */
+  /** A token in the path that replaces the session. */
   pathToken?: string;
   /** How long it may take, in ms. */
   limitMs: number;
@@ -44,14 +44,16 @@ export function sendOnce(call: Call, settings: Settings): Promise<Answer> {
 }
 
 const NO_TOKEN_IN_TIME =
-  "getToken has not answered in time. Inside onAuthStateChange supabase-js answers only once your callback has returned: make the call after it.";
+  "getToken did not return in time. Inside onAuthStateChange, supabase-js answers only after your callback has returned: make the call after that.";
 
 async function askForToken({ getToken }: Settings): Promise<string | null> {
   let token: string | null;
   try {
     token = await getToken();
   } catch (error) {
-    throw new KeyframeError("no_token", "getToken failed. Try again.", { cause: sentence(error) });
+    throw new KeyframeError("no_token", "getToken failed: sign in again, or check the function.", {
+      cause: sentence(error),
+    });
   }
   // fetch would quote an invalid token in its error.
   if (token === null || /^[\x21-\x7e]+$/.test(token)) return token;
@@ -76,7 +78,7 @@ async function request(call: Call, token: string, signal: AbortSignal, settings:
       signal,
     })
     .catch((error: unknown) => {
-      // By such an error Next.js leaves a page that it was making in advance, to make it for each request.
+      // Next.js uses such an error to stop prerendering a page and render it for each request.
       if (error instanceof Error && "digest" in error) throw error;
       throw networkError(call, error, token);
     });
@@ -84,7 +86,7 @@ async function request(call: Call, token: string, signal: AbortSignal, settings:
 
 /**
  * With our own If-None-Match a browser bypasses its cache, and its cache of preflights: each poll would cost two requests. The service's
- * answers are no-store, so force-cache finds nothing stale. On a server Next.js would keep the answers, and make the page once for all:
+ * answers are no-store, so force-cache finds nothing stale. On a server Next.js would cache the answers, and render the page only once:
  * no-store, where the runtime has it. Older Cloudflare Workers refuse it.
  */
 function cacheMode(headers: Call["headers"]): Pick<RequestInit, "cache"> {
@@ -108,7 +110,7 @@ const networkError = ({ method, path }: Call, error: unknown, token: string): Ke
     },
   );
 
-/** With the cause, where Node's fetch gives the reason. */
+/** Includes the cause, in which Node's fetch gives the reason. */
 function sentence(error: unknown): string {
   const own = String(error);
   return error instanceof Error && error.cause instanceof Error ? `${own} (${error.cause.message})` : own;

@@ -21,17 +21,17 @@ export type KeyframeOptions = (SessionOptions | ServerOptions) & {
 /** For an app: the signed-in user calls. */
 type SessionOptions = {
   /**
-   * The session's access token, or null when nobody is signed in. Called before each request, so a refreshed session is used.
-   * When it rejects, the call is repeated as after a network failure.
+   * The session's access token, or null when no user is signed in. Called before each request, so a refreshed session is used.
+   * If it rejects, the call is repeated as after a network failure.
    */
   getToken: () => string | null | Promise<string | null>;
-  /** The publishable key, sent as the header `apikey` that some gateways ask for. */
+  /** The publishable key, sent as the header `apikey`, which some gateways require. */
   apikey?: string;
   secretKey?: never;
   userId?: never;
 };
 
-/** For a server: it acts for one user, with that user's rights, limits and rows, and nothing more. */
+/** For a server that acts for one user, with that user's rights, limits and rows, and nothing more. */
 type ServerOptions = {
   /** The project's secret key (sb_secret_…). Never in a browser or an app. */
   secretKey: string;
@@ -45,7 +45,7 @@ type ServerOptions = {
 export type Settings = Required<Omit<KeyframeOptions, "url" | "functionName" | keyof ServerOptions>> & {
   base: string;
   getToken: SessionOptions["getToken"];
-  /** Of every request, beside Authorization. */
+  /** Headers of every request, in addition to Authorization. */
   headers: Record<string, string>;
 };
 
@@ -75,10 +75,10 @@ function callerOf(options: KeyframeOptions): Pick<Settings, "getToken" | "header
     mustBeSet(
       "getToken",
       getToken,
-      "Give the function that returns the session's token; on a server, secretKey and userId.",
+      "Pass a function that returns the session's token; on a server, pass secretKey and userId.",
     );
     if (typeof getToken !== "function") throw new TypeError("getToken must be a function.");
-    if (apikey !== undefined) mustBeSet("apikey", apikey, "Give the project's publishable key, or leave apikey out.");
+    if (apikey !== undefined) mustBeSet("apikey", apikey, "Pass the project's publishable key, or leave apikey out.");
     if (apikey !== undefined && !/^[\x21-\x7e]+$/.test(apikey))
       throw new TypeError("apikey must be visible ASCII characters.");
     return { getToken, headers: apikey === undefined ? {} : { apikey } };
@@ -86,11 +86,9 @@ function callerOf(options: KeyframeOptions): Pick<Settings, "getToken" | "header
   const { secretKey, userId } = options;
   // Pages and their workers have a location; React Native has none.
   if (globalThis.location !== undefined || globalThis.navigator?.product === "ReactNative")
-    throw new TypeError(
-      "secretKey is for servers only: in a browser or an app everybody could read it. Give getToken.",
-    );
-  mustBeSet("secretKey", secretKey, "Give the project's secret key, sb_secret_….");
-  mustBeSet("userId", userId, "Give the id of the user to act for.");
+    throw new TypeError("secretKey is for servers only: in a browser or an app anyone could read it. Pass getToken.");
+  mustBeSet("secretKey", secretKey, "Pass the project's secret key, sb_secret_….");
+  mustBeSet("userId", userId, "Pass the id of the user to act for.");
   if (!/^sb_secret_[\x21-\x7e]+$/.test(secretKey))
     throw new TypeError("secretKey must be the project's secret key, sb_secret_….");
   if (!/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(userId))
@@ -98,7 +96,7 @@ function callerOf(options: KeyframeOptions): Pick<Settings, "getToken" | "header
   return { getToken: () => secretKey, headers: { apikey: secretKey, "keyframe-user": userId } };
 }
 
-/** An option that is there without a value comes from a variable of the environment that is not set. */
+/** An option without a value usually comes from an environment variable that is not set. */
 const isForServer = (options: KeyframeOptions): options is ServerOptions & KeyframeOptions =>
   options.secretKey !== undefined ||
   (options.getToken === undefined && ("secretKey" in options || "userId" in options));
@@ -116,7 +114,7 @@ function supabaseUrl(given: string): string {
   }
   const path = url.pathname.replace(/\/+$/, "");
   if (path.includes("/functions")) {
-    throw new TypeError("url must be the project's Supabase URL, without /functions/v1: the client adds that.");
+    throw new TypeError("url must be the project's Supabase URL without /functions/v1, which the client adds.");
   }
   return url.origin + path;
 }
@@ -132,7 +130,7 @@ function parse(text: string): URL | null {
 
 /**
  * A random UUID (version 4). crypto.randomUUID is missing on a page loaded by plain http from another machine, and crypto itself in
- * React Native: an Idempotency-Key need not be a secret, because it counts for its user alone.
+ * React Native. An Idempotency-Key need not be secret, because it only counts for its user.
  */
 export function randomKey(): string {
   const bytes = new Uint8Array(16);

@@ -3,18 +3,18 @@ import { keepUrls } from "./keep-urls.ts";
 import type { Output } from "./types.ts";
 import type { PredictionRef } from "./wait-for.ts";
 
-/** What a hook knows of one resource. */
+/** The state of one resource in a hook. */
 export type Read<Data> = {
   /** idle: the id is not known yet. failed: the read failed with `error`; for a failed generation see the prediction's `status`. */
   status: "idle" | "loading" | "ready" | "failed";
-  /** After a failure: what was read before it, if anything. */
+  /** After a failure: the data of an earlier read, if any. */
   data: Data | undefined;
   error: KeyframeError | undefined;
 };
 
 export type Show<Data> = (data: Data | undefined, error?: KeyframeError) => void;
 
-/** Reads and shows; may follow what it has read until the signal aborts. */
+/** Reads and shows; may follow the result until the signal aborts. */
 type Reader<Ref, Data> = (ref: Ref, show: Show<Data>, signal: AbortSignal) => Promise<unknown>;
 
 export const IDLE = { status: "idle", data: undefined, error: undefined } as const;
@@ -22,7 +22,7 @@ export const LOADING = { status: "loading", data: undefined, error: undefined } 
 
 const isPageHidden = () => typeof document !== "undefined" && document.visibilityState === "hidden";
 
-/** One resource: read once and followed once, however many components show it, and forgotten when none does. */
+/** One resource: read and followed once for all components that show it, and forgotten when none does. */
 class SharedRead<Data> {
   state: Read<Data> = LOADING;
   readonly #listeners = new Set<() => void>();
@@ -34,12 +34,12 @@ class SharedRead<Data> {
     readonly forget: () => void,
   ) {}
 
-  /** `before`: what was read elsewhere. Its files keep their URLs. */
+  /** `before`: data that was read elsewhere. Its files keep their URLs. */
   subscribe(listener: () => void, before: unknown): () => void {
     if (before !== undefined) keepUrls(JSON.parse(JSON.stringify(before)), this.#outputs); // a copy: it is changed
     if (this.#listeners.size === 0) globalThis.document?.addEventListener("visibilitychange", this.#settle);
     this.#listeners.add(listener);
-    // Not at once: in one commit the last component can leave and another one come, as under StrictMode.
+    // Delayed, because in one commit the last component can unmount and another one mount, as under StrictMode.
     queueMicrotask(this.#settle);
     return () => {
       this.#listeners.delete(listener);
@@ -47,7 +47,7 @@ class SharedRead<Data> {
     };
   }
 
-  /** Reads again, and follows again from there. `withNewUrls`: for a file that does not load any more. */
+  /** Reads and follows again. `withNewUrls`: for a file that no longer loads. */
   readAgain({ withNewUrls = false } = {}): void {
     if (withNewUrls) this.#outputs.clear();
     this.#stop();
@@ -112,7 +112,7 @@ export class SharedReads<Ref extends string | PredictionRef, Data> {
     return [...this.#reads.values()];
   }
 
-  /** Reads again what is shown, or those of it whose key is wanted. */
+  /** Reads the shown resources again, or those whose key matches. */
   readAgain(isWanted = (_key: string) => true): void {
     for (const [key, read] of this.#reads) if (isWanted(key)) read.readAgain();
   }

@@ -15,7 +15,7 @@ export type Output = {
   bytes: number;
   /** The SHA-256 of the file in lower-case hex. */
   sha256: string;
-  /** Pixels, where the file says them. */
+  /** Pixels, if the file states them. */
   width?: number | undefined;
   height?: number | undefined;
   /** Only for a video. */
@@ -25,25 +25,28 @@ export type Output = {
   expiresAt: string;
 };
 
-/** What a run is made with. `models()` says what each model takes of it. */
+/** The input of a run. `models()` says which fields each model accepts. */
 type Controls = {
   /** Default: the project's textPrompt. */
   prompt: string;
   /** What to avoid. */
   negativePrompt: string;
   /**
-   * Where a video starts, or whose look a last frame keeps: a first or last frame of any of the caller's projects. Default: the selected
-   * one, else the latest. Null: none; a video is then made from the text and the reference images.
+   * The frame at which a video starts, or whose look a last frame keeps: a first or last frame of any of the caller's projects. Default:
+   * the selected one, else the latest. Null: none; a video is then made from the text and the reference images.
    */
   firstFramePredictionId: string;
   /** An uploaded image, instead of firstFramePredictionId. */
   firstFrameImagePath: string;
-  /** Where a video ends: a first or last frame of any of the caller's projects. Default: the selected one, else the latest. Null: none. */
+  /**
+   * The frame at which a video ends: a first or last frame of any of the caller's projects. Default: the selected one, else the latest.
+   * Null: none.
+   */
   lastFramePredictionId: string;
   /** An uploaded image, instead of lastFramePredictionId. */
   lastFrameImagePath: string;
   /**
-   * True: a video begins on the last picture of the shot before in its film, instead of a first frame. It waits for that shot's video, and
+   * True: a video starts on the last picture of the film's previous shot, instead of a first frame. It waits for that shot's video, and
    * for the picture: see `endImagePath` of a prediction.
    */
   continuesPreviousShot: boolean;
@@ -53,7 +56,7 @@ type Controls = {
   referenceImagePaths: string[];
   /** One image, instead of referenceImagePaths. */
   referenceImagePath: string;
-  /** In a start: as `input` of an answer has them, to repeat it. */
+  /** In a start: the elements of `input` of an answer, to repeat it. */
   elements: UsedElement[];
   /** Width to height. Default: the project's. */
   aspectRatio: string;
@@ -69,14 +72,14 @@ type AlwaysSet = "prompt" | "referenceImagePaths" | "elements";
 /** An element as it was when a prediction was started. */
 export type UsedElement = Pick<Element, "elementId" | "updatedAt" | "name" | "text" | "imagePaths">;
 
-/** What a prediction was made with, defaults included; null: not set. A frame may be deleted since. */
+/** The input of a prediction, defaults included; null: not set. A frame may have been deleted. */
 export type PredictionInput = Pick<Controls, AlwaysSet> & {
   [Name in Exclude<keyof Controls, AlwaysSet>]: Controls[Name] | null;
 };
 
 type Value = string | number | boolean;
 
-/** How a model takes one control. */
+/** How a model accepts one control. */
 export type ModelControl = {
   values?: Value[] | undefined;
   min?: number | undefined;
@@ -102,7 +105,7 @@ export type ModelControl = {
 
 type YesNoOrUnknown = "yes" | "no" | "unknown";
 
-/** What one unit of a metric costs. The metrics of a model add up. */
+/** The price of one unit of a metric. The metrics of a model add up. */
 export type ModelPrice = {
   /** The control values for which the price applies. If several prices apply, the one with the most values is used. */
   appliesTo: Record<string, Value>;
@@ -112,7 +115,7 @@ export type ModelPrice = {
   checkedAt: string;
 };
 
-/** A model of a step, what it takes, and what it costs. */
+/** A model of a step, its controls and its prices. */
 export type Model = {
   /** The provider's name: `owner/name`. */
   model: string;
@@ -141,7 +144,7 @@ export type Model = {
 /** The models of each step, in the order in which to offer them. */
 export type ModelList = { steps: { step: Step; models: Model[] }[] };
 
-/** What a start would cost, in millionths of a dollar. */
+/** The price of a start, in millionths of a dollar. */
 export type Estimate = {
   /** The model that the start would use. */
   model: string;
@@ -156,7 +159,7 @@ export type Estimate = {
   availableMicros: number | null;
   /** Null if you do not pay in advance. */
   balance: Balance | null;
-  /** Whether the budgets and your balance would admit the start now. */
+  /** Whether the budgets and your balance would allow the start now. */
   withinBudget: boolean;
   /** The elements that the start would use. */
   elements: { elementId: string; name: string }[];
@@ -170,13 +173,13 @@ export type Estimate = {
 export type Balance = {
   /** Negative after a large refund. */
   availableMicros: number;
-  /** Reserved for what has not ended; not in availableMicros. */
+  /** Reserved for submits that have not ended; not in availableMicros. */
   heldMicros: number;
 };
 
 type CreditKind = "grant" | "purchase" | "refund" | "adjustment" | "expiry";
 
-/** What was added to a balance, or taken from it. */
+/** What was added to a balance, or subtracted from it. */
 export type Credit = {
   key: string;
   kind: CreditKind;
@@ -184,7 +187,7 @@ export type Credit = {
   amountMicros: number;
   note: string | null;
   createdAt: string;
-  /** The balance with it. */
+  /** The balance, with this credit included. */
   balance: Balance;
 };
 
@@ -195,13 +198,16 @@ export type Cost = {
   /** Null when no price is known. */
   atMostMicros: number | null;
   currency: "USD";
-  /** `held`: not known yet, atMostMicros is reserved. `settled`: charged. `released`: not charged. `unknown`: not known yet, atMostMicros counts. */
+  /**
+   * `held`: not known yet, atMostMicros is reserved. `settled`: charged. `released`: not charged. `unknown`: not known yet, atMostMicros
+   * counts.
+   */
   state: "held" | "settled" | "released" | "unknown";
 };
 
 export type UsageGroup = "day" | "model" | "step" | "project";
 
-/** What your predictions cost, in millionths of a dollar. Days are those of UTC. */
+/** The cost of your predictions, in millionths of a dollar. Days are in UTC. */
 export type Usage = {
   from: string;
   to: string;
@@ -230,9 +236,9 @@ export type Prediction = {
   status: PredictionStatus;
   /** From 0 to 1; null when unknown. */
   progress: number | null;
-  /** While queued: 0 when it has a slot, 1 for the next in line; 1000 means 1000 or later. Otherwise null. */
+  /** While queued: 0 when it has a slot, 1 for the next in the queue; 1000 means 1000 or later. Otherwise null. */
   queuePosition: number | null;
-  /** While queued: the video of the shot before, for whose last picture it waits. */
+  /** While queued: the previous shot's video, for whose last picture it waits. */
   waitsFor: string | null;
   /** The provider's name of the model: `owner/name`. */
   model: string;
@@ -241,7 +247,7 @@ export type Prediction = {
   input: PredictionInput;
   /** Its owner has hidden it: lists leave it out. */
   hidden: boolean;
-  /** A frame that it was made with was deleted, or is no longer the one that its project shows; or an element has changed. */
+  /** A frame that it used was deleted, or is no longer the one that its project shows; or an element has changed. */
   outdated: boolean;
   /** The elements that it was made with and that have changed since. */
   changedElements: { elementId: string; name: string; changed: ("name" | "text" | "imagePaths" | "deleted")[] }[];
@@ -254,7 +260,7 @@ export type Prediction = {
   completedAt: string | null;
   /** Null unless it succeeded. */
   output: Output | null;
-  /** The last picture of a video, as an uploaded image: a next shot that continues it begins there. Null: nobody has stored it. */
+  /** The last picture of a video, as an uploaded image: the next shot starts there if it continues this one. Null: nobody has stored it. */
   endImagePath: string | null;
   /** Null unless it failed. `retryable`: whether starting the step again can help. `stage`: what the provider rejected. */
   error: { code: string; message: string; retryable: boolean; stage?: "input" | "output" | undefined } | null;
@@ -268,7 +274,7 @@ export type Project = {
   title: string;
   textPrompt: string;
   description: string;
-  /** The image that apps offer for the next frames. A start uses it only when it sends referenceImagePath. */
+  /** The image that apps offer for the next frames. A start uses it only if the request sends referenceImagePath. */
   referenceImagePath: string | null;
   /** Width to height of its frames and videos, such as 9:16. */
   aspectRatio: string;
@@ -276,7 +282,7 @@ export type Project = {
   filmId: string | null;
   /** The elements that it is made with; null: those of its film. */
   elementIds: string[] | null;
-  /** How its steps are made: fields of a start that apply where a start leaves them out. */
+  /** How its steps are made: fields of a start that apply when a start leaves them out. */
   plan: ShotPlan;
   /** The selected take of each step; the next video and last frame are made from the selected frames. Null: the latest that succeeded. */
   selected: Record<Step, string | null>;
@@ -298,7 +304,7 @@ type PlanOfStep = {
   "last-frame": Omit<StartLastFrame, NotPlanned>;
   video: Omit<Start, NotPlanned>;
 };
-/** For each step, fields of a start that apply where a start leaves them out. */
+/** For each step, fields of a start that apply when a start leaves them out. */
 export type ShotPlan = { [S in Step]?: PlanOfStep[S] | undefined };
 
 /** The latest prediction of each step; null where none was started. */
@@ -313,7 +319,7 @@ export type ListedProject = Project & { predictions?: LatestPredictions | undefi
 export type ProjectPage = { projects: ListedProject[]; nextCursor: string | null };
 export type PredictionPage = { predictions: Prediction[]; nextCursor: string | null };
 
-/** Ordered shots, each a project. */
+/** A sequence of shots, each a project. */
 export type Film = {
   filmId: string;
   title: string;
@@ -326,15 +332,15 @@ export type Film = {
   /** Updated when the texts, the cast, the shots or their order change. */
   updatedAt: string;
 };
-/** A prediction as a film has it. Its `input` has no `elements`: read the prediction for them, and to repeat it. */
+/** A prediction in a film. Its `input` has no `elements`: read the prediction for them, and to repeat it. */
 export type ShotPrediction = Omit<Prediction, "input"> & { input: Omit<Prediction["input"], "elements"> };
 export type Shot = Project & Record<"predictions" | "takes", Record<Step, ShotPrediction | null>>;
 export type FilmWithShots = Film & { shots: Shot[] };
-/** In the order of the shots. Empty if no shot lacks the step. */
+/** In the order of the shots. Empty if no shot is missing the step. */
 export type StartedFilm = { predictions: Prediction[] };
-/** The amounts are of all shots that can start, together. */
+/** The amounts are the sum of all shots that can start. */
 export type FilmEstimate = Omit<Estimate, "model" | "requestedModel" | "elements"> & {
-  /** The shots that lack the step, in order. `error`: why one cannot start. */
+  /** The shots that are missing the step, in order. `error`: why one cannot start. */
   shots: (Pick<Estimate, "estimateMicros" | "atMostMicros" | "elements"> & {
     projectId: string;
     model: string | null;
@@ -343,15 +349,15 @@ export type FilmEstimate = Omit<Estimate, "model" | "requestedModel" | "elements
 };
 export type FilmPage = { films: Film[]; nextCursor: string | null };
 
-/** What returns in several shots. */
+/** What several shots share. */
 export type Element = {
   elementId: string;
   kind: "character" | "place" | "prop" | "style";
   /** A prompt names it as `@name`. */
   name: string;
-  /** What it looks like: in the prompt of a start that uses it. */
+  /** What it looks like; added to the prompt of a start that uses it. */
   text: string;
-  /** At most eight uploads: references of a start that uses it. */
+  /** At most eight uploads; references of a start that uses it. */
   imagePaths: string[];
   createdAt: string;
   updatedAt: string;
@@ -362,10 +368,10 @@ export type Share = {
   shareId: string;
   filmId: string;
   createdAt: string;
-  /** When the link ends; null: when it is revoked. */
+  /** When the link expires; null: never, until it is revoked. */
   expiresAt: string | null;
 };
-/** `token` is answered once. */
+/** `token` is returned only once. */
 export type CreatedShare = Share & { token: string };
 
 /** What a link shows. */
@@ -443,9 +449,9 @@ export type Delivery = {
   completedAt: string | null;
   /** Null for webhook.test. */
   projectId: string | null;
-  /** Its present title; null when it was deleted. */
+  /** Its current title; null when it was deleted. */
   projectTitle: string | null;
-  /** Null for events that are not of a prediction. */
+  /** Null for events that are not about a prediction. */
   predictionId: string | null;
   /** Byte for byte as every attempt signs and sends it. */
   body: string;
@@ -456,10 +462,10 @@ export type DeliveryPage = { deliveries: Delivery[]; nextCursor: string | null }
 
 type Page = { limit?: number | undefined; cursor?: string | undefined };
 type Read = { query: { projectId: string; predictionId?: string | undefined }; answer: Prediction };
-/** A start, of a step that has not the controls of `Absent`. */
+/** A start of a step without the controls in `Absent`. */
 type Start<Absent extends keyof Controls = never> = {
   projectId: string;
-  /** Default: the default of the step. A model that is named is never replaced by another. */
+  /** Default: the default of the step. A model that you name is never replaced by another. */
   model?: string | undefined;
   /** Default: the project's, else those that the prompt names as `@name`, else all of its film. Empty: none. */
   elementIds?: string[] | null | undefined;
@@ -471,13 +477,13 @@ type OfVideos = "continuesPreviousShot" | "continuesPredictionId" | "durationSec
 type StartFirstFrame = Start<"firstFramePredictionId" | "firstFrameImagePath" | LastFrame | OfVideos>;
 type StartLastFrame = Start<LastFrame | OfVideos>;
 type Quote = {
-  /** Holds the price for ten minutes, and refuses what the start would. */
+  /** Holds the price for ten minutes, and fails with the errors of the start. */
   quote?: "true" | undefined;
 };
 type StartFilm = Omit<Start, "projectId" | "count"> & {
-  /** Only these shots, if they lack the step. Default: all that lack it, at most the first 60. */
+  /** Only these shots, if they are missing the step. Default: all shots that are missing it, at most the first 60. */
   projectIds?: string[] | undefined;
-  /** True: also the shots whose shown take is outdated and not selected, and what continues a shot that is made again. */
+  /** True: also the shots whose shown take is outdated and not selected, and shots that continue one that is made again. */
   outdated?: boolean | undefined;
 };
 type Endpoint = {
@@ -488,7 +494,7 @@ type Endpoint = {
 };
 type NoFields = Record<string, never>;
 
-/** What each operation takes and answers. */
+/** The parameters and the answer of each operation. */
 export type Operations = {
   createProject: {
     body: {
@@ -519,7 +525,7 @@ export type Operations = {
       description?: string | undefined;
       referenceImagePath?: string | null | undefined;
       aspectRatio?: string | undefined;
-      /** Moves it to this film, as the last shot; null: out of its film. */
+      /** Moves it to this film, as the last shot; null: removes it from its film. */
       filmId?: string | null | undefined;
       /** Null: those of its film. */
       elementIds?: string[] | null | undefined;
@@ -556,7 +562,7 @@ export type Operations = {
     body: {
       title?: string | undefined;
       description?: string | undefined;
-      /** The whole list: a project that is not in it leaves the film. */
+      /** The whole list: a project that is missing from it leaves the film. */
       projectIds?: string[] | undefined;
       elementIds?: string[] | undefined;
     };

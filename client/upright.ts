@@ -5,8 +5,8 @@ const HEAD_BYTES = 128 * 1024;
 type Image = Blob | Uint8Array<ArrayBuffer> | ArrayBuffer;
 
 /**
- * A JPEG whose Exif turns it when it is shown, with its pixels turned: models read them as they lie in the file, and the service refuses
- * it. Needs a browser's canvas; elsewhere, and for any other image, it is the given one.
+ * A JPEG with an Exif orientation, with its pixels turned upright: models ignore the orientation, and the service refuses
+ * such images. Needs a browser's canvas; elsewhere, and for any other image, it returns the given one.
  */
 export async function makeUpright(image: Image): Promise<Image> {
   if (typeof createImageBitmap !== "function" || typeof OffscreenCanvas !== "function") return image;

@@ -14,13 +14,13 @@ export type WaitOptions = CallOptions & {
   timeoutMs?: number | undefined;
 };
 
-/** From an answer: when to poll again, and the tag to send. */
+/** From an answer: when to poll again, and the ETag to send. */
 export type PollHeaders = { etag: string | null; retryAfterSeconds: number | null };
 
 /** `state` undefined: the ETag is still current (304). `waited`: the service honoured `wait`. */
 export type PollResult<State> = PollHeaders & { waited: boolean; state: State | undefined };
 
-/** Of one conditional read, which the service may delay for `wait` seconds, within `limitMs`; never repeated. */
+/** One conditional read, which the service may delay for `wait` seconds, within `limitMs`; never repeated. */
 export type PollOptions = {
   etag: string | null;
   wait: number | undefined;
@@ -30,11 +30,11 @@ export type PollOptions = {
 
 /** A prediction, or a film. */
 type Waiting<State> = {
-  /** As the error calls it. */
+  /** Its name in an error. */
   name: string;
   /** Undefined: it is read at once. */
   known: State | undefined;
-  /** Came with `known`. */
+  /** The ETag and Retry-After of `known`. */
   first: PollHeaders | undefined;
   poll: (options: PollOptions) => Promise<PollResult<State>>;
   hasEnded: (state: State) => boolean;
@@ -42,15 +42,15 @@ type Waiting<State> = {
   changeOf: (now: State, before: State | undefined) => "status" | "progress" | null;
 };
 
-/** With the pauses between them, about eight minutes. Not a time limit, because a laptop's sleep must not count. */
+/** The number of failures in a row; with the pauses, about eight minutes. Not a time limit, because a laptop's sleep must not count. */
 const MAX_CONSECUTIVE_FAILURES = 20;
 const LONGEST_HOLD_S = 25;
 const SHORTEST_PAUSE_MS = 200;
 
 /**
- * Asks the service to answer only when the status changes. After a delayed answer it polls again at once; after any other answer it
+ * Requests an answer only when the status changes. After a delayed answer it polls again at once; after any other answer it
  * waits for Retry-After. With onProgress the delay is as short as Retry-After, because a change of progress does not end it. The poll
- * after a failure asks for no delay: a proxy may cut long requests.
+ * after a failure requests no delay, because a proxy may cut long requests.
  */
 export async function waitFor<State>(
   { name, known, first, poll, hasEnded, changeOf }: Waiting<State>,
@@ -109,5 +109,5 @@ const holdFor = (ms: number): number => Math.min(LONGEST_HOLD_S, Math.max(1, Mat
 const timeoutError = (name: string, ms: number): KeyframeError =>
   new KeyframeError(
     "timeout",
-    `The ${name} has not ended within ${ms / 1000} s. It continues: wait again, or cancel what runs.`,
+    `The ${name} did not end within ${ms / 1000} s. It is still running: wait again, or cancel it.`,
   );

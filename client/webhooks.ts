@@ -40,7 +40,7 @@ export function webhookMethods(settings: Settings) {
     secret: async (webhookId: string, options: CallOptions = {}): Promise<WebhookSecret> =>
       call("revealSecret", { webhookId }, options, settings),
 
-    /** The new secret signs at once; the old one keeps signing for overlapHours (default 24). */
+    /** The new secret signs at once; the old one also signs for overlapHours (default 24). */
     rotate: async (
       webhookId: string,
       json: BodyOf<"rotateSecret"> = {},
@@ -68,7 +68,7 @@ export function webhookMethods(settings: Settings) {
     redeliver: async (deliveryId: string, options: StartOptions = {}): Promise<Delivery> =>
       call("redeliver", { deliveryId }, { ...options, json: {} }, settings),
 
-    /** Sends again the events that failed or were missed since a time. */
+    /** Resends the events that failed or were missed since a time. */
     recover: async (
       webhookId: string,
       json: BodyOf<"recoverWebhook">,

@@ -7,7 +7,7 @@ export function oneLine(error: unknown): string {
   return message.replace(/\s*\n\s*/g, " ").trim();
 }
 
-/** As parseArgs of node:util. Throws one line that names a wrong option. */
+/** parseArgs of node:util. Throws one line that names a wrong option. */
 export function parseOptions<const Config extends ParseArgsConfig>(
   config: Config,
 ): ReturnType<typeof parseArgs<Config>> {
@@ -15,7 +15,7 @@ export function parseOptions<const Config extends ParseArgsConfig>(
     return parseArgs(config);
   } catch (error) {
     const [said] = (error instanceof Error ? error.message : String(error)).split(/\. |\n/);
-    throw new Error(`${said}: --help lists what there is.`);
+    throw new Error(`${said}: --help lists the options.`);
   }
 }
 
@@ -57,7 +57,7 @@ const CHECK_PARENT_MS = 500;
  */
 export function stopSignals(): AbortSignal {
   const asked = new AbortController();
-  const stop = () => asked.abort(new Error("It was asked to stop."));
+  const stop = () => asked.abort(new Error("It was stopped by a signal."));
   for (const signal of Deno.build.os === "windows" ? (["SIGINT"] as const) : (["SIGINT", "SIGTERM"] as const)) {
     Deno.addSignalListener(signal, stop);
   }

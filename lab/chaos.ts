@@ -5,20 +5,20 @@ import { SCENARIO_NAMES } from "./chaos/scenarios.ts";
 import { countBroken, describeResult } from "./chaos/report.ts";
 import { runChaos } from "./chaos/run-chaos.ts";
 
-const HELP = `npm run chaos -- [options]   uses a throw-away stack while faults happen, then checks that nothing was lost
+const HELP = `npm run chaos -- [options]   puts load and faults on a throw-away stack, then checks that nothing was lost
 
   --minutes N   how long (default 5); settling and checking take a few more
   --seed S      repeats a plan: what users do, which faults happen and when
   --users N     how many users at once (default 16)
-  --scenarios   only these of isolation, without load and faults: all, or
+  --scenarios   only these isolation scenarios, without load and faults: all, or
                 ${SCENARIO_NAMES.join(",")}
   --workers     functions, or npm run worker in place of the workers' functions: process by the Data API, database by a
-                connection. The second process of a worker that joins is the function
+                connection. The second process of a worker is then the function
 
   KEYFRAME_DATABASE_URL   a superuser's connection string of an empty Postgres 15 to 17 to use, with its real extensions.
                           The run fills it and does not kill its server's processes; the report says what it did instead.
 
-Exit code 1 when an invariant is broken; the data are then kept, and the last lines say where. lab/chaos/invariants has the invariants.`;
+Exits with 1 when an invariant is broken; the data are then kept, and the last lines say where. The invariants are in lab/chaos/invariants.`;
 
 // postgres.js rejects some queries outside of any promise when Postgres is killed. The caller repeats those queries.
 for (const event of ["unhandledrejection", "error"] as const) {

@@ -1,11 +1,11 @@
-/** As the work ends, or as `late` does when the work takes longer. The work itself goes on. */
+/** Settles as the work does, or as `late` does when the work takes longer. The work itself continues. */
 export async function within<T, Late>(work: PromiseLike<T>, ms: number, late: () => Late): Promise<T | Late> {
   const timeout = Promise.withResolvers<void>();
   const timer = setTimeout(timeout.resolve, ms);
   return await Promise.race([work, timeout.promise.then(late)]).finally(() => clearTimeout(timer));
 }
 
-/** As the work ends, or throws the signal's reason when it is aborted before. */
+/** Settles as the work does, or throws the signal's reason when it aborts first. */
 export async function untilAborted<T>(signal: AbortSignal, work: PromiseLike<T>): Promise<T> {
   const aborted = Promise.withResolvers<never>();
   const abort = () => aborted.reject(signal.reason);

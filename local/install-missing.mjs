@@ -40,7 +40,7 @@ function libcHere() {
 
 if (!isInstalled()) {
   const where = folder === undefined ? "about half a minute" : `in ${folder}, some seconds`;
-  console.log(`Installing what is missing (npm ci), ${where} …`);
+  console.log(`Installing missing packages (npm ci), ${where} …`);
   const npm = process.platform === "win32" ? "npm.cmd" : "npm";
   const { status, error } = spawnSync(npm, ["ci", "--no-audit", "--no-fund", "--loglevel=error"], {
     cwd: root,

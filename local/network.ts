@@ -1,12 +1,12 @@
 import { Socket } from "node:net";
 import { pause } from "../shared/platform/retry.ts";
 
-/** Below the ports that systems give to outgoing connections and to servers that ask for any; none that fetch and browsers block. */
+/** Below the ports that systems give to outgoing connections and to servers that request any; none that fetch and browsers block. */
 const FREE_PORTS = { from: 11_000, below: 32_768 };
 
 /**
  * A port on 127.0.0.1 that is free now. Another process may take it before the caller does, which is unlikely: systems give these ports
- * only to processes that ask for one of them by number.
+ * only to processes that request one of them by number.
  */
 export function freePort(): number {
   for (;;) {
@@ -35,7 +35,7 @@ export function claimPort(port: number): number {
     throw new Error(`Port ${port} needs administrator rights: choose one above 1023 with --port.`);
   }
   throw new Error(
-    `Port ${port} is busy. Is another stack running? Add -- --port N to the command: another port, or 0 for any.`,
+    `Port ${port} is in use. Is another stack running? Choose another port with -- --port N, or 0 for any free one.`,
   );
 }
 

@@ -4,7 +4,7 @@ import { Readable } from "node:stream";
 /**
  * Becomes the program, and leaves a second shell that reads the pipe which only the parent holds. The pipe closes when the parent
  * ends in any way, kill -9 included; then the shell ends the program. A line says that the program has ended by itself, and its
- * id may be another's. The second shell is nobody's child: Postgres takes the end of a child for that of a session.
+ * id may be another's. The second shell is no child of Postgres, which would take its end for that of a session.
  */
 const SHELL = `( { read -r _ || kill -s "$0" $$; } <&3 >/dev/null 2>&1 & ) 3<&0; exec "$@" </dev/null`;
 

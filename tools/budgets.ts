@@ -1,4 +1,4 @@
-/** Monthly budgets in micro-dollars; undefined: none is wanted. */
+/** Monthly budgets in micro-dollars; undefined: none is requested. */
 export type Budgets = { user: number | undefined; service: number | undefined };
 
 export const BUDGET_OPTIONS = { "user-budget": { type: "string" }, "service-budget": { type: "string" } } as const;
@@ -14,7 +14,7 @@ export function readBudgets(given: Given): Budgets {
     const text = given[option];
     if (text === undefined) return undefined;
     const micros = parseDollars(text);
-    if (micros === undefined) throw new Error(`--${option} takes dollars a month, such as 10 or 0.50.`);
+    if (micros === undefined) throw new Error(`--${option} must be dollars a month, such as 10 or 0.50.`);
     return micros;
   };
   return { user: read("user-budget"), service: read("service-budget") };
@@ -27,7 +27,7 @@ export function parseDollars(text: string): number | undefined {
 
 export const inDollars = (micros: number): string => `$${(micros / 1_000_000).toFixed(2).replace(/\.00$/, "")}`;
 
-/** Sets each budget that is wanted, unless an administrator has set one for a day or a month. */
+/** Sets each requested budget, unless an administrator has set one for a day or a month. */
 export const budgetSql = ({ user, service }: Budgets): string =>
   [
     ["owner", user],

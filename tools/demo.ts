@@ -9,15 +9,15 @@ import { demoUserOf, loadStackKeys } from "../local/stack/stack-keys.ts";
 import { startStack } from "../local/stack/start-stack.ts";
 import { readStackOptions, STACK_OPTIONS, type StackOptions } from "../local/stack/stack-settings.ts";
 
-const HELP = `npm run demo -- [options]   a shot from project to video, made as the demo user; ends with a film to watch
+const HELP = `npm run demo -- [options]   makes a shot, from project to video, as the demo user; ends with a film to watch
 
   --shots N     a film of N shots (1 to 20), each starting on the last frame of the one before
-  --cast        with --shots: two characters and a place that return in each shot
-  --data DIR    the data whose stack is used (default .keyframe); when none runs on them, one is started for the demo
-  --port N      the port of a stack that is started (default 54321; 0: any free one)
-  --mcp         the shot by an agent of a new user, by the tools of keyframe-mcp, each step at the price that was quoted
+  --cast        with --shots: two characters and a place, used in every shot
+  --data DIR    the data folder of the stack to use (default .keyframe); without a running stack, the demo starts one
+  --port N      the port of the stack that the demo starts (default 54321; 0: any free port)
+  --mcp         the shot is made by an agent of a new user, with the tools of keyframe-mcp, each step at its quoted price
   --frame       only a first frame: with KEYFRAME_REPLICATE_API_TOKEN the cheapest run on the real Replicate, a few cents
-  --json        one JSON line last
+  --json        prints the result as one JSON line at the end
 
 With KEYFRAME_REPLICATE_API_TOKEN, or on a stack that was started with it, each step COSTS MONEY.`;
 
@@ -92,7 +92,7 @@ async function perform(
   signal: AbortSignal,
 ): Promise<boolean> {
   const running = await findStack(options, write, signal);
-  if (!running) write("No stack runs on these data: starting one.\n");
+  if (!running) write("No stack runs on this data folder; starting one.\n");
   const display = showStages(write, Deno.stdout.isTerminal());
   const started = running ? null : await startStack({ ...options, signal, ...display }).finally(display.end);
   const stack = running ?? {

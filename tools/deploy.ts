@@ -8,17 +8,17 @@ import { oneLine, runMain, stopSignals } from "../command-line/run-main.ts";
 import { PROJECT_ROOT } from "../local/stack/project-root.ts";
 import { pause } from "../shared/platform/retry.ts";
 
-const HELP = `npm run deploy -- --project <ref> [options]   everything Keyframe needs on a hosted Supabase project
+const HELP = `npm run deploy -- --project <ref> [options]   deploys everything Keyframe needs to a hosted Supabase project
 
   --project REF   the 20 letters in the project's address, https://<ref>.supabase.co
   --dry-run       print what would change, and change nothing
-  --moved         the database was restored or copied from another project: let it work for this one (docs/upgrade.md)
-  --without-mcp   leave out keyframe-mcp, by which agents use the API (docs/agents.md)
+  --moved         the database was restored or copied from another project: it works for this project from now on (docs/upgrade.md)
+  --without-mcp   leave out keyframe-mcp, which lets agents use the API (docs/agents.md)
   ${BUDGET_HELP}
 
-  KEYFRAME_REPLICATE_API_TOKEN     from https://replicate.com/account/api-tokens; later runs without it keep the project's
+  KEYFRAME_REPLICATE_API_TOKEN     from https://replicate.com/account/api-tokens; later runs without it keep the project's token
   SUPABASE_ACCESS_TOKEN   instead of \`npx supabase login\`
-  SUPABASE_DB_URL         the database's connection string, only where the CLI cannot reach it
+  SUPABASE_DB_URL         the database's connection string, only if the CLI cannot reach it
   KEYFRAME_CLIENT_URL     a custom domain, if apps use one
 
 Run it again at any time: it changes only what differs. See docs/deploy.md.`;
@@ -52,8 +52,13 @@ async function main(): Promise<number> {
   const ask = Deno.stdin.isTerminal() ? prompt : undefined;
   const found = { secretDigests: new Map<string, string>() };
   await runStages(STAGES, { settings, cli, fetch, clock, ask, keeper, stop, found }, print);
-  print(dryRun ? "\nWithout --dry-run this is done." : `\nKeyframe runs at ${clientUrl}/functions/v1/api`);
-  if (!dryRun) print("Workers as processes, where the functions' limits are too low: npm run worker (docs/workers.md)");
+  print(
+    dryRun
+      ? "\nNothing was changed. Run without --dry-run to deploy."
+      : `\nKeyframe runs at ${clientUrl}/functions/v1/api`,
+  );
+  if (!dryRun)
+    print("If the functions' limits are too low, run the workers as processes: npm run worker (docs/workers.md)");
   return 0;
 }
 

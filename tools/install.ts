@@ -10,20 +10,20 @@ import { planAdd } from "./install/plan-add.ts";
 import { planForget, planRemove } from "./install/plan-remove.ts";
 import { InstallError, readSource, type Source } from "./install/source.ts";
 
-const HELP = `add [folder]      copies Keyframe's migrations and functions into the app's supabase folder; again: upgrades
-remove [folder]   takes them out, and writes a migration that drops what Keyframe has in the database; again, if a database
-                  refused that one: puts it behind the app's newer migrations
+const HELP = `add [folder]      copies Keyframe's migrations and functions into the app's supabase folder; run it again to upgrade
+remove [folder]   removes them, and writes a migration that drops Keyframe from the database; run it again if a database
+                  refused that migration: it moves behind the app's newer ones
 
   folder                 the folder that has supabase/config.toml (default: this one)
   --dry-run              print what would be written and removed, and change nothing
-  --function-name NAME   add: the name of the API's function, where the app has a function named api
-  --without-mcp          add: leave out keyframe-mcp, by which agents use the API (docs/agents.md); --with-mcp brings it later
+  --function-name NAME   add: the name of the API's function, if the app already has a function named api
+  --without-mcp          add: leave out keyframe-mcp, which lets agents use the API (docs/agents.md); --with-mcp adds it later
   ${BUDGET_HELP}
   --force                replace or remove copied files that were edited
-  --drop OBJECT          remove: this object of the app may go too, as the migration's error names it; may be repeated
-  --yes                  remove: do it, all data of Keyframe go with the migration
+  --drop OBJECT          remove: also drop this object of the app, named as in the migration's error; can be repeated
+  --yes                  remove: do it; the migration deletes all of Keyframe's data
   --version              print the version
-  --migrations           remove, after its migration is applied everywhere: delete the migrations' files too
+  --migrations           remove, once its migration is applied everywhere: also delete the migration files
 
 See docs/install.md.`;
 
@@ -73,11 +73,11 @@ async function main(): Promise<number> {
     return 1;
   }
   if ((command !== "add" && command !== "remove") || more.length > 0) {
-    throw new InstallError("The commands are add [folder] and remove [folder]: --help lists the options.");
+    throw new InstallError("The commands are add [folder] and remove [folder]. --help lists the options.");
   }
   const functionName = given["function-name"];
   if (functionName !== undefined && !/^[a-z][a-z0-9_-]{0,47}$/.test(functionName)) {
-    throw new InstallError("--function-name takes small letters, digits, - and _, and begins with a letter.");
+    throw new InstallError("--function-name must be lowercase letters, digits, - and _, and start with a letter.");
   }
   if (functionName !== undefined && functionName !== "api" && functionName in source.functions) {
     throw new InstallError(`--function-name: ${functionName} is another function of Keyframe.`);
@@ -114,17 +114,17 @@ async function add(source: Source, app: App, options: Options): Promise<void> {
   const changes = await planAdd(source, app, options);
   const from = app.record === undefined ? "" : `, from ${app.record.version}`;
   console.log(`Keyframe ${source.version}${from}, in ${app.folder}`);
-  if (changes.write.size + changes.remove.length === 0) console.log("Everything is there already.");
+  if (changes.write.size + changes.remove.length === 0) console.log("Everything is already there.");
   if (app.record === undefined && app.removed.length > 0) {
     console.log(
-      `${app.removed.at(-1)} comes first, and a database that has it not yet loses all data of Keyframe with it. To keep these, restore the folder from your version control.`,
+      `${app.removed.at(-1)} comes first, and deletes all of Keyframe's data in each database that does not have it yet. To keep the data, restore the folder from your version control.`,
     );
   }
   await carryOut(app, changes, options.isDryRun);
   if (!options.isDryRun) console.log(`${NEXT_AFTER_ADD}\n${sayBudgets(options.budgets)}`);
 }
 
-/** The database is reached by `supabase db push` alone, so the statement is printed and not run. */
+/** The database is reached only by `supabase db push`, so the statement is printed and not run. */
 function sayBudgets(budgets: Budgets): string {
   const sql = budgetSql(budgets);
   return sql === ""
@@ -135,7 +135,7 @@ function sayBudgets(budgets: Budgets): string {
 async function forget(app: App, { isDryRun }: Options): Promise<void> {
   const { versions, ...changes } = planForget(app);
   await carryOut(app, changes, isDryRun);
-  console.log(`Take them out of each database's history:
+  console.log(`Remove them from each database's history:
   supabase migration repair --status reverted ${versions.join(" ")} --remote=<ref>`);
 }
 
@@ -143,7 +143,7 @@ async function remove(source: Source, app: App, options: Options): Promise<void>
   const { isDryRun, yes } = options;
   const changes = await planRemove(source, app, options);
   console.log(WHAT_GOES);
-  if (app.record === undefined) console.log("A removal is there already. Continue only if no database has it.");
+  if (app.record === undefined) console.log("There is already a removal. Continue only if no database has it.");
   await carryOut(app, changes, isDryRun || !yes);
   if (!isDryRun && !yes) throw new InstallError("Nothing was changed: run the command again with --yes.");
   if (!isDryRun) console.log(nextAfterRemove(app.record?.functionName ?? "api"));

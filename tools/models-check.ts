@@ -6,15 +6,15 @@ import { report, runCheck } from "./models-check/run-check.ts";
 
 const HELP = `npm run models:check -- [options]   compares models with what each model publishes on Replicate
 
-  --record   writes the schemas in local/simulator/schemas anew, from Replicate: once npm run format has run, the difference
-             shows what has changed there
+  --record   rewrites the schemas in local/simulator/schemas from Replicate: after npm run format, the diff
+             shows what changed there
 
   SUPABASE_URL with SUPABASE_SECRET_KEY (or SUPABASE_SECRET_KEYS)   the table of this project
   KEYFRAME_REPLICATE_API_TOKEN      what Replicate publishes now, instead of the recorded schemas; costs nothing
   KEYFRAME_REPLICATE_API_BASE_URL   another address of its API
 
   Without any of these: the rows of the migrations, against the recorded schemas.
-  Ends with 0 when every row fits, 1 when one does not, 2 when it could not be found out.`;
+  Exits with 0 when every row fits, 1 when one does not, 2 when the check could not be made.`;
 
 const environment = z.object({
   SUPABASE_URL: httpUrl.optional(),

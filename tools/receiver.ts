@@ -6,11 +6,11 @@ const DEFAULT_PORT = 54390;
 
 const HELP = `npm run receiver -- [options]   receives webhooks on this machine, verifies them and prints each
 
-  --secret whsec_…   what the events are signed with; several: comma separated (default: WEBHOOK_SECRET)
+  --secret whsec_…   the signing secret; several: separated by commas (default: WEBHOOK_SECRET)
   --port N           where to listen on 127.0.0.1 (default ${DEFAULT_PORT}; 0: any free one)
   --json             one JSON line for each event
-  --fail N           answer 500 to the first N events, to see them come again
-  --hang SECONDS     answer so late; after 15 s the sender has given up and sends it again`;
+  --fail N           answer 500 to the first N events, to see the retries
+  --hang SECONDS     answer after this time; after 15 s the sender gives up and retries`;
 
 async function main(): Promise<number> {
   const { json, ...given } = parseOptions({
@@ -49,9 +49,9 @@ async function main(): Promise<number> {
   return 0;
 }
 
-/** What to do without a secret: register the receiver's URL and start it with the secret in the answer. */
+/** The steps without a secret: register the receiver's URL and start it with the secret in the answer. */
 function howToGetASecret(port: number): string {
-  return `The receiver needs the secret that signs its events, and it has none. Register its address: the answer carries the secret.
+  return `The receiver needs the secret that signs its events. Register its address: the answer has the secret.
 
   API=http://127.0.0.1:54321/functions/v1/api        # where npm start serves
   TOKEN=…                                            # a session token: npm start prints the command that gets one

@@ -6,12 +6,12 @@ import { PROJECT_ROOT } from "../local/stack/project-root.ts";
 import { SCHEMA_VERSION } from "../shared/platform/schema-version.ts";
 import { readVersion, versionMigration } from "./version-migration.ts";
 
-const HELP = `npm run release:check -- [options]   checks whether this commit can be released as package.json's version
+const HELP = `npm run release:check -- [options]   checks whether this commit can be released as the version in package.json
 
   --tag TAG    in a workflow: the tag that was pushed, instead of the branch main
   --pack DIR   leave the two packages in this folder
 
-  It changes nothing else. Ends with 0 when all of it holds, 1 when something does not. docs/release.md has the whole way.`;
+  It changes nothing else. Exits with 0 when everything holds, 1 when something does not. See .github/release.md.`;
 
 const NOT_CHECKED = `
 Not checked here:
@@ -67,7 +67,8 @@ async function findUncommitted(): Promise<string | false> {
 
 async function findPlace(version: string, tag: string | undefined): Promise<string | false> {
   if (tag === undefined) {
-    if ((await run("git", "branch", "--show-current")) !== "main") return "Releases are made of main: git switch main.";
+    if ((await run("git", "branch", "--show-current")) !== "main")
+      return "Releases are made from main: git switch main.";
     const made = await run("git", "tag", "--list", `v${version}`);
     return made !== "" && `${made} exists already: raise the version in package.json.`;
   }
@@ -94,9 +95,9 @@ async function findOwner(): Promise<string | false> {
   return found !== "" && `npm run set-owner -- <name>, for ${found}`;
 }
 
-/** What npm shows of a published version never changes. */
+/** npm never changes the page of a published version. */
 async function findUnreleased(): Promise<string | false> {
-  const found = await filesWith("no release yet|on npm yet|not public yet", ":!docs/release.md");
+  const found = await filesWith("no release yet|on npm yet|not public yet", ":!.github/release.md");
   return found !== "" && `Correct what ${found} says.`;
 }
 
@@ -127,7 +128,7 @@ async function findPackages(folder: string, version: string): Promise<string | f
   return false;
 }
 
-/** What the program prints. Throws with what it says when it fails; `cause` is its exit code. */
+/** The program's output. On failure it throws the error output; `cause` is the exit code. */
 async function run(program: string, ...args: string[]): Promise<string> {
   const { success, code, stdout, stderr } = await new Deno.Command(program, { args, cwd: PROJECT_ROOT }).output();
   const read = (bytes: Uint8Array) => new TextDecoder().decode(bytes).trim();

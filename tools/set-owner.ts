@@ -1,11 +1,14 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { parseOptions, runMain } from "../command-line/run-main.ts";
 
-const HELP = `npm run set-owner -- NAME   writes the GitHub account that owns the repository into each address of it, in all files
+const HELP = `npm run set-owner -- NAME   writes the GitHub account that owns the repository into every link to it
 
   Again: replaces <owner>, and the name before, which it reads from "repository" in package.json.`;
 
-/** Addresses have the repository so, and commands of npm and shadcn, in quotes: `<` alone would read a file in a shell. */
+/**
+ * The forms of the repository in addresses, and in commands of npm and shadcn, which are quoted: an unquoted `<` would read a file in a
+ * shell.
+ */
 const named = (owner: string) => `(github[.]com/|--repo "|shadcn@latest add ")(<owner>|${owner})/keyframe`;
 
 async function main(): Promise<number> {

@@ -8,7 +8,7 @@ import { loadStackKeys } from "../local/stack/stack-keys.ts";
 import { STACK_OPTIONS } from "../local/stack/stack-settings.ts";
 import { describeResults, runStatements } from "../local/platform/studio/run-statements.ts";
 
-const HELP = `npm run sql -- [options] ["statement"]   runs SQL on the stack that npm start runs, as Studio's SQL editor: role postgres
+const HELP = `npm run sql -- [options] ["statement"]   runs SQL on the stack that npm start runs, like Studio's SQL editor, as the role postgres
 
   Without a statement it reads them from standard input; on a terminal each runs when its line ends with a semicolon.
 
@@ -44,11 +44,11 @@ async function databaseUrl(dataDir: string): Promise<string> {
   if (given) return given;
   const running = findRunningStack(dataDir);
   if (running?.database === undefined)
-    throw new Error(`No stack runs on ${dataDir}: npm start, or name its data by --data.`);
+    throw new Error(`No stack runs on ${dataDir}. Run npm start, or name its data folder with --data.`);
   return `postgres://postgres:${(await loadStackKeys(dataDir)).postgresPassword}@${running.database}`;
 }
 
-/** An error is printed, and the next statement is asked for. Ends at the end of input (Ctrl-D). */
+/** An error is printed, and the next statement is read. Ends at the end of input (Ctrl-D). */
 async function converse(run: (text: string) => Promise<void>): Promise<void> {
   const lines = createInterface({ input: process.stdin, output: process.stdout, prompt: "sql> " });
   let text = "";

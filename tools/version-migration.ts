@@ -5,10 +5,10 @@ import { readText } from "./install/source.ts";
 
 type File = { file: string; text: string };
 
-/** A change of a table waits for all who read it, such as a dump, and every later request for the table waits behind the change. */
+/** A change of a table waits for all its readers, such as a dump, and every later request for the table waits for the change. */
 const SHORT_WAIT = "select set_config('lock_timeout', '5s', true);";
 
-/** Where the SQL that is written by hand ends, in the migration of a version after the first. */
+/** The end of the hand-written SQL in the migration of a later version. */
 const MARK = "-- Made by `npm run schema` from here on: write above this line.";
 
 /** The files of supabase/schemas, in the order in which they are applied. */
@@ -127,5 +127,5 @@ function refuseOrder(files: string[]): void {
       .join();
   const wrong = files.find((file, at) => at > 0 && order(file) <= order(files[at - 1]));
   if (wrong === undefined) return;
-  throw new Error(`${wrong} is behind a file of its version or of a later one: a version has one file, in order.`);
+  throw new Error(`${wrong} comes after a file of its version or of a later one: each version has one file, in order.`);
 }

@@ -4,13 +4,13 @@ import { describeError, type Log } from "../shared/platform/log.ts";
 import { pause, retryDelay } from "../shared/platform/retry.ts";
 import { SCHEMA_VERSION } from "../shared/platform/schema-version.ts";
 
-/** A way to the database, and the variable that names it. */
+/** A way to the database, and its variable. */
 export type Way = { setting: "SUPABASE_DB_URL" | "SUPABASE_URL"; call: CallDatabase };
 
-/** A setting that waiting does not repair. The message names it and says what to do. */
+/** A wrong setting, which waiting does not fix. The message names it and says what to do. */
 export class WrongSetting extends Error {}
 
-/** A database that may only be away. */
+/** The database may only be down. */
 class Away extends Error {
   constructor(
     readonly setting: Way["setting"],
@@ -39,8 +39,8 @@ const description = z.object({
 type Description = z.infer<typeof description>;
 
 /**
- * Checks what a worker process needs before it takes work that it could not end: each way works with this key or password, leads to one
- * and the same database, and that works for this project and serves this version. `now` is the database's time, by
+ * Checks what a worker process needs before it claims work: each way works with this key or password, leads to one
+ * and the same database, which works for this project and supports this version. `now` is the database's time, by
  * which the workers sign: the machine's clock may be wrong.
  */
 export function createSettingsCheck(ways: readonly Way[], address: string, log: Log, wait: typeof pause = pause) {
@@ -72,7 +72,7 @@ export function createSettingsCheck(ways: readonly Way[], address: string, log: 
     const ask = () => Promise.all(ways.map(describe));
     const areOne = (answers: Description[]) => new Set(answers.map(({ id }) => id)).size <= 1;
     const first = await ask();
-    // Twice: the server may start again between two answers.
+    // Twice, because the server may restart between two answers.
     const answers = areOne(first) ? first : await ask();
     if (!areOne(answers))
       throw new WrongSetting(
@@ -84,7 +84,7 @@ export function createSettingsCheck(ways: readonly Way[], address: string, log: 
   return {
     now: (): number => Date.now() - aheadMs,
 
-    /** Waits for what is away. False when the signal aborts before all is well. Throws WrongSetting. */
+    /** Waits while something is down. False when the signal aborts first. Throws WrongSetting. */
     async untilPassed(signal: AbortSignal): Promise<boolean> {
       for (let failures = 1; !signal.aborted; failures += 1) {
         try {
@@ -99,7 +99,7 @@ export function createSettingsCheck(ways: readonly Way[], address: string, log: 
       return false;
     },
 
-    /** Checks again now and then until the signal aborts. Throws WrongSetting after three refusals in a row. The workers log what is away. */
+    /** Checks again regularly until the signal aborts. Throws WrongSetting after three refusals in a row. The workers log what is down. */
     async watch(signal: AbortSignal): Promise<void> {
       for (let refusals = 0; ; ) {
         await wait(refusals === 0 ? AGAIN_AFTER_MS : REFUSED_AGAIN_AFTER_MS, signal);
@@ -128,7 +128,7 @@ function requireVersion({ version, outdated }: Description): void {
     );
   if (outdated === "process")
     throw new WrongSetting(
-      `process_outdated: the database has ${version}, this process is ${SCHEMA_VERSION}. A database serves one version back. Start npm run worker in a checkout of ${version}.`,
+      `process_outdated: the database has ${version}, this process is ${SCHEMA_VERSION}. A database supports one version back. Run npm run worker in a checkout of ${version}.`,
     );
 }
 
@@ -137,35 +137,32 @@ function requireAddress({ address }: Description, ours: string): void {
   if (address === ours) return;
   const theirs = address === null ? "its Vault does not say for which project" : `it works for ${address}`;
   throw new WrongSetting(
-    `SUPABASE_URL is ${ours}, and the database is not that project's: ${theirs}. If it is a copy, or has moved, what waits in it would run here too: see "Restore a backup" in docs/upgrade.md, then run in SQL: select keyframe_private.set_address('${ours}')`,
+    `SUPABASE_URL is ${ours}, and the database is not that project's: ${theirs}. If it is a copy, or has moved, work that waits in it would run here too: see "Restore a backup" in docs/upgrade.md, then run in SQL: select keyframe_private.set_address('${ours}')`,
   );
 }
 
-/** By SQLSTATE, on a connection. */
+/** Refusals by SQLSTATE, on a connection. */
 const REFUSED_BY_POSTGRES = new Map([
   ["28P01", "Postgres refuses its user or password. At Supabase's pooler the user is <login>.<ref>."],
-  ["28000", "Postgres does not let its user log in from here: see the role and pg_hba.conf."],
+  ["28000", "Postgres does not allow its user to log in from here: check the role and pg_hba.conf."],
   ["3D000", "Postgres has no database of this name. At Supabase it is postgres."],
-  ["42501", "Its user may not act as service_role. Run in SQL: grant service_role to <login>."],
+  ["42501", "Its user cannot act as service_role. Run in SQL: grant service_role to <login>."],
   ["22023", "Postgres has no role service_role. This is not a database of Supabase."],
 ]);
 
-/** By SQLSTATE or the system's code. It is waited for. */
+/** Temporary causes by SQLSTATE or the system's code: the process waits. */
 const AWAY = new Map([
-  ["XX000", "Supabase's pooler answers so to a user other than <login>.<ref>."],
-  [
-    "08P01",
-    "The pooler refused. Postgres may be away, or the user, the password or the name of the database is wrong.",
-  ],
+  ["XX000", "Supabase's pooler gives this answer to a user other than <login>.<ref>."],
+  ["08P01", "The pooler refused. Postgres may be down, or the user, the password or the database name is wrong."],
   ["53300", "Postgres has no free connection."],
   ["57P03", "Postgres is starting."],
-  ["ENOTFOUND", "There is no such host; a paused project has none."],
+  ["ENOTFOUND", "The host does not exist. A paused project has none."],
 ]);
 
 /** PostgREST's code for a token that begins later by its own clock: the platform makes one of the secret key. It passes. */
 const TOKEN_OF_A_MOMENT = "PGRST303";
 
-/** What is wrong with a setting; null when the other side may only be away. */
+/** What is wrong with a setting; null when the other side may only be down. */
 function explainRefusal(error: DatabaseError): string | null {
   const { status, code } = error;
   if (error.isOutdated()) return error.message;

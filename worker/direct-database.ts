@@ -6,7 +6,7 @@ type Settings = { url: URL; connections: number; statementMs: number; timeoutMs:
 
 const LIFETIME_SECONDS = 3_600;
 
-/** Below the minutes after which networks drop idle connections without a word. By default it is two hours. */
+/** Below the minutes after which networks silently drop idle connections. The default is two hours. */
 const KEEP_ALIVE_MS = 60_000;
 
 /** As the Data API acts with the secret key. The role of the URL must be a member. */
@@ -15,16 +15,16 @@ const ROLE = "service_role";
 // pg and not postgres.js: a lost connection rejects the calls that it had and nothing else (docs/decisions/0042-worker-processes.md).
 
 /**
- * Calls the database by connections of its own instead of the Data API. Each call is one transaction as PostgREST makes it, with the role and
- * the time limit of that transaction only, and no prepared statement: a pooler in transaction mode may be in between. Connects at the first
- * call, and again after a lost connection.
+ * Calls the database over its own connections instead of the Data API. Each call is one transaction as PostgREST makes it, with the role
+ * and the time limit of that transaction only, and no prepared statement: a pooler in transaction mode may be in between. Connects at the
+ * first call, and again after a lost connection.
  */
 export function createDirectDatabase({ url, connections, statementMs, timeoutMs }: Settings) {
   const pool = new pg.Pool({
     ...readUrl(url),
     application_name: "keyframe-worker",
     max: connections,
-    // A new session compiles our functions anew: they stay, but not for good.
+    // A new session compiles our functions again, so connections are kept, but not forever.
     idleTimeoutMillis: 0,
     maxLifetimeSeconds: LIFETIME_SECONDS,
     connectionTimeoutMillis: timeoutMs,
@@ -40,7 +40,7 @@ export function createDirectDatabase({ url, connections, statementMs, timeoutMs 
   async function begin(mayTryAgain = true): Promise<pg.PoolClient> {
     const client = await pool.connect();
     try {
-      // A machine that is gone without a word would hold what its last call locked for as long as TCP waits, by default hours.
+      // A machine that disappears would keep its last call's locks for as long as TCP waits, by default hours.
       const limits = `set local statement_timeout = ${statementMs}; set local idle_in_transaction_session_timeout = ${statementMs}`;
       await client.query(`begin; set local role ${ROLE}; ${limits}`);
       return client;
@@ -92,14 +92,14 @@ function toParameter(value: unknown): string | null {
 }
 
 /**
- * Only the SQLSTATE: messages of Postgres may contain row data. Without one it is the driver's own, such as a refused connection. PgBouncer has
- * one for all its own reasons, from a wrong password to a pause that lasts; what a function raises is no FATAL.
+ * Only the SQLSTATE: messages of Postgres may contain row data. Without one it is the driver's own, such as a refused connection. PgBouncer
+ * has one for all its own reasons, from a wrong password to a pause that lasts; what a function raises is no FATAL.
  */
 function toDatabaseError(called: string, error: unknown): DatabaseError {
   if (!(error instanceof pg.DatabaseError)) return new DatabaseError(called, null, "", reasonOf(error));
   if (error.code === "08P01" && error.severity === "FATAL")
     return new DatabaseError(called, null, error.code, error.message);
-  // Inside of a function it is a fault of that function, or of an app's trigger, and not a missing one.
+  // Inside a function it is an error of that function, or of an app's trigger, not a missing function.
   const isInside = error.position === undefined && error.code === "42883";
   return new DatabaseError(called, null, isInside ? "XX000" : (error.code ?? "XX000"));
 }

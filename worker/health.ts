@@ -1,6 +1,6 @@
 import type { WorkerName } from "./settings.ts";
 
-/** Calls take milliseconds. So long without an answer, the database is away, or the worker hangs. */
+/** Calls take milliseconds. After this long without an answer, the database is down, or the worker hangs. */
 const SILENT_MS = 30_000;
 
 type Answers = { name: WorkerName; answeredMsAgo(): number };

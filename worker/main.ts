@@ -9,17 +9,17 @@ import { createDirectDatabase } from "./direct-database.ts";
 import { serveHealth } from "./health.ts";
 import { readWorkerSettings, type WorkerName } from "./settings.ts";
 
-const HELP = `npm run worker -- [options]   generate and deliver as a process, beside the edge functions or instead of them
+const HELP = `npm run worker -- [options]   runs generate and deliver as a process, beside the edge functions or instead of them
 
   --only NAME    generate or deliver; without it, both
-  --port PORT    answers 200 there while the database answers, otherwise 503: 8080 on this machine only, or 0.0.0.0:8080
+  --port PORT    a health check: 200 while the database answers, otherwise 503; 8080 listens on this machine only, 0.0.0.0:8080 on all addresses
 
   SUPABASE_URL, SUPABASE_SECRET_KEYS   as edge functions have them: {"default":"sb_secret_…"}
   SUPABASE_DB_URL                      Postgres, instead of the Data API; the secret key is then for Storage
   KEYFRAME_REPLICATE_API_TOKEN         for generate
   KEYFRAME_WORKER_PORT                 instead of --port
 
-SIGTERM or Ctrl-C: takes no more work, ends what it has, and exits; again: exits at once. See docs/workers.md.`;
+SIGTERM or Ctrl-C: finishes its work, claims no more, and exits; a second one: exits at once. See docs/workers.md.`;
 
 /**
  * Time limits as the functions' calls have them: the Data API ends a statement after 8 s, and exchange_deliveries after 4. generate has a
@@ -64,7 +64,7 @@ async function main(): Promise<number> {
     const log = createLog({ function: "keyframe-generate" });
     const callDatabase = openDatabase(GENERATE_DATABASE);
     workers.push({ name: "generate", ...createGenerate({ environment: generate, callDatabase, log, ...common }) });
-    if (database instanceof URL) openDataApi(generate, GENERATE_DATABASE.timeoutMs); // where Storage is
+    if (database instanceof URL) openDataApi(generate, GENERATE_DATABASE.timeoutMs); // the address of Storage
   }
   if (deliver !== null) {
     const log = createLog({ function: "keyframe-deliver" });

@@ -37,7 +37,7 @@ const place = z.string().transform((text, context) => {
   return z.NEVER;
 });
 
-/** What both workers may have, and each process. */
+/** The variables of both workers, and of the process. */
 const COMMON = z.object({ SUPABASE_DB_URL: databaseUrl.optional(), KEYFRAME_WORKER_PORT: place.optional() });
 const DATA_API = deliver.pick({ SUPABASE_URL: true, SUPABASE_SECRET_KEYS: true });
 /** The project that a process works for: it refuses the database of another one. */
@@ -58,7 +58,7 @@ export function readWorkerSettings(
     name === "KEYFRAME_WORKER_PORT" ? (given.port ?? environment(name)) : environment(name);
   const byDataApi = !get("SUPABASE_DB_URL");
   const runs = (name: WorkerName) => names.includes(name);
-  // All at once, so that the error names all.
+  // Checked together, so that the error names all.
   readEnvironment(
     z.object({
       ...COMMON.shape,

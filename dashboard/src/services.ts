@@ -9,7 +9,7 @@ export type Services = {
   config: Config;
   auth: GoTrueClient;
   keyframe: KeyframeClient;
-  /** A client whose requests outlive the page. It has the token of now, because a page that is left waits for nothing. */
+  /** A client whose requests outlive the page. It uses the current token, because a page that is being left cannot wait. */
   openLastClient: () => Promise<KeyframeClient>;
   /** Data API and Storage as the user. Three requests do not need supabase-js, which is 33 kB. */
   callPlatform: CallPlatform;
@@ -56,7 +56,7 @@ export function createServices(config: Config): Services {
       signal: signal ?? null,
     }).catch((cause: unknown) => {
       signal?.throwIfAborted();
-      throw new KeyframeError("network", "No answer came.", { cause: String(cause) });
+      throw new KeyframeError("network", "There was no answer.", { cause: String(cause) });
     });
     const answer: unknown = await response.json().catch(() => null);
     if (!response.ok) throw refusalOf(response.status, answer);
@@ -86,12 +86,12 @@ export const useKeyframe = (): KeyframeClient => useServices().keyframe;
 
 type Once = { idempotencyKey: string };
 
-/** What was sent and is not answered, by mutation key: also for a page that was left and is opened again. */
+/** Unanswered requests, by mutation key: also for a page that was left and is opened again. */
 const unanswered = new Map<string, { body: string; key: string }>();
 
 /**
  * A request that creates or sends something. It keeps its Idempotency-Key until it is answered: sent again after a lost answer, it repeats
- * nothing. `asked` must hold all that may change.
+ * nothing. `asked` must contain everything that may change.
  */
 export function useOnce<Asked, Answer>(
   send: (keyframe: KeyframeClient, asked: Asked, once: Once) => Promise<Answer>,

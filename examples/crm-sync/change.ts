@@ -18,7 +18,7 @@ const common = {
   data: z.object({ ...ids, step: z.enum(["first-frame", "last-frame", "video"]) }),
 };
 
-/** What is used of an event, and no more: a field that is added one day does no harm. */
+/** The used fields of an event: fields that are added later do no harm. */
 const EVENTS = {
   "project.created": z.object({
     timestamp: z.string(),

@@ -40,7 +40,7 @@ for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, () => server.cl
 
 /** The status: 204 once the event is in HubSpot. Nothing is queued here that a crash could lose. Throws when it has to come again. */
 async function receive(request: IncomingMessage): Promise<number> {
-  // Not only from the event's turn: when that comes late, Keyframe has given up and sends the event again.
+  // Counts the wait too: if the event's turn comes late, Keyframe has given up and sends it again.
   const signal = AbortSignal.timeout(TIMEOUT_MS);
   if (request.method !== "POST") return 405;
   let body = "";

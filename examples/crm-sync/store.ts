@@ -7,7 +7,7 @@ import type { Change } from "./change.ts";
 const REMEMBERED_DAYS = 35;
 
 /**
- * What must outlive a crash, in one SQLite file: which events are done, and which event was the latest about each part of a
+ * State that must outlive a crash, in one SQLite file: which events are done, and which event was the latest about each part of a
  * project. Throws when another process has the file open: two would not see each other's turns.
  */
 export function openStore(file: string) {

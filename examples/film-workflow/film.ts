@@ -3,19 +3,19 @@ import type { DurablePromise, WorkflowContext, WorkflowSharedContext } from "@re
 import { hasEnded, KeyframeError, type KeyframeClient, type KeyframeErrorCode } from "keyframe-client";
 import type { Prediction, PredictionRef, Step, StepBody } from "keyframe-client";
 
-/** What to film. The film itself is made before: its id is the workflow's, and Keyframe's events name it. */
+/** The script. The film is created before: its id is the workflow's, and Keyframe's events name it. */
 export type Script = {
-  /** The film's owner. The backend that submits the workflow has checked that this user asks for it. */
+  /** The film's owner. The backend that submits the workflow has checked that this user requested it. */
   userId: string;
   /** The picture with which the film begins. */
   opening: string;
-  /** What happens in each shot, and the picture with which it ends: there the next shot begins. */
+  /** The action of each shot, and its last picture, on which the next shot starts. */
   shots: { title: string; action: string; ending: string }[];
   /** How many takes of each picture a person chooses from. */
   takes: number;
 };
 
-/** A choice that a person has, or had: one of the takes becomes the picture. */
+/** A choice of a person: one of the takes becomes the picture. */
 type Choice = { projectId: string; step: Step; takes: string[] };
 
 /** How a prediction ended, from its event or from the API. */
@@ -26,7 +26,7 @@ type Filming = { ctx: WorkflowContext<State>; keyframe: KeyframeClient; lookAfte
 
 export type FilmWorkflow = ReturnType<typeof filmWorkflow>;
 
-/** `lookAfterSeconds`: when to ask how a prediction stands that has sent no event. A cancelled one never sends any. */
+/** `lookAfterSeconds`: when to ask how a prediction stands that has sent no event. A canceled one never sends any. */
 export const filmWorkflow = (clientFor: (userId: string) => KeyframeClient, lookAfterSeconds: number) =>
   workflow({
     name: "film",
@@ -53,7 +53,7 @@ export const filmWorkflow = (clientFor: (userId: string) => KeyframeClient, look
         return videos;
       },
 
-      /** What a person has to choose from so far. The last choice may be open. */
+      /** The choices so far. The last one may be open. */
       choices: async (ctx: WorkflowSharedContext<State>): Promise<Choice[]> => (await ctx.get("choices")) ?? [],
 
       /** A person chooses a take. The first choice counts: returns the take that is chosen. */

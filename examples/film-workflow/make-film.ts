@@ -1,4 +1,4 @@
-// A person with a terminal: asks for a film of three shots, and chooses its pictures.
+// A person at a terminal requests a film of three shots, and chooses its pictures.
 import { readFileSync } from "node:fs";
 import process from "node:process";
 import { createInterface } from "node:readline/promises";

@@ -19,7 +19,7 @@ if (!url || !secretKey || !secret || !RESTATE_URL) {
   process.exit(1);
 }
 
-// Restate calls the workflow on a port of its own, which nobody else may reach. It repeats what fails, so the client does not.
+// Restate calls the workflow on its own port, which must not be reachable from elsewhere. Restate repeats failures, so the client does not.
 const clientFor = (userId: string) => createKeyframeClient({ url, secretKey, userId, retries: 0 });
 const film = filmWorkflow(clientFor, lookAfterSeconds);
 const identityKeys = RESTATE_IDENTITY_KEY ? [RESTATE_IDENTITY_KEY] : [];

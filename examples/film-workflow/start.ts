@@ -1,4 +1,4 @@
-// Runs Restate and server.ts beside `npm start`, and connects the three. In production each is a service of its own.
+// Runs Restate and server.ts beside `npm start`, and connects the three. In production each is its own service.
 import { spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -34,7 +34,7 @@ async function ask(url: string, init?: RequestInit): Promise<void> {
 }
 for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, () => process.exit(0));
 
-// With the secret key as its token: an endpoint that gets the events of every user.
+// Uses the secret key as its token, so the endpoint gets the events of every user.
 const { webhooks } = createKeyframeClient({ url: KEYFRAME_URL, getToken: () => secretKey });
 const url = `http://127.0.0.1:${webhookPort}/`;
 const known = (await webhooks.list()).webhooks.find((webhook) => webhook.url === url);

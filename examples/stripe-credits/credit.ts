@@ -1,6 +1,6 @@
 import type Stripe from "stripe";
 
-/** What a payment changes, once for each key. */
+/** The change of a payment, applied once for each key. */
 export type Credit = {
   userId: string;
   key: string;
@@ -12,7 +12,7 @@ export type Credit = {
 const MICROS_OF_A_CENT = 10_000;
 
 /**
- * What an event of Stripe's changes; null when it is about no credit of ours. Each event stands for itself, so the order in which they
+ * The change of a Stripe event; null when it is not about our credit. Each event stands for itself, so the order in which they
  * come does not matter: a refund before its purchase makes the balance negative for a moment.
  */
 export async function creditOf(event: Stripe.Event, stripe: Stripe): Promise<Credit | null> {
@@ -29,7 +29,7 @@ export async function creditOf(event: Stripe.Event, stripe: Stripe): Promise<Cre
       const { id, payment_intent, amount, currency } = event.data.object;
       return await credit("refund", `refund:${id}`, payment_intent, -amount, currency, stripe);
     }
-    // A refund that fails has both events; one that you cancel, or that the payer never completes, may have the second alone.
+    // A refund that fails has both events; one that you cancel, or that the payer never completes, may only have the second.
     case "refund.failed":
     case "refund.updated": {
       const { id, payment_intent, amount, currency, status } = event.data.object;

@@ -2,7 +2,7 @@ import { createClient } from "@supabase/supabase-js";
 import Stripe from "stripe";
 import { type Credit, creditOf } from "./credit.ts";
 
-/** What a user may buy at once, in US cents. */
+/** The amounts that a user may buy, in US cents. */
 const PACKS = [500, 2_000, 10_000];
 /** Stripe's events are smaller, and so is the body of a checkout. */
 const MAX_BYTES = 256 * 1024;

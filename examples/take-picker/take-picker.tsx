@@ -9,7 +9,7 @@ const NAME: Record<Step, string> = { "first-frame": "First frame", "last-frame":
 type Props<S extends Step> = {
   projectId: string;
   step: S;
-  /** What another take is started with, such as `{ durationSeconds: 5 }`. */
+  /** The body of another take's start, such as `{ durationSeconds: 5 }`. */
   body?: Omit<StepBody[S], "projectId">;
 };
 
@@ -156,7 +156,7 @@ function Picture({ output, refetch }: { output: Output; refetch: () => void }) {
 function stateOf({ status, queuePosition, progress, hidden, outdated }: Prediction): string {
   if (status === "failed" || status === "canceled") return status === "failed" ? "Failed" : "Canceled";
   if (status === "succeeded") return [hidden && "Hidden", outdated && "Outdated"].filter(Boolean).join(", ");
-  if (queuePosition) return `Number ${queuePosition} in line`;
+  if (queuePosition) return `Number ${queuePosition} in the queue`;
   return progress === null ? "Running" : `${Math.floor(progress * 100)} %`;
 }
 

@@ -74,7 +74,7 @@ async function listOperations(stack: BenchStack, written: string, users: BenchUs
     select 'api' as table, id, owner_id as owner from keyframe.predictions union all select 'written', id, owner_id from public.written_predictions`;
   const frameOf = (way: Way, user: BenchUser) =>
     frames.find(({ table, owner }) => table === way && owner === user.id)?.id ?? "";
-  // A start is measured alone: what is started stays queued, and no provider run goes on.
+  // Only the start is measured: predictions stay queued, and no provider run continues.
   children.get("keyframe-generate")?.kill("SIGSTOP");
   await fetch(`${simulator?.url}/control/delays`, { method: "POST", body: JSON.stringify({ start_ms: 3_600_000 }) });
   await sql`update keyframe_private.settings set max_active_per_owner = 1000`;

@@ -4,7 +4,7 @@ import type { BenchStack } from "./stack.ts";
 
 /** A benchmark of `npm run bench`: does the same work in several ways, in turn, and compares them. */
 export type Benchmark = {
-  /** The command's argument, and the first column of the table in docs/benchmarks.md. */
+  /** The command's argument, and the first column of the table in lab/aims.md. */
   name: string;
   run(context: BenchContext): Promise<Result>;
 };
@@ -34,8 +34,8 @@ export type Aim = { name: string; value: Spread | Ratio; atMost?: number; atLeas
 export type Cost = { name: string } & Cpu;
 
 /**
- * What shots a day are computed from. Of one shot: calls of api, kicks of workers, the provider's callbacks, deliveries, and its bill.
- * Postgres' ms for a frame, a read of a status and an event with one delivery; bytes of a prediction with its events.
+ * The figures from which shots a day are computed. For one shot: calls of api, kicks of workers, the provider's callbacks, deliveries, and
+ * its bill. Postgres' ms for a frame, a read of a status and an event with one delivery; bytes of a prediction with its events.
  */
 export type Figures = Record<
   "api" | "kicks" | "callbacks" | "deliveries" | "usd" | "frameMs" | "statusMs" | "eventMs" | "predictionBytes",

@@ -24,16 +24,16 @@ const BENCHMARKS: Benchmark[] = [
   shotBenchmark,
 ];
 const NAMES = BENCHMARKS.map(({ name }) => name);
-const HELP = `npm run bench -- [NAME …] [options]   compares this project with what one would use instead
+const HELP = `npm run bench -- [NAME …] [options]   compares Keyframe with the alternatives
 
-Run nothing else meanwhile. Only ratios within one run say something about the code.
+Run nothing else at the same time. Only ratios within one run are comparable.
 
   NAME       one of: ${NAMES.join(", ")}; without a name, all of them
-  --write    runs all, then writes shots a day and the aims into docs/benchmarks.md and the costs into docs/scale.md
-  --quick    a little of each, to see that it works
+  --write    runs all, then writes the aims and one shot into lab/aims.md, shots a day into docs/benchmarks.md, costs into docs/scale.md
+  --quick    a short run of each, to check that it works
   --workers  functions, or npm run worker in place of the workers' functions: process by the Data API, database by a connection
 
-KEYFRAME_DATABASE_URL: a superuser's URL of an empty Postgres to measure one benchmark on, with the extensions that are real there.`;
+KEYFRAME_DATABASE_URL: a superuser's URL of an empty Postgres, to measure one benchmark with its real extensions.`;
 
 async function main(): Promise<number> {
   const { values, positionals } = parseOptions({
@@ -45,7 +45,8 @@ async function main(): Promise<number> {
     },
   });
   const unknown = positionals.find((name) => !NAMES.includes(name));
-  if (unknown !== undefined) throw new Error(`There is no benchmark "${unknown}". There are: ${NAMES.join(", ")}.`);
+  if (unknown !== undefined)
+    throw new Error(`There is no benchmark "${unknown}". The benchmarks are: ${NAMES.join(", ")}.`);
   const workers = readWorkers("--workers", values.workers);
   if (workers !== "functions" && values.write) throw new Error("--write writes the figures of the functions.");
   if (values.quick && values.write) throw new Error("--quick measures too little to be written.");
@@ -85,12 +86,14 @@ async function main(): Promise<number> {
   const costs = Object.values(results).flatMap((result) => result.costs ?? []);
   const isWhole = Object.keys(results).length === BENCHMARKS.length;
   if (values.write && isWhole) {
-    await writeBlock("benchmarks.md", "aims", blockOf({ aims: [], tables: [summaryTable(results)] }, machine));
+    await writeBlock("lab/aims.md", "aims", blockOf({ aims: [], tables: [summaryTable(results)] }, machine));
     // Without processor times, off Linux, neither can be computed.
     if (costs.length > 0) {
       const figures = Object.assign({}, ...Object.values(results).map((result) => result.figures)) as Figures; // all have run
-      await writeBlock("benchmarks.md", "shots", blockOf({ aims: [], tables: shotTables(figures) }, machine));
-      await writeBlock("scale.md", "costs", blockOf({ aims: [], tables: [costsTable(costs)] }, machine));
+      const [plans, shot] = shotTables(figures);
+      await writeBlock("docs/benchmarks.md", "shots", blockOf({ aims: [], tables: [plans] }, machine));
+      await writeBlock("lab/aims.md", "shot", blockOf({ aims: [], tables: [shot] }, machine));
+      await writeBlock("docs/scale.md", "costs", blockOf({ aims: [], tables: [costsTable(costs)] }, machine));
     }
   }
   const aims = Object.values(results).flatMap((result) => result.aims);

@@ -45,7 +45,7 @@ async function fromPs(pid: number): Promise<number> {
 /** ms of processor time. */
 export type Cpu = { postgres: number; functions: number };
 
-/** Measures what one of something costs Postgres and other processes, over several rounds. */
+/** Measures the processor time of one operation in Postgres and other processes, over several rounds. */
 export class CpuMeter {
   readonly #sql: postgres.Sql;
   readonly #pids: number[];

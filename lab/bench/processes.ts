@@ -11,7 +11,7 @@ export type BenchProcess = {
   resume(): void;
 };
 
-/** Starts a module or an edge function in a process of its own, which ends with this process. */
+/** Starts a module or an edge function in its own process, which ends with this process. */
 export function spawnDeno([command = "", ...rest]: string[], env: Record<string, string>): BenchProcess {
   const child = spawnWithParent(Deno.execPath(), {
     args: [command, "--quiet", ...rest],

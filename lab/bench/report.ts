@@ -3,9 +3,9 @@ import { PROJECT_ROOT } from "../../local/stack/project-root.ts";
 import { type Aim, type Cost, isMet, type Result, type Table } from "./benchmark.ts";
 import type { Machine, Spread } from "./measure.ts";
 
-/** Writes a result into a page of docs/, between the two comments with its name. Other text stays. */
+/** Writes a result into a page, between the two comments with its name. Other text stays. */
 export async function writeBlock(page: string, name: string, block: string): Promise<void> {
-  const file = join(PROJECT_ROOT, "docs", page);
+  const file = join(PROJECT_ROOT, page);
   await Deno.writeTextFile(file, replaceBlock(await Deno.readTextFile(file), name, block));
 }
 
@@ -28,7 +28,7 @@ const textOf = (part: string | Table) => (typeof part === "string" ? part : mark
 
 const aimsTable = (aims: Aim[]): Table => ({ caption: "aim", columns: AIM_COLUMNS, rows: aims.map(rowOf) });
 
-/** All aims, for docs/benchmarks.md. */
+/** All aims, for lab/aims.md. */
 export const summaryTable = (results: Record<string, Result>): Table => ({
   caption: "benchmark",
   columns: ["aim", ...AIM_COLUMNS],
@@ -59,7 +59,7 @@ function markdownOf({ caption, columns, rows }: Table): string {
 const SHARE = 0.5;
 const CORES = [2, 4, 16];
 
-/** What a Postgres with so many cores carries, computed from the processor time of one. */
+/** The load that a Postgres with this many cores carries, computed from the processor time of one operation. */
 export const costsTable = (costs: Cost[]): Table => ({
   caption: "processor time for one, and how many a second keep the cores of Postgres half busy",
   columns: ["Postgres, ms", "functions, ms", ...CORES.map((cores) => `${cores} cores`)],

@@ -8,11 +8,11 @@ import type { Start, User, World } from "./world.ts";
 
 /** A user with this many open predictions reads them instead of starting more. */
 const MAX_OPEN = 20;
-/** The delay between the two starts of a pair, and the share of pairs of which one is cancelled at once. */
+/** The delay between the two starts of a pair, and the share of pairs of which one is canceled at once. */
 const PAIR_APART_MS = 50;
 const PAIR_CANCELED = 0.4;
 
-/** The share of starts that ask for several takes. */
+/** The share of starts with several takes. */
 const SEVERAL = 0.08;
 
 /** A model whose price depends on its input and output. */

@@ -2,7 +2,7 @@ import { KeyframeError } from "../../client/index.ts";
 import { isUnanswered } from "./users.ts";
 import type { Credit, Ledger, User, World } from "./world.ts";
 
-/** What a server does with the balance of a user, if they pay in advance. An unanswered credit is repeated by settleCredits. */
+/** A server's actions on the balance of a prepaid user. An unanswered credit is repeated by settleCredits. */
 export function balanceActions(user: User, { ledger }: World) {
   const { random, server } = user;
   const add = async (kind: Credit["kind"], micros: number) => {

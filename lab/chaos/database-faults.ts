@@ -89,7 +89,7 @@ export const changeMarkups = (sql: postgres.Sql, all: number, images: number | n
     }),
   );
 
-/** What was submitted up to now was submitted a month ago. The sums follow by their triggers. */
+/** Moves all submits a month back. Triggers update the sums. */
 export const endMonth = (sql: postgres.Sql): Promise<unknown> =>
   retry(
     () => sql`

@@ -1,6 +1,6 @@
 import { retry, type Endpoint, type User, type World } from "./world.ts";
 
-/** What a user does with webhook endpoints. Steady endpoints are never changed, switched or replaced. */
+/** A user's actions on webhook endpoints. Steady endpoints are never changed, switched or replaced. */
 export function endpointActions(user: User, world: World) {
   const { client, random } = user;
   const changing = () => {

@@ -114,7 +114,7 @@ const LEAST_MS = 1_500;
 const MOST_MS = 15_000;
 
 /**
- * The faults and their times, from the seed alone. Every fault occurs once in each round, in random order; a short run
+ * The faults and their times, from the seed only. Every fault occurs once in each round, in random order; a short run
  * has one round.
  */
 export function planFaults(seed: number, durationMs: number): PlannedFault[] {

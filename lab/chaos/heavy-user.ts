@@ -3,7 +3,7 @@ import { pause } from "../../shared/platform/retry.ts";
 import type { Scenario } from "./scenario.ts";
 import type { World } from "./world.ts";
 
-// One signed-in user who asks for as much as the service gives, with more than almost anybody has.
+// One signed-in user who requests as much as the service allows, with far more data than usual.
 
 const SUBMITS = 100_000;
 const SHOTS = 500;
@@ -117,8 +117,8 @@ async function repeat(
 }
 
 /**
- * The runs of chaos have limits that nobody meets; here they are the subject. At the end the user's past goes: its submits were made for
- * no prediction, and would never end.
+ * Chaos runs have limits that are never reached; here limits are the subject. At the end the user's past is deleted: its submits were made
+ * for no prediction, and would never end.
  */
 async function withShippedLimits<T>({ sql }: World, work: () => Promise<T>): Promise<T> {
   await sql`update keyframe_private.rate_limits set capacity = capacity / 100, per_second = per_second / 100`;

@@ -8,7 +8,7 @@ import { readProblems, type World } from "./world.ts";
 
 /** How much later 95 of 100 events arrive than 95 of 100 just before a scenario, unless it has another bound. */
 const LATER_MS = 300;
-/** Where projects' events take longer with nobody else, the machine is busy and its figures say little: this is the bound then. */
+/** If events take longer than this without a scenario, the machine is busy and its figures mean little: then this is the bound. */
 const QUIET_P95_MS = 150;
 const BUSY_P95_MS = 1_500;
 
@@ -19,11 +19,11 @@ const HEALTH_EVERY_MS = 1_000;
 /** About 200 events, or 50 frames, in a scenario, and two fifths of that before it: enough for the 95th of 100. */
 const PROJECT_EVERY_MS = 100;
 const FRAME_EVERY_MS = 400;
-/** They take turns: a user with an event every moment waits behind a crowd as everybody in it does. */
+/** They take turns: a user with continuous events would wait like everyone in a crowd. */
 const OTHER_USERS = 50;
 /** After these their endpoints count as quick. */
 const QUICK_ANSWERS = 5;
-/** By when every event must have come: later than a lease of a worker and a sweep. */
+/** The time by which every event must have arrived: later than a worker's lease and a sweep. */
 const ARRIVAL_MS = 30_000;
 
 /**
@@ -49,11 +49,11 @@ export async function measureIsolation(
     const misjudged = judgeHealth(scenario.health, problems, p95Alone > QUIET_P95_MS);
     if (isBusy)
       remarks.push(
-        `${name}: THE MACHINE WAS BUSY. With nobody else the p95 was ${p95Alone} ms already, so ${bound} ms was the bound.`,
+        `${name}: THE MACHINE WAS BUSY. Without the scenario the p95 was already ${p95Alone} ms, so ${bound} ms was the bound.`,
       );
-    say(`${name}: other users' p95 is ${p95} ms, and was ${p95Alone} ms with nobody else`);
+    say(`${name}: other users' p95 is ${p95} ms, and was ${p95Alone} ms without it`);
     figures[`${name}: other users' p95 in ms, of ${delays.length} events`] = p95;
-    figures[`${name}: the same with nobody else, of ${alone.length}`] = p95Alone;
+    figures[`${name}: the same without the scenario, of ${alone.length}`] = p95Alone;
     verdicts.push({
       name: `isolation_${name}`,
       sentence: `with ${sentence}, other users' events arrive within ${bound} ms (p95)`,
@@ -62,12 +62,12 @@ export async function measureIsolation(
     receivers.reset();
     await sql`delete from auth.users where email like 'scenario-%'`;
   }
-  receivers.unverified.length = 0; // nobody has asked for these secrets
+  receivers.unverified.length = 0; // these secrets were never read
   receivers.received.clear();
   receivers.arrivals = 0;
 }
 
-/** The delays of the other users' events in ms, with nobody else and then during the scenario, and what else went wrong. */
+/** The delays of the other users' events in ms, without and then during the scenario, and what else went wrong. */
 async function measure(world: World, { startsFrames, lastsMs = SCENARIO_MS, prepare, run }: Scenario) {
   await prepare?.(world);
   const mark = crypto.randomUUID();
@@ -104,7 +104,7 @@ async function measure(world: World, { startsFrames, lastsMs = SCENARIO_MS, prep
   return { alone, delays, wrong, problems };
 }
 
-/** What health says is wrong until the scenario is over. */
+/** The problems that health reports until the scenario is over. */
 async function watchHealth(world: World, over: AbortSignal): Promise<string[]> {
   const said = new Set<string>();
   while (!over.aborted) {
@@ -114,7 +114,7 @@ async function watchHealth(world: World, over: AbortSignal): Promise<string[]> {
   return [...said];
 }
 
-/** Whether health said what it should. On a busy machine, load alone is a problem. */
+/** Whether health reported the expected problem. On a busy machine, mere load is a problem. */
 function judgeHealth(expected: Scenario["health"], problems: string[], isBusy: boolean): string[] {
   if (expected === "ok") return isBusy ? [] : problems.map((problem) => `health says ${problem}`);
   if (expected === undefined || problems.some((problem) => expected.test(problem))) return [];

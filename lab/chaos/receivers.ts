@@ -4,7 +4,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import { Webhook } from "standardwebhooks";
 import type { Step } from "../../shared/contract/fields.ts";
 
-/** How a receiver answers: well, or with one of the faults. */
+/** How a receiver answers: correctly, or with one of the faults. */
 export const BEHAVIOURS = {
   well: (response) => void response.writeHead(204).end(),
   slow: (response) => void setTimeout(() => response.writeHead(200).end("late"), 1_500).unref(),
@@ -34,7 +34,7 @@ export type ReceiverHost = "127.0.0.1" | "localhost";
 /** The behaviours that answer 2xx in full. */
 const ACCEPTING: readonly Behaviour[] = ["well", "slow", "takes_fourteen_seconds", "takes_fourteen_seconds_or_none"];
 
-/** What a receiver got of one event, and how it answered. */
+/** The requests of one event at a receiver, and its answers. */
 type Received = {
   hook: string;
   event_id: string;
@@ -104,7 +104,7 @@ export class Receivers {
     this.#server.closeAllConnections();
   }
 
-  /** What arrived, and the requests that match no secret, now that all are known: one that came before its secret was known is checked first. */
+  /** The arrived events, and the requests that match no secret. Requests that came before their secret was known are checked now. */
   results(): { arrivals: Received[]; forged: Arrival[] } {
     const { signed = [], forged = [] } = Object.groupBy(this.unverified.splice(0), (arrival) =>
       this.#isSigned(arrival) ? "signed" : "forged",

@@ -17,7 +17,7 @@ export type ChaosResult = {
   /** Calls of users by outcome: `ok` or the error's code. */
   calls: Counts;
   figures: Record<string, number>;
-  /** What was done differently from what names say. */
+  /** Faults that were done differently from their names. */
   remarks: string[];
 };
 
@@ -41,7 +41,7 @@ export function describeResult({ verdicts, applied, notApplied, calls, figures, 
   );
   return [
     table(["figure", "count"], Object.entries(figures)),
-    // Scenarios alone have neither faults nor calls.
+    // A run of only scenarios has neither faults nor calls.
     ...(calls.size > 0
       ? [table(["fault", "done", "not possible"], faults), table(["calls of users", "count"], sorted)]
       : []),
@@ -64,7 +64,7 @@ function table(head: string[], rows: readonly (readonly (string | number)[])[]):
 const UNPROVEN = `
   from chaos.runs r where not exists (select from keyframe_private.provider_submits o where o.provider_prediction_id = r.id)`;
 
-/** What the figures say, and the query of each. Once the ledger is written. */
+/** The figures and their queries, once the ledger is written. */
 const FIGURES: Record<string, string> = {
   starts: "select count(*) from chaos.starts",
   "accepted starts": "select count(*) from chaos.starts where prediction_id is not null",

@@ -40,7 +40,7 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosResult> {
   const { databaseUrl, say, seed, scenarios, settleSeconds } = options;
   if (databaseUrl !== undefined && (await checkGivenPostgres(databaseUrl)).isUsed)
     throw new Error(
-      "The database of KEYFRAME_DATABASE_URL has been used. A run needs an empty one: drop it and create it anew, or give another.",
+      "The database of KEYFRAME_DATABASE_URL has been used. A run needs an empty one: drop and create it, or use another.",
     );
   const isBrief = options.durationMs < BRIEF_MS;
   const { world, close } = await openWorld(options);
@@ -55,7 +55,7 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosResult> {
     for (const note of world.isGiven ? world.stack.extensions.notes : []) remark(note);
     if (world.isGiven)
       remark("kill postgres: the server was not killed; every connection to the database was ended by SQL.");
-    // First and alone, because it measures times.
+    // Runs first and by itself, because it measures times.
     await measureIsolation(world, scenarios ?? (isBrief ? [] : SCENARIO_NAMES), result, say);
     if (scenarios !== undefined) return result;
     if (isBrief) remark("The scenarios of isolation were left out: they take longer than this run.");

@@ -12,6 +12,6 @@ export type Scenario = {
   health?: RegExp | "ok";
   /** Before anything is measured. */
   prepare?(world: World): Promise<unknown>;
-  /** Until the signal aborts. Returns what else went wrong. */
+  /** Runs until the signal aborts. Returns what else went wrong. */
   run(world: World, over: AbortSignal): Promise<string[]>;
 };

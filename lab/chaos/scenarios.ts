@@ -13,7 +13,7 @@ const SHARED_HOST_LATER_MS = 3_000;
 const OTHER_MODEL = "bytedance/seedream-4";
 /** Health answers within a second on a quiet machine. */
 const ANSWER_MS = 1_500;
-/** From when on health names who has locked a table. */
+/** The time from which health names who has locked a table. */
 const LOCKED_FOR_MS = 300;
 
 export const SCENARIOS: Record<string, Scenario> = {
@@ -157,16 +157,18 @@ export const SCENARIOS: Record<string, Scenario> = {
   hanging_model: {
     sentence: "650 accounts whose creates hang at one model, beginning with a new process of generate",
     startsFrames: true,
-    lastsMs: 30_000, // generate starts anew in it
+    lastsMs: 30_000, // generate restarts in this time
     laterMs: FRAME_LATER_MS,
-    health: new RegExp(`^Much of what generate does at once waits for something slow: \\d+ of \\d+ for ${OTHER_MODEL}`),
+    health: new RegExp(
+      `^Much of the work that generate has leased waits for something slow: \\d+ of \\d+ for ${OTHER_MODEL}`,
+    ),
     run: (world, over) => startBadFrames(world, "[[fault:timeout=99]]", 50, 20, over),
   },
   slow_outputs: {
     sentence:
       "a hundred accounts whose outputs take eighty seconds at one model, beginning with a new process of generate",
     startsFrames: true,
-    lastsMs: 30_000, // generate starts anew in it
+    lastsMs: 30_000, // generate restarts in this time
     laterMs: FRAME_LATER_MS,
     run: (world, over) => startBadFrames(world, "[[fault:output_slow=80000]]", 9, 3, over),
   },
@@ -257,7 +259,7 @@ export const SCENARIOS: Record<string, Scenario> = {
   ...HEAVY_USER,
 };
 
-/** What `--scenarios` may name. */
+/** The names for `--scenarios`. */
 export const SCENARIO_NAMES: readonly string[] = Object.keys(SCENARIOS);
 
 /** Ends generate, then `first` accounts start four frames each at once, and each second `more` others one each. */
@@ -287,10 +289,10 @@ async function startBadFrames(
 
 /** Longer than all tries of a call but shorter than a lease: what waits must be recorded afterwards, not lost. */
 const HOLD_MS = 10_000;
-/** More than the Data API has connections here (20), but not all at once: the work alone would delay the others. */
+/** More than the Data API has connections here (20), but not all at once: the work itself would delay the others. */
 const FRAMES_OF_HELD = 24;
 const HELD_EVERY_MS = 50;
-/** By when every frame must have ended: later than a lease and a sweep. */
+/** The time by which every frame must have ended: later than a lease and a sweep. */
 const END_MS = 150_000;
 
 /** Does the work in a transaction that is taken back. */
@@ -305,11 +307,11 @@ async function holdOpen({ sql }: World, work: (sql: postgres.ReservedSql) => Pro
   }
 }
 
-/** What somebody can hold of an account, and of what all share. */
+/** The locks that a transaction can hold on an account, and on shared rows. */
 async function holdAll(open: postgres.Sql, owner: string): Promise<void> {
   await open`select from keyframe.projects where owner_id = ${owner} for update`;
   await open`select from keyframe.predictions where owner_id = ${owner} order by id for update`;
-  await open`select keyframe_private.take_lock('slots', ${owner})`;
+  await open`select keyframe_private.acquire_lock('slots', ${owner})`;
   await open`select from keyframe_private.provider_submits where owner_id = ${owner} for update`;
   await open`select from keyframe_private.daily_costs for update`;
   await open`select from auth.users where id = ${owner} for update`;

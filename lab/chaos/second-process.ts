@@ -10,7 +10,7 @@ import { sign } from "../../local/sign.ts";
 /** `origin`: `http://host:port`; paths start with the function's name, as hosted. */
 export type SecondProcess = { origin: string; child: ChildProcess };
 
-/** How far a clock is ahead, in ms; negative: behind. One that `jumps` alternates between wrong and right. */
+/** How far a clock is ahead, in ms; negative: behind. With `jumps` it alternates between wrong and right. */
 type WrongClock = { aheadMs: number; jumps?: boolean };
 
 /** Starts another process of a function in addition to the stack's own, as the hosted platform may. */

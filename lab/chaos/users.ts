@@ -78,7 +78,7 @@ export function recordEnd(user: User, { type, predictionId, projectId, step }: R
   if (type === "generation.succeeded" && step !== "video") user.frames.push({ projectId, predictionId, step });
 }
 
-/** The prediction was deleted, alone or with its project. */
+/** The prediction was deleted, by itself or with its project. */
 export function removePrediction(user: User, predictionId: string): void {
   user.frames = user.frames.filter((frame) => frame.predictionId !== predictionId);
   user.open.delete(predictionId);

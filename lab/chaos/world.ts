@@ -34,7 +34,7 @@ export type User = {
   busy: Promise<void>;
 };
 
-/** What load, faults and checks share. */
+/** Shared by load, faults and checks. */
 export type World = {
   stack: Stack;
   dataDir: string;
@@ -74,7 +74,7 @@ export type Credit = {
   send(): Promise<void>;
 };
 
-/** What users requested and got. Each list becomes a table of schema chaos at the end (invariants/ledger-tables.ts). */
+/** The users' requests and answers. Each list becomes a table of schema chaos at the end (invariants/ledger-tables.ts). */
 export type Ledger = {
   starts: Start[];
   /** Each answer to a POST that creates something. */
@@ -92,7 +92,7 @@ export type Ledger = {
 
 type OpenedWorld = { world: World; close(): Promise<void> };
 
-/** Starts a throw-away stack with receivers, and rate limits that nobody meets. */
+/** Starts a throw-away stack with receivers, and rate limits that are never reached. */
 export async function openWorld(
   options: Pick<StackOptions, "dataDir" | "databaseUrl" | "signal" | "workers">,
 ): Promise<OpenedWorld> {
@@ -118,7 +118,7 @@ export async function openWorld(
   };
 }
 
-/** What health says is wrong; that it did not answer is a problem too. */
+/** The problems that health reports; no answer is a problem too. */
 export async function readProblems({ stack }: World): Promise<string[]> {
   const headers = { apikey: stack.keys.secretKey };
   const response = await fetch(`${stack.url}/functions/v1/api/health?deep=1`, { headers });

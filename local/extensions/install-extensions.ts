@@ -78,7 +78,7 @@ async function installEach(session: postgres.ReservedSql, useReal: boolean): Pro
       installed[name] = "real";
     } else {
       await session.unsafe(await readFile(new URL(file, import.meta.url), "utf8"));
-      if (obstacle !== NOT_AVAILABLE) installed.notes.push(`${name}: the stand-in is used, as ${obstacle}`);
+      if (obstacle !== NOT_AVAILABLE) installed.notes.push(`${name}: using the stand-in, because ${obstacle}`);
     }
   }
   return installed;
@@ -100,7 +100,9 @@ async function obstacleToReal(sql: postgres.ReservedSql, name: ExtensionName): P
       ? `${database} is ${found.setting}: set it to ${found.here} in postgresql.conf and restart Postgres`
       : undefined;
   if (found?.created && elsewhere) {
-    throw new Error(`${name} is installed in the database ${found.here}, and does nothing for it, as ${elsewhere}.`);
+    throw new Error(
+      `${name} is installed in the database ${found.here} but does nothing for it, because ${elsewhere}.`,
+    );
   }
   if (found?.created) return undefined;
   if (!found?.version) return NOT_AVAILABLE;
@@ -144,7 +146,7 @@ export async function checkCronRuns(sql: postgres.Sql, signal: AbortSignal): Pro
       await pause(CHECK_EVERY_MS, signal);
     }
     signal.throwIfAborted();
-    throw new Error(`pg_cron has run nothing for ${CHECK_TIMEOUT_MS / 1000} s. ${CRON_ADVICE}`);
+    throw new Error(`pg_cron has run no job for ${CHECK_TIMEOUT_MS / 1000} s. ${CRON_ADVICE}`);
   } finally {
     await sql`select cron.unschedule(${job?.id ?? ""}::bigint)`;
     await sql`delete from cron.job_run_details where jobid = ${job?.id ?? ""}`;

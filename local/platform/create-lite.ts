@@ -91,7 +91,7 @@ export function createLite(options: LiteOptions) {
       const rows = await query((sql) => sql`select from pg_roles where rolname = ${name}`);
       return rows.length > 0;
     },
-    /** As PostgREST reads its schema cache: false while an exposed schema does not exist, whichever is asked for. */
+    /** As PostgREST reads its schema cache: false while any exposed schema does not exist. */
     async hasExposedSchemas(): Promise<boolean> {
       const { exposed } = await usablePool();
       exposed.exist ??= query((sql) => sql`select from pg_namespace where nspname = any (${EXPOSED_SCHEMAS})`).then(

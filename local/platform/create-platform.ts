@@ -92,7 +92,7 @@ export async function createPlatform(options: PlatformOptions) {
   return { fetch: route, close: () => lite.close() };
 }
 
-/** No failed request may end the process; without a database the answer is 503. The cause of any other failure is in the log alone. */
+/** No failed request may end the process; without a database the answer is 503. The cause of any other failure is only in the log. */
 async function guard(service: Service, answer: () => Promise<Response>): Promise<Response> {
   try {
     return await answer();

@@ -24,7 +24,7 @@ const HEADERS = {
   "Referrer-Policy": "no-referrer",
 };
 
-/** Compressed as the hosts of static files do, once: a page of the dashboard asks for up to 25 of them. */
+/** Compressed once, as static hosts do: a page of the dashboard requests up to 25 files. */
 const zippedAssets = new Map<string, ArrayBuffer>();
 const gzip = (bytes: Uint8Array<ArrayBuffer>) =>
   new Response(new Blob([bytes]).stream().pipeThrough(new CompressionStream("gzip"))).arrayBuffer();

@@ -23,7 +23,7 @@ export function createFunctionsRoute(functions: Record<string, string>, publicUr
     "x-forwarded-host": hostname,
     "x-forwarded-port": port || (protocol === "https:" ? "443" : "80"),
     "x-forwarded-proto": protocol.slice(0, -1),
-    // Otherwise fetch asks for a compressed response, which the function then compresses for nothing.
+    // Otherwise fetch requests a compressed response, which the function would compress for nothing.
     "accept-encoding": "identity",
   };
   // Not the request itself: fetch would send its body without its Content-Length, by which a function refuses a large one at once.

@@ -59,7 +59,7 @@ export function openPool(options: LiteOptions): Pool {
     void connection.clearSchemaCache();
   };
   const reload = (what: string) => (what === "reload config" ? connection.forgetRoleSettings() : forgetSchema());
-  // Also when listening begins, because an earlier change sent no notification here.
+  // Also when listening begins, because earlier changes were not notified.
   connection.driver.listen("pgrst", reload, forgetSchema).catch(() => loss.abort());
   const end = (seconds: number) => {
     ending.abort();
@@ -175,7 +175,7 @@ function createStatements() {
       if (parameters.length > 0 && prepared.size < MOST_PREPARED) prepared.add(text);
       return prepared.has(text) ? { text: `${text} -- ${version}`, prepare: true } : { text, prepare: false };
     },
-    /** After a change of the schema the same texts are prepared anew: a former plan cannot have another result type. */
+    /** After a change of the schema the same texts are prepared again, because an old plan cannot have another result type. */
     forget(): void {
       prepared = new Set();
       version += 1;

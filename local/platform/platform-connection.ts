@@ -140,7 +140,9 @@ export class PlatformConnection extends PostgresConnection {
 /** Role → name of a setting → value. */
 type RoleSettings = Map<string, Record<string, string>>;
 
-/** What `alter role … set` has of the Data API's roles. A request begins as authenticator, so that its settings are those of all. */
+/**
+ * The settings of the Data API's roles from `alter role … set`. A request begins as authenticator, so that its settings are those of all.
+ */
 async function readRoleSettings(database: Database): Promise<RoleSettings> {
   const { rows } = await sql<{ role: string; name: string; value: string }>`
     select r.rolname as role, p.name, substr(s, strpos(s, '=') + 1) as value
@@ -200,7 +202,7 @@ async function enter(
 
 /** Its Storage reads these codes. */
 const STORAGE_READS = new Set(["42501", "42P01", "42P17", "42703", "42883", "23505", "23503", "23502", "25006"]);
-/** Of a column that there is not lite writes PostgREST's words. */
+/** For an unknown column lite writes PostgREST's message. */
 const LITE_WORDS = "42703";
 
 /**

@@ -55,7 +55,7 @@ export async function callRest(
   }
 }
 
-/** What supabase-js sends for `rpc(name, args)`. */
+/** The request of supabase-js for `rpc(name, args)`. */
 function isPlainCall(method: string, url: URL, headers: Headers): boolean {
   const type = headers.get("content-type") ?? "application/json";
   const prefer = headers.get("prefer") ?? "";

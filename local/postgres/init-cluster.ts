@@ -29,7 +29,7 @@ export async function initCluster(
 export function broken(dataDir: string, why: string): PostgresError {
   return new PostgresError(
     "data_broken",
-    `The database's data in ${dataDir} cannot be used (${why}): \`--reset\` deletes it and starts again.`,
+    `The database's data in ${dataDir} cannot be used (${why}): use \`--reset\`, which deletes it and starts again.`,
   );
 }
 
@@ -48,7 +48,7 @@ async function isCluster(dataDir: string, version: string): Promise<boolean> {
   if (found.trim() === major) return true;
   throw new PostgresError(
     "data_other_version",
-    `The database's data in ${dataDir} is of Postgres ${found.trim()}, this is ${major}: \`--reset\` deletes it and starts again.`,
+    `The database's data in ${dataDir} is of Postgres ${found.trim()}, this is ${major}: use \`--reset\`, which deletes it and starts again.`,
   );
 }
 

@@ -119,7 +119,7 @@ async function removeStalePidFile(dataDir: string): Promise<void> {
   // -ww: otherwise COLUMNS cuts the line.
   const ps = new Deno.Command("ps", { args: ["-ww", "-p", pid, "-o", "args="] });
   const ended = await ps.output().catch(() => undefined);
-  if (ended === undefined) return; // A machine without ps: Postgres then decides by the pid alone.
+  if (ended === undefined) return; // A machine without ps: Postgres then decides only by the pid.
   const isServer = new TextDecoder().decode(ended.stdout).includes(`-D ${dataDir} `);
   if (!isServer) await Deno.remove(pidFile).catch(() => undefined);
 }

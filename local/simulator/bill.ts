@@ -13,7 +13,7 @@ const second = price("second");
 const run = price("run");
 
 /**
- * What the provider charges for each model, in its own terms. It represents the provider, so it must not be derived from
+ * The provider's charges for each model, in its own terms. It represents the provider, so it must not be derived from
  * the project's table `model_prices`. Sources: docs/models.md.
  */
 const prices: Readonly<Record<string, readonly Price[]>> = {
@@ -71,7 +71,7 @@ const prices: Readonly<Record<string, readonly Price[]>> = {
   "bytedance/seedance-2.0-fast": [second(0.07, { resolution: "480p" }), second(0.15)],
 };
 
-/** What a run costs, in micro-dollars rounded up; null when no price fits. */
+/** The cost of a run, in micro-dollars rounded up; null when no price applies. */
 export function billOf(model: string, input: Input, quantities: Quantities): number | null {
   const value = (field: string) => input[field] ?? models[model]?.input.fields[field]?.default;
   const fitting = (prices[model] ?? []).filter(({ when }) =>

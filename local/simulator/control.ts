@@ -38,7 +38,7 @@ export function controlOf(simulator: Simulator) {
       simulator.list().map(({ id, status, input, webhook, answerLost, cancelAsked }) => {
         return { id, status, input, webhook, answer_lost: answerLost, cancel_asked: cancelAsked };
       }),
-    /** What each run that has ended was billed, the oldest first, and for which of our predictions, by the address of its callbacks. */
+    /** The bill of each ended run, the oldest first, and the prediction that it was for, by the address of its callbacks. */
     account: () =>
       simulator
         .list()

@@ -38,7 +38,7 @@ export const faultNames = [...answerFaults, ...runFaults] as const;
 export type FaultName = (typeof faultNames)[number];
 export type AnswerFault = (typeof answerFaults)[number];
 
-/** In a prompt these apply to one create, or to as many as their value says; the next one succeeds. */
+/** In a prompt these apply to one create, or to the number in their value; the next one succeeds. */
 const passingFaults: readonly FaultName[] = [
   "rate_limited",
   "server_error",
@@ -88,12 +88,12 @@ export class FaultBook {
       const value = this.#take(name, model, prompt, asked);
       if (value === undefined) continue;
       if (name !== "lost_answer") return { answer: name, answerValue: value, run: new Map() };
-      return { answer: name, answerValue: "", run: this.#takeRun(model, prompt, asked) };
+      return { answer: name, answerValue: "", run: this.#nextRun(model, prompt, asked) };
     }
-    return { answer: null, answerValue: "", run: this.#takeRun(model, prompt, asked) };
+    return { answer: null, answerValue: "", run: this.#nextRun(model, prompt, asked) };
   }
 
-  #takeRun(model: string, prompt: string, asked: ReadonlyMap<string, string>): Map<FaultName, string> {
+  #nextRun(model: string, prompt: string, asked: ReadonlyMap<string, string>): Map<FaultName, string> {
     return new Map(
       runFaults.flatMap((name) => {
         const value = this.#take(name, model, prompt, asked);

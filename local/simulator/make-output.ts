@@ -58,12 +58,12 @@ export function countImages(model: Model, { input }: Prediction): number {
   return several ? Number(input.max_images ?? 1) : 1;
 }
 
-/** What models call the field that switches their sound on. */
+/** The models' names of the field that switches sound on. */
 const soundFields = ["generate_audio", "generate_audio_switch", "save_audio", "with_audio"];
 const frameBudget = 60;
 
 /**
- * A video has the requested length, 2 s by default, the aspect ratio of its first frame, and sound when it was asked for or is the
+ * A video has the requested length, 2 s by default, the aspect ratio of its first frame, and sound when it was requested or is the
  * model's default. Each frame takes the same time to encode, so a longer video has fewer of them per second: 24 up to 2.5 s, 12 at 5 s, 2
  * at 30 s.
  */
@@ -96,7 +96,7 @@ export async function makeVideo(
   return [{ bytes, contentType: "video/mp4", extension: "mp4" }];
 }
 
-/** Without one in the input a run has a seed of its own, as models do. */
+/** Without one in the input a run has its own seed, as with real models. */
 const seedOf = ({ input, id }: Prediction): number =>
   Number.isInteger(input.seed) ? Number(input.seed) : hashText(id) % 1_000_000;
 
@@ -155,7 +155,7 @@ async function download(url: string, fetch: typeof globalThis.fetch, signal: Abo
   throw refused(response.status, response.statusText, url);
 }
 
-/** In the words of Python's requests, with which Replicate's models load their inputs (replicate/cog, issue 932). */
+/** The messages of Python's requests, with which Replicate's models load their inputs (replicate/cog, issue 932). */
 function refused(status: number, reason: string, url: string): Error {
   return new Error(`${status} ${status < 500 ? "Client" : "Server"} Error: ${reason} for url: ${url}`);
 }

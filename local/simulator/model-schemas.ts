@@ -60,7 +60,7 @@ function flatten(schema: unknown, named: Readonly<Record<string, unknown>>, dept
   const target = typeof $ref === "string" && $ref.startsWith(prefix) ? named[$ref.slice(prefix.length)] : undefined;
   const alternatives = [anyOf, oneOf].flatMap((list) => {
     const some = Array.isArray(list) ? list.filter((one) => plain.safeParse(one).data?.type !== "null") : [];
-    // With several alternatives, none holds for every value.
+    // With several alternatives, none applies to every value.
     return some.length === 1 ? some : [];
   });
   const parts = [target, ...(Array.isArray(allOf) ? allOf : []), ...alternatives].map((part) =>

@@ -5,7 +5,7 @@ export type Status = "starting" | "processing" | "succeeded" | "failed" | "cance
 export const eventTypes = ["start", "output", "logs", "completed"] as const;
 export type EventType = (typeof eventTypes)[number];
 
-/** What a run received and made, or was to make. */
+/** The input and output of a run. */
 export type Quantities = Record<"run" | "image" | "second" | "input_megapixel" | "output_megapixel", number>;
 
 export type Prediction = {
@@ -27,11 +27,11 @@ export type Prediction = {
   readonly answerLost: boolean;
   /** A cancel was requested, before or after its end. */
   cancelAsked: boolean;
-  /** By the simulated clock; expiry counts from it. */
+  /** By the simulated clock; expiry counts from here. */
   endedAt: number | null;
-  /** As far as it got. */
+  /** The logs so far. */
   quantities: Quantities;
-  /** What it was billed, in micro-dollars: null when no price fits, or until it has ended. */
+  /** Its bill, in micro-dollars: null when no price applies, or until it has ended. */
   micros: number | null;
   readonly faults: ReadonlyMap<FaultName, string>;
   /** Aborted with a {@link Stop} to end the run early. */
@@ -51,7 +51,7 @@ export class Stop extends Error {
 export function predictionJson(prediction: Prediction, baseUrl: string): Record<string, unknown> {
   const { id, startedAt, createdAt, completedAt, deadline, quantities, dataRemoved } = prediction;
   const seconds = (from: Date, to: Date) => (to.getTime() - from.getTime()) / 1000;
-  // What the provider counted, under its names.
+  // The provider's metrics, with its names.
   const { image, second } = quantities;
   const figures =
     second > 0 ? { video_output_count: 1, video_output_duration_seconds: second } : { image_output_count: image };

@@ -6,7 +6,7 @@ import { type Prediction, type Status, Stop } from "./prediction.ts";
 import type { SimulatedClock } from "./simulated-clock.ts";
 import type { OutputBytes, Outputs } from "./stored-files.ts";
 
-/** What a run uses of the simulator. */
+/** The parts of the simulator that a run uses. */
 type Stage = InputSource & {
   clock: SimulatedClock;
   callbacks: CallbackSender;
@@ -18,7 +18,7 @@ type Stage = InputSource & {
 const imageSteps = 28;
 const pauses = 7;
 const defaultError = "Prediction failed for an unknown reason. It might have run out of memory? (exitcode -9)";
-/** Of Replicate, and of the vendors of its models. */
+/** Messages of Replicate, and of its models' vendors. */
 const interruptedError = "Director: unexpected error handling prediction (E9828)";
 const rejectedErrors: Record<string, string> = {
   "": "The input or output was flagged as sensitive. Please try again with different inputs. (E005)",
@@ -32,7 +32,7 @@ export async function runPrediction(prediction: Prediction, model: Model, stage:
   const { faults, stop } = prediction;
   const end = (status: Status, error: string | null) => {
     Object.assign(prediction, { status, error, completedAt: new Date(), endedAt: clock.now() });
-    // In full, whatever its end, except two: the project must not rely on less.
+    // Billed in full whatever its end, with two exceptions: the project must not rely on less.
     const isFree = status === "aborted" || (status === "failed" && faults.has("content_rejected"));
     prediction.micros = isFree ? 0 : billOf(prediction.model, prediction.input, prediction.quantities);
     callbacks.send(prediction, "completed");
@@ -70,7 +70,7 @@ function shapeOutput(urls: string[], model: Model, shape: string | undefined): u
   return Object.fromEntries(fields);
 }
 
-/** What a run is to make. A video is as long as was asked for; pictures have the size that the simulator draws. */
+/** The output of a run. A video has the requested length; pictures have the size that the simulator draws. */
 function plan(prediction: Prediction, model: Model, width: number): void {
   const isVideo = model.output === "video";
   const film = planVideo(model, prediction, undefined, width);

@@ -29,7 +29,7 @@ export class Simulator {
   readonly faults = new FaultBook();
   readonly files = new StoredFiles(this.clock);
   readonly outputs = new Outputs(this.clock);
-  /** What somebody's runs make by the fault output_file, by name. */
+  /** The files for the fault output_file, by name. */
   readonly givenFiles = new Map<string, Uint8Array>();
   readonly callbacks: CallbackSender;
   readonly #predictions = new Map<string, Prediction>();

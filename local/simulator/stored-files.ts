@@ -22,7 +22,7 @@ class ExpiringStore<Item extends { expiresAt: number }> {
   }
 }
 
-/** What a run made. */
+/** The output of a run. */
 export type OutputBytes = { bytes: Uint8Array; contentType: string; extension: string };
 type Output = OutputBytes & { expiresAt: number; faults: ReadonlyMap<FaultName, string>; downloads: number };
 

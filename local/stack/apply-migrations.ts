@@ -64,7 +64,7 @@ async function readApplied(databaseUrl: string): Promise<Map<string, string | nu
 
 const otherMigrations = () =>
   new Error(
-    "The data was made by other migrations than this checkout's: start the checkout that made it, or `--reset` deletes it and starts again.",
+    "The data folder was made by another version of the migrations. Start the checkout that made it, or use `--reset`, which deletes the data and starts again.",
   );
 
 /** Creates or updates secrets in Vault by name. `keyframe_private.kick` reads them. */
@@ -85,14 +85,14 @@ const ORIGINAL_MS = 2_000;
  * @param secretKey a copied data folder has that of its original
  * @returns what to say of a copy
  */
-export async function takeAddress(sql: Sql, url: string, secretKey: string): Promise<string | undefined> {
+export async function adoptAddress(sql: Sql, url: string, secretKey: string): Promise<string | undefined> {
   const [found] = await sql<{ address: string | null; used: boolean }[]>`
     select keyframe_private.address() as address, exists (select from keyframe.predictions) as used`;
   const { address = null, used = false } = found ?? {};
   const isCopy = address === null ? used : address !== url && (await mayBeOriginal(address, secretKey));
   if (isCopy) {
     const original = address ?? "a project that its Vault does not name";
-    return `The data are a copy of ${original}: nothing is submitted or sent here. See "Restore a backup" in docs/upgrade.md, then: npm run sql -- "select keyframe_private.set_address('${url}')"`;
+    return `The data folder is a copy of ${original}: nothing is submitted or sent here. See "Restore a backup" in docs/upgrade.md, then: npm run sql -- "select keyframe_private.set_address('${url}')"`;
   }
   await sql`select keyframe_private.set_address(${url})`;
   return undefined;

@@ -69,7 +69,7 @@ export class ChildProcess {
     while (true) {
       const how = await run.ended;
       if (this.#stopping.signal.aborted) return;
-      this.#options.onUnexpectedEnd(`${this.name} ended (${how}) and is started again`);
+      this.#options.onUnexpectedEnd(`${this.name} ended (${how}); restarting it`);
       await this.#backoff.pause(this.#stopping.signal);
       if (this.#stopping.signal.aborted) return;
       // No await may stand between this check and the spawn in #launch, or stop() could miss the new process.

@@ -10,7 +10,7 @@ import { providerHosts, type StackOptions } from "./stack-settings.ts";
 import { functionEnvironments } from "../../shared/platform/environment.ts";
 import { waitForPort } from "../network.ts";
 
-/** What the children need to know about their stack. */
+/** The children's settings of their stack. */
 type Setting = StackOptions & {
   keys: StackKeys;
   url: string;
@@ -56,7 +56,7 @@ export function describeWorker(setting: Setting, name: ProcessName, databaseUrl?
     env: { ...machineVariables(), ...variables },
     ready: async (firstLine) => {
       const line = await firstLine;
-      // It waits while the gateway, which starts beside it, does not answer yet.
+      // It waits for the gateway, which starts at the same time.
       if (!/"worker_(started|waits)"/.test(line)) throw new Error(line);
     },
   };
@@ -125,7 +125,7 @@ function common(setting: Setting, name: string) {
   };
 }
 
-/** Of all variables those that the function reads. */
+/** Only the variables that the function reads. */
 function functionVariables(
   { keys, url, simulatorPort, provider }: Setting,
   name: FunctionName,

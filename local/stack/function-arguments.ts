@@ -6,7 +6,9 @@ import { functionEnvironments } from "../../shared/platform/environment.ts";
 export type FunctionName = keyof typeof functionEnvironments;
 export const FUNCTION_NAMES = Object.keys(functionEnvironments) as FunctionName[]; // its keys are all there is in it
 
-/** As on the hosted platform, whose runtime gives its limit to V8: with so much less than a machine has, V8 collects garbage far earlier. */
+/**
+ * As on the hosted platform, whose runtime gives its limit to V8: with less memory than the machine has, V8 collects garbage far earlier.
+ */
 const MAX_HEAP_MB = 256;
 
 /**

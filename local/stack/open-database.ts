@@ -54,7 +54,7 @@ function keepRunning(
     while (true) {
       await server.exited;
       if (stopping.signal.aborted) return;
-      onProblem("The database ended and is started again (see postgres.log)");
+      onProblem("The database ended; restarting it (see postgres.log)");
       await backoff.pause(stopping.signal);
       if (stopping.signal.aborted) return;
       try {
@@ -102,10 +102,10 @@ export async function checkGivenPostgres(url: string): Promise<{ major: number; 
         to_regnamespace('supabase_migrations') is not null as "isUsed"
       from pg_roles where rolname = current_user`;
     if (!row?.superuser) {
-      throw new PostgresError("given_not_superuser", "The role in KEYFRAME_DATABASE_URL has to be a superuser.");
+      throw new PostgresError("given_not_superuser", "The role in KEYFRAME_DATABASE_URL must be a superuser.");
     }
     if (row.major < OLDEST || row.major > NEWEST) {
-      const message = `KEYFRAME_DATABASE_URL is a Postgres ${row.major}; it has to be ${OLDEST} to ${NEWEST}.`;
+      const message = `KEYFRAME_DATABASE_URL is Postgres ${row.major}; it must be ${OLDEST} to ${NEWEST}.`;
       throw new PostgresError("given_version", message);
     }
     return { major: row.major, isUsed: row.isUsed };

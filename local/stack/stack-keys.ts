@@ -29,7 +29,7 @@ export async function loadStackKeys(dataDir: string): Promise<StackKeys> {
   if (kept !== undefined) {
     const parsed = jsonText.pipe(schema).safeParse(kept);
     if (parsed.success) return parsed.data;
-    throw new Error(`${path} cannot be read as keys: --reset deletes the data and starts again.`);
+    throw new Error(`${path} is not a valid keys file: use --reset, which deletes the data and starts again.`);
   }
   const keys: StackKeys = {
     signingKey: await generateSigningKey(),

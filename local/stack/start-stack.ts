@@ -4,7 +4,7 @@ import postgres from "postgres";
 import { checkCronRuns, type Installed, installExtensions } from "../extensions/install-extensions.ts";
 import { claimPort, freePort } from "../network.ts";
 import { bootstrapPlatform } from "../platform/bootstrap-platform.ts";
-import { applyMigrations, fillVault, takeAddress } from "./apply-migrations.ts";
+import { applyMigrations, fillVault, adoptAddress } from "./apply-migrations.ts";
 import { buildDashboard } from "./build-dashboard.ts";
 import { ChildProcess, type SupervisedOptions } from "./child-process.ts";
 import { claimData, type DataClaim, resetData } from "./data-folder.ts";
@@ -128,7 +128,7 @@ async function bringUp(options: StackOptions, port: number, claim: DataClaim, te
   const migrationUrl = await database.migrationUrl(keys.postgresPassword);
   await stage("Migrations", () => applyMigrations(migrationUrl, join(dataDir, "cli-home"), signal, options.project));
   await fillVault(sql, { keyframe_kick_secret: keys.kickSecret });
-  const copied = await takeAddress(sql, url, keys.secretKey);
+  const copied = await adoptAddress(sql, url, keys.secretKey);
   if (copied !== undefined) options.onProblem?.(copied);
 
   await stage("Gateway, functions, scheduler", () =>
@@ -198,7 +198,7 @@ export async function signInDemoUser(url: string, keys: StackKeys): Promise<Sess
   if (data.session) return data.session;
   if (error?.code === "user_already_exists")
     throw new Error(
-      "The database has a demo user of another data folder, whose password is not in keys.json here: name that folder with --data, or give an empty database.",
+      "The database has the demo user of another data folder, whose password is not in this keys.json. Name that folder with --data, or use an empty database.",
     );
   throw new Error(`The demo user could not be signed up: ${error?.message ?? "no session was given"}`);
 }

@@ -9,7 +9,7 @@ const KEPT_BACK = /^(REPLICATE_|KEYFRAME_)/;
 
 type Options = {
   cwd: string;
-  /** What the program inherits of, which may hold a login. */
+  /** The variables that the program inherits. */
   environment: Record<string, string>;
   env?: Record<string, string>;
   input?: string;
@@ -21,7 +21,7 @@ type Options = {
 
 /**
  * Runs a program until it ends or its time is over, with an environment without the functions' secrets. Secrets go into `input` or `env`,
- * because everybody can read a command line.
+ * because anyone on the machine can read a command line.
  */
 export async function runProgram(program: string, args: string[], options: Options): Promise<Ended> {
   const { cwd, environment, env, input, limitMs, stop } = options;
@@ -70,7 +70,7 @@ function findCli(): string {
   return [system, `${system}-musl`].map(pathOf).find((path) => existsSync(path)) ?? pathOf(system);
 }
 
-/** The same with a home of its own, in this checkout or in another project's folder, for a database on this machine. */
+/** The same with its own home, in this checkout or in another project's folder, for a database on this machine. */
 export const supabaseCli = (
   args: string[],
   home: string,

@@ -14,7 +14,7 @@ import type { Deps } from "./routes/handler.ts";
 import { readMetrics } from "./routes/metrics.ts";
 import { HANDLERS, listRoutes } from "./routes/routes.ts";
 
-/** What the log line of the request needs. */
+/** The fields that the log line of a request needs. */
 type Env = { Variables: { requestId: string; route?: string; ownerId?: string; clientId?: string; actor?: "server" } };
 
 /**
@@ -38,7 +38,7 @@ export function createApp(deps: Deps): { fetch: (request: Request) => Response |
     c.set("requestId", requestId);
     if (c.req.method === "OPTIONS") c.res = respondToPreflight(requestId);
     else await next();
-    const [route, ownerId, clientId, actor] = [c.get("route"), c.get("ownerId"), c.get("clientId"), c.get("actor")]; // c.var is built anew at each access
+    const [route, ownerId, clientId, actor] = [c.get("route"), c.get("ownerId"), c.get("clientId"), c.get("actor")]; // c.var is built again at each access
     const milliseconds = performance.now() - began;
     const { method } = c.req;
     const { status } = c.res;
@@ -52,7 +52,7 @@ export function createApp(deps: Deps): { fetch: (request: Request) => Response |
     return respondWithError(c.get("requestId"), error instanceof ApiError ? error : internal(error));
   };
   app.onError(answerError);
-  app.notFound((c) => answerError(new ApiError("not_found", "Nothing is at this path. Check its spelling."), c));
+  app.notFound((c) => answerError(new ApiError("not_found", "This path does not exist. Check its spelling."), c));
 
   for (const { at, pattern, operations } of listRoutes()) {
     app.all(`/api${pattern}`, async (c) => {
@@ -84,7 +84,7 @@ export function createApp(deps: Deps): { fetch: (request: Request) => Response |
 /** Returns the caller. Throws unauthorized; forbidden and invalid_request for a request with Keyframe-User. */
 async function identify({ caller }: Operation, headers: Headers, deps: Deps): Promise<Caller> {
   if (caller === "nobody") return NOBODY;
-  if (caller === "server" && !headers.has(ACTING_FOR)) await deps.verifyProject(headers); // who has the key lacks the user
+  if (caller === "server" && !headers.has(ACTING_FOR)) await deps.verifyProject(headers); // the secret key has no such user
   if (caller === "server" || headers.has(ACTING_FOR)) return deps.verifyServer(headers);
   return caller === "manager" ? deps.verifyManager(headers) : deps.verifySession(headers.get("authorization"));
 }
@@ -98,7 +98,7 @@ function handle(id: OperationId, call: AnyCall, deps: Deps): Promise<Answer> {
 function notAllowed(methods: string[]): ApiError {
   const known = ["GET", "POST", "PATCH", "DELETE"].filter((method) => methods.includes(method));
   const allow = known.map((method) => (method === "GET" ? "GET, HEAD" : method)).join(", ");
-  return new ApiError("method_not_allowed", `This path takes ${allow} only.`, {
+  return new ApiError("method_not_allowed", `This path supports only ${allow}.`, {
     headers: { Allow: `${allow}, OPTIONS` },
   });
 }
@@ -106,7 +106,7 @@ function notAllowed(methods: string[]): ApiError {
 const KNOWN = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
 
 /**
- * Replaces an unknown method by OTHER. A method can be any word: `constructor` would break the router, and no such word may
+ * Replaces an unknown method by OTHER. A method can be any word: `constructor` would break the router, and it must not
  * reach the log.
  */
 const withKnownMethod = (request: Request): Request =>
@@ -127,7 +127,7 @@ type RequestFields = {
   error: Error | undefined;
 };
 
-/** Writes one line per request, without tokens, bodies or signed URLs. An error of ours is logged with its cause. */
+/** Writes one line per request, without tokens, bodies or signed URLs. Our own errors are logged with their cause. */
 function logRequest(log: Log, { error, milliseconds, ...request }: RequestFields): void {
   const fields = { ...request, duration_ms: Math.round(milliseconds * 10) / 10 };
   if (error === undefined) log.info("request", fields);

@@ -14,13 +14,13 @@ import { createHealthCall } from "./rows/health-call.ts";
 import { createSharedFilms } from "./rows/shared-films.ts";
 import { createStorage } from "./rows/storage.ts";
 
-/** For the JSON bodies of all signed-in callers together: 128 of the largest size. */
+/** The limit for the JSON bodies of all signed-in callers together: 128 of the largest size. */
 const MAX_JSON_BYTES = 16 * 1024 * 1024;
 
 export type System = Pick<Deps, "now" | "elapsed" | "sleep"> & {
   log: Log;
   fetch: typeof fetch;
-  /** The time limit of a call of the platform. */
+  /** The time limit of a call to the platform. */
   timeoutMs?: number | undefined;
 };
 
@@ -54,7 +54,7 @@ export function createApi(
     storage,
     sharedFilms: createSharedFilms(database, storage, secretKey),
     readBody: createBodyReader({ ...bodyClock, maxTotalBytes: MAX_JSON_BYTES }),
-    takeUploadTurn: createUploadTurns(bodyClock),
+    acquireUploadTurn: createUploadTurns(bodyClock),
     refusals: createRefusals(system),
     log,
     verifySession,

@@ -1,15 +1,19 @@
-import { closestMatch } from "leven"; // how far two names are apart
+import { closestMatch } from "leven"; // the distance between two names
 import type { z } from "zod";
 import { ApiError, type ErrorDetail } from "../http/errors.ts";
 import { retryAfterJitter } from "../platform/retry.ts";
 
-/** What the log has of a failed call: codes only, never row data, prompts or URLs. */
+/** What is logged of a failed call: codes only, never row data, prompts or URLs. */
 export type UpstreamFailure = { from: "database" | "storage"; operation: string; status: number; code: string };
 
 export const internal = (cause: unknown): ApiError =>
-  new ApiError("internal", "Something went wrong on our side. Try again; if it stays, report the requestId.", {
-    cause,
-  });
+  new ApiError(
+    "internal",
+    "Something went wrong on our side. Try again. If it keeps happening, report the requestId.",
+    {
+      cause,
+    },
+  );
 
 export const unavailable = (cause: unknown): ApiError =>
   new ApiError(
@@ -39,7 +43,7 @@ const LONGEST_PATH = 100;
 
 const lettersOf = (name: string) => name.toLowerCase().replaceAll(/[^a-z0-9]/g, "");
 
-/** What to do about a field that does not exist, where these do: `project_id` may be projectId, `prompt` textPrompt, `titel` title. */
+/** What to do about an unknown field, given the known ones: `project_id` may be projectId, `prompt` textPrompt, `titel` title. */
 export function unknownField(name: string, known: string[]): string {
   const sent = lettersOf(name.slice(0, LONGEST_PATH));
   const byLetters = new Map(known.map((one) => [lettersOf(one), one]));
@@ -47,7 +51,7 @@ export function unknownField(name: string, known: string[]): string {
   const near = parts.length > 0 ? parts : [...byLetters.keys()];
   const maxDistance = parts.length > 0 ? LONGEST_PATH : Math.ceil(sent.length * 0.4);
   const meant = byLetters.get(closestMatch(sent, near, { maxDistance }) ?? "");
-  return `There is no such field. ${meant === undefined ? "Leave it out." : `Did you mean ${meant}?`}`;
+  return `Unknown field. ${meant === undefined ? "Leave it out." : `Did you mean ${meant}?`}`;
 }
 
 /** invalid_request with the first problem of each field in `details`. `schema` has the names of fields. */

@@ -36,17 +36,17 @@ export const controls = {
   lastFrameImagePath: control(imagePath, "An uploaded image, instead of lastFramePredictionId."),
   continuesPreviousShot: control(
     z.boolean(),
-    "True: the video begins on the last picture of the shot before in its film, instead of firstFramePredictionId or firstFrameImagePath. It waits for that shot's video if that is being made, and for the picture (`endImagePath`) if nobody has stored it and the video was not made to end on a frame.",
+    "True: the video starts on the last picture of the film's previous shot, instead of firstFramePredictionId or firstFrameImagePath. It waits for that shot's video if that is being made, and for the picture (`endImagePath`) if nobody has stored it and the video was not made to end on a frame.",
   ),
   continuesPredictionId: control(
     id,
-    "In `input` of an answer: the video that it continues. A start with continuesPreviousShot finds it, and any other ignores it.",
+    "In `input` of a response: the video that it continues. Only a start with continuesPreviousShot uses it.",
   ),
   referenceImagePaths: control(z.array(referenceImagePath), "Images that set the look, as returned by the upload."),
   referenceImagePath: control(referenceImagePath, "One image, instead of referenceImagePaths."),
   elements: control(
     z.array(usedElement).max(20),
-    "From `input` of an answer, to repeat it: `prompt` and `referenceImagePaths` already have their texts and images, and no other element is added. An element whose text is no longer in the prompt is left out.",
+    "From `input` of a response, to repeat it: `prompt` and `referenceImagePaths` already have their texts and images, and no other element is added. An element whose text is no longer in the prompt is left out.",
   ),
   aspectRatio: control(aspectRatio, "Width to height. Default: the project's."),
   resolution: control(line(1, 40), "A resolution that the model offers, such as 1080p. Default: the model's."),
@@ -71,11 +71,11 @@ export const startFields = <Name extends keyof typeof controls = never>(...absen
   projectId: id,
   model: modelName.optional().meta({
     description:
-      "One of GET /api/models. Default: the default of the step. A model that is named is never replaced by another.",
+      "A model from GET /api/models. Default: the default of the step. A model that you name is never replaced by another.",
   }),
   elementIds: control(
     elementIds(20),
-    "The elements to use: their images join the references, their texts the prompt. An element that the prompt names as @name is used too. Default: the project's, else those that the prompt names, else all of its film; a video that starts at a frame then gets their texts alone. Empty: none, and @ means nothing.",
+    "The elements to use: their images join the references, their texts the prompt. An element that the prompt names as @name is used too. Default: the project's, else those that the prompt names, else all of its film; a video that starts at a frame then gets only their texts. Empty: no elements, and @ has no meaning.",
   ),
   count: z.int().min(1).max(8).optional().meta({
     description:
@@ -90,9 +90,9 @@ export const predictionInput = z
   .object(controls)
   .required()
   .extend({
-    prompt: z.string().meta({ description: "The prompt of the request, or the project's textPrompt of that time." }),
-    firstFramePredictionId: id.nullable().meta({ description: "It may have been deleted since." }),
-    lastFramePredictionId: id.nullable().meta({ description: "It may have been deleted since." }),
+    prompt: z.string().meta({ description: "The prompt of the request, or the project's textPrompt at that time." }),
+    firstFramePredictionId: id.nullable().meta({ description: "It may have been deleted." }),
+    lastFramePredictionId: id.nullable().meta({ description: "It may have been deleted." }),
     referenceImagePaths: z.array(referenceImagePath),
     referenceImagePath: referenceImagePath.nullable().meta({ description: "The first of referenceImagePaths." }),
     elements: z.array(usedElement).meta({

@@ -19,7 +19,7 @@ export const cost = z
 export const balance = z
   .object({
     availableMicros: z.int().meta({ description: "What is left of your credit; negative after a large refund." }),
-    heldMicros: micros.meta({ description: "What is reserved for what has not ended; not in availableMicros." }),
+    heldMicros: micros.meta({ description: "Reserved for submits that have not ended; not in availableMicros." }),
   })
   .meta({ id: "Balance", description: "Your prepaid balance in millionths of a dollar." });
 const balanceOrNone = balance.nullable().meta({ description: "Your balance; null if you do not pay in advance." });
@@ -41,7 +41,7 @@ const addedCredit = {
     .regex(/^[\x21-\x7e]{1,255}$/, "Must have 1 to 255 visible ASCII characters.")
     .refine((key) => key !== "opening", "Must not be opening: Keyframe's own adjustment has this key.")
     .meta({
-      description: "Adding the same key again adds nothing, for good. Use the id of the payment or the refund.",
+      description: "The same key never adds credit twice. Use the id of the payment or the refund.",
     }),
   kind: z.enum(KINDS, { error: `Must be one of ${KINDS.join(", ")}.` }),
   amountMicros: z
@@ -71,7 +71,7 @@ export const credit = z
     ...addedCredit,
     note: z.string().nullable(),
     createdAt: time,
-    balance: balance.meta({ description: "The balance with it." }),
+    balance: balance.meta({ description: "The balance, with this credit included." }),
   })
   .meta({ id: "Credit" });
 
@@ -111,7 +111,7 @@ export const estimate = z
       description: "What is left of your budget, or for an app (OAuth client) of its own limit; null without one.",
     }),
     balance: balanceOrNone,
-    withinBudget: z.boolean().meta({ description: "Whether the budgets and your balance would admit the start now." }),
+    withinBudget: z.boolean().meta({ description: "Whether the budgets and your balance would allow the start now." }),
     elements: z
       .array(z.object({ elementId: id, name: z.string() }))
       .meta({ description: "The elements that the start would use." }),
@@ -124,16 +124,15 @@ export const estimate = z
 export type Estimate = z.infer<typeof estimate>;
 
 export const estimateQuery = z.strictObject({
-  quote: z
-    .literal("true", { error: "Must be true." })
-    .optional()
-    .meta({ description: "true: holds the price for ten minutes (`quoteId`), and refuses what the start would." }),
+  quote: z.literal("true", { error: "Must be true." }).optional().meta({
+    description: "true: holds the price for ten minutes (`quoteId`), and fails with the errors of the start.",
+  }),
 });
 
 export const startQuoteBody = z
   .strictObject({
-    quoteId: id.meta({ description: "Of an estimate with `quote=true`." }),
-    atMostMicros: micros.meta({ description: "Its atMostMicros: the price you agree to." }),
+    quoteId: id.meta({ description: "From an estimate with `quote=true`." }),
+    atMostMicros: micros.meta({ description: "The quote's atMostMicros: the price you agree to." }),
   })
   .meta({ id: "StartQuote" });
 

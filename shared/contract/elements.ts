@@ -3,12 +3,12 @@ import { changeBody, id, line, nextCursor, pageQuery, referenceImagePath, text, 
 import { SAMPLE_ELEMENT } from "./samples.ts";
 
 const kind = z.enum(["character", "place", "prop", "style"]);
-const kindText = "For people: a start treats all alike.";
+const kindText = "A label for people; it doesn't change the result.";
 
 const name = line(1, 60)
   .refine((value) => !/^\s|\s$|@/u.test(value), "Must not contain @ or begin or end with a space.")
   .meta({
-    description: "A prompt names it as @name, in any case and form (NFC, NFD) of its letters. One line without @.",
+    description: "A prompt names it as @name. Case and Unicode form (NFC, NFD) do not matter. One line without @.",
   });
 
 const lookText = "What it looks like. A start that uses it adds it to the prompt as a line `name: text`.";
@@ -19,7 +19,7 @@ const listOf = (item: z.ZodString | typeof id, most: number) =>
   z
     .array(item)
     .max(most, `Must have at most ${most}.`)
-    .refine((all) => new Set(all.map((one) => one.toLowerCase())).size === all.length, "Must not have one twice.")
+    .refine((all) => new Set(all.map((one) => one.toLowerCase())).size === all.length, "Must not contain one twice.")
     .meta({ uniqueItems: true });
 export const elementIds = (most: number) => listOf(id, most);
 
@@ -39,7 +39,9 @@ export const changeElementBody = changeBody("ChangeElement", {
   kind: kind.optional().meta({ description: kindText }),
   name: name.optional(),
   text: look.optional().meta({ description: lookText }),
-  imagePaths: images.optional().meta({ description: "The complete list. One that nothing uses any more is removed." }),
+  imagePaths: images
+    .optional()
+    .meta({ description: "The complete list. An image that nothing uses any more is removed." }),
 });
 
 export const elementPath = z.strictObject({ elementId: id });

@@ -12,7 +12,7 @@ const description = text(0, 4000).meta({ description: descriptionText });
 
 const cast = elementIds(50).meta({
   description:
-    "Its cast: the elements that its shots are made with, unless a shot has elements of its own. Where the prompt of a shot names some as @name, these alone are used.",
+    "Its cast: the elements that its shots are made with, unless a shot has its own elements. If a shot's prompt names some as @name, only those are used.",
 });
 
 export const createFilmBody = z
@@ -95,18 +95,21 @@ export const startFilmBody = z
   .omit({ projectId: true, count: true })
   .extend({
     projectIds: projectIds.max(60, "At most 60 shots start at once.").optional().meta({
-      description: "Only these shots, if they lack the step. Default: all that lack it, at most the first 60.",
+      description:
+        "Only these shots, if they are missing the step. Default: all shots that are missing it, at most the first 60.",
     }),
     outdated: z.boolean().optional().meta({
       description:
-        "True: also the shots whose shown take is outdated and not selected, and what continues a shot that is made again.",
+        "True: also the shots whose shown take is outdated and not selected, and shots that continue one that is made again.",
     }),
   })
   .meta({ id: "StartFilm" });
 
 export const startedFilm = z
   .object({
-    predictions: z.array(prediction).meta({ description: "In the order of the shots. Empty if none lacks it." }),
+    predictions: z
+      .array(prediction)
+      .meta({ description: "In the order of the shots. Empty if no shot is missing the step." }),
   })
   .meta({ id: "StartedFilm" });
 
@@ -118,10 +121,11 @@ export const filmEstimate = z
     shots: z
       .array(z.object({ projectId: id, model: model.nullable(), estimateMicros, atMostMicros, elements, error }))
       .meta({
-        description: "The shots that lack the step, in order. `error`: why one cannot start; it has no amounts.",
+        description:
+          "The shots that are missing the step, in order. `error`: why a shot cannot start; such a shot has no amounts.",
       }),
     ...amounts,
   })
-  .meta({ id: "FilmEstimate", description: "The amounts are of all shots that can start, together." });
+  .meta({ id: "FilmEstimate", description: "The amounts are the sum of all shots that can start." });
 
 export const filmPage = z.object({ films: z.array(film), nextCursor }).meta({ id: "FilmPage" });

@@ -30,7 +30,7 @@ export const predictionPath = z.strictObject({ projectId: id, predictionId: id }
 
 const endImagePath = referenceImagePath.nullable().meta({
   description:
-    "The last picture of a video, as an uploaded image: a next shot that continues it begins there. `lastFrameOf` of `keyframe-client` takes it. Null: nobody has stored it.",
+    "The last picture of a video, as an uploaded image: the next shot starts there if it continues this one. `lastFrameOf` of `keyframe-client` reads the picture. Null: nobody has stored it.",
 });
 
 export const changePredictionBody = changeBody("ChangePrediction", {
@@ -54,7 +54,7 @@ export const output = z
     }),
     contentType: z.string().meta({
       description:
-        "Detected from the file's bytes: usually image/png, image/jpeg, image/webp or video/mp4; else another that browsers show or play (docs/models.md, \"What is stored\"). It can be another kind than the step's: a model for video that returns a GIF.",
+        "Detected from the file's bytes: usually image/png, image/jpeg, image/webp or video/mp4; else another type that browsers can show or play (docs/models.md, \"What is stored\"). It can differ from the step's kind: some video models return a GIF.",
     }),
     bytes: z.int(),
     sha256: z.string().meta({ description: "The SHA-256 of the file in lower-case hex." }),
@@ -83,11 +83,11 @@ export const prediction = z
     progress: z.number().min(0).max(1).nullable(),
     queuePosition: z.int().nullable().meta({
       description:
-        "While queued: 0 when it has a slot, 1 for the next in line; 1000 means 1000 or later. Otherwise null.",
+        "While queued: 0 when it has a slot, 1 for the next in the queue; 1000 means 1000 or later. Otherwise null.",
     }),
     waitsFor: id.nullable().meta({
       description:
-        "While queued: the video of the shot before, for whose last picture it waits. It fails with `previous_shot_failed` if that shot then has no other video, made or being made.",
+        "While queued: the previous shot's video, for whose last picture it waits. It fails with `previous_shot_failed` if that shot then has no other video, made or being made.",
     }),
     model: z.string(),
     requestedModel: z.string().nullable().meta({
@@ -97,7 +97,7 @@ export const prediction = z
     hidden: z.boolean().meta({ description: "Whether you have hidden it." }),
     outdated: z.boolean().meta({
       description:
-        "For a take: whether a frame that it was made with was deleted, or is no longer the one that its project shows. Frames of other projects and uploads do not count. Also whether it continues a video that the shot before no longer shows. Also whether an element that it was made with has changed.",
+        "For a take: whether a frame that it was made with was deleted, or is no longer the one that its project shows. Frames of other projects and uploads do not count. Also true if it continues a video that the previous shot no longer shows, or if an element that it was made with has changed.",
     }),
     changedElements: z
       .array(
@@ -137,7 +137,7 @@ export const startedPrediction = z
   .object({
     ...prediction.shape,
     predictions: z.array(prediction).optional().meta({
-      description: "All takes, the first one included. Only with `count`, and of the quote of a film.",
+      description: "All takes, the first one included. Only with `count`, and for the quote of a film.",
     }),
   })
   .meta({ id: "StartedPrediction", examples: [SAMPLE_PREDICTION] });

@@ -33,7 +33,7 @@ const ownElements = elementIds(50).nullable().meta({
   description: "The elements that it is made with. Null, the default: those of its film. A start can name others.",
 });
 
-/** What a plan has not: what is the project's, and what would make all takes alike. */
+/** Fields that a plan cannot have: the project's own, and those that would make all takes alike. */
 const NOT_PLANNED = {
   projectId: true,
   count: true,
@@ -47,7 +47,7 @@ const firstFramePlan = startFirstFrameBody.omit(NOT_PLANNED).meta({ id: "FirstFr
 const lastFramePlan = startLastFrameBody.omit(NOT_PLANNED).meta({ id: "LastFramePlan" });
 const videoPlan = startVideoBody.omit(NOT_PLANNED).meta({ id: "VideoPlan" });
 const planText =
-  "How its steps are made: fields of a start that apply where a start leaves them out. A start that names another model than the plan takes only its prompt and images.";
+  "How its steps are made: fields of a start that apply when a start leaves them out. A start that names another model than the plan takes only its prompt and images.";
 const plan = z
   .strictObject({
     "first-frame": firstFramePlan.optional(),
@@ -69,7 +69,8 @@ export const createProjectBody = z
   .meta({ id: "CreateProject" });
 
 const projectReference = referenceImagePath.nullable().meta({
-  description: "The image that apps offer for the next frames. A start uses it only when it sends referenceImagePath.",
+  description:
+    "The image that apps offer for the next frames. A start uses it only if the request sends referenceImagePath.",
 });
 const selectedTake = id.nullable();
 const selectedText =
@@ -82,7 +83,7 @@ export const changeProjectBody = changeBody("ChangeProject", {
   referenceImagePath: projectReference.optional(),
   aspectRatio: projectRatio.optional(),
   filmId: id.nullable().optional().meta({
-    description: "Moves it to this film, as the last shot; null: out of its film. Its own film: no change.",
+    description: "Moves it to this film, as the last shot; null: removes it from its film. Its own film: no change.",
   }),
   elementIds: ownElements.optional(),
   plan: z
@@ -146,10 +147,9 @@ export const listProjectsQuery = z.strictObject({
   search: line(1, 200)
     .optional()
     .meta({ description: "Only projects whose title contains this text; case is ignored." }),
-  include: z
-    .literal("predictions", { error: "Must be predictions." })
-    .optional()
-    .meta({ description: "predictions: adds `predictions` and `takes` to each project, as its own read has them." }),
+  include: z.literal("predictions", { error: "Must be predictions." }).optional().meta({
+    description: "predictions: adds `predictions` and `takes` to each project, as its own read returns them.",
+  }),
 });
 
 export const projectPage = z

@@ -1,4 +1,4 @@
-/** The identifiers in examples. Replace them by real ones before you send an example. */
+/** The identifiers in examples. Replace them with real ones before you send an example. */
 export const SAMPLE = {
   filmId: "3a6e1d2c-8b4f-4f1e-9c7d-2e5f8a9b0c01",
   elementId: "7c4e2b1a-5d3f-4a6b-8c9d-0e1f2a3b4c01",

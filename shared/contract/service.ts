@@ -7,7 +7,7 @@ const seconds = z.number().min(0).nullable();
 const age = (description: string) => seconds.meta({ description: `${description} In seconds.` });
 
 const cronJob = z.object({
-  scheduled: z.boolean().meta({ description: "Whether pg_cron has an entry of the job that runs here." }),
+  scheduled: z.boolean().meta({ description: "Whether pg_cron has an entry of the job that runs in this database." }),
   obstacle: z
     .string()
     .nullable()
@@ -171,7 +171,7 @@ const parts = {
       failed: count("Requests of pg_net without an answer, of all senders."),
       lastAcceptedSeconds: age("Time since the last kick was accepted; null: none in the last hour."),
       servedDatabase: z.string().nullable().meta({
-        description: "The database that pg_net serves, if it is not this one: no kick is sent then. Otherwise null.",
+        description: "The database that pg_net serves, if it is not this one: then no kick is sent. Otherwise null.",
       }),
     })
     .meta({ description: "From pg_net's tables, of the last five minutes." }),
@@ -217,7 +217,7 @@ const parts = {
     )
     .meta({ description: "What has kept dead rows from being removed for long; at most three." }),
   appTriggers: z.array(z.string()).meta({
-    description: "Triggers of the app on Keyframe's tables that serve everybody, each with its table; at most 20.",
+    description: "Triggers of the app on Keyframe's tables that serve all users, each with its table; at most 20.",
   }),
   setAside: z
     .object({
@@ -274,7 +274,7 @@ const parts = {
     .meta({ description: "Costs of all owners' submits, by UTC. docs/costs.md." }),
 };
 
-/** Each part is read alone; null: it could not be read. */
+/** Each part is read on its own; null: it could not be read. */
 const readable = {} as { [Part in keyof typeof parts]: z.ZodNullable<(typeof parts)[Part]> };
 for (const [name, part] of Object.entries(parts)) Object.assign(readable, { [name]: part.nullable() });
 

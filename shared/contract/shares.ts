@@ -5,7 +5,9 @@ import { SAMPLE_SHARE } from "./samples.ts";
 
 export const shareFilmBody = z
   .strictObject({
-    expiresAt: time.optional().meta({ description: "When the link ends, in the future. Default: when it is revoked." }),
+    expiresAt: time
+      .optional()
+      .meta({ description: "When the link expires, in the future. Default: never, until it is revoked." }),
   })
   .meta({ id: "ShareFilm" });
 
@@ -16,19 +18,19 @@ export const share = z
     shareId: id,
     filmId: id,
     createdAt: time,
-    expiresAt: time.nullable().meta({ description: "When the link ends; null: when it is revoked." }),
+    expiresAt: time.nullable().meta({ description: "When the link expires; null: never, until it is revoked." }),
   })
   .meta({ id: "Share", examples: [SAMPLE_SHARE] });
 export type Share = z.infer<typeof share>;
 
-/** Of 256 random bits, in base64url. */
+/** 256 random bits in base64url. */
 export const TOKEN = "[A-Za-z0-9_-]{43}";
 const token = z.string().regex(new RegExp(`^${TOKEN}$`));
 
 export const createdShare = z
   .object({
     ...share.shape,
-    token: token.meta({ description: "Opens the film for everybody who has it. It is in this answer alone: keep it." }),
+    token: token.meta({ description: "Opens the film for anyone who has it. Only this response has it: keep it." }),
   })
   .meta({ id: "CreatedShare" });
 

@@ -69,9 +69,9 @@ export const recoverWebhookBody = z
         error: (issue) =>
           issue.input === undefined
             ? undefined
-            : "Must be a time in ISO 8601 with its offset, as 2026-11-21T12:00:00Z.",
+            : "Must be a time in ISO 8601 with an offset, such as 2026-11-21T12:00:00Z.",
       })
-      .meta({ description: "ISO 8601 with its offset." }),
+      .meta({ description: "ISO 8601 with an offset." }),
   })
   .meta({ id: "RecoverWebhook" });
 
@@ -170,7 +170,7 @@ export const delivery = z
     eventId: id,
     eventType: z.string(),
     projectId: id.nullable().meta({ description: "The project of the event; null for `webhook.test`." }),
-    projectTitle: z.string().nullable().meta({ description: "Its present title; null when the project was deleted." }),
+    projectTitle: z.string().nullable().meta({ description: "Its current title; null when the project was deleted." }),
     predictionId: id.nullable().meta({ description: "The prediction of the event; null for other events." }),
     status: deliveryStatus,
     attempts: z.int(),

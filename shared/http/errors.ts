@@ -41,7 +41,7 @@ type ErrorBudget = { [field: string]: string | number | undefined };
 export type ErrorDetail = { path: string; message: string };
 
 /**
- * An error that is sent to the caller. `message` is a sentence for a person that says what to do next;
+ * An error that is sent to the caller. `message` is for people and says what to do next;
  * `headers` are added to the response (Retry-After, Allow, …).
  */
 export class ApiError extends Error {

@@ -49,7 +49,7 @@ type OpenBody = {
 };
 
 /**
- * A reader for bodies of senders that are unknown or not trusted. Its memory follows what has arrived, never what was announced. When
+ * A reader for bodies of unknown or untrusted senders. Its memory depends on what has arrived, never on what was announced. When
  * all open bodies together buffer too much, it refuses the one that has stalled the longest. A body that arrives at once, as kicks and
  * nearly all callbacks do, takes one read and is always read. A slow body, one that takes more reads, needs one of `maxSlow` permits.
  * Hono's bodyLimit bounds the size of one body only, neither its time nor the memory of all bodies, and the workers load no Hono.
@@ -61,7 +61,7 @@ export function createBodyReader({
   maxSlow = Number.POSITIVE_INFINITY,
   maxIdleMs = () => MAX_IDLE_MS,
 }: Settings): BodyReader {
-  /** In the order of their last progress. */
+  /** Open bodies in the order of their last progress. */
   const open = new Set<OpenBody>();
   let buffered = 0;
   let slow = 0;
@@ -81,8 +81,8 @@ export function createBodyReader({
   }
 
   /**
-   * Takes a permit for a slow body: that of a stalled one, or the next free one. So a burst of large callbacks waits only as long as the
-   * others take to be read.
+   * Acquires a permit for a slow body: that of a stalled one, or the next free one. So a burst of large callbacks waits only as long as the
+   * others need to be read.
    */
   async function acquirePermit(body: OpenBody): Promise<void> {
     if (slow >= maxSlow) {
@@ -95,7 +95,7 @@ export function createBodyReader({
         later(() => waiting.delete(resolve) && resolve(), PERMIT_GRACE_MS);
       });
     }
-    if (!open.has(body)) return; // it ended meanwhile
+    if (!open.has(body)) return; // it has ended
     if (slow >= maxSlow) throw crowdedOut();
     body.isSlow = true;
     slow += 1;
@@ -119,7 +119,7 @@ export function createBodyReader({
     const idleMs = maxIdleMs();
     for (const body of open) {
       if (now - body.cameAt >= idleMs) body.refuse(late(`No data arrived for ${idleMs / 1000} s.`));
-      else if (now - body.beganAt >= body.maxMs) body.refuse(late(`It took more than ${body.maxMs / 1000} s.`));
+      else if (now - body.beganAt >= body.maxMs) body.refuse(late(`It took longer than ${body.maxMs / 1000} s.`));
     }
   }
 
@@ -227,6 +227,6 @@ const late = (sentence: string): ApiError =>
 const crowdedOut = (): ApiError =>
   new ApiError(
     "unavailable",
-    "Too many bodies are being received, and this one stalled. Wait for the time in Retry-After, then send it again.",
+    "The service is receiving too many requests, and this one stalled. Wait for the time in Retry-After, then send it again.",
     { headers: retryAfterJitter() },
   );

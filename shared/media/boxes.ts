@@ -1,4 +1,4 @@
-/** What of a file may still be read. */
+/** The part of a file that may still be read. */
 export type Budget = { boxes: number };
 
 export type Box = { type: string; content: DataView };

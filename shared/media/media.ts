@@ -36,7 +36,7 @@ export type MediaFacts = {
 
 export const UNKNOWN: MediaFacts = { width: null, height: null, durationSeconds: null, hasAudio: null };
 
-/** Nothing of the file can be shown or played. The message says why. */
+/** The file cannot be shown or played. The message says why. */
 export class UnusableMedia extends Error {}
 
 /** Reads a file chunk by chunk and keeps only its headers. Both methods throw UnusableMedia. */
@@ -61,7 +61,7 @@ export function collectBytes(maxBytes: number): { add(part: Uint8Array): void; t
       bytes.set(part, length);
       length = end;
     },
-    /** What came since the last time. It is overwritten by what comes next. */
+    /** The bytes since the last call. The next bytes overwrite them. */
     take() {
       const view = new DataView(bytes.buffer, 0, length);
       length = 0;
@@ -71,7 +71,7 @@ export function collectBytes(maxBytes: number): { add(part: Uint8Array): void; t
 }
 
 /**
- * Of the headers of one video, at most so much is read and kept: 20 minutes of video have less. A worker copies 36 files at once, and has
+ * The maximum of one video's headers that is read and kept: 20 minutes of video have less. A worker copies 36 files at once, and has
  * 256 MB for all.
  */
 export const MAX_HEADER_BYTES = 1024 * 1024;

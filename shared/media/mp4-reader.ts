@@ -131,7 +131,7 @@ type Movie = {
   defaults: Map<number, number>;
   /** As stated in the header, which counts subtitles too; 0: not stated. */
   seconds: number;
-  /** In a second. */
+  /** Units in a second. */
   units: number;
   hasFragments: boolean;
 };
@@ -156,7 +156,10 @@ function readMovie(moov: DataView, budget: Budget): Movie {
   };
 }
 
-/** What players choose: the first of each kind that is enabled. Pictures are shown, and sound is played when nothing is enabled, all the same. */
+/**
+ * What players choose: the first of each kind that is enabled. Pictures are shown, and sound is played when nothing is enabled, all the
+ * same.
+ */
 function choose(tracks: Track[]): { video: Track | null; sound: Track | null } {
   const videos = tracks.filter(({ kind, size }) => kind === "video" && size !== null);
   const sounds = tracks.filter(({ kind }) => kind === "audio");

@@ -16,7 +16,7 @@ const INSERT_XMP = { "image/jpeg": insertJpegXmp, "image/png": insertPngXmp, "im
  * Removes everything that does not change how an image looks: Exif with its location, XMP, IPTC, comments, previews, later frames of a PNG,
  * and data after its end, such as the video of a motion photo. The compressed picture does not change, and the colour profile loses its names
  * only. What says that AI made the image stays: its C2PA manifest where nothing else is removed, so that its signature still fits, and
- * otherwise the DigitalSourceType alone.
+ * otherwise only the DigitalSourceType.
  *
  * Takes bytes that sniffImage has recognised, works in place and returns their beginning, and the orientation of 1 to 8 that its Exif had.
  * Null when the lengths of the parts are wrong, when there is no picture, or when it is cut off.

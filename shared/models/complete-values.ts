@@ -8,7 +8,7 @@ type ControlRules = {
 };
 
 /**
- * The values of a start as Postgres completes them: those asked for, the defaults, and what other choices force. `used` has the image
+ * The values of a start as Postgres completes them: the requested ones, the defaults, and what other choices force. `used` has the image
  * controls that are used. Postgres decides, and refuses a value that conflicts with a forced one; test/db/models/models.test.ts compares
  * both. No import: the dashboard loads this file without the contract.
  */
@@ -19,7 +19,7 @@ export function completeValues(
 ): { values: Record<string, Value>; forced: Record<string, Value> } {
   const values = { ...asked };
   const forced: Record<string, Value> = {};
-  // What is used and asked for comes before the defaults; of these, one that forces another comes before it.
+  // Requested values come before defaults; among these, one that forces another comes first.
   const turnOf = ([name, { forces, forcesByValue }]: [string, ControlRules]) =>
     used.includes(name) ? 0 : (name in asked ? 1 : 3) + (forces || forcesByValue ? 0 : 1);
   for (const [name, rules] of Object.entries(controls).toSorted((one, other) => turnOf(one) - turnOf(other))) {

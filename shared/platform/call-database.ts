@@ -3,12 +3,12 @@ import { type Backoff, fetchOnce, pause, retry } from "./retry.ts";
 
 const TIMEOUT_MS = 10_000;
 
-/** No such function with these arguments, or no such schema, as PostgREST and as Postgres say it. */
+/** The codes of PostgREST and Postgres for an unknown function or schema. */
 const MISSING = /^(PGRST(202|106)|42883|3F000)$/;
 
 /**
- * A call that the database refused or did not answer. `status`: of the Data API, null on a connection to Postgres. `code` is the SQLSTATE or
- * PostgREST's code, empty when there was no answer. The database's message is left out, because it can contain row data.
+ * A call that the database refused or did not answer. `status`: of the Data API, null on a connection to Postgres. `code` is the SQLSTATE
+ * or PostgREST's code, empty when there was no answer. The database's message is left out, because it can contain row data.
  */
 export class DatabaseError extends Error {
   constructor(
@@ -36,7 +36,7 @@ export type CallDatabase = (called: string, args: Record<string, unknown>) => Pr
 
 /**
  * Calls the Data API with the secret key, which bypasses row-level security: for workers only, never for a user's request.
- * Uses postgrest-js alone, because importing all of supabase-js took two fifths of a function's start (docs/decisions/0015).
+ * Uses only postgrest-js, because importing all of supabase-js took two fifths of a function's start (docs/decisions/0015).
  */
 export function createCallDatabase(
   url: string,
@@ -45,7 +45,7 @@ export function createCallDatabase(
   timeoutMs = TIMEOUT_MS,
 ): CallDatabase {
   const headers = { apikey: secretKey, authorization: `Bearer ${secretKey}` };
-  // A claim that is sent twice would lease tasks to nobody.
+  // A claim that is sent twice would lease tasks that no worker has.
   const options = { headers, fetch: fetchOnce(fetcher), schema: "keyframe_worker" };
   const client = new PostgrestClient(`${url}/rest/v1`, options);
   return async (called, args) => {
@@ -55,17 +55,17 @@ export function createCallDatabase(
   };
 }
 
-/** Why fetch has no answer, which is without row data. The client gives fetch's own cause in the details. */
+/** Why fetch has no answer; it contains no row data. The client puts fetch's own cause into the details. */
 const whyNone = ({ details, message }: { details: string; message: string }): string =>
   /Caused by: (.+)/.exec(details)?.[1] ?? message;
 
 /**
- * The Data API or its gateway was away, restarted, or lost the connection of its pool (400 without a code). Without a status it was a
+ * The Data API or its gateway was down, restarted, or lost a pooled connection (400 without a code). Without a status it was a
  * connection to Postgres that was refused or ended.
  */
 const wasAway = ({ status, code }: DatabaseError): boolean =>
   status === null ? /^(|08...|57P0.)$/.test(code) : status >= 502 || (code === "" && (status === 0 || status === 400));
-/** The pauses are 5.75 s together: PostgREST restarts in 2 to 5 s. */
+/** The pauses are 5.75 s in total: PostgREST restarts in 2 to 5 s. */
 const AWAY = { minDelayMs: 250, maxDelayMs: 2_000, maxAttempts: 6 };
 
 /** The call changed nothing: another transaction has the lock (lock_timeout) or conflicted with it. */
@@ -73,10 +73,10 @@ const CONFLICT = /^(55P03|40001|40P01)$/;
 const BACKOFF: Backoff = { minDelayMs: 250, maxDelayMs: 4_000 };
 
 /**
- * Retries the calls of a task until its signal aborts: up to six times while the database is away, and for as long as another transaction
- * conflicts with them, which may stay open. A result that is not recorded costs a lease, or a second provider run. Each attempt that
+ * Retries the calls of a task until its signal aborts: up to six times while the database is down, and for as long as another transaction
+ * conflicts with them. A result that is not recorded costs a lease, or a second provider run. Each attempt that
  * conflicts holds a connection for 100 ms. Only `maxLong` calls at a time are retried for longer than four seconds, so that tasks that wait
- * for one owner's rows leave connections to other owners' tasks. A call that was carried out although its answer was lost finds that its
+ * for one owner's rows leave connections to other owners' tasks. After a lost answer, a repeated call finds that its
  * lease has ended.
  */
 export function retryTransientErrors(

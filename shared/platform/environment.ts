@@ -25,7 +25,7 @@ export const httpUrl = z
   .url({ protocol: /^https?$/, error: "must be an http or https address" })
   .transform((url) => url.replace(/\/+$/, ""));
 
-/** What a header can carry: a refusal of fetch would print the value. */
+/** The characters that a header can have: an error of fetch would print the value. */
 const credential = z.string().regex(/^[!-~]+$/, "must be printable ASCII without spaces");
 
 /** A JSON object of keys by name, read as its key `default`. */
@@ -122,10 +122,10 @@ const api = z.object({
   SUPABASE_JWKS: supabaseJwks,
   /** A caller of the webhook paths with this key manages the service-wide endpoints. */
   SUPABASE_SECRET_KEYS: supabaseSecretKeys,
-  /** Set only where sessions are signed with the project's shared HS256 key. */
+  /** Set only if sessions are signed with the project's shared HS256 key. */
   KEYFRAME_JWT_SECRET: z.string().min(32, "must have at least 32 characters").optional(),
   /**
-   * The address apps use, where it is not SUPABASE_URL: a custom domain, or `supabase start`, whose functions see
+   * The address that apps use, if it is not SUPABASE_URL: a custom domain, or `supabase start`, whose functions see
    * http://kong:8000. It is a second accepted issuer and the host of signed URLs.
    */
   KEYFRAME_CLIENT_URL: httpUrl.optional(),
@@ -135,7 +135,7 @@ const api = z.object({
 /** The variables of each function, by its name. The platform sets those of SUPABASE. */
 export const functionEnvironments = {
   api,
-  /** It calls the API's handlers. */
+  /** keyframe-mcp calls the API's handlers. */
   "keyframe-mcp": api,
   "keyframe-generate": z.object({
     SUPABASE_URL: httpUrl,

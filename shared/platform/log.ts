@@ -29,7 +29,7 @@ const MARKUP = /<!--.*?-->|<(script|style)\b.*?<\/\1\s*>|<[a-z!/][^<>]*>|<(?:!|\
 const SECRET = /\b(?:Bearer +(?=\S*[\d_])\S{8,}|(?:r8_|sb_secret_|whsec_|eyJ)[\w+/=.-]+)/g;
 
 /**
- * What another service said, safe to log and to show: one line of at most 300 characters without URLs (they can contain tokens), inline
+ * Another service's message, safe to log and to show: one line of at most 300 characters without URLs (they can contain tokens), inline
  * data, secrets and markup, such as that of a gateway's page. Empty when there is nothing readable.
  */
 export function redactedLine(said: unknown): string {

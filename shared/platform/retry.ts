@@ -20,10 +20,10 @@ export const retryDelay = (failures: number, { minDelayMs, maxDelayMs }: Backoff
   Math.min(minDelayMs * 2 ** (failures - 1), maxDelayMs);
 
 type Retry = Backoff & {
-  /** Asked after each failed attempt, with the delay that would follow. */
+  /** Called after each failed attempt, with the delay that would follow. */
   isRetriable(error: unknown, delayMs: number): boolean;
   maxAttempts?: number;
-  /** After it has aborted, no attempt follows one that failed. */
+  /** After it aborts, a failed attempt is not repeated. */
   signal?: AbortSignal;
   sleep?: typeof pause;
 };
@@ -47,7 +47,7 @@ export async function retry<Answer>(
 const SECONDS = /^\d+$/;
 const HTTP_DATE = /^(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)/;
 
-/** The seconds that a Retry-After asks for: a number of seconds or an HTTP date. Null when it is neither. The caller limits them. */
+/** The seconds of a Retry-After: a number of seconds or an HTTP date. Null when it is neither. The caller limits them. */
 export function retryAfterSeconds(given: unknown, now: number): number | null {
   if (typeof given === "number") return Math.max(0, given);
   const text = String(given ?? "").trim();
@@ -56,7 +56,7 @@ export function retryAfterSeconds(given: unknown, now: number): number | null {
   return Number.isNaN(wait) ? null : Math.max(0, wait);
 }
 
-/** A random 2 to 5 seconds, so that senders that were refused together do not return together. */
+/** A random 2 to 5 seconds, so that senders refused together do not return together. */
 export const retryAfterJitter = (): { "Retry-After": string } => ({
   "Retry-After": String(2 + Math.floor(Math.random() * 4)),
 });

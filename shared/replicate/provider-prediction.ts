@@ -151,9 +151,10 @@ export function readFailure(error: unknown): RunFailure {
 
 /** What to change after content was rejected, with the provider's explanation. */
 export function contentRejected(stage: Stage | null, explanation: string): string {
-  const what = stage === null ? "the input or of what it made" : stage === "input" ? "the input" : "what it made";
-  const ours = `The provider rejected the content of ${what}. Change the prompt or the images.`;
-  return explanation === "" ? ours : `${ours} It said: ${explanation}`;
+  const what =
+    stage === null ? "the prompt, an image or the result" : stage === "input" ? "the prompt or an image" : "the result";
+  const ours = `The model's safety filter rejected ${what}. Try different wording or images.`;
+  return explanation === "" ? ours : `${ours} The provider said: “${explanation}”`;
 }
 
 /** The path of an input file that we gave to a run: in our Storage, or uploaded to the provider (submit.ts). */

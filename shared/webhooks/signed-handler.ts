@@ -39,16 +39,16 @@ export function createSignedHandler(settings: SignedHandlerSettings): (request: 
 async function answer(settings: SignedHandlerSettings, request: Request, readBody: BodyReader): Promise<Response> {
   const { path, secret, maxBytes, handle } = settings;
   if (new URL(request.url).pathname.replace(/\/$/, "") !== path) {
-    throw new ApiError("not_found", `Nothing is at this path. Send a signed POST to ${path}.`);
+    throw new ApiError("not_found", `This path does not exist. Send a signed POST to ${path}.`);
   }
   if (request.method !== "POST") {
-    throw new ApiError("method_not_allowed", "Only POST is answered here.", { headers: { Allow: "POST" } });
+    throw new ApiError("method_not_allowed", "This path supports only POST.", { headers: { Allow: "POST" } });
   }
   const body = decodeBody(await readBody(request, { maxBytes, maxMs: MAX_BODY_MS }));
   if (!(await verify(secret, request.headers, body))) {
     throw new ApiError(
       "unauthorized",
-      "The signature is missing, wrong, or more than five minutes old. Sign the request anew.",
+      "The signature is missing, wrong, or more than five minutes old. Sign the request again.",
     );
   }
   return await handle(body, request);

@@ -14,11 +14,11 @@ export const systemClock: Clock = {
   },
 };
 
-/** A pause that somebody else can end. */
+/** A pause that can be ended from outside. */
 export function createAlarm(clock: Clock) {
   let wake = (): void => undefined;
   return {
-    /** Ends the pause that is waited for now. */
+    /** Ends the current pause. */
     ring: () => wake(),
     sleep: (ms: number): Promise<void> =>
       new Promise((resolve) => {

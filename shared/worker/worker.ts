@@ -9,9 +9,9 @@ type WorkerSettings<Item> = {
    */
   claim(room: number, heartbeatMs: number, waitMs: number, callMs: number): Promise<{ items: Item[]; more: boolean }>;
   work(item: Item, signal: AbortSignal): Promise<void>;
-  /** Names the item in a log line. */
+  /** Identifies the item in a log line. */
   identify(item: Item): Record<string, string>;
-  /** For work whose results are recorded in batches, with each claim. */
+  /** For work whose results are recorded in batches with each claim. */
   results?: Results<Item>;
   log: Log;
   clock?: Clock;
@@ -19,7 +19,7 @@ type WorkerSettings<Item> = {
 };
 
 type Results<Item> = {
-  /** How many can be recorded now, and how many there are: some wait until they can be tried again. */
+  /** How many can be recorded now, and how many there are: some wait for their next try. */
   ready(): number;
   pending(): number;
   /** Records them without claiming. */
@@ -74,7 +74,7 @@ export function createWorker<Item>(settings: WorkerSettings<Item>) {
     const claimed = await call((lastMs) => claim(room, heartbeatMs, mayWait ? waitMs : 0, lastMs));
     claimed?.items.forEach(open.start);
     if (claimed?.more || isBusy()) busyAt = clock.now();
-    if (claimed?.more && claimed.items.length === 0) await alarm.sleep(limits.recordAfterMs); // what is due has no place now
+    if (claimed?.more && claimed.items.length === 0) await alarm.sleep(limits.recordAfterMs); // no place is free for due work
     return claimed?.more ?? false;
   }
 
@@ -82,19 +82,19 @@ export function createWorker<Item>(settings: WorkerSettings<Item>) {
     const end = clock.now() + limits.maxRunMs;
     const isClaiming = () => (stop === null ? clock.now() < Math.min(end, busyAt + limits.idleGraceMs) : isStaying());
     do {
-      // 1. Claims until there has been no work for the idle grace. Each claim records a heartbeat: nobody kicks this worker.
+      // 1. Claims until there has been no work for the idle grace. Each claim records a heartbeat, so that Postgres sends no kick.
       while (isClaiming()) {
         const { claimEveryMs, heartbeatMs } = clock.now() < busyAt + limits.quietAfterMs ? limits : limits.quiet;
         const next = clock.now() + claimEveryMs;
-        const records = results.ready() > 0; // then this call does not wait in the database: the next one does, at once
+        const records = results.ready() > 0; // this call does not wait in the database; the next one does
         if (!(await claimAndStart(heartbeatMs, claimEveryMs)) && (!records || isBusy())) await pause(next);
       }
-      // 2. Ends the heartbeat, so that new work kicks again. A second claim finds what was being committed without a kick.
+      // 2. Ends the heartbeat, so that new work kicks again. A second claim finds work that was committed without a kick.
       await claimAndStart(0, 0);
       if (!isClaiming()) await pause(clock.now() + limits.claimEveryMs);
       if (!isClaiming() && !kicked) await claimAndStart(0, 0);
     } while (isClaiming());
-    // 3. Records results until all work has ended. Each call renews leases. A kick begins another run beside that work.
+    // 3. Records results until all work has ended. Each call renews leases. A kick starts another run in parallel.
     while (!kicked && isBusy()) {
       await pause(clock.now() + limits.renewEveryMs, true);
       if (!kicked) await call(results.record);
@@ -103,8 +103,8 @@ export function createWorker<Item>(settings: WorkerSettings<Item>) {
 
   return {
     /**
-     * Starts a run, or makes the present run claim once more. Never rejects. Resolves when nothing is due, all work has ended, and its
-     * results are recorded or, while the database is away, kept for the next run.
+     * Starts a run, or makes the current run claim once more. Never rejects. Resolves when nothing is due, all work has ended, and its
+     * results are recorded or, while the database is down, kept for the next run.
      */
     async kick(): Promise<void> {
       kicked = true;
@@ -125,8 +125,8 @@ export function createWorker<Item>(settings: WorkerSettings<Item>) {
     },
 
     /**
-     * Claims until the signal aborts, however long nothing is due or the database is away. Then it claims nothing more, and ends as a run
-     * does: it ends the heartbeat, so that Postgres kicks the function, and records what its open work comes to. Never rejects.
+     * Claims until the signal aborts, even if nothing is due or the database is down. Then it claims nothing more, and ends as a run
+     * does: it ends the heartbeat, so that Postgres kicks the function, and records the results of its open work. Never rejects.
      */
     async stay(until: AbortSignal): Promise<void> {
       stop = until;
@@ -148,7 +148,7 @@ export function createWorker<Item>(settings: WorkerSettings<Item>) {
 
 type OpenWorkSettings<Item> = {
   work(item: Item, signal: AbortSignal): Promise<void>;
-  /** Names the item in a log line. */
+  /** Identifies the item in a log line. */
   identify(item: Item): Record<string, string>;
   /** Called when a piece of work has ended. */
   onEnd(): void;
@@ -187,9 +187,9 @@ function createOpenWork<Item>({ work, identify, onEnd, log, clock, limits }: Ope
 }
 
 type CallsSettings = {
-  /** What the worker has: pieces of work that are open, and results that no call has recorded yet. */
+  /** The worker's open pieces of work, and results that are not recorded yet. */
   load(): { open: number; unrecorded: number };
-  /** Then no call is the last attempt. */
+  /** Without it, no call is the last attempt. */
   isStaying(): boolean;
   log: Log;
   clock: Clock;
@@ -210,7 +210,7 @@ function createCalls({ load, isStaying, log, clock, limits }: CallsSettings) {
   }
 
   return {
-    /** The last call that was answered. */
+    /** The last answered call. */
     last: () => last,
 
     /** Null after a failure and a pause. Throws when another attempt makes no sense now. */
@@ -236,11 +236,11 @@ function createCalls({ load, isStaying, log, clock, limits }: CallsSettings) {
   };
 }
 
-/** What both workers have in common, in milliseconds. */
+/** The time limits of both workers, in milliseconds. */
 export const COMMON_LIMITS = {
-  /** How long one run claims. With workMs and giveUpAfterMs far below the platform's limit of 150 s. */
+  /** How long one run claims. Together with workMs and giveUpAfterMs, far below the platform's limit of 150 s. */
   maxRunMs: 30_000,
-  /** Grace after an abort: work that goes on for longer counts as ended. */
+  /** Grace after an abort: work that runs longer counts as ended. */
   abortGraceMs: 5_000,
   /** How long the worker keeps claiming after its last work: new work then starts without a kick. */
   idleGraceMs: 2_000,
@@ -249,7 +249,7 @@ export const COMMON_LIMITS = {
   /** How long the heartbeat of a claim is valid. Postgres sends no kick meanwhile. */
   heartbeatMs: 300,
   /**
-   * The same of a process that has had no work for quietAfterMs: a fifth of the calls, and a check every 10 ms (wait_for_due). A call that
+   * The same for a process that has had no work for quietAfterMs: a fifth of the calls, and a check every 10 ms (wait_for_due). A call that
    * waited for as long as slowCallMs would count as slow.
    */
   quietAfterMs: 60_000,
@@ -262,7 +262,7 @@ export const COMMON_LIMITS = {
   minDelayMs: 250,
   maxDelayMs: 2_000,
   giveUpAfterMs: 20_000,
-  /** A database call that takes so long is logged, at most once in slowLogEveryMs. */
+  /** A database call that takes this long is logged, at most once in slowLogEveryMs. */
   slowCallMs: 1_000,
   slowLogEveryMs: 10_000,
 };

@@ -4,7 +4,7 @@
 
 -- Extensions, and three schemas of our own. Nothing is created in public.
 
--- A removal leaves these two (tools/install/remove.sql). Without cascade: what the app has put there since stops the migration.
+-- A removal leaves these two (tools/install/remove.sql). Without cascade: objects that the app has added there stop the migration.
 do $$
 declare
   left_empty text;
@@ -17,8 +17,8 @@ begin
   end loop;
 end $$;
 
--- Keyframe never changes what is there: a schema or a bucket with one of our names stops the migration before anything is written. All is
--- in the message: the Supabase CLI prints no hint.
+-- Keyframe never changes existing objects: a schema or a bucket with one of our names stops the migration before anything is written. All
+-- of it is in the message: the Supabase CLI prints no hint.
 do $$
 declare
   schemas text := (
@@ -26,11 +26,11 @@ declare
   buckets text := (select string_agg(b.id, ', ') from storage.buckets b where b.id in ('projects', 'keyframe-outputs'));
 begin
   if to_regclass('keyframe_private.installation') is not null then
-    raise exception 'Keyframe is in this database already, and the history of its migrations does not say so. Write it again: supabase migration repair <the number in the name of this file> --status applied --remote=<ref>';
+    raise exception 'This database already has Keyframe, but its migration history does not say so. Repair the history: supabase migration repair <the number in the name of this file> --status applied --remote=<ref>';
   elsif schemas is not null then
-    raise exception 'The schema % already exists. If it is your app''s, rename it, or give Keyframe a project of its own. If it is left of a Keyframe that has lost another of its schemas, restore a backup, or empty it by tools/install/remove.sql (docs/deploy.md).', schemas;
+    raise exception 'The schema % already exists. If it is your app''s, rename it, or give Keyframe a project of its own. If another schema of an existing Keyframe was lost, restore a backup, or remove the rest with tools/install/remove.sql (docs/deploy.md).', schemas;
   elsif buckets is not null then
-    raise exception 'The bucket % exists already. Keyframe keeps its files in buckets named projects and keyframe-outputs. Rename yours, or give Keyframe a project of its own. If it is left of a removed Keyframe: empty and delete it in Studio (Storage).', buckets;
+    raise exception 'The bucket % exists already. Keyframe keeps its files in buckets named projects and keyframe-outputs. Rename yours, or give Keyframe a project of its own. If it remains from a removed Keyframe, empty and delete it in Studio (Storage).', buckets;
   end if;
 end $$;
 
@@ -53,7 +53,7 @@ create schema keyframe;
 comment on schema keyframe is 'Keyframe: projects, predictions, models and webhooks, and the functions that users call. Exposed through the Data API.';
 
 create schema keyframe_worker;
-comment on schema keyframe_worker is 'Keyframe: the functions that workers and api call with the secret key alone. Exposed through the Data API, for service_role only.';
+comment on schema keyframe_worker is 'Keyframe: the functions that workers and api call with the secret key only. Exposed through the Data API, for service_role only.';
 
 create schema keyframe_private;
 comment on schema keyframe_private is 'Keyframe: settings, limits, internals, and the administrators'' views. Never exposed through the Data API.';
@@ -114,20 +114,20 @@ begin
 end $$;
 comment on function keyframe_private.is_lock_wait is 'Whether an SQLSTATE says that only another transaction''s lock was in the way: lock_not_available, serialization_failure, deadlock_detected.';
 
--- An error that a function answers instead of raising it.
+-- An error that a function returns instead of raising it.
 create type keyframe_private.refusal as (code text, sentence text, hint text);
 
--- What was done before the refusal is undone. A token that was taken with it is taken again: route_class names its class.
+-- The refusal undoes all earlier work. The token that was undone with it is taken again: route_class names its class.
 create function keyframe_private.refuse(refused keyframe_private.refusal, route_class text default null)
 returns json language plpgsql volatile set search_path = '' as $$
 begin
   if route_class is not null and refused.code <> 'rate_limited' then
-    perform keyframe_private.take_token(route_class);
+    perform keyframe_private.acquire_token(route_class);
   end if;
   perform set_config('response.status', '400', true); -- as the Data API answers KEYFR
   return json_build_object('code', 'KEYFR', 'message', refused.code, 'details', refused.sentence, 'hint', refused.hint);
 end $$;
-comment on function keyframe_private.refuse is 'The answer of a function to a refusal that it has caught: the one that the Data API makes of the error.';
+comment on function keyframe_private.refuse is 'Returns a caught refusal as an answer, in the form that the Data API gives to the error.';
 
 -- Shows only what looks like a number, a size or a ratio: Postgres logs refusals, and a prompt may be in any field.
 create function keyframe_private.quote_value(value text)
@@ -137,7 +137,7 @@ begin
 end $$;
 comment on function keyframe_private.quote_value is 'Quotes a caller''s value in an error message.';
 
--- What several subjects use: locks, times, secrets, identifiers, exact sums.
+-- Used by several subjects: locks, times, secrets, identifiers, exact sums.
 
 -- Postgres itself has SHA-256 only, and pgcrypto may be in any schema of the app's.
 create function keyframe_private.hmac_sha256(message bytea, key bytea)
@@ -162,14 +162,14 @@ returns text language sql volatile set search_path = '' as $$
 $$;
 comment on function keyframe_private.random_secret is 'A signing secret of Standard Webhooks: whsec_ and the base64 of 32 random bytes. A UUID has 122 of them.';
 
--- The settings of a transaction: what it has done already, so that it does it once. None says who calls. A savepoint that is rolled back
--- takes them back, with what they note.
---   keyframe.call_of, keyframe.read_of: it has a call slot of this user (take_call), or one of two turns to read (may_read).
---   keyframe.change_of: it has taken its token: the statements of one change count once (take_token, limit_changes).
+-- Settings of a transaction record what it has already done, so that it does it once. None identifies the caller. Rolling back a savepoint
+-- undoes them, with the work that they record.
+--   keyframe.call_of, keyframe.read_of: it has a call slot of this user (acquire_call_slot), or one of two slots to read (may_read).
+--   keyframe.change_of: it has used its token: the statements of one change count once (acquire_token, limit_changes).
 --   keyframe.deleted_predictions: how many it has deleted with their projects, at most 1,000 (delete_by_user).
 --   keyframe.kicked_<worker>: it has kicked this worker (kick_unless_running).
 
-create function keyframe_private.take_lock(name text, id uuid, waits boolean default true)
+create function keyframe_private.acquire_lock(name text, id uuid, waits boolean default true)
 returns boolean language plpgsql volatile set search_path = '' as $$
 declare
   key constant bigint := hashtextextended(format('keyframe %s of %s', name, id), 0);
@@ -180,7 +180,7 @@ begin
   end if;
   return pg_try_advisory_xact_lock(key);
 end $$;
-comment on function keyframe_private.take_lock is 'Holds the lock of this name, such as `slots` of an owner, until the transaction ends. Without waiting it returns false when somebody else holds the lock.';
+comment on function keyframe_private.acquire_lock is 'Holds the lock of this name, such as `slots` of an owner, until the transaction ends. Without waiting it returns false if the lock is taken.';
 
 create function keyframe_private.wire_time(at timestamptz)
 returns text language plpgsql immutable set search_path = '' as $$
@@ -210,7 +210,7 @@ begin
   end if;
   return null;
 end $$;
-comment on function keyframe_private.read_figure is 'A figure of a provider, a file or a worker, up to a million; null for anything else, so that a strange one stops no result.';
+comment on function keyframe_private.read_figure is 'A figure of a provider, a file or a worker, up to a million; null for anything else, so that a malformed figure never blocks a result.';
 
 create function keyframe_private.exact_sum(amount numeric)
 returns bigint language plpgsql immutable set search_path = '' as $$
@@ -259,7 +259,7 @@ comment on function keyframe_private.is_one_line is 'Refuses control characters,
 
 -- The settings of the service, and which versions the database has.
 
--- Longer times would end in dates that Postgres does not have, and so would every statement that adds them.
+-- With longer times, statements that add them would exceed the dates that Postgres supports.
 create table keyframe_private.settings (
   only_row boolean primary key default true check (only_row),
   max_active_per_owner integer not null default 4 check (max_active_per_owner between 1 and 1000),
@@ -300,7 +300,7 @@ create table keyframe_private.settings (
 comment on table keyframe_private.settings is 'One row. Changes apply from the next statement; no deploy is needed.';
 comment on column keyframe_private.settings.only_row is 'Always true: there is one row.';
 comment on column keyframe_private.settings.max_active_per_owner is 'How many predictions of one owner may run at once; further ones wait in queued, oldest first.';
-comment on column keyframe_private.settings.max_calls_per_owner is 'How many requests of one owner the database may answer at once; further ones are refused (rate_limited). Keep it below a third of the connections of the Data API. A process of the function api makes at most four at once for an owner; the others wait (shared/api/rows/call-turns.ts).';
+comment on column keyframe_private.settings.max_calls_per_owner is 'How many requests of one owner the database may answer at once; further ones are refused (rate_limited). Keep it below a third of the connections of the Data API. A process of the function api makes at most four at once for an owner; further ones wait (shared/api/rows/call-turns.ts).';
 comment on column keyframe_private.settings.max_failures is 'How often in a row a submit may fail before its prediction fails; also how many leases of one task may expire in a row.';
 comment on column keyframe_private.settings.frame_deadline is 'The longest time from the admission of a frame to its end.';
 comment on column keyframe_private.settings.video_deadline is 'The longest time from the admission of a video to its end.';
@@ -308,21 +308,21 @@ comment on column keyframe_private.settings.poll_interval is 'How long to wait f
 comment on column keyframe_private.settings.retry_base is 'The first back-off after a failure; it doubles with each failure.';
 comment on column keyframe_private.settings.retry_max is 'The longest back-off.';
 comment on column keyframe_private.settings.unused_references_after is 'How long after its upload an unused reference image is kept.';
-comment on column keyframe_private.settings.owner_day_micros is 'The budget of each owner for a day, in micro-dollars; null: none. A row in owner_budgets takes its place.';
+comment on column keyframe_private.settings.owner_day_micros is 'The budget of each owner for a day, in micro-dollars; null: none. A row in owner_budgets replaces it.';
 comment on column keyframe_private.settings.owner_month_micros is 'The budget of each owner for a month; null: none.';
 comment on column keyframe_private.settings.service_day_micros is 'The budget of all owners together for a day; null: none.';
 comment on column keyframe_private.settings.service_month_micros is 'The budget of all owners together for a month; null: none.';
-comment on column keyframe_private.settings.markup is 'What users pay is what the provider bills times this, from 0 to 10: 1.3 charges 30 % more. A row in model_markups takes its place.';
-comment on column keyframe_private.settings.prepaid_by_default is 'Whether owners without a row in credits start nothing that costs something. With false, an owner is prepaid from the first row in credits on.';
+comment on column keyframe_private.settings.markup is 'What users pay is what the provider bills times this, from 0 to 10: 1.3 charges 30 % more. A row in model_markups replaces it.';
+comment on column keyframe_private.settings.prepaid_by_default is 'True: owners without a row in credits cannot start anything that costs money. False: an owner is prepaid from the first row in credits on.';
 comment on column keyframe_private.settings.balance_low_micros is 'A start that leaves a balance below this sends balance.low, once after each credit; in micro-dollars.';
-comment on column keyframe_private.settings.spending_stopped is 'While true, starts are refused and those that wait for a slot go on waiting. What runs goes on to its end.';
+comment on column keyframe_private.settings.spending_stopped is 'While true, starts are refused and predictions without a slot keep waiting. Running ones continue to their end.';
 comment on column keyframe_private.settings.webhook_retry_schedule is 'The delay after each failed attempt until the next one (with 20 % jitter); after the last one a delivery is exhausted.';
-comment on column keyframe_private.settings.webhook_disable_after is 'How long an endpoint may do nothing but fail before it is disabled.';
+comment on column keyframe_private.settings.webhook_disable_after is 'How long an endpoint may only fail before it is disabled.';
 comment on column keyframe_private.settings.webhook_retention is 'How long events, deliveries and attempts are kept.';
--- A row that takes the place of a lost one lacks the budgets, so it begins stopped.
+-- A row that replaces a lost one has no budgets, so it starts with spending stopped.
 insert into keyframe_private.settings (spending_stopped) values (false);
 
--- What is paid for is recorded also while the row is missing, as after a restore: then these are the shipped values.
+-- Paid work is recorded even while the row is missing, as after a restore: these functions then return the shipped values.
 create function keyframe_private.max_failures()
 returns integer language plpgsql stable set search_path = '' as $$
 begin
@@ -341,7 +341,7 @@ comment on function keyframe_private.poll_interval is 'settings.poll_interval, a
 create function keyframe_private.keep_settings()
 returns trigger language plpgsql volatile set search_path = '' as $$
 begin
-  raise exception 'The settings keep their one row, which has the budgets. To set a value: update keyframe_private.settings set … where only_row. To have the shipped one: set it to default.'
+  raise exception 'The row of keyframe_private.settings cannot be deleted: it has the budgets. To set a value: update keyframe_private.settings set … where only_row. To restore a shipped value, set it to default.'
     using errcode = 'check_violation', constraint = 'settings_keep_their_row';
 end $$;
 
@@ -352,8 +352,8 @@ create table keyframe_private.installation (
 comment on table keyframe_private.installation is 'The versions of Keyframe whose migrations this database has.';
 comment on column keyframe_private.installation.version is 'The version, such as 0.1.0.';
 
--- Volatile, so that the Data API never asks a read replica. A copy of a database, such as a restored backup, has a server of its own, and
--- so another id. Two versions are served: a release removes only what the one before it did not use.
+-- Volatile, so that the Data API never uses a read replica. A copy of a database, such as a restored backup, has its own server, and
+-- so another id. Two versions are supported: a release removes only what the previous one did not use.
 create function keyframe_worker.describe_database(process_version text)
 returns jsonb language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -369,15 +369,16 @@ begin
       when process_version = any (versions[:2]) then null
       when process_version = any (versions) then 'process' else 'database' end);
 end $$;
-comment on function keyframe_worker.describe_database is 'What a worker process checks before it claims: { id: of this database, until its server starts again; now; address: of the project that it works for; version; outdated: process or database, null when they fit }.';
+comment on function keyframe_worker.describe_database is 'What a worker process checks before it claims: { id: identifies this database until its server restarts; now; address: the project that it works for; version; outdated: process or database, null when they match }.';
 
 -- supabase/schemas/05_requests/10_oauth_clients.sql
 
 -- OAuth clients: apps and agents that a user approved at Supabase Auth. Their scopes limit nothing, so an administrator allows each one.
--- Every table that users read has a restrictive policy for them; functions and triggers ask through take_token or reserve_idempotency_key.
+-- Every table that users read has a restrictive policy for them; functions and triggers ask through acquire_token or
+-- reserve_idempotency_key.
 
 create type keyframe_private.client_right as enum ('read', 'generate', 'manage');
-comment on type keyframe_private.client_right is 'Each has those before it. read: films, projects, elements, predictions, files, prices, costs. generate: create and change them, upload images, start and cancel runs, which spends the user''s money. manage: delete them and their files, share films by link, and everything about webhooks.';
+comment on type keyframe_private.client_right is 'Each includes the previous ones. read: films, projects, elements, predictions, files, prices, costs. generate: create and change them, upload images, start and cancel runs, which spends the user''s money. manage: delete them and their files, share films by link, and everything about webhooks.';
 
 create table keyframe_private.allowed_clients (
   client_id text primary key constraint client_id_is_not_empty check (btrim(client_id) <> ''),
@@ -388,8 +389,8 @@ create table keyframe_private.allowed_clients (
 comment on table keyframe_private.allowed_clients is 'The OAuth clients that may act for users who approved them. Every other client is refused.';
 comment on column keyframe_private.allowed_clients.client_id is 'The claim client_id of its tokens, as Authentication › OAuth Apps shows it.';
 comment on column keyframe_private.allowed_clients.name is 'For administrators.';
-comment on column keyframe_private.allowed_clients.may is 'read, generate or manage; each has those before it.';
-comment on column keyframe_private.allowed_clients.owner_day_micros is 'The most it may spend for each user in a day (UTC), in micro-dollars, within the user''s budgets; null: no limit of its own.';
+comment on column keyframe_private.allowed_clients.may is 'read, generate or manage; each includes the previous ones.';
+comment on column keyframe_private.allowed_clients.owner_day_micros is 'The most it may spend for each user in a day (UTC), in micro-dollars, within the user''s budgets; null: no additional limit.';
 
 -- A token with any client_id, also an empty one, null or no text, is a client's; every other token may do everything.
 create function keyframe_private.client_may(needed keyframe_private.client_right)
@@ -418,9 +419,9 @@ comment on function keyframe_private.require_client_may is 'Raises client_not_al
 
 -- supabase/schemas/05_requests/20_owners.sql
 
--- Whose request it is, and whose row.
+-- The caller of a request, and the owner of a row.
 
--- For policies and what they call, none of which may raise: auth.jwt() raises where the claims are no JSON.
+-- For policies and the functions they call, which must not raise: auth.jwt() raises if the claims are not JSON.
 create function keyframe_private.claims()
 returns jsonb language plpgsql stable set search_path = '' as $$
 begin
@@ -430,7 +431,7 @@ exception when data_exception then
 end $$;
 comment on function keyframe_private.claims is 'The claims of the caller''s token; null without one.';
 
--- auth.uid() raises where the sub is no UUID, as in another service's sessions.
+-- Policies and the functions they call must not raise, but auth.uid() raises if the sub is not a UUID, as in another service's sessions.
 create function keyframe_private.caller_id()
 returns uuid language plpgsql stable security definer set search_path = '' as $$
 declare
@@ -449,8 +450,8 @@ begin
 end $$;
 comment on function keyframe_private.require_user is 'Refuses a session that names no user: the triggers treat an insert without a caller as an administrator''s.';
 
--- The functions of the API are definers, so each asks this of a row that it finds by its id. Lists compare owner_id with auth.uid() instead,
--- to use an index; the planner never uses one for this.
+-- The functions of the API are definers, so each checks this for a row that it finds by its id. Lists compare owner_id with auth.uid()
+-- instead, to use an index; the planner never uses one for this.
 create function keyframe_private.is_own(owner uuid)
 returns boolean language plpgsql stable set search_path = '' as $$
 begin
@@ -458,15 +459,15 @@ begin
 end $$;
 comment on function keyframe_private.is_own is 'Whether a row of this owner is the caller''s: users have their own, the secret key has webhook endpoints without an owner.';
 
--- Owners who live in another project of the service (docs/scale.md, "Move an owner"): what they add or pay here would be lost.
+-- Owners who live in another project of the service (docs/scale.md, "Move an owner"): changes and payments here would be lost.
 
 create table keyframe_private.moved_owners (
   owner_id uuid primary key,
   moved_at timestamptz not null default now()
 );
-comment on table keyframe_private.moved_owners is 'Users who are moved to another project of the service, or are being moved. Their changes and credits are refused here (user_moved). Kept for good: a refund may come after a year.';
+comment on table keyframe_private.moved_owners is 'Users who were moved to another project of the service, or are being moved. Their changes and credits are refused here (user_moved). Kept for good: a refund may come after a year.';
 comment on column keyframe_private.moved_owners.owner_id is 'The user, also when the account is deleted.';
-comment on column keyframe_private.moved_owners.moved_at is 'Since when changes and credits are refused.';
+comment on column keyframe_private.moved_owners.moved_at is 'When changes and credits began to be refused.';
 
 create function keyframe_private.wait_for_changes()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
@@ -483,14 +484,14 @@ begin
   perform keyframe_private.raise_if(exists (select from keyframe_private.moved_owners m where m.owner_id = owner), 'user_moved',
     'This user has moved to another project of the service. Send the request there, with the same key.');
 end $$;
-comment on function keyframe_private.require_not_moved is 'Raises user_moved for an owner who lives in another project of the service; keeps the user until the transaction ends.';
+comment on function keyframe_private.require_not_moved is 'Raises user_moved for an owner who lives in another project of the service; locks the user until the transaction ends.';
 
 -- supabase/schemas/05_requests/30_call_slots.sql
 
--- How many requests of one owner the database answers at once (docs/decisions/0035-a-share-for-every-owner.md).
+-- Limits how many requests of one owner the database answers at once (docs/decisions/0035-a-share-for-every-owner.md).
 
 -- Raises rate_limited at once: a call that waited would keep a connection of the Data API from other owners.
-create function keyframe_private.take_call()
+create function keyframe_private.acquire_call_slot()
 returns boolean language plpgsql volatile security definer set search_path = '' as $$
 declare
   caller constant uuid := auth.uid();
@@ -500,10 +501,10 @@ begin
   if caller is null or current_setting('keyframe.call_of', true) = caller::text then
     return true;
   end if;
-  if not keyframe_private.take_lock('call 1', caller, waits => false) then
+  if not keyframe_private.acquire_lock('call 1', caller, waits => false) then
     slots := (select s.max_calls_per_owner from keyframe_private.settings s);
     slot := 2;
-    while slot <= slots and not keyframe_private.take_lock('call ' || slot, caller, waits => false) loop
+    while slot <= slots and not keyframe_private.acquire_lock('call ' || slot, caller, waits => false) loop
       slot := slot + 1;
     end loop;
   end if;
@@ -516,9 +517,9 @@ begin
     'You have too many requests in progress. Wait for the time in Retry-After, then try again.',
     jsonb_build_object('policy', 'calls', 'limit', slots, 'window_seconds', 1, 'wait_seconds', 1)::text);
 end $$;
-comment on function keyframe_private.take_call is 'Gives this transaction one of the call slots of its caller (settings.max_calls_per_owner), until it ends.';
+comment on function keyframe_private.acquire_call_slot is 'Gives this transaction one of the call slots of its caller (settings.max_calls_per_owner), until it ends.';
 
--- Reads straight through the Data API cannot take a token: they may not write. Two of an owner run at a time, the others wait for them.
+-- Reads straight through the Data API cannot use a token, because they cannot write. Two per owner run at a time; others wait for them.
 -- Only in a request of the Data API: an error would end Realtime's transaction, which reads the rows of many users.
 create function keyframe_private.may_read()
 returns boolean language plpgsql volatile security definer set search_path = '' set lock_timeout = '2s' as $$
@@ -528,18 +529,18 @@ begin
   if caller is null or coalesce(current_setting('request.method', true), '') = '' then
     return true;
   end if;
-  perform keyframe_private.take_call();
+  perform keyframe_private.acquire_call_slot();
   -- Not in a transaction that writes: it may hold a row that a reader waits for.
   if current_setting('transaction_read_only') = 'on' and current_setting('keyframe.read_of', true) is distinct from caller::text then
-    if not keyframe_private.take_lock('read 0', caller, waits => false)
-      and not keyframe_private.take_lock('read 1', caller, waits => false) then
-      perform keyframe_private.take_lock('read ' || pg_backend_pid() % 2, caller);
+    if not keyframe_private.acquire_lock('read 0', caller, waits => false)
+      and not keyframe_private.acquire_lock('read 1', caller, waits => false) then
+      perform keyframe_private.acquire_lock('read ' || pg_backend_pid() % 2, caller);
     end if;
     perform set_config('keyframe.read_of', caller::text, true);
   end if;
   return true;
 end $$;
-comment on function keyframe_private.may_read is 'Takes one of the caller''s call slots for a read straight through the Data API.';
+comment on function keyframe_private.may_read is 'Uses one of the caller''s call slots for a read straight through the Data API.';
 
 -- supabase/schemas/05_requests/40_rate_limits.sql
 
@@ -550,10 +551,10 @@ create table keyframe_private.rate_limits (
   capacity integer not null check (capacity > 0),
   per_second double precision not null check (per_second > 0)
 );
-comment on table keyframe_private.rate_limits is 'How many tokens of a class an owner has: capacity at once, then per_second more. A request takes one, or more where it costs more. A class without a row has no limit.';
+comment on table keyframe_private.rate_limits is 'How many tokens of a class an owner has: capacity at once, then per_second more. A request uses one, or more if it costs more. A class without a row has no limit.';
 comment on column keyframe_private.rate_limits.route_class is 'create: projects, films, elements, shares, quotes, webhook endpoints and their tests. generate: starts, one token for each prediction. upload: reference images. change: changes, deletions, cancels, rotations, redeliveries, recoveries. read: every read through the functions, and repetitions with the same Idempotency-Key. wait: each look of a request that waits (Prefer: wait); without a token the next one comes later. shared: reads of a shared film, which has a bucket for each link.';
-comment on column keyframe_private.rate_limits.capacity is 'How many requests at once.';
-comment on column keyframe_private.rate_limits.per_second is 'How many more each second.';
+comment on column keyframe_private.rate_limits.capacity is 'How many requests are allowed at once.';
+comment on column keyframe_private.rate_limits.per_second is 'How many more are allowed each second.';
 insert into keyframe_private.rate_limits (route_class, capacity, per_second) values
   ('create', 60, 1),
   ('generate', 60, 1),
@@ -566,25 +567,25 @@ insert into keyframe_private.rate_limits (route_class, capacity, per_second) val
 -- Unlogged: a crash refills every bucket. The low fillfactor keeps an owner's row on its page (HOT updates).
 create unlogged table keyframe_private.rate_buckets (
   owner_id uuid not null,
-  route_class text not null, -- no foreign key: everybody's first token would wait for a transaction that holds the limit
+  route_class text not null, -- no foreign key: all users' first tokens would wait for a transaction that locks the limit
   tokens double precision not null,
   refilled_at timestamptz not null,
   low_since timestamptz,
   primary key (owner_id, route_class)
 ) with (fillfactor = 50);
 comment on table keyframe_private.rate_buckets is 'The tokens left in each bucket, as of refilled_at.';
-comment on column keyframe_private.rate_buckets.owner_id is 'The user whose bucket it is; of the class shared, the id of the link.';
+comment on column keyframe_private.rate_buckets.owner_id is 'The user; for the class shared, the id of the link.';
 comment on column keyframe_private.rate_buckets.route_class is 'A class of rate_limits.';
 comment on column keyframe_private.rate_buckets.tokens is 'How many requests were left at refilled_at.';
 comment on column keyframe_private.rate_buckets.refilled_at is 'When tokens was computed.';
-comment on column keyframe_private.rate_buckets.low_since is 'Since when each request has left less than a tenth of the capacity; a full bucket starts over. Null: the last request left more.';
+comment on column keyframe_private.rate_buckets.low_since is 'When requests began to leave less than a tenth of the capacity; a full bucket resets it. Null: the last request left more.';
 create index rate_buckets_low_since_idx on keyframe_private.rate_buckets (low_since) where low_since is not null;
 
--- Without enough tokens it raises rate_limited; without a caller or a limit it returns null. A call never costs more than a full bucket.
+-- Raises rate_limited without enough tokens; returns null without a caller or a limit. A call never costs more than a full bucket.
 -- An error that ends the transaction returns the tokens, so the functions that users call answer refusals instead of raising (refuse).
 -- Against deadlocks, locks are taken in this order: call, Idempotency-Key, user, token, then rows that others may hold. A request takes
 -- tokens of one class. Changes of one owner run one at a time, because they lock films and projects in any order.
-create function keyframe_private.take_token(
+create function keyframe_private.acquire_token(
   route_class text, cost integer default 1, needed keyframe_private.client_right default null, holder uuid default auth.uid())
 returns jsonb language plpgsql volatile security definer set search_path = '' as $$
 #variable_conflict use_column
@@ -594,33 +595,33 @@ declare
 begin
   perform keyframe_private.require_client_may(coalesce(needed,
     case route_class when 'read' then 'read' else 'generate' end::keyframe_private.client_right));
-  perform keyframe_private.take_call();
-  if take_token.route_class in ('create', 'generate', 'upload', 'change') then
+  perform keyframe_private.acquire_call_slot();
+  if acquire_token.route_class in ('create', 'generate', 'upload', 'change') then
     perform keyframe_private.require_not_moved(caller);
   end if;
   with limited as (
-    select l.*, greatest(0, least(take_token.cost, l.capacity)) as taken from keyframe_private.rate_limits l
-    where l.route_class = take_token.route_class and caller is not null
+    select l.*, greatest(0, least(acquire_token.cost, l.capacity)) as taken from keyframe_private.rate_limits l
+    where l.route_class = acquire_token.route_class and caller is not null
   ), taken as (
     insert into keyframe_private.rate_buckets as b (owner_id, route_class, tokens, refilled_at)
     select caller, l.route_class, l.capacity - l.taken, now() from limited l
     on conflict (owner_id, route_class) do update
       set (tokens, low_since) = (
-            -- Since now, where the bucket was full, and where the clock was set back.
+            -- From now on, if the bucket was full or the clock was set back.
             select n.tokens,
               case when n.tokens < l.capacity / 10.0 then least(now(), case when n.tokens < excluded.tokens then b.low_since end) end
             from limited l
             cross join lateral (select least(
               excluded.tokens, -- what a full bucket would have left
               b.tokens + l.per_second * greatest(0, extract(epoch from now() - b.refilled_at)) - l.taken) as tokens) n),
-          -- A request that began later may have finished first. More than a minute ahead means that the clock was set back.
+          -- A request that started later may have finished first. A time over a minute ahead means that the clock was set back.
           refilled_at = case when b.refilled_at > now() + interval '1 minute' then now() else greatest(b.refilled_at, now()) end
     returning b.tokens
   )
   select l.*, t.tokens into bucket from limited l cross join taken t;
   if not found then
-    if take_token.route_class = 'change' and caller is not null then
-      perform keyframe_private.take_lock('changes', caller);
+    if acquire_token.route_class = 'change' and caller is not null then
+      perform keyframe_private.acquire_lock('changes', caller);
     end if;
     return null;
   elsif bucket.tokens < 0 then
@@ -630,20 +631,20 @@ begin
         'policy', bucket.route_class, 'limit', bucket.capacity, 'window_seconds', ceil(bucket.capacity / bucket.per_second),
         'wait_seconds', ceil(-bucket.tokens / bucket.per_second))::text);
   end if;
-  if take_token.route_class = 'change' then
+  if acquire_token.route_class = 'change' then
     perform set_config('keyframe.change_of', caller::text, true);
   end if;
   return keyframe_private.rate_json(bucket.route_class, bucket.capacity, bucket.per_second, bucket.tokens);
 end $$;
-comment on function keyframe_private.take_token is 'Takes tokens from the bucket of its holder, by default the caller, and returns the state of the bucket, as rate_json.';
+comment on function keyframe_private.acquire_token is 'Uses tokens of the bucket of its holder, by default the caller, and returns the bucket''s state as rate_json.';
 
--- How much a read weighs is known once its rows are chosen: it takes one token before that, and these before it answers.
-create function keyframe_private.take_more(rate jsonb, number integer, per_token integer)
+-- The cost of a read is known only once its rows are chosen: it uses one token before that, and these before it answers.
+create function keyframe_private.acquire_more_tokens(rate jsonb, number integer, per_token integer)
 returns jsonb language plpgsql volatile set search_path = '' as $$
 begin
-  return case when number < per_token then rate else keyframe_private.take_token('read', number / per_token) end;
+  return case when number < per_token then rate else keyframe_private.acquire_token('read', number / per_token) end;
 end $$;
-comment on function keyframe_private.take_more is 'Takes a token more of `read` for each per_token of what an answer has. Returns the state of the bucket, as rate_json.';
+comment on function keyframe_private.acquire_more_tokens is 'Uses one more token of `read` for each per_token rows of an answer. Returns the bucket''s state as rate_json.';
 
 create function keyframe_private.rows_per_token()
 returns integer language sql immutable set search_path = '' as $$
@@ -678,7 +679,7 @@ comment on function keyframe_private.rate_state is 'The state of the caller''s b
 create function keyframe_private.limit_inserts()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
-  perform keyframe_private.take_token(tg_argv[0]);
+  perform keyframe_private.acquire_token(tg_argv[0]);
   return new;
 end $$;
 
@@ -691,7 +692,7 @@ begin
   end if;
   perform keyframe_private.require_client_may(case tg_op when 'DELETE' then 'manage' else 'generate' end::keyframe_private.client_right);
   if current_setting('keyframe.change_of', true) is distinct from auth.uid()::text then
-    perform keyframe_private.take_token('change');
+    perform keyframe_private.acquire_token('change');
   end if;
   return null;
 end $$;
@@ -714,14 +715,14 @@ comment on table keyframe_private.idempotency_keys is 'Which resource a key crea
 comment on column keyframe_private.idempotency_keys.key is 'The Idempotency-Key as it was sent.';
 comment on column keyframe_private.idempotency_keys.request_hash is 'The SHA-256 of method, path and body; null until the body of an upload has been read.';
 comment on column keyframe_private.idempotency_keys.owner_id is 'The owner of the key; null for the secret key.';
-comment on column keyframe_private.idempotency_keys.client_id is 'The OAuth client that sent it; null: a session of the owner''s, or a server. A client cannot take the keys of another.';
+comment on column keyframe_private.idempotency_keys.client_id is 'The OAuth client that sent it; null: the owner''s session, or a server. A client cannot use the keys of another.';
 comment on column keyframe_private.idempotency_keys.resource_id is 'The resource that the request created; a random value when it created none.';
 comment on column keyframe_private.idempotency_keys.answer is 'The answer to the first request, when no row can reproduce it (for a recovery, the count). Never a secret: secrets stay in the Vault.';
 create index idempotency_keys_created_at_idx on keyframe_private.idempotency_keys (created_at);
 
--- In the transaction of the effect that it guards: an equal simultaneous request waits until the first has ended. Without a hash (the
+-- Runs in the transaction of the request: an equal simultaneous request waits until the first has ended. Without a hash (the
 -- body is not read yet) it compares nothing. A replay updates the row to its own values, so that one statement reserves and reads; it
--- is a read, and takes a token of that. Without a key every request is new.
+-- is a read, and uses a token of that class. Without a key every request is new.
 create function keyframe_private.reserve_idempotency_key(
   key text, request_hash text, route_class text default null, replay_class text default 'read', out resource_id uuid, out replayed boolean, out answer jsonb, out rate jsonb)
 language plpgsql volatile security definer set search_path = '' as $$
@@ -734,7 +735,7 @@ begin
   perform keyframe_private.require_client_may('generate');
   resource_id := fresh;
   replayed := false;
-  perform keyframe_private.take_call(); -- an equal request waits below
+  perform keyframe_private.acquire_call_slot(); -- an equal request waits below
   if reserve_idempotency_key.key is not null then
     -- Keys without a user belong to the secret key. A session that names no user must not use them.
     perform keyframe_private.raise_if(caller is null and auth.role() is distinct from 'service_role', 'unauthorized',
@@ -760,16 +761,16 @@ begin
   end if;
   route_class := case when replayed then replay_class else route_class end;
   if route_class is not null then
-    rate := keyframe_private.take_token(route_class);
+    rate := keyframe_private.acquire_token(route_class);
   end if;
 end $$;
 comment on function keyframe_private.reserve_idempotency_key is 'Reserves a key for the caller, or returns the resource that it created before.';
 
 -- supabase/schemas/05_requests/60_acting_servers.sql
 
--- A server acts for a user: with the secret key it calls one function as that user. No token of the user is made.
+-- A server acts for a user: with the secret key it calls one function as that user. It creates no token for the user.
 
--- Without the claims of a sign-in (aal, amr, session_id): a policy that asks for them refuses. Definer: service_role may not read users.
+-- Without the claims of a sign-in (aal, amr, session_id): a policy that requires them refuses. Definer: service_role cannot read users.
 create function keyframe_private.claims_for_server(user_id uuid)
 returns jsonb language plpgsql stable security definer set search_path = '' as $$
 declare
@@ -788,8 +789,8 @@ begin
 end $$;
 comment on function keyframe_private.claims_for_server is 'The claims of a session of the user.';
 
--- Only a function that users may execute, with named arguments. Role and claims are local to the transaction. Invoker, because a definer
--- function cannot change its role.
+-- Calls only functions that users may execute, with named arguments. Role and claims are local to the transaction. Invoker, because a
+-- definer function cannot change its role.
 create function keyframe_worker.act_as(user_id uuid, function_name text, args jsonb default '{}')
 returns json language plpgsql volatile security invoker set search_path = '' as $$
 declare
@@ -810,7 +811,7 @@ begin
   group by p.oid, p.proname
   having count(a.name) = (select count(*) from jsonb_object_keys(args));
   if statement is null then
-    raise exception 'Users may call no function % with these arguments.', function_name using errcode = 'undefined_function';
+    raise exception 'Users cannot call a function % with these arguments.', function_name using errcode = 'undefined_function';
   end if;
   -- auth.uid() and auth.role() prefer the settings of single claims, which older versions of the Data API make.
   perform
@@ -827,7 +828,7 @@ comment on function keyframe_worker.act_as is 'Calls a function of keyframe as a
 
 -- supabase/schemas/10_projects/10_projects.sql
 
--- A film: ordered shots. A project is one shot, in one film or in none.
+-- A film is a sequence of shots. A project is one shot, in one film or in none.
 
 create table keyframe.films (
   id uuid primary key default gen_random_uuid(),
@@ -845,12 +846,12 @@ create table keyframe.films (
   constraint element_ids_are_a_list check (coalesce(array_ndims(element_ids), 1) = 1),
   constraint films_id_owner_id_key unique (id, owner_id)
 );
-comment on table keyframe.films is 'Ordered shots: the projects with its film_id, by film_position. Owned by the user who created it.';
+comment on table keyframe.films is 'A sequence of shots: the projects with its film_id, by film_position. Owned by the user who created it.';
 comment on column keyframe.films.id is 'Named by filmId in the API.';
 comment on column keyframe.films.owner_id is 'The user whose film it is.';
 comment on column keyframe.films.title is 'One line of at most 200 characters.';
 comment on column keyframe.films.description is 'Free text.';
-comment on column keyframe.films.updated_at is 'The film''s version: moves with its texts, its elements, its shots and their order.';
+comment on column keyframe.films.updated_at is 'The film''s version: changes with its texts, its elements, its shots and their order.';
 comment on column keyframe.films.element_ids is 'Its cast: the elements that a shot without element_ids of its own is made with.';
 create index films_owner_id_created_at_idx on keyframe.films (owner_id, created_at desc, id desc);
 
@@ -884,7 +885,7 @@ create table keyframe.projects (
   created_at timestamptz not null default now(),
   updated_at timestamptz not null default now(),
   deleted_at timestamptz,
-  -- The owner is in the key, so that nobody's project is in another's film.
+  -- The owner is in the key, so that a project cannot be in another user's film.
   film_id uuid,
   film_position integer,
   element_ids uuid[],
@@ -909,12 +910,12 @@ comment on table keyframe.projects is 'One shot. Owned by the user who created i
 comment on column keyframe.projects.id is 'Named by projectId in the API.';
 comment on column keyframe.projects.owner_id is 'The user whose project it is. An administrator may leave it out while there is only one user.';
 comment on column keyframe.projects.title is 'One line of at most 200 characters.';
-comment on column keyframe.projects.updated_at is 'The project''s version: moves with every change.';
+comment on column keyframe.projects.updated_at is 'The project''s version: every change updates it.';
 comment on column keyframe.projects.text_prompt is 'The scene to generate. A prediction copies it unless its request has a prompt.';
 comment on column keyframe.projects.description is 'Free text, for example the look to keep. Not sent to the provider.';
 comment on column keyframe.projects.reference_image_path is 'The image that apps offer for the next frames. A prediction uses it only when its request names it.';
 comment on column keyframe.projects.aspect_ratio is 'Width to height of its frames and videos, for example 9:16; a prediction may have another.';
-comment on column keyframe.projects.deleted_at is 'Since when it is being deleted in parts: its owner no longer sees it or its predictions. Null: it is not.';
+comment on column keyframe.projects.deleted_at is 'When its deletion in parts began: its owner no longer sees it or its predictions. Null: it is not being deleted.';
 comment on column keyframe.projects.selected_first_frame_id is 'The take that the next video and last frame build on; null: the latest that succeeded.';
 comment on column keyframe.projects.selected_last_frame_id is 'The take that the next video ends on; null: the latest that succeeded, if there is one.';
 comment on column keyframe.projects.selected_video_id is 'The take that is the shot; null: the latest that succeeded.';
@@ -924,9 +925,9 @@ comment on column keyframe.projects.element_ids is 'The elements that it is made
 comment on column keyframe.projects.plan is 'How its steps are made: for each step, fields of a start that apply where a start leaves them out. For example {"video": {"durationSeconds": 5, "continuesPreviousShot": true}}.';
 create index projects_owner_id_created_at_idx on keyframe.projects (owner_id, created_at desc, id desc);
 create index projects_deleted_at_idx on keyframe.projects (deleted_at, owner_id) where deleted_at is not null;
--- To find those that have an element that is deleted.
+-- Finds films and projects with a deleted element.
 create index projects_with_elements_idx on keyframe.projects (owner_id) where element_ids is not null;
--- To find out whether a reference image is still in use.
+-- Finds whether a reference image is still in use.
 create index projects_reference_image_path_idx on keyframe.projects (reference_image_path) where reference_image_path is not null;
 
 create function keyframe_private.complete_owner()
@@ -957,7 +958,8 @@ returns integer language sql immutable set search_path = '' as $$
 $$;
 comment on function keyframe_private.max_shots is 'The most shots that a film can have.';
 
--- A project enters a film, as its last shot, or leaves one. Locks the film until the transaction ends, so no two shots get one place.
+-- A project enters a film, as its last shot, or leaves one. Locks the film until the transaction ends, so that two shots cannot get the
+-- same position.
 create function keyframe_private.change_film()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -974,7 +976,7 @@ begin
     return new;
   end if;
   update keyframe.films f set updated_at = now() where f.id = new.film_id and f.owner_id = new.owner_id;
-  perform keyframe_private.raise_if(not found, 'not_found', 'There is no film of yours with this filmId.');
+  perform keyframe_private.raise_if(not found, 'not_found', 'You have no film with this filmId.');
   select count(*) as number, coalesce(max(p.film_position), 0) as last into shots from keyframe.projects p where p.film_id = new.film_id;
   perform keyframe_private.raise_if(shots.number >= keyframe_private.max_shots(), 'invalid_request',
     format('A film has at most %s shots.', keyframe_private.max_shots()));
@@ -994,7 +996,7 @@ begin
 end $$;
 comment on function keyframe_private.deleted_projects is 'The caller''s projects that are being deleted in parts.';
 
--- A deletion would discard runs that are paid for. Administrators and account deletions may: their runs are cancelled. With more predictions
+-- A deletion by a user must not discard paid runs. Administrators and account deletions may: their runs are canceled. With more predictions
 -- than one request may delete, the owner no longer sees the project, and delete_parts deletes it.
 create function keyframe_private.delete_by_user()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
@@ -1043,7 +1045,7 @@ begin
     'o.deleted_at is not null and not exists (select from keyframe.predictions p where p.project_id = o.id) order by o.deleted_at',
     max_rows);
 end $$;
-comment on function keyframe_private.delete_parts is 'Deletes a part of what users have deleted, and each project once it has no predictions left. Leaves out what others hold (a project that is being restored too) and what fails (unpruned).';
+comment on function keyframe_private.delete_parts is 'Deletes a part of what users have deleted, and each project once it has no predictions left. Skips rows that others lock, and records those that fail (unpruned).';
 
 -- supabase/schemas/10_projects/20_project_api.sql
 
@@ -1076,7 +1078,7 @@ begin
     select p.* into created from keyframe.projects p
     where p.id = request.resource_id and keyframe_private.is_own(p.owner_id) and p.deleted_at is null;
     perform keyframe_private.raise_if(not found, 'not_found',
-      'The project this Idempotency-Key created has been deleted since. Send a new key.');
+      'The project that this Idempotency-Key created has been deleted. Send a new key.');
   else
     insert into keyframe.projects (id, title, text_prompt, description, aspect_ratio, film_id, element_ids, plan)
     values (
@@ -1096,17 +1098,17 @@ create function keyframe_private.projects_per_token()
 returns integer language sql immutable set search_path = '' as $$
   select 10
 $$;
-comment on function keyframe_private.projects_per_token is 'How many projects one token pays for: read with their predictions, or priced by a start of a film that is refused.';
+comment on function keyframe_private.projects_per_token is 'How many projects one token pays for: read with predictions, or priced by a refused start of a film.';
 
--- The next page follows (before_created_at, before_id); the first one infinity, so that every plan is a walk along the index. A search looks
--- at 5,000 projects (about 10 ms); `searched_until` is the last of them if the page is not full. With predictions it costs one token more
--- for each ten projects.
+-- The next page follows (before_created_at, before_id); the first one infinity, so that every plan is a walk along the index. A search
+-- looks at 5,000 projects (about 10 ms); `searched_until` is the last of them if the page is not full. With predictions it costs one token
+-- more for each ten projects.
 create function keyframe.list_projects(
   max_rows integer default 20, before_created_at timestamptz default 'infinity',
   before_id uuid default 'ffffffff-ffff-ffff-ffff-ffffffffffff', with_predictions boolean default false, search text default '')
 returns json language plpgsql volatile security definer set search_path = '' as $$
 declare
-  rate jsonb := keyframe_private.take_token('read');
+  rate jsonb := keyframe_private.acquire_token('read');
   wanted integer := least(max_rows, 101);
   looked_at integer := case when search = '' then wanted else 5000 end;
   matches keyframe.projects[];
@@ -1123,7 +1125,7 @@ begin
     order by l.created_at desc, l.id desc
     limit wanted);
   if with_predictions then
-    rate := keyframe_private.take_more(rate, cardinality(matches), keyframe_private.projects_per_token());
+    rate := keyframe_private.acquire_more_tokens(rate, cardinality(matches), keyframe_private.projects_per_token());
   end if;
   if search <> '' and cardinality(matches) < wanted then
     select to_json(l) into searched_until from ( -- made of one row: the columns of skipped rows are computed too
@@ -1149,7 +1151,7 @@ comment on function keyframe.list_projects is 'The caller''s projects, newest fi
 create function keyframe.read_project(project_id uuid)
 returns json language plpgsql volatile security definer set search_path = '' as $$
 declare
-  rate jsonb := keyframe_private.take_token('read');
+  rate jsonb := keyframe_private.acquire_token('read');
   wanted keyframe.projects;
   refused keyframe_private.refusal;
 begin
@@ -1205,7 +1207,7 @@ comment on function keyframe.update_project is 'Changes the caller''s project. E
 create function keyframe.delete_project(project_id uuid, versions timestamptz[] default null)
 returns jsonb language plpgsql volatile security definer set search_path = '' as $$
 declare
-  rate jsonb := keyframe_private.take_token('change', needed => 'manage'); -- before any lock
+  rate jsonb := keyframe_private.acquire_token('change', needed => 'manage'); -- before any lock
   wanted keyframe.projects;
   refused keyframe_private.refusal;
 begin
@@ -1251,7 +1253,7 @@ declare
   wanted keyframe.films;
 begin
   select f.* into wanted from keyframe.films f where f.id = film and keyframe_private.is_own(f.owner_id);
-  perform keyframe_private.raise_if(not found, 'not_found', 'There is no film of yours with this filmId.');
+  perform keyframe_private.raise_if(not found, 'not_found', 'You have no film with this filmId.');
   return wanted;
 end $$;
 comment on function keyframe_private.own_film is 'The film, if it is the caller''s; otherwise raises not_found.';
@@ -1270,7 +1272,7 @@ begin
   if request.replayed then
     select f.* into created from keyframe.films f where f.id = request.resource_id and keyframe_private.is_own(f.owner_id);
     perform keyframe_private.raise_if(not found, 'not_found',
-      'The film this Idempotency-Key created has been deleted since. Send a new key.');
+      'The film that this Idempotency-Key created has been deleted. Send a new key.');
   else
     insert into keyframe.films (id, title, description, element_ids)
     values (request.resource_id, create_film.title, create_film.description, create_film.element_ids)
@@ -1289,14 +1291,14 @@ create function keyframe.list_films(
   max_rows integer default 20, before_created_at timestamptz default 'infinity', before_id uuid default 'ffffffff-ffff-ffff-ffff-ffffffffffff')
 returns json language plpgsql volatile security definer set search_path = '' as $$
 declare
-  rate jsonb := keyframe_private.take_token('read');
+  rate jsonb := keyframe_private.acquire_token('read');
   page keyframe.films[] := array(
     select f from keyframe.films f
     where f.owner_id = auth.uid() and (f.created_at, f.id) < (before_created_at, before_id)
     order by f.created_at desc, f.id desc
     limit least(max_rows, 101));
 begin
-  rate := keyframe_private.take_more(
+  rate := keyframe_private.acquire_more_tokens(
     rate, (select count(*)::integer from unnest(page) f join keyframe.projects p on p.film_id = f.id), 1000);
   return json_build_object(
     'films', (select coalesce(json_agg(keyframe_private.film_json(f) order by f.created_at desc, f.id desc), '[]') from unnest(page) f),
@@ -1307,14 +1309,14 @@ comment on function keyframe.list_films is 'The caller''s films with the identif
 create function keyframe.read_film(film_id uuid)
 returns json language plpgsql volatile security definer set search_path = '' as $$
 declare
-  rate jsonb := keyframe_private.take_token('read');
+  rate jsonb := keyframe_private.acquire_token('read');
   wanted keyframe.films;
   shots keyframe.projects[];
   refused keyframe_private.refusal;
 begin
   wanted := keyframe_private.own_film(film_id);
   shots := array(select p from keyframe.projects p where p.film_id = wanted.id order by p.film_position);
-  rate := keyframe_private.take_more(rate, cardinality(shots), keyframe_private.projects_per_token());
+  rate := keyframe_private.acquire_more_tokens(rate, cardinality(shots), keyframe_private.projects_per_token());
   return json_build_object(
     'film', keyframe_private.film_json(wanted),
     'shots', (
@@ -1342,14 +1344,14 @@ begin
   where not exists (select from keyframe.projects p where p.id = w.id and p.owner_id = film.owner_id and p.deleted_at is null)
   limit 1;
   if found then
-    perform keyframe_private.raise_error('not_found', format('There is no project of yours with the projectId %s.', unknown));
+    perform keyframe_private.raise_error('not_found', format('You have no project with the projectId %s.', unknown));
   elsif project_ids = keyframe_private.shots_of(film.id) then
     return;
   end if;
 
   update keyframe.films f set updated_at = now()
   where f.id = film.id or f.id in (select p.film_id from keyframe.projects p where p.id = any (project_ids));
-  -- First out, then in: a project that takes the same position in another film would not be known from one that only enters it.
+  -- First remove, then add: otherwise a project with the same position in its old film could not be distinguished from a new one.
   update keyframe.projects p set film_id = null, film_position = null
   where p.film_id = film.id and p.id <> all (project_ids) or p.id = any (project_ids) and p.film_id <> film.id;
   update keyframe.projects p set film_id = film.id, film_position = w.position
@@ -1385,11 +1387,11 @@ exception when sqlstate 'KEYFR' then
 end $$;
 comment on function keyframe.update_film is 'Changes the caller''s film: its texts, its elements, and with project_ids its shots and their order. `changes` and `versions` as for update_project.';
 
--- With with_projects, a running prediction stops all of it (generation_in_progress).
+-- With with_projects, a running prediction refuses the whole deletion (generation_in_progress).
 create function keyframe.delete_film(film_id uuid, with_projects boolean default false, versions timestamptz[] default null)
 returns json language plpgsql volatile security definer set search_path = '' as $$
 declare
-  rate jsonb := keyframe_private.take_token('change', needed => 'manage'); -- before any lock
+  rate jsonb := keyframe_private.acquire_token('change', needed => 'manage'); -- before any lock
   wanted keyframe.films;
   deleted json;
   shots uuid[];
@@ -1422,10 +1424,10 @@ comment on function keyframe.delete_film is 'Deletes a film of the caller; with_
 
 -- supabase/schemas/10_projects/40_elements.sql
 
--- An element: a character, a place, a prop or a style that returns in several shots. Written through its functions alone.
+-- An element: a character, place, prop or style that several shots share. Written only through its functions.
 
 create type keyframe.element_kind as enum ('character', 'place', 'prop', 'style');
-comment on type keyframe.element_kind is 'What an element is. For people: a start treats all alike.';
+comment on type keyframe.element_kind is 'What an element is. A label for people; it doesn''t change the result.';
 
 create table keyframe.elements (
   id uuid primary key default gen_random_uuid(),
@@ -1444,13 +1446,13 @@ create table keyframe.elements (
     least(created_at, updated_at) >= '1970-01-01 00:00Z' and greatest(created_at, updated_at) < '9999-01-01 00:00Z'),
   constraint elements_owner_id_id_key unique (owner_id, id)
 );
-comment on table keyframe.elements is 'What returns in several shots: a character, a place, a prop or a style. Owned by the user who created it.';
+comment on table keyframe.elements is 'What several shots share: a character, place, prop or style. Owned by the user who created it.';
 comment on column keyframe.elements.id is 'Named by elementId in the API.';
 comment on column keyframe.elements.owner_id is 'The user whose element it is.';
 comment on column keyframe.elements.kind is 'character, place, prop or style.';
-comment on column keyframe.elements.name is 'As a prompt names it after an @, in any case and form (NFC, NFD) of its letters.';
+comment on column keyframe.elements.name is 'The name that a prompt uses after an @. Case and Unicode form (NFC, NFD) do not matter.';
 comment on column keyframe.elements.text is 'What it looks like. Starts that use it add it to their prompt, as `name: text`.';
-comment on column keyframe.elements.updated_at is 'Its version: moves with every change.';
+comment on column keyframe.elements.updated_at is 'Its version: every change updates it.';
 create index elements_owner_id_created_at_idx on keyframe.elements (owner_id, created_at desc, id desc);
 
 create table keyframe.element_images (
@@ -1466,7 +1468,7 @@ comment on column keyframe.element_images.owner_id is 'The owner of the element 
 comment on column keyframe.element_images.element_id is 'The element that it shows.';
 comment on column keyframe.element_images.position is 'Its place among them, from 1.';
 comment on column keyframe.element_images.path is 'projects/<file_name>: an uploaded image of the owner.';
--- To find out whether an image is still in use.
+-- Finds whether an image is still in use.
 create index element_images_path_idx on keyframe.element_images (path);
 
 create function keyframe_private.max_elements(list text)
@@ -1488,7 +1490,7 @@ begin
   perform from keyframe.elements e where e.id = any (ids) and e.owner_id = owner order by e.id for key share;
   select i.id into unknown from unnest(ids) i (id)
   where not exists (select from keyframe.elements e where e.id = i.id and e.owner_id = owner) limit 1;
-  perform keyframe_private.raise_if(found, 'not_found', format('There is no element of yours with the elementId %s.', unknown));
+  perform keyframe_private.raise_if(found, 'not_found', format('You have no element with the elementId %s.', unknown));
 end $$;
 comment on function keyframe_private.require_elements is 'Raises unless each id is of a different element of the owner.';
 
@@ -1514,7 +1516,7 @@ end $$;
 
 -- supabase/schemas/10_projects/40_film_shares.sql
 
--- Shares: links to a film. Everybody who has the token of a share can read titles, order and videos of the film, without a session.
+-- Shares are links to a film. Anyone who has the token of a share can read the film's titles, order and videos, without a session.
 
 create table keyframe_private.film_shares (
   id uuid primary key,
@@ -1529,11 +1531,11 @@ comment on table keyframe_private.film_shares is 'Links to films. To revoke one,
 comment on column keyframe_private.film_shares.id is 'Named by shareId in the API.';
 comment on column keyframe_private.film_shares.film_id is 'The film that it shows.';
 comment on column keyframe_private.film_shares.token_hash is 'The SHA-256 of the token. The token itself is stored nowhere.';
-comment on column keyframe_private.film_shares.expires_at is 'When the link ends; null: when it is revoked.';
+comment on column keyframe_private.film_shares.expires_at is 'When the link expires; null: never, until it is revoked.';
 create index film_shares_film_id_created_at_idx on keyframe_private.film_shares (film_id, created_at desc);
 create index film_shares_expires_at_idx on keyframe_private.film_shares (expires_at) where expires_at is not null;
 
--- A repeated request gets a new token, which replaces the first one: of that one only the hash is known.
+-- A repeated request gets a new token, which replaces the first one, because only its hash is stored.
 create function keyframe.share_film(
   film_id uuid, expires_at timestamptz default null, idempotency_key text default null, request_hash text default null)
 returns json language plpgsql volatile security definer set search_path = '' as $$
@@ -1554,7 +1556,7 @@ begin
     where s.id = request.resource_id and s.film_id = share_film.film_id and (s.expires_at > now()) is not false
     returning s.* into made;
     perform keyframe_private.raise_if(not found, 'not_found',
-      'The share this Idempotency-Key created has ended or was revoked since. Send a new key.');
+      'The share that this Idempotency-Key created has expired or was revoked. Send a new key.');
   else
     perform keyframe_private.raise_if(share_film.expires_at <= now(), 'invalid_request', 'expiresAt must be in the future.');
     perform keyframe_private.raise_if((
@@ -1576,7 +1578,7 @@ comment on function keyframe.share_film is 'Creates a share of the caller''s fil
 create function keyframe.list_film_shares(film_id uuid)
 returns json language plpgsql volatile security definer set search_path = '' as $$
 declare
-  rate jsonb := keyframe_private.take_token('read', needed => 'manage');
+  rate jsonb := keyframe_private.acquire_token('read', needed => 'manage');
   refused keyframe_private.refusal;
 begin
   perform keyframe_private.own_film(film_id);
@@ -1593,7 +1595,7 @@ comment on function keyframe.list_film_shares is 'The shares of the caller''s fi
 create function keyframe.revoke_film_share(film_id uuid, share_id uuid)
 returns json language plpgsql volatile security definer set search_path = '' as $$
 declare
-  rate jsonb := keyframe_private.take_token('change', needed => 'manage');
+  rate jsonb := keyframe_private.acquire_token('change', needed => 'manage');
   gone keyframe_private.film_shares;
   refused keyframe_private.refusal;
 begin
@@ -1607,7 +1609,7 @@ exception when sqlstate 'KEYFR' then
 end $$;
 comment on function keyframe.revoke_film_share is 'Ends a share of the caller''s film.';
 
--- Anybody may ask, through `api`. All links of an owner together have two calls at a time, and each link has a bucket of its own.
+-- Open to anyone, through `api`. All links of an owner together have two calls at a time, and each link has its own bucket.
 create function keyframe_worker.read_shared_film(token_hash text)
 returns json language plpgsql volatile security definer set search_path = '' set statement_timeout = '2s' set lock_timeout = '2s' as $$
 declare
@@ -1621,15 +1623,15 @@ begin
   join auth.users u on u.id = f.owner_id
   where s.token_hash = decode(read_shared_film.token_hash, 'hex') and (s.expires_at > now()) is not false
     and u.deleted_at is null and (u.banned_until <= now()) is not false;
-  perform keyframe_private.raise_if(not found, 'not_found', 'This link does not work: it is incomplete, has ended, or was revoked.');
-  if not keyframe_private.take_lock('shared call 1', shared.owner_id, waits => false)
-    and not keyframe_private.take_lock('shared call 2', shared.owner_id, waits => false) then
+  perform keyframe_private.raise_if(not found, 'not_found', 'This link does not work: it is incomplete, has expired, or was revoked.');
+  if not keyframe_private.acquire_lock('shared call 1', shared.owner_id, waits => false)
+    and not keyframe_private.acquire_lock('shared call 2', shared.owner_id, waits => false) then
     perform keyframe_private.raise_error('rate_limited',
-      'Too many people open links at this moment. Wait for the time in Retry-After, then try again.',
+      'Too many people are opening this owner''s links. Wait for the time in Retry-After, then try again.',
       jsonb_build_object('policy', 'calls', 'limit', 2, 'window_seconds', 1, 'wait_seconds', 1)::text);
   end if;
   shots := array(select p from keyframe.projects p where p.film_id = shared.film_id order by p.film_position);
-  perform keyframe_private.take_token('shared', 1 + cardinality(shots) / keyframe_private.projects_per_token(), holder => shared.id);
+  perform keyframe_private.acquire_token('shared', 1 + cardinality(shots) / keyframe_private.projects_per_token(), holder => shared.id);
   return json_build_object('owner_id', shared.owner_id, 'title', shared.title, 'rate', null, 'shots', (
     select coalesce(json_agg(json_build_object('title', (s.project).title, 'video', case when v.id is not null then json_strip_nulls(
       json_build_object('path', v.output_path, 'content_type', v.output_content_type, 'width', v.output_width, 'height', v.output_height,
@@ -1669,7 +1671,7 @@ declare
   wanted keyframe.elements;
 begin
   select e.* into wanted from keyframe.elements e where e.id = element and keyframe_private.is_own(e.owner_id);
-  perform keyframe_private.raise_if(not found, 'not_found', 'There is no element of yours with this elementId.');
+  perform keyframe_private.raise_if(not found, 'not_found', 'You have no element with this elementId.');
   return wanted;
 end $$;
 comment on function keyframe_private.own_element is 'The element, if it is the caller''s; otherwise raises not_found.';
@@ -1697,9 +1699,9 @@ begin
   if request.replayed then
     select e.* into created from keyframe.elements e where e.id = request.resource_id and keyframe_private.is_own(e.owner_id);
     perform keyframe_private.raise_if(not found, 'not_found',
-      'The element this Idempotency-Key created has been deleted since. Send a new key.');
+      'The element that this Idempotency-Key created has been deleted. Send a new key.');
   else
-    perform keyframe_private.take_lock('elements', auth.uid());
+    perform keyframe_private.acquire_lock('elements', auth.uid());
     perform keyframe_private.raise_if(
       (select count(*) from keyframe.elements e where e.owner_id = auth.uid()) >= keyframe_private.max_elements('owner'), 'invalid_request',
       format('You have %s elements already. Delete one first.', keyframe_private.max_elements('owner')));
@@ -1719,7 +1721,7 @@ create function keyframe.list_elements(
   max_rows integer default 20, before_created_at timestamptz default 'infinity', before_id uuid default 'ffffffff-ffff-ffff-ffff-ffffffffffff')
 returns json language plpgsql volatile security definer set search_path = '' as $$
 declare
-  rate jsonb := keyframe_private.take_token('read');
+  rate jsonb := keyframe_private.acquire_token('read');
   page keyframe.elements[] := array(
     select e from keyframe.elements e
     where e.owner_id = auth.uid() and (e.created_at, e.id) < (before_created_at, before_id)
@@ -1735,7 +1737,7 @@ comment on function keyframe.list_elements is 'The caller''s elements, newest fi
 create function keyframe.read_element(element_id uuid)
 returns json language plpgsql volatile security definer set search_path = '' as $$
 declare
-  rate jsonb := keyframe_private.take_token('read');
+  rate jsonb := keyframe_private.acquire_token('read');
   refused keyframe_private.refusal;
 begin
   return json_build_object('element', keyframe_private.element_json(keyframe_private.own_element(element_id)), 'rate', rate);
@@ -1749,7 +1751,7 @@ create function keyframe.update_element(
   element_id uuid, changes jsonb default '{}', image_paths text[] default null, versions timestamptz[] default null)
 returns json language plpgsql volatile security definer set search_path = '' as $$
 declare
-  rate jsonb := keyframe_private.take_token('change'); -- before any lock
+  rate jsonb := keyframe_private.acquire_token('change'); -- before any lock
   changed keyframe.elements;
   images text[];
   refused keyframe_private.refusal;
@@ -1779,7 +1781,7 @@ comment on function keyframe.update_element is 'Changes the caller''s element. `
 create function keyframe.delete_element(element_id uuid, versions timestamptz[] default null)
 returns json language plpgsql volatile security definer set search_path = '' as $$
 declare
-  rate jsonb := keyframe_private.take_token('change', needed => 'manage'); -- before any lock
+  rate jsonb := keyframe_private.acquire_token('change', needed => 'manage'); -- before any lock
   wanted keyframe.elements;
   deleted json;
   refused keyframe_private.refusal;
@@ -1803,8 +1805,8 @@ comment on function keyframe.delete_element is 'Deletes an element of the caller
 
 -- supabase/schemas/15_queue/10_work.sql
 
--- The queue: one row for each piece of work. Others only insert; workers alone update and delete. So no transaction of a user, however
--- long it stays open, holds a row that a claim needs.
+-- The queue has one row for each piece of work. Only workers update and delete; others insert. So no transaction of a user, however
+-- long it stays open, locks a row that a claim needs.
 
 create type keyframe_private.work_queue as enum ('ask', 'copy', 'deliver');
 comment on type keyframe_private.work_queue is 'ask (calls to the provider and the database) and copy (outputs) belong to generate, deliver to deliver. Each has its own capacity.';
@@ -1830,22 +1832,22 @@ create table keyframe_private.work (
 -- Each row lives for seconds and is written two or three times: vacuum must not wait for a share of the table. Without checks: they took
 -- more than half of an insert, and only our functions write here.
 ) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000, autovacuum_analyze_scale_factor = 0.5);
-comment on table keyframe_private.work is 'The queue of both workers: what is to be done, when, and who is doing it.';
+comment on table keyframe_private.work is 'The queue of both workers: what to do, when, and which worker does it.';
 comment on column keyframe_private.work.queue is 'Which worker does it, within the capacity of which queue.';
 comment on column keyframe_private.work.kind is 'submit, poll, store, search, cancel, remove, expire, admit, continue; deliver, resume.';
-comment on column keyframe_private.work.subject is 'Its prediction, its delivery, or its owner (remove, admit, continue). Of resume: the delivery after which it goes on.';
+comment on column keyframe_private.work.subject is 'Its prediction, its delivery, or its owner (remove, admit, continue). For resume: the delivery after which it continues.';
 comment on column keyframe_private.work.submit_id is 'The row of provider_submits that submit, poll, search and cancel are about.';
-comment on column keyframe_private.work.owner_id is 'Whose share of the capacity it uses: the owner''s, or that of a service-wide endpoint.';
+comment on column keyframe_private.work.owner_id is 'The owner whose share of the capacity it uses, or a service-wide endpoint.';
 comment on column keyframe_private.work.lane is 'What takes turns within a resource: the owner, or the endpoint.';
-comment on column keyframe_private.work.resource is 'What it needs that can be slow for many owners: a model, an output''s host and model, a receiver''s host and the endpoint''s standing, otherwise the kind.';
+comment on column keyframe_private.work.resource is 'The shared dependency that can be slow for many owners: a model, an output''s host and model, a receiver''s host and the endpoint''s standing, otherwise the kind.';
 comment on column keyframe_private.work.state is 'scheduled, ready or leased.';
 comment on column keyframe_private.work.due_at is 'When it is due, or was; while it is leased, when the lease expires.';
 comment on column keyframe_private.work.worker is 'The process that has leased it.';
 comment on column keyframe_private.work.lease_token is 'Names the lease: only its holder may record a result.';
 comment on column keyframe_private.work.failures is 'How often in a row it failed.';
 comment on column keyframe_private.work.last_error is 'The code of the last failure.';
--- A claim walks from resource to resource and lane to lane, one probe each. The next two hold what is scheduled, and the leases; the last two
--- are for looking work of generate up, and for what fails.
+-- A claim walks from resource to resource and lane to lane, one probe each. The next two indexes have scheduled work and leases; the last
+-- two find work of generate, and failing work.
 create index work_ready_idx on keyframe_private.work (queue, resource, lane, id) where state = 'ready';
 create index work_due_idx on keyframe_private.work (queue, due_at) where state = 'scheduled';
 create index work_leased_idx on keyframe_private.work (queue, lane, subject) where state = 'leased';
@@ -1920,10 +1922,10 @@ returns integer language plpgsql immutable set search_path = '' as $$
 begin
   return case queue when 'ask' then 96 when 'copy' then 36 when 'deliver' then 440 end;
 end $$;
-comment on function keyframe_private.places_of is 'How many pieces of work of a queue a process may have open at once.';
+comment on function keyframe_private.places_of is 'How many pieces of work of a queue a process can lease at once.';
 
--- Half of what the others leave of 80 % of the capacity; when the process is nearly full, up to 4. So work that hangs, or an owner with much
--- work, leaves capacity to others, and a fifth stays free for newcomers.
+-- Half of the free part of 80 % of the capacity; when the process is nearly full, up to 4. So hanging work, or an owner with much
+-- work, leaves capacity for others, and a fifth stays free for new owners and resources.
 create function keyframe_private.most_of_one(places integer, open bigint)
 returns numeric language plpgsql immutable set search_path = '' as $$
 begin
@@ -1931,7 +1933,7 @@ begin
 end $$;
 comment on function keyframe_private.most_of_one is 'A resource or an owner may lease another row while it has fewer than this. `open`: how many the process has leased.';
 
--- An expired lease is a failure. Work of an accepted run, which is paid for, is given up only after leases that expired in a row.
+-- An expired lease is a failure. Work of an accepted run, which is paid for, is abandoned only after several leases expired in a row.
 create function keyframe_private.make_ready(wanted_queue keyframe_private.work_queue, at timestamptz)
 returns void language plpgsql volatile set search_path = '' as $$
 declare
@@ -1970,7 +1972,7 @@ begin
   end loop;
   return false;
 end $$;
-comment on function keyframe_private.has_due_work is 'Whether a claim might get something.';
+comment on function keyframe_private.has_due_work is 'Whether a claim could get work.';
 
 -- A lane of a walk, and how much of it may be leased.
 create type keyframe_private.lane_share as (resource text, lane uuid, most integer);
@@ -2033,10 +2035,10 @@ begin
     end loop;
   end loop;
 end $$;
-comment on function keyframe_private.walk_lanes is 'The lanes with ready work whose turn it is, without those of full resources. is_cut: there are more.';
+comment on function keyframe_private.walk_lanes is 'The next lanes with ready work, without those of full resources. is_cut: there are more.';
 
--- Each lane gives one after the other, until a resource, an owner or the process has all that it may have open. The indexes are used whatever
--- the statistics of a table say that is empty in one moment and full in the next.
+-- Takes one row per lane in turn, until a resource, an owner or the process has reached its limit. The indexes are used whatever
+-- the statistics say, because the table is empty in one moment and full in the next.
 create function keyframe_private.lease_work(
   wanted_queue keyframe_private.work_queue, for_worker uuid, lease interval, max_rows integer, at timestamptz,
   inout cursor_resource text, inout cursor_lane uuid, out leased keyframe_private.work[], out is_cut boolean)
@@ -2072,7 +2074,7 @@ begin
   with candidate as (
     select r.id, r.owner_id, l.resource, l.lane, l.place, row_number() over (partition by l.place order by r.id) as turn
     from unnest(lanes) with ordinality l (resource, lane, most, place)
-    cross join lateral ( -- as a range: by equal columns and `order by id` Postgres may walk along the primary key, past everybody's rows
+    cross join lateral ( -- as a range: with equal columns and `order by id` Postgres may walk along the primary key, past all users' rows
       select w.id, w.owner_id from keyframe_private.work w
       where w.queue = wanted_queue and w.state = 'ready'
         and (w.resource, w.lane, w.id) > (l.resource, l.lane, 0) and (w.resource, w.lane) <= (l.resource, l.lane)
@@ -2101,8 +2103,8 @@ begin
 end $$;
 comment on function keyframe_private.lease_work is 'Leases ready work for a process: a fair share for each lane, owner and resource.';
 
--- Checks run every 1/50 of the wait, and take at most a tenth of the time. Only one call per worker waits; others return at once. What
--- generates takes seconds at the provider, so 5 ms are soon enough: with 2 ms, waiting took 4 % of a core.
+-- Checks run every 1/50 of the wait, and use at most a tenth of the time. Only one call per worker waits; others return at once. Work
+-- of generate takes seconds at the provider, so 5 ms is enough: with 2 ms, waiting used 4 % of a core.
 create function keyframe_private.wait_for_due(function_name text, queues keyframe_private.work_queue[], wait_ms integer)
 returns boolean language plpgsql volatile set search_path = '' as $$
 declare
@@ -2110,7 +2112,7 @@ declare
   checked_at timestamptz;
   rest double precision;
 begin
-  if wait_ms <= 0 or not keyframe_private.take_lock('waits ' || function_name, null, waits => false) then
+  if wait_ms <= 0 or not keyframe_private.acquire_lock('waits ' || function_name, null, waits => false) then
     return true;
   end if;
   loop
@@ -2127,7 +2129,7 @@ begin
     perform pg_sleep(rest);
   end loop;
 end $$;
-comment on function keyframe_private.wait_for_due is 'Waits until work of a worker is due, at most wait_ms and at most a second: the call holds a connection. False: it has waited, and nothing is due.';
+comment on function keyframe_private.wait_for_due is 'Waits until work of a worker is due, at most wait_ms and at most a second: the call holds a connection. False: nothing became due.';
 
 -- supabase/schemas/15_queue/30_kicks.sql
 
@@ -2161,9 +2163,9 @@ create unlogged table keyframe_private.worker_heartbeats (
 ) with (fillfactor = 50);
 comment on table keyframe_private.worker_heartbeats is 'The last claim of each worker.';
 comment on column keyframe_private.worker_heartbeats.function_name is 'The worker: generate or deliver.';
-comment on column keyframe_private.worker_heartbeats.alive_until is 'Until when a worker will have claimed again.';
+comment on column keyframe_private.worker_heartbeats.alive_until is 'The time by which the worker will claim again.';
 comment on column keyframe_private.worker_heartbeats.claimed_at is 'When a claim last succeeded.';
-comment on column keyframe_private.worker_heartbeats.report is 'What the worker said of itself: callMs, how long its last database call took; isProcess, whether it is a process of npm run worker and not a function; address, the project that a process works for.';
+comment on column keyframe_private.worker_heartbeats.report is 'What the worker reported: callMs, how long its last database call took; isProcess, whether it is a process of npm run worker and not a function; address, the project that a process works for.';
 
 -- After a restore under another key the Vault's entries cannot be decrypted.
 create function keyframe_private.read_secret(secret_name text)
@@ -2189,17 +2191,17 @@ declare
   base constant text := regexp_replace(set_address.address, '(/functions/v1)?/*$', '');
 begin
   if base !~ '^https?://[^\s/]+' then
-    raise exception 'An address is such as https://<ref>.supabase.co.' using errcode = 'invalid_parameter_value';
+    raise exception 'An address looks like https://<ref>.supabase.co.' using errcode = 'invalid_parameter_value';
   end if;
   if base is distinct from keyframe_private.address() then
     delete from vault.secrets s where s.name = 'keyframe_functions_url'; -- one that cannot be decrypted too
     perform vault.create_secret(base || '/functions/v1', 'keyframe_functions_url', 'Where Keyframe kicks its functions: the project that this database works for');
   end if;
 end $$;
-comment on function keyframe_private.set_address is 'Says that this database works for the project at this address, as after it was moved or copied: kicks go there from then on.';
+comment on function keyframe_private.set_address is 'Makes this database work for the project at this address, for example after it was moved or copied: kicks go there from then on.';
 
--- Skips rows that another claim has locked: that records the same. It fails the claim of a process of another project, and no other: without a
--- heartbeat the sweep kicks. Functions work for who kicks them.
+-- Skips rows that another claim has locked, because that one records the same. It fails only the claim of another project's process:
+-- without a heartbeat the sweep kicks. A function works for the project that kicks it.
 create function keyframe_private.record_heartbeat(function_name text, heartbeat_ms integer, report jsonb)
 returns void language plpgsql volatile set search_path = '' set lock_timeout = '20ms' as $$
 declare
@@ -2208,7 +2210,7 @@ declare
     else '-infinity' end;
 begin
   if report ? 'address' and report ->> 'address' is distinct from keyframe_private.address() then
-    raise exception 'This database works for another project than %.', report ->> 'address' using errcode = 'KEYAD';
+    raise exception 'This database works for another project, not for %.', report ->> 'address' using errcode = 'KEYAD';
   end if;
   update keyframe_private.worker_heartbeats l
   set alive_until = next_claim_by, claimed_at = at, report = record_heartbeat.report
@@ -2271,7 +2273,7 @@ exception when others then
 end $$;
 comment on function keyframe_private.kick is 'Signs and posts a kick according to Standard Webhooks. It never fails its caller: the sweep replaces a kick that could not be made.';
 
--- Without a lock: beside an open transaction others kick too. Times in the future are from before the clock was set back.
+-- Without a lock, so that an open transaction does not stop other kicks. Times in the future are from before the clock was set back.
 create function keyframe_private.kick_unless_running(function_name text)
 returns void language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -2333,14 +2335,14 @@ comment on column keyframe.models.label is 'The name that people choose the mode
 comment on column keyframe.models.vendor is 'Who makes the model.';
 comment on column keyframe.models.enabled is 'False: the model is not offered, and a start that names it is refused.';
 comment on column keyframe.models.position is 'The order in which the models of a step are offered, and in which one takes over from another.';
-comment on column keyframe.models.shutdown_at is 'When the vendor ends the model, if that is announced. Later starts take another model.';
-comment on column keyframe.models.refused_at is 'When the provider refused the model as unknown: it is unavailable since. Any change of the row clears it, and so does a later success.';
-comment on column keyframe.models.accepts_faces is 'Whether the model takes images that show people''s faces: yes, no or unknown.';
-comment on column keyframe.models.controls is 'Our name of each input -> how the model takes it, for example {"durationSeconds": {"field": "duration", "values": [5, 10], "default": 5}}. docs/models.md explains the keys.';
-comment on column keyframe.models.output is 'Where the file is in what the model returns, for example video, images[0] or result.url. Null: found by itself, which fails for an object of several files of the right kind.';
+comment on column keyframe.models.shutdown_at is 'When the vendor ends the model, if that is announced. Later starts use another model.';
+comment on column keyframe.models.refused_at is 'When the provider refused the model as unknown: it has been unavailable since then. Any change of the row clears it, and so does a later success.';
+comment on column keyframe.models.accepts_faces is 'Whether the model accepts images that show people''s faces: yes, no or unknown.';
+comment on column keyframe.models.controls is 'Our name of each input -> how the model accepts it, for example {"durationSeconds": {"field": "duration", "values": [5, 10], "default": 5}}. docs/models.md explains the keys.';
+comment on column keyframe.models.output is 'Where the file is in the model''s output, for example video, images[0] or result.url. Null: found automatically, which fails for an object with several files of the right kind.';
 comment on column keyframe.models.fixed is 'Fields of the model that are always sent, for example {"output_format": "png"}.';
 comment on column keyframe.models.billed_when is 'Whether the provider bills a run that failed, whose content was rejected, or that was canceled: yes, no or unknown.';
-comment on column keyframe.models.cost_ceiling_micros is 'The most that one run can cost, in millionths of a dollar: counts where no price is known.';
+comment on column keyframe.models.cost_ceiling_micros is 'The most that one run can cost, in millionths of a dollar: used when no price is known.';
 
 create table keyframe.step_defaults (
   step keyframe.generation_step primary key,
@@ -2367,7 +2369,7 @@ end $$;
 create function keyframe_private.keep_default()
 returns trigger language plpgsql volatile set search_path = '' as $$
 begin
-  raise exception 'The step % keeps a default. Choose another: update keyframe.step_defaults set model = ''…'' where step = ''%''.',
+  raise exception 'The step % needs a default. Choose another: update keyframe.step_defaults set model = ''…'' where step = ''%''.',
     old.step, old.step
     using errcode = 'check_violation', constraint = 'every_step_keeps_a_default';
 end $$;
@@ -2407,7 +2409,8 @@ begin
 end $$;
 comment on function keyframe_private.successors_of is 'The models that can take over from one, in the order in which a start tries them.';
 
--- No foreign key: everybody's starts would wait for a transaction that holds the model. Deferred: starts of this time follow too.
+-- No foreign key: all users' starts would wait for a transaction that locks the model. Deferred, so that simultaneous starts are renamed
+-- too.
 create function keyframe_private.rename_model()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
@@ -2421,7 +2424,7 @@ create function keyframe_private.keep_used_model()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
   if exists (select from keyframe.predictions p where p.step = old.step and p.model = old.model) then
-    raise exception 'Predictions were made with %. Disable it instead: update keyframe.models set enabled = false where step = ''%'' and model = ''%''.',
+    raise exception 'Predictions use the model %. Disable it instead: update keyframe.models set enabled = false where step = ''%'' and model = ''%''.',
       old.model, old.step, old.model using errcode = 'check_violation', constraint = 'model_in_use_stays';
   end if;
   return old;
@@ -2496,7 +2499,7 @@ begin
     when 'object' then coalesce(control -> 'order', (select jsonb_agg(v.key order by v.key) from jsonb_each(control -> 'values') v))
   end;
 end $$;
-comment on function keyframe_private.control_values is 'The values that a control of a model takes, as a list of ours; null for a range and for a text.';
+comment on function keyframe_private.control_values is 'The values that a control of a model accepts, as a list of our values; null for a range and for a text.';
 
 create function keyframe_private.control_takes(control jsonb, value jsonb)
 returns boolean language plpgsql immutable set search_path = '' as $$
@@ -2530,7 +2533,7 @@ begin
         when k.key is null then format(' is not a key of this control. It takes: %s.',
           (select string_agg(o.key, ', ') from keyframe_private.known_keys() o where c.kind = any (o.kinds)))
         when not keyframe_private.has_shape(e.item, k.shape) then format(' must be %s.', k.shape)
-        when e.key = 'omitWith' and c.name <> 'aspectRatio' then ' is possible for aspectRatio alone: any other choice would be ignored.'
+        when e.key = 'omitWith' and c.name <> 'aspectRatio' then ' is only possible for aspectRatio: any other choice would be ignored.'
         when e.key in ('values', 'forces') and e.item in ('[]', '{}') then ' must not be empty.' end as mistake
       from control c
       cross join lateral keyframe_private.json_entries(c.item) e
@@ -2636,7 +2639,7 @@ end $$;
 
 -- supabase/schemas/20_models/30_prices.sql
 
--- What the runs of a model cost. A price is a row, and changing one is another row: docs/costs.md.
+-- Prices of runs. A price is a row, and a change is a new row: docs/costs.md.
 
 create table keyframe_private.model_prices (
   id bigint generated always as identity primary key,
@@ -2651,15 +2654,15 @@ create table keyframe_private.model_prices (
     check (checked_at between '1970-01-01' and '9999-12-31'),
   constraint one_price_at_a_time unique (model, metric, applies_to, valid_from)
 );
-comment on table keyframe_private.model_prices is 'What a model costs per unit of a metric. The metrics of a model add up; one with no row that fits makes the price of a run unknown.';
+comment on table keyframe_private.model_prices is 'What a model costs per unit of a metric. The metrics of a model add up; a metric without a matching row makes the price of a run unknown.';
 comment on column keyframe_private.model_prices.id is 'Runs keep the ids of their prices.';
 comment on column keyframe_private.model_prices.model is 'A model of keyframe.models.';
 comment on column keyframe_private.model_prices.price_usd is 'US dollars for one unit of the metric.';
-comment on column keyframe_private.model_prices.applies_to is 'The values of an input for which it holds, for example {"resolution": "1080p", "audio": true}. Of the rows that fit, the one with the most values counts.';
+comment on column keyframe_private.model_prices.applies_to is 'The values of an input for which it applies, for example {"resolution": "1080p", "audio": true}. Of the matching rows, the one with the most values counts.';
 comment on column keyframe_private.model_prices.metric is 'run, image, output_second, input_megapixel, output_megapixel or hardware_second.';
-comment on column keyframe_private.model_prices.valid_from is 'From when it holds, until a later row with the same applies_to.';
-comment on column keyframe_private.model_prices.source is 'The address of the page that says it.';
-comment on column keyframe_private.model_prices.checked_at is 'When the source said it.';
+comment on column keyframe_private.model_prices.valid_from is 'When it starts to apply, until a later row with the same applies_to.';
+comment on column keyframe_private.model_prices.source is 'The address of the page with the price.';
+comment on column keyframe_private.model_prices.checked_at is 'When the source was checked.';
 
 create function keyframe_private.require_well_formed_price()
 returns trigger language plpgsql volatile set search_path = '' as $$
@@ -2725,7 +2728,7 @@ create function keyframe_private.require_markup()
 returns trigger language plpgsql volatile set search_path = '' as $$
 begin
   if not new.markup between 0 and 10 then
-    raise exception 'A markup is a factor from 0 to 10, not %. 1.3 charges 30 %% more than the provider bills.', new.markup
+    raise exception 'A markup must be a factor from 0 to 10, not %. 1.3 charges 30 %% more than the provider bills.', new.markup
       using errcode = 'check_violation', constraint = 'markup_is_between_0_and_10';
   end if;
   return new;
@@ -2740,11 +2743,11 @@ begin
 end $$;
 comment on function keyframe_private.markup_of is 'The factor by which users pay more or less than the provider bills for a model.';
 
--- A run keeps the price that it was started under.
+-- A run keeps the price of its start.
 create function keyframe_private.keep_price()
 returns trigger language plpgsql volatile set search_path = '' as $$
 begin
-  raise exception 'This price has been in force, and runs were started under it. Insert a row with the new price: it holds from its valid_from on.'
+  raise exception 'Runs were started at this price, so it cannot change. Insert a row with the new price, which applies from its valid_from.'
     using errcode = 'check_violation', constraint = 'price_in_force_stays';
 end $$;
 
@@ -2799,7 +2802,7 @@ begin
     where keyframe_private.costs_no_more(keyframe_private.default_cost(s, at), keyframe_private.default_cost(gone, at))
     limit 1);
 end $$;
-comment on function keyframe_private.default_successor is 'The model that takes over from another for an input that asks for nothing; null without one.';
+comment on function keyframe_private.default_successor is 'The model that replaces another for an input without choices; null without one.';
 
 create function keyframe_private.prices_json(model text)
 returns json language plpgsql stable set search_path = '' as $$
@@ -2815,12 +2818,12 @@ begin
       order by o.metric, o.applies_to, o.valid_from desc
     ) p);
 end $$;
-comment on function keyframe_private.prices_json is 'The prices of a model that hold now, as users pay them.';
+comment on function keyframe_private.prices_json is 'The current prices of a model, as users pay them.';
 
 create function keyframe.list_models()
 returns json language plpgsql volatile security definer set search_path = '' as $$
 declare
-  rate jsonb := keyframe_private.take_token('read');
+  rate jsonb := keyframe_private.acquire_token('read');
 begin
   return json_build_object('rate', rate, 'steps', (
     select json_agg(json_build_object('step', s.step, 'models', (
@@ -2848,11 +2851,11 @@ begin
     left join keyframe.step_defaults d on d.step = s.step
   ));
 end $$;
-comment on function keyframe.list_models is 'The enabled models of each step, in order, with what each control takes and what a run costs.';
+comment on function keyframe.list_models is 'The enabled models of each step, in order, with what each control accepts and what a run costs.';
 
 -- supabase/schemas/30_predictions/10_predictions.sql
 
--- A prediction: one run of one step. The row is the workflow; its status moves only as prediction_moves allows.
+-- A prediction is one run of one step. The row is the workflow; its status changes only as prediction_moves allows.
 
 create type keyframe.prediction_status as enum ('queued', 'starting', 'processing', 'storing', 'succeeded', 'failed', 'canceled');
 comment on type keyframe.prediction_status is 'queued, starting, processing, storing are active; succeeded, failed, canceled are final.';
@@ -2912,7 +2915,8 @@ create table keyframe.predictions (
   constraint output_facts_only_if_succeeded check (
     status = 'succeeded' or num_nonnulls(output_width, output_height, output_duration_seconds, output_has_audio) = 0),
   constraint output_has_both_sides_or_none check ((output_width is null) = (output_height is null)),
-  -- It is the input of a video and the file that its owner reads. Casts, because `uuid || text` is parsed again for each write of a row.
+  -- The path must be the one that the worker writes and the owner reads. Casts, because `uuid || text` is parsed again for each write of a
+  -- row.
   constraint output_path_is_its_own
     check (starts_with(output_path, owner_id::text || '/' || project_id::text || '/' || id::text || '.')),
   constraint output_is_exact_in_json check (output_bytes between 0 and 9007199254740991 and output_duration_seconds > '-infinity'
@@ -2924,7 +2928,7 @@ create table keyframe.predictions (
     check (error_stage is null or (error_stage in ('input', 'output') and error_code is not distinct from 'content_rejected')),
   constraint error_if_and_only_if_failed check (
     num_nonnulls(error_code, error_message, error_retryable) = case when status = 'failed' then 3 else 0 end)
--- About five updates in the life of a row; those that change the status are not HOT. Free space keeps five of six row versions on their
+-- A row has about five updates; those that change the status are not HOT. Free space keeps five of six row versions on their
 -- page. Vacuum at 2 %: at a million rows 20 % leaves 200,000 dead versions, which the sweep must skip in the indexes of active rows.
 ) with (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02);
 comment on table keyframe.predictions is 'One run of one step of a project. Users insert what to generate; only the service changes the status.';
@@ -2932,8 +2936,8 @@ comment on column keyframe.predictions.id is 'Named by predictionId in the API.'
 comment on column keyframe.predictions.project_id is 'The project that it is for.';
 comment on column keyframe.predictions.owner_id is 'The user who pays: always the project''s owner, whatever an insert says.';
 comment on column keyframe.predictions.step is 'What it makes: first-frame, last-frame or video.';
-comment on column keyframe.predictions.status is 'Moves only as prediction_moves allows. Never change it by hand.';
-comment on column keyframe.predictions.progress is 'From 0 to 1, where the provider says it.';
+comment on column keyframe.predictions.status is 'Changes only as prediction_moves allows. Never change it by hand.';
+comment on column keyframe.predictions.progress is 'From 0 to 1, if the provider reports it.';
 comment on column keyframe.predictions.error_code is 'Why it failed: a stable code.';
 comment on column keyframe.predictions.error_message is 'Why it failed: a sentence for its owner.';
 comment on column keyframe.predictions.error_retryable is 'Whether the same request may succeed later.';
@@ -2942,25 +2946,25 @@ comment on column keyframe.predictions.output_bytes is 'Size of the stored file.
 comment on column keyframe.predictions.output_width is 'In pixels; null: the file does not say it, or has no picture.';
 comment on column keyframe.predictions.output_height is 'In pixels; null: the file does not say it, or has no picture.';
 comment on column keyframe.predictions.output_duration_seconds is 'Length of a video; null: its file does not say it, or says more than a day.';
-comment on column keyframe.predictions.created_at is 'When it was inserted: its place in the line.';
+comment on column keyframe.predictions.created_at is 'When it was inserted: its position in the queue.';
 comment on column keyframe.predictions.started_at is 'When the provider first ran it.';
 comment on column keyframe.predictions.completed_at is 'When it ended; null: it is queued, starting, processing or storing.';
-comment on column keyframe.predictions.input is 'What it is made with, as `input` in the API. An insert may leave fields out; the row has them all.';
+comment on column keyframe.predictions.input is 'The input, as `input` in the API. An insert may leave fields out; the row has all of them.';
 comment on column keyframe.predictions.model is 'The model that makes it. An insert may leave it out: then it is the default of the step.';
-comment on column keyframe.predictions.requested_model is 'The model that the caller named, or the default whose place `model` took because it is not available; null: the default.';
+comment on column keyframe.predictions.requested_model is 'The model that the caller named, or the unavailable default that `model` replaced; null: the default.';
 comment on column keyframe.predictions.provider_prediction_id is 'The provider run, once the provider has accepted it.';
 comment on column keyframe.predictions.attempt is 'How often it was submitted to the provider, including the current submit.';
-comment on column keyframe.predictions.waits_for is 'The video of the shot before, on whose last picture it starts, while that picture is not known. It gets no slot before.';
+comment on column keyframe.predictions.waits_for is 'The previous shot''s video, on whose last picture it starts, while that picture is not known. It gets no slot until then.';
 comment on column keyframe.predictions.admitted_at is 'When it got one of its owner''s slots; null while it waits.';
 comment on column keyframe.predictions.deadline_at is 'When it fails if it has not ended.';
 comment on column keyframe.predictions.provider_output_url is 'The provider''s URL of the output, valid for an hour.';
-comment on column keyframe.predictions.error_stage is 'With error_code content_rejected: input or output, where the provider says which it rejected.';
+comment on column keyframe.predictions.error_stage is 'With error_code content_rejected: input or output, if the provider says which it rejected.';
 comment on column keyframe.predictions.output_path is '<owner_id>/<project_id>/<id>.<extension> in the bucket keyframe-outputs.';
-comment on column keyframe.predictions.output_has_audio is 'Whether the file has sound, whatever was asked for. Null for images, and when the file does not say it.';
-comment on column keyframe.predictions.end_image_path is 'The picture on which the video ends, as an uploaded image: projects/<file_name>. The next shot can start on it. Null: nobody has stored it.';
+comment on column keyframe.predictions.output_has_audio is 'Whether the file has sound, whatever was requested. Null for images, and when the file does not say it.';
+comment on column keyframe.predictions.end_image_path is 'The last picture of the video, as an uploaded image: projects/<file_name>. The next shot can start on it. Null: nobody has stored it.';
 comment on column keyframe.predictions.started_by_server is 'Whether a server with the secret key started it for the owner (Keyframe-User).';
-comment on column keyframe.predictions.client_id is 'The OAuth client that started it for the owner; null: a session of the owner''s, or a server.';
-comment on column keyframe.predictions.hidden is 'Its owner has rejected it: lists leave it out, and it stands for its step only when it is selected.';
+comment on column keyframe.predictions.client_id is 'The OAuth client that started it for the owner; null: the owner''s session, or a server.';
+comment on column keyframe.predictions.hidden is 'Its owner has hidden it: lists leave it out, and its step shows it only if it is selected.';
 comment on column keyframe.predictions.output_sha256 is 'Hex SHA-256 of the stored file.';
 create index predictions_project_id_step_idx on keyframe.predictions (project_id, step, created_at desc, id desc);
 -- For the pages of a project's list, and for the cascade from projects, which searches by both columns.
@@ -2974,13 +2978,13 @@ create index predictions_waiting_idx on keyframe.predictions (owner_id, created_
 create index predictions_continuing_idx on keyframe.predictions (owner_id, created_at, id) where waits_for is not null and status = 'queued';
 create index predictions_waits_for_idx on keyframe.predictions (waits_for) where waits_for is not null and status = 'queued';
 create index predictions_end_image_path_idx on keyframe.predictions (end_image_path) where end_image_path is not null;
--- Finds the latest take of a step however many of its runs failed, and pages through its takes.
+-- Finds the latest take of a step, however many runs failed, and pages through its takes.
 create index predictions_succeeded_idx on keyframe.predictions (project_id, step, created_at desc, id desc) where status = 'succeeded';
--- To read a range of days only.
+-- Reads only a range of days.
 create index predictions_created_day_idx on keyframe.predictions (((created_at at time zone 'UTC')::date), owner_id);
 
--- The rules of an input. As checks of the table they were read and planned at each of a row's seven writes, a tenth of what a frame takes
--- (npm run bench -- flow). Their triggers fire always, as checks do: also where session_replication_role passes over triggers.
+-- The rules of an input. As table checks they were parsed and planned at each of a row's seven writes, a tenth of the Postgres time of a
+-- frame (npm run bench -- flow). Their triggers always fire, as checks do, even if session_replication_role disables triggers.
 create function keyframe_private.require_sound_input()
 returns trigger language plpgsql volatile set search_path = '' as $$
 declare
@@ -2990,7 +2994,7 @@ declare
     when not keyframe_private.is_plain_text(new.input ->> 'prompt') then 'prompt_is_plain_text'
     when not keyframe_private.has_visible_character(new.input ->> 'negativePrompt') then 'negative_prompt_has_a_visible_character'
     when not keyframe_private.is_plain_text(new.input ->> 'negativePrompt') then 'negative_prompt_is_plain_text'
-    -- A claim reads the images of several owners' inputs: one that it could not read would stop them all.
+    -- A claim reads the images of several owners' inputs: one malformed input would stop all of them.
     when not (jsonb_typeof(new.input -> 'referenceImagePaths') = 'array'
       and not new.input @? 'strict $.referenceImagePaths[*] ? (@.type() != "string")') then 'reference_images_are_a_list'
     when not (new.input ->> 'firstFramePredictionId' ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'
@@ -3032,8 +3036,8 @@ begin
   return new;
 end $$;
 
--- An ended one is history, except `hidden`, its last picture and its model's new name. Another's input changes only while it is queued: when it
--- moves to another model, or when the frame is known that it waited for.
+-- An ended prediction never changes, except `hidden`, its last picture and its model's new name. An active one's input changes only while
+-- it is queued: when it moves to another model, or when the picture that it waited for is known.
 create function keyframe_private.keep_history()
 returns trigger language plpgsql volatile set search_path = '' as $$
 declare
@@ -3062,7 +3066,7 @@ begin
     using errcode = 'check_violation', constraint = 'prediction_keeps_its_history';
 end $$;
 
--- The images that a prediction is made with.
+-- The images that a prediction uses.
 
 create table keyframe_private.prediction_images (
   prediction_id uuid not null references keyframe.predictions on delete cascade,
@@ -3075,7 +3079,7 @@ create table keyframe_private.prediction_images (
   constraint uploaded_image_is_in_projects check (keyframe_private.is_reference_path(path)),
   constraint uploaded_or_generated check (num_nonnulls(path, source_prediction_id) <= 1)
 );
-comment on table keyframe_private.prediction_images is 'The images that a prediction is made with, written from its input.';
+comment on table keyframe_private.prediction_images is 'The images that a prediction uses, written from its input.';
 comment on column keyframe_private.prediction_images.prediction_id is 'The prediction that uses it.';
 comment on column keyframe_private.prediction_images.role is 'first_frame, last_frame or reference.';
 comment on column keyframe_private.prediction_images.position is 'Its place among the references, from 1.';
@@ -3154,7 +3158,7 @@ begin
      order by p.created_at desc, p.id desc
      limit 1));
 end $$;
-comment on function keyframe_private.shown_take is 'The take that stands for a step of a project: the selected one, otherwise the latest that is not hidden. Null without a take.';
+comment on function keyframe_private.shown_take is 'The take that a step of a project shows: the selected one, otherwise the latest that is not hidden. Null without a take.';
 
 create function keyframe_private.shown_takes(project uuid)
 returns uuid[] language plpgsql stable set search_path = '' as $$
@@ -3163,7 +3167,7 @@ begin
     select keyframe_private.shown_take(p, step) from keyframe.projects p, unnest(enum_range(null::keyframe.generation_step)) step
     where p.id = project), null);
 end $$;
-comment on function keyframe_private.shown_takes is 'The takes that stand for the steps of a project.';
+comment on function keyframe_private.shown_takes is 'The takes that the steps of a project show.';
 
 create function keyframe_private.require_success(take keyframe.predictions)
 returns void language plpgsql immutable set search_path = '' as $$
@@ -3218,7 +3222,7 @@ end $$;
 
 -- supabase/schemas/30_predictions/20_submits.sql
 
--- The ledger: one row for each submit to the provider. What happened to a submit, to its provider run and to the money is read here.
+-- The ledger has one row for each submit to the provider: what happened to the submit, to its provider run and to the money.
 
 -- No foreign keys: a row outlives its prediction, project and account. Of about three updates the last is HOT if its page has space.
 create table keyframe_private.provider_submits (
@@ -3257,7 +3261,7 @@ create table keyframe_private.provider_submits (
   constraint price_ids_are_a_list check (coalesce(array_ndims(price_ids), 1) = 1),
   constraint cost_state_is_known check (cost_state in ('held', 'settled', 'released', 'unknown')),
   constraint cost_if_and_only_if_settled check ((cost_micros is null) = (cost_state <> 'settled')),
-  -- A mistyped amount must not make the sums of everybody too large, which would stop all starts.
+  -- A mistyped amount must not overflow the service's sums, which would stop all starts.
   constraint amounts_are_at_most_a_million_dollars check (most_micros between 0 and 1000000000000
     and cost_micros between 0 and 1000000000000),
   constraint markup_is_between_0_and_10 check (markup between 0 and 10)
@@ -3269,25 +3273,25 @@ comment on column keyframe_private.provider_submits.project_id is 'Its project, 
 comment on column keyframe_private.provider_submits.step is 'first-frame, last-frame or video.';
 comment on column keyframe_private.provider_submits.attempt is 'Its number among the prediction''s submits. A second provider run of one submit has a row of its own.';
 comment on column keyframe_private.provider_submits.is_first is 'Whether it is the first of its prediction: usage counts these.';
-comment on column keyframe_private.provider_submits.model is 'The model that it asks for.';
-comment on column keyframe_private.provider_submits.created_at is 'When it was added, or when the one was that it replaces because that was released: it counts on this day.';
+comment on column keyframe_private.provider_submits.model is 'The requested model.';
+comment on column keyframe_private.provider_submits.created_at is 'When it was added or, if it replaces a released submit, when that one was added: its cost counts on this day.';
 comment on column keyframe_private.provider_submits.submitted_at is 'When begin_submit recorded it, just before the call; null while it waits.';
 comment on column keyframe_private.provider_submits.answered_at is 'When the provider answered it, or its provider run was found.';
-comment on column keyframe_private.provider_submits.ended_at is 'When nothing more of it could happen at the provider.';
-comment on column keyframe_private.provider_submits.outcome is 'The end of its provider run (succeeded, rejected, failed, canceled, aborted), no_run (it was not sent, the provider refused it, or its list has no run of it), or lost (nobody knows what happened at the provider).';
+comment on column keyframe_private.provider_submits.ended_at is 'When nothing more could happen to it at the provider.';
+comment on column keyframe_private.provider_submits.outcome is 'The end of its provider run (succeeded, rejected, failed, canceled, aborted), no_run (it was not sent, the provider refused it, or its list has no run of it), or lost (what happened at the provider is unknown).';
 comment on column keyframe_private.provider_submits.is_unanswered is 'Whether a provider run may exist that is not known yet.';
 comment on column keyframe_private.provider_submits.provider_prediction_id is 'The provider run, once it is known.';
 comment on column keyframe_private.provider_submits.search_task is 'What identifies its run in the provider''s list, including the prompt. Null while its prediction is queued, because the next submit searches first, and once the search has ended.';
 comment on column keyframe_private.provider_submits.text_hash is 'hashtextextended of the prompt of a submit without files, for three hours. A collision only prevents the recovery of both prompts'' runs.';
 comment on column keyframe_private.provider_submits.metrics is 'What the provider counted when the run ended.';
-comment on column keyframe_private.provider_submits.price_ids is 'The prices by which it is settled: those of the moment when it was added. Null when one is unknown.';
+comment on column keyframe_private.provider_submits.price_ids is 'The prices by which it is settled: those in force when it was added. Null when one is unknown.';
 comment on column keyframe_private.provider_submits.most_micros is 'The most that the provider can bill, in micro-dollars; null: no price is known.';
 comment on column keyframe_private.provider_submits.cost_micros is 'What the provider bills; only when it is settled.';
-comment on column keyframe_private.provider_submits.markup is 'The markup of the moment when it was added.';
+comment on column keyframe_private.provider_submits.markup is 'The markup in force when it was added.';
 comment on column keyframe_private.provider_submits.most_charge_micros is 'The most that its owner can pay.';
 comment on column keyframe_private.provider_submits.charge_micros is 'What its owner pays; only when it is settled.';
 comment on column keyframe_private.provider_submits.cost_state is 'held: it has not ended. settled: it has cost cost_micros. released: it was not billed. unknown: it counts with most_micros until an administrator settles it.';
-comment on column keyframe_private.provider_submits.client_id is 'The OAuth client that started its prediction; null: a session of the owner''s, or a server.';
+comment on column keyframe_private.provider_submits.client_id is 'The OAuth client that started its prediction; null: the owner''s session, or a server.';
 create unique index provider_submits_run_idx on keyframe_private.provider_submits (provider_prediction_id)
   where provider_prediction_id is not null;
 create index provider_submits_prediction_id_idx on keyframe_private.provider_submits (prediction_id, attempt);
@@ -3307,7 +3311,7 @@ begin
 end $$;
 comment on function keyframe_private.end_submit is 'Ends a submit: the only place where one ends. The first end counts, unless it was `lost` and more is known now.';
 
--- Also when the prediction's lease has gone. Locks the prediction first, as all that records results. No-op if attempt is null.
+-- Works even if the lease is gone. Locks the prediction first, like all functions that record results. Does nothing if attempt is null.
 create function keyframe_private.end_without_run(prediction uuid, attempt_without_run integer)
 returns void language plpgsql volatile set search_path = '' as $$
 begin
@@ -3317,10 +3321,10 @@ begin
     where s.prediction_id = prediction and s.attempt = attempt_without_run and s.is_unanswered;
   end if;
 end $$;
-comment on function keyframe_private.end_without_run is 'Ends the submit of an attempt of which no provider run exists: the provider refused it, or it was not sent.';
+comment on function keyframe_private.end_without_run is 'Ends a submit that created no run: the provider refused it, or it was not sent.';
 
--- A submit that has another run or had none leaves the run a row of its own, at the same prices and whatever the budget: it exists.
--- A run from the provider's list names no attempt: is_found allows any that has no answer.
+-- If the submit already has another run or ended without one, the run gets its own row, at the same prices and whatever the budget, because
+-- it exists. A run from the provider's list names no attempt: with is_found, any unanswered one matches.
 create function keyframe_private.record_run(run text, prediction uuid, attempt integer, is_found boolean)
 returns bigint language plpgsql volatile set search_path = '' as $$
 declare
@@ -3359,10 +3363,10 @@ begin
     perform keyframe_private.add_work('ask', 'cancel', submit.prediction_id, submit.owner_id, 'cancel', submit_id => submit.id);
   end if;
 end $$;
-comment on function keyframe_private.add_cancel is 'Has a provider run canceled that no prediction follows.';
+comment on function keyframe_private.add_cancel is 'Adds the work to cancel a provider run that no prediction follows.';
 
--- A prediction leaves the queue, ends or is deleted. Its unanswered submits are searched for once no worker can be submitting them any
--- more. When it ends or is deleted, its provider runs that go on are canceled.
+-- When a prediction leaves the queue, ends or is deleted, its unanswered submits are searched for, once no worker can still be submitting
+-- them. When it ends or is deleted, its running provider runs are canceled.
 create function keyframe_private.abandon_submits()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -3393,7 +3397,7 @@ begin
   return null;
 end $$;
 
--- The provider's list shows the input of a run: addresses of files name the prediction, a text alone does not. begin_submit commits before
+-- The provider's list shows the input of a run: addresses of files name the prediction, text does not. begin_submit commits before
 -- its submit, so every candidate is in the table. After an hour the provider deletes the inputs of runs.
 create function keyframe_private.is_only_submit_of_its_text(prediction uuid, attempt integer)
 returns boolean language plpgsql stable set search_path = '' as $$
@@ -3411,8 +3415,8 @@ begin
 end $$;
 comment on function keyframe_private.is_only_submit_of_its_text is 'Whether no other prediction in this database can have made a run with the text of this submit.';
 
--- No run exists then, unless one in the list may be theirs, or the provider has deleted what the run of so old a submit was made of.
--- `for update`: a submit that is being answered meanwhile is looked at again, and keeps its run.
+-- Then no run exists, unless one in the list may belong to them, or the submit is so old that the provider has deleted the input of its
+-- run. `for update`: a submit that is answered at the same time is read again, and keeps its run.
 create function keyframe_worker.record_search_ended(
   prediction_id uuid, first_attempt integer, last_attempt integer, is_unproven boolean, work_id bigint default null, lease_token uuid default null)
 returns boolean language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
@@ -3432,7 +3436,7 @@ comment on function keyframe_worker.record_search_ended is 'Ends the search for 
 
 -- supabase/schemas/30_predictions/25_plans.sql
 
--- The plan of a shot: how its steps are made. A start takes from it what its request leaves out.
+-- The plan of a shot says how its steps are made. A start takes from it what its request leaves out.
 
 create function keyframe_private.images_of_plan(plan jsonb)
 returns text[] language sql immutable set search_path = '' as $$
@@ -3508,15 +3512,15 @@ begin
     perform keyframe_private.require_may_remove(array(select unnest(left_out) except select unnest(keyframe_private.images_of_plan(new.plan))));
     return null;
   end if;
-  perform keyframe_private.take_lock('references', old.owner_id);
+  perform keyframe_private.acquire_lock('references', old.owner_id);
   insert into keyframe_private.file_removals (bucket, name, owner_id)
   select 'projects', substr(path, 10), old.owner_id from unnest(left_out) path where not keyframe_private.is_reference_used(path)
   on conflict do nothing;
   return null;
 end $$;
 
--- A frame or an image that the request names replaces those of the plan. What the model does not take of the plan is left out, and with another
--- model than the plan's all that was chosen for that.
+-- A frame or an image that the request names replaces those of the plan. Values that the model does not accept are left out; if the request
+-- names another model than the plan, so are all values that were chosen for the plan's model.
 create function keyframe_private.apply_plan(inout wanted keyframe.predictions, project keyframe.projects)
 language plpgsql stable set search_path = '' as $$
 declare
@@ -3533,7 +3537,7 @@ begin
     and m.model = coalesce(wanted.model, planned ->> 'model', (select d.model from keyframe.step_defaults d where d.step = wanted.step));
   perform keyframe_private.raise_if(wanted.model is null and planned ->> 'model' is not null
     and (chosen.model is null or not chosen.enabled or not keyframe_private.is_available(chosen, now())), 'model_unavailable',
-    format('The plan of this shot names the model %s, which is not available. Change the plan, or name another model.', planned ->> 'model'));
+    format('This shot''s plan uses the model %s, which is not available. Change the plan, or name another model.', planned ->> 'model'));
   planned := planned - array(
     select k.name from keyframe_private.known_controls() k
     where (k.kind = 'choice' or k.name = 'negativePrompt') and (wanted.model <> coalesce(planned ->> 'model', '')
@@ -3553,9 +3557,9 @@ begin
   end if;
   wanted.input := planned || wanted.input;
 end $$;
-comment on function keyframe_private.apply_plan is 'A start with what the plan of its project says of its step.';
+comment on function keyframe_private.apply_plan is 'A start, completed with what its project''s plan says about its step.';
 
--- Where a video begins.
+-- How a video starts.
 
 create function keyframe_private.begins_at_own_frame(project keyframe.projects)
 returns boolean language plpgsql stable set search_path = '' as $$
@@ -3563,7 +3567,7 @@ begin
   return (project.plan #> '{video,continuesPreviousShot}' is distinct from 'true' or (keyframe_private.previous_shot(project)).id is null)
     and not coalesce(project.plan -> 'video' ?| array['firstFramePredictionId', 'firstFrameImagePath'], false);
 end $$;
-comment on function keyframe_private.begins_at_own_frame is 'Whether the video of a project begins at the first frame that is made for it.';
+comment on function keyframe_private.begins_at_own_frame is 'Whether the video of a project starts at its own first frame.';
 
 create function keyframe_private.previous_shot(project keyframe.projects)
 returns keyframe.projects language plpgsql stable set search_path = '' as $$
@@ -3575,9 +3579,9 @@ begin
   order by p.film_position desc limit 1;
   return previous;
 end $$;
-comment on function keyframe_private.previous_shot is 'The shot before in its film; null for the first one.';
+comment on function keyframe_private.previous_shot is 'The previous shot in its film; null for the first one.';
 
--- The picture that was taken of the file; without it the frame that the video was asked to end on, which is nearly the same.
+-- The stored last picture; without it the frame that the video was made to end on, which is nearly the same.
 create function keyframe_private.end_of_video(video keyframe.predictions)
 returns jsonb language plpgsql stable set search_path = '' as $$
 begin
@@ -3591,7 +3595,7 @@ begin
       then jsonb_build_object('firstFramePredictionId', video.input -> 'lastFramePredictionId')
   end;
 end $$;
-comment on function keyframe_private.end_of_video is 'The picture on which a video ends, as a field of an input; null while it is not known.';
+comment on function keyframe_private.end_of_video is 'The last picture of a video, as a field of an input; null while it is not known.';
 
 create function keyframe_private.video_to_show(shot keyframe.projects)
 returns uuid language plpgsql stable set search_path = '' as $$
@@ -3602,9 +3606,9 @@ begin
      order by r.created_at desc, r.id desc limit 1),
     keyframe_private.shown_take(shot, 'video'));
 end $$;
-comment on function keyframe_private.video_to_show is 'The video of a shot that is selected, or is being made, or is shown: what will be shown.';
+comment on function keyframe_private.video_to_show is 'The video that a shot will show: the selected one, the one being made, or the one shown now.';
 
--- The video is not locked: a start that waits for one that is deleted meanwhile fails as if that had failed. `started`: a project whose video
+-- The video is not locked: if it is deleted, a start that waits for it fails as if the video had failed. `started`: a project whose video
 -- the same request starts, which has no row yet.
 create function keyframe_private.continue_previous(inout wanted keyframe.predictions, project keyframe.projects, started uuid)
 language plpgsql volatile set search_path = '' as $$
@@ -3626,32 +3630,32 @@ begin
     return;
   end if;
   perform keyframe_private.raise_if(wanted.step <> 'video', 'unsupported_input',
-    format('A %s continues no shot: leave out continuesPreviousShot.', wanted.step));
+    format('A %s cannot continue a shot. Leave out continuesPreviousShot.', wanted.step));
   perform keyframe_private.raise_if(wanted.input ->> 'continuesPredictionId' is null
     and coalesce(wanted.input ->> 'firstFramePredictionId', wanted.input ->> 'firstFrameImagePath') is not null, 'invalid_request',
     'Send continuesPreviousShot or a first frame, not both.');
   previous := keyframe_private.previous_shot(project);
   perform keyframe_private.raise_if(previous.id is null, 'unsupported_input',
-    'No shot is before this one in a film, so it cannot continue one. Let it begin with a frame.');
+    'This shot has no previous shot in a film, so it cannot continue one. Start it from a frame.');
   if previous.id is distinct from started or previous.selected_video_id is not null then
     select v.* into video from keyframe.predictions v where v.id = keyframe_private.video_to_show(previous);
     perform keyframe_private.raise_if(not found, 'frame_not_ready',
-      'The shot before has no video yet, and none is being made. Generate it first, or let this one begin with another frame.');
+      'The previous shot has no video yet, and none is being made. Generate it first, or start this one from another frame.');
   end if;
   frame := keyframe_private.end_of_video(video);
   if frame is null then -- else read_input compares the frame itself
     ratios := array[coalesce(video.input ->> 'aspectRatio', previous.aspect_ratio), coalesce(wanted.input ->> 'aspectRatio', project.aspect_ratio)];
     perform keyframe_private.raise_if(ratios[1] <> ratios[2], 'unsupported_input',
-      format('The shot before is made in %s, and this one in %s. Give both the same aspect ratio, or let this one begin with another frame.',
+      format('The previous shot has the aspect ratio %s, and this one %s. Give both the same ratio, or start this one from another frame.',
         ratios[1], ratios[2]));
     wanted.waits_for := coalesce(video.id, started);
   end if;
   wanted.input := wanted.input - 'firstFrameImagePath'::text
     || jsonb_build_object('firstFramePredictionId', null, 'continuesPredictionId', video.id) || coalesce(frame, '{}');
 end $$;
-comment on function keyframe_private.continue_previous is 'A start that continues the shot before: with the picture on which that ends, or waiting for it.';
+comment on function keyframe_private.continue_previous is 'A start that continues the previous shot: with that video''s last picture, or waiting for it.';
 
--- A row that raises or is locked keeps back no other. A row that is left is found by the sweep.
+-- A row that raises or is locked delays no other. The sweep finds skipped rows.
 create function keyframe_private.begin_continuing(owner uuid)
 returns boolean language plpgsql volatile set search_path = '' as $$
 declare
@@ -3688,9 +3692,9 @@ begin
         end;
       elsif waiting.is_too_late then
         perform keyframe_private.mark_failed(waiting.id, 'deadline_exceeded',
-          'It has waited a day for the shot before. Generate its video, store the picture on which that ends, and run this step again.', true);
+          'It waited a day for the previous shot. Generate that video, store its last picture, then run this step again.', true);
       else
-        -- Another take of the same time may be there, or on its way. An older one is what was to be replaced.
+        -- Another take of the same time may exist or be in progress. An older one is the one to replace.
         select o.* into other from keyframe.projects p join keyframe.predictions o on o.id = keyframe_private.video_to_show(p)
         where p.id = (waiting.video).project_id and p.owner_id = owner
           and (o.completed_at is null or o.created_at > (waiting.video).created_at - interval '1 minute');
@@ -3701,28 +3705,28 @@ begin
           perform keyframe_private.add_work('ask', 'continue', owner, owner, 'continue');
         else
           perform keyframe_private.mark_failed(waiting.id, 'previous_shot_failed',
-            'The shot before, which this one continues, was not made. Generate that shot, then run this step again.', true);
+            'The previous shot, which this one continues, was not made. Generate that shot, then run this step again.', true);
         end if;
       end if;
     exception when others or assert_failure then
       if keyframe_private.is_lock_wait(sqlstate) or sqlstate = '57014' then
         raise;
       end if;
-      raise warning 'Prediction % cannot continue the shot before: % (%)', waiting.id, sqlerrm, sqlstate;
+      raise warning 'Prediction % cannot continue the previous shot: % (%)', waiting.id, sqlerrm, sqlstate;
       raised := raised + 1;
     end;
   end loop;
   return looked_at = 50 and raised < 50;
 end $$;
-comment on function keyframe_private.begin_continuing is 'Begins what waits for the end of a video of this owner, where that is known, and fails it where it will not be. At most 50: true, if there may be more.';
+comment on function keyframe_private.begin_continuing is 'Starts predictions of this owner whose awaited picture is known, and fails those whose picture will never be. At most 50; true: there may be more.';
 
 create function keyframe_private.is_too_late(waiting keyframe.predictions)
 returns boolean language sql stable set search_path = '' as $$
   select waiting.created_at < now() - interval '1 day'
 $$;
-comment on function keyframe_private.is_too_late is 'Whether a prediction has waited for the shot before as long as it may: its price is held, and counts on the day of its start.';
+comment on function keyframe_private.is_too_late is 'Whether a prediction has waited too long for the previous shot: its price is held, and counts on the day of its start.';
 
--- For the end of a video, and for the picture on which it ends. Only inserts: what waits for it never delays what ends.
+-- Called for the end of a video, and for its last picture. Only inserts, so waiting predictions never delay the end.
 create function keyframe_private.add_continue()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
@@ -3738,7 +3742,7 @@ declare
   held constant keyframe_private.work := keyframe_private.held_work(work_id, lease_token);
 begin
   if held.id is not null then
-    perform keyframe_private.take_lock('slots', held.owner_id); -- before the lock of the images, as a start does
+    perform keyframe_private.acquire_lock('slots', held.owner_id); -- before the lock of the images, as a start does
     if keyframe_private.begin_continuing(held.owner_id) then
       perform keyframe_private.reschedule(held, now(), 0, null);
     else
@@ -3747,7 +3751,7 @@ begin
     perform keyframe_private.admit_waiting(held.owner_id);
   end if;
 end $$;
-comment on function keyframe_worker.continue_shots is 'Begins what waits for the shot before, where its end is known.';
+comment on function keyframe_worker.continue_shots is 'Starts predictions that wait for the previous shot, if its last picture is known.';
 
 -- supabase/schemas/30_predictions/30_inputs.sql
 
@@ -3766,7 +3770,7 @@ begin
     select p.* into candidate from keyframe.predictions p where p.id = frame for key share;
   end if;
   if candidate.id is null then
-    perform keyframe_private.raise_error('not_found', format('There is no frame %s of yours.', frame));
+    perform keyframe_private.raise_error('not_found', format('You have no frame %s.', frame));
   elsif candidate.step = 'video' then
     perform keyframe_private.raise_error('unsupported_input',
       format('The prediction %s is a video. Name a first frame or a last frame.', frame));
@@ -3779,7 +3783,7 @@ begin
 end $$;
 comment on function keyframe_private.require_frame is 'Raises unless a prediction is a frame of the owner that has succeeded with an image, in any of the owner''s projects.';
 
--- Administrators may put files there, which nobody has measured: here an image needs noted pixels.
+-- Administrators can put unmeasured files there: here an image needs recorded pixels.
 create function keyframe_private.require_upload(path text, owner uuid)
 returns void language plpgsql stable set search_path = '' as $$
 declare
@@ -3793,7 +3797,7 @@ begin
   where o.bucket_id = 'projects' and o.name = substr(path, 10) and o.user_metadata ->> 'ownerId' = require_upload.owner::text;
   if not found then
     perform keyframe_private.raise_error('not_found', format(
-      'There is no uploaded image of yours at %s. Upload it first: POST /api/projects/reference-images.', path));
+      'You have no uploaded image at %s. Upload it first: POST /api/projects/reference-images.', path));
   elsif width is null then
     perform keyframe_private.raise_error('unsupported_input', format(
       'The size of the image %s is not known. Upload it by POST /api/projects/reference-images.', path));
@@ -3811,7 +3815,7 @@ begin
     else format('at most %s characters', coalesce(control ->> 'maxLength', '4000'))
   end;
 end $$;
-comment on function keyframe_private.describe_control is 'What a control takes, for a sentence: "5 or 10".';
+comment on function keyframe_private.describe_control is 'What a control accepts, for a sentence: "5 or 10".';
 
 create function keyframe_private.without_frame(control text)
 returns text language plpgsql immutable set search_path = '' as $$
@@ -3867,18 +3871,18 @@ begin
     end if;
   end loop;
 end $$;
-comment on function keyframe_private.require_supported is 'Raises unsupported_input when a model would ignore or refuse an image or a value that was asked for. `used` names the image controls that are used.';
+comment on function keyframe_private.require_supported is 'Raises unsupported_input when a model would ignore or refuse a requested image or value. `used` names the image controls that are used.';
 
 create function keyframe_private.resolve_values(asked jsonb, used text[], chosen keyframe.models)
 returns jsonb language plpgsql stable set search_path = '' as $$
 declare
-  -- No sound is what a model without the control makes.
+  -- A model without the control makes no sound.
   complete jsonb := case when not chosen.controls ? 'audio' and asked -> 'audio' = 'false' then asked - 'audio' else asked end;
   control record;
   forced record;
 begin
   perform keyframe_private.require_supported(complete, used, chosen);
-  -- What is used and asked for comes before the defaults; of these, one that forces another comes before it.
+  -- Requested values come before defaults; among these, one that forces another comes first.
   for control in
     select c.key as name, c.value as rule, c.key = any (used) as is_used from jsonb_each(chosen.controls) c
     order by c.key <> all (used), not asked ? c.key, not c.value ?| array['forces', 'forcesByValue'], c.key
@@ -3901,9 +3905,10 @@ begin
   end loop;
   return complete;
 end $$;
-comment on function keyframe_private.resolve_values is 'The values of an input (prompt and controls without images), complete for a model: those asked for, those that another choice forces, the model''s defaults.';
+comment on function keyframe_private.resolve_values is 'The values of an input (prompt and controls without images), complete for a model: the requested ones, those that another choice forces, and the model''s defaults.';
 
--- Models round the sides of an image to multiples of up to 32 pixels, so 6 % are allowed; the nearest two ratios in use differ by 7 %.
+-- Models round the sides of an image to multiples of up to 32 pixels, so a deviation of 6 % is allowed; the nearest two ratios in use
+-- differ by 7 %.
 create function keyframe_private.require_ratio(frame text, ratio text)
 returns void language plpgsql stable set search_path = '' as $$
 declare
@@ -3924,7 +3929,7 @@ begin
 end $$;
 comment on function keyframe_private.require_ratio is 'Raises unless a frame, by its id or the path of its upload, has the aspect ratio of the video: it would be cut or distorted.';
 
--- When the input names none and does not refuse one with null: the take that stands for that step of the project.
+-- If the input names none and does not exclude one with null: the take that the project's step shows.
 create function keyframe_private.resolve_frame(input jsonb, role text, project keyframe.projects)
 returns jsonb language plpgsql volatile set search_path = '' as $$
 declare
@@ -3953,7 +3958,7 @@ begin
 end $$;
 comment on function keyframe_private.resolve_frame is 'A frame as fields of an input: the one that the input names, by `role`PredictionId or `role`ImagePath.';
 
--- Immutable, so the plan of a session has the list: known_controls is planned at each call, which took half of the time of a start.
+-- Immutable, so that the session's plan contains the list: known_controls is planned at each call, which took half of the time of a start.
 create function keyframe_private.input_fields()
 returns text[] language sql immutable set search_path = '' as $$
   select array['firstFramePredictionId', 'firstFrameImagePath', 'lastFramePredictionId', 'lastFrameImagePath', 'referenceImagePath',
@@ -3971,7 +3976,7 @@ declare
 begin
   perform keyframe_private.raise_if(jsonb_typeof(input) is distinct from 'object', 'invalid_request', 'input must be an object.');
   perform keyframe_private.raise_if(input - keyframe_private.input_fields() <> '{}', 'invalid_request',
-    'input has a field that no model has.');
+    'input has an unknown field.');
 
   foreach unwanted in array case step
     when 'first-frame' then array['firstFramePredictionId', 'firstFrameImagePath', 'lastFramePredictionId', 'lastFrameImagePath']
@@ -3988,7 +3993,7 @@ begin
     perform keyframe_private.raise_error('invalid_request', 'aspectRatio must be a ratio such as "16:9".');
   end if;
   if asked ->> 'referenceImagePath' is not null then
-    -- The input of an answer has both, with the first image in each.
+    -- The input of an answer has both fields, with the same first image.
     if asked ->> 'referenceImagePaths' is null then
       asked := asked || jsonb_build_object('referenceImagePaths', jsonb_build_array(asked -> 'referenceImagePath'));
     elsif asked #> '{referenceImagePaths,0}' is distinct from asked -> 'referenceImagePath' then
@@ -4019,7 +4024,7 @@ begin
   end if;
   return asked;
 end $$;
-comment on function keyframe_private.read_input is 'What a request asks for, with the frames that it means: an input whose fields are known, but not yet complete.';
+comment on function keyframe_private.read_input is 'The requested input with the resolved frames: its fields are checked, but it is not yet complete.';
 
 create function keyframe_private.resolve_input(asked jsonb, project keyframe.projects, chosen keyframe.models)
 returns jsonb language plpgsql stable set search_path = '' as $$
@@ -4063,7 +4068,7 @@ comment on function keyframe_private.resolve_input is 'The complete input for a 
 
 -- supabase/schemas/30_predictions/35_elements.sql
 
--- The elements of a start: their images join its references, their texts its prompt, and its input keeps a record of each.
+-- The elements of a start: their images are added to its references, their texts to its prompt, and its input keeps a record of each.
 
 create function keyframe_private.element_record(element keyframe.elements)
 returns jsonb language plpgsql stable set search_path = '' as $$
@@ -4074,9 +4079,9 @@ begin
 end $$;
 comment on function keyframe_private.element_record is 'An element as the input of a prediction keeps it.';
 
--- Whether a letter has an accent within it or after it changes nothing: names and prompts are compared as NFC has them.
+-- Names and prompts are compared in NFC, so a composed and a decomposed accent are equal.
 -- NFC puts marks in the order of their classes, and U+0345 has the last one: a character that moves before it is a mark. The list has the
--- marks without a class that are no letters for Postgres, but those that displays may ignore: they do not make another name.
+-- marks without a class that are not letters for Postgres, except those that displays may ignore.
 create function keyframe_private.continues_a_name(letter text)
 returns boolean language plpgsql immutable set search_path = '' as $$
 begin
@@ -4114,16 +4119,16 @@ begin
     order by l.length desc limit 1;
     if not found then
       perform keyframe_private.raise_error('invalid_request', format(
-        'The @ at character %s of the prompt names no element of this start or of its film. Correct the name, or write a space after the @.',
-        char_length(plain) + cardinality(ids) + 1));
+        '“@%s” isn''t in the cast%s. Fix the name, or put a space after the @.', coalesce(substring(part from '^[^\s.,;:!?()]{1,60}'), ''),
+        (select ' (' || string_agg(e.value ->> 'name', ', ' order by e.value ->> 'name') || ')' from jsonb_each(elements) e)));
     end if;
     ids := ids || (named.element ->> 'id')::uuid;
     plain := plain || (named.element ->> 'name') || substr(part, named.length + 1);
   end loop;
 end $$;
-comment on function keyframe_private.read_mentions is 'The elements that a prompt names by @name, and the prompt without those @. Raises for a name that is not known.';
+comment on function keyframe_private.read_mentions is 'The elements that a prompt names by @name, and the prompt without those @. Raises for an unknown name.';
 
--- Of an input that a caller repeats. A record is kept while its text is in the prompt or, without a text, an image of it in the references.
+-- For a repeated input. A record is kept while its text is in the prompt or, without a text, while one of its images is in the references.
 create function keyframe_private.keep_element_records(asked jsonb)
 returns jsonb language plpgsql stable set search_path = '' as $$
 declare
@@ -4140,7 +4145,7 @@ begin
       select from jsonb_array_elements(asked -> 'elements') e
       where not keyframe_private.is_one_line(e ->> 'name') or exists (
         select from jsonb_array_elements_text(e -> 'imagePaths') i (path) where not keyframe_private.is_reference_path(i.path))) then
-    perform keyframe_private.raise_error('invalid_request', 'elements must be a list as `input` of an answer has it.');
+    perform keyframe_private.raise_error('invalid_request', 'elements must be a list as in `input` of a response.');
   end if;
   select jsonb_agg(jsonb_build_object('elementId', e -> 'elementId', 'updatedAt', e -> 'updatedAt', 'name', e -> 'name', 'text', e -> 'text',
     'imagePaths', e -> 'imagePaths') order by place) into kept
@@ -4149,10 +4154,10 @@ begin
     else strpos(asked ->> 'prompt', format('%s: %s', e ->> 'name', e ->> 'text')) > 0 end;
   return asked - array['elements', 'elementIds'] || jsonb_strip_nulls(jsonb_build_object('elements', kept));
 end $$;
-comment on function keyframe_private.keep_element_records is 'An input whose prompt and references have its elements already, with the records of those that are in it.';
+comment on function keyframe_private.keep_element_records is 'An input whose prompt and references already have its elements, with only the records that still apply.';
 
--- The elements of the start, else of the project, else of the film; of the film's only those that the prompt names, if it names any. A video
--- that starts at a frame shows them in the frame: it gets their images only if the start has elementIds.
+-- The elements of the start, else of the project, else of the film; of the film's only those that the prompt names, if it names any. A
+-- video that starts at a frame shows them in the frame: it gets their images only if the start has elementIds.
 create function keyframe_private.use_elements(asked jsonb, step keyframe.generation_step, project keyframe.projects)
 returns jsonb language plpgsql volatile set search_path = '' as $$
 declare
@@ -4195,7 +4200,7 @@ begin
     join keyframe.elements e on e.id = w.id and e.owner_id = project.owner_id
   ) u;
   perform keyframe_private.raise_if(used.number > keyframe_private.max_elements('start'), 'invalid_request', format(
-    'A start takes at most %s elements, and %s would be used. Name those of this shot in elementIds, or by @name in its prompt.',
+    'A start can use at most %s elements, and this one would use %s. Name this shot''s elements in elementIds, or as @name in its prompt.',
     keyframe_private.max_elements('start'), used.number));
   if is_asked or step <> 'video'
     or coalesce(asked ->> 'firstFramePredictionId', asked ->> 'firstFrameImagePath', asked ->> 'continuesPreviousShot') is null then
@@ -4209,11 +4214,11 @@ begin
     'prompt', concat_ws(e'\n\n', named.plain, used.lines), 'elements', used.records,
     'referenceImagePaths', (asked -> 'referenceImagePaths') || to_jsonb(images)));
   perform keyframe_private.raise_if(char_length(asked ->> 'prompt') > 4000, 'unsupported_input', format(
-    'The prompt has %s characters with the texts of its %s elements, and at most 4000 are taken. Use fewer elements, or shorten a text.',
+    'The prompt has %s characters with the texts of its %s elements, and the maximum is 4000. Use fewer elements, or shorten a text.',
     char_length(asked ->> 'prompt'), used.number));
   return asked;
 end $$;
-comment on function keyframe_private.use_elements is 'What a request asks for, as read_input returned it, with its elements in prompt and references, and a record of each.';
+comment on function keyframe_private.use_elements is 'The input from read_input, with its elements added to prompt and references, and a record of each.';
 
 create function keyframe_private.element_names(input jsonb)
 returns jsonb language plpgsql stable set search_path = '' as $$
@@ -4247,7 +4252,7 @@ comment on function keyframe_private.changed_elements is 'The elements that a pr
 
 -- supabase/schemas/30_predictions/40_starts.sql
 
--- A start is an insert into predictions, made by start_prediction, start_film, the Data API or an administrator. Its triggers do the
+-- A start is an insert into predictions, by start_prediction, start_film, the Data API or an administrator. Its triggers do the
 -- rest. For the statement: its first token, before anything is locked. For each row: owner, model, input, slot. For the rows together: the
 -- images, the other tokens, the budget of each owner, submits, a kick. A refusal undoes all rows.
 
@@ -4286,7 +4291,7 @@ begin
     end;
   end loop;
 end $$;
-comment on function keyframe_private.takers_of is 'The other available models of a step that take an input, in order, and what each makes of it.';
+comment on function keyframe_private.takers_of is 'The other available models of a step that accept an input, in order, with the input completed for each.';
 
 create function keyframe_private.find_successor(gone keyframe.models, asked jsonb, project keyframe.projects)
 returns keyframe.models language plpgsql stable set search_path = '' as $$
@@ -4307,7 +4312,7 @@ begin
   limit 1;
   return found_model;
 end $$;
-comment on function keyframe_private.find_successor is 'The first available model that takes the same input as another and costs no more, or null.';
+comment on function keyframe_private.find_successor is 'The first available model that accepts the same input and costs no more, or null.';
 
 create function keyframe_private.resolve_start(inout wanted keyframe.predictions, started uuid default null)
 language plpgsql volatile set search_path = '' as $$
@@ -4334,7 +4339,7 @@ begin
     chosen := keyframe_private.find_successor(chosen, asked, project);
     if chosen.model is null then
       perform keyframe_private.raise_error('model_unavailable', format(
-        'The model %s is not available, and no other takes this input and costs no more. Name a model of GET /api/models, or change the input.',
+        'The model %s is not available, and no other model accepts this input at the same or a lower price. Name a model from GET /api/models, or change the input.',
         wanted.requested_model));
     end if;
   end if;
@@ -4351,7 +4356,7 @@ begin
       from keyframe_private.takers_of(asked, project, chosen) t)));
   end;
 end $$;
-comment on function keyframe_private.resolve_start is 'Completes and checks what is to be started: owner, model, input. started: see continue_previous.';
+comment on function keyframe_private.resolve_start is 'Completes and checks a start: owner, model, input. started: see continue_previous.';
 
 create function keyframe_private.resolve_prediction()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
@@ -4362,15 +4367,15 @@ end $$;
 create function keyframe_private.admit_or_queue()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
-  perform keyframe_private.take_lock('slots', new.owner_id);
-  -- Read under the lock, so that created_at has the order of the line.
+  perform keyframe_private.acquire_lock('slots', new.owner_id);
+  -- Read under the lock, so that created_at has the order of the queue.
   new.created_at := clock_timestamp();
   new.updated_at := new.created_at;
   if new.waits_for is not null then
     perform keyframe_private.raise_if(
       (select count(*) from keyframe.predictions w where w.owner_id = new.owner_id and w.waits_for is not null and w.status = 'queued')
         >= keyframe_private.max_shots(), 'invalid_request',
-      format('At most %s shots can wait for the shot before. Cancel some, or wait until they have begun.', keyframe_private.max_shots()));
+      format('At most %s shots can wait for a previous shot. Cancel some, or wait until they start.', keyframe_private.max_shots()));
     -- Its video may have ended meanwhile: nothing else would look at this row.
     if exists (select from keyframe.predictions v where v.id = new.waits_for and v.completed_at is not null) then
       perform keyframe_private.add_work('ask', 'continue', new.owner_id, new.owner_id, 'continue');
@@ -4385,8 +4390,8 @@ begin
   return new;
 end $$;
 
--- An administrator may start for several owners at once; users have one, and one client or none. Without a generic plan it is planned at
--- each start.
+-- An administrator may start for several owners at once; a user's rows have one owner, and one client or none. Without a generic plan it is
+-- planned at each start.
 create function keyframe_private.begin_starts()
 returns trigger language plpgsql volatile security definer set search_path = '' set plan_cache_mode = force_generic_plan as $$
 declare
@@ -4399,9 +4404,9 @@ begin
   loop
     if payer.number > 1 then
       perform keyframe_private.raise_if(payer.number > l.capacity and auth.uid() is not null, 'invalid_request',
-        format('This starts %s at once, and you may start %s. Start fewer.', payer.number, l.capacity))
+        format('This request starts %s predictions at once, and the maximum is %s. Start fewer.', payer.number, l.capacity))
       from keyframe_private.rate_limits l where l.route_class = 'generate';
-      perform keyframe_private.take_token('generate', payer.number - 1);
+      perform keyframe_private.acquire_token('generate', payer.number - 1);
     end if;
     perform keyframe_private.require_spending();
     perform keyframe_private.add_submits(payer.starts);
@@ -4426,14 +4431,14 @@ begin
         and r.name = any (array(select keyframe_private.output_names(new)))
     ) then
     perform keyframe_private.raise_error('invalid_request',
-      'An earlier prediction with this identifier has left an event, a submit or a file. Leave the identifier out, or take another one.');
+      'An earlier prediction with this id has left an event, a submit or a file. Leave the id out, or use another one.');
   end if;
   return null;
 end $$;
 
--- Fairness: an owner has max_active_per_owner slots. A waiting row has no work, so a long line costs others nothing.
+-- Fairness: an owner has max_active_per_owner slots. A waiting row has no work, so a long queue costs others nothing.
 
--- Valid only while the owner's lock `slots` is held. An open transaction holds up its own owner alone.
+-- Valid only while the owner's lock `slots` is held. An open transaction delays only its own owner.
 create function keyframe_private.free_slots(owner uuid)
 returns integer language plpgsql volatile set search_path = '' as $$
 begin
@@ -4458,8 +4463,8 @@ declare
   moment timestamptz;
   slots integer;
 begin
-  perform keyframe_private.take_lock('slots', owner);
-  -- Read under the lock, so that admitted_at has the order of the line whichever transaction began first.
+  perform keyframe_private.acquire_lock('slots', owner);
+  -- Read under the lock, so that admitted_at has the order of the queue, whichever transaction began first.
   moment := clock_timestamp();
   slots := keyframe_private.free_slots(owner);
   if slots > 0 and not (select s.spending_stopped from keyframe_private.settings s) then
@@ -4473,9 +4478,9 @@ begin
       for update skip locked)); -- a locked row is being canceled; the next one takes its turn
   end if;
 end $$;
-comment on function keyframe_private.admit_waiting is 'Gives the free slots of an owner to the predictions that have waited longest.';
+comment on function keyframe_private.admit_waiting is 'Gives an owner''s free slots to the predictions that have waited longest.';
 
--- The end of one prediction frees a slot for the next. One that cannot be admitted does not undo the end: it is tried again.
+-- The end of one prediction frees a slot for the next. A failed admission does not undo the end: it is retried.
 create function keyframe_private.admit_next()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
@@ -4483,7 +4488,7 @@ begin
   return null;
 exception when others or query_canceled or assert_failure then
   if keyframe_private.is_lock_wait(sqlstate) or sqlstate = '57014' then
-    raise; -- somebody else is admitting, or the call was canceled or ran out of time: the caller tries again
+    raise; -- another call is admitting, or this one was canceled or ran out of time: the caller retries
   end if;
   raise warning 'No prediction of owner % could be admitted: % (%)', new.owner_id, sqlerrm, sqlstate;
   perform keyframe_private.add_work('ask', 'admit', new.owner_id, new.owner_id, 'admit', clock_timestamp() + interval '5 seconds');
@@ -4507,14 +4512,15 @@ begin
     ) before
   );
 end $$;
-comment on function keyframe_private.queue_position is 'The position in the owner''s line: 1 for the next to run, 0 once it has a slot, null when it is not queued, waits for the shot before, or is queued again after a provider run. Counting stops at 1000, which means 1000 or later: a page of a very long line would count it again for each row.';
+comment on function keyframe_private.queue_position is 'The position in the owner''s queue: 1 for the next to run, 0 once it has a slot, null when it is not queued, waits for the previous shot, or is queued again after a provider run. Counting stops at 1000, which means 1000 or later: otherwise a page of a very long queue would count it for each row.';
 
 -- supabase/schemas/30_predictions/50_transitions.sql
 
 -- One function per transition, guarded in its WHERE. False (no row) is a normal answer to a late or duplicate call. Those of workers have
 -- a lock_timeout: ten calls that wait would take every connection of the Data API. The call fails with 55P03 and the worker repeats it.
 
--- Also several moves at once. The provider keeps an output for an hour, so a run that ends late still gets 50 minutes for copying.
+-- Makes several moves at once if needed. The provider keeps an output for an hour, so a run that ends late still gets 50 minutes for
+-- copying.
 create function keyframe_private.mark_running(
   prediction uuid, wanted keyframe.prediction_status, run text, done real, output_url text)
 returns boolean language plpgsql volatile set search_path = '' as $$
@@ -4539,8 +4545,8 @@ begin
 end $$;
 comment on function keyframe_private.mark_failed is 'active → failed.';
 
--- It needs budget unless it replaces a submit that was released in this transaction (ended_at = now()) and costs no more: what an earlier
--- one released, another start may hold.
+-- It needs budget unless it replaces a submit that was released in this transaction (ended_at = now()) and costs no more. Another start may
+-- already hold what was released earlier.
 create function keyframe_private.add_next_submit(prediction keyframe.predictions, due_at timestamptz, failures integer, reason text)
 returns void language plpgsql volatile set search_path = '' as $$
 declare
@@ -4554,7 +4560,7 @@ begin
     where s.prediction_id = prediction.id and s.submitted_at is null and s.ended_at is null) then
     return; -- one waits already, with its work
   end if;
-  perform keyframe_private.take_lock('slots', prediction.owner_id);
+  perform keyframe_private.acquire_lock('slots', prediction.owner_id);
   select s.* into released from keyframe_private.provider_submits s
   where s.prediction_id = prediction.id and s.attempt = prediction.attempt and s.ended_at = now() and not exists (
     select from keyframe_private.provider_submits o
@@ -4587,9 +4593,9 @@ begin
   perform keyframe_private.add_next_submit(again, now() + keyframe_private.retry_delay(runs), runs, reason);
   return true;
 end $$;
-comment on function keyframe_private.mark_queued_again is 'starting, processing → queued: the provider run failed for a cause that passes (it could not read the images, or was interrupted), so the prediction is submitted again. started_at and the progress stay: the API shows it as processing. False when it has had max_runs provider runs, each of which may cost money.';
+comment on function keyframe_private.mark_queued_again is 'starting, processing → queued: the provider run failed for a temporary cause (it could not read the images, or was interrupted), so the prediction is submitted again. started_at and the progress stay: the API shows it as processing. False when it has had max_runs provider runs, each of which may cost money.';
 
--- A submit in progress finds out when it records its answer.
+-- A submit in progress notices when it records its answer.
 create function keyframe_private.mark_canceled(prediction uuid)
 returns boolean language plpgsql volatile set search_path = '' as $$
 begin
@@ -4608,7 +4614,7 @@ begin
   where (m.step, m.model) in (
     select l.step, l.model from keyframe.models l where l.step = wanted_step and l.model = wanted_model for no key update skip locked);
 end $$;
-comment on function keyframe_private.set_refused is 'Records since when the provider refuses a model as unknown; null when it has it again.';
+comment on function keyframe_private.set_refused is 'Records when the provider began to refuse a model as unknown; null when it has the model again.';
 
 create function keyframe_worker.complete_prediction(
   work_id bigint, lease_token uuid, output_path text, content_type text, bytes bigint, sha256 text, width integer default null,
@@ -4717,13 +4723,13 @@ begin
 end $$;
 comment on function keyframe_private.is_state_known is 'Whether a state changes nothing of the prediction that follows this run, as most callbacks do.';
 
--- The file is the first at `named`, or the first of the only list with files of the step's kind: a paid run is stored although its
--- model's row is wrong. Null: unclear. A file with another ending, or none, counts if none has the right one.
+-- The file is the first at `named`, or the first of the only list with files of the step's kind, so that a paid run is stored even if its
+-- model's row is wrong. Null: ambiguous. A file with another extension, or none, counts if no file has the right one.
 create function keyframe_private.find_output(prediction keyframe.predictions, named text, files jsonb)
 returns text language plpgsql stable set search_path = '' as $$
 declare
   wanted constant text := case prediction.step when 'video' then '\.(mp4|m4v|mov)$' else '\.(png|jpe?g|jfif|webp)$' end;
-  -- Stored too, but beside one of those it is a preview.
+  -- Stored too, but next to a file of the step's kind it is a preview.
   unusual constant text := case prediction.step when 'video' then '\.(webm|mkv|og[vg]|gif)$' else '\.(gif|avif|bmp|ico)$' end;
   named_url text;
   is_of_kind boolean;
@@ -4754,7 +4760,7 @@ begin
   end if;
   return coalesce(case when is_clear then likely_url end, named_url);
 end $$;
-comment on function keyframe_private.find_output is 'The address of the file among those in what a run returned.';
+comment on function keyframe_private.find_output is 'The address of the output file among those that a run returned.';
 
 -- False: nothing changes.
 create function keyframe_private.apply_provider_state(
@@ -4784,7 +4790,7 @@ begin
         return keyframe_private.mark_running(row_now.id, 'storing', run.id, 1, file);
       elsif run.output_files is not null then
         return keyframe_private.mark_failed(row_now.id, 'output_not_usable', format(
-          'It is unclear which file of the provider''s output is meant. It has: %s. An administrator has to name it in the column output of the model %s%s.',
+          'The provider''s output has several files: %s. An administrator must name one in the column output of the model %s%s.',
           left((select string_agg(f ->> 'at', ', ' order by place) from jsonb_array_elements(run.output_files) with ordinality e (f, place)),
             500),
           row_now.model,
@@ -4795,7 +4801,7 @@ begin
     when 'failed' then
       if run.failure = 'content_rejected' then
         return keyframe_private.mark_failed(row_now.id, 'content_rejected',
-          coalesce(nullif(run.error_message, ''), 'The provider rejected the content of the input. Change the prompt or the images.'), false,
+          coalesce(nullif(run.error_message, ''), 'The model''s safety filter rejected the prompt or an image. Try different wording or images.'), false,
             stage => run.stage);
       elsif run.failure = 'input_unreachable' then
         if keyframe_private.mark_queued_again(row_now.id, run.failure, keyframe_private.max_failures()) then
@@ -4804,7 +4810,7 @@ begin
         return keyframe_private.mark_failed(row_now.id, 'input_unreachable',
           'The provider could not read the images of this step. Run the step again.', true);
       elsif run.failure = 'interrupted' then
-        -- One more run: a cause that passes has passed by then, and a failed run may have been paid for.
+        -- One more run: a temporary cause is over by then, and each failed run may have been paid for.
         if keyframe_private.mark_queued_again(row_now.id, 'provider_failed', 2) then
           return true;
         end if;
@@ -4816,7 +4822,7 @@ begin
         'The run was canceled at the provider. Run the step again.', true);
     when 'aborted' then
       return keyframe_private.mark_failed(row_now.id, 'provider_aborted',
-        'The provider gave the run up before it started. Run the step again.', true);
+        'The provider dropped the run before it started. Run the step again.', true);
     else
       raise exception 'Unknown provider status: %.', run.status using errcode = 'invalid_parameter_value';
   end case;
@@ -4838,7 +4844,7 @@ begin
   if keyframe_private.is_state_known(prediction, attempt, run) then
     return 'unchanged';
   end if;
-  -- More progress waits for nobody: the next callback or poll says it again.
+  -- Progress waits for no lock: the next callback or poll reports it again.
   if run.status = 'processing' and exists (
     select from keyframe.predictions p
     where p.id = prediction and p.provider_prediction_id = run.id and p.status = 'processing'
@@ -4862,7 +4868,7 @@ begin
   if known.prediction_id <> row_now.id then
     return 'unknown';
   end if;
-  -- A queued prediction follows no run, so a run of it that is known has failed or was replaced.
+  -- A queued prediction follows no run, so a known run of it has failed or was replaced.
   if row_now.status = 'queued' and known.id is not null then
     if run_is_over then
       perform keyframe_private.end_submit(known.id, run_outcome, run.metrics);
@@ -4914,7 +4920,7 @@ begin
 end $$;
 comment on function keyframe_worker.record_provider_state is 'Records the state of a provider run, as record_run_state does. work_id: the submit, poll or cancel whose result this is. It is done, or it polls in poll_seconds (null: settings.poll_interval).';
 
--- From now on the model is unavailable. The prediction goes to the next model that takes its input, unless the caller named this one.
+-- From now on the model is unavailable. The prediction moves to the next model that accepts its input, unless the caller named this one.
 create function keyframe_worker.record_model_refused(
   work_id bigint, lease_token uuid, prediction_id uuid, message text, attempt_without_run integer)
 returns text language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
@@ -4953,7 +4959,7 @@ begin
 end $$;
 comment on function keyframe_worker.record_model_refused is 'Records that the provider does not have the model of a submit. Returns moved (to the next model), failed or too_late.';
 
--- Repeated for a day: no run lasts longer. is_unknown: the provider has no such run any more, so nobody knows how it ended.
+-- Repeated for a day: no run lasts longer. is_unknown: the provider no longer has the run, so its end is unknown.
 create function keyframe_worker.record_run_not_canceled(work_id bigint, lease_token uuid, is_unknown boolean)
 returns void language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
 declare
@@ -4967,11 +4973,11 @@ comment on function keyframe_worker.record_run_not_canceled is 'Records that can
 
 -- supabase/schemas/30_predictions/55_quotes.sql
 
--- Quotes: the price of one start, or of what a film lacks, for one user and OAuth client. It can be started once, within ten minutes: the
--- quote's id is the key of that start.
+-- A quote holds the price of one start, or of a film's missing shots, for one user and OAuth client. It can be started once, within ten
+-- minutes: the quote's id is the key of that start.
 
--- One that is never started goes within two minutes of its end (prune). Each takes a token of `create`, so by default an owner has at most
--- 780 of these, of 64 kB and less: 60, and one more a second. One that was started is kept for a day: a late repetition finds its prediction.
+-- An unused quote is deleted within two minutes of its end (prune). Each uses a token of `create`, so by default an owner has at most 780
+-- of these, of 64 kB and less: 60, and one more a second. One that was started is kept for a day: a late repetition finds its prediction.
 create table keyframe_private.quotes (
   id uuid primary key default gen_random_uuid(),
   owner_id uuid not null references auth.users on delete cascade,
@@ -4991,14 +4997,14 @@ create table keyframe_private.quotes (
 );
 comment on table keyframe_private.quotes is 'Prices that hold for ten minutes, each for one start.';
 comment on column keyframe_private.quotes.owner_id is 'Who may start it.';
-comment on column keyframe_private.quotes.client_id is 'The OAuth client that may start it; null: a session of the owner''s, or a server.';
+comment on column keyframe_private.quotes.client_id is 'The OAuth client that may start it; null: the owner''s session, or a server.';
 comment on column keyframe_private.quotes.film_id is 'The film whose shots it is for; null: one project.';
 comment on column keyframe_private.quotes.project_ids is 'The project, or the shots in order.';
 comment on column keyframe_private.quotes.with_outdated is 'Whether shots whose shown take is outdated count as without it.';
 comment on column keyframe_private.quotes.step is 'first-frame, last-frame or video.';
 comment on column keyframe_private.quotes.asked is 'The input of the request. The start sends it again.';
 comment on column keyframe_private.quotes.asked_model is 'The model of the request; null: the default.';
-comment on column keyframe_private.quotes.asked_count is 'How many takes were asked for; null: one.';
+comment on column keyframe_private.quotes.asked_count is 'How many takes were requested; null: one.';
 comment on column keyframe_private.quotes.digest is 'The SHA-256 of the models and complete inputs that were priced: of the first take, or of each shot.';
 comment on column keyframe_private.quotes.most_micros is 'The price: the most that a start reserves of what its user pays, in micro-dollars. A second run after an interruption reserves its own.';
 comment on column keyframe_private.quotes.expires_at is 'Until when it can be started.';
@@ -5012,7 +5018,7 @@ begin
   return (select encode(sha256(convert_to(string_agg(s.model || (s.input - 'continuesPredictionId')::text, e'\n' order by s.ordinality), 'UTF8')), 'hex')
     from unnest(starts) with ordinality s);
 end $$;
-comment on function keyframe_private.digest_of is 'What tells starts from others: their models and inputs, in order. Not the video that one continues: in a film it has no row before the start.';
+comment on function keyframe_private.digest_of is 'Identifies starts: their models and inputs, in order. Not the video that one continues: in a film it has no row before the start.';
 
 create function keyframe_private.add_quote(
   priced keyframe.predictions[], film uuid, asked jsonb, asked_model text, asked_count integer, cost keyframe_private.run_cost,
@@ -5035,9 +5041,9 @@ begin
   returning * into made;
   return made;
 end $$;
-comment on function keyframe_private.add_quote is 'Holds the price of a start, or refuses what the start would be refused for.';
+comment on function keyframe_private.add_quote is 'Holds the price of a start, or raises the errors of the start.';
 
--- The start resolves its input anew. What it then is and can cost must be what was quoted; otherwise nothing is started.
+-- The start resolves its input again. The result and its cost must equal the quote; otherwise nothing is started.
 create function keyframe.start_quote(quote_id uuid, at_most_micros bigint)
 returns json language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -5055,7 +5061,7 @@ begin
       select from keyframe_private.idempotency_keys k
       where k.owner_id = q.owner_id and k.client_id is not distinct from q.client_id and k.key = start_key));
   perform keyframe_private.raise_if(not found, 'not_found',
-    'You have no quote with this quoteId, or it has expired: a quote holds for ten minutes, for the user and the app that asked for it. Ask for an estimate with a new one.');
+    'You have no quote with this quoteId, or it has expired: a quote holds for ten minutes, for the user and the app that requested it. Request a new estimate.');
   perform keyframe_private.raise_if(quote.most_micros is distinct from at_most_micros, 'invalid_request',
     format('atMostMicros must be the price of this quote, %s. Nothing was started.', quote.most_micros));
   -- The hash refuses a key that a caller sent with another request.
@@ -5067,7 +5073,7 @@ begin
       encode(sha256(start_key::bytea), 'hex'), quote.with_outdated);
     if answer -> 'code' is null then
       perform keyframe_private.raise_if(answer #> '{predictions,0}' is null, 'precondition_failed',
-        'No shot of this quote lacks the step any more, or what it started was deleted. Read the film.');
+        'No shot of this quote is missing the step any more, or what it started was deleted. Read the film.');
       answer := (answer::jsonb || jsonb_build_object('prediction', answer #> '{predictions,0}'))::json;
     end if;
   end if;
@@ -5090,13 +5096,14 @@ exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
   return keyframe_private.refuse(refused, 'generate');
 end $$;
-comment on function keyframe.start_quote is 'Starts what a quote of the caller''s is for, at its price. A repetition returns the same prediction.';
+comment on function keyframe.start_quote is 'Starts what the caller''s quote is for, at its price. A repetition returns the same prediction.';
 
 -- supabase/schemas/30_predictions/60_api.sql
 
 -- Functions that api calls for predictions.
 
--- A frame of another project or an upload is always current, but the shot before is looked up in the film as it is now. `shown` are the takes that stand for their steps, where the caller knows them.
+-- A frame of another project or an upload is always current, but the previous shot is looked up in the current film. `shown`: the shown
+-- takes, if the caller knows them.
 create function keyframe_private.is_outdated(prediction keyframe.predictions, shown uuid[])
 returns boolean language plpgsql stable set search_path = '' as $$
 declare
@@ -5117,9 +5124,10 @@ begin
     select keyframe_private.shown_take(keyframe_private.previous_shot(p), 'video')::text from keyframe.projects p
     where p.id = prediction.project_id) is distinct from prediction.input ->> 'continuesPredictionId';
 end $$;
-comment on function keyframe_private.is_outdated is 'Whether a take (a succeeded prediction) was made with a frame that is deleted, or that no longer stands for its step in the same project, or continues a video that the shot before no longer shows.';
+comment on function keyframe_private.is_outdated is 'Whether a take (a succeeded prediction) was made with a frame that is deleted, or that its step no longer shows in the same project, or continues a video that the previous shot no longer shows.';
 
--- The API shows the columns listed here; the Data API shows owners the whole row. json, not jsonb: copying jsonb took four fifths of the time of a page of projects.
+-- The API shows the columns listed here; the Data API shows owners the whole row. json, not jsonb: copying jsonb took four fifths of the
+-- time of a page of projects.
 create function keyframe_private.prediction_json(
   prediction keyframe.predictions, shown uuid[] default null, with_elements boolean default true)
 returns json language plpgsql stable set search_path = '' as $$
@@ -5147,7 +5155,7 @@ begin
 end $$;
 comment on function keyframe_private.prediction_json is 'A prediction as its owner sees it, with its queue position.';
 
--- Seeds that follow each other make takes that differ, each of which can be repeated.
+-- Consecutive seeds make different takes, each of which can be repeated.
 create function keyframe_private.input_of_take(input jsonb, number integer)
 returns jsonb language plpgsql immutable set search_path = '' as $$
 begin
@@ -5164,7 +5172,7 @@ begin
     where keyframe_private.is_own(p.owner_id) and p.project_id <> all ((select keyframe_private.deleted_projects())::uuid[])
     order by i.number);
 end $$;
-comment on function keyframe_private.started_before is 'What a repeated request has started, without what has been deleted since.';
+comment on function keyframe_private.started_before is 'What a repeated request has started, without deleted predictions.';
 
 create function keyframe_private.started_json(started keyframe.predictions[])
 returns json language plpgsql stable set search_path = '' as $$
@@ -5190,7 +5198,7 @@ begin
   if request.replayed then
     started := keyframe_private.started_before(coalesce(request.answer, jsonb_build_array(request.resource_id)));
     perform keyframe_private.raise_if(started = '{}', 'not_found',
-      'The prediction this Idempotency-Key started has been deleted since. Send a new key.');
+      'The prediction that this Idempotency-Key started has been deleted. Send a new key.');
   else
     with made as (
       insert into keyframe.predictions as p (id, project_id, step, input, model)
@@ -5222,7 +5230,7 @@ create function keyframe.estimate_prediction(
   quote boolean default false)
 returns json language plpgsql volatile security definer set search_path = '' as $$
 declare
-  rate jsonb := keyframe_private.take_token(case when quote then 'create' else 'read' end);
+  rate jsonb := keyframe_private.acquire_token(case when quote then 'create' else 'read' end);
   number constant integer := coalesce(estimate_prediction.count, 1);
   made keyframe_private.quotes;
   priced record;
@@ -5248,14 +5256,14 @@ exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
   return keyframe_private.refuse(refused);
 end $$;
-comment on function keyframe.estimate_prediction is 'What a start would cost, with every check of a start. With quote it is refused as the start would be, and the price holds; otherwise it stores nothing.';
+comment on function keyframe.estimate_prediction is 'What a start would cost, with every check of a start. With quote it raises the errors of the start, and holds the price; otherwise it stores nothing.';
 
--- Volatile, because it takes a token: PostgREST runs stable functions read-only.
+-- Volatile, because it uses a token: PostgREST runs stable functions read-only.
 create function keyframe.read_prediction(
   project_id uuid, step keyframe.generation_step, prediction_id uuid default null, waiting boolean default false)
 returns json language plpgsql volatile security definer set search_path = '' as $$
 declare
-  rate jsonb := keyframe_private.take_token(case when waiting then 'wait' else 'read' end);
+  rate jsonb := keyframe_private.acquire_token(case when waiting then 'wait' else 'read' end);
   wanted keyframe.predictions;
   refused keyframe_private.refusal;
 begin
@@ -5268,10 +5276,10 @@ begin
     select p.* into wanted from keyframe.predictions p
     where p.id = prediction_id and p.project_id = read_prediction.project_id and p.step = read_prediction.step;
   end if;
-  -- Asked after the query: in its WHERE, it would go through all predictions of another's project.
+  -- Checked after the query: in its WHERE, it would read all predictions of another user's project.
   if wanted.id is null or not keyframe_private.is_own(wanted.owner_id) or exists (
     select from keyframe.projects p where p.id = read_prediction.project_id and p.deleted_at is not null) then
-    perform keyframe_private.raise_error('not_found', 'There is no such prediction of yours for this project and step.');
+    perform keyframe_private.raise_error('not_found', 'You have no such prediction in this project and step.');
   end if;
   return json_build_object('prediction', keyframe_private.prediction_json(wanted),
     'rate', case when waiting then keyframe_private.rate_state('read') else rate end);
@@ -5279,7 +5287,7 @@ exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
   return keyframe_private.refuse(refused);
 end $$;
-comment on function keyframe.read_prediction is 'One prediction of the caller; without prediction_id the latest one of the step. A look of a request that waits takes its token from `wait`.';
+comment on function keyframe.read_prediction is 'One prediction of the caller; without prediction_id the latest one of the step. Each read of a waiting request uses a token of `wait`.';
 
 create function keyframe_private.own_prediction(project uuid, prediction uuid)
 returns keyframe.predictions language plpgsql volatile set search_path = '' as $$
@@ -5290,7 +5298,7 @@ begin
   where p.id = prediction and p.project_id = project and keyframe_private.is_own(p.owner_id)
     and p.project_id <> all (keyframe_private.deleted_projects())
   for update;
-  perform keyframe_private.raise_if(not found, 'not_found', 'There is no such prediction of yours in this project.');
+  perform keyframe_private.raise_if(not found, 'not_found', 'You have no such prediction in this project.');
   return wanted;
 end $$;
 comment on function keyframe_private.own_prediction is 'Locks and returns a prediction of the caller; otherwise raises not_found.';
@@ -5323,7 +5331,7 @@ comment on function keyframe.cancel_prediction is 'Cancels a prediction of the c
 create function keyframe.update_prediction(project_id uuid, prediction_id uuid, changes jsonb)
 returns json language plpgsql volatile security definer set search_path = '' as $$
 declare
-  rate jsonb := keyframe_private.take_token('change');
+  rate jsonb := keyframe_private.acquire_token('change');
   changed keyframe.predictions;
   before text;
   refused keyframe_private.refusal;
@@ -5332,7 +5340,7 @@ begin
   before := changed.end_image_path;
   if changes ->> 'end_image_path' is not null then
     perform keyframe_private.raise_if(changed.step <> 'video' or changed.status <> 'succeeded', 'unsupported_input',
-      'Only a video that has succeeded has a picture on which it ends.');
+      'Only a video that succeeded has a last picture.');
     perform keyframe_private.keep_reference(changes ->> 'end_image_path', changed.owner_id);
   end if;
   update keyframe.predictions p
@@ -5347,13 +5355,13 @@ exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
   return keyframe_private.refuse(refused);
 end $$;
-comment on function keyframe.update_prediction is 'Hides a prediction of the caller from lists or shows it again, and stores the picture on which a video ends.';
+comment on function keyframe.update_prediction is 'Hides a prediction of the caller from lists or shows it again, and stores the last picture of a video.';
 
--- A start locks the frames that it uses: a later one does not find them.
+-- A start locks the frames that it uses; a later start does not find a deleted one.
 create function keyframe.delete_prediction(project_id uuid, prediction_id uuid)
 returns json language plpgsql volatile security definer set search_path = '' as $$
 declare
-  rate jsonb := keyframe_private.take_token('change', needed => 'manage');
+  rate jsonb := keyframe_private.acquire_token('change', needed => 'manage');
   wanted keyframe.predictions;
   before json;
   refused keyframe_private.refusal;
@@ -5380,8 +5388,8 @@ exception when sqlstate 'KEYFR' then
 end $$;
 comment on function keyframe.delete_prediction is 'Deletes a prediction of the caller that has ended; its file is removed soon after. Its events stay.';
 
--- Mostly they are the same prediction, which is listed once. One query for each project took twice as long for a film of 500 shots. A film's
--- are without their elements: a cast of 20 with its images would be written 1,500 times, and be most of the answer.
+-- Usually both are the same prediction, which is listed once. One query for each project took twice as long for a film of 500 shots. A
+-- film's predictions omit their elements: a cast of 20 with its images would be repeated 1,500 times, and be most of the answer.
 create function keyframe_private.step_predictions(projects keyframe.projects[], with_elements boolean default true)
 returns table (project_id uuid, predictions json) language plpgsql stable set search_path = '' as $$
 begin
@@ -5403,16 +5411,16 @@ begin
     join takes t on t.id = p.project_id
     group by p.project_id;
 end $$;
-comment on function keyframe_private.step_predictions is 'The latest prediction of each step of projects of the caller, and the take that stands for it.';
+comment on function keyframe_private.step_predictions is 'The latest prediction of each step of the caller''s projects, and the shown take.';
 
--- The next page follows (before_created_at, before_id), as for list_projects. `only_takes` leaves out those that have not succeeded.
+-- The next page follows (before_created_at, before_id), as for list_projects. `only_takes` leaves out predictions that have not succeeded.
 create function keyframe.list_predictions(
   project_id uuid, step keyframe.generation_step default null, max_rows integer default 20,
   before_created_at timestamptz default 'infinity', before_id uuid default 'ffffffff-ffff-ffff-ffff-ffffffffffff',
   only_takes boolean default false, with_hidden boolean default false)
 returns json language plpgsql volatile security definer set search_path = '' as $$
 declare
-  rate jsonb := keyframe_private.take_token('read');
+  rate jsonb := keyframe_private.acquire_token('read');
   page keyframe.predictions[];
   shown constant uuid[] := keyframe_private.shown_takes(project_id);
   refused keyframe_private.refusal;
@@ -5448,7 +5456,7 @@ begin
       order by p.created_at desc, p.id desc
       limit least(max_rows, 101));
   end if;
-  rate := keyframe_private.take_more(rate, cardinality(page), keyframe_private.rows_per_token());
+  rate := keyframe_private.acquire_more_tokens(rate, cardinality(page), keyframe_private.rows_per_token());
   return json_build_object(
     'predictions', (
       select coalesce(json_agg(keyframe_private.prediction_json(p, shown) order by p.created_at desc, p.id desc), '[]')
@@ -5462,7 +5470,7 @@ comment on function keyframe.list_predictions is 'The predictions of the caller'
 
 -- supabase/schemas/30_predictions/70_several_starts.sql
 
--- What starts cost before they are made, and what the shots of a film lack.
+-- The cost of starts before they are made, and the missing shots of a film.
 
 create function keyframe_private.price_start(
   project_id uuid, step keyframe.generation_step, input jsonb, model text, out wanted keyframe.predictions, out cost keyframe_private.run_cost,
@@ -5477,7 +5485,7 @@ begin
   perform keyframe_private.require_upload(i.path, wanted.owner_id) from keyframe_private.images_of(wanted.input) i where i.path is not null;
   cost := keyframe_private.most_cost(wanted.model, wanted.input, now());
 end $$;
-comment on function keyframe_private.price_start is 'Completes a start with every check but that of budgets, and says what it costs. started: see continue_previous.';
+comment on function keyframe_private.price_start is 'Completes a start with every check except budgets, and returns its cost. started: see continue_previous.';
 
 create function keyframe_private.sum_of(costs keyframe_private.run_cost[])
 returns keyframe_private.run_cost language plpgsql immutable set search_path = '' as $$
@@ -5509,7 +5517,7 @@ begin
         select from keyframe_private.balance_of(auth.uid()) b
         where b.available_micros is not null and (cost.most_charge_micros <= b.available_micros) is not true));
 end $$;
-comment on function keyframe_private.estimate_json is 'What starts of the caller cost together, and whether the budgets and the balance would admit them.';
+comment on function keyframe_private.estimate_json is 'What starts of the caller cost together, and whether the budgets and the balance would allow them.';
 
 create function keyframe_private.is_replaceable(project keyframe.projects, wanted keyframe.generation_step, is_previous_replaced boolean)
 returns boolean language plpgsql stable set search_path = '' as $$
@@ -5523,7 +5531,7 @@ begin
         and (keyframe_private.is_outdated(t, null) or json_array_length(keyframe_private.changed_elements(t)) > 0
           or is_previous_replaced and t.input -> 'continuesPreviousShot' = 'true'));
 end $$;
-comment on function keyframe_private.is_replaceable is 'Whether the shown take of a step is outdated, or will be when the shot before has another one. Not a selected one: another start would not be shown.';
+comment on function keyframe_private.is_replaceable is 'Whether the shown take of a step is outdated, or will be when the previous shot gets another one. Never for a selected take, because a new one would not be shown.';
 
 -- At most 60: a full bucket of starts by default, and what a request can do in its time.
 create function keyframe_private.shots_without(film_id uuid, wanted keyframe.generation_step, project_ids uuid[], with_outdated boolean)
@@ -5536,7 +5544,7 @@ declare
 begin
   perform from keyframe.films f where f.id = film.id for key share; -- delete_film locks the same shots in another order
   perform keyframe_private.raise_if(not coalesce(project_ids, '{}') <@ keyframe_private.shots_of(film.id), 'not_found',
-    'A projectId of projectIds is not of a shot of this film. Read the film again.');
+    'projectIds has a project that is not a shot of this film. Read the film again.');
   for shot in select p.* from keyframe.projects p where p.film_id = film.id order by p.film_position loop
     is_wanted := (project_ids is null or shot.id = any (project_ids))
       and (keyframe_private.shown_take(shot, wanted) is null or with_outdated and keyframe_private.is_replaceable(shot, wanted, is_wanted))
@@ -5549,7 +5557,7 @@ begin
   end loop;
   return shots;
 end $$;
-comment on function keyframe_private.shots_without is 'The shots of the caller''s film that have no take of a step (with_outdated: none that is current) and no run that may become one, in order; with project_ids, only these. Without the first frames of shots whose video begins elsewhere.';
+comment on function keyframe_private.shots_without is 'The shots of the caller''s film that have no take of a step (with_outdated: no current take) and no running prediction, in order; with project_ids, only these. Skips first frames of shots whose video starts elsewhere.';
 
 create function keyframe_private.estimate_starts(
   projects uuid[], step keyframe.generation_step, input jsonb, model text,
@@ -5583,7 +5591,7 @@ begin
   cost := keyframe_private.sum_of(costs);
   estimate := jsonb_build_object('shots', shots) || keyframe_private.estimate_json(cost);
 end $$;
-comment on function keyframe_private.estimate_starts is 'What each start costs or why it is refused, and what the others cost together, with these completed.';
+comment on function keyframe_private.estimate_starts is 'The cost of each start or why it is refused, and the sum of the others, with these completed.';
 
 create function keyframe.start_film(
   film_id uuid, step keyframe.generation_step, input jsonb default '{}', model text default null, project_ids uuid[] default null,
@@ -5600,10 +5608,10 @@ begin
   perform keyframe_private.require_user();
   if request.replayed then
     started := keyframe_private.started_before(request.answer);
-    request.rate := keyframe_private.take_more(request.rate, cardinality(started), keyframe_private.projects_per_token());
+    request.rate := keyframe_private.acquire_more_tokens(request.rate, cardinality(started), keyframe_private.projects_per_token());
   else
-    perform keyframe_private.take_token('generate', 0); -- locks the bucket before the film; the insert takes one for each shot
-    perform keyframe_private.take_lock('films', auth.uid()); -- of two at once, the second finds what the first has started
+    perform keyframe_private.acquire_token('generate', 0); -- locks the bucket before the film; the insert takes one for each shot
+    perform keyframe_private.acquire_lock('films', auth.uid()); -- of two at once, the second finds what the first has started
     shots := keyframe_private.shots_without(film_id, step, project_ids, outdated);
     with made as (
       insert into keyframe.predictions as p (project_id, step, input, model)
@@ -5621,8 +5629,8 @@ exception when sqlstate 'KEYFR' then
   if shots = '{}' or refused.code = 'rate_limited' then
     return keyframe_private.refuse(refused, 'generate');
   end if;
-  -- The first shot that is refused ends the insert. To name the others costs Postgres two milliseconds for each shot.
-  perform keyframe_private.take_token('generate', 1 + cardinality(shots) / keyframe_private.projects_per_token());
+  -- The first refused shot ends the insert. Naming the others costs Postgres two milliseconds per shot.
+  perform keyframe_private.acquire_token('generate', 1 + cardinality(shots) / keyframe_private.projects_per_token());
   select string_agg(array_position(keyframe_private.shots_of(film_id), s."projectId")::text, ', ') as shots, (array_agg(s.error))[1] as first
   into refusals
   from jsonb_to_recordset((keyframe_private.estimate_starts(shots, step, input, model)).estimate -> 'shots') s ("projectId" uuid, error jsonb)
@@ -5633,14 +5641,14 @@ exception when sqlstate 'KEYFR' then
   end if;
   return keyframe_private.refuse(refused);
 end $$;
-comment on function keyframe.start_film is 'Starts a step for the shots of the caller''s film that lack it, with `outdated` also where the shown take is outdated: for all or for none.';
+comment on function keyframe.start_film is 'Starts a step for the shots of the caller''s film that are missing it, with `outdated` also where the shown take is outdated: for all or for none.';
 
 create function keyframe.estimate_film(
   film_id uuid, step keyframe.generation_step, input jsonb default '{}', model text default null, project_ids uuid[] default null,
   outdated boolean default false, quote boolean default false)
 returns json language plpgsql volatile security definer set search_path = '' as $$
 declare
-  rate jsonb := keyframe_private.take_token(case when quote then 'create' else 'read' end);
+  rate jsonb := keyframe_private.acquire_token(case when quote then 'create' else 'read' end);
   shots uuid[];
   priced record;
   made keyframe_private.quotes;
@@ -5649,7 +5657,7 @@ begin
   perform keyframe_private.require_user();
   shots := keyframe_private.shots_without(film_id, step, project_ids, outdated);
   if cardinality(shots) > 1 then
-    rate := keyframe_private.take_token('read', cardinality(shots) - 1);
+    rate := keyframe_private.acquire_token('read', cardinality(shots) - 1);
   end if;
   priced := keyframe_private.estimate_starts(shots, step, input, model);
   if quote and cardinality(priced.starts) > 0 then
@@ -5661,7 +5669,7 @@ exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
   return keyframe_private.refuse(refused);
 end $$;
-comment on function keyframe.estimate_film is 'What start_film would cost, with the shots that cannot start. Costs a token for each shot. With quote, the price of those that can start holds; otherwise it stores nothing.';
+comment on function keyframe.estimate_film is 'What start_film would cost, with the shots that cannot start. Costs a token for each shot. With quote it holds the price of those that can start; otherwise it stores nothing.';
 
 -- supabase/schemas/30_predictions/80_realtime.sql
 
@@ -5682,7 +5690,7 @@ end $$;
 
 -- supabase/schemas/40_work/10_tasks.sql
 
--- The work of generate: what each kind is about, and what becomes of it.
+-- The work of generate: what each kind is, and how it ends.
 
 create function keyframe_private.add_submit_work(
   p keyframe.predictions, due_at timestamptz default clock_timestamp(), failures integer default 0, reason text default null)
@@ -5734,7 +5742,7 @@ comment on function keyframe_private.is_current is 'Whether the prediction still
 create function keyframe_private.finish_work(held keyframe_private.work, has_output boolean default false)
 returns void language plpgsql volatile set search_path = '' set enable_seqscan = off as $$
 begin
-  if held.kind = 'store' then -- nobody writes its output any longer, and its run is polled no more
+  if held.kind = 'store' then -- its output is no longer written, and its run no longer polled
     if not has_output then
       perform keyframe_private.remove_partial_output(held.subject);
     end if;
@@ -5773,7 +5781,7 @@ begin
   end if;
   perform keyframe_private.finish_work(held);
 end $$;
-comment on function keyframe_private.settle_work is 'What becomes of work whose result is recorded: a run that goes on is polled later, a cancel that has not ended it is repeated, and the rest is done.';
+comment on function keyframe_private.settle_work is 'Settles work whose result is recorded: a running run is polled later, an unsuccessful cancel is repeated, and the rest is done.';
 
 create function keyframe_worker.retry_work(work_id bigint, lease_token uuid, code text)
 returns void language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
@@ -5787,7 +5795,7 @@ begin
   end if;
   perform keyframe_private.reschedule(held, due, held.failures, held.last_error);
 end $$;
-comment on function keyframe_worker.retry_work is 'Gives work back that could not be done or recorded: it is tried again, later with each failure. A lock timeout does not count as a failure.';
+comment on function keyframe_worker.retry_work is 'Gives work back that could not be done or recorded: it is retried after growing intervals. A lock timeout does not count as a failure.';
 
 -- A submit whose lease expired may have created a run: it stays, and another is added, which searches for that run first.
 create function keyframe_worker.begin_submit(work_id bigint, lease_token uuid)
@@ -5811,7 +5819,7 @@ begin
   select s.* into submit from keyframe_private.provider_submits s where s.id = held.submit_id and s.submitted_at is null and s.ended_at is null
   for update;
   if not found then
-    -- An earlier submit, whose result came after the next one was added, adds none: that one may be under way.
+    -- An earlier submit whose result came after the next one was added adds none, because the next one may be in progress.
     if not exists (
       select from keyframe_private.provider_submits s
       where s.prediction_id = row_now.id
@@ -5825,7 +5833,7 @@ begin
   from keyframe.models m where m.step = row_now.step and m.model = row_now.model;
   if settings is null then
     perform keyframe_private.mark_failed(row_now.id, 'model_unavailable',
-      'The model was taken away while this generation started. Run the step again.', true);
+      'The model was removed while this generation started. Run the step again.', true);
     perform keyframe_private.finish_work(held);
     return null;
   end if;
@@ -5874,7 +5882,7 @@ begin
 end $$;
 comment on function keyframe_worker.admit_predictions is 'Gives the free slots of an owner to the predictions that wait.';
 
--- Reads without a lock. A callback since the last poll makes one needless for now.
+-- Reads without a lock. After a recent callback no poll is needed for now.
 create function keyframe_private.task_of(held keyframe_private.work, poll_after interval, at timestamptz)
 returns jsonb language plpgsql volatile set search_path = '' set enable_seqscan = off as $$
 declare
@@ -5929,7 +5937,7 @@ declare
   tasks jsonb := '[]';
   is_more boolean := false;
 begin
-  -- Not now(): what became due during the wait is later than that. A lease that a crash forgets is taken again.
+  -- Not now(), because work became due during the wait. A lease that a crash loses is leased again.
   at := clock_timestamp();
   perform set_config('synchronous_commit', 'off', true);
   perform keyframe_private.record_heartbeat('generate', heartbeat_ms, report);
@@ -5950,12 +5958,12 @@ begin
   end if;
   return jsonb_build_object('tasks', tasks, 'cursors', cursors, 'more', is_more);
 end $$;
-comment on function keyframe_worker.claim_tasks is 'Leases due tasks for lease_seconds: { tasks: [{ task, id, work_id, lease_token, owner_id, … }], cursors, more }. cursors: of the last claim, so that lanes take turns. max_rows 0: a heartbeat only.';
+comment on function keyframe_worker.claim_tasks is 'Leases due tasks for lease_seconds: { tasks: [{ task, id, work_id, lease_token, owner_id, … }], cursors, more }. cursors: those of the last claim, so that lanes take turns. max_rows 0: a heartbeat only.';
 
 -- supabase/schemas/40_work/20_sweep.sql
 
--- The sweep adds the work that time brings, and what was lost. It only inserts: the worker does it, one call for each, so that a row that
--- raises or is locked stops no other.
+-- The sweep adds work that has become due or was lost. It only inserts: the worker does the work, one call for each, so that a row that
+-- raises or is locked blocks no other.
 
 create function keyframe_private.add_overdue(max_rows integer)
 returns void language plpgsql volatile set search_path = '' as $$
@@ -5988,7 +5996,7 @@ begin
 end $$;
 comment on function keyframe_private.owners_waiting is 'Owners from an id downwards with a waiting prediction.';
 
--- From a random id downwards, then from the top: otherwise owners without a free slot would block all behind them.
+-- From a random id downwards, then from the top: otherwise owners without a free slot would block all after them.
 create function keyframe_private.add_admissions(max_owners integer)
 returns void language plpgsql volatile set search_path = '' as $$
 begin
@@ -6007,8 +6015,8 @@ begin
 end $$;
 comment on function keyframe_private.add_admissions is 'Adds work for owners whose predictions wait although a slot is free: max_active_per_owner was raised, a running prediction was deleted, or the next in line was locked by a cancellation that failed.';
 
--- What waits for a video that is gone, or has ended, or has waited too long: an end adds this work, but a deletion does not, and work can be
--- lost.
+-- Predictions whose awaited video is gone or has ended, or that have waited too long: an end adds this work, but a deletion does not, and
+-- work can be lost.
 create function keyframe_private.add_continuing(start uuid, max_rows integer)
 returns void language plpgsql volatile set search_path = '' set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
   as $$
@@ -6023,9 +6031,9 @@ begin
         and (v.completed_at is null or v.status = 'succeeded' and keyframe_private.end_of_video(v) is null))) s
   where not keyframe_private.has_work(s.owner_id, 'continue');
 end $$;
-comment on function keyframe_private.add_continuing is 'Adds work for owners with predictions that wait for the shot before and need not.';
+comment on function keyframe_private.add_continuing is 'Adds work for owners with predictions that no longer need to wait for the previous shot.';
 
--- After a restore of data without the queue, or a trigger that somebody switched off.
+-- Needed after a restore without the queue, or if a trigger was switched off.
 create function keyframe_private.add_lost(max_rows integer)
 returns void language plpgsql volatile set search_path = '' set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
   as $$
@@ -6040,7 +6048,8 @@ begin
 end $$;
 comment on function keyframe_private.add_lost is 'Adds work for active predictions that have none.';
 
--- The rest of what a restore without the queue loses. Reads all pending deliveries, the submits of a day and all files to remove: call it rarely.
+-- Restores the other work that a restore without the queue loses. Reads all pending deliveries, the submits of a day and all files to
+-- remove: call it rarely.
 create function keyframe_private.add_lost_work()
 returns void language plpgsql volatile security definer set search_path = '' set enable_nestloop = off as $$
 begin
@@ -6080,7 +6089,7 @@ comment on function keyframe_private.sweep is 'Runs every five seconds by pg_cro
 
 -- supabase/schemas/50_costs/10_run_costs.sql
 
--- What a run can cost before it starts, and what it costs when it is finished.
+-- The upper bound of a run's cost before it starts, and its cost when it has ended.
 
 create function keyframe_private.input_megapixels(input jsonb)
 returns numeric language plpgsql stable set search_path = '' as $$
@@ -6094,7 +6103,7 @@ begin
     cross join lateral keyframe_private.upload_size(i.path) u
     cross join lateral (select coalesce(u.width::numeric * u.height, p.output_width::numeric * p.output_height)) s (pixels));
 end $$;
-comment on function keyframe_private.input_megapixels is 'The megapixels of an input''s images, each rounded up as providers do (1 MP is 1024 × 1024 pixels); null when the size of one is unknown, or the end of the shot before is.';
+comment on function keyframe_private.input_megapixels is 'The megapixels of an input''s images, each rounded up as providers do (1 MP is 1024 × 1024 pixels); null when the size of one, or the end of the previous shot, is unknown.';
 
 create function keyframe_private.most_quantity(metric text, input jsonb)
 returns numeric language plpgsql stable set search_path = '' as $$
@@ -6127,7 +6136,7 @@ end $$;
 comment on function keyframe_private.settled_quantity is 'How many units of a metric a finished run had: by the provider''s metrics, otherwise by its file; null when neither says it.';
 
 -- estimate: null when unknown. most: the model's ceiling then. price_ids: null when one is missing. A price of 0 is known whatever the
--- quantity. No run costs more than a million dollars: a mistyped price is no failure.
+-- quantity. The cost of a run is capped at a million dollars, so that a mistyped price does not fail.
 create function keyframe_private.most_cost(model text, input jsonb, at timestamptz)
 returns keyframe_private.run_cost language plpgsql stable set search_path = '' as $$
 #variable_conflict use_column
@@ -6186,7 +6195,7 @@ comment on column keyframe_private.owner_budgets.day_micros is 'For a day (UTC),
 comment on column keyframe_private.owner_budgets.month_micros is 'For a calendar month (UTC), in millionths of a dollar; null: unlimited.';
 comment on column keyframe_private.owner_budgets.note is 'For administrators.';
 
--- An OAuth client's limit counts what it has started for this owner. It is read from the ledger, under the lock of a start.
+-- An OAuth client's limit counts its starts for this owner. It is read from the ledger, under the lock of a start.
 create function keyframe_private.budgets_of(owner uuid, at timestamptz, client text default null)
 returns table (
   scope text, period text, limit_micros bigint, settled_micros bigint, held_micros bigint, available_micros bigint, resets_at timestamptz)
@@ -6235,9 +6244,9 @@ begin
       and s.created_at >= today::timestamp at time zone 'UTC' and s.created_at < (today + 1)::timestamp at time zone 'UTC') u
   where c.client_id = client and c.owner_day_micros is not null;
 end $$;
-comment on function keyframe_private.budgets_of is 'The budgets that a start of this owner, by this OAuth client if one starts it, must fit into, with what is used of each.';
+comment on function keyframe_private.budgets_of is 'The budgets that a start of this owner (and OAuth client) must fit into, with what is used of each.';
 
--- Valid while the owner's slots are locked. Everybody's sums lack what open transactions hold, so that nobody waits for another owner.
+-- Valid while the owner's slots are locked. The service's sums omit what open transactions reserve, so that no owner waits for another.
 create function keyframe_private.require_budget(
   owner uuid, cost keyframe_private.run_cost, at timestamptz, client text default null, is_start boolean default true)
 returns void language plpgsql volatile set search_path = '' as $$
@@ -6246,16 +6255,16 @@ declare
 begin
   -- Several starts of one transaction add up, because each sees the rows of those before it.
   perform keyframe_private.raise_if(not exists (select from keyframe_private.settings), 'spending_stopped',
-    'The row of keyframe_private.settings is missing, and with it the budgets. The administrator inserts it again, sets the budgets and sets spending_stopped to false.');
+    'The row of keyframe_private.settings is missing, and with it the budgets. The administrator must insert it, set the budgets, then set spending_stopped to false.');
   for budget in select b.* from keyframe_private.budgets_of(owner, at, client) b order by b.available_micros loop
     if cost.most_micros is null then
       perform keyframe_private.raise_error('price_unknown',
         'No price is known for this model and input, and there is a budget. Choose another model, or ask the administrator for its price.');
     elsif (case budget.scope when 'service' then cost.most_micros else cost.most_charge_micros end) > budget.available_micros then
       perform keyframe_private.raise_error('budget_exceeded',
-        format('This generation can cost more than is left of %s budget for this %s. Wait until it resets, or choose a cheaper model, resolution or length.',
+        format('This generation can cost more than what is left of %s budget for this %s. Wait until it resets, or choose a cheaper model, resolution or length.',
           case budget.scope when 'owner' then 'your' when 'client' then 'this app''s' else 'the service''s' end, budget.period),
-        -- What others have spent is not the caller's to know.
+        -- The caller must not learn what others have spent.
         (jsonb_build_object('scope', budget.scope, 'period', budget.period, 'estimateMicros', cost.most_charge_micros,
           'resetsAt', keyframe_private.wire_time(budget.resets_at))
           || case when budget.scope <> 'service' then jsonb_build_object(
@@ -6265,7 +6274,7 @@ begin
   end loop;
   perform keyframe_private.require_balance(owner, cost.most_charge_micros, is_start);
 end $$;
-comment on function keyframe_private.require_budget is 'Admits a cost, or raises budget_exceeded, balance_exhausted or price_unknown.';
+comment on function keyframe_private.require_budget is 'Allows a cost, or raises budget_exceeded, balance_exhausted or price_unknown.';
 
 create table keyframe_private.exhausted_budgets (
   id bigint generated always as identity primary key,
@@ -6275,7 +6284,7 @@ create table keyframe_private.exhausted_budgets (
   limit_micros bigint not null,
   constraint once_in_a_period unique nulls not distinct (owner_id, period, resets_at)
 );
-comment on table keyframe_private.exhausted_budgets is 'The budgets that have refused a start in their present period, each once. Without an owner: that of all owners together.';
+comment on table keyframe_private.exhausted_budgets is 'The budgets that have refused a start in their current period, each once. Without an owner: the service''s budget.';
 comment on column keyframe_private.exhausted_budgets.owner_id is 'Whose budget it is.';
 comment on column keyframe_private.exhausted_budgets.period is 'day or month.';
 comment on column keyframe_private.exhausted_budgets.resets_at is 'When its period ends.';
@@ -6300,14 +6309,14 @@ begin
       and case b.scope when 'owner' then b.available_micros < most_micros
         else (b.scope, b.period) = (refused ->> 'scope', refused ->> 'period') end
   loop
-    if keyframe_private.take_lock('exhausted ' || budget.period, budget.owner_id, waits => false) then
+    if keyframe_private.acquire_lock('exhausted ' || budget.period, budget.owner_id, waits => false) then
       insert into keyframe_private.exhausted_budgets (owner_id, period, resets_at, limit_micros)
       values (budget.owner_id, budget.period, budget.resets_at, budget.limit_micros)
       on conflict do nothing;
     end if;
   end loop;
 end $$;
-comment on function keyframe_private.note_exhausted is 'Notes the budgets, or the balance, that have refused a start. Waits for nobody: if two race, one insert is enough.';
+comment on function keyframe_private.note_exhausted is 'Records the budgets, or the balance, that have refused a start. Never waits: if two race, one insert is enough.';
 
 -- A submit that replaces a released one counts on its day, and needs budget only if it can cost more. The megapixels of the input are
 -- kept where a price counts them: its images may be deleted before it ends.
@@ -6326,7 +6335,7 @@ declare
 begin
   submit.created_at := coalesce(released.created_at, clock_timestamp());
   foreach p in array predictions loop
-    -- Takes of one step and shots of one film mostly differ in texts alone, and no price counts these.
+    -- Takes of one step and shots of one film usually differ only in texts, which no price counts.
     looks_at := jsonb_build_array(p.model, p.input - '{prompt,negativePrompt,elements}'::text[]);
     if looks_at is distinct from priced then
       priced := looks_at;
@@ -6361,7 +6370,7 @@ begin
     end if;
   end loop;
 end $$;
-comment on function keyframe_private.add_submits is 'Adds the next submit of predictions of one owner and client, which hold the most that they can cost at the prices of now. Their budget is required for all together. Adds the work to send those that are admitted.';
+comment on function keyframe_private.add_submits is 'Adds the next submit of predictions of one owner and client, which hold their upper bound at current prices. They must fit the budget together. Adds the work to send the admitted ones.';
 
 create function keyframe_private.require_spending()
 returns void language plpgsql stable set search_path = '' as $$
@@ -6371,9 +6380,9 @@ begin
 end $$;
 comment on function keyframe_private.require_spending is 'Raises spending_stopped while the administrator has stopped new generations.';
 
--- What a submit has cost once it has ended.
+-- The cost of an ended submit.
 
--- A success without figures of the provider holds until its prediction ends, because the file may tell them.
+-- A success without the provider's figures stays held until its prediction ends, because the file may supply them.
 create function keyframe_private.settle_ended()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -6381,7 +6390,7 @@ declare
 begin
   if billed is null then
     select m.billed_when ->> new.outcome into billed from keyframe.models m
-    -- The model may have got another name, which its prediction follows.
+    -- The model may have been renamed, and the prediction with it.
     where m.step = new.step and m.model in (new.model, (select p.model from keyframe.predictions p where p.id = new.prediction_id))
     order by m.model <> new.model limit 1;
   end if;
@@ -6410,7 +6419,7 @@ begin
   return null;
 end $$;
 
--- A prediction ends, with its file or without one, or is deleted. By a file alone nothing costs more than was held: it may say any length.
+-- Called when a prediction ends or is deleted. By its file, a run never costs more than was held, because a file may state any length.
 create function keyframe_private.settle_by_file()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -6428,10 +6437,10 @@ end $$;
 
 -- supabase/schemas/50_costs/20_sums.sql
 
--- What submits cost by day. Amounts are in micro-dollars, millionths of a US dollar. Days and months are those of UTC. A cost is what the
+-- Costs of submits by day. Amounts are in micro-dollars, millionths of a US dollar. Days and months are in UTC. A cost is what the
 -- provider bills, a charge what the owner pays.
 
--- A submit adds a row when it is added and one when it ends, so nobody waits for a sum. Every five seconds the new rows are merged.
+-- A submit inserts a row when it is added and when it ends, so that no transaction waits for a sum. New rows are merged every five seconds.
 create table keyframe_private.daily_costs (
   id bigint generated always as identity primary key,
   owner_id uuid,
@@ -6450,7 +6459,7 @@ create table keyframe_private.daily_costs (
   unknown_charge_micros bigint not null default 0
 );
 comment on table keyframe_private.daily_costs is 'What submits cost, by owner, day, step and model. Read the view costs. Kept for 13 months.';
-comment on column keyframe_private.daily_costs.owner_id is 'The owner; null: everybody together.';
+comment on column keyframe_private.daily_costs.owner_id is 'The owner; null: all owners together.';
 comment on column keyframe_private.daily_costs.day is 'The day, in UTC.';
 comment on column keyframe_private.daily_costs.step is 'first-frame, last-frame or video.';
 comment on column keyframe_private.daily_costs.model is 'The model that was submitted.';
@@ -6460,7 +6469,7 @@ comment on column keyframe_private.daily_costs.held_micros is 'Upper bound for s
 comment on column keyframe_private.daily_costs.settled_micros is 'Cost of ended submits.';
 comment on column keyframe_private.daily_costs.unknown_micros is 'Upper bound for submits whose cost is unknown.';
 comment on column keyframe_private.daily_costs.unknown_submits is 'How many submits have an unknown cost.';
-comment on column keyframe_private.daily_costs.is_merged is 'Whether the row is a sum, and added to everybody''s.';
+comment on column keyframe_private.daily_costs.is_merged is 'Whether the row is a sum, and added to the service''s sums.';
 comment on column keyframe_private.daily_costs.held_charge_micros is 'What the owner pays at most for submits that have not ended.';
 comment on column keyframe_private.daily_costs.settled_charge_micros is 'What the owner pays for ended submits.';
 comment on column keyframe_private.daily_costs.unknown_charge_micros is 'What the owner pays at most for submits whose cost is unknown.';
@@ -6503,7 +6512,7 @@ comment on column keyframe_private.owner_costs.settled_micros is 'Cost of ended 
 comment on column keyframe_private.owner_costs.unknown_micros is 'Upper bound for submits whose cost is unknown.';
 create index owner_costs_owner_id_idx on keyframe_private.owner_costs (owner_id);
 
--- Everybody's sums have only merged rows, so the others are added here.
+-- The service's sums have only merged rows, so the others are added here.
 create view keyframe_private.costs with (security_invoker = true) as
 select c.owner_id, c.day, c.step, c.model, c.predictions, c.held_micros, c.settled_micros, c.unknown_micros, c.unknown_submits,
   c.held_charge_micros, c.settled_charge_micros, c.unknown_charge_micros
@@ -6512,7 +6521,7 @@ union all
 select null, c.day, c.step, c.model, c.predictions, c.held_micros, c.settled_micros, c.unknown_micros, c.unknown_submits,
   c.held_charge_micros, c.settled_charge_micros, c.unknown_charge_micros
 from keyframe_private.daily_costs c where not c.is_merged;
-comment on view keyframe_private.costs is 'What all submits cost, with the columns of daily_costs: any number of rows for an owner, day, step and model, to be added up. Those without an owner have what everybody''s cost.';
+comment on view keyframe_private.costs is 'What all submits cost, with the columns of daily_costs: any number of rows for an owner, day, step and model, to be added up. Rows without an owner have the service''s costs.';
 
 create function keyframe_private.merge_cost_rows(rows tid[])
 returns void language plpgsql volatile set search_path = '' as $$
@@ -6580,9 +6589,9 @@ begin
   ) c
   group by c.owner_id, c.day, c.project_id;
 end $$;
-comment on function keyframe_private.merge_cost_rows is 'Merges the new rows of an owner''s day, step and model into one, and adds them to everybody''s, to their projects'' and to their owners''. Leaves out merged rows that others have locked: then there are several for a while.';
+comment on function keyframe_private.merge_cost_rows is 'Merges the new rows of an owner''s day, step and model into one, and adds them to the sums of the service, of their projects and of their owners. Skips merged rows that others have locked: then there are several for a while.';
 
--- Keeps the sums: whatever changes what a submit costs or whose it is, a worker or an administrator. What it cost before is taken back.
+-- Maintains the sums whenever a worker or an administrator changes a submit's cost or owner. The previous cost is subtracted.
 create function keyframe_private.count_cost()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
@@ -6612,8 +6621,8 @@ begin
   return null;
 end $$;
 
--- state: held while one has not ended, then unknown, settled or released. What was given back (markup 0) is released, whatever the
--- provider bills. atMostMicros: null when unknown.
+-- state: held while a submit has not ended, then unknown, settled or released. A run that was given back (markup 0) is released, whatever
+-- the provider bills. atMostMicros: null when unknown.
 create function keyframe_private.cost_json(prediction uuid)
 returns json language plpgsql stable set search_path = '' as $$
 begin
@@ -6631,7 +6640,7 @@ begin
     where s.prediction_id = cost_json.prediction
     having count(*) > 0);
 end $$;
-comment on function keyframe_private.cost_json is 'What a prediction costs its owner, all its submits together, as in the API.';
+comment on function keyframe_private.cost_json is 'The cost of all submits of a prediction for its owner, as in the API.';
 
 create function keyframe_private.merge_costs(max_rows integer default 20000)
 returns void language plpgsql volatile set search_path = '' as $$
@@ -6642,7 +6651,7 @@ begin
 end $$;
 comment on function keyframe_private.merge_costs is 'Merges the rows that submits have added since the last time.';
 
--- What a user has used and spent.
+-- A user's usage and costs.
 
 -- Planned for the days of each call: a plan for any days reads many rows one by one.
 create function keyframe_private.usage_by_project(owner uuid, first_day date, last_day date)
@@ -6665,7 +6674,7 @@ begin
 end $$;
 comment on function keyframe_private.usage_by_project is 'What the projects of an owner cost: the 1,000 that cost most.';
 
--- From one day to another, both included. Costs a token for each day by project, otherwise one for each month begun.
+-- From one day to another, inclusive. Costs a token for each day by project, otherwise one for each month or part of it.
 create function keyframe.read_usage(from_day date default null, to_day date default null, group_by text default 'day')
 returns json language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -6673,7 +6682,7 @@ declare
   first_day constant date := coalesce(from_day, date_trunc('month', coalesce(to_day, today))::date);
   last_day constant date := coalesce(to_day, today);
   days constant integer := least(greatest(last_day - first_day + 1, 1), 401);
-  rate jsonb := keyframe_private.take_token('read', case when group_by = 'project' then days else 1 + days / 32 end);
+  rate jsonb := keyframe_private.acquire_token('read', case when group_by = 'project' then days else 1 + days / 32 end);
   groups json;
   refused keyframe_private.refusal;
 begin
@@ -6710,7 +6719,7 @@ comment on function keyframe.read_usage is 'The caller''s predictions and costs 
 
 -- supabase/schemas/50_costs/30_balances.sql
 
--- Prepaid balances: what an owner pays for in advance. Balance = credits - settled - held - unknown: nobody keeps a counter.
+-- Prepaid balances. Balance = credits - settled - held - unknown, without a counter.
 
 create table keyframe_private.credits (
   id bigint generated always as identity primary key,
@@ -6729,7 +6738,7 @@ create table keyframe_private.credits (
   constraint key_opening_is_that_of_the_first_adjustment check (key <> 'opening' or kind = 'adjustment' and micros > 0),
   constraint note_has_at_most_500_characters check (char_length(note) <= 500)
 );
-comment on table keyframe_private.credits is 'What was added to balances and taken from them, kept for good. An owner with a row is prepaid. Rows are only inserted: an adjustment corrects one. The note alone may be removed.';
+comment on table keyframe_private.credits is 'What was added to balances and taken from them, kept for good. An owner with a row is prepaid. Rows are only inserted: an adjustment corrects one. Only the note may be removed.';
 comment on column keyframe_private.credits.owner_id is 'The user, also when the account is deleted.';
 comment on column keyframe_private.credits.micros is 'In micro-dollars; negative for a refund or an expiry.';
 comment on column keyframe_private.credits.kind is 'grant, purchase, refund, adjustment or expiry.';
@@ -6745,14 +6754,14 @@ create table keyframe_private.balance_notes (
   noted_at timestamptz not null default now(),
   constraint once_after_a_credit unique (owner_id, type, credits)
 );
-comment on table keyframe_private.balance_notes is 'The events balance.low and balance.exhausted that were written: each once after a credit.';
+comment on table keyframe_private.balance_notes is 'The events balance.low and balance.exhausted that were sent, each once after a credit.';
 comment on column keyframe_private.balance_notes.owner_id is 'Whose balance it is.';
 comment on column keyframe_private.balance_notes.type is 'balance.low or balance.exhausted.';
-comment on column keyframe_private.balance_notes.credits is 'How many rows of credits had added something. Not the newest: of two at once, the earlier one may be committed later.';
+comment on column keyframe_private.balance_notes.credits is 'How many rows of credits had added something. A count, because of two simultaneous credits the earlier one may be committed later.';
 comment on column keyframe_private.balance_notes.noted_at is 'When it was written.';
 
--- available_micros is null for an owner who is not prepaid. One snapshot for all: a merge moves rows meanwhile. Without a generic plan it is
--- planned at each start.
+-- available_micros is null for an owner who is not prepaid. One snapshot for all: a merge moves rows meanwhile. Without a generic plan it
+-- is planned at each start.
 create function keyframe_private.balance_of(
   owner uuid, out available_micros bigint, out held_micros bigint, out credits bigint, out low_micros bigint)
 language plpgsql stable set search_path = '' set plan_cache_mode = force_generic_plan as $$
@@ -6776,7 +6785,7 @@ begin
     select d.held_charge_micros, d.settled_charge_micros + d.unknown_charge_micros
     from keyframe_private.daily_costs d where d.owner_id = owner and not d.is_merged) c;
 end $$;
-comment on function keyframe_private.balance_of is 'What is left of an owner''s credits and what is reserved of them; how many of them added something, and what counts as low.';
+comment on function keyframe_private.balance_of is 'What is left of an owner''s credits and what is reserved; how many credits added something; and the threshold of balance.low.';
 
 create function keyframe_private.balance_json(owner uuid)
 returns json language plpgsql stable set search_path = '' as $$
@@ -6792,7 +6801,7 @@ returns void language plpgsql volatile set search_path = '' as $$
 begin
   if exists (
       select from keyframe_private.balance_notes n where n.owner_id = owner and n.type = note_balance.type and n.credits = note_balance.credits)
-    or not keyframe_private.take_lock(note_balance.type, owner, waits => false) then
+    or not keyframe_private.acquire_lock(note_balance.type, owner, waits => false) then
     return;
   end if;
   insert into keyframe_private.balance_notes (owner_id, type, credits) values (owner, note_balance.type, note_balance.credits) on conflict do nothing;
@@ -6801,7 +6810,7 @@ begin
       jsonb_build_object('ownerId', owner, 'availableMicros', available_micros, name, micros));
   end if;
 end $$;
-comment on function keyframe_private.note_balance is 'Writes an event about a balance, once after each credit. Waits for nobody: if two race, one is enough.';
+comment on function keyframe_private.note_balance is 'Writes an event about a balance, once after each credit. Never waits: if two race, one is enough.';
 
 -- Valid while the owner's slots are locked, as for budgets. Credits need no lock: one that is not committed yet counts later.
 create function keyframe_private.require_balance(owner uuid, most_micros bigint, is_start boolean)
@@ -6813,7 +6822,7 @@ begin
     return;
   elsif most_micros is null then
     perform keyframe_private.raise_error('price_unknown',
-      'No price is known for this model and input, and you pay by balance. Choose another model, or ask the administrator for its price.');
+      'No price is known for this model and input, and you have a prepaid balance. Choose another model, or ask the administrator for its price.');
   elsif most_micros > balance.available_micros then
     perform keyframe_private.raise_error('balance_exhausted',
       'This generation can cost more than your balance. Add credit, or choose a cheaper model, resolution or length.',
@@ -6823,7 +6832,7 @@ begin
       owner, 'balance.low', balance.credits, balance.available_micros - most_micros, 'thresholdMicros', balance.low_micros);
   end if;
 end $$;
-comment on function keyframe_private.require_balance is 'Admits what a submit can cost its owner, or raises balance_exhausted or price_unknown.';
+comment on function keyframe_private.require_balance is 'Allows what a submit can cost its owner, or raises balance_exhausted or price_unknown.';
 
 create function keyframe_private.refuse_moved()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
@@ -6832,7 +6841,7 @@ begin
   return new;
 end $$;
 
--- Not what is held or unknown: if that were taken off too, its release would be a gift. Two first credits at once: the key decides.
+-- Held and unknown costs stay: if they were offset too, their release would be a gift. Of two first credits at once, the key decides.
 create function keyframe_private.open_balance()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
@@ -6864,7 +6873,7 @@ end $$;
 create function keyframe_private.keep_credits()
 returns trigger language plpgsql volatile set search_path = '' as $$
 begin
-  raise exception 'A credit stays as it is. Insert an adjustment with what is to be added or taken away.'
+  raise exception 'A credit cannot change. Insert an adjustment with the difference.'
     using errcode = 'check_violation', constraint = 'credits_are_only_inserted';
 end $$;
 
@@ -6889,7 +6898,7 @@ begin
   end if;
   return credit;
 end $$;
-comment on function keyframe_private.add_credit is 'Adds credit to an owner''s balance, or takes it away: once for each key. For administrators.';
+comment on function keyframe_private.add_credit is 'Adds credit to an owner''s balance, or subtracts it: once for each key. For administrators.';
 
 -- lock_timeout: an equal credit may be open in another transaction.
 create function keyframe_worker.add_credit(user_id uuid, amount_micros bigint, kind text, key text, note text default null)
@@ -6948,13 +6957,13 @@ comment on column keyframe.webhook_endpoints.id is 'Named by webhookId in the AP
 comment on column keyframe.webhook_endpoints.url is 'Where events are sent: https, or http on a local stack.';
 comment on column keyframe.webhook_endpoints.description is 'One line, for people.';
 comment on column keyframe.webhook_endpoints.enabled is 'Whether events are sent to it.';
-comment on column keyframe.webhook_endpoints.disabled_at is 'Since when it gets none; null while enabled.';
+comment on column keyframe.webhook_endpoints.disabled_at is 'When it was disabled; null while enabled.';
 comment on column keyframe.webhook_endpoints.owner_id is 'Whose events it gets; null: everyone''s.';
 comment on column keyframe.webhook_endpoints.event_types is 'Which events it gets; empty: all.';
-comment on column keyframe.webhook_endpoints.max_in_flight is 'How many requests to it may be open at once; one while it does nothing but fail.';
-comment on column keyframe.webhook_endpoints.disabled_reason is 'Why it gets no events: by_owner, gone (it answered 410), failing (nothing but failures for webhook_disable_after).';
-comment on column keyframe.webhook_endpoints.failing_since is 'Since when every attempt failed, or since it was enabled again after the service had disabled it; null after a success.';
-comment on column keyframe.webhook_endpoints.quick_answers_needed is 'How many more answers in a row must take under three seconds until it counts as quick: 0 for a quick one, five after a slow answer; negative while it is new.';
+comment on column keyframe.webhook_endpoints.max_in_flight is 'How many requests to it may be open at once; one while it only fails.';
+comment on column keyframe.webhook_endpoints.disabled_reason is 'Why it gets no events: by_owner, gone (it answered 410), failing (only failures for webhook_disable_after).';
+comment on column keyframe.webhook_endpoints.failing_since is 'When the failures began, or when it was enabled again after the service had disabled it; null after a success.';
+comment on column keyframe.webhook_endpoints.quick_answers_needed is 'How many more answers in a row must take under three seconds until it counts as quick: 0 when quick, five after a slow answer; negative while it is new.';
 create index webhook_endpoints_owner_id_idx on keyframe.webhook_endpoints (owner_id, created_at desc);
 -- The few endpoints that fail or that the service has disabled.
 create index webhook_endpoints_failing_idx on keyframe.webhook_endpoints (failing_since) where failing_since is not null and enabled;
@@ -6980,7 +6989,7 @@ end $$;
 create function keyframe_private.limit_endpoints()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
-  perform keyframe_private.take_lock('endpoints', new.owner_id);
+  perform keyframe_private.acquire_lock('endpoints', new.owner_id);
   perform keyframe_private.raise_if((select count(*) from keyframe.webhook_endpoints e where e.owner_id = new.owner_id) >= 20,
     'invalid_request', 'You have 20 webhook endpoints already. Delete one first.');
   return new;
@@ -6991,12 +7000,13 @@ create function keyframe_private.refuse_changed_owner()
 returns trigger language plpgsql volatile set search_path = '' as $$
 begin
   perform keyframe_private.raise_error('invalid_request',
-    'The owner of a webhook endpoint cannot be changed. Delete the endpoint, and add one for the other owner.');
+    'The owner of a webhook endpoint cannot be changed. Delete the endpoint, then add one for the new owner.');
   return null;
 end $$;
 
--- One tick in Studio is enough. failing_since survives off and on: otherwise the owner could evade the disabling. An endpoint that the
--- service disabled gets webhook_disable_after once more, with one request at a time until its first success.
+-- Changing `enabled` in Studio is enough. failing_since survives disabling and enabling, so that the owner cannot evade automatic
+-- disabling. An endpoint that the service disabled gets webhook_disable_after once more, with one request at a time until its first
+-- success.
 create function keyframe_private.record_endpoint_switch()
 returns trigger language plpgsql volatile set search_path = '' as $$
 begin
@@ -7017,7 +7027,7 @@ begin
   return new;
 end $$;
 
--- The secrets that sign deliveries. The Vault keeps them.
+-- The secrets that sign deliveries, stored in the Vault.
 
 create table keyframe_private.webhook_secrets (
   id uuid primary key default gen_random_uuid(),
@@ -7058,7 +7068,7 @@ create function keyframe_private.create_endpoint_secret()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
   perform keyframe_private.raise_if(exists (select from keyframe_private.deleted_endpoints d where d.endpoint_id = new.id),
-    'invalid_request', 'An endpoint with this identifier is being deleted. Take another one, or wait some minutes.');
+    'invalid_request', 'An endpoint with this id is being deleted. Use another id, or wait a few minutes.');
   perform keyframe_private.add_webhook_secret(new.id);
   return null;
 end $$;
@@ -7077,7 +7087,7 @@ exception when others then
   raise warning 'The secrets of webhook endpoint % cannot be decrypted: %', endpoint, sqlstate;
   return '{}';
 end $$;
-comment on function keyframe_private.webhook_secrets_of is 'The live secrets of an endpoint, newest first, at most three. Empty when one cannot be decrypted, as after a restore under another key: then this endpoint alone is not sent to.';
+comment on function keyframe_private.webhook_secrets_of is 'The live secrets of an endpoint, newest first, at most three. Empty if one cannot be decrypted, as after a restore under another key: then nothing is sent to this endpoint.';
 
 create function keyframe_private.webhook_secret(endpoint uuid)
 returns text language sql stable security definer set search_path = '' as $$
@@ -7091,7 +7101,7 @@ begin
   perform from keyframe.webhook_endpoints e where e.id = endpoint for no key update;
   delete from keyframe_private.webhook_secrets s where s.endpoint_id = endpoint and s.expires_at <= now();
   if overlap <= interval '0' or keyframe_private.webhook_secret(endpoint) is null then
-    -- Without an overlap every old secret goes: one may have leaked. Beside one that cannot be decrypted the new one could not sign.
+    -- Without an overlap every old secret is deleted: one may have leaked, and one that cannot be decrypted would block the new one.
     delete from keyframe_private.webhook_secrets s where s.endpoint_id = endpoint;
   else
     delete from keyframe_private.webhook_secrets s where s.id in (
@@ -7101,7 +7111,7 @@ begin
   end if;
   perform keyframe_private.add_webhook_secret(endpoint, id);
 end $$;
-comment on function keyframe_private.replace_webhook_secret is 'Replaces the current secret by one with this id. The old one keeps signing beside it for overlap (0: it stops at once). Three are live at most: a fourth ends the oldest.';
+comment on function keyframe_private.replace_webhook_secret is 'Replaces the current secret by one with this id. The old one also signs for overlap (0: it stops at once). Three are live at most: a fourth ends the oldest.';
 
 create function keyframe.rotate_webhook_secret(
   endpoint_id uuid, overlap_hours integer default 24, idempotency_key text default null, request_hash text default null)
@@ -7125,13 +7135,13 @@ begin
   join vault.decrypted_secrets v on v.id = s.vault_secret_id
   where s.id = request.resource_id and s.endpoint_id = endpoint.id and (s.expires_at is null or s.expires_at > now());
   perform keyframe_private.raise_if(not found, 'not_found',
-    'The secret this Idempotency-Key made signs no longer: it has been rotated away since. Read the current one: GET /api/webhooks/:id/secret.');
+    'The secret that this Idempotency-Key created no longer signs: a later rotation replaced it. Read the current one: GET /api/webhooks/:id/secret.');
   return jsonb_build_object('secret', secret, 'replayed', request.replayed, 'rate', request.rate);
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
   return keyframe_private.refuse(refused, 'change');
 end $$;
-comment on function keyframe.rotate_webhook_secret is 'Gives an endpoint of the caller a new secret; the old one keeps signing beside it for overlap_hours (0: every old one stops at once).';
+comment on function keyframe.rotate_webhook_secret is 'Gives an endpoint of the caller a new secret; the old one also signs for overlap_hours (0: every old one stops at once).';
 
 -- supabase/schemas/60_webhooks/20_events.sql
 
@@ -7153,7 +7163,7 @@ create table keyframe.webhook_events (
 comment on table keyframe.webhook_events is 'Events, kept for webhook_retention. The id is the webhook-id of every delivery; payload::text is the signed body.';
 comment on column keyframe.webhook_events.id is 'The webhook-id of every delivery.';
 comment on column keyframe.webhook_events.type is 'project.created, generation.succeeded, generation.failed, budget.exhausted, balance.low, balance.exhausted or webhook.test.';
-comment on column keyframe.webhook_events.owner_id is 'The user whom it concerns; null: all, or an endpoint without an owner.';
+comment on column keyframe.webhook_events.owner_id is 'The user it is about; null: the service, or an endpoint without an owner.';
 comment on column keyframe.webhook_events.project_id is 'The project that it is about. No foreign key: it outlives the project.';
 comment on column keyframe.webhook_events.prediction_id is 'The prediction that it is about. No foreign key: it outlives the prediction.';
 comment on column keyframe.webhook_events.payload is 'The body that is sent, byte for byte.';
@@ -7185,7 +7195,7 @@ create table keyframe.webhook_deliveries (
   created_at timestamptz not null default now(),
   completed_at timestamptz,
   constraint webhook_deliveries_event_id_endpoint_id_key unique (event_id, endpoint_id),
-  constraint attempts_are_at_most_a_million check (attempts between 0 and 1000000), -- a larger number would overflow in everybody's claim
+  constraint attempts_are_at_most_a_million check (attempts between 0 and 1000000), -- a larger number would overflow in a claim, which all owners share
   constraint times_are_in_years_of_four_digits check (
     least(next_attempt_at, last_attempt_at, created_at, completed_at) >= '1970-01-01 00:00Z'
       and greatest(next_attempt_at, last_attempt_at, created_at, completed_at) < '9999-01-01 00:00Z'),
@@ -7254,7 +7264,7 @@ begin
   select event, e.id, e.owner_id, emit_event.event_type
   from keyframe.webhook_endpoints e
   where e.enabled and (e.owner_id = owner or e.owner_id is null)
-    -- Without a lock: a deletion that is not committed yet would hold up everybody. Deliveries of a deleted endpoint are pruned.
+    -- Without a lock: an uncommitted deletion would block everyone. Deliveries of a deleted endpoint are pruned.
     and (e.event_types = '{}' or emit_event.event_type = any (e.event_types));
   return true;
 end $$;
@@ -7277,7 +7287,7 @@ begin
   end loop;
   perform keyframe_private.raise_if(
     not keyframe_private.emit_event('project.created', new.owner_id, new.id, null, new.created_at, data), 'invalid_request',
-    'An event of an earlier project with this identifier is kept. Leave the identifier out, or take another one.');
+    'An earlier project with this id has left an event. Leave the id out, or use another one.');
   return null;
 end $$;
 
@@ -7345,8 +7355,8 @@ comment on column keyframe_private.webhook_hours.last_attempt is 'The latest att
 comment on column keyframe_private.webhook_hours.last_failure is 'The latest failed attempt of the hour.';
 create index webhook_hours_hour_idx on keyframe_private.webhook_hours (hour);
 
--- A delivery leaves its previous hour and outcome. For each statement: row by row would update one hour thousands of times. Deliveries
--- are locked before hours, and hours in order: no deadlock.
+-- Subtracts a delivery from its previous hour and outcome. For each statement: row by row would update one hour thousands of times.
+-- Deliveries are locked before hours, and hours in order: no deadlock.
 create function keyframe_private.count_deliveries()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
@@ -7374,11 +7384,11 @@ begin
   return null;
 end $$;
 
--- A delivery counts in the hour (UTC) of its last attempt; one that is being sent again in none. Hours without an attempt are omitted.
+-- A delivery counts in the hour (UTC) of its last attempt; while it is being sent again, in none. Hours without an attempt are omitted.
 create function keyframe.webhook_health(endpoint_id uuid default null)
 returns jsonb language plpgsql volatile security definer set search_path = '' as $$
 declare
-  rate jsonb := keyframe_private.take_token('read');
+  rate jsonb := keyframe_private.acquire_token('read');
   since timestamptz := date_trunc('hour', now(), 'UTC') - interval '23 hours';
   endpoints jsonb;
 begin
@@ -7406,17 +7416,17 @@ comment on function keyframe.webhook_health is 'The outcomes of the caller''s de
 
 -- supabase/schemas/60_webhooks/30_queue.sql
 
--- The work of deliver: a row for each delivery that is to be sent. An endpoint is a lane.
+-- The work of deliver: one row for each delivery to send. An endpoint is a lane.
 
--- The standing of an endpoint is part of its resource: at a host that many share, those that are slow, or that nobody knows yet, do not delay
--- the quick ones.
+-- The standing of an endpoint is part of its resource: at a shared host, slow or unknown endpoints do not delay
+-- quick ones.
 create function keyframe_private.resource_of(endpoint keyframe.webhook_endpoints)
 returns text language plpgsql immutable set search_path = '' as $$
 begin
   return lower(left(substring(endpoint.url from '^https?://(\[[^\]]*\]|[^:/?]*)'), 255)) || case
     when endpoint.quick_answers_needed < 0 then ' new' when endpoint.quick_answers_needed = 0 then ' quick' else ' slow' end;
 end $$;
-comment on function keyframe_private.resource_of is 'What deliveries to an endpoint need that can be slow for many owners: its host, with its standing there.';
+comment on function keyframe_private.resource_of is 'The shared dependency of deliveries to an endpoint: its host, with its standing there.';
 
 -- For each row: Postgres plans a query on a transition table at each call, which took as long as the event itself.
 create function keyframe_private.add_delivery()
@@ -7485,7 +7495,7 @@ declare
   leased integer;
   is_others boolean;
 begin
-  if not keyframe_private.take_lock('lane', endpoint, waits => false) then
+  if not keyframe_private.acquire_lock('lane', endpoint, waits => false) then
     return 0;
   end if;
   select e.* into receiver from keyframe.webhook_endpoints e where e.id = endpoint and e.enabled;
@@ -7509,7 +7519,7 @@ begin
   return case when receiver.failing_since is not null then 1
       when receiver.quick_answers_needed = 0 and is_others is not true then 4 * receiver.max_in_flight else receiver.max_in_flight end - leased;
 end $$;
-comment on function keyframe_private.open_lane is 'How many more deliveries to an endpoint a worker may lease; below 0: none, because so many were dropped or moved. Drops those of an endpoint that is disabled or gone, and moves those whose resource has changed.';
+comment on function keyframe_private.open_lane is 'How many more deliveries to an endpoint a worker may lease; below 0: none, because that many were dropped or moved. Drops those of an endpoint that is disabled or gone, and moves those whose resource has changed.';
 
 -- supabase/schemas/60_webhooks/40_sending.sql
 
@@ -7528,7 +7538,7 @@ returns timestamptz language sql volatile set search_path = '' as $$
 $$;
 comment on function keyframe_private.next_delivery_attempt is 'When a failed delivery is retried; null when its attempts are used up. Retry-After of a 429 or 503 is respected up to a day.';
 
--- Of an attempt that two workers made, the first result counts. An endpoint whose row is locked keeps its state until its next result.
+-- If two workers made the same attempt, the first result counts. An endpoint whose row is locked keeps its state until its next result.
 -- The indexes are used whatever the statistics say: the tables may have been empty when they were made.
 create function keyframe_private.record_results(results jsonb, at timestamptz)
 returns uuid[] language plpgsql volatile set search_path = '' set plan_cache_mode = force_generic_plan set enable_seqscan = off
@@ -7564,7 +7574,7 @@ begin
   ), logged as (
     insert into keyframe.webhook_attempts (delivery_id, owner_id, attempt, started_at, duration_ms, status_code, error, response_excerpt)
     select j.id, j.owner_id, j.attempt, j.started_at, j.duration_ms, j.status_code, j.error, j.response_excerpt from judged j
-    -- Conflicts only where an administrator lowered attempts by hand; that must not keep the rest of the batch from being recorded.
+    -- Conflicts only if an administrator lowered attempts by hand; that must not block the rest of the batch.
     on conflict (delivery_id, attempt) do nothing
   ), endpoints as (
     select j.endpoint_id, bool_or(j.delivered) as delivered, bool_or(j.status_code = 410) as gone,
@@ -7595,10 +7605,10 @@ begin
   select coalesce(array_agg(j.id), '{}') into recorded from judged j;
   return recorded;
 end $$;
-comment on function keyframe_private.record_results is 'Records the results of deliveries that nobody else has locked, with what becomes of their work; returns which.';
+comment on function keyframe_private.record_results is 'Records the results of unlocked deliveries, settles their work, and returns which.';
 
--- The endpoints with what is sent to them, in order, of at most max_bytes: owners with less of it come first, so large bodies of one keep
--- back no other's. What has ended, or is leased twice, is dropped.
+-- The endpoints with their deliveries, in order, of at most max_bytes. Owners with fewer bytes come first, so that one owner's large bodies
+-- delay no other's. Ended deliveries, and those leased twice, are dropped.
 create function keyframe_private.describe_deliveries(leased keyframe_private.work[], worker uuid, max_bytes integer, at timestamptz)
 returns jsonb language plpgsql volatile set search_path = '' set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_hashjoin = off
   set enable_mergejoin = off as $$
@@ -7660,9 +7670,9 @@ begin
   update keyframe_private.work w set state = 'ready', worker = null, lease_token = null
   where w.id = any (work_ids) and w.worker = give_back.worker;
 end $$;
-comment on function keyframe_private.give_back is 'Gives deliveries back that a worker has leased and not sent.';
+comment on function keyframe_private.give_back is 'Returns deliveries that a worker has leased and not sent.';
 
--- returned: leased work that is not sent after all. The time limit is below the worker's own.
+-- returned: leased work that is not sent. The time limit is below the worker's own.
 create function keyframe_worker.exchange_deliveries(
   results jsonb, worker uuid, max_rows integer, returned jsonb default '[]', max_bytes integer default 2000000,
   heartbeat_ms integer default null, wait_ms integer default 0, report jsonb default '{}', cursors jsonb default '{}',
@@ -7708,13 +7718,13 @@ begin
   end if;
   return jsonb_build_object('endpoints', endpoints, 'cursors', cursors, 'more', is_more, 'unrecorded', unrecorded);
 end $$;
-comment on function keyframe_worker.exchange_deliveries is 'Records the results of requests and leases due deliveries: { endpoints: [{ endpoint_id, url, max_open, secrets, deliveries: [{ id, work_id, attempt, event_id, body }] }], unrecorded: [id], cursors, more }. unrecorded: deliveries that somebody holds; the worker gives their results again.';
+comment on function keyframe_worker.exchange_deliveries is 'Records the results of requests and leases due deliveries: { endpoints: [{ endpoint_id, url, max_open, secrets, deliveries: [{ id, work_id, attempt, event_id, body }] }], unrecorded: [id], cursors, more }. unrecorded: locked deliveries; the worker sends their results again.';
 
 -- supabase/schemas/60_webhooks/50_api.sql
 
 -- Functions that api calls for webhook endpoints.
 
--- The lock does not block the foreign keys of new deliveries: creating a project does not wait for a change of an endpoint.
+-- The lock does not block the foreign keys of new deliveries, so that creating a project does not wait for a change of an endpoint.
 create function keyframe_private.own_endpoint(endpoint uuid, lock boolean default false)
 returns keyframe.webhook_endpoints language plpgsql volatile set search_path = '' as $$
 declare
@@ -7725,7 +7735,7 @@ begin
     perform from keyframe.webhook_endpoints e where e.id = endpoint and keyframe_private.is_own(e.owner_id) for no key update;
   end if;
   select e.* into wanted from keyframe.webhook_endpoints e where e.id = endpoint and keyframe_private.is_own(e.owner_id);
-  perform keyframe_private.raise_if(not found, 'not_found', 'There is no webhook endpoint of yours with this identifier.');
+  perform keyframe_private.raise_if(not found, 'not_found', 'You have no webhook endpoint with this id.');
   return wanted;
 end $$;
 comment on function keyframe_private.own_endpoint is 'The endpoint, if it is the caller''s; otherwise raises not_found.';
@@ -7766,7 +7776,7 @@ comment on function keyframe.create_webhook_endpoint is 'Creates an endpoint of 
 create function keyframe.list_webhook_endpoints()
 returns jsonb language plpgsql volatile security definer set search_path = '' as $$
 declare
-  rate jsonb := keyframe_private.take_token('read');
+  rate jsonb := keyframe_private.acquire_token('read');
   listed jsonb;
   by_service boolean := coalesce(auth.role() = 'service_role', false);
   caller uuid := case when not by_service then auth.uid() end;
@@ -7782,7 +7792,7 @@ comment on function keyframe.list_webhook_endpoints is 'The endpoints the caller
 create function keyframe.read_webhook_endpoint(endpoint_id uuid)
 returns jsonb language plpgsql volatile security definer set search_path = '' as $$
 declare
-  rate jsonb := keyframe_private.take_token('read');
+  rate jsonb := keyframe_private.acquire_token('read');
   refused keyframe_private.refusal;
 begin
   return jsonb_build_object('endpoint', to_jsonb(keyframe_private.own_endpoint(endpoint_id)), 'rate', rate);
@@ -7797,7 +7807,7 @@ create function keyframe.update_webhook_endpoint(
   max_in_flight integer default null)
 returns jsonb language plpgsql volatile security definer set search_path = '' as $$
 declare
-  rate jsonb := keyframe_private.take_token('change');
+  rate jsonb := keyframe_private.acquire_token('change');
   changed keyframe.webhook_endpoints;
   refused keyframe_private.refusal;
 begin
@@ -7821,7 +7831,7 @@ comment on function keyframe.update_webhook_endpoint is 'Changes the given field
 create function keyframe.delete_webhook_endpoint(endpoint_id uuid)
 returns jsonb language plpgsql volatile security definer set search_path = '' as $$
 declare
-  rate jsonb := keyframe_private.take_token('change');
+  rate jsonb := keyframe_private.acquire_token('change');
   gone keyframe.webhook_endpoints;
   refused keyframe_private.refusal;
 begin
@@ -7837,7 +7847,7 @@ comment on function keyframe.delete_webhook_endpoint is 'Deletes an endpoint of 
 create function keyframe.reveal_webhook_secret(endpoint_id uuid)
 returns jsonb language plpgsql volatile security definer set search_path = '' as $$
 declare
-  rate jsonb := keyframe_private.take_token('read');
+  rate jsonb := keyframe_private.acquire_token('read');
   refused keyframe_private.refusal;
 begin
   perform keyframe_private.own_endpoint(endpoint_id);
@@ -7862,7 +7872,7 @@ begin
     left join keyframe.projects p on p.id = v.project_id and p.owner_id = v.owner_id
     where v.id = delivery.event_id);
 end $$;
-comment on function keyframe_private.delivery_json is 'A delivery with its attempts, its body as it is signed and sent, and what it is about, as its owner sees it.';
+comment on function keyframe_private.delivery_json is 'A delivery with its attempts, its signed body and its subject, as its owner sees it.';
 
 create function keyframe_private.own_delivery(delivery uuid, lock boolean default false)
 returns keyframe.webhook_deliveries language plpgsql volatile set search_path = '' as $$
@@ -7876,7 +7886,7 @@ begin
   select d.* into wanted from keyframe.webhook_deliveries d
   where d.id = delivery and keyframe_private.is_own(d.owner_id)
     and exists (select from keyframe.webhook_endpoints e where e.id = d.endpoint_id);
-  perform keyframe_private.raise_if(not found, 'not_found', 'There is no delivery of yours with this identifier.');
+  perform keyframe_private.raise_if(not found, 'not_found', 'You have no delivery with this id.');
   return wanted;
 end $$;
 comment on function keyframe_private.own_delivery is 'The delivery, if it is the caller''s and its endpoint exists; otherwise raises not_found.';
@@ -7917,7 +7927,7 @@ create function keyframe.list_webhook_deliveries(
   before_created_at timestamptz default 'infinity', before_id uuid default 'ffffffff-ffff-ffff-ffff-ffffffffffff', event_type text default null)
 returns jsonb language plpgsql volatile security definer set search_path = '' as $$
 declare
-  rate jsonb := keyframe_private.take_token('read');
+  rate jsonb := keyframe_private.acquire_token('read');
   page keyframe.webhook_deliveries[];
   refused keyframe_private.refusal;
 begin
@@ -7938,7 +7948,7 @@ begin
     ) w
     order by (w.delivery).created_at desc, (w.delivery).id desc
     limit least(max_rows, 101));
-  rate := keyframe_private.take_more(rate, cardinality(page), keyframe_private.rows_per_token());
+  rate := keyframe_private.acquire_more_tokens(rate, cardinality(page), keyframe_private.rows_per_token());
   return jsonb_build_object('rate', rate, 'deliveries', (
     select coalesce(jsonb_agg(keyframe_private.delivery_json(d) order by d.created_at desc, d.id desc), '[]') from unnest(page) d));
 exception when sqlstate 'KEYFR' then
@@ -7950,7 +7960,7 @@ comment on function keyframe.list_webhook_deliveries is 'Deliveries of an endpoi
 create function keyframe.read_webhook_delivery(delivery_id uuid)
 returns jsonb language plpgsql volatile security definer set search_path = '' as $$
 declare
-  rate jsonb := keyframe_private.take_token('read');
+  rate jsonb := keyframe_private.acquire_token('read');
   refused keyframe_private.refusal;
 begin
   return jsonb_build_object(
@@ -7971,7 +7981,7 @@ begin
   request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'change');
   again := keyframe_private.own_delivery(delivery_id, lock => not request.replayed);
   if not request.replayed then
-    -- One that is being sent now stays with its worker; its retries restart.
+    -- A delivery that is being sent stays with its worker; its retries restart.
     update keyframe.webhook_deliveries d
     set status = 'pending', completed_at = null, retries_from = d.attempts, next_attempt_at = now()
     where d.id = again.id
@@ -7984,8 +7994,8 @@ exception when sqlstate 'KEYFR' then
 end $$;
 comment on function keyframe.redeliver_webhook is 'Sends one delivery of the caller again, whatever its outcome; its retry schedule begins again.';
 
--- Missed: while the endpoint was disabled. Leaves out what is within a minute of its retention: waiting for a row that is being pruned
--- would end in an error. The oldest event is sent first.
+-- Missed means while the endpoint was disabled. Skips events within a minute of their retention's end: waiting for a row that is being
+-- pruned would end in an error. The oldest event is sent first.
 create function keyframe.recover_webhook_endpoint(
   endpoint_id uuid, since timestamptz, idempotency_key text default null, request_hash text default null)
 returns jsonb language plpgsql volatile security definer set search_path = '' set enable_hashjoin = off set enable_mergejoin = off as $$
@@ -8006,7 +8016,7 @@ begin
   perform from keyframe.webhook_endpoints e
   where e.id = recover_webhook_endpoint.endpoint_id and keyframe_private.is_own(e.owner_id) for key share;
   endpoint := keyframe_private.own_endpoint(endpoint_id);
-  perform keyframe_private.take_lock('recovery', endpoint.id);
+  perform keyframe_private.acquire_lock('recovery', endpoint.id);
   -- Added as exhausted: the update below then makes all of them pending at once, in the order of their events.
   insert into keyframe.webhook_deliveries (event_id, endpoint_id, owner_id, event_type, status, completed_at, next_attempt_at)
   select v.id, endpoint.id, endpoint.owner_id, v.type, 'exhausted', now(), v.created_at
@@ -8020,7 +8030,7 @@ begin
     select d.id, least(d.next_attempt_at, d.created_at) as due from keyframe.webhook_deliveries d
     where d.endpoint_id = endpoint.id and d.status = any (array['exhausted', 'pending']::keyframe.delivery_status[])
       and d.created_at >= oldest
-      -- What is due goes out anyway.
+      -- Due deliveries are sent anyway.
       and (d.status = 'exhausted' or d.attempts > d.retries_from and d.next_attempt_at > now())
     order by d.id
     for update
@@ -8037,7 +8047,7 @@ exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
   return keyframe_private.refuse(refused, 'change');
 end $$;
-comment on function keyframe.recover_webhook_endpoint is 'Sends an endpoint of the caller again what failed or was missed since a time.';
+comment on function keyframe.recover_webhook_endpoint is 'Resends to an endpoint of the caller what failed or was missed since a time.';
 
 -- supabase/schemas/70_files/10_uploads.sql
 
@@ -8063,7 +8073,7 @@ begin
 end $$;
 comment on function keyframe_private.upload_size is 'The pixels of an uploaded image as it is shown, which the upload read from its bytes.';
 
--- Called before the body is read, and with an Idempotency-Key again with its hash. Each sending takes a token, also one that is refused.
+-- Called before the body is read, and with an Idempotency-Key again with its hash. Each request uses a token, even a refused one.
 create function keyframe.admit_upload(idempotency_key text default null, request_hash text default null)
 returns jsonb language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -8073,7 +8083,7 @@ declare
 begin
   perform keyframe_private.require_client_may('generate');
   if request_hash is not null then
-    -- None when no reservation is open: the key is new, or an equal request has set the hash already.
+    -- No row: the key is new, or an equal request has already set the hash.
     update keyframe_private.idempotency_keys k set request_hash = admit_upload.request_hash
     where k.owner_id = auth.uid() and k.client_id is not distinct from auth.jwt() ->> 'client_id' and k.key = idempotency_key
       and k.request_hash is null
@@ -8084,7 +8094,7 @@ begin
       from keyframe_private.reserve_idempotency_key(
         idempotency_key, admit_upload.request_hash, replay_class => null) r;
     if request_hash is null or not replayed then
-      perform keyframe_private.take_token('upload');
+      perform keyframe_private.acquire_token('upload');
     end if;
   end if;
   return jsonb_build_object('file_id', file, 'replayed', replayed, 'rate', keyframe_private.rate_state('upload'));
@@ -8096,7 +8106,7 @@ comment on function keyframe.admit_upload is 'Counts an upload of the caller and
 
 -- supabase/schemas/70_files/20_removals.sql
 
--- Files that no row names are removed by `generate`, through Storage.
+-- `generate` removes files that no row names, through Storage.
 
 -- Storage deletes only through its own API, outside any transaction. Vacuum at 2 %: each task must skip the dead entries until it runs.
 create table keyframe_private.file_removals (
@@ -8113,10 +8123,10 @@ comment on column keyframe_private.file_removals.bucket is 'projects or keyframe
 comment on column keyframe_private.file_removals.name is 'The path of the file in its bucket.';
 comment on column keyframe_private.file_removals.owner_id is 'The owner of the file. All-f, the default, means no owner.';
 comment on column keyframe_private.file_removals.failures is 'How often the removal failed.';
-comment on column keyframe_private.file_removals.removed_by is 'The work that has begun to remove it: the file may be gone already.';
+comment on column keyframe_private.file_removals.removed_by is 'The work that has begun to remove it: the file may already be gone.';
 create index file_removals_owner_id_idx on keyframe_private.file_removals (owner_id, failures, bucket, name);
 
--- Always another row: one that is in the queue may be read before this transaction commits.
+-- Always a new row: a queued one may be read before this transaction commits.
 create function keyframe_private.add_removal_work()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
@@ -8143,7 +8153,7 @@ begin
       select from keyframe.projects p
       where p.plan <> '{}' and keyframe_private.images_of_plan(p.plan) @> array[is_reference_used.path]);
 end $$;
-comment on function keyframe_private.is_reference_used is 'Whether a prediction, a project, its plan or an element uses an uploaded image. Nothing else decides it.';
+comment on function keyframe_private.is_reference_used is 'Whether a prediction, a project, its plan or an element uses an uploaded image.';
 
 create function keyframe_private.require_may_remove(paths text[])
 returns void language plpgsql stable set search_path = '' as $$
@@ -8153,7 +8163,7 @@ begin
     perform keyframe_private.require_client_may('manage');
   end if;
 end $$;
-comment on function keyframe_private.require_may_remove is 'After a change: raises client_not_allowed if nothing uses one of these images any more, so that its file is deleted, and the caller is a client that may not delete.';
+comment on function keyframe_private.require_may_remove is 'Called after a change: raises client_not_allowed if nothing uses one of these images any more and the caller is a client that may not delete.';
 
 create function keyframe_private.require_may_remove_reference()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
@@ -8178,14 +8188,14 @@ begin
     on conflict do nothing;
   end if;
 end $$;
-comment on function keyframe_private.remove_partial_output is 'Lists what a store may have written of a prediction that ended without its output.';
+comment on function keyframe_private.remove_partial_output is 'Lists the files that a store may have written for a prediction that ended without its output.';
 
 create function keyframe_private.uploads_of(prediction keyframe.predictions)
 returns text[] language plpgsql immutable set search_path = '' as $$
 begin
   return array_remove(array(select i.path from keyframe_private.images_of(prediction.input) i) || prediction.end_image_path, null);
 end $$;
-comment on function keyframe_private.uploads_of is 'The uploaded images that a prediction was made with, and the one on which it ends.';
+comment on function keyframe_private.uploads_of is 'The uploaded images that a prediction used, and its last picture.';
 
 create function keyframe_private.remove_deleted_files()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
@@ -8199,7 +8209,7 @@ begin
   for owner in
     select distinct d.owner_id from deleted d, unnest(keyframe_private.uploads_of(d)) path order by 1
   loop
-    perform keyframe_private.take_lock('references', owner); -- serialises first uses and the checks that an image is unused
+    perform keyframe_private.acquire_lock('references', owner); -- serialises first uses and the checks that an image is unused
   end loop;
   -- Under the lock: a new prediction with the same image is either visible here, or finds the removal recorded.
   insert into keyframe_private.file_removals (bucket, name, owner_id)
@@ -8217,7 +8227,7 @@ returns trigger language plpgsql volatile security definer set search_path = '' 
 declare
   path constant text := to_jsonb(old) ->> tg_argv[0];
 begin
-  perform keyframe_private.take_lock('references', old.owner_id);
+  perform keyframe_private.acquire_lock('references', old.owner_id);
   insert into keyframe_private.file_removals (bucket, name, owner_id)
   select 'projects', substr(path, 10), old.owner_id
   where not keyframe_private.is_reference_used(path)
@@ -8225,19 +8235,19 @@ begin
   return null;
 end $$;
 
--- An image whose removal is under way is lost. Raises unless the image is in the bucket projects and belongs to the owner.
+-- An image whose removal has begun is lost. Raises unless the image is in the bucket projects and belongs to the owner.
 create function keyframe_private.keep_reference(path text, owner uuid)
 returns void language plpgsql volatile set search_path = '' as $$
 begin
   perform keyframe_private.require_upload(path, owner);
-  perform keyframe_private.take_lock('references', owner);
+  perform keyframe_private.acquire_lock('references', owner);
   delete from keyframe_private.file_removals r where r.bucket = 'projects' and r.name = substr(path, 10) and r.removed_by is null;
   perform keyframe_private.raise_if(
     exists (select from keyframe_private.file_removals r where r.bucket = 'projects' and r.name = substr(path, 10)), 'not_found',
     'This image is being removed because nothing used it. Upload it again.');
   perform keyframe_private.require_upload(path, owner); -- it may have gone meanwhile
 end $$;
-comment on function keyframe_private.keep_reference is 'Keeps an image that a new prediction, a project or an element uses although its removal was queued.';
+comment on function keyframe_private.keep_reference is 'Cancels the queued removal of an image that is used again.';
 
 -- The trigger names the column of the path.
 create function keyframe_private.keep_reference_of_row()
@@ -8273,7 +8283,7 @@ begin
   select jsonb_agg(jsonb_build_object('bucket', b.bucket, 'name', b.name) order by b.bucket, b.name) into files from begun b;
   if files is not null then
     return files;
-  elsif exists (select from keyframe_private.file_removals r where r.owner_id = held.subject) then -- somebody holds them
+  elsif exists (select from keyframe_private.file_removals r where r.owner_id = held.subject) then -- they are locked
     perform keyframe_private.reschedule(held, now() + keyframe_private.retry_delay(1), held.failures, held.last_error);
   else
     perform keyframe_private.finish_work(held);
@@ -8302,7 +8312,7 @@ begin
 end $$;
 comment on function keyframe_worker.record_files_removed is 'Records a task that removes files: refused ones are retried later. `refused`: a list of {bucket, name}.';
 
--- Reads the whole list of images, because Storage's table cannot have an index of ours: call it rarely.
+-- Reads the whole list of images, because we cannot add an index to Storage's table: call it rarely.
 create function keyframe_private.queue_unused_references(max_images integer default 1000)
 returns integer language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -8333,7 +8343,7 @@ begin
     select u.owner_id, array_agg(u.name) from unused u group by u.owner_id order by u.owner_id
   loop
     -- Under the lock, a prediction that uses an image is visible, or finds the removal. An open transaction leaves them to the next run.
-    continue when not keyframe_private.take_lock('references', owner, waits => false);
+    continue when not keyframe_private.acquire_lock('references', owner, waits => false);
     insert into keyframe_private.file_removals (bucket, name, owner_id)
     select 'projects', image.name, owner from unnest(names) as image (name)
     where not keyframe_private.is_reference_used('projects/' || image.name)
@@ -8357,13 +8367,13 @@ create table keyframe_private.unpruned (
   since timestamptz not null default now(),
   next_try_at timestamptz not null
 );
-comment on table keyframe_private.unpruned is 'Rows that pruning leaves out until next_try_at, because an error was raised when they were to be deleted or merged. Empty in a healthy service.';
-comment on column keyframe_private.unpruned.subject is 'What was to be done, the table and the row''s key.';
-comment on column keyframe_private.unpruned.code is 'The SQLSTATE of the last error; 57014: it took all the time of the job.';
+comment on table keyframe_private.unpruned is 'Rows that pruning skips until next_try_at, because their deletion or merge raised an error. Empty in a healthy service.';
+comment on column keyframe_private.unpruned.subject is 'The operation, the table and the row''s key.';
+comment on column keyframe_private.unpruned.code is 'The SQLSTATE of the last error; 57014: it used all the time of the job.';
 comment on column keyframe_private.unpruned.reason is 'The message of the last error.';
-comment on column keyframe_private.unpruned.failures is 'How often in a row.';
+comment on column keyframe_private.unpruned.failures is 'How often it failed in a row.';
 comment on column keyframe_private.unpruned.since is 'When it first failed.';
-comment on column keyframe_private.unpruned.next_try_at is 'When it is tried again.';
+comment on column keyframe_private.unpruned.next_try_at is 'When it is retried.';
 create index unpruned_next_try_at_idx on keyframe_private.unpruned (next_try_at);
 
 -- A function, so that no plan joins the tables: the rows are read in the order in which they are due.
@@ -8372,7 +8382,7 @@ returns boolean language plpgsql stable set search_path = '' as $$
 begin
   return exists (select from keyframe_private.unpruned u where u.subject = is_unpruned.subject and u.next_try_at > now());
 end $$;
-comment on function keyframe_private.is_unpruned is 'Whether pruning leaves a row out for now.';
+comment on function keyframe_private.is_unpruned is 'Whether pruning skips a row for now.';
 
 create function keyframe_private.note_unpruned(subject text, code text, reason text)
 returns void language plpgsql volatile set search_path = '' as $$
@@ -8384,9 +8394,9 @@ begin
     set code = excluded.code, reason = excluded.reason, failures = least(u.failures + 1, 1000000),
       next_try_at = clock_timestamp() + keyframe_private.retry_delay(u.failures + 1);
 end $$;
-comment on function keyframe_private.note_unpruned is 'Leaves a row out, for longer each time.';
+comment on function keyframe_private.note_unpruned is 'Records a row to skip, for longer each time.';
 
--- Once the timer has fired and was caught, nothing limits the statement. Four fifths: the timer may start before statement_timestamp().
+-- Once the timer has fired and was caught, nothing limits the statement. 80 %, because the timer may start before statement_timestamp().
 create function keyframe_private.is_out_of_time()
 returns boolean language plpgsql volatile set search_path = '' as $$
 declare
@@ -8394,10 +8404,10 @@ declare
 begin
   return most > interval '0' and clock_timestamp() - statement_timestamp() > most * 0.8;
 end $$;
-comment on function keyframe_private.is_out_of_time is 'Whether this statement has used up its statement_timeout, but for a fifth.';
+comment on function keyframe_private.is_out_of_time is 'Whether 80 % of this statement''s statement_timeout has passed.';
 
--- A row that fails is left out; one that only waits for a lock is left to the next run. Failing work takes two seconds at most. When several
--- rows took all the time of the call, the next run does them one by one, to find the slow one.
+-- A row that fails is skipped; one that only waits for a lock is left to the next run. Failing work takes two seconds at most. When several
+-- rows used all the time of the call, the next run does them one by one, to find the slow one.
 create function keyframe_private.work_in_parts(part text, candidates text, work text)
 returns void language plpgsql volatile set search_path = '' set lock_timeout = '10ms' as $$
 declare
@@ -8425,7 +8435,7 @@ begin
       size := case when one_by_one then 1 else size * 2 end;
     exception when query_canceled then
       if not keyframe_private.is_out_of_time() then
-        raise; -- somebody has canceled it
+        raise; -- it was canceled
       end if;
       perform keyframe_private.note_unpruned(case when size = 1 then subjects[first] else part end, sqlstate, sqlerrm);
       return;
@@ -8445,7 +8455,7 @@ begin
 exception when others then
   perform keyframe_private.note_unpruned(part, sqlstate, sqlerrm);
 end $$;
-comment on function keyframe_private.work_in_parts is 'Does the work on the rows that `candidates` selects (ctid, subject): on all at once, after an error on fewer, down to the one that fails.';
+comment on function keyframe_private.work_in_parts is 'Works on the rows that `candidates` selects (ctid, subject): on all at once; after an error on fewer, down to the one that fails.';
 
 create function keyframe_private.prune_rows(
   name text, key text, condition text, max_rows integer, verb text default 'delete',
@@ -8463,9 +8473,9 @@ begin
     -- A subquery, because the planner reads whole small tables when it sees how many rows there are.
     replace(format(work, name), '$1', 'array(select unnest($1))'));
 end $$;
-comment on function keyframe_private.prune_rows is 'Works in parts on the rows of a table (alias o) that fulfil the condition, without those that others hold or that failed. Deletes them by default. `key` is an SQL expression.';
+comment on function keyframe_private.prune_rows is 'Works in parts on the rows of a table (alias o) that fulfil the condition, without locked or failed ones. Deletes them by default. `key` is an SQL expression.';
 
--- Deliveries first, then test events that have none any more: a locked delivery would hold up the deletion of its event.
+-- Deliveries first, then test events without deliveries: a locked delivery would block the deletion of its event.
 create function keyframe_private.prune_deleted_endpoints(max_rows integer default 10000)
 returns void language plpgsql volatile set search_path = '' as $$
 declare
@@ -8476,7 +8486,7 @@ begin
   if gone = '{}' then
     return;
   end if;
-  -- From the index alone: an endpoint may have left a million.
+  -- Only from the index: an endpoint may have left a million.
   perform keyframe_private.prune_rows('keyframe.webhook_deliveries', 'o.id',
     format('o.id = any (array(select d.id from keyframe.webhook_deliveries d where d.endpoint_id = any (%L::uuid[]) limit %s))', gone, max_rows), max_rows);
   perform keyframe_private.prune_rows('keyframe.webhook_events', 'o.id',
@@ -8537,7 +8547,7 @@ begin
   end loop;
   perform keyframe_private.prune_webhooks();
 end $$;
-comment on function keyframe_private.prune is 'Deletes what is kept for a limited time, in small batches. Leaves out what others hold, and what fails (unpruned).';
+comment on function keyframe_private.prune is 'Deletes what is kept for a limited time, in small batches. Skips locked rows, and records failing ones (unpruned).';
 
 -- Reads all rows, one per active owner and class; an index on refilled_at would end HOT updates.
 create function keyframe_private.prune_rate_buckets(max_rows integer default 50000)
@@ -8554,8 +8564,8 @@ comment on function keyframe_private.prune_rate_buckets is 'Deletes full buckets
 
 -- The jobs of pg_cron.
 
--- Every job: deployments schedule it, and health watches it (keyframe_private.job_figures). `late_after`: without a success for so long, it
--- does not work. With a time limit, because an app's trigger may sleep: then pruning skips the row that was slow.
+-- Deployments schedule every job, and health watches it (keyframe_private.job_figures). `late_after`: after this time without a success, it
+-- is late. Each has a time limit, because an app's trigger may sleep: then pruning skips the slow row.
 create function keyframe_private.jobs()
 returns table (name text, schedule text, command text, late_after interval) language sql immutable set search_path = '' as $$
   values
@@ -8594,7 +8604,7 @@ language sql stable set search_path = '' as $$
     select pg_catalog.pg_get_userbyid(n.nspowner)::text as owner from pg_catalog.pg_namespace n where n.nspname = 'keyframe_private') o
   left join cron.job c on c.jobname = w.name
 $$;
-comment on function keyframe_private.scheduled_jobs is 'The entries of each job in pg_cron, with what keeps one from running here; null: it runs.';
+comment on function keyframe_private.scheduled_jobs is 'The entries of each job in pg_cron, with the reason why an entry does not run in this database; null: it runs.';
 
 -- A schedule that an administrator has changed stays. cron.schedule leaves a job that is switched off switched off, and schedules for the
 -- current role: that of the migrations, also when a superuser calls.
@@ -8627,16 +8637,16 @@ begin
   end loop;
   return kept;
 end $$;
-comment on function keyframe_private.schedule_jobs is 'Schedules the jobs of which pg_cron has no entry that runs here, and takes out the other entries. Returns what the caller may not take out.';
+comment on function keyframe_private.schedule_jobs is 'Schedules the jobs without an entry that runs in this database, and removes other entries. Returns those that the caller cannot remove.';
 
 select keyframe_private.schedule_jobs();
 
 -- supabase/schemas/85_health/10_health.sql
 
 -- The figures of the service for GET /api/health?deep=1 and GET /api/metrics, in one call; shared/contract/service.ts explains them. Each
--- part reads a bounded number of rows through an index, and is read alone: what is locked or fails costs no other part.
+-- part reads a bounded number of rows through an index, on its own: a locked or failing part affects no other.
 
--- Definer: anybody may ask. Answers within 300 ms, also when the version cannot be read or what users write to is locked. `writes`: ok,
+-- Definer, because anyone may call it. Answers within 300 ms, even if the version cannot be read or users' tables are locked. `writes`: ok,
 -- read_only, settings_missing, or locked, when a start or a new project would fail. Volatile: the Data API calls others in transactions
 -- that are read-only by themselves.
 create function keyframe.health()
@@ -8672,7 +8682,7 @@ returns numeric language sql stable set search_path = '' as $$
 $$;
 comment on function keyframe_private.seconds_since is 'Seconds from a moment until now; 0 for a future one, null for none.';
 
--- Reads each part alone. Together they wait for locks for 300 ms, and then for 10 ms each: a part that is null could not be read, and
+-- Reads each part on its own. Together they wait for locks for 300 ms, and then for 10 ms each: a null part could not be read, and
 -- `unread` says why. Definer: only the secret key may call it, and it needs no right on the tables.
 create function keyframe_worker.service_figures()
 returns jsonb language plpgsql volatile security definer set search_path = '' set lock_timeout = '300ms' as $$
@@ -8720,7 +8730,7 @@ comment on function keyframe_worker.service_figures is 'The figures of the servi
 
 -- The figures of the work: predictions, deliveries, files, models, costs.
 
--- What a worker could take now, counted up to 10,000.
+-- Work that a worker could lease now, counted up to 10,000.
 create function keyframe_private.due_work()
 returns setof keyframe_private.work language sql stable set search_path = '' set enable_seqscan = off set enable_bitmapscan = off as $$
   select d.* from unnest(enum_range(null::keyframe_private.work_queue)) q
@@ -8729,7 +8739,7 @@ returns setof keyframe_private.work language sql stable set search_path = '' set
     union all
     (select w.* from keyframe_private.work w where w.queue = q and w.state = 'scheduled' and w.due_at <= now() order by w.due_at limit 1000)) d
 $$;
-comment on function keyframe_private.due_work is 'Work that is due and that no worker has.';
+comment on function keyframe_private.due_work is 'Due work that no worker has leased.';
 
 create function keyframe_private.prediction_figures()
 returns jsonb language sql stable set search_path = '' as $$
@@ -8762,8 +8772,8 @@ returns jsonb language sql stable set search_path = '' as $$
 $$;
 comment on function keyframe_private.prediction_figures is 'The figures of active predictions, counted up to 10,000, for health and metrics.';
 
--- Delivery: of endpoints to which nothing is being sent; the others wait for their own receiver. Slot: a prediction waits although its owner
--- has a free one.
+-- Delivery: only of endpoints to which nothing is being sent; others wait for their own receiver. Slot: a prediction waits although its
+-- owner has a free one.
 create function keyframe_private.due_figures()
 returns jsonb language sql stable set search_path = '' as $$
   select jsonb_build_object(
@@ -8791,7 +8801,7 @@ returns jsonb language sql stable set search_path = '' as $$
 $$;
 comment on function keyframe_private.due_figures is 'How long the oldest due work of each kind has been due.';
 
--- Whose last error has an SQLSTATE, not a code of ours.
+-- Work whose last error is an SQLSTATE, not one of our codes.
 create function keyframe_private.aside_figures()
 returns jsonb language sql stable set search_path = '' as $$
   with failing as materialized (
@@ -8919,11 +8929,11 @@ returns jsonb language sql stable set search_path = '' as $$
       from keyframe_private.costs c where c.owner_id is null and c.day >= p.begins) u
   ) f
 $$;
-comment on function keyframe_private.cost_figures is 'What the submits of today and of this month cost all owners together, and what is left of the service''s budgets.';
+comment on function keyframe_private.cost_figures is 'The costs of all owners today and this month, and what is left of the service''s budgets.';
 
 -- supabase/schemas/85_health/30_platform_figures.sql
 
--- The figures of what the work runs on: kicks, workers, jobs, locks, calls, settings.
+-- The figures of the platform: kicks, workers, jobs, locks, calls, settings.
 
 -- Kicks in pg_net. Its queue shows a header that names the kick, and an answer of our functions has the header keyframe-function. A
 -- request without an answer may belong to any user of pg_net in this project.
@@ -8985,7 +8995,7 @@ returns jsonb language sql stable set search_path = '' as $$
 $$;
 comment on function keyframe_private.last_kick_figures is 'The last kick of each worker: when it was made, its outcome, and how long until the worker claimed.';
 
--- A report may be broken: what cannot be read is left out. Slow: work that was leased more than 10 s ago, of deliver more than 3 s.
+-- Malformed parts of a report are skipped. Slow: work leased more than 10 s ago, for deliver more than 3 s.
 create function keyframe_private.worker_figures()
 returns jsonb language sql stable set search_path = '' as $$
   with leased as materialized (
@@ -9018,8 +9028,8 @@ returns jsonb language sql stable set search_path = '' as $$
 $$;
 comment on function keyframe_private.worker_figures is 'The figures of each worker: its last claim, how its kicks are acknowledged, what it does.';
 
--- Follows who waits for whom: from sessions that have waited for a second, have locked a table of ours against writers for `locked_for`, or
--- have held rows of ours for `held_for`. At most five, those that block most first. A role that may not see others' sessions sees none.
+-- Follows lock waits from sessions that have waited for a second, have locked one of our tables against writers for `locked_for`, or
+-- have locked our rows for `held_for`. At most five, those that block most first. A role that cannot see others' sessions sees none.
 create function keyframe_private.blocker_figures(locked_for interval, held_for interval default '20 seconds')
 returns jsonb language sql volatile set search_path = '' as $$
   with recursive locks as materialized (
@@ -9064,10 +9074,11 @@ returns jsonb language sql volatile set search_path = '' as $$
     'blocks', n.blocks, 'tables', n.tables, 'locksTables', coalesce(n.is_table, false)) order by n.blocks desc, n.xact_start), '[]')
   from named n
 $$;
-comment on function keyframe_private.blocker_figures is 'The transactions at the ends of the chains: each holds what others need, and itself waits for nobody.';
+comment on function keyframe_private.blocker_figures is 'The transactions at the ends of the chains: each blocks others, and waits for none.';
 
--- They lock nothing: health would be well while tables grow and each claim reads more dead rows. A standby with hot_standby_feedback holds
--- by its slot or by its sender, and like a slot before Postgres 17 it does not say since when: then transactions count.
+-- Snapshots lock nothing: without this, health would be ok while tables grow and each claim reads more dead rows. A standby with
+-- hot_standby_feedback holds by its slot or by its sender, and like a slot before Postgres 17 it does not say since when: then transactions
+-- count.
 create function keyframe_private.snapshot_figures(held_for interval default '15 minutes', transactions_held integer default 1000000)
 returns jsonb language sql volatile set search_path = '' as $$
   select coalesce(jsonb_agg(to_jsonb(s) order by s.transactions desc), '[]')
@@ -9090,10 +9101,10 @@ returns jsonb language sql volatile set search_path = '' as $$
     where h.since < clock_timestamp() - held_for or h.transactions > transactions_held
     order by h.transactions desc limit 3) s
 $$;
-comment on function keyframe_private.snapshot_figures is 'What has kept dead rows from being removed for long: sessions, prepared transactions, replication slots, standbys; at most three.';
+comment on function keyframe_private.snapshot_figures is 'What has long kept dead rows from being removed: sessions, prepared transactions, replication slots, standbys; at most three.';
 
--- A worker's call waits for a second at most. A call of an owner has the owner's id as the name of its session (take_call), which other
--- roles can forge: those who hold three connections or more, for two seconds together, are named, at most three.
+-- A worker's call waits for a second at most. A call of an owner has the owner's id as the name of its session (acquire_call_slot), which
+-- other roles can forge. Owners who use three connections or more, for two seconds in total, are named, at most three.
 create function keyframe_private.call_figures()
 returns jsonb language sql stable set search_path = '' as $$
   with open as materialized (
@@ -9115,9 +9126,9 @@ returns jsonb language sql stable set search_path = '' as $$
     select count(*) as slow, mode() within group (order by c.called) as slowest, keyframe_private.seconds_since(min(c.query_start)) as "slowestSeconds"
     from open c where c.state = 'active' and c.query_start < now() - interval '2 seconds' and c.called is not null) s
 $$;
-comment on function keyframe_private.call_figures is 'Calls of our functions and tables that have run for over two seconds, which of them most, and the owners whose calls take most.';
+comment on function keyframe_private.call_figures is 'Calls of our functions and tables that have run for over two seconds, the most frequent one, and the owners whose calls take longest.';
 
--- Only a steady demand keeps a bucket low. `wait` too: whose waits are so many looks less often.
+-- Only steady demand keeps a bucket low. Includes `wait`: an owner with too many waits is checked less often.
 create function keyframe_private.limited_owners()
 returns jsonb language sql stable set search_path = '' as $$
   select coalesce(jsonb_agg(jsonb_build_object(
@@ -9134,7 +9145,7 @@ returns jsonb language sql stable set search_path = '' as $$
 $$;
 comment on function keyframe_private.limited_owners is 'Owners who have used up the rate of a class for ten seconds, the longest first, at most three.';
 
--- Triggers of these tables run in transactions that serve everybody; those of projects and films do not.
+-- Triggers of these tables run in transactions that serve all users; those of projects and films do not.
 create function keyframe_private.app_triggers()
 returns jsonb language sql stable set search_path = '' as $$
   select coalesce(jsonb_agg(t.name order by t.name), '[]')
@@ -9148,9 +9159,9 @@ returns jsonb language sql stable set search_path = '' as $$
         or c.relnamespace = 'keyframe'::regnamespace and c.relname ~ '^(predictions$|webhook_)')
     limit 20) t
 $$;
-comment on function keyframe_private.app_triggers is 'Enabled triggers that Keyframe did not make, on its tables that serve everybody.';
+comment on function keyframe_private.app_triggers is 'Enabled triggers of the app on Keyframe''s tables that serve all users.';
 
--- Reads the last 10,000 runs of all jobs, more than four hours of ours. A job is late only if this log begins before late_after, or is
+-- Reads the last 10,000 runs of all jobs, more than four hours of our jobs. A job is late only if this log begins before late_after, or is
 -- empty.
 create function keyframe_private.job_figures()
 returns jsonb language sql stable set search_path = '' as $$
@@ -9197,7 +9208,7 @@ returns jsonb language sql stable set search_path = '' as $$
         union all select max(r.start_time) from (select d.start_time from cron.job_run_details d order by d.runid desc limit 1000) r) t (moment)
       where t.moment > now() + interval '5 seconds'))
 $$;
-comment on function keyframe_private.setting_figures is 'What an installation needs beside its tables: a database that can be written to, the row of settings, two secrets that can be decrypted, the address of its project, and a clock that goes forward.';
+comment on function keyframe_private.setting_figures is 'What an installation needs besides its tables: a database that can be written to, the row of settings, two secrets that can be decrypted, the address of its project, and a clock that goes forward.';
 
 -- supabase/schemas/88_admin_views.sql
 
@@ -9243,7 +9254,7 @@ where p.status = 'queued' and p.waits_for is not null;
 comment on view keyframe_private.admin_queue is 'For administrators: every active prediction, its age, and why it waits.';
 comment on column keyframe_private.admin_queue.prediction_id is 'Its id in predictions.';
 comment on column keyframe_private.admin_queue.since_created is 'The time since its insert.';
-comment on column keyframe_private.admin_queue.why is 'worked_on: a worker holds its lease. lease_expired: the worker died; another will claim it. due: not claimed yet. backing_off: retried at due_at because of last_error. at_the_provider: running there, polled at due_at. waiting: its owner has max_active_per_owner predictions running. continues: the video of the shot before, or its last picture, is not there yet.';
+comment on column keyframe_private.admin_queue.why is 'worked_on: a worker holds its lease. lease_expired: the worker died; another will claim it. due: not claimed yet. backing_off: retried at due_at because of last_error. at_the_provider: running there, polled at due_at. waiting: its owner has max_active_per_owner predictions running. continues: the previous shot''s video, or its last picture, is missing.';
 comment on column keyframe_private.admin_queue.queue_position is '1: the owner''s next prediction to run; null once it has a slot.';
 comment on column keyframe_private.admin_queue.leased_until is 'When its lease expires; null without a lease.';
 comment on column keyframe_private.admin_queue.due_at is 'When its next task is due; null while it waits for a slot.';
@@ -9343,12 +9354,12 @@ create trigger _100_keep before delete or truncate on keyframe_private.settings
 comment on trigger _100_keep on keyframe_private.settings is 'Refuses to delete the row.';
 create trigger _110_require_markup before insert or update of markup on keyframe_private.settings
   for each row execute function keyframe_private.require_markup();
-comment on trigger _110_require_markup on keyframe_private.settings is 'Refuses a markup that is no factor from 0 to 10.';
+comment on trigger _110_require_markup on keyframe_private.settings is 'Refuses a markup outside 0 to 10.';
 
 -- keyframe_private.moved_owners
 create trigger _500_wait_for_changes after insert on keyframe_private.moved_owners
   for each row execute function keyframe_private.wait_for_changes();
-comment on trigger _500_wait_for_changes on keyframe_private.moved_owners is 'Waits for changes and credits of the owner that have begun.';
+comment on trigger _500_wait_for_changes on keyframe_private.moved_owners is 'Waits for the owner''s changes and credits in progress.';
 
 -- keyframe.films
 create trigger _100_limit_changes before update or delete on keyframe.films
@@ -9358,10 +9369,10 @@ create trigger _110_limit before insert on keyframe.films for each row execute f
 comment on trigger _110_limit on keyframe.films is 'Counts an insert by a user against the rate limit.';
 create trigger _120_complete_owner before insert on keyframe.films
   for each row when (new.owner_id is null) execute function keyframe_private.complete_owner();
-comment on trigger _120_complete_owner on keyframe.films is 'Fills in the only user, where an administrator leaves the owner out.';
+comment on trigger _120_complete_owner on keyframe.films is 'Fills in the only user, if an administrator leaves the owner out.';
 create trigger _130_stamp before update on keyframe.films
   for each row when (old is distinct from new) execute function keyframe_private.move_version();
-comment on trigger _130_stamp on keyframe.films is 'Moves the film''s version.';
+comment on trigger _130_stamp on keyframe.films is 'Updates the film''s version.';
 create trigger _140_require_own_elements before insert or update of element_ids on keyframe.films
   for each row execute function keyframe_private.require_own_elements();
 comment on trigger _140_require_own_elements on keyframe.films is 'Refuses elements of others.';
@@ -9369,11 +9380,11 @@ comment on trigger _140_require_own_elements on keyframe.films is 'Refuses eleme
 -- keyframe.elements
 create trigger _100_stamp before update on keyframe.elements
   for each row when (old is distinct from new) execute function keyframe_private.move_version();
-comment on trigger _100_stamp on keyframe.elements is 'Moves the element''s version.';
+comment on trigger _100_stamp on keyframe.elements is 'Updates the element''s version.';
 -- Not when an account is deleted: its films and projects go too.
 create trigger _110_leave_lists before delete on keyframe.elements
   for each row when (pg_trigger_depth() = 0) execute function keyframe_private.leave_lists();
-comment on trigger _110_leave_lists on keyframe.elements is 'Takes it out of films and projects.';
+comment on trigger _110_leave_lists on keyframe.elements is 'Removes it from films and projects.';
 
 -- keyframe.element_images
 create trigger _100_keep before insert or update on keyframe.element_images
@@ -9391,16 +9402,16 @@ create trigger _110_limit before insert on keyframe.projects for each row execut
 comment on trigger _110_limit on keyframe.projects is 'Counts an insert by a user against the rate limit.';
 create trigger _120_complete_owner before insert on keyframe.projects
   for each row when (new.owner_id is null) execute function keyframe_private.complete_owner();
-comment on trigger _120_complete_owner on keyframe.projects is 'Fills in the only user, where an administrator leaves the owner out.';
+comment on trigger _120_complete_owner on keyframe.projects is 'Fills in the only user, if an administrator leaves the owner out.';
 create trigger _130_delete before delete on keyframe.projects for each row execute function keyframe_private.delete_by_user();
 comment on trigger _130_delete on keyframe.projects is 'Refuses a deletion by a user while a prediction runs; hides a project with many, which is then deleted in parts.';
 create trigger _140_stamp before update on keyframe.projects for each row execute function keyframe_private.stamp_project();
-comment on trigger _140_stamp on keyframe.projects is 'Moves the project''s version.';
+comment on trigger _140_stamp on keyframe.projects is 'Updates the project''s version.';
 -- Before the film is locked: the deletion of an element locks the element, then its films.
 create trigger _145_require_own_elements before insert or update of element_ids on keyframe.projects
   for each row when (new.element_ids is not null) execute function keyframe_private.require_own_elements();
 comment on trigger _145_require_own_elements on keyframe.projects is 'Refuses elements of others.';
--- Not where update_film has set the position.
+-- Not if update_film has set the position.
 create trigger _150_change_film before update of film_id on keyframe.projects
   for each row when (new.film_id is distinct from old.film_id and new.film_position is not distinct from old.film_position)
   execute function keyframe_private.change_film();
@@ -9420,17 +9431,17 @@ create trigger _190_require_plan before insert on keyframe.projects
 comment on trigger _190_require_plan on keyframe.projects is 'Checks the plan, and keeps its images from removal.';
 create trigger _195_require_changed_plan before update of plan on keyframe.projects
   for each row when (old.plan <> new.plan) execute function keyframe_private.require_plan();
-comment on trigger _195_require_changed_plan on keyframe.projects is 'Checks what has changed of the plan, and keeps its images from removal.';
+comment on trigger _195_require_changed_plan on keyframe.projects is 'Checks the changed parts of the plan, and keeps its images from removal.';
 create trigger _500_stamp_film after delete on keyframe.projects
   for each row when (old.film_id is not null) execute function keyframe_private.change_film();
-comment on trigger _500_stamp_film on keyframe.projects is 'Moves the version of the film that has lost a shot.';
+comment on trigger _500_stamp_film on keyframe.projects is 'Updates the version of the film that lost a shot.';
 create trigger _505_require_may_remove after update of reference_image_path on keyframe.projects
   for each row when (old.reference_image_path <> coalesce(new.reference_image_path, ''))
   execute function keyframe_private.require_may_remove_reference();
-comment on trigger _505_require_may_remove on keyframe.projects is 'Refuses a client that may not delete and takes away an image that nothing else uses.';
+comment on trigger _505_require_may_remove on keyframe.projects is 'Refuses a client without the right to delete that removes an image which nothing else uses.';
 create trigger _506_leave_plan after update of plan on keyframe.projects
   for each row when (old.plan <> '{}' and old.plan <> new.plan) execute function keyframe_private.leave_plan();
-comment on trigger _506_leave_plan on keyframe.projects is 'Refuses a client that may not delete and takes an image out of the plan that nothing else uses.';
+comment on trigger _506_leave_plan on keyframe.projects is 'Refuses a client without the right to delete that removes an image from the plan which nothing else uses.';
 create trigger _507_leave_deleted_plan after delete on keyframe.projects
   for each row when (old.plan <> '{}') execute function keyframe_private.leave_plan();
 comment on trigger _507_leave_deleted_plan on keyframe.projects is 'Lists the images of the plan for removal, unless something else uses them.';
@@ -9490,14 +9501,14 @@ create trigger _100_require_known_model before insert or update on keyframe_priv
 comment on trigger _100_require_known_model on keyframe_private.model_markups is 'Refuses a model that does not exist.';
 create trigger _110_require_markup before insert or update of markup on keyframe_private.model_markups
   for each row execute function keyframe_private.require_markup();
-comment on trigger _110_require_markup on keyframe_private.model_markups is 'Refuses a markup that is no factor from 0 to 10.';
+comment on trigger _110_require_markup on keyframe_private.model_markups is 'Refuses a markup outside 0 to 10.';
 
 -- keyframe.predictions
 create trigger _090_limit before insert on keyframe.predictions for each statement execute function keyframe_private.limit_inserts('generate');
 comment on trigger _090_limit on keyframe.predictions is 'Counts an insert by a user against the rate limit.';
 create trigger _100_guard_move before update of status on keyframe.predictions
   for each row when (old.status is distinct from new.status) execute function keyframe_private.guard_prediction_move();
-comment on trigger _100_guard_move on keyframe.predictions is 'Refuses a move that prediction_moves does not hold.';
+comment on trigger _100_guard_move on keyframe.predictions is 'Refuses a move that is not in prediction_moves.';
 create trigger _110_keep_history before update on keyframe.predictions
   for each row when (old.completed_at is not null or old.input <> new.input) execute function keyframe_private.keep_history();
 comment on trigger _110_keep_history on keyframe.predictions is 'Refuses to edit an ended prediction, except hidden, and the input of any.';
@@ -9516,24 +9527,24 @@ comment on trigger _506_require_sound_change on keyframe.predictions is 'Refuses
 alter table keyframe.predictions enable always trigger _505_require_sound_input, enable always trigger _506_require_sound_change;
 create trigger _520_give_back after update of status on keyframe.predictions
   for each row when (old.completed_at is null and new.error_code = 'failed_by_administrator') execute function keyframe_private.give_back_run();
-comment on trigger _520_give_back on keyframe.predictions is 'Lets the owner pay nothing for a run that an administrator failed.';
+comment on trigger _520_give_back on keyframe.predictions is 'Makes a run that an administrator failed free for its owner.';
 create trigger _530_settle_by_file after update of status on keyframe.predictions
   for each row when (old.completed_at is null and new.completed_at is not null) execute function keyframe_private.settle_by_file();
-comment on trigger _530_settle_by_file on keyframe.predictions is 'Settles a run without figures of the provider by its file.';
+comment on trigger _530_settle_by_file on keyframe.predictions is 'Settles a run without the provider''s figures by its file.';
 create trigger _540_settle_deleted after delete on keyframe.predictions
   for each row when (old.completed_at is null) execute function keyframe_private.settle_by_file();
-comment on trigger _540_settle_deleted on keyframe.predictions is 'Settles a run without figures of the provider.';
+comment on trigger _540_settle_deleted on keyframe.predictions is 'Settles a run without the provider''s figures.';
 create trigger _550_abandon_deleted_submits after delete on keyframe.predictions
   for each row when (old.completed_at is null) execute function keyframe_private.abandon_submits();
-comment on trigger _550_abandon_deleted_submits on keyframe.predictions is 'Marks provider runs of a deleted prediction for cancelling, and unanswered submits for a search.';
+comment on trigger _550_abandon_deleted_submits on keyframe.predictions is 'Marks provider runs of a deleted prediction for canceling, and unanswered submits for a search.';
 create trigger _560_abandon_submits after update of status on keyframe.predictions
   for each row when (old.completed_at is null
     and (new.status in ('failed', 'canceled') or (old.status = 'queued' and new.status <> 'queued')))
   execute function keyframe_private.abandon_submits();
-comment on trigger _560_abandon_submits on keyframe.predictions is 'Marks provider runs that nobody wants for cancelling, and unanswered submits for a search.';
+comment on trigger _560_abandon_submits on keyframe.predictions is 'Marks unneeded provider runs for canceling, and unanswered submits for a search.';
 create trigger _570_unselect_deleted_take after delete on keyframe.predictions
   for each row when (old.status = 'succeeded') execute function keyframe_private.unselect_deleted_take();
-comment on trigger _570_unselect_deleted_take on keyframe.predictions is 'Makes its project no longer select it.';
+comment on trigger _570_unselect_deleted_take on keyframe.predictions is 'Removes it from its project''s selection.';
 create trigger _590_admit_next after update of status on keyframe.predictions
   for each row
   when (old.completed_at is null and new.completed_at is not null and old.admitted_at is not null)
@@ -9542,11 +9553,11 @@ comment on trigger _590_admit_next on keyframe.predictions is 'Gives the slot to
 create trigger _595_continue after update of status on keyframe.predictions
   for each row when (old.completed_at is null and new.completed_at is not null and old.step = 'video')
   execute function keyframe_private.add_continue();
-comment on trigger _595_continue on keyframe.predictions is 'Adds the work to begin what waits for the end of this video.';
+comment on trigger _595_continue on keyframe.predictions is 'Adds the work to start predictions that wait for this video.';
 create trigger _596_continue_from_picture after update of end_image_path on keyframe.predictions
   for each row when (new.end_image_path is not null and new.end_image_path is distinct from old.end_image_path)
   execute function keyframe_private.add_continue();
-comment on trigger _596_continue_from_picture on keyframe.predictions is 'Adds the work to begin what waits for the picture on which this video ends.';
+comment on trigger _596_continue_from_picture on keyframe.predictions is 'Adds the work to start predictions that wait for this video''s last picture.';
 create trigger _600_emit_ended after update of status on keyframe.predictions
   for each row when (old.status is distinct from new.status and new.status in ('succeeded', 'failed'))
   execute function keyframe_private.emit_generation_ended();
@@ -9562,7 +9573,7 @@ create trigger _640_remove_deleted_files after delete on keyframe.predictions
   referencing old table as deleted
   for each statement execute function keyframe_private.remove_deleted_files();
 comment on trigger _640_remove_deleted_files on keyframe.predictions is 'Lists outputs and unused images for removal.';
--- Before the price, which shows how large an image is: only its owner may find that out.
+-- Before the price, which reveals the size of an image to others than its owner.
 create trigger _650_write_images after insert on keyframe.predictions
   referencing new table as started
   for each statement execute function keyframe_private.write_prediction_images();
@@ -9585,7 +9596,7 @@ comment on trigger _500_count on keyframe_private.provider_submits is 'Adds its 
 -- Its sums are deleted with it when both are 13 months old.
 create trigger _510_count_removed after delete on keyframe_private.provider_submits
   for each row when (old.created_at >= now() - interval '13 months') execute function keyframe_private.count_cost();
-comment on trigger _510_count_removed on keyframe_private.provider_submits is 'Takes its cost from the sums of its day.';
+comment on trigger _510_count_removed on keyframe_private.provider_submits is 'Subtracts its cost from the sums of its day.';
 
 -- keyframe_private.exhausted_budgets
 create trigger _500_emit_exhausted after insert on keyframe_private.exhausted_budgets
@@ -9601,10 +9612,10 @@ create trigger _105_require_not_moved before insert on keyframe_private.credits
 comment on trigger _105_require_not_moved on keyframe_private.credits is 'Refuses credit of an owner who lives in another project of the service.';
 create trigger _110_open_balance before insert on keyframe_private.credits
   for each row execute function keyframe_private.open_balance();
-comment on trigger _110_open_balance on keyframe_private.credits is 'Before an owner''s first credit: takes off what was settled before.';
+comment on trigger _110_open_balance on keyframe_private.credits is 'Offsets earlier settled costs before an owner''s first credit.';
 create trigger _500_note_low after insert on keyframe_private.credits
   for each row when (new.micros < 0) execute function keyframe_private.note_low_after_credit();
-comment on trigger _500_note_low on keyframe_private.credits is 'Writes the event balance.low where a refund has made the balance low.';
+comment on trigger _500_note_low on keyframe_private.credits is 'Writes the event balance.low if a refund has made the balance low.';
 
 -- keyframe.webhook_endpoints
 create trigger _100_limit before insert on keyframe.webhook_endpoints
@@ -9632,7 +9643,7 @@ create trigger _500_delete_vault_secret after delete on keyframe_private.webhook
 comment on trigger _500_delete_vault_secret on keyframe_private.webhook_secrets is 'Deletes the secret from the Vault.';
 
 -- keyframe.webhook_deliveries
--- A recorded attempt is its worker's.
+-- Workers record attempts themselves.
 create trigger _500_add_changed after update of status, next_attempt_at on keyframe.webhook_deliveries
   for each row when (new.status = 'pending' and new.attempts <= old.attempts
     and (new.status <> old.status or new.next_attempt_at <> old.next_attempt_at))
@@ -9698,7 +9709,7 @@ cross join (values
   }', '{"output_format": "png"}', 'Google ended it on its own API on 2026-10-02.')
 ) as image_models (position, model, label, vendor, shutdown_at, controls, fixed, notes);
 
--- Video models. Without firstFrame.required they make a video of a text too, in the ratios of aspectRatio.
+-- Video models. Without firstFrame.required they also make a video from text, in the ratios of aspectRatio.
 insert into keyframe.models (step, position, model, label, vendor, accepts_faces, controls, fixed, notes) values
   ('video', 10, 'kwaivgi/kling-v3-omni-video', 'Kling 3.0 Omni', 'Kuaishou', 'yes', '{
     "prompt": {"field": "prompt", "maxLength": 2500}, "firstFrame": {"field": "start_image"},
@@ -9739,7 +9750,7 @@ insert into keyframe.models (step, position, model, label, vendor, accepts_faces
     "aspectRatio": {"field": "aspect_ratio", "values": ["16:9", "9:16", "1:1"], "omitWith": ["firstFrame"]},
     "durationSeconds": {"field": "duration", "values": [5, 10], "default": 5},
     "audio": {"field": "generate_audio", "values": [false, true], "default": false}
-  }', '{}', 'Takes no last frame.'),
+  }', '{}', 'No last frame.'),
   ('video', 60, 'kwaivgi/kling-v2.5-turbo-pro', 'Kling 2.5 Turbo Pro', 'Kuaishou', 'unknown', '{
     "prompt": {"field": "prompt", "maxLength": 2500}, "negativePrompt": {"field": "negative_prompt", "maxLength": 2500},
     "firstFrame": {"field": "start_image"}, "lastFrame": {"field": "end_image", "needs": ["firstFrame"]},
@@ -9752,18 +9763,18 @@ insert into keyframe.models (step, position, model, label, vendor, accepts_faces
     "lastFrame": {"field": "end_image", "needs": ["firstFrame"], "forces": {"resolution": "1080p"}},
     "resolution": {"field": "mode", "values": {"720p": "standard", "1080p": "pro"}, "order": ["720p", "1080p"], "default": "720p"},
     "durationSeconds": {"field": "duration", "values": [5, 10], "default": 5}
-  }', '{}', 'A last frame is possible in 1080p alone.'),
+  }', '{}', 'A last frame is only possible in 1080p.'),
   ('video', 80, 'minimax/hailuo-02', 'Hailuo 02', 'MiniMax', 'unknown', '{
     "prompt": {"field": "prompt", "maxLength": 2000}, "firstFrame": {"field": "first_frame_image"},
     "lastFrame": {"field": "last_frame_image"},
     "resolution": {"field": "resolution", "values": ["768p", "1080p"], "default": "768p", "forcesByValue": {"1080p": {"durationSeconds": 6}}},
     "durationSeconds": {"field": "duration", "values": [6, 10], "default": 6}
-  }', '{}', 'Ten seconds are possible in 768p alone.'),
+  }', '{}', 'Ten seconds are only possible in 768p.'),
   ('video', 90, 'minimax/hailuo-2.3', 'Hailuo 2.3', 'MiniMax', 'unknown', '{
     "prompt": {"field": "prompt", "maxLength": 2000}, "firstFrame": {"field": "first_frame_image"},
     "resolution": {"field": "resolution", "values": ["768p", "1080p"], "default": "768p", "forcesByValue": {"1080p": {"durationSeconds": 6}}},
     "durationSeconds": {"field": "duration", "values": [6, 10], "default": 6}
-  }', '{}', 'Takes no last frame. Ten seconds are possible in 768p alone.'),
+  }', '{}', 'No last frame. Ten seconds are only possible in 768p.'),
   ('video', 100, 'google/veo-3.1', 'Veo 3.1', 'Google', 'yes', '{
     "prompt": {"field": "prompt"}, "negativePrompt": {"field": "negative_prompt"}, "firstFrame": {"field": "image"},
     "lastFrame": {"field": "last_frame", "needs": ["firstFrame"]},
@@ -9874,10 +9885,12 @@ from (values
 
 -- supabase/schemas/98_policies.sql
 
--- Who sees and changes which rows. At the end, because hosted each policy locks all tables of Storage and Auth until commit.
--- None may raise: Realtime reads the rows of many subscribers in one transaction, and what Storage lists is the app's too.
+-- Policies decide who sees and changes which rows. They come last, because on the hosted platform each one locks all tables of Storage and
+-- Auth until commit. None may raise: Realtime reads the rows of many subscribers in one transaction, and Storage also lists the app's
+-- files.
 
--- <table>_all_client on every table that users read. Restrictive: it holds back OAuth clients also where a policy of the app's opens all rows.
+-- <table>_all_client on every table that users read. Restrictive, so that it stops OAuth clients even if a policy of the app opens all
+-- rows.
 do $$
 declare
   name text;
@@ -9920,7 +9933,7 @@ comment on policy step_defaults_select_everyone on keyframe.step_defaults is 'Ev
 
 -- keyframe.films
 create policy films_insert_owner on keyframe.films for insert to authenticated with check (owner_id = (select keyframe_private.caller_id()));
-comment on policy films_insert_owner on keyframe.films is 'Users insert rows of their own.';
+comment on policy films_insert_owner on keyframe.films is 'Users insert their own rows.';
 create policy films_update_owner on keyframe.films for update to authenticated
   using (owner_id = (select keyframe_private.caller_id())) with check (owner_id = (select keyframe_private.caller_id()));
 comment on policy films_update_owner on keyframe.films is 'Users change their own rows, which stay theirs.';
@@ -9929,7 +9942,7 @@ comment on policy films_delete_owner on keyframe.films is 'Users delete their ow
 
 -- keyframe.projects
 create policy projects_insert_owner on keyframe.projects for insert to authenticated with check (owner_id = (select keyframe_private.caller_id()));
-comment on policy projects_insert_owner on keyframe.projects is 'Users insert rows of their own.';
+comment on policy projects_insert_owner on keyframe.projects is 'Users insert their own rows.';
 create policy projects_update_owner on keyframe.projects for update to authenticated
   using (owner_id = (select keyframe_private.caller_id()) and deleted_at is null) with check (owner_id = (select keyframe_private.caller_id()));
 comment on policy projects_update_owner on keyframe.projects is 'Users change their own rows, which stay theirs.';
@@ -9937,19 +9950,19 @@ create policy projects_delete_owner on keyframe.projects for delete to authentic
   using (owner_id = (select keyframe_private.caller_id()) and deleted_at is null);
 comment on policy projects_delete_owner on keyframe.projects is 'Users delete their own rows.';
 
--- keyframe.predictions: a run that has not begun, even if a grant lets users name more columns.
+-- keyframe.predictions: only a run that has not begun, even if a grant lets users name more columns.
 create policy predictions_insert_owner on keyframe.predictions for insert to authenticated
   with check (owner_id = (select keyframe_private.caller_id()) and status = 'queued' and attempt = 0 and provider_output_url is null);
-comment on policy predictions_insert_owner on keyframe.predictions is 'Users insert predictions of their own that have not begun.';
+comment on policy predictions_insert_owner on keyframe.predictions is 'Users insert their own predictions, which have not begun.';
 
--- storage.objects. Users and their clients write and delete no file: `api` stores what it has measured, because a price counts its pixels
--- and its metadata name its owner.
+-- storage.objects. Users and their clients cannot write or delete files: `api` stores what it has measured, because a price counts pixels
+-- and the metadata names the owner.
 create policy keyframe_references_select_owner on storage.objects for select to authenticated
   using (bucket_id = 'projects' and user_metadata ->> 'ownerId' = (select keyframe_private.caller_id()::text));
 -- Names in keyframe-outputs are <owner_id>/<project_id>/<prediction_id>.<extension>.
 create policy keyframe_outputs_select_owner on storage.objects for select to authenticated
   using (bucket_id = 'keyframe-outputs' and (storage.foldername(name))[1] = (select keyframe_private.caller_id()::text));
--- Restrictive, because a policy of the app's may open all buckets.
+-- Restrictive, because a policy of the app may open all buckets.
 create policy keyframe_files_insert_nobody on storage.objects as restrictive for insert to anon, authenticated
   with check (bucket_id not in ('projects', 'keyframe-outputs'));
 create policy keyframe_files_update_nobody on storage.objects as restrictive for update to anon, authenticated
@@ -9966,7 +9979,7 @@ create policy keyframe_files_all_client on storage.objects as restrictive to aut
 
 select keyframe_private.revoke_all_rights();
 
--- Every table has row-level security: without a policy nobody gets in.
+-- Every table has row-level security, so that a table without a policy is closed.
 do $$
 declare
   name regclass;
@@ -9984,7 +9997,7 @@ grant usage on schema keyframe to anon, authenticated, service_role;
 grant usage on schema keyframe_private to authenticated, service_role;
 grant usage on schema keyframe_worker to service_role;
 
--- Tables. Not id: an identifier that was used before would get no event (docs/decisions/0020-postgres-makes-ids.md).
+-- Tables. Users cannot set id: a reused id would get no event (docs/decisions/0020-postgres-makes-ids.md).
 grant select on
   keyframe.elements, keyframe.element_images, keyframe.films, keyframe.models, keyframe.predictions, keyframe.projects,
   keyframe.step_defaults, keyframe.webhook_attempts, keyframe.webhook_deliveries, keyframe.webhook_endpoints, keyframe.webhook_events
@@ -10007,10 +10020,10 @@ on keyframe.projects to authenticated;
 -- deleted rows to everybody who may select them, and asks the policies once for each such subscriber and change.
 grant select (created_at) on keyframe.predictions to anon;
 
--- The API. Without a session health alone is open.
+-- The API. Without a session only health is open.
 grant execute on function keyframe.health to anon, authenticated, service_role;
 
--- With the token of a user.
+-- With a user's token.
 grant execute on function
   keyframe.create_project, keyframe.delete_project, keyframe.list_projects, keyframe.read_project, keyframe.update_project,
   keyframe.create_film, keyframe.delete_film, keyframe.list_films, keyframe.read_film, keyframe.update_film,
@@ -10025,14 +10038,14 @@ grant execute on function
   keyframe.admit_upload
 to authenticated;
 
--- With the token of a user, or with the secret key for service-wide endpoints.
+-- With a user's token, or with the secret key for service-wide endpoints.
 grant execute on function
   keyframe.rotate_webhook_secret, keyframe.create_webhook_endpoint, keyframe.delete_webhook_endpoint, keyframe.list_webhook_endpoints,
   keyframe.read_webhook_endpoint, keyframe.reveal_webhook_secret, keyframe.update_webhook_endpoint, keyframe.list_webhook_deliveries,
   keyframe.read_webhook_delivery, keyframe.recover_webhook_endpoint, keyframe.redeliver_webhook, keyframe.test_webhook_endpoint
 to authenticated, service_role;
 
--- With the secret key alone: workers, and what `api` asks that no user may.
+-- Only with the secret key: workers, and calls of `api` that no user may make.
 grant execute on function
   keyframe_worker.record_search_ended, keyframe_worker.complete_prediction, keyframe_worker.fail_prediction,
   keyframe_worker.retry_prediction_later, keyframe_worker.record_model_refused,
@@ -10045,7 +10058,7 @@ grant execute on function
   keyframe_worker.act_as, keyframe_worker.describe_database, keyframe_worker.read_shared_film, keyframe_worker.service_figures
 to service_role;
 
--- What policies, checks and indexes call: they run with the rights of the role that reads or writes the row.
+-- Functions that policies, checks and indexes call: they run with the rights of the role that reads or writes the row.
 grant execute on function
   keyframe_private.caller_id, keyframe_private.client_may, keyframe_private.may_read, keyframe_private.deleted_projects,
   keyframe_private.has_visible_character, keyframe_private.images_of_plan, keyframe_private.is_one_line, keyframe_private.is_plain_text
@@ -10054,8 +10067,8 @@ grant execute on function keyframe_private.claims_for_server to service_role; --
 
 -- supabase/schemas/99_time_limits.sql
 
--- How long a request of a user may take in the database, below the limit of the role (8 s on the hosted platform). A recovery, which may
--- write thousands of rows, has only that one; health has its own.
+-- Time limits of a user's requests in the database, below the limit of the role (8 s on the hosted platform). A recovery, which may
+-- write thousands of rows, has only the role's limit; health has its own.
 
 do $$
 declare
@@ -10076,7 +10089,7 @@ begin
   end loop;
 end $$;
 
--- A scan that is off counts so much that JIT would compile the plan at each call.
+-- A disabled scan has such a high cost that JIT would compile the plan at each call.
 do $$
 declare
   called regprocedure;

@@ -6,12 +6,12 @@ create trigger _100_keep before delete or truncate on keyframe_private.settings
 comment on trigger _100_keep on keyframe_private.settings is 'Refuses to delete the row.';
 create trigger _110_require_markup before insert or update of markup on keyframe_private.settings
   for each row execute function keyframe_private.require_markup();
-comment on trigger _110_require_markup on keyframe_private.settings is 'Refuses a markup that is no factor from 0 to 10.';
+comment on trigger _110_require_markup on keyframe_private.settings is 'Refuses a markup outside 0 to 10.';
 
 -- keyframe_private.moved_owners
 create trigger _500_wait_for_changes after insert on keyframe_private.moved_owners
   for each row execute function keyframe_private.wait_for_changes();
-comment on trigger _500_wait_for_changes on keyframe_private.moved_owners is 'Waits for changes and credits of the owner that have begun.';
+comment on trigger _500_wait_for_changes on keyframe_private.moved_owners is 'Waits for the owner''s changes and credits in progress.';
 
 -- keyframe.films
 create trigger _100_limit_changes before update or delete on keyframe.films
@@ -21,10 +21,10 @@ create trigger _110_limit before insert on keyframe.films for each row execute f
 comment on trigger _110_limit on keyframe.films is 'Counts an insert by a user against the rate limit.';
 create trigger _120_complete_owner before insert on keyframe.films
   for each row when (new.owner_id is null) execute function keyframe_private.complete_owner();
-comment on trigger _120_complete_owner on keyframe.films is 'Fills in the only user, where an administrator leaves the owner out.';
+comment on trigger _120_complete_owner on keyframe.films is 'Fills in the only user, if an administrator leaves the owner out.';
 create trigger _130_stamp before update on keyframe.films
   for each row when (old is distinct from new) execute function keyframe_private.move_version();
-comment on trigger _130_stamp on keyframe.films is 'Moves the film''s version.';
+comment on trigger _130_stamp on keyframe.films is 'Updates the film''s version.';
 create trigger _140_require_own_elements before insert or update of element_ids on keyframe.films
   for each row execute function keyframe_private.require_own_elements();
 comment on trigger _140_require_own_elements on keyframe.films is 'Refuses elements of others.';
@@ -32,11 +32,11 @@ comment on trigger _140_require_own_elements on keyframe.films is 'Refuses eleme
 -- keyframe.elements
 create trigger _100_stamp before update on keyframe.elements
   for each row when (old is distinct from new) execute function keyframe_private.move_version();
-comment on trigger _100_stamp on keyframe.elements is 'Moves the element''s version.';
+comment on trigger _100_stamp on keyframe.elements is 'Updates the element''s version.';
 -- Not when an account is deleted: its films and projects go too.
 create trigger _110_leave_lists before delete on keyframe.elements
   for each row when (pg_trigger_depth() = 0) execute function keyframe_private.leave_lists();
-comment on trigger _110_leave_lists on keyframe.elements is 'Takes it out of films and projects.';
+comment on trigger _110_leave_lists on keyframe.elements is 'Removes it from films and projects.';
 
 -- keyframe.element_images
 create trigger _100_keep before insert or update on keyframe.element_images
@@ -54,16 +54,16 @@ create trigger _110_limit before insert on keyframe.projects for each row execut
 comment on trigger _110_limit on keyframe.projects is 'Counts an insert by a user against the rate limit.';
 create trigger _120_complete_owner before insert on keyframe.projects
   for each row when (new.owner_id is null) execute function keyframe_private.complete_owner();
-comment on trigger _120_complete_owner on keyframe.projects is 'Fills in the only user, where an administrator leaves the owner out.';
+comment on trigger _120_complete_owner on keyframe.projects is 'Fills in the only user, if an administrator leaves the owner out.';
 create trigger _130_delete before delete on keyframe.projects for each row execute function keyframe_private.delete_by_user();
 comment on trigger _130_delete on keyframe.projects is 'Refuses a deletion by a user while a prediction runs; hides a project with many, which is then deleted in parts.';
 create trigger _140_stamp before update on keyframe.projects for each row execute function keyframe_private.stamp_project();
-comment on trigger _140_stamp on keyframe.projects is 'Moves the project''s version.';
+comment on trigger _140_stamp on keyframe.projects is 'Updates the project''s version.';
 -- Before the film is locked: the deletion of an element locks the element, then its films.
 create trigger _145_require_own_elements before insert or update of element_ids on keyframe.projects
   for each row when (new.element_ids is not null) execute function keyframe_private.require_own_elements();
 comment on trigger _145_require_own_elements on keyframe.projects is 'Refuses elements of others.';
--- Not where update_film has set the position.
+-- Not if update_film has set the position.
 create trigger _150_change_film before update of film_id on keyframe.projects
   for each row when (new.film_id is distinct from old.film_id and new.film_position is not distinct from old.film_position)
   execute function keyframe_private.change_film();
@@ -83,17 +83,17 @@ create trigger _190_require_plan before insert on keyframe.projects
 comment on trigger _190_require_plan on keyframe.projects is 'Checks the plan, and keeps its images from removal.';
 create trigger _195_require_changed_plan before update of plan on keyframe.projects
   for each row when (old.plan <> new.plan) execute function keyframe_private.require_plan();
-comment on trigger _195_require_changed_plan on keyframe.projects is 'Checks what has changed of the plan, and keeps its images from removal.';
+comment on trigger _195_require_changed_plan on keyframe.projects is 'Checks the changed parts of the plan, and keeps its images from removal.';
 create trigger _500_stamp_film after delete on keyframe.projects
   for each row when (old.film_id is not null) execute function keyframe_private.change_film();
-comment on trigger _500_stamp_film on keyframe.projects is 'Moves the version of the film that has lost a shot.';
+comment on trigger _500_stamp_film on keyframe.projects is 'Updates the version of the film that lost a shot.';
 create trigger _505_require_may_remove after update of reference_image_path on keyframe.projects
   for each row when (old.reference_image_path <> coalesce(new.reference_image_path, ''))
   execute function keyframe_private.require_may_remove_reference();
-comment on trigger _505_require_may_remove on keyframe.projects is 'Refuses a client that may not delete and takes away an image that nothing else uses.';
+comment on trigger _505_require_may_remove on keyframe.projects is 'Refuses a client without the right to delete that removes an image which nothing else uses.';
 create trigger _506_leave_plan after update of plan on keyframe.projects
   for each row when (old.plan <> '{}' and old.plan <> new.plan) execute function keyframe_private.leave_plan();
-comment on trigger _506_leave_plan on keyframe.projects is 'Refuses a client that may not delete and takes an image out of the plan that nothing else uses.';
+comment on trigger _506_leave_plan on keyframe.projects is 'Refuses a client without the right to delete that removes an image from the plan which nothing else uses.';
 create trigger _507_leave_deleted_plan after delete on keyframe.projects
   for each row when (old.plan <> '{}') execute function keyframe_private.leave_plan();
 comment on trigger _507_leave_deleted_plan on keyframe.projects is 'Lists the images of the plan for removal, unless something else uses them.';
@@ -153,14 +153,14 @@ create trigger _100_require_known_model before insert or update on keyframe_priv
 comment on trigger _100_require_known_model on keyframe_private.model_markups is 'Refuses a model that does not exist.';
 create trigger _110_require_markup before insert or update of markup on keyframe_private.model_markups
   for each row execute function keyframe_private.require_markup();
-comment on trigger _110_require_markup on keyframe_private.model_markups is 'Refuses a markup that is no factor from 0 to 10.';
+comment on trigger _110_require_markup on keyframe_private.model_markups is 'Refuses a markup outside 0 to 10.';
 
 -- keyframe.predictions
 create trigger _090_limit before insert on keyframe.predictions for each statement execute function keyframe_private.limit_inserts('generate');
 comment on trigger _090_limit on keyframe.predictions is 'Counts an insert by a user against the rate limit.';
 create trigger _100_guard_move before update of status on keyframe.predictions
   for each row when (old.status is distinct from new.status) execute function keyframe_private.guard_prediction_move();
-comment on trigger _100_guard_move on keyframe.predictions is 'Refuses a move that prediction_moves does not hold.';
+comment on trigger _100_guard_move on keyframe.predictions is 'Refuses a move that is not in prediction_moves.';
 create trigger _110_keep_history before update on keyframe.predictions
   for each row when (old.completed_at is not null or old.input <> new.input) execute function keyframe_private.keep_history();
 comment on trigger _110_keep_history on keyframe.predictions is 'Refuses to edit an ended prediction, except hidden, and the input of any.';
@@ -179,24 +179,24 @@ comment on trigger _506_require_sound_change on keyframe.predictions is 'Refuses
 alter table keyframe.predictions enable always trigger _505_require_sound_input, enable always trigger _506_require_sound_change;
 create trigger _520_give_back after update of status on keyframe.predictions
   for each row when (old.completed_at is null and new.error_code = 'failed_by_administrator') execute function keyframe_private.give_back_run();
-comment on trigger _520_give_back on keyframe.predictions is 'Lets the owner pay nothing for a run that an administrator failed.';
+comment on trigger _520_give_back on keyframe.predictions is 'Makes a run that an administrator failed free for its owner.';
 create trigger _530_settle_by_file after update of status on keyframe.predictions
   for each row when (old.completed_at is null and new.completed_at is not null) execute function keyframe_private.settle_by_file();
-comment on trigger _530_settle_by_file on keyframe.predictions is 'Settles a run without figures of the provider by its file.';
+comment on trigger _530_settle_by_file on keyframe.predictions is 'Settles a run without the provider''s figures by its file.';
 create trigger _540_settle_deleted after delete on keyframe.predictions
   for each row when (old.completed_at is null) execute function keyframe_private.settle_by_file();
-comment on trigger _540_settle_deleted on keyframe.predictions is 'Settles a run without figures of the provider.';
+comment on trigger _540_settle_deleted on keyframe.predictions is 'Settles a run without the provider''s figures.';
 create trigger _550_abandon_deleted_submits after delete on keyframe.predictions
   for each row when (old.completed_at is null) execute function keyframe_private.abandon_submits();
-comment on trigger _550_abandon_deleted_submits on keyframe.predictions is 'Marks provider runs of a deleted prediction for cancelling, and unanswered submits for a search.';
+comment on trigger _550_abandon_deleted_submits on keyframe.predictions is 'Marks provider runs of a deleted prediction for canceling, and unanswered submits for a search.';
 create trigger _560_abandon_submits after update of status on keyframe.predictions
   for each row when (old.completed_at is null
     and (new.status in ('failed', 'canceled') or (old.status = 'queued' and new.status <> 'queued')))
   execute function keyframe_private.abandon_submits();
-comment on trigger _560_abandon_submits on keyframe.predictions is 'Marks provider runs that nobody wants for cancelling, and unanswered submits for a search.';
+comment on trigger _560_abandon_submits on keyframe.predictions is 'Marks unneeded provider runs for canceling, and unanswered submits for a search.';
 create trigger _570_unselect_deleted_take after delete on keyframe.predictions
   for each row when (old.status = 'succeeded') execute function keyframe_private.unselect_deleted_take();
-comment on trigger _570_unselect_deleted_take on keyframe.predictions is 'Makes its project no longer select it.';
+comment on trigger _570_unselect_deleted_take on keyframe.predictions is 'Removes it from its project''s selection.';
 create trigger _590_admit_next after update of status on keyframe.predictions
   for each row
   when (old.completed_at is null and new.completed_at is not null and old.admitted_at is not null)
@@ -205,11 +205,11 @@ comment on trigger _590_admit_next on keyframe.predictions is 'Gives the slot to
 create trigger _595_continue after update of status on keyframe.predictions
   for each row when (old.completed_at is null and new.completed_at is not null and old.step = 'video')
   execute function keyframe_private.add_continue();
-comment on trigger _595_continue on keyframe.predictions is 'Adds the work to begin what waits for the end of this video.';
+comment on trigger _595_continue on keyframe.predictions is 'Adds the work to start predictions that wait for this video.';
 create trigger _596_continue_from_picture after update of end_image_path on keyframe.predictions
   for each row when (new.end_image_path is not null and new.end_image_path is distinct from old.end_image_path)
   execute function keyframe_private.add_continue();
-comment on trigger _596_continue_from_picture on keyframe.predictions is 'Adds the work to begin what waits for the picture on which this video ends.';
+comment on trigger _596_continue_from_picture on keyframe.predictions is 'Adds the work to start predictions that wait for this video''s last picture.';
 create trigger _600_emit_ended after update of status on keyframe.predictions
   for each row when (old.status is distinct from new.status and new.status in ('succeeded', 'failed'))
   execute function keyframe_private.emit_generation_ended();
@@ -225,7 +225,7 @@ create trigger _640_remove_deleted_files after delete on keyframe.predictions
   referencing old table as deleted
   for each statement execute function keyframe_private.remove_deleted_files();
 comment on trigger _640_remove_deleted_files on keyframe.predictions is 'Lists outputs and unused images for removal.';
--- Before the price, which shows how large an image is: only its owner may find that out.
+-- Before the price, which reveals the size of an image to others than its owner.
 create trigger _650_write_images after insert on keyframe.predictions
   referencing new table as started
   for each statement execute function keyframe_private.write_prediction_images();
@@ -248,7 +248,7 @@ comment on trigger _500_count on keyframe_private.provider_submits is 'Adds its 
 -- Its sums are deleted with it when both are 13 months old.
 create trigger _510_count_removed after delete on keyframe_private.provider_submits
   for each row when (old.created_at >= now() - interval '13 months') execute function keyframe_private.count_cost();
-comment on trigger _510_count_removed on keyframe_private.provider_submits is 'Takes its cost from the sums of its day.';
+comment on trigger _510_count_removed on keyframe_private.provider_submits is 'Subtracts its cost from the sums of its day.';
 
 -- keyframe_private.exhausted_budgets
 create trigger _500_emit_exhausted after insert on keyframe_private.exhausted_budgets
@@ -264,10 +264,10 @@ create trigger _105_require_not_moved before insert on keyframe_private.credits
 comment on trigger _105_require_not_moved on keyframe_private.credits is 'Refuses credit of an owner who lives in another project of the service.';
 create trigger _110_open_balance before insert on keyframe_private.credits
   for each row execute function keyframe_private.open_balance();
-comment on trigger _110_open_balance on keyframe_private.credits is 'Before an owner''s first credit: takes off what was settled before.';
+comment on trigger _110_open_balance on keyframe_private.credits is 'Offsets earlier settled costs before an owner''s first credit.';
 create trigger _500_note_low after insert on keyframe_private.credits
   for each row when (new.micros < 0) execute function keyframe_private.note_low_after_credit();
-comment on trigger _500_note_low on keyframe_private.credits is 'Writes the event balance.low where a refund has made the balance low.';
+comment on trigger _500_note_low on keyframe_private.credits is 'Writes the event balance.low if a refund has made the balance low.';
 
 -- keyframe.webhook_endpoints
 create trigger _100_limit before insert on keyframe.webhook_endpoints
@@ -295,7 +295,7 @@ create trigger _500_delete_vault_secret after delete on keyframe_private.webhook
 comment on trigger _500_delete_vault_secret on keyframe_private.webhook_secrets is 'Deletes the secret from the Vault.';
 
 -- keyframe.webhook_deliveries
--- A recorded attempt is its worker's.
+-- Workers record attempts themselves.
 create trigger _500_add_changed after update of status, next_attempt_at on keyframe.webhook_deliveries
   for each row when (new.status = 'pending' and new.attempts <= old.attempts
     and (new.status <> old.status or new.next_attempt_at <> old.next_attempt_at))

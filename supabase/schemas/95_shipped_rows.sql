@@ -42,7 +42,7 @@ cross join (values
   }', '{"output_format": "png"}', 'Google ended it on its own API on 2026-10-02.')
 ) as image_models (position, model, label, vendor, shutdown_at, controls, fixed, notes);
 
--- Video models. Without firstFrame.required they make a video of a text too, in the ratios of aspectRatio.
+-- Video models. Without firstFrame.required they also make a video from text, in the ratios of aspectRatio.
 insert into keyframe.models (step, position, model, label, vendor, accepts_faces, controls, fixed, notes) values
   ('video', 10, 'kwaivgi/kling-v3-omni-video', 'Kling 3.0 Omni', 'Kuaishou', 'yes', '{
     "prompt": {"field": "prompt", "maxLength": 2500}, "firstFrame": {"field": "start_image"},
@@ -83,7 +83,7 @@ insert into keyframe.models (step, position, model, label, vendor, accepts_faces
     "aspectRatio": {"field": "aspect_ratio", "values": ["16:9", "9:16", "1:1"], "omitWith": ["firstFrame"]},
     "durationSeconds": {"field": "duration", "values": [5, 10], "default": 5},
     "audio": {"field": "generate_audio", "values": [false, true], "default": false}
-  }', '{}', 'Takes no last frame.'),
+  }', '{}', 'No last frame.'),
   ('video', 60, 'kwaivgi/kling-v2.5-turbo-pro', 'Kling 2.5 Turbo Pro', 'Kuaishou', 'unknown', '{
     "prompt": {"field": "prompt", "maxLength": 2500}, "negativePrompt": {"field": "negative_prompt", "maxLength": 2500},
     "firstFrame": {"field": "start_image"}, "lastFrame": {"field": "end_image", "needs": ["firstFrame"]},
@@ -96,18 +96,18 @@ insert into keyframe.models (step, position, model, label, vendor, accepts_faces
     "lastFrame": {"field": "end_image", "needs": ["firstFrame"], "forces": {"resolution": "1080p"}},
     "resolution": {"field": "mode", "values": {"720p": "standard", "1080p": "pro"}, "order": ["720p", "1080p"], "default": "720p"},
     "durationSeconds": {"field": "duration", "values": [5, 10], "default": 5}
-  }', '{}', 'A last frame is possible in 1080p alone.'),
+  }', '{}', 'A last frame is only possible in 1080p.'),
   ('video', 80, 'minimax/hailuo-02', 'Hailuo 02', 'MiniMax', 'unknown', '{
     "prompt": {"field": "prompt", "maxLength": 2000}, "firstFrame": {"field": "first_frame_image"},
     "lastFrame": {"field": "last_frame_image"},
     "resolution": {"field": "resolution", "values": ["768p", "1080p"], "default": "768p", "forcesByValue": {"1080p": {"durationSeconds": 6}}},
     "durationSeconds": {"field": "duration", "values": [6, 10], "default": 6}
-  }', '{}', 'Ten seconds are possible in 768p alone.'),
+  }', '{}', 'Ten seconds are only possible in 768p.'),
   ('video', 90, 'minimax/hailuo-2.3', 'Hailuo 2.3', 'MiniMax', 'unknown', '{
     "prompt": {"field": "prompt", "maxLength": 2000}, "firstFrame": {"field": "first_frame_image"},
     "resolution": {"field": "resolution", "values": ["768p", "1080p"], "default": "768p", "forcesByValue": {"1080p": {"durationSeconds": 6}}},
     "durationSeconds": {"field": "duration", "values": [6, 10], "default": 6}
-  }', '{}', 'Takes no last frame. Ten seconds are possible in 768p alone.'),
+  }', '{}', 'No last frame. Ten seconds are only possible in 768p.'),
   ('video', 100, 'google/veo-3.1', 'Veo 3.1', 'Google', 'yes', '{
     "prompt": {"field": "prompt"}, "negativePrompt": {"field": "negative_prompt"}, "firstFrame": {"field": "image"},
     "lastFrame": {"field": "last_frame", "needs": ["firstFrame"]},

@@ -1,7 +1,9 @@
--- Who sees and changes which rows. At the end, because hosted each policy locks all tables of Storage and Auth until commit.
--- None may raise: Realtime reads the rows of many subscribers in one transaction, and what Storage lists is the app's too.
+-- Policies decide who sees and changes which rows. They come last, because on the hosted platform each one locks all tables of Storage and
+-- Auth until commit. None may raise: Realtime reads the rows of many subscribers in one transaction, and Storage also lists the app's
+-- files.
 
--- <table>_all_client on every table that users read. Restrictive: it holds back OAuth clients also where a policy of the app's opens all rows.
+-- <table>_all_client on every table that users read. Restrictive, so that it stops OAuth clients even if a policy of the app opens all
+-- rows.
 do $$
 declare
   name text;
@@ -44,7 +46,7 @@ comment on policy step_defaults_select_everyone on keyframe.step_defaults is 'Ev
 
 -- keyframe.films
 create policy films_insert_owner on keyframe.films for insert to authenticated with check (owner_id = (select keyframe_private.caller_id()));
-comment on policy films_insert_owner on keyframe.films is 'Users insert rows of their own.';
+comment on policy films_insert_owner on keyframe.films is 'Users insert their own rows.';
 create policy films_update_owner on keyframe.films for update to authenticated
   using (owner_id = (select keyframe_private.caller_id())) with check (owner_id = (select keyframe_private.caller_id()));
 comment on policy films_update_owner on keyframe.films is 'Users change their own rows, which stay theirs.';
@@ -53,7 +55,7 @@ comment on policy films_delete_owner on keyframe.films is 'Users delete their ow
 
 -- keyframe.projects
 create policy projects_insert_owner on keyframe.projects for insert to authenticated with check (owner_id = (select keyframe_private.caller_id()));
-comment on policy projects_insert_owner on keyframe.projects is 'Users insert rows of their own.';
+comment on policy projects_insert_owner on keyframe.projects is 'Users insert their own rows.';
 create policy projects_update_owner on keyframe.projects for update to authenticated
   using (owner_id = (select keyframe_private.caller_id()) and deleted_at is null) with check (owner_id = (select keyframe_private.caller_id()));
 comment on policy projects_update_owner on keyframe.projects is 'Users change their own rows, which stay theirs.';
@@ -61,19 +63,19 @@ create policy projects_delete_owner on keyframe.projects for delete to authentic
   using (owner_id = (select keyframe_private.caller_id()) and deleted_at is null);
 comment on policy projects_delete_owner on keyframe.projects is 'Users delete their own rows.';
 
--- keyframe.predictions: a run that has not begun, even if a grant lets users name more columns.
+-- keyframe.predictions: only a run that has not begun, even if a grant lets users name more columns.
 create policy predictions_insert_owner on keyframe.predictions for insert to authenticated
   with check (owner_id = (select keyframe_private.caller_id()) and status = 'queued' and attempt = 0 and provider_output_url is null);
-comment on policy predictions_insert_owner on keyframe.predictions is 'Users insert predictions of their own that have not begun.';
+comment on policy predictions_insert_owner on keyframe.predictions is 'Users insert their own predictions, which have not begun.';
 
--- storage.objects. Users and their clients write and delete no file: `api` stores what it has measured, because a price counts its pixels
--- and its metadata name its owner.
+-- storage.objects. Users and their clients cannot write or delete files: `api` stores what it has measured, because a price counts pixels
+-- and the metadata names the owner.
 create policy keyframe_references_select_owner on storage.objects for select to authenticated
   using (bucket_id = 'projects' and user_metadata ->> 'ownerId' = (select keyframe_private.caller_id()::text));
 -- Names in keyframe-outputs are <owner_id>/<project_id>/<prediction_id>.<extension>.
 create policy keyframe_outputs_select_owner on storage.objects for select to authenticated
   using (bucket_id = 'keyframe-outputs' and (storage.foldername(name))[1] = (select keyframe_private.caller_id()::text));
--- Restrictive, because a policy of the app's may open all buckets.
+-- Restrictive, because a policy of the app may open all buckets.
 create policy keyframe_files_insert_nobody on storage.objects as restrictive for insert to anon, authenticated
   with check (bucket_id not in ('projects', 'keyframe-outputs'));
 create policy keyframe_files_update_nobody on storage.objects as restrictive for update to anon, authenticated

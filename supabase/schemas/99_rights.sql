@@ -3,7 +3,7 @@
 
 select keyframe_private.revoke_all_rights();
 
--- Every table has row-level security: without a policy nobody gets in.
+-- Every table has row-level security, so that a table without a policy is closed.
 do $$
 declare
   name regclass;
@@ -21,7 +21,7 @@ grant usage on schema keyframe to anon, authenticated, service_role;
 grant usage on schema keyframe_private to authenticated, service_role;
 grant usage on schema keyframe_worker to service_role;
 
--- Tables. Not id: an identifier that was used before would get no event (docs/decisions/0020-postgres-makes-ids.md).
+-- Tables. Users cannot set id: a reused id would get no event (docs/decisions/0020-postgres-makes-ids.md).
 grant select on
   keyframe.elements, keyframe.element_images, keyframe.films, keyframe.models, keyframe.predictions, keyframe.projects,
   keyframe.step_defaults, keyframe.webhook_attempts, keyframe.webhook_deliveries, keyframe.webhook_endpoints, keyframe.webhook_events
@@ -44,10 +44,10 @@ on keyframe.projects to authenticated;
 -- deleted rows to everybody who may select them, and asks the policies once for each such subscriber and change.
 grant select (created_at) on keyframe.predictions to anon;
 
--- The API. Without a session health alone is open.
+-- The API. Without a session only health is open.
 grant execute on function keyframe.health to anon, authenticated, service_role;
 
--- With the token of a user.
+-- With a user's token.
 grant execute on function
   keyframe.create_project, keyframe.delete_project, keyframe.list_projects, keyframe.read_project, keyframe.update_project,
   keyframe.create_film, keyframe.delete_film, keyframe.list_films, keyframe.read_film, keyframe.update_film,
@@ -62,14 +62,14 @@ grant execute on function
   keyframe.admit_upload
 to authenticated;
 
--- With the token of a user, or with the secret key for service-wide endpoints.
+-- With a user's token, or with the secret key for service-wide endpoints.
 grant execute on function
   keyframe.rotate_webhook_secret, keyframe.create_webhook_endpoint, keyframe.delete_webhook_endpoint, keyframe.list_webhook_endpoints,
   keyframe.read_webhook_endpoint, keyframe.reveal_webhook_secret, keyframe.update_webhook_endpoint, keyframe.list_webhook_deliveries,
   keyframe.read_webhook_delivery, keyframe.recover_webhook_endpoint, keyframe.redeliver_webhook, keyframe.test_webhook_endpoint
 to authenticated, service_role;
 
--- With the secret key alone: workers, and what `api` asks that no user may.
+-- Only with the secret key: workers, and calls of `api` that no user may make.
 grant execute on function
   keyframe_worker.record_search_ended, keyframe_worker.complete_prediction, keyframe_worker.fail_prediction,
   keyframe_worker.retry_prediction_later, keyframe_worker.record_model_refused,
@@ -82,7 +82,7 @@ grant execute on function
   keyframe_worker.act_as, keyframe_worker.describe_database, keyframe_worker.read_shared_film, keyframe_worker.service_figures
 to service_role;
 
--- What policies, checks and indexes call: they run with the rights of the role that reads or writes the row.
+-- Functions that policies, checks and indexes call: they run with the rights of the role that reads or writes the row.
 grant execute on function
   keyframe_private.caller_id, keyframe_private.client_may, keyframe_private.may_read, keyframe_private.deleted_projects,
   keyframe_private.has_visible_character, keyframe_private.images_of_plan, keyframe_private.is_one_line, keyframe_private.is_plain_text

@@ -1,5 +1,5 @@
--- How long a request of a user may take in the database, below the limit of the role (8 s on the hosted platform). A recovery, which may
--- write thousands of rows, has only that one; health has its own.
+-- Time limits of a user's requests in the database, below the limit of the role (8 s on the hosted platform). A recovery, which may
+-- write thousands of rows, has only the role's limit; health has its own.
 
 do $$
 declare
@@ -20,7 +20,7 @@ begin
   end loop;
 end $$;
 
--- A scan that is off counts so much that JIT would compile the plan at each call.
+-- A disabled scan has such a high cost that JIT would compile the plan at each call.
 do $$
 declare
   called regprocedure;

@@ -122,8 +122,8 @@ describe("a body", () => {
       {
         title: "Must be text.",
         textPrompt: "Is required.",
-        colour: "There is no such field. Leave it out.",
-        prompt: "There is no such field. Did you mean textPrompt?",
+        colour: "Unknown field. Leave it out.",
+        prompt: "Unknown field. Did you mean textPrompt?",
       },
     ],
     [

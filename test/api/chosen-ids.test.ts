@@ -15,7 +15,7 @@ const sql = openDatabase();
 /** No id of RFC 9562, like 5f4dcc3b-5aa7-65d6-1d83-27deb882cf99, and another one each time. */
 const chosenId = () => `${crypto.randomUUID().slice(0, 13)}-65d6-1d83-${crypto.randomUUID().slice(24)}`;
 
-test("owner, project and predictions with chosen ids → started, polled, listed, cancelled through the API", async () => {
+test("owner, project and predictions with chosen ids → started, polled, listed, canceled through the API", async () => {
   const [userId, projectId, inserted] = [chosenId(), chosenId(), chosenId()];
   await sql`insert into auth.users (id, email) values (${userId}, ${`${userId}@keyframe.local`})`;
   const token = await forgeToken(userId);

@@ -83,7 +83,7 @@ test("a refusal, to either client → the same sentences: what is wrong, and wha
     ["create_project", { title: "A", prompt: "A" }, "Did you mean textPrompt?"],
     ["start", { quoteId, atMostMicros: 1 }, "price of this quote"],
     ["read_project", { projectId: crypto.randomUUID() }, "not_found"],
-    ["make_coffee", {}, "There is no such tool: tools/list names them."],
+    ["make_coffee", {}, "There is no such tool. tools/list has their names."],
   ];
   for (const [name, args, sentence] of refusals) {
     const result = await agent.call(name, args);

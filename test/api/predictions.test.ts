@@ -107,7 +107,7 @@ describe("starting and reading", () => {
   });
 });
 
-describe("cancelling", () => {
+describe("canceling", () => {
   test("a prediction that runs, by 20 requests at once → 20 × 200, canceled once, and the provider is asked to cancel its run", async () => {
     const running = await startStuck(sql, user, "first-frame", projectId);
     const replies = await Promise.all(Array.from({ length: 20 }, () => cancel(user, running)));

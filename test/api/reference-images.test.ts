@@ -116,7 +116,7 @@ const refusedAs = (message: string) => [415, "unsupported_media_type", message];
 test("a photo that is turned when it is shown → 415 that says how to send it: a model would get it sideways", async () => {
   for (const kind of PHOTO_KINDS) {
     for (const orientation of [2, 6]) {
-      const words = `The image is turned when it is shown (Exif orientation ${orientation}), which models do not do. Save it upright, without this orientation, and send that.`;
+      const words = `The image has an Exif orientation (${orientation}), which models ignore. Save it upright, without this orientation, and send that.`;
       expect(await refusal(withLocation(kind, await drawPhoto(kind), orientation))).toEqual(refusedAs(words));
     }
   }

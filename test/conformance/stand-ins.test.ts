@@ -55,7 +55,7 @@ describe("installing", () => {
       insert into pg_extension (oid, extname, extowner, extnamespace, extrelocatable, extversion)
       values (1, 'pg_net', 10, 'public'::regnamespace, false, '0.20.4')`;
     await expect(installExtensions(other)).rejects.toThrow(
-      "pg_net is installed in the database not_served, and does nothing for it, as pg_net.database_name is postgres: " +
+      "pg_net is installed in the database not_served but does nothing for it, because pg_net.database_name is postgres: " +
         "set it to not_served in postgresql.conf and restart Postgres.",
     );
     await other.end();

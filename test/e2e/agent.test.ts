@@ -119,7 +119,7 @@ test("an agent whose day's limit is two frames → two frames; the third is refu
   expect(starts.map(({ isError }) => isError ?? false)).toEqual([false, false]);
   const refusals = [textOf(await start(third)), await agent.refusal("estimate_first_frame", { projectId })];
   for (const refusal of refusals) {
-    expect(refusal).toContain("more than is left of this app's budget for this day");
+    expect(refusal).toContain("more than what is left of this app's budget for this day");
     expect(refusal).toContain("$0.0000 of $0.1340 is left, and it can cost $0.0670.");
     expect(refusal).toContain("budget_exceeded");
   }

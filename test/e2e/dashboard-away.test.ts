@@ -27,11 +27,10 @@ const follow = (page: Page, name: string) => page.getByRole("banner").getByRole(
 const gone = (page: Page, text: string) => page.getByText(text).waitFor({ state: "hidden" });
 
 // test/unit/dashboard/session.test.ts has the failures that count as away.
-/** Reads are repeated after at most 15 s, each for some seconds. */
-const BACK_WITHIN_MS = 60_000;
 
 test("a service that does not answer → a banner, and what was read stays; when it is back all goes on by itself", async () => {
   const { page } = await atProjects();
+  await page.clock.install();
   await page.route(API, (route) => route.abort());
   await follow(page, "Webhooks");
   await page.getByText(UNREACHABLE).waitFor();
@@ -39,7 +38,7 @@ test("a service that does not answer → a banner, and what was read stays; when
   await page.getByRole("article").getByText("Harbour").first().waitFor();
   await follow(page, "Webhooks");
   await page.unroute(API);
-  await page.getByRole("heading", { name: "No endpoints yet" }).waitFor({ timeout: BACK_WITHIN_MS });
+  await untilChangeEnds(page, page.getByRole("heading", { name: "No endpoints yet" })); // reads are repeated after at most 15 s
   await gone(page, UNREACHABLE);
 });
 

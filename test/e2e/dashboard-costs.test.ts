@@ -21,18 +21,34 @@ const setBudget = ({ session }: Person, month: number) =>
     insert into keyframe_private.owner_budgets (owner_id, month_micros) values (${session.user.id}, ${month})
     on conflict (owner_id) do update set month_micros = excluded.month_micros`;
 
-const choose = (page: Page, card: "First frame" | "Video", name: string, value: string) =>
-  stepCard(page, card).getByRole("radiogroup", { name }).getByText(value, { exact: true }).click();
+const chooseResolution = (page: Page, value: string) =>
+  stepCard(page, "First frame")
+    .getByRole("radiogroup", { name: "Resolution" })
+    .getByText(value, { exact: true })
+    .click();
 
-test("another resolution → the estimate follows; at the end its cost is on the take, in the list of takes and among the sums", async () => {
+test("another resolution → the old price is dimmed until the new one is read; its cost is on the take and among the sums", async () => {
   const person = await newPerson();
   const { page } = await visit({ session: person.session });
   await openStudio(page, person);
   const card = stepCard(page, "First frame");
   await card.getByText("about $0.07").waitFor();
   await card.getByRole("button", { name: "Settings" }).click();
-  await choose(page, "First frame", "Resolution", "2K");
+  const held = Promise.withResolvers<void>();
+  await page.route("**/estimate", (route) => held.promise.then(() => route.continue()));
+  await chooseResolution(page, "2K");
+  await card.locator("[data-old]", { hasText: "about $0.07" }).waitFor();
+  held.resolve();
   await card.getByText("about $0.10").waitFor();
+  expect(await card.locator("[data-old]").count()).toBe(0);
+  await page.setViewportSize({ width: 1280, height: 480 });
+  await card.getByText("No earlier pictures yet.").scrollIntoViewIfNeeded();
+  for (const shown of [card.getByText("about $0.10"), card.getByRole("button", { name: "Generate" })]) {
+    const { y = -1, height = 0 } = (await shown.boundingBox()) ?? {};
+    expect(y).toBeGreaterThanOrEqual(60); // below the header
+    expect(y + height).toBeLessThan(480);
+  }
+  await page.setViewportSize({ width: 1280, height: 800 });
   const button = card.getByRole("button", { name: "Generate" });
   const described = await button.evaluate((one) =>
     (one.getAttribute("aria-describedby") ?? "").split(" ").map((id) => document.getElementById(id)?.textContent),
@@ -82,7 +98,7 @@ test("a start over the budget → said before, refused with what is left; a chea
   const card = stepCard(page, "First frame");
   await card.getByText("about $0.07").waitFor();
   await card.getByRole("button", { name: "Settings" }).click();
-  await choose(page, "First frame", "Resolution", "2K");
+  await chooseResolution(page, "2K");
   await card
     .getByText(
       "This take can cost $0.101, and your budget has $0.10 left. Choose a cheaper model, resolution or length.",
@@ -98,7 +114,7 @@ test("a start over the budget → said before, refused with what is left; a chea
       .count(),
   ).toBe(1); // not said twice
   await expectGoodLooks(page);
-  await choose(page, "First frame", "Resolution", "1K");
+  await chooseResolution(page, "1K");
   await refusal.waitFor({ state: "detached" });
   await card.getByText("and your budget has").waitFor({ state: "hidden" });
   await card.getByRole("button", { name: "Generate" }).click();
@@ -137,73 +153,4 @@ test("a balance below the cost of 8 takes → said beside their button, with the
   await expectGoodLooks(page);
   await page.getByRole("menuitem", { name: "This month" }).click();
   await page.getByText("Your balance is $0.50.").waitFor();
-});
-
-test("a film's missing frames cost more than the budget has → said; with a shot less it fits, and they are started", async () => {
-  const person = await newPerson();
-  await setBudget(person, 150_000);
-  const { filmId } = await person.keyframe.films.create({ title: "The pier" });
-  for (const title of ["Day", "Noon", "Night"])
-    await person.keyframe.createProject({ title, textPrompt: title, filmId });
-  const { page } = await visit({ session: person.session });
-  await page.goto(`/#/films/${filmId}`);
-  await page.getByRole("button", { name: "Generate what is missing" }).click();
-  const window = page.getByRole("dialog", { name: "Generate what is missing" });
-  const problem = "3 first frames can cost $0.20, and your budget has $0.15 left. Choose fewer shots, a cheaper model,";
-  await window.getByText(problem).waitFor();
-  await expectGoodLooks(page);
-  await window.getByLabel("3. Night").uncheck();
-  await window.getByText("your budget").waitFor({ state: "detached" });
-  await window.getByText("About $0.13").waitFor();
-  await window.getByRole("button", { name: "Generate 2 first frames" }).click();
-  await window.getByText("2 first frames started.").waitFor();
-});
-
-test("a video of unknown price under a budget → said before it, and refused with what to do", async () => {
-  const person = await newPerson();
-  await setBudget(person, 10_000_000);
-  const { page, watch } = await visit({ session: person.session });
-  watch.allow(/status of 422/);
-  const { projectId } = await openStudio(page, person);
-  await person.keyframe.waitFor(await person.keyframe.generate("first-frame", { projectId }));
-  const card = stepCard(page, "Video");
-  await card.getByText(/about \$/).waitFor();
-  await card.getByRole("button", { name: "Settings" }).click();
-  await card.getByLabel("Model").selectOption("minimax/hailuo-2.3");
-  await card.getByText("about $0.28").waitFor();
-  await choose(page, "Video", "Length", "10 s");
-  await card.getByText("price unknown").waitFor();
-  await card.getByText("Your budget needs a known price. Choose another model.").waitFor();
-  await card.getByRole("button", { name: "Generate" }).click();
-  await card
-    .getByRole("alert")
-    .getByText("No price is known for this model and input, and there is a budget.")
-    .waitFor();
-});
-
-test("settings change while the price is read → the old price is dimmed; button and price stay in the window", async () => {
-  const person = await newPerson();
-  const { page } = await visit({ session: person.session });
-  await openStudio(page, person);
-  const card = stepCard(page, "First frame");
-  const price = card.getByText("about $0.07");
-  await price.waitFor();
-  expect(await price.getAttribute("data-old")).toBe(null);
-  await card.getByRole("button", { name: "Settings" }).click();
-  const held = Promise.withResolvers<void>();
-  await page.route("**/estimate", (route) => held.promise.then(() => route.continue()));
-  await choose(page, "First frame", "Resolution", "2K");
-  await card.locator("[data-old]", { hasText: "about $0.07" }).waitFor();
-  held.resolve();
-  await card.getByText("about $0.10").waitFor();
-  expect(await card.locator("[data-old]").count()).toBe(0);
-
-  await page.setViewportSize({ width: 1280, height: 480 });
-  await card.getByText("No earlier pictures yet.").scrollIntoViewIfNeeded();
-  for (const shown of [card.getByText("about $0.10"), card.getByRole("button", { name: "Generate" })]) {
-    const { y = -1, height = 0 } = (await shown.boundingBox()) ?? {};
-    expect(y).toBeGreaterThanOrEqual(60); // below the header
-    expect(y + height).toBeLessThan(480);
-  }
-  await expectGoodLooks(page);
 });

@@ -27,12 +27,12 @@ const placeOf = (operationId: string) => {
 /** The text of an operation that is open, without the line breaks that the layout makes. */
 const textOf = async (page: Page) => ((await page.getByRole("region").textContent()) ?? "").replaceAll("`", "");
 
-test("the API reference → every operation and event; opened → its sentences, fields, errors and a command to copy", async () => {
-  const { session, keyframe } = await newPerson();
-  const { projectId } = await keyframe.createProject({ title: "Seen in the docs", textPrompt: "A harbour at dawn" });
-  const { webhookId } = await keyframe.webhooks.create({ url: receiver.url, eventTypes: ["generation.failed"] });
-  const { deliveryId } = await keyframe.webhooks.test(webhookId);
-  await keyframe.webhooks.create({ url: receiver.url, eventTypes: ["generation.failed"] }); // later, without a delivery
+test("the API reference → every operation and event; opened → what it takes, and a command with what is the reader's own", async () => {
+  const person = await newPerson();
+  const { session, keyframe } = person;
+  const { projectId, webhookId, filmId } = await furnish(person, receiver.url);
+  const [delivery] = (await keyframe.webhooks.deliveries(webhookId)).deliveries;
+  const later = await keyframe.webhooks.create({ url: receiver.url, eventTypes: ["generation.failed"] }); // without a delivery
   const { page, context } = await visit({ session });
   await context.grantPermissions(["clipboard-read", "clipboard-write"]);
   await page.goto("/docs"); // the short address that npm start prints
@@ -82,8 +82,22 @@ test("the API reference → every operation and event; opened → its sentences,
   expect(copied).toContain(`Authorization: Bearer ${session.access_token}`);
   expect(shown).not.toContain(session.access_token);
 
-  await page.goto("/#/docs?operation=readDelivery");
-  await page.getByText(`/deliveries/${deliveryId}/attempts`).waitFor();
+  const { predictions } = await keyframe.readProject(projectId);
+  for (const [operation, ...ids] of [
+    ["readFilm", filmId],
+    ["readFirstFrame", projectId, predictions["first-frame"]?.predictionId],
+    ["readLastFrame", projectId, predictions["last-frame"]?.predictionId],
+    ["readVideo", projectId, predictions.video?.predictionId],
+    ["readWebhook", later.webhookId],
+    ["readDelivery", delivery?.deliveryId],
+  ]) {
+    await page.goto(`/#/docs?operation=${operation}`);
+    for (const id of ids)
+      await page
+        .locator("pre", { hasText: id ?? "nothing" })
+        .first()
+        .waitFor();
+  }
   await page.getByText("Fields of 200").click();
   await expectGoodLooks(page);
 });
@@ -115,27 +129,4 @@ test("a guide → its headings, tables and code to copy; its links stay here; an
   await expectGoodLooks(page);
   await page.goto("/#/docs/constructor");
   await page.getByRole("heading", { name: "Guide not found" }).waitFor();
-});
-
-test("somebody with a film and an endpoint → the examples name what is theirs", async () => {
-  const person = await newPerson();
-  const { projectId, webhookId, filmId } = await furnish(person, receiver.url);
-  const { page } = await visit({ session: person.session });
-  const { predictions } = await person.keyframe.readProject(projectId);
-  const [delivery] = (await person.keyframe.webhooks.deliveries(webhookId)).deliveries;
-  for (const [operation, ...ids] of [
-    ["readFilm", filmId],
-    ["readDelivery", delivery?.deliveryId],
-    ["readFirstFrame", projectId, predictions["first-frame"]?.predictionId],
-    ["readLastFrame", projectId, predictions["last-frame"]?.predictionId],
-    ["readVideo", projectId, predictions.video?.predictionId],
-    ["readWebhook", webhookId],
-  ]) {
-    await page.goto(`/#/docs?operation=${operation}`);
-    for (const id of ids)
-      await page
-        .locator("pre", { hasText: id ?? "nothing" })
-        .first()
-        .waitFor();
-  }
 });

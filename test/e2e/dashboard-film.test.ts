@@ -233,7 +233,7 @@ test("a film → the next shot from the last frame; it plays; shots are moved, d
   await expectGoodLooks(page);
   await page.keyboard.press("Escape");
   await page.getByRole("button", { name: "Download" }).press("Enter");
-  const missing = "A rough cut. Left out, because they have no video yet: shot 1, “The boat leaves”.";
+  const missing = "This is a rough cut. Left out, because they have no video yet: shot 1, “The boat leaves”.";
   await page.getByRole("dialog", { name: "Download film" }).getByText(missing).waitFor();
   await expectGoodLooks(page);
   await page.getByRole("button", { name: "Cancel" }).press("Enter");
@@ -267,7 +267,7 @@ test("a film → the next shot from the last frame; it plays; shots are moved, d
   await page.route("**/films/*", changedElsewhere);
   watch.allow(/status of 412/);
   await drag("Open sea", "The boat leaves");
-  await page.getByRole("alert").getByText("It was changed elsewhere meanwhile.").waitFor();
+  await page.getByRole("alert").getByText("It was changed elsewhere.").waitFor();
   await page.getByRole("heading", { level: 1, name: "The long pier" }).waitFor();
   expect((await titles()).join()).toBe("The boat leaves,Open sea");
 

@@ -26,9 +26,9 @@ test("how a shot is made is set in one browser → another one shows it, and a s
   await page.goto(`/#/projects/${second}`);
   const video = stepCard(page, "Video");
   await video.getByRole("button", { name: "Settings" }).click();
-  await video.getByLabel("Continue the shot before").check();
+  await video.getByLabel("Continue the previous shot").check();
   await video.getByLabel("Prompt for this step").fill("The boat on the open sea");
-  await video.getByText("Generate the video of the shot before first.").waitFor();
+  await video.getByText("Generate the previous shot's video first.").waitFor();
   await expectGoodLooks(page);
   await until("the plan is saved", async () => {
     const { plan } = await keyframe.readProject(second);
@@ -38,11 +38,11 @@ test("how a shot is made is set in one browser → another one shows it, and a s
   await other.goto(`/#/projects/${second}`);
   const there = stepCard(other, "Video");
   await there.getByRole("button", { name: "Settings, custom prompt" }).click();
-  expect(await there.getByLabel("Continue the shot before").isChecked()).toBe(true);
-  await there.getByLabel("Continue the shot before").uncheck();
+  expect(await there.getByLabel("Continue the previous shot").isChecked()).toBe(true);
+  await there.getByLabel("Continue the previous shot").uncheck();
   await until(
     "the other browser's change",
-    async () => !(await video.getByLabel("Continue the shot before").isChecked()),
+    async () => !(await video.getByLabel("Continue the previous shot").isChecked()),
   );
 });
 
@@ -54,7 +54,7 @@ test("three shots, each continues the one before → one press makes the film fo
   await page.goto(`/#/films/${filmId}`);
   await page.getByRole("button", { name: "Generate what is missing" }).click();
   const form = page.getByRole("dialog", { name: "Generate what is missing" });
-  await form.getByText("It begins where shot 2 ends, once that is made.").waitFor();
+  await form.getByText("It starts where shot 2 ends, once that is made.").waitFor();
   await expectGoodLooks(page);
   const { atMostMicros } = await keyframe.films.estimate(filmId, "video");
   await form.getByRole("button", { name: "Generate 3 videos" }).click();
@@ -63,7 +63,7 @@ test("three shots, each continues the one before → one press makes the film fo
   const held = (await read()).reduce((sum, one) => sum + (one?.cost?.atMostMicros ?? 0), 0);
   expect(held).toBe(atMostMicros);
   await page.keyboard.press("Escape");
-  await page.getByText("Waits for the shot before").first().waitFor();
+  await page.getByText("Waiting for the previous shot").first().waitFor();
   await until("all are made", async () => (await read()).every((one) => one?.status === "succeeded"));
   const [one, two, three] = await read();
   expect([two?.input, three?.input]).toMatchObject([
@@ -84,7 +84,7 @@ test("somebody makes a shot dearer while the price of a film is shown → nothin
   const dearer = { video: { durationSeconds: 10 } };
   await keyframe.changeProject(first, { plan: dearer });
   await form.getByRole("button", { name: "Generate 1 video" }).click();
-  await form.getByText("The price has changed since it was shown. Close this window and open it again.").waitFor();
+  await form.getByText("The price has changed. Close this window and open it again.").waitFor();
   await expectGoodLooks(page);
   expect(shots[0]?.atMostMicros).not.toBe((await keyframe.films.estimate(filmId, "video")).shots[0]?.atMostMicros);
   expect((await keyframe.readProject(first)).predictions.video).toBeNull();

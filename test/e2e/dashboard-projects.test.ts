@@ -95,5 +95,6 @@ test("a project with something running is deleted → “Cancel and delete” do
   await dialog.getByText("It will be canceled. The provider may charge for what it has done so far.").waitFor();
   await dialog.getByRole("button", { name: "Cancel and delete" }).click();
   await page.getByRole("heading", { name: "No projects yet" }).waitFor();
-  await until("it is deleted", async () => (await user.call(`/api/projects/${projectId}`)).status === 404, 20_000);
+  await page.goto("about:blank"); // it is deleted then
+  await until("it is deleted", async () => (await user.call(`/api/projects/${projectId}`)).status === 404);
 });

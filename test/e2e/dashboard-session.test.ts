@@ -29,25 +29,6 @@ const refuse = (route: Route) => {
 /** What a browser says of an answer that the page expects. */
 const refusal = (status: number) => new RegExp(`status of ${status}`);
 
-test("an account that is there already → said in words; another address → the projects, also after a reload and in another tab", async () => {
-  const { email } = await newPerson();
-  const { page, newTab, watch } = await visit();
-  watch.allow(refusal(422));
-  await page.goto("/");
-  await heading(page, "Sign in");
-  await page.getByRole("link", { name: "Create an account" }).click();
-  await heading(page, "Create an account");
-  await fillCredentials(page, { email, password: "another password" }, "Create account");
-  await page.getByRole("alert").getByText("An account with this email already exists.").waitFor();
-  await fillCredentials(page, { email: newAddress(), password: "a long enough password" }, "Create account");
-  await heading(page, "Projects");
-  await page.reload();
-  await heading(page, "Projects");
-  const other = await newTab();
-  await other.goto("/");
-  await heading(other, "Projects");
-});
-
 test("a wrong password, and Auth away → said in words, and the address stays; the right one, and Auth back → in", async () => {
   const person = await newPerson();
   const { page, watch } = await visit();
@@ -135,18 +116,6 @@ test("signing out → every tab is out; the next user starts at the projects and
   await heading(other, "Docs"); // the other tab goes on where it was
 });
 
-test("an address inside, signed out → sign-in first, then back to it", async () => {
-  const person = await newPerson();
-  const { page } = await visit();
-  await page.goto("/#/webhooks");
-  await heading(page, "Sign in");
-  await page.getByRole("link", { name: "Create an account" }).click();
-  await page.getByRole("link", { name: "Already have an account? Sign in" }).click();
-  await heading(page, "Sign in");
-  await fillCredentials(page, person);
-  await heading(page, "Webhooks");
-});
-
 test("a way back that leads elsewhere → not followed", async () => {
   const { session } = await newPerson();
   const { page } = await visit({ session });
@@ -166,6 +135,8 @@ test("a session cannot be refreshed, or is refused while a page is open → told
   watch.allow(/status of 40[01]/);
   await page.goto("/#/webhooks");
   await page.getByText("Your session has expired.").waitFor();
+  await page.getByRole("link", { name: "Create an account" }).click();
+  await page.getByRole("link", { name: "Already have an account? Sign in" }).click();
   await fillCredentials(page, person);
   await heading(page, "Webhooks");
   await page.route(API, refuse);

@@ -216,11 +216,7 @@ test("“End at the last frame” is taken back → the next video has none; the
     const { predictions } = await person.keyframe.readProject(projectId);
     return predictions["first-frame"]?.input.aspectRatio === "9:16" ? predictions : undefined;
   });
-  expect([video?.status, video?.input.lastFramePredictionId, video?.input.aspectRatio]).toEqual([
-    "succeeded",
-    null,
-    "16:9",
-  ]);
+  expect(video).toMatchObject({ status: "succeeded", input: { lastFramePredictionId: null, aspectRatio: "16:9" } });
   expect(portrait?.predictionId).toBeDefined();
 });
 
@@ -233,7 +229,7 @@ test("“Start at the first frame” is taken back → references instead of fra
   await card.getByText("Generate the first frame first.").waitFor();
   await card.getByRole("button", { name: "Settings" }).click();
   await card.getByLabel("Model").selectOption("bytedance/seedance-2.0");
-  await card.getByText("Seedance 2.0 takes either frames or reference images.").waitFor();
+  await card.getByText("Seedance 2.0 accepts either frames or reference images.").waitFor();
   expect(await card.getByRole("button", { name: "Add image" }).count()).toBe(0);
   await card.getByLabel("Start at the first frame").uncheck();
   await card.getByRole("button", { name: "Use an image" }).waitFor({ state: "detached" });
@@ -274,7 +270,9 @@ test("an uploaded image is chosen as first frame → the video starts; of anothe
   await expectGoodLooks(page); // with the settings of a video
   const alert = card.getByRole("alert");
   await alert.getByText("Prompt or image rejected").waitFor();
-  await alert.getByText("The provider rejected the content of the input. Change the prompt or the images.").waitFor();
+  await alert
+    .getByText("The model's safety filter rejected the prompt or an image. Try different wording or images.")
+    .waitFor();
 
   await page.getByLabel("Aspect ratio").selectOption("9:16");
   await until("the project has it", async () => (await person.keyframe.readProject(projectId)).aspectRatio === "9:16");
@@ -306,7 +304,7 @@ test("the chosen model is gone at the provider → said, the default is set; tha
   await card.getByTitle(`${byDefault?.label} · `).waitFor();
   await card.getByRole("button", { name: "All takes: first frame" }).click();
   await page.getByRole("button", { name: "Use these inputs" }).click();
-  const words = "The inputs of that picture are set, without what can no longer be used:";
+  const words = "The inputs of that picture are set, except those that can no longer be used:";
   await page.getByText(`${words} the model Gone.`).waitFor();
   await page.close(); // it would ask for the price in a project that is gone
   await person.keyframe.deleteProject(projectId);

@@ -43,7 +43,7 @@ test("three takes are chosen → the price is of all, one press starts them, and
   await takeAt(page.getByRole("dialog"), 2).waitFor();
 });
 
-test("a film generates what is missing → the price of what is ticked is shown; each shot shows what runs, and why it failed", async () => {
+test("a film generates what is missing → its price and what the budget lacks; each shot shows what runs, and why it failed", async () => {
   const user = await signUp();
   const filmId = await user.createFilm();
   const addShot = (title: string, textPrompt = "A pier") => user.createProject({ title, textPrompt, filmId });
@@ -54,7 +54,7 @@ test("a film generates what is missing → the price of what is ticked is shown;
   const steps = (title: string) => page.getByRole("list", { name: `Steps of ${title}` });
   const missing = page.getByRole("button", { name: "Generate what is missing" });
   await steps("One").getByText("First frame: Starting").waitFor();
-  await page.getByText("Under way: 1 first frame.").waitFor();
+  await page.getByText("Generating: 1 first frame.").waitFor();
   expect(await missing.getAttribute("aria-busy")).toBe("true"); // there is nothing else to make
 
   await addShot("Two");
@@ -62,9 +62,12 @@ test("a film generates what is missing → the price of what is ticked is shown;
   await addShot("Four");
   await until("it can be pressed", async () => (await missing.getAttribute("aria-busy")) === null);
   await expectGoodLooks(page);
+  await sql`insert into keyframe_private.owner_budgets (owner_id, month_micros) values (${user.id}, 217000)`;
   await missing.click();
   const window = page.getByRole("dialog", { name: "Generate what is missing" });
-  await window.getByText("About $0.20").waitFor(); // without the one that is being made
+  await window.getByText("About $0.20").waitFor(); // without the one that is being made, whose $0.07 are reserved
+  const problem = "3 first frames can cost $0.20, and your budget has $0.15 left. Choose fewer shots, a cheaper model,";
+  await window.getByText(problem).waitFor();
   await expectGoodLooks(page);
   await window.getByText("Video", { exact: true }).click();
   await window.getByText("It has no first frame yet.").nth(3).waitFor();
@@ -74,6 +77,7 @@ test("a film generates what is missing → the price of what is ticked is shown;
   await window.getByText("First frame", { exact: true }).click();
   await window.getByLabel("4. Four").uncheck();
   await window.getByText("About $0.13").waitFor();
+  await window.getByText("your budget").waitFor({ state: "detached" });
   await window.getByRole("button", { name: "Generate 2 first frames" }).click();
   await window.getByText("2 first frames started.").waitFor();
   await window.getByRole("button", { name: "Done" }).click();
@@ -81,11 +85,11 @@ test("a film generates what is missing → the price of what is ticked is shown;
   await page.getByRole("img", { name: "First frame of Two" }).waitFor();
   await steps("Three").getByText("First frame: Failed").waitFor();
   await steps("Three").getByText("The sea was too rough.").waitFor();
-  await expectGoodLooks(page);
   await sql`select keyframe_private.mark_failed(${predictionId}, 'failed_by_administrator', 'Ended.', false)`;
   await steps("One").getByText("Ended.").waitFor();
   await page.getByText("Under way").waitFor({ state: "detached" });
 
+  await sql`delete from keyframe_private.owner_budgets where owner_id = ${user.id}`;
   await changeProject(user, three, { textPrompt: "A pier" });
   await missing.click();
   await window.getByRole("button", { name: "Generate 3 first frames" }).click();

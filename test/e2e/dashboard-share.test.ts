@@ -19,7 +19,7 @@ test("a film is shared → plays on a phone without an account; revoked, the lin
   await page.getByRole("button", { name: "Actions for the film" }).click();
   await page.getByRole("menuitem", { name: "Share" }).click();
   const window = page.getByRole("dialog", { name: "Share film" });
-  await window.getByLabel("The link ends").selectOption({ label: "After a week" });
+  await window.getByLabel("Link expires").selectOption({ label: "After a week" });
   await expectGoodLooks(page);
   await window.getByRole("button", { name: "Create link" }).click();
   const link = (await window.locator("pre").textContent()) ?? "";
@@ -67,12 +67,12 @@ test("the next shot from the real last frame of a video of a text → its video 
   const form = page.getByRole("dialog", { name: "New shot" });
   await form.getByLabel("Title").fill("Open sea");
   await form.getByLabel("Prompt").fill("The boat on the open sea");
-  await form.getByLabel("At the last frame of the shot before").waitFor();
-  expect(await form.getByLabel("Where the video of the shot before ends").isChecked()).toBe(true);
+  await form.getByLabel("At the previous shot's last frame").waitFor();
+  expect(await form.getByLabel("Where the previous shot's video ends").isChecked()).toBe(true);
   await expectGoodLooks(page);
   await form.getByRole("button", { name: "Create shot" }).click();
   await page.getByRole("heading", { level: 1, name: "Open sea" }).waitFor();
-  const start = video.getByRole("img", { name: "End of the shot before" });
+  const start = video.getByRole("img", { name: "End of the previous shot" });
   await until("the picture of the size of the video", () =>
     start.evaluate(
       (image: HTMLImageElement, size) => String([image.naturalWidth, image.naturalHeight]) === size,
@@ -84,7 +84,7 @@ test("the next shot from the real last frame of a video of a text → its video 
   await page.getByRole("link", { name: "The pier", exact: true }).click();
   await page.getByRole("button", { name: "Generate what is missing" }).click();
   const missing = page.getByRole("dialog", { name: "Generate what is missing" });
-  await missing.getByText("It begins where shot 1 ends.").waitFor();
+  await missing.getByText("It starts where shot 1 ends.").waitFor();
   await missing.getByText("First frame", { exact: true }).click();
   await missing.getByText("Each shot has a first frame, needs none, or it is being made.").waitFor();
   await page.keyboard.press("Escape");

@@ -72,7 +72,7 @@ test("an earlier first frame is selected → it shows as used everywhere, also a
     expect(await cardTakes(one, "First frame").allTextContents()).toEqual(["$0.07", "$0.07"]);
     await cardTakes(one, "First frame").and(one.locator("[aria-pressed=true]")).waitFor();
     expect(await cardTakes(one, "First frame").nth(1).getAttribute("aria-pressed")).toBe("true");
-    await stepCard(one, "Video").getByText("Next video from the same.").waitFor();
+    await stepCard(one, "Video").getByText("The next video starts from the same frame.").waitFor();
     expect(await stepCard(one, "Video").getByRole("img").count()).toBe(1); // the frame that the video is from, once
   }
   await elsewhere.getByRole("link", { name: "Projects", exact: true }).first().click();
@@ -85,7 +85,7 @@ test("an earlier first frame is selected → it shows as used everywhere, also a
   await frame.getByText("Done", { exact: true }).waitFor();
   expect(await page.getByText("Used for the next video").count()).toBe(0);
   await untilShows(madeFrom, older);
-  await video.getByText("Made with a first frame that is not the selected one.").waitFor();
+  await video.getByText("Made with a first frame that is not selected.").waitFor();
   await expectGoodLooks(page);
 });
 
@@ -145,7 +145,7 @@ test("the inputs of an earlier video are used again → prompt, frame and length
   await list.getByRole("button", { name: "Use these inputs" }).click();
   await page.getByText("The inputs are set, with the first frame of that video.").waitFor();
   await untilShows(card.getByRole("img", { name: "First frame of this video" }), older);
-  await card.getByText("Next video from the same.").waitFor();
+  await card.getByText("The next video starts from the same frame.").waitFor();
   await untilShows(stepCard(page, "First frame").locator("ol img").first(), newer);
 
   const frame = stepCard(page, "First frame");
@@ -322,7 +322,7 @@ test("a video of an uploaded image and of another project's frame → both show;
   await card.getByRole("button", { name: "All takes: video" }).click();
   await page.getByRole("button", { name: "Use these inputs" }).click();
   await page.getByText("The inputs are set, with the first frame and the last frame of that video.").waitFor();
-  await card.getByText("Next video from the same.").waitFor();
+  await card.getByText("The next video starts from the same frame.").waitFor();
   await card.getByRole("button", { name: "Generate again" }).click();
   const again = await until("the second video", async () => {
     const { predictions } = await person.keyframe.listPredictions(projectId, { step: "video" });

@@ -1,7 +1,5 @@
 import type { Locator } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { toLocalTime } from "../../dashboard/src/webhooks/deliveries/delivery.ts";
-import { openDatabase } from "../support/api/database.ts";
 import { expectGoodLooks, visitDashboard } from "../support/dashboard/browser.ts";
 import { newPerson } from "../support/dashboard/person.ts";
 import { type FlowReceiver, startFlowReceiver } from "../support/receiver/receiver.ts";
@@ -10,7 +8,6 @@ import { isSignedWith, readSigned, signatures } from "../support/receiver/signed
 import { until } from "../support/until.ts";
 
 const visit = visitDashboard();
-const sql = openDatabase();
 let receiver: FlowReceiver;
 
 beforeAll(async () => {
@@ -90,7 +87,7 @@ test("endpoint → test received and verified → rotated → sent again with bo
   await page.getByRole("button", { name: "Rotate secret…" }).click();
   await page.getByLabel("Overlap in hours").fill("0");
   await page
-    .getByText("All old secrets are revoked now: your server rejects requests until it has the new one")
+    .getByText("All old secrets are revoked now. Your server rejects requests until it has the new one")
     .waitFor();
   await page.getByLabel("Revoke every old secret now").check();
   await page.getByRole("button", { name: "Rotate", exact: true }).click();
@@ -171,6 +168,8 @@ test("deliveries by status; a list that is read stands still, newer ones wait; w
 
   await list.getByRole("button", { name: "Recover deliveries…" }).click();
   const recovering = page.getByRole("dialog", { name: "Recover deliveries" });
+  const proposed = await recovering.getByLabel("Since").inputValue();
+  expect(Date.parse(proposed)).toBeLessThan(Date.now() - 86_300_000);
   await recovering.getByRole("button", { name: "Recover", exact: true }).click();
   await recovering.getByText("Nothing to recover since then.").waitFor();
   await expectGoodLooks(page);
@@ -235,30 +234,10 @@ test("an open page follows what happens; a delivery shows its project, body and 
     const testing = page.getByRole("dialog", { name: "Test event" });
     await testing.getByText("Not delivered.").waitFor();
     await testing.getByText("It is retried automatically; the next attempt is").waitFor();
-    await testing.getByText("Your server asked to retry later. Its Retry-After is followed.").waitFor();
+    await testing.getByText("Your server asked to retry later. Keyframe follows its Retry-After.").waitFor();
   } finally {
     await repaired.close();
   }
-});
-
-test("an endpoint that fails for three days, and one for an hour → recovery is proposed since then, and at least for a day", async () => {
-  const { session, keyframe } = await newPerson();
-  const { webhookId } = await keyframe.webhooks.create({ url: receiver.url, description: "Failing", eventTypes: [] });
-  const { page } = await visit({ session });
-  const proposed = async (since: Date) => {
-    await sql`update keyframe.webhook_endpoints set failing_since = ${since} where id = ${webhookId}`;
-    await page.goto("/#/webhooks");
-    await page.reload();
-    await page.getByRole("link", { name: "Failing" }).click();
-    await page.getByRole("button", { name: "Recover deliveries…" }).click();
-    return await page.getByLabel("Since").inputValue();
-  };
-  const days = (count: number) => new Date(Date.now() - count * 86_400_000);
-  const threeDays = days(3);
-  expect(await proposed(threeDays)).toBe(toLocalTime(threeDays));
-  const aDay = days(1);
-  const since = await proposed(days(1 / 24));
-  expect([toLocalTime(aDay), toLocalTime(days(1))]).toContain(since); // a minute may have passed
 });
 
 test("an endpoint is deleted → it is gone from the list; so is one that another tab deleted first", async () => {

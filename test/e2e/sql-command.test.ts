@@ -39,5 +39,8 @@ test("several statements of which the last fails → its message, exit code 1, a
 
 test("no stack on the data → what to do, exit code 1", async () => {
   const { code, error } = await runSql(["--data", "/nowhere", "select 1"]);
-  expect([code, error]).toEqual([1, "No stack runs on /nowhere: npm start, or name its data by --data.\n"]);
+  expect([code, error]).toEqual([
+    1,
+    "No stack runs on /nowhere. Run npm start, or name its data folder with --data.\n",
+  ]);
 });

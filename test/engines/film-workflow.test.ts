@@ -157,7 +157,7 @@ describe("a film of one shot", () => {
     const { predictions } = await film.keyframe.listPredictions(projectId, { step: "first-frame" });
     expect(predictions.map(({ status }) => status)).toEqual(["succeeded", "succeeded", "failed", "failed"]);
     await took(film, takes[0]);
-    await expect(untilReady(film)).rejects.toThrow(/shot-1: The provider rejected/);
+    await expect(untilReady(film)).rejects.toThrow(/shot-1: The model's safety filter rejected/);
   });
 
   test("a user cancels every take → no event comes; the workflow looks, and the film fails", async () => {

@@ -39,7 +39,7 @@ describe.concurrent("a run that goes wrong at the provider, or whose output cann
       retryable = true,
       runs = 1,
       stage,
-      message = expect.stringMatching(/^[A-Z].*\.( It said: .*)?$/),
+      message = expect.stringMatching(/^[A-Z].*\.( The provider said: “.*”)?$/),
     } = ending;
     const maker = await newFilmMaker(stack);
     const prompt = promptWith(fault);

@@ -70,7 +70,7 @@ describe.concurrent("health is degraded within 30 s, names the cause and what to
   test("slow receivers", async () => {
     const slow = await receive(hangs);
     for (const owner of await addOwners(slow.url, 15)) await insertProjects(stack.sql, owner, 1);
-    await expectNamed(/^\d+ requests of deliver have been open .* disable such an endpoint/, async () => {
+    await expectNamed(/^\d+ requests of deliver have been open .* Disable an endpoint/, async () => {
       slow.behave(answers(200));
       await slow.close();
       await slow.open();
@@ -90,7 +90,7 @@ describe.concurrent("health is degraded within 30 s, names the cause and what to
       create trigger take_time before update on keyframe_private.worker_heartbeats
       for each row when (new.function_name = 'deliver') execute function public.take_time()`;
     await insertProjects(stack.sql, owner, 1);
-    await expectNamed(/^The database calls of deliver take 1\.\d s.* Look at the load of Postgres/, async () => {
+    await expectNamed(/^The database calls of deliver take 1\.\d s.* Check the load of Postgres/, async () => {
       await take(0);
       await insertProjects(stack.sql, owner, 1);
     });

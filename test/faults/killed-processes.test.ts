@@ -113,7 +113,7 @@ test("the provider loses a run → failed as provider_lost, and can be run again
   await expectOneSuccess(again.made, again.prompt);
 });
 
-test("cancelled while the provider still takes the run → the run is cancelled as soon as it is known", async () => {
+test("canceled while the provider still takes the run → the run is canceled as soon as it is known", async () => {
   await stack.setRunDelay(MINUTE);
   stack.child("simulator").kill("SIGSTOP");
   const { made, prompt } = await start("callback_lost");
@@ -125,7 +125,7 @@ test("cancelled while the provider still takes the run → the run is cancelled 
   expect(await maker.read(made)).toMatchObject({ status: "canceled" });
 });
 
-test("past its deadline while it runs → failed as deadline_exceeded, its run cancelled at the provider", async () => {
+test("past its deadline while it runs → failed as deadline_exceeded, its run canceled at the provider", async () => {
   await stack.setRunDelay(MINUTE);
   const { made, prompt } = await start();
   await untilRow("it runs", made, ({ status }) => status === "processing");
@@ -142,7 +142,7 @@ test("past its deadline while it runs → failed as deadline_exceeded, its run c
   await expectSoundEnd(stack.sql, made);
 });
 
-test("cancelled while the output is copied → the finished copy comes too late, and is removed", async () => {
+test("canceled while the output is copied → the finished copy comes too late, and is removed", async () => {
   const { made } = await start("output_slow=1500");
   await untilRow("it is copied", made, (row) => row.status === "storing" && row.lease_token !== null);
   await maker.cancel(made);

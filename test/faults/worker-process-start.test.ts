@@ -73,7 +73,7 @@ const WRONG: [string, () => Promise<Parameters<typeof spawnWorkerProcess>[1]>, R
   [
     "a login that may not act as service_role",
     async () => ({ databaseUrl: ofLogin({ username: LOGIN, password: "geheim" }) }),
-    /^SUPABASE_DB_URL: .* may not act as service_role\. .* 42501/,
+    /^SUPABASE_DB_URL: .* cannot act as service_role\. .* 42501/,
   ],
 ];
 test.each(WRONG)(

@@ -9,21 +9,22 @@ import { runCommand } from "../support/tools/run-command.ts";
 vi.setConfig({ testTimeout: 240_000 });
 
 const runBench = (args: string[]) => runCommand("lab/bench/main.ts", args);
-const readPage = (name: string) => Deno.readTextFile(join(PROJECT_ROOT, "docs", name));
+const readPage = (path: string) => Deno.readTextFile(join(PROJECT_ROOT, path));
 
-test("--help → the benchmarks, each with its aims in the table of docs/benchmarks.md; exit 0", async () => {
+test("--help → the benchmarks, each with its aims in the table of lab/aims.md; exit 0", async () => {
   const { code, output } = await runBench(["--help"]).ended;
   expect(code, output).toBe(0);
   const [, names = ""] = /one of: ([a-z, ]+);/.exec(output) ?? [];
   expect(names.split(", ")).toContain("deliver");
-  const page = await readPage("benchmarks.md");
+  const page = await readPage("lab/aims.md");
   for (const name of names.split(", ")) expect(page).toContain(`\n| ${name} | `);
-  for (const block of ["shots", "aims"]) expect(replaceBlock(page, block, "new")).toContain("\nnew\n");
-  expect(replaceBlock(await readPage("scale.md"), "costs", "new")).toContain("\nnew\n");
+  for (const block of ["aims", "shot"]) expect(replaceBlock(page, block, "new")).toContain("\nnew\n");
+  expect(replaceBlock(await readPage("docs/benchmarks.md"), "shots", "new")).toContain("\nnew\n");
+  expect(replaceBlock(await readPage("docs/scale.md"), "costs", "new")).toContain("\nnew\n");
 });
 
 test("--quick and three names → their tables, nothing written; exit 0", async () => {
-  const before = await readPage("benchmarks.md");
+  const before = await readPage("docs/benchmarks.md");
   const { code, output } = await runBench(["--quick", "flow", "cold", "shot"]).ended;
   expect(code, output).toBe(0);
   for (const name of [
@@ -45,7 +46,7 @@ test("--quick and three names → their tables, nothing written; exit 0", async 
   expect(Number(callbacks)).toBeGreaterThanOrEqual(6); // the start and the end of each
   expect([deliveries, usd]).toEqual(["4", "0.974"]);
   expect(output).toMatch(/^\d+ of 12 aims met\.$/m);
-  expect(await readPage("benchmarks.md")).toBe(before);
+  expect(await readPage("docs/benchmarks.md")).toBe(before);
 });
 
 test("the figures of one shot → shots a day by what is used up first, calls without kicks beside a worker", () => {

@@ -17,8 +17,8 @@ let proxy: Deno.HttpServer<Deno.NetAddr>;
 let url: string;
 beforeAll(async () => {
   if (!existsSync(BIN)) {
-    // Not `npm ci`: it refuses a lock file without an optional package that its registry does not have.
-    const { success, stderr } = await new Deno.Command("npm", { args: ["install", "--no-save"], cwd: FOLDER }).output();
+    const args = ["install", "--no-package-lock"]; // what these two install is for this machine only
+    const { success, stderr } = await new Deno.Command("npm", { args, cwd: FOLDER }).output();
     if (!success) throw new Error(`npm install in ${FOLDER}: ${new TextDecoder().decode(stderr)}`);
   }
   user = await signUp();

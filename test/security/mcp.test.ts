@@ -146,7 +146,7 @@ function correct(args: Record<string, unknown>, refusal: string, known: Record<s
     if (meant !== undefined || corrected[field] === args[field]) delete corrected[field];
   }
   if (refusal.includes("list_models")) corrected.model = known.model;
-  if (refusal.includes("write a space after the @")) corrected.prompt = String(args.prompt).replace("@", "@ ");
+  if (refusal.includes("put a space after the @")) corrected.prompt = String(args.prompt).replace("@", "@ ");
   return corrected;
 }
 
@@ -163,7 +163,7 @@ describe("arguments", () => {
       "create_project",
       "prompt",
       () => ({ title: "A", prompt: "A" }),
-      ["prompt: There is no such field. Did you mean textPrompt?"],
+      ["prompt: Unknown field. Did you mean textPrompt?"],
     ],
     [
       "create_project",
@@ -171,7 +171,7 @@ describe("arguments", () => {
       () => ({ ...shot, textPrompt: "x".repeat(4001) }),
       ["textPrompt: Must have at most 4000"],
     ],
-    ["create_project", "an owner", () => ({ ...shot, owner: "me" }), ["owner: There is no such field. Leave it out."]],
+    ["create_project", "an owner", () => ({ ...shot, owner: "me" }), ["owner: Unknown field. Leave it out."]],
     [
       "create_project",
       "names of JavaScript",
@@ -190,14 +190,14 @@ describe("arguments", () => {
       "change_film",
       "shots",
       () => ({ filmId, shots: [], titel: "B" }),
-      ["shots: There is no such field.", "Did you mean title?"],
+      ["shots: Unknown field.", "Did you mean title?"],
     ],
     ["select_take", "nothing", () => ({}), ["projectId: Is", "step: Must be one of", "predictionId: Is"]],
     [
       "select_take",
       "an object",
       () => ({ ...own(), selected: { "first-frame": null } }),
-      ["selected: There is no", "predictionId: Is"],
+      ["selected: Unknown field.", "predictionId: Is"],
     ],
     [
       "hide_take",
@@ -205,7 +205,7 @@ describe("arguments", () => {
       () => ({ ...own(), prediction: known.predictionId }),
       ["Did you mean predictionId?", "hidden: Is required."],
     ],
-    ["list_takes", "what it fixes", () => ({ ...own(), status: "failed" }), ["status: There is no such field."]],
+    ["list_takes", "what it fixes", () => ({ ...own(), status: "failed" }), ["status: Unknown field."]],
     [
       "wait",
       "another step",
@@ -218,12 +218,12 @@ describe("arguments", () => {
       () => ({ ...own(), durationSeconds: 5 }),
       ["durationSeconds: This step does not have"],
     ],
-    ["estimate_first_frame", "what it fixes", () => ({ ...own(), quote: "false" }), ["quote: There is no such field."]],
+    ["estimate_first_frame", "what it fixes", () => ({ ...own(), quote: "false" }), ["quote: Unknown field."]],
     [
       "estimate_first_frame",
       "seconds",
       () => ({ ...own(), number: 2, promt: "A" }),
-      ["number: There is no", "Did you mean prompt?"],
+      ["number: Unknown field.", "Did you mean prompt?"],
     ],
     [
       "estimate_first_frame",
@@ -235,7 +235,7 @@ describe("arguments", () => {
       "estimate_first_frame",
       "nobody's name",
       () => ({ ...own(), prompt: "@Mara waits" }),
-      ["@ at character 1", "names no element of this start"],
+      ["“@Mara” isn't in the cast"],
     ],
     ["generate_film", "no step", () => ({ filmId: "Pier" }), ["filmId: Must be a UUID.", "step: Must be one of"]],
     [

@@ -188,7 +188,7 @@ describe("functions by GET and HEAD", () => {
   test("what is in other schemas, by its name or with theirs → there is no such function, for anybody", async () => {
     const headers = { "content-profile": "keyframe_private" };
     const names =
-      "take_token keyframe_private.take_token sweep pg_sleep net.http_post set_config pg_read_file lo_import";
+      "acquire_token keyframe_private.acquire_token sweep pg_sleep net.http_post set_config pg_read_file lo_import";
     for (const path of [...names.split(" "), "decrypted_secrets"].map((name) => `/rpc/${name}`)) {
       for (const caller of ["anon", scene.user, "service_role"] as const) {
         const here = await rest(caller, "POST", path, { json: {} });

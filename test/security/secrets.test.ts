@@ -261,7 +261,7 @@ async function makeMistakes(token: string, projectId: string, prompt: string): P
       { project_id: projectId, step: "first-frame", input: { negativePrompt: prompt } },
     ],
     ["/rest/v1/rpc/start_prediction", { project_id: projectId, step: "first-frame", model: prompt }],
-    ["/rest/v1/rpc/take_token", { route_class: prompt }],
+    ["/rest/v1/rpc/acquire_token", { route_class: prompt }],
     ["/auth/v1/token?grant_type=password", { email: "nobody@keyframe.local", password: prompt }],
   ] as const) {
     const response = await fetch(stack.url + path, { method: "POST", headers: rest, body: JSON.stringify(body) });

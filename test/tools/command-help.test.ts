@@ -6,5 +6,5 @@ test("a command with --help → what it does, exit 0; with an unknown option →
     ["--help", "--helf"].map((option) => runCommand("tools/schema.ts", [option]).ended),
   );
   expect(helped).toMatchObject({ code: 0, error: "", said: expect.stringMatching(/^npm run schema/) });
-  expect(refused).toMatchObject({ code: 1, output: "Unknown option '--helf': --help lists what there is.\n" });
+  expect(refused).toMatchObject({ code: 1, output: "Unknown option '--helf': --help lists the options.\n" });
 });

@@ -110,10 +110,10 @@ describe("a project without a deployment", () => {
   test.each<[string, Stage, Record<string, string>, DeployPlatform["faults"], string]>([
     ["no login", projectStage, { SUPABASE_ACCESS_TOKEN: "" }, {}, "Run `npx supabase login`, or set SUPABASE_ACCESS"],
     ["a project that is not there", projectStage, {}, { "GET /secrets": 404 }, "npx supabase projects list"],
-    ["no Replicate token", replicateStage, { KEYFRAME_REPLICATE_API_TOKEN: "" }, {}, "make a token at https://repl"],
-    ["another's token", replicateStage, { KEYFRAME_REPLICATE_API_TOKEN: "r8_of_another" }, {}, "make a new one"],
+    ["no Replicate token", replicateStage, { KEYFRAME_REPLICATE_API_TOKEN: "" }, {}, "create a token at https://repl"],
+    ["another's token", replicateStage, { KEYFRAME_REPLICATE_API_TOKEN: "r8_of_another" }, {}, "create a new one"],
     ["settings that are refused", configStage, {}, { "PATCH /postgrest": 403 }, "an owner or administrator of its"],
-    ["secrets above a limit", secretsStage, {}, { "POST /secrets": throttled }, "Supabase limits requests"],
+    ["secrets above a limit", secretsStage, {}, { "POST /secrets": throttled }, "Supabase is rate-limiting"],
     ["a database out of reach", migrationsStage, {}, {}, "Set SUPABASE_DB_URL to the session pooler's"],
   ])("%s → what to do, nothing changed", async (_what, stage, environment, faults, said) => {
     scene.platform.faults = faults;
@@ -128,7 +128,7 @@ describe("a project without a deployment", () => {
     await scene.sql`create database other owner postgres`;
     const elsewhere = scene.databaseUrl.replace(/\/postgres$/, "/other");
     await expect(scene.take([databaseStage, migrationsStage], { SUPABASE_DB_URL: elsewhere })).rejects.toThrow(
-      `SUPABASE_DB_URL leads to another database than that of the project ${PROJECT}`,
+      `SUPABASE_DB_URL is not the database of the project ${PROJECT}`,
     );
     expect(scene.platform.takeWrites()).toEqual([]);
     const other = postgres(elsewhere, { max: 1 });
@@ -339,7 +339,7 @@ describe("a later deployment", () => {
     await scene.sql`delete from supabase_migrations.schema_migrations where true`;
     const said = await failureOf([databaseStage]);
     expect(said).toMatch(
-      /has Keyframe, and its migration history does not: .* --status applied --yes --remote=\w+ writes it/,
+      /has Keyframe, but its migration history does not say so\. To repair it: .* --status applied --yes --remote=\w+/,
     );
     expect(scene.platform.takeWrites()).toEqual([]);
     await runNamed(said);
@@ -469,7 +469,7 @@ describe("a later deployment", () => {
   test("a function that dies at its start, of a secret the deployment did not set → that function, and its answer", async () => {
     scene.platform.secrets.set("KEYFRAME_REPLICATE_OUTPUT_HOSTS", "https://user@/x");
     await expect(scene.take([healthStage])).rejects.toThrow(
-      /answers as it should\. keyframe-generate: HTTP 503 .*BOOT_ERROR[^;]*$/,
+      /answers correctly\. keyframe-generate: HTTP 503 .*BOOT_ERROR[^;]*$/,
     );
   });
 
@@ -491,7 +491,7 @@ describe("a later deployment", () => {
       now += 60_000;
     };
     await expect(scene.take([healthStage], {}, { clock: { now: () => now, sleep } })).rejects.toThrow(
-      "kicks from the database do not reach keyframe-generate (it has not asked for work since), keyframe-deliver",
+      "kicks from the database do not reach keyframe-generate (no claim of work since), keyframe-deliver",
     );
   });
 
@@ -502,7 +502,7 @@ describe("a later deployment", () => {
         update supabase_migrations.schema_migrations
         set statements = case when ${set} then statements || '{select 1}' else trim_array(statements, 1) end
         where version = '20261122000100'`,
-      "was made by other statements than this checkout's (20261122000100_keyframe_0_1_0.sql)",
+      "was made by migrations that differ from this checkout's (20261122000100_keyframe_0_1_0.sql)",
     ],
     [
       "a database ahead of the checkout",

@@ -55,6 +55,8 @@ test("a platform that does not answer → the command is ended after its time, a
   const silence = Promise.withResolvers<undefined>();
   platform.faults = { "GET /secrets": () => silence.promise };
   const listing = createSupabaseCli(PROJECT, login).run("looking", ["secrets", "list"], { limitMs: 1_000 });
-  await expect(listing).rejects.toThrow(/looking: the Supabase CLI got no answer and was ended.*status\.supabase\.com/);
+  await expect(listing).rejects.toThrow(
+    /looking: the Supabase CLI got no answer and was stopped.*status\.supabase\.com/,
+  );
   silence.resolve(undefined);
 });

@@ -24,10 +24,10 @@ test("--project, --dry-run, --without-mcp and budgets → what they say", () => 
 
 test.each([
   [[], "npm run deploy -- --project <ref>"],
-  [["--project", "https://abcdefghijklmnopqrst.supabase.co"], "the 20 small letters in its address"],
-  [["--project", PROJECT, "--dryrun"], "--help lists what there is"],
-  [["--project", PROJECT, "--user-budget", "$10"], "--user-budget takes dollars a month"],
-  [["--project", PROJECT, "--service-budget", "1e3"], "--service-budget takes dollars a month"],
+  [["--project", "https://abcdefghijklmnopqrst.supabase.co"], "the 20 lowercase letters in its address"],
+  [["--project", PROJECT, "--dryrun"], "--help lists the options"],
+  [["--project", PROJECT, "--user-budget", "$10"], "--user-budget must be dollars a month"],
+  [["--project", PROJECT, "--service-budget", "1e3"], "--service-budget must be dollars a month"],
 ])("the arguments %j → refused in one line", (args, said) => {
   expect(() => readDeployArguments(args)).toThrow(said);
 });
@@ -108,14 +108,14 @@ test("secrets that the project has, as digests → only the others are set; the 
   const { says, apply } = await setting(2);
   expect(says).toBe("to set: KEYFRAME_REPLICATE_API_TOKEN, KEYFRAME_KICK_SECRET");
   await apply?.();
-  await expect((await setting(1)).apply?.()).rejects.toThrow("did not say that it set every secret");
+  await expect((await setting(1)).apply?.()).rejects.toThrow("did not confirm every secret");
 });
 
 test.each([
   ["failed to list secrets: TransportError", "set HTTPS_PROXY"],
   ["Remote migration versions not found in local migrations directory.", "docs/upgrade.md"],
   ["unexpected deploy status 413: too large", "docs/deploy.md says how to bundle it on this machine"],
-  ["an unknown error", "an unknown error. Correct the cause, then run the command again: finished stages stay."],
+  ["an unknown error", "an unknown error. Fix the cause, then run the command again: finished stages are kept."],
 ])("the CLI fails with %j → that and what to do", (message, remedy) => {
   const stdout = JSON.stringify({ _tag: "Error", error: { code: "X", message } });
   const said = explainCliFailure("trying", { stdout, stderr: "Target: project ref\n" });

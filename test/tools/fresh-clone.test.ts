@@ -39,7 +39,7 @@ test("README → names the two commands, each of which first installs what is mi
 test("npm run demo in a fresh clone → its own stack, the whole film, the stack ends", async () => {
   const { code, output } = await typed("run", "demo", "--", "--port", "0");
   expect(output).toContain("starting one");
-  expect(output).toMatch(/events .* 4 arrived, each signed/);
+  expect(output).toMatch(/events .* 4 arrived, all signed/);
   expect([code, output]).toEqual([0, expect.stringContaining("Everything worked")]);
   const [, film = ""] = /Watch the film:\n\n {2}(\S+)\n/.exec(output) ?? [];
   expect(film).toBe(join(clone, ".keyframe", "demo.mp4"));

@@ -70,7 +70,7 @@ describe("a repository fresh from supabase init", () => {
     expect([...added.keys()].some((path) => path.startsWith("supabase/functions/api/"))).toBe(false);
     expect((await deployFunctions(app, names)).size).toBeGreaterThan(80);
     const { said } = await app.install(["add"]);
-    expect(said).toContain("Everything is there already.");
+    expect(said).toContain("Everything is already there.");
     expect(said).toContain("There is no budget yet: users can spend without a limit. --user-budget 10");
     expect(await app.files()).toEqual(added);
   });
@@ -99,9 +99,9 @@ describe("a repository fresh from supabase init", () => {
   });
 
   test.each([
-    [["--service-budget", "a lot"], "--service-budget takes dollars a month, such as 10 or 0.50."],
+    [["--service-budget", "a lot"], "--service-budget must be dollars a month, such as 10 or 0.50."],
     [["--function-name", "keyframe-deliver"], "keyframe-deliver is another function of Keyframe"],
-    [["--function-name", "My Films"], "--function-name takes small letters"],
+    [["--function-name", "My Films"], "--function-name must be lowercase letters"],
   ])("add %j → refused in one line", async (args, said) => {
     expect(await app.install(["add", ...args])).toEqual({ code: 1, said: expect.stringMatching(`^.*${said}.*\n$`) });
   });

@@ -115,7 +115,7 @@ test("add, remove, add, remove → two removals, each behind its copies; all can
   await add(version1);
   await remove(version1);
   expect((await start("add", "--dry-run").ended).said).toMatch(
-    /_keyframe_remove\.sql comes first.*loses all data.*restore the folder from your version control/,
+    /_keyframe_remove\.sql comes first.*deletes all of Keyframe's data.*restore the folder from your version control/,
   );
   await add(version1);
   await remove(version1);

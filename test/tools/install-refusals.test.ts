@@ -84,7 +84,7 @@ test("config.toml was written anew without our marks → remove names what of ou
   await writeFile(config, text.replaceAll(/^#.*\n/gm, "").replace(/^\[api\]\nschemas/m, '[api]\n"schemas"'));
   const before = await files();
   await expect(remove(version1)).rejects.toThrow(
-    /Nothing was changed.*\[functions\.api\], .*\[functions\.keyframe-deliver\].*, keyframe, keyframe_worker.*take these out/,
+    /Nothing was changed.*\[functions\.api\], .*\[functions\.keyframe-deliver\].*, keyframe, keyframe_worker.*remove these/,
   );
   expect(await files()).toEqual(before);
 });

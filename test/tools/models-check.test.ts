@@ -32,7 +32,7 @@ test("nothing in the environment → what the migrations ship fits the records: 
   expect([code, error], said).toEqual([0, ""]);
   expect(said).toMatch(/^video +kwaivgi\/kling-v3-omni-video \(default\) +recorded \d{4}-\d\d-\d\d, [a-z ]+ +fits$/m);
   const [, count] =
-    /Every one fits its model's schema: (\d+) rows of models, from this repository's migrations\.\n$/.exec(said) ?? [];
+    /All fit their model's schema: (\d+) rows of models, from this repository's migrations\.\n$/.exec(said) ?? [];
   expect(Number(count)).toBeGreaterThanOrEqual(20);
 });
 
@@ -121,7 +121,7 @@ describe("rows against the recorded schemas", () => {
     [
       "a model without a record",
       imageRow({ model: "google/none" }),
-      "with any input: no schema of it is recorded. Set KEYFRAME_REPLICATE_API_TOKEN to ask Replicate.",
+      "with any input: its schema is not recorded. Set KEYFRAME_REPLICATE_API_TOKEN to ask Replicate.",
     ],
   ])("%s → a finding", async (_name, row, refusal) => {
     expect(await refusalsOf(row)).toContain(refusal);
@@ -223,12 +223,12 @@ describe("a project and a provider", () => {
   });
 
   test.each([
-    ["sb_secret_wrong", "refuses the key (401): it has to be the project's secret key."],
+    ["sb_secret_wrong", "refuses the key (401): it must be the project's secret key."],
     ["sb_secret_empty", "models has no rows in the project"],
     ["sb_secret_older", "answered with no rows of models: is SUPABASE_URL right?"],
   ])("%s: rows that cannot be read → one line without the key, exit 2", async (SUPABASE_SECRET_KEY, line) => {
     const { code, said, error } = await run([], { ...environment, SUPABASE_SECRET_KEY });
-    expect([code, said, error]).toEqual([2, "", expect.stringContaining(line)]);
+    expect({ code, said, error }).toEqual({ code: 2, said: "", error: expect.stringContaining(line) });
     expect(error).not.toContain("sb_secret");
   });
 

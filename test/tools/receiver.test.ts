@@ -93,7 +93,7 @@ describe("an event in one line", () => {
     [
       "generation.failed → why, and whether trying again can help",
       line(failed),
-      `first-frame  content_rejected (input): "The provider rejected the content of the input. Change the p", do not try again  ${prediction}  ${project}`,
+      `first-frame  content_rejected (input): "The model's safety filter rejected the prompt or an image. T", do not try again  ${prediction}  ${project}`,
     ],
     [
       "generation.succeeded with sound → said",

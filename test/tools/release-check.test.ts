@@ -93,8 +93,8 @@ test.each<[what: string, change: () => Promise<unknown>, said: string]>([
   ],
   [
     "a command lacks the owner",
-    () => replaced("docs/release.md", /$/, '--repo "<an owner>/keyframe"\n'),
-    "npm run set-owner -- <name>, for docs/release.md",
+    () => replaced(".github/release.md", /$/, '--repo "<an owner>/keyframe"\n'),
+    "npm run set-owner -- <name>, for .github/release.md",
   ],
   [
     "a page says that nothing is released",

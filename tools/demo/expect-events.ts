@@ -40,7 +40,7 @@ export async function registerReceiver(keyframe: KeyframeClient, signal: AbortSi
       const arrived = ofProject();
       if (!isWhole(arrived)) {
         throw new Error(
-          `Of the events ${expected.join(", ")} only these arrived: ${arrived.map(({ event }) => event.type).join(", ") || "none"}.`,
+          `Expected the events ${expected.join(", ")}, but only these arrived: ${arrived.map(({ event }) => event.type).join(", ") || "none"}.`,
         );
       }
       const foreign = arrived.find(({ event }) => "projectId" in event.data && event.data.filmId !== filmId);

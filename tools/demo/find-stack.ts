@@ -21,10 +21,10 @@ export async function findStack(
   let waiting = false;
   let running = findRunningStack(dataDir);
   while (running && !running.ready) {
-    if (!waiting) say(`The stack at ${running.url} is starting: waiting for it.\n`);
+    if (!waiting) say(`The stack at ${running.url} is starting; waiting for it.\n`);
     waiting = true;
     signal.throwIfAborted();
-    if (performance.now() > end) throw new Error(`The stack at ${running.url} does not become ready.`);
+    if (performance.now() > end) throw new Error(`The stack at ${running.url} did not become ready.`);
     await pause(CHECK_EVERY_MS);
     running = findRunningStack(dataDir);
   }

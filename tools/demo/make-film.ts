@@ -21,7 +21,9 @@ type Shot = {
   result: string;
 };
 
-/** A film whose shots each start on the last frame of the one before; checks every file, the film and every event. Returns the film. */
+/**
+ * Makes a film whose shots each start on the last frame of the previous one; checks every file, the film and every event. Returns the film.
+ */
 export async function makeFilm(
   keyframe: KeyframeClient,
   receiver: EventReceiver,
@@ -61,12 +63,12 @@ export async function makeFilm(
   await timed(
     "events",
     () => Promise.all(shots.map(({ projectId, events }) => receiver.eventsOf(projectId, events, filmId))),
-    (arrived) => `${arrived.flat().length} arrived, each signed and of this film`,
+    (arrived) => `${arrived.flat().length} arrived, all signed and of this film`,
   );
   return filmId;
 }
 
-/** An element with a picture of its own. */
+/** Creates an element with its own picture. */
 async function makeElement(
   fields: (typeof CAST)[number],
   keyframe: KeyframeClient,
@@ -86,7 +88,7 @@ function expectCast({ step, input }: SucceededPrediction, cast: Element[]): void
     throw new Error(`The ${step} was not made with the cast.`);
 }
 
-/** Makes one shot. The first one has a first frame of its own. */
+/** Makes one shot. The first one has its own first frame. */
 async function makeShotOf(
   filmId: string,
   number: number,

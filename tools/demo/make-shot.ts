@@ -16,7 +16,7 @@ export type DemoOptions = {
   display?: Pick<StageDisplay, "onStageStart" | "onStage">;
   /** Ends after the first frame. */
   onlyFrame?: boolean;
-  /** By the tools of keyframe-mcp. */
+  /** With the tools of keyframe-mcp. */
   byAgent?: boolean;
   /** Who makes it. Default: a new user. */
   user?: { email: string; password: string } | undefined;
@@ -68,7 +68,7 @@ export async function makeShot(
   await timed(
     "events",
     () => receiver.eventsOf(projectId, ["project.created", ...generated], filmId),
-    (arrived) => `${arrived.length} arrived, each signed: project.created and ${generated.length} generation.succeeded`,
+    (arrived) => `${arrived.length} arrived, all signed: project.created and ${generated.length} generation.succeeded`,
   );
   return projectId;
 }
@@ -90,7 +90,7 @@ export async function runStep<S extends Step>(
   const bytes = new Uint8Array(await response.arrayBuffer());
   const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", bytes)).toHex();
   if (digest !== output.sha256 || bytes.length !== output.bytes)
-    throw new Error(`The ${step} that was downloaded is not the file that was stored.`);
+    throw new Error(`The downloaded ${step} is not the file that was stored.`);
   return made;
 }
 

@@ -2,7 +2,7 @@ import type { KeyframeClient } from "../../client/index.ts";
 import { FilmError, joinFilm } from "../../client/film.ts";
 import type { DemoOptions, Timed } from "./make-shot.ts";
 
-/** Where a film can be watched. `file` is null where joining its shots takes a browser: when they are not alike. */
+/** Where a film can be watched. `file` is null if joining its shots needs a browser, because their formats differ. */
 export type ShownFilm = { link: string; file: string | null };
 
 /** Shares a film by a link of the dashboard, and writes it as one MP4. */
@@ -15,7 +15,7 @@ export async function showFilm(
   const { token } = await timed(
     "share",
     () => keyframe.films.share(filmId, {}, { signal }),
-    () => "a link, for everybody who has it",
+    () => "a link; anyone who has it can watch",
   );
   const link = `${url}/#/shared/${token}`;
   if (file === undefined) return { link, file: null };
@@ -28,7 +28,10 @@ export async function showFilm(
         throw error;
       });
     },
-    (film) => (film === null ? "its shots differ: its page can make it" : `${Math.round(film.size / 1024)} KiB`),
+    (film) =>
+      film === null
+        ? "its shots differ in format; the film's page can join them"
+        : `${Math.round(film.size / 1024)} KiB`,
   );
   if (made === null) return { link, file: null };
   await Deno.writeFile(file, new Uint8Array(await made.arrayBuffer()));

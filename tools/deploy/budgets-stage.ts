@@ -11,7 +11,7 @@ const QUERY = `select owner_day_micros as owner_day, owner_month_micros as owner
 const NONE =
   "none: users can spend without a limit. Set them with --user-budget 10 --service-budget 500 (dollars a month), or see docs/costs.md";
 
-/** Sets the monthly budgets that were asked for. One that is set stays. */
+/** Sets the requested monthly budgets. Existing ones are kept. */
 export const budgetsStage: Stage = {
   name: "Budgets",
   plan: async (deployment) => {
@@ -41,7 +41,7 @@ export const budgetsStage: Stage = {
 const say = (micros: number | null | undefined, of: string): string[] =>
   typeof micros === "number" ? [`${inDollars(micros)} ${of}`] : [];
 
-/** What the command line says; without it a person is asked, if there is none yet. */
+/** The budgets of the command line; without them the user is asked, if there is none yet. */
 function wantedOf({ settings, ask }: Deployment, isNone: boolean): Budgets {
   const { user, service } = settings.budgets;
   if (!isNone || settings.dryRun || !ask || user !== undefined || service !== undefined) return settings.budgets;

@@ -32,14 +32,14 @@ export const replicateStage: Stage = {
     const { settings, found, keeper } = deployment;
     if (settings.replicate.token !== undefined) {
       found.signingSecret = keeper.add(await fetchSigningSecret(deployment, settings.replicate.token));
-      return { says: "the token is accepted, its signing secret is known" };
+      return { says: "token accepted, signing secret fetched" };
     }
     const names = ["KEYFRAME_REPLICATE_API_TOKEN", "KEYFRAME_REPLICATE_WEBHOOK_SECRET"];
     if (names.every((name) => found.secretDigests.has(name))) {
-      return { says: "the project keeps its token (KEYFRAME_REPLICATE_API_TOKEN is not set here)" };
+      return { says: "the project's token is kept (KEYFRAME_REPLICATE_API_TOKEN is not set here)" };
     }
     throw new DeployError(
-      `Set KEYFRAME_REPLICATE_API_TOKEN: make a token at ${TOKENS_PAGE} and run the command again.`,
+      `Set KEYFRAME_REPLICATE_API_TOKEN: create a token at ${TOKENS_PAGE} and run the command again.`,
     );
   },
 };
@@ -50,15 +50,15 @@ async function fetchSigningSecret({ settings, fetch, clock }: Deployment, token:
     signal: clock.timeout(TIMEOUT_MS),
   }).catch((error: unknown) => {
     throw new DeployError(
-      `Replicate could not be reached (${error instanceof Error ? error.message : "no answer"}): look at your network and run the command again.`,
+      `Replicate could not be reached (${error instanceof Error ? error.message : "no answer"}): check your network and run the command again.`,
     );
   });
   const answer = keyed.safeParse(await response.json().catch(() => undefined));
   if (response.ok && answer.success) return answer.data.key;
   throw new DeployError(
     response.status === 401 || response.status === 403
-      ? `Replicate refuses KEYFRAME_REPLICATE_API_TOKEN (HTTP ${response.status}): make a new one at ${TOKENS_PAGE}.`
-      : `Replicate did not return its signing secret (HTTP ${response.status}): look at https://replicatestatus.com and run the command again in a minute.`,
+      ? `Replicate refuses KEYFRAME_REPLICATE_API_TOKEN (HTTP ${response.status}): create a new one at ${TOKENS_PAGE}.`
+      : `Replicate did not return its signing secret (HTTP ${response.status}): check https://replicatestatus.com and run the command again in a minute.`,
   );
 }
 
@@ -87,7 +87,7 @@ const noted = z.object({ name: z.string() });
 
 /**
  * Checks that the database is the project's, that our migrations in it are the first of this checkout's, statement for
- * statement, and that no function of an app has a name of ours.
+ * statement, and that no function of an app has one of our names.
  */
 export const databaseStage: Stage = {
   name: "Database",
@@ -116,7 +116,7 @@ export const databaseStage: Stage = {
     const unlisted = known.filter((file) => !ours.some(({ version }) => version === file.version));
     if (unlisted.length > 0) {
       throw new DeployError(
-        `The database has Keyframe, and its migration history does not: ${repair(unlisted, "applied", project)} writes it again.`,
+        `The database has Keyframe, but its migration history does not say so. To repair it: ${repair(unlisted, "applied", project)}`,
       );
     }
     const digests = new Map(ours.map(({ version, digest }) => [version, digest]));
@@ -125,7 +125,7 @@ export const databaseStage: Stage = {
     );
     if (changed.length > 0) {
       const files = changed.map(({ file }) => file).join(", ");
-      throw disagreement(`was made by other statements than this checkout's (${files})`);
+      throw disagreement(`was made by migrations that differ from this checkout's (${files})`);
     }
     if (ours.length === 0) await refuseTakenFunctions(deployment);
     found.applied = new Set(there.map(({ version }) => version));
@@ -141,17 +141,17 @@ const repair = (migrations: { version: string }[], status: "applied" | "reverted
 
 const missingSchemas = (missing: string, ours: { version: string }[], project: string) =>
   new DeployError(
-    `The database has lost these schemas of Keyframe: ${missing}. Restore a backup (docs/upgrade.md). To start over, without films and their data: remove what is left (docs/deploy.md, "Remove it")${ours.length === 0 ? "" : `, then ${repair(ours, "reverted", project)}`}, then deploy.`,
+    `The database has lost these schemas of Keyframe: ${missing}. Restore a backup (docs/upgrade.md). To start over, without films and their data: remove the rest (docs/deploy.md, "Remove it")${ours.length === 0 ? "" : `, then ${repair(ours, "reverted", project)}`}, then deploy.`,
   );
 
 const disagreement = (what: string) =>
   new DeployError(
-    `The database ${what}. Is it this project's, and is the checkout up to date? docs/upgrade.md says what to do.`,
+    `The database ${what}. Is it this project's database, and is the checkout up to date? See docs/upgrade.md.`,
   );
 
 const functionList = z.object({ functions: z.array(z.object({ slug: z.string() })) });
 
-/** Before the first deployment, a function that has a name of ours is the app's: it would be replaced. */
+/** Before the first deployment, a function with one of our names belongs to the app: it would be replaced. */
 async function refuseTakenFunctions({ cli }: Deployment): Promise<void> {
   const { functions } = await cli.read("looking at the functions", ["functions", "list"], functionList);
   const taken = FUNCTION_NAMES.filter((name) => functions.some(({ slug }) => slug === name));
@@ -168,10 +168,10 @@ async function refuseOtherDatabase(
   identity: string | undefined,
 ): Promise<void> {
   if (database === undefined) return;
-  const doing = "asking which database SUPABASE_DB_URL leads to";
+  const doing = "checking which database SUPABASE_DB_URL leads to";
   const [given] = await cli.query(doing, ABOUT, about, "read", { at: database });
   if (given !== undefined && given.identity === identity) return;
   throw new DeployError(
-    `SUPABASE_DB_URL leads to another database than that of the project ${project}: the migrations would go there. Take the connection string from the project's page (Connect), or leave SUPABASE_DB_URL out.`,
+    `SUPABASE_DB_URL is not the database of the project ${project}: the migrations would go to the wrong place. Copy the connection string from the project's page (Connect), or leave SUPABASE_DB_URL out.`,
   );
 }

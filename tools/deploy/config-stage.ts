@@ -23,7 +23,7 @@ const schemas = z.array(z.string());
 const isOurs = (schema: string) => schema.startsWith("keyframe");
 
 /**
- * Applies what supabase/config.toml declares and leaves other settings alone. Of the exposed schemas only ours are added: a project
+ * Applies the settings that supabase/config.toml declares. Of the exposed schemas only ours are added: a project
  * whose Data API exposes a schema that does not exist answers every request with 503.
  */
 export const configStage: Stage = {

@@ -52,11 +52,11 @@ const jobsRow = z.object({ kept: z.string() });
 export const extensionsStage: Stage = {
   name: "Extensions, jobs",
   plan: async ({ cli }) => ({
-    says: "pg_net, pg_cron, supabase_vault and the jobs, where missing, switched off, elsewhere or of another command",
+    says: "pg_net, pg_cron, supabase_vault and the jobs, where missing, switched off or different",
     apply: async () => {
       const [row] = await cli.query("creating extensions and jobs", `${EXTENSIONS}\n${JOBS}`, jobsRow, "write");
       if (row?.kept)
-        throw new DeployError(`The jobs are scheduled, and pg_cron keeps entries beside them. ${row.kept}`);
+        throw new DeployError(`The jobs are scheduled, but pg_cron has other entries of the same jobs. ${row.kept}`);
     },
   }),
 };
@@ -76,7 +76,7 @@ export const vaultStage: Stage = {
     apply: async () => {
       const { projectUrl, project } = settings;
       const [is] = await cli.query(
-        "asking which project the database works for",
+        "checking which project the database works for",
         addressSql(projectUrl),
         addressRow,
         "write",
@@ -84,7 +84,7 @@ export const vaultStage: Stage = {
       if (is?.elsewhere && !settings.moved) {
         const whose = is.address === null ? "its Vault does not say for which" : `it works for ${is.address}`;
         throw new DeployError(
-          `The database does not work for this project: ${whose}. If it is a copy, the other project may still run, and what waits in both would be paid and sent twice: see "Restore a backup" in docs/upgrade.md. Then let it work here: npm run deploy -- --project ${project} --moved.`,
+          `The database does not work for this project: ${whose}. If it is a copy, the other project may still run, and work that waits in both would be paid for and sent twice: see "Restore a backup" in docs/upgrade.md. Then make it work for this project: npm run deploy -- --project ${project} --moved.`,
         );
       }
       const made = keeper.add(`whsec_${crypto.getRandomValues(new Uint8Array(SECRET_BYTES)).toBase64()}`);
@@ -92,7 +92,7 @@ export const vaultStage: Stage = {
       const kept = webhookSecret.safeParse(keeper.add(row?.keyframe_kick_secret));
       if (!kept.success) {
         throw new DeployError(
-          "The Vault entry keyframe_kick_secret cannot sign: it must be whsec_ and base64. Delete it (delete from vault.secrets where name = 'keyframe_kick_secret') and run the command again: it makes a new one.",
+          "The Vault entry keyframe_kick_secret is invalid: it must be whsec_ and base64. Delete it (delete from vault.secrets where name = 'keyframe_kick_secret') and run the command again, which creates a new one.",
         );
       }
       found.kickSecret = kept.data;

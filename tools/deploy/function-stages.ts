@@ -23,16 +23,18 @@ export const secretsStage: Stage = {
     const names = wanted.map(([name]) => name);
     // A dry run does not read the Vault.
     if (found.kickSecret === undefined && !digests.has("KEYFRAME_KICK_SECRET")) names.push("KEYFRAME_KICK_SECRET");
-    if (names.length === 0) return { says: "every one is there, with the value it should have" };
+    if (names.length === 0) return { says: "all set, with the right values" };
     return {
       says: `to set: ${names.join(", ")}`,
       apply: async () => {
-        // On standard input: a killed process would leave a file behind, and everybody can read a command line.
+        // On standard input: a killed process would leave a file behind, and anyone on the machine can read a command line.
         const input = wanted.map(([name, value]) => `${name}='${value}'\n`).join("");
         const args = ["secrets", "set", "--yes", "--env-file=/dev/stdin"];
         const { count } = await cli.read("setting the functions' secrets", args, answered, { input });
         if (count === wanted.length) return;
-        throw new DeployError("The Supabase CLI did not say that it set every secret. Is it the one of `npm ci`?");
+        throw new DeployError(
+          "The Supabase CLI did not confirm every secret. Is it the version that `npm ci` installs?",
+        );
       },
     };
   },
@@ -53,7 +55,7 @@ export const functionsStage: Stage = {
       } catch (error) {
         if (!(error instanceof DeployError)) throw error;
         throw new DeployError(
-          `${error.message} The other functions may be deployed: \`npx supabase functions list --remote=${settings.project}\` lists which versions run.`,
+          `${error.message} The other functions may have been deployed: \`npx supabase functions list --remote=${settings.project}\` lists which versions run.`,
         );
       }
     },

@@ -13,7 +13,7 @@ export const healthStage: Stage = {
     const { cli, settings } = deployment;
     const base = `${settings.clientUrl}/functions/v1`;
     return {
-      says: `to ask all functions at ${base}, and to kick the workers`,
+      says: `will call every function at ${base}, and kick the workers`,
       apply: async () => {
         // A restored dump brings the schema without a notice to the Data API, which then answers as if it were missing.
         const reload = "notify pgrst, 'reload schema'";
@@ -23,7 +23,7 @@ export const healthStage: Stage = {
           FUNCTIONS_MS,
           () => problemsOf(base, deployment),
           (problems) =>
-            `Everything is deployed, but not every function at ${base} answers as it should. ${problems.join("; ")}. Look at its logs (the project's page → Edge Functions → ${problems[0]?.split(":")[0]} → Logs): one that ends at its start names the variable there that is missing or wrong.`,
+            `Everything is deployed, but not every function at ${base} answers correctly. ${problems.join("; ")}. Check its logs (the project's page → Edge Functions → ${problems[0]?.split(":")[0]} → Logs). A function that fails to start logs the variable that is missing or wrong.`,
         );
         await cli.query("kicking the workers", KICK, z.unknown(), "write");
         await untilNone(
@@ -31,7 +31,7 @@ export const healthStage: Stage = {
           KICKS_MS,
           () => lostKicks(deployment),
           (lost) =>
-            `Everything is deployed and answers, but kicks from the database do not reach ${lost.join(", ")}. GET /functions/v1/api/health?deep=1 with the project's secret key says why (docs/operate.md).`,
+            `Everything is deployed and every function answers, but kicks from the database do not reach ${lost.join(", ")}. GET /functions/v1/api/health?deep=1 with the project's secret key says why (docs/operate.md).`,
         );
       },
     };
@@ -95,9 +95,9 @@ const kicks = z.object({ name: z.string(), acknowledged: z.boolean(), error: z.s
 
 async function lostKicks({ cli }: Deployment): Promise<string[]> {
   // As the owner, because the read-only role may not see a table with row-level security.
-  const made = await cli.query("asking whether the kicks arrived", KICKS, kicks, "write");
+  const made = await cli.query("checking whether the kicks arrived", KICKS, kicks, "write");
   return WORKERS.flatMap((worker) => {
     const kick = made.find(({ name }) => name === worker);
-    return kick?.acknowledged ? [] : [`keyframe-${worker} (${kick?.error ?? "it has not asked for work since"})`];
+    return kick?.acknowledged ? [] : [`keyframe-${worker} (${kick?.error ?? "no claim of work since"})`];
   });
 }

@@ -34,7 +34,7 @@ export function readDeployArguments(args: string[]): DeployArguments {
   if (project === undefined) throw new DeployError("Say which project: npm run deploy -- --project <ref>");
   if (!/^[a-z]{20}$/.test(project)) {
     throw new DeployError(
-      "--project takes the project's ref: the 20 small letters in its address, https://<ref>.supabase.co.",
+      "--project must be the project's ref: the 20 lowercase letters in its address, https://<ref>.supabase.co.",
     );
   }
   const functions = FUNCTION_NAMES.filter((name) => !withoutMcp || name !== "keyframe-mcp");
@@ -93,7 +93,7 @@ export function readDeploySettings(given: DeployArguments, environment: Record<s
 
 /** The value as the functions read it, where that is text: a URL loses the slash at its end. */
 function checkVariable(name: string, value: string): string {
-  if (/['\r\n]/.test(value)) throw new DeployError(`${name} may hold neither ' nor a line break.`);
+  if (/['\r\n]/.test(value)) throw new DeployError(`${name} must not contain ' or a line break.`);
   let read = value;
   for (const schema of SHAPES.flatMap((shape) => shape[name] ?? [])) {
     const parsed = schema.safeParse(value);
@@ -103,7 +103,7 @@ function checkVariable(name: string, value: string): string {
   return read;
 }
 
-/** The address without its password, which everybody could read in a command line. Throws one line without its value when it is invalid. */
+/** The address without its password, which anyone could read in a command line. Throws one line without its value when it is invalid. */
 function readDatabaseUrl(text: string): Database {
   const url = URL.parse(text);
   const isEncoded = !/%(?![0-9a-f]{2})/i.test(text);

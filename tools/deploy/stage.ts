@@ -2,13 +2,13 @@ import { DeployError, type SecretKeeper } from "./reporting.ts";
 import type { DeploySettings } from "./settings.ts";
 import type { SupabaseCli } from "./supabase-cli.ts";
 
-/** What the stages of a deployment share. */
+/** Shared by the stages of a deployment. */
 export type Deployment = {
   settings: DeploySettings;
   cli: SupabaseCli;
   fetch: typeof fetch;
   clock: { now(): number; sleep(ms: number): Promise<void>; timeout(ms: number): AbortSignal };
-  /** Asks the person at the terminal; without one, nothing is asked. */
+  /** Asks the user at the terminal; without a terminal it asks nothing. */
   ask?: ((question: string) => string | null) | undefined;
   keeper: SecretKeeper;
   /** Aborted by Ctrl-C. Programs and waits then end, and what is done is printed. */

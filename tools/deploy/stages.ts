@@ -7,7 +7,7 @@ import { healthStage } from "./health-stage.ts";
 
 /**
  * Checks come first, the database before the functions that need it, health last. The first migration refuses a database that has a
- * schema or a bucket of ours, so no schema is exposed before it.
+ * schema or a bucket of our names, so no schema is exposed before it.
  */
 export const STAGES = [
   projectStage,

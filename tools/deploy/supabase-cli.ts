@@ -53,14 +53,14 @@ export function createSupabaseCli(
       cwd,
       environment,
       limitMs: LIMIT_MS,
-      // The password goes into the environment: everybody can read a command line.
+      // The password goes into the environment: anyone on the machine can read a command line.
       ...(at?.password && { env: { PGPASSWORD: at.password } }),
       ...(stop && { stop }),
       ...options,
     });
     if (ended.isTooLate) {
       throw new DeployError(
-        `Failed while ${doing}: the Supabase CLI got no answer and was ended. Look at your network and at https://status.supabase.com, and run the command again.`,
+        `Failed while ${doing}: the Supabase CLI got no answer and was stopped. Check your network and https://status.supabase.com, then run the command again.`,
       );
     }
     if (ended.code !== 0) throw new DeployError(explainCliFailure(doing, ended));
@@ -77,7 +77,9 @@ export function createSupabaseCli(
     const printed = jsonText.pipe(form).safeParse(await run(doing, args, options));
     if (printed.success) return printed.data;
     // The output is left out, because it may hold secrets.
-    throw new DeployError(`The Supabase CLI answered something unknown while ${doing}. Is it the one of \`npm ci\`?`);
+    throw new DeployError(
+      `The Supabase CLI gave an unexpected answer while ${doing}. Is it the version that \`npm ci\` installs?`,
+    );
   };
   return {
     run,
@@ -91,7 +93,7 @@ export function createSupabaseCli(
 
 const LONGEST = 500;
 
-/** What the CLI printed → what to do. The first match counts. */
+/** The CLI's output → what to do. The first match counts. */
 const REMEDIES: [pattern: RegExp, remedy: string][] = [
   [
     /access token not provided|AccessTokenRequired|access token format|access token is invalid|status 401|Unauthorized/i,
@@ -99,11 +101,11 @@ const REMEDIES: [pattern: RegExp, remedy: string][] = [
   ],
   [
     /status 403|Forbidden|necessary privileges|Access denied/i,
-    "This account may not do that with this project: sign in as an owner or administrator of its organization.",
+    "This account is not allowed to do that in this project: sign in as an owner or administrator of its organization.",
   ],
   [
     /status 404|Project not found/i,
-    "This account sees no such project: compare the ref with `npx supabase projects list`, and the account with the one you signed in as.",
+    "This account has no such project. Compare the ref with `npx supabase projects list`, and check which account you signed in with.",
   ],
   [
     /extension "[^"]+" is not available|could not open extension control file/i,
@@ -115,7 +117,7 @@ const REMEDIES: [pattern: RegExp, remedy: string][] = [
   ],
   [
     /status 429|rate limit|too many requests|status 5\d\d|TransportError|error setting project secrets/i,
-    "Supabase limits requests, has trouble (https://status.supabase.com) or could not be reached (behind a proxy, set HTTPS_PROXY): run the command again in a minute.",
+    "Supabase is rate-limiting, down (https://status.supabase.com) or out of reach (behind a proxy, set HTTPS_PROXY). Run the command again in a minute.",
   ],
   [
     /inserted before the last migration|not found in local migrations/i,
@@ -132,11 +134,11 @@ export function explainCliFailure(doing: string, { stdout, stderr }: Pick<Ended,
   const said = whatItSaid(stdout, stderr);
   const remedy =
     REMEDIES.find(([pattern]) => pattern.test(said))?.[1] ??
-    "Correct the cause, then run the command again: finished stages stay.";
+    "Fix the cause, then run the command again: finished stages are kept.";
   return `Failed while ${doing}. The Supabase CLI said: ${said}${/[.!?]$/.test(said) ? "" : "."} ${remedy}`;
 }
 
-/** The message of its JSON, behind what it printed of the migration that failed; without a message its last lines. */
+/** The message of its JSON, after its output about the failed migration; without a message its last lines. */
 function whatItSaid(stdout: string, stderr: string): string {
   const error = stdout.slice(Math.max(stdout.indexOf('"error"'), 0));
   const [, quoted] = /"message":("(?:[^"\\]|\\.)*")\s*[,}]/.exec(error) ?? [];

@@ -69,7 +69,7 @@ export async function readApp(folder: string, source: Source): Promise<App> {
   };
 }
 
-/** As it is: line ends and a byte order mark stay. */
+/** Unchanged: line ends and a byte order mark stay. */
 async function readConfig(folder: string): Promise<string> {
   try {
     return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(await readFile(join(folder, CONFIG)));
@@ -128,14 +128,17 @@ export async function refuseObstacles(folder: string, files: Iterable<string>): 
   if (obstacles.size === 0) return;
   const named = [...obstacles].map(([step, what]) => `${step} (${what})`).join(", ");
   throw new InstallError(
-    `Nothing was changed, because these stand where Keyframe's belong: ${named}. Rename or move them, and run the command again.`,
+    `Nothing was changed, because these are where Keyframe's files belong: ${named}. Rename or move them, and run the command again.`,
   );
 }
 
 /** Every file that a finished or unfinished `add` has copied. */
 export const copiedPaths = ({ record }: App): string[] => Object.keys(record?.files ?? {});
 
-/** The names of the migrations that were copied by the last `add` that ended. None once a removal comes after them: `add` copies anew. */
+/**
+ * The names of the migrations that were copied by the last `add` that ended. None once a removal comes after them: `add` then copies them
+ * again.
+ */
 export const migrationsBefore = ({ record, copies, removed }: App): string[] =>
   copies.size === 0 && removed.length > 0 ? [] : (record?.migrations ?? []);
 
@@ -157,14 +160,16 @@ export function* nextVersions({ migrations }: App, now: Date): Generator<string,
     const candidates = [secondAfter(version), String(BigInt(version) + 1n).padStart(version.length, "0")];
     const next = candidates.find((each) => each?.length === version.length); // files are ordered as text
     if (next) return next;
-    throw new InstallError(`The newest migration has the version ${newest}, and none can come after it: rename it.`);
+    throw new InstallError(
+      `The newest migration has the version ${newest}, and no later version is possible: rename it.`,
+    );
   };
   let version = versionAt(now);
   if (version <= newest) version = following(newest);
   for (; ; version = following(version)) yield version;
 }
 
-/** Of a version that is a time in 14 digits: so that 59 seconds are followed by the next minute. */
+/** A version is a time in 14 digits, so 59 seconds are followed by the next minute. */
 function secondAfter(version: string): string | undefined {
   const [, ...parts] = /^(\d{4})(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)$/.exec(version) ?? [];
   if (parts.length === 0) return undefined;

@@ -3,7 +3,7 @@ import { dirname, join } from "node:path";
 import { type App, BACKUP, CONFIG, copiedPaths, type InstallRecord, migrationsBefore, RECORD } from "./app.ts";
 import { InstallError } from "./source.ts";
 
-/** What a command does to the app's folder. */
+/** The changes of a command to the app's folder. */
 export type Changes = { write: Map<string, string>; remove: string[]; record?: InstallRecord | undefined };
 
 /** The name of the file that is being written. */
@@ -28,7 +28,7 @@ export async function applyChanges(
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error);
       throw new InstallError(
-        `${path} could not be changed (${reason}). Correct that and run the same command again: it continues.`,
+        `${path} could not be changed (${reason}). Fix that and run the same command again: it continues.`,
       );
     }
   };
@@ -59,7 +59,7 @@ async function writeWhole(folder: string, path: string, text: string): Promise<v
   const unfinished = join(folder, UNFINISHED);
   // A file keeps its mode, and the backup has that of config.toml: there may be secrets in it.
   const former = await stat(join(folder, path === BACKUP ? CONFIG : path)).catch(() => undefined);
-  // What has its name may be a link: it goes, and is not followed.
+  // A link with its name is removed, not followed.
   await rm(unfinished, { force: true });
   await writeFile(unfinished, text, { flag: "wx", mode: former?.mode ?? 0o666 });
   if (former !== undefined) await chmod(unfinished, former.mode & 0o777);

@@ -9,7 +9,7 @@ const BEGIN = "# keyframe: begin. Written by `add`; `remove` takes it out.";
 const END = "# keyframe: end";
 /** Editors move the marks a little: they are found all the same. */
 const BLOCK = /(?:\r?\n|^)[ \t]*# keyframe: begin[^\n]*\n([\s\S]*?)\n[ \t]*# keyframe: end[ \t]*(\w*)[ \t\r]*(?:\n|$)/;
-/** The list of schemas in the table [api], which may stand behind a byte order mark. */
+/** The list of schemas in the table [api], which may follow a byte order mark. */
 const SCHEMAS = /^(\ufeff?[ \t]*\[api\][^\n]*\n(?:(?![ \t]*\[)[^\n]*\n)*?[ \t]*schemas[ \t]*=[ \t]*\[)([^\]]*)/m;
 const DEFAULT_SCHEMAS = ["public", "graphql_public"];
 
@@ -65,7 +65,7 @@ export function addToConfig(text: string, { functions, schemas }: Pick<Source, "
   const result = own.replace(SCHEMAS, (_found, head, list) => head + withNames(list, schemas)) + block;
   if (!isEqual(result, wanted) || !holds(() => removeFromConfig(result, schemas) === own)) {
     throw new InstallError(
-      `supabase/config.toml is written in a form that cannot be changed safely. Write [api] and [functions.…] as tables of their own, with ${assignment("schemas", wanted.api?.schemas)} in [api], and run the command again.`,
+      `supabase/config.toml is in a form that cannot be changed safely. Write [api] and [functions.…] as tables of their own, with ${assignment("schemas", wanted.api?.schemas)} in [api], and run the command again.`,
     );
   }
   return result;
@@ -82,7 +82,7 @@ export function removeFromConfig(text: string, schemas: string[]): string {
   if (/^[ \t]*# keyframe: (?:begin|end)/m.test(without)) refuseEdited();
   const result = without.replace(SCHEMAS, (_found, head, list) => head + withoutNames(list, schemas));
   if (isEqual(result, subtract(parseConfig(text), ours, schemas))) return result;
-  // A setting behind the block belongs to its last table, and would go to another one.
+  // A setting after the block belongs to its last table, and would move to another one.
   if (without !== text) refuseEdited();
   return text;
 }
@@ -92,10 +92,10 @@ const assignment = (key: string, value: unknown) => `${key} = ${JSON.stringify(v
 /** Line ends of an app on Windows stay. */
 const lineEnd = (text: string) => /\r?\n/.exec(text)?.[0] ?? "\n";
 
-/** Of the text without spaces and line ends, which editors change. */
+/** The checksum of the text without spaces and line ends, which editors change. */
 const checksum = (body: string) => sha256Hex(body.replace(/\s/g, "")).slice(0, 8);
 
-/** The elements of a list with these behind the last one. */
+/** The list with these elements added at its end. */
 function withNames(list: string, names: string[]): string {
   const ours = names.map((name) => JSON.stringify(name)).join(", ");
   const end = Math.max(list.lastIndexOf('"'), list.lastIndexOf("'")) + 1;
@@ -133,6 +133,6 @@ function holds(check: () => boolean): boolean {
 
 function refuseEdited(): never {
   throw new InstallError(
-    "Keyframe's part of supabase/config.toml was edited, so nothing was changed. Move what is yours out of it, and a setting behind its end into a table of yours, delete the rest from `# keyframe: begin` to `# keyframe: end`, and run the command again.",
+    "Keyframe's part of supabase/config.toml was edited, so nothing was changed. Move your own settings out of it, and a setting after its end into a table of its own, delete the rest from `# keyframe: begin` to `# keyframe: end`, and run the command again.",
   );
 }

@@ -24,7 +24,7 @@ type AddOptions = { functionName: string | undefined; mcp: boolean | undefined; 
 const MCP = "keyframe-mcp";
 const isOfMcp = (path: string) => path.startsWith(`supabase/functions/${MCP}/`);
 
-/** What `add` writes and removes. Throws an InstallError that lists every taken name before anything is written. */
+/** The changes of `add`. Throws an InstallError that lists every taken name before anything is written. */
 export async function planAdd(all: Source, app: App, { functionName, mcp, force, now }: AddOptions): Promise<Changes> {
   const hasMcp = mcp ?? (app.record === undefined || copiedPaths(app).some(isOfMcp));
   const source = hasMcp ? all : withoutMcp(all);
@@ -40,7 +40,7 @@ export async function planAdd(all: Source, app: App, { functionName, mcp, force,
   await refuseObstacles(app.folder, [...files.keys(), ...obsolete, RECORD, BACKUP]);
   const taken = takenNames(app, source, Object.keys(functions));
   if (taken.length > 0)
-    throw new InstallError(`Nothing was written, because names are taken.\n- ${taken.join("\n- ")}`);
+    throw new InstallError(`Nothing was written, because these names are taken.\n- ${taken.join("\n- ")}`);
   const edited = force ? [] : await editedFiles(app, new Set([...copied, ...files.keys()]));
   if (edited.length > 0) {
     throw new InstallError(
@@ -94,7 +94,7 @@ const rename = (settings: Source["functions"][string], from: string, to: string)
     ]),
   );
 
-/** What the app has under our names. Schemas, and buckets that are not in config.toml, are refused by the first migration. */
+/** The app's objects with our names. Schemas, and buckets that are not in config.toml, are refused by the first migration. */
 function takenNames(app: App, { schemas, functions }: Source, names: string[]): string[] {
   const config = parseConfig(removeFromConfig(app.config, schemas));
   const copied = copiedPaths(app);
@@ -132,7 +132,7 @@ async function newMigrations({ migrations }: Source, app: App, now: Date): Promi
   }
   if (changed.length > 0) {
     throw new InstallError(
-      `Migrations differ from this version's: ${changed.join(", ")}. An applied migration never changes: restore the copies. Before 0.1.0 Keyframe's own were edited in place: remove it, and add it again.`,
+      `Migrations differ from this version's: ${changed.join(", ")}. An applied migration never changes: restore the copies. Before 0.1.0, Keyframe's own were edited in place: remove Keyframe, then add it again.`,
     );
   }
   const before = migrationsBefore(app);
@@ -141,7 +141,7 @@ async function newMigrations({ migrations }: Source, app: App, now: Date): Promi
   if (deleted.length > 0) {
     const files = deleted.map((name) => `…_keyframe_${name}.sql`).join(", ");
     throw new InstallError(
-      `Copied migrations were deleted: ${files}. A database may have them already, so they are not copied again under another time: restore them from your version control.`,
+      `Copied migrations were deleted: ${files}. A database may have them already, so they are not copied again under another version: restore them from your version control.`,
     );
   }
   const versions = nextVersions(app, now);

@@ -25,7 +25,7 @@ type RemoveOptions = {
 };
 
 /**
- * What `remove` does: the code and the entries of config.toml go, a migration that drops everything comes. The copied
+ * The changes of `remove`: it deletes the code and the entries of config.toml, and adds a migration that drops everything. The copied
  * migrations stay, because `supabase db push` refuses a database whose history the folder lacks.
  */
 export async function planRemove(source: Source, app: App, { force, now, drop }: RemoveOptions): Promise<Changes> {
@@ -47,7 +47,7 @@ export async function planRemove(source: Source, app: App, { force, now, drop }:
   ];
   if (left.length > 0) {
     throw new InstallError(
-      `Nothing was changed, because ${CONFIG} still names ${left.join(", ")}, in a form that cannot be changed safely: take these out, and run the command again.`,
+      `Nothing was changed, because ${CONFIG} still names ${left.join(", ")}, in a form that cannot be changed safely: remove these, then run the command again.`,
     );
   }
   // Deno may have left them beside the deno.json of a function that it checked.
@@ -66,7 +66,7 @@ export async function planRemove(source: Source, app: App, { force, now, drop }:
   };
 }
 
-/** For a removal that a database has refused, and so has not: puts it behind the app's newer migrations, with `sql` when it is given. */
+/** For a removal that a database has refused: moves it after the app's newer migrations, with `sql` if given. */
 async function planRepeatedRemove(app: App, sql: string | undefined, now: Date): Promise<Changes> {
   const { folder, copies, removed, own } = app;
   const last = removed.at(-1);
@@ -77,7 +77,7 @@ async function planRepeatedRemove(app: App, sql: string | undefined, now: Date):
   const obsolete = removals.filter((file) => file !== target).map((file) => `${MIGRATIONS}/${file}`);
   if (sql === undefined && target === last && obsolete.length === 0) {
     throw new InstallError(
-      `Keyframe is removed already: ${MIGRATIONS}/${last} drops it from each database. Next: supabase db push --remote`,
+      `Keyframe is already removed: ${MIGRATIONS}/${last} drops it from each database. Next: supabase db push --remote`,
     );
   }
   return {

@@ -11,7 +11,7 @@ export class InstallError extends Error {
 /** The settings of each function in config.toml, by name. */
 type FunctionTables = Record<string, Record<string, string | boolean>>;
 
-/** What an app gets, read from a checkout or from the package. Paths are relative, with slashes. */
+/** The files for an app, read from a checkout or from the package. Paths are relative, with slashes. */
 export type Source = {
   version: string;
   /** Path → text, of the functions and the shared code they import. */

@@ -22,7 +22,7 @@ export const rowsFromMigrations = (signal: AbortSignal): Promise<ModelRow[]> =>
     return z.array(modelRow).parse([...rows]);
   });
 
-/** Runs `work` on a Postgres of its own, with what Supabase has in it and without migrations. It is removed afterwards. */
+/** Runs `work` on a temporary Postgres with Supabase's schemas and without migrations. */
 async function onThrowAwayDatabase<T>(work: (sql: postgres.Sql) => Promise<T>): Promise<T> {
   const folder = await Deno.makeTempDir({ prefix: "keyframe-database-" });
   try {
@@ -62,7 +62,7 @@ export async function rowsFromProject(url: string, key: string, fetcher: typeof 
     .order("position")
     .order("model");
   if (status === 401 || status === 403) {
-    throw new Error(`${url} refuses the key (${status}): it has to be the project's secret key.`);
+    throw new Error(`${url} refuses the key (${status}): it must be the project's secret key.`);
   }
   if (error && status === 0) throw new Error(`${url} cannot be reached: ${error.message.slice(0, 200)}`);
   if (error) throw new Error(`${url} answered ${status}: ${error.message.slice(0, 200)}`);

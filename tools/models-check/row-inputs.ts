@@ -15,13 +15,13 @@ export type ModelRow = z.infer<typeof modelRow>;
 
 /** A request that a row allows: the values it names, and the images it has. */
 type Ask = {
-  /** In words: "durationSeconds 10". */
+  /** A description such as "durationSeconds 10". */
   what: string;
   values: Record<string, string | number | boolean>;
   images: { firstFrame: boolean; lastFrame: boolean; references: number };
 };
 
-/** What can be asked of a row: its defaults, each value of each control, and each combination of its images. */
+/** The possible inputs of a row: its defaults, each value of each control, and each combination of its images. */
 export function asksOf(row: ModelRow): Ask[] {
   const { step, controls } = row;
   const most = Number(controls.referenceImages?.max ?? 0);

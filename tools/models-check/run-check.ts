@@ -15,12 +15,12 @@ type CheckOptions = {
   today: string;
 };
 
-/** What a row sends and its model refuses, and when: with the defaults, or with one value or image more. */
+/** An input that the model refuses, and when: with the defaults, or with one more value or image. */
 type Finding = { step: string; model: string; asked: string; refused: string };
 type Checked = { row: ModelRow; origin: string; findings: Finding[] };
 type CheckResult = { checked: Checked[]; findings: Finding[] };
 
-/** Compares every row with its model's schema. Throws when the provider cannot be asked. */
+/** Compares every row with its model's schema. Throws when the provider cannot be reached. */
 export async function runCheck({
   rows,
   provider,
@@ -87,7 +87,7 @@ export function report({ checked, findings }: CheckResult, rowsFrom: string): st
   const sum = `${checked.length} rows of models, from ${rowsFrom}`;
   const verdict =
     findings.length === 0
-      ? `Every one fits its model's schema: ${sum}.`
+      ? `All fit their model's schema: ${sum}.`
       : `${findings.length} ${findings.length === 1 ? "finding" : "findings"} in ${sum}.`;
   const wrong = findings.map(
     ({ step, model, asked, refused }) => `Wrong: ${step}  ${model}  with ${asked}: ${refused}`,

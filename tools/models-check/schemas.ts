@@ -14,7 +14,7 @@ export type Found = { schema: InputSchema; origin: string; version?: string; ope
 /** A model's recorded schema. */
 export function ofRecord(openapi: RecordedSchema | undefined): Found {
   if (openapi === undefined) {
-    return { missing: "no schema of it is recorded. Set KEYFRAME_REPLICATE_API_TOKEN to ask Replicate." };
+    return { missing: "its schema is not recorded. Set KEYFRAME_REPLICATE_API_TOKEN to ask Replicate." };
   }
   const { how, date } = openapi["x-source"];
   return { schema: readInputSchema(openapi), origin: `recorded ${date}, ${how}`, openapi };
@@ -37,7 +37,7 @@ export async function ofProvider(model: string, { baseUrl, token, fetch }: Provi
   });
   const { status } = response;
   const body: unknown = await response.json().catch(() => undefined);
-  if (status === 404) return { missing: "Replicate has no such model (404). Correct its name, or take the row out." };
+  if (status === 404) return { missing: "Replicate has no such model (404). Correct its name, or remove the row." };
   if (status === 401 || status === 403) {
     throw new Error(`Replicate refuses the token (${status}): check KEYFRAME_REPLICATE_API_TOKEN.`);
   }
@@ -50,7 +50,7 @@ export async function ofProvider(model: string, { baseUrl, token, fetch }: Provi
   try {
     return { schema: readInputSchema(openapi), origin: `Replicate, version ${id.slice(0, 8)}`, version: id, openapi };
   } catch (error) {
-    throw new Error(`What Replicate publishes of ${model} cannot be read: ${String(error)}`);
+    throw new Error(`Replicate's schema of ${model} cannot be read: ${String(error)}`);
   }
 }
 

@@ -5,7 +5,7 @@ import { pause } from "../../shared/platform/retry.ts";
 
 /** Three times the limit of an event. */
 const MAX_LENGTH = 64 * 1024;
-/** So that memory is bounded. */
+/** Bounds the memory. */
 const REMEMBERED_IDS = 10_000;
 const KEPT_EVENTS = 1_000;
 
@@ -112,7 +112,7 @@ export function startReceiver(options: ReceiverOptions): Receiver {
 
 /** Reads a webhook as a receiver should: method, size, raw body, signature and age, and then JSON. Throws Refused. */
 async function readSigned(request: Request, webhooks: readonly Webhook[]) {
-  if (request.method !== "POST") throw new Refused(405, "Events come with POST.");
+  if (request.method !== "POST") throw new Refused(405, "Events are sent by POST.");
   let body = "";
   for await (const text of request.body?.pipeThrough(new TextDecoderStream()) ?? []) {
     body += text;
@@ -152,6 +152,6 @@ function listen(port: number, answer: (request: Request) => Promise<Response>): 
     return Deno.serve({ hostname: "127.0.0.1", port, onListen: () => {} }, answer);
   } catch (error) {
     if (!(error instanceof Deno.errors.AddrInUse)) throw error;
-    throw new Error(`Port ${port} is taken. Choose another one, or 0 for a free one.`, { cause: error });
+    throw new Error(`Port ${port} is in use. Choose another one, or 0 for a free one.`, { cause: error });
   }
 }

@@ -53,7 +53,7 @@ async function shoot(page: Page, frames: Buffer[]): Promise<void> {
   frames.push(frame);
 }
 
-/** A frame that equals the one before it prolongs that. */
+/** A frame that equals the previous one prolongs it. */
 async function encode(frames: Buffer[]): Promise<Uint8Array> {
   const kept: { frame: Buffer; ms: number }[] = [];
   for (const frame of frames) {

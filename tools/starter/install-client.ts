@@ -17,7 +17,7 @@ export async function installClient(app: string): Promise<void> {
 
 /** Packs client/ as npm publishes it. Returns the tarball's path, which is in the folder. */
 export async function packClient(folder: string): Promise<string> {
-  // Of its own, because its build replaces dist/ while another one may be packing.
+  // A separate copy, because its build replaces dist/ while another one may be packing.
   const copy = await Deno.makeTempDir({ prefix: "keyframe-client-" });
   try {
     for (const part of ["client", "shared/media"]) {

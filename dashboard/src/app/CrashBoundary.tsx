@@ -21,7 +21,7 @@ export class CrashBoundary extends Component<{ children: ReactNode }, { error: E
 const NOT_LOADED = /dynamically imported module|importing a module script|preload css/i;
 
 /**
- * Shown instead of what failed. A part that failed to load is tried again when the network returns; after an update of the
+ * Shown instead of the failed part. A part that failed to load is loaded again when the network returns; after an update of the
  * dashboard, reloading helps.
  */
 function Crashed({ error }: { error: Error }) {

@@ -115,7 +115,7 @@ const PAGES = [
 function Navigation() {
   const { pathname } = useLocation();
   const projectId = /^\/projects\/([^/]+)/.exec(pathname)?.[1] ?? "";
-  // Only looked at: the page of the project reads it.
+  // Not read here: the project's page reads it.
   const project = useQuery<Project>({ queryKey: projectKey(projectId), queryFn: skipToken }).data;
   return PAGES.map(({ to, label, Icon }) => {
     const ofProject = project && (project.filmId === null ? "/projects" : "/films");
@@ -183,7 +183,7 @@ function PersonMenu() {
   );
 }
 
-/** The sum of this month and the balance, read when the menu opens. */
+/** This month's sum and the balance, read when the menu opens. */
 function ThisMonth() {
   const { data } = useUsage("day");
   return (
@@ -203,7 +203,7 @@ function Version() {
       const answer = await callPlatform("/functions/v1/api/health", { signal });
       return (answer as { data: { schemaVersion?: string } }).data.schemaVersion ?? ""; // functions may be older than the page
     },
-    retry: false, // the banner tells of a service that is away
+    retry: false, // the banner shows that the service is down
   });
   return <>Keyframe {data}</>;
 }

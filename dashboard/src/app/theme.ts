@@ -36,7 +36,7 @@ export const theme = createTheme({
   },
 });
 
-/** Where the library's own shades stay below AA contrast (4.5). */
+/** Replaces the library's shades that are below AA contrast (4.5). */
 export const cssVariables: CSSVariablesResolver = () => ({
   variables: {},
   light: {

@@ -8,7 +8,7 @@ import { useApiDocument } from "./api-document.ts";
 import classes from "./docs.module.css";
 import { addressOf, anchorOf, type Guide, GUIDES, readSections } from "./guides.ts";
 
-/** A page of the docs beside its list. */
+/** A page of the docs next to its list. */
 export const DocsPage = ({ nav, children }: { nav: ReactNode; children: ReactNode }) => (
   <Grid gap="xl">
     <Grid.Col span={{ base: 12, md: 3 }}>{nav}</Grid.Col>
@@ -25,7 +25,7 @@ const LOOK_UP = GUIDES.filter(({ isReference }) => isReference).map(placeOf);
 /** A search shows at most this many. */
 const MOST_FOUND = 12;
 
-/** All guides and operations, or those that a search finds. `shown`: the name of the guide that is open. */
+/** All guides and operations, or those that a search finds. `shown`: the name of the open guide. */
 export function DocsNav({ shown = "" }: { shown?: string }) {
   const [isOpen, { toggle }] = useDisclosure(false);
   const [typed, setTyped] = useState("");
@@ -70,7 +70,7 @@ export function DocsNav({ shown = "" }: { shown?: string }) {
         ]),
         ["Reference", [{ to: "/docs", label: "API reference" }, ...LOOK_UP]],
       ];
-  /** Whether a list has operations, which the page of a phone has below. */
+  /** Whether a list has operations, which a phone shows below. */
   const isOfPage = (at: number) => at > 0 && at < lists.length - 1;
   return (
     <nav aria-label="Docs" className={classes.nav}>

@@ -11,7 +11,7 @@ import { DocsNav, DocsPage } from "./DocsNav.tsx";
 import classes from "./docs.module.css";
 import { OperationPanel, Sentences } from "./OperationPanel.tsx";
 
-/** The API reference, made of the service's own openapi.json. */
+/** The API reference, made from the service's own openapi.json. */
 export function Component() {
   const { config } = useServices();
   const address = `${config.supabaseUrl}/functions/v1/api/openapi.json`;
@@ -20,7 +20,7 @@ export function Component() {
     <DocsPage nav={<DocsNav />}>
       <PageHead
         title="Docs"
-        text="Every operation of the API. The samples run as they are and have your identifiers."
+        text="Every operation of the API. The samples run as they are, with your ids."
         actions={<CopyButton text={address} label="Copy URL of openapi.json" />}
       />
       <Unread query={read} what="the API reference" heights={[]} />
@@ -47,8 +47,8 @@ function Reference({ document }: { document: ApiDocument }) {
       <Typography fz="sm">
         <Sentences text={document.info.description} />
         <p>
-          The samples have the identifiers of your latest film, endpoint and delivery. A word in capitals, such as
-          PROJECT_ID, stands for one that you do not have yet, or that you have to choose because it will be deleted.
+          The samples use the ids of your latest film, endpoint and delivery. A word in capitals, such as PROJECT_ID,
+          stands for one that you do not have yet, or must choose yourself because it will be deleted.
         </p>
         <details>
           <summary>Credentials</summary>

@@ -6,12 +6,12 @@ import { answersOf, callOf, commandOf, type Field, fieldsOf, type Own, type Plac
 import { ROUTES } from "../../../client/routes.ts";
 import classes from "./docs.module.css";
 
-/** All of one operation. */
+/** The whole of one operation. */
 export function OperationPanel({ place, own, token }: { place: Place; own: Own; token: string }) {
   const { description, security, parameters = [], requestBody, "x-examples": examples = [] } = place.operation;
   const panel = useRef<HTMLDivElement>(null);
   const [language, setLanguage] = useLocalStorage({ key: "keyframe-samples", defaultValue: SHELL });
-  // Named by the address of the page, or moved because a longer one above it closed.
+  // Scrolled to when the address names it, or when a longer one above it closes.
   useEffect(() => {
     const { top = 0 } = panel.current?.getBoundingClientRect() ?? {};
     if (top < 0 || top > window.innerHeight / 2) panel.current?.scrollIntoView();

@@ -4,7 +4,7 @@ import { SAMPLE } from "../../../shared/contract/samples.ts";
 import { useServices } from "../services.ts";
 
 type Texts<Name extends string> = Record<Name, string>;
-/** What the page shows of the service's openapi.json, its references followed. */
+/** The parts of the service's openapi.json that the page shows, with references resolved. */
 export type ApiDocument = Record<"paths" | "webhooks", Record<string, Record<string, Operation>>> & {
   info: Texts<"description">;
   tags: Texts<"name" | "description">[];
@@ -22,7 +22,7 @@ type Operation = Texts<"operationId" | "summary" | "description"> & {
 type Example = { summary: string; path?: Texts<string>; query?: Texts<string>; body?: unknown };
 /** `address`: its path, with parameters, below the address of the functions. */
 export type Place = { method: string; address: string; operation: Operation };
-/** The reader's own identifiers, named as in SAMPLE. */
+/** The reader's own ids, named as in SAMPLE. */
 export type Own = Record<string, string | undefined>;
 type Schema = Partial<Record<"minimum" | "maximum" | "minLength" | "maxLength", number>> &
   Partial<Texts<"description" | "format" | "pattern" | "const">> & {
@@ -54,7 +54,7 @@ export function useApiDocument(enabled: boolean) {
   });
 }
 
-/** With what each reference leads to in its place. No schema of the document contains itself. */
+/** With each reference replaced by its target. No schema of the document contains itself. */
 export function followReferences(document: object, value: unknown): unknown {
   if (Array.isArray(value)) return value.map((part) => followReferences(document, part));
   if (typeof value !== "object" || value === null) return value;
@@ -79,7 +79,7 @@ export function typeOf(schema: Schema): string {
   return pattern === undefined ? text : `${text}, matches ${pattern}`;
 }
 
-/** Those of an object, or of the elements or values that have any. */
+/** The fields of an object, or of its elements or values. */
 export function fieldsOf({ properties, required = [], ...schema }: Schema): Field[] {
   if (properties !== undefined)
     return Object.entries(properties).map(([name, field]) => [name, field, required.includes(name) ? "required" : ""]);
@@ -97,7 +97,7 @@ export const answersOf = ({ responses }: Operation): Field[] =>
   });
 
 /**
- * For a shell. A word in capitals stands for an identifier that is not known, or whose row would be deleted or canceled. The credentials
+ * A shell command. A word in capitals stands for an unknown id, or one whose row would be deleted or canceled. The credentials
  * are variables of the shell, so that the page shows no secret.
  */
 export function commandOf(place: Place, { path = {}, query = {}, body }: Example, own: Own): string {

@@ -14,7 +14,7 @@ const page = (name: string, title: string, isReference = true, path = `docs/${na
   isReference,
 });
 
-/** In the order in which somebody new needs them. */
+/** In the order in which a new reader needs them. */
 export const GUIDES: Guide[] = [
   page("quickstart", "Start", false),
   page("react", "First film in React", false),
@@ -32,16 +32,13 @@ export const GUIDES: Guide[] = [
   page("deploy", "Deploy"),
   page("upgrade", "Upgrade"),
   page("first-run", "First run with accounts"),
-  page("release", "Release"),
   page("administer", "Administer"),
   page("operate", "Operate"),
   page("workers", "Workers as processes"),
   page("scale", "Scale"),
   page("architecture", "Architecture"),
   page("security", "Threat model"),
-  page("chaos", "Chaos runs"),
   page("benchmarks", "Benchmarks"),
-  page("testing", "Tests"),
 ];
 
 export async function readGuide({ path }: Guide): Promise<string> {

@@ -1,7 +1,7 @@
 import { Marked, type Token, type Tokens } from "marked";
 import { addressOf, anchorOf, GUIDES } from "./guides.ts";
 
-/** A block of code, which can be copied, or the HTML of what is between two. */
+/** A block of code, which can be copied, or the HTML between two blocks. */
 export type Part = { code: string } | { html: string };
 
 /** The Markdown of a page of this project as HTML. `path`: the page's own, for its links. */

@@ -9,7 +9,7 @@ import { ElementWindow, NO_PROJECT } from "./ElementWindow.tsx";
 
 type Props = {
   element: Element;
-  /** Elements among which its name must be the only one. */
+  /** Its name must be unique among these elements. */
   beside: Element[];
   /** Beside “Edit” and “Delete”. */
   actions?: Action[];

@@ -6,7 +6,7 @@ import { ImageField } from "../studio/ImageField.tsx";
 import { FormWindow, type WindowProps } from "../ui/windows.tsx";
 
 const KINDS = ["character", "place", "prop", "style"] as const;
-/** Its images are uploads: none is a take of a project. */
+/** Its images are uploads, not takes of a project. */
 export const NO_PROJECT = { takes: { "first-frame": null, "last-frame": null, video: null } };
 
 const NOTHING: ElementFields = { kind: "character", name: "", text: "", imagePaths: [] };
@@ -14,13 +14,13 @@ const NOTHING: ElementFields = { kind: "character", name: "", text: "", imagePat
 type Props = WindowProps & {
   /** Null: a new one. */
   element: Element | null;
-  /** Elements among which its name must be the only one. */
+  /** Its name must be unique among these elements. */
   beside: Element[];
-  /** The film whose cast gets a new one. */
+  /** The film whose cast the new element joins. */
   film?: Film;
 };
 
-/** Asks for an element. */
+/** The form of an element. */
 export function ElementWindow({ film, beside, element, isOpen, onClose }: Props) {
   const [typed, setTyped] = useState<Partial<ElementFields>>({});
   const close = () => {

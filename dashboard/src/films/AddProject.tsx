@@ -65,7 +65,7 @@ export function AddProject({ film, isOpen, onClose }: WindowProps & { film: Film
               key={projectId}
               value={projectId}
               label={title}
-              {...(filmId !== null && { description: `In ${filmName(filmId)}: it is moved from there.` })}
+              {...(filmId !== null && { description: `It moves here from ${filmName(filmId)}.` })}
             />
           ))}
         </Stack>

@@ -39,7 +39,7 @@ export function CastPanel({ film }: { film: FilmWithShots }) {
               beside={cast}
               actions={[
                 {
-                  label: "Take out of the cast",
+                  label: "Remove from the cast",
                   Icon: IconX,
                   run: () => change.mutate({ elementIds: elementIds.filter((id) => id !== element.elementId) }),
                 },

@@ -93,7 +93,7 @@ export function DownloadFilm({ film, isOpen, onClose }: Props) {
       {isRoughCut && (
         <Text size="sm" style={{ overflowWrap: "anywhere" }}>
           {missing.length < film.shots.length
-            ? `A rough cut. Left out, because they have no video yet: ${listWords(missing)}.`
+            ? `This is a rough cut. Left out, because they have no video yet: ${listWords(missing)}.`
             : "No shot has a video yet."}
         </Text>
       )}

@@ -126,7 +126,7 @@ function FilmView({ film }: { film: FilmWithShots }) {
         }
       />
       <ErrorNotice title="Could not change the order" error={change.error} />
-      <ErrorNotice title="Could not take the picture on which a video ends" error={ends} />
+      <ErrorNotice title="Could not read the last picture of a video" error={ends} />
       {shots.length === 0 && (
         <EmptyState
           Icon={IconMovie}
@@ -168,7 +168,7 @@ function FilmView({ film }: { film: FilmWithShots }) {
                 </BusyButton>
               )}
               <Text size="sm" role="status">
-                {running.length > 0 && `Under way: ${runningWords(running)}.`}
+                {running.length > 0 && `Generating: ${runningWords(running)}.`}
               </Text>
             </Group>
           )}

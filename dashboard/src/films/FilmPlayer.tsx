@@ -79,7 +79,7 @@ export function FilmPlayer({ player, count }: { player: Player; count: number })
         <Text size="sm" c="dimmed">
           Shot {number} of {count}: {title}
         </Text>
-        <Text size="sm" c="dimmed" className={screen.clock} title="Of the whole film">
+        <Text size="sm" c="dimmed" className={screen.clock} title="Position in the film">
           {clockTime(now * 1000)} / {clockTime(lengthOf(videos) * 1000)}
         </Text>
       </Group>

@@ -29,7 +29,7 @@ export function Component() {
           <EmptyState
             Icon={IconMovie}
             title="No films yet"
-            text="A film is ordered shots. Each shot is a project, and can start on the last frame of the one before."
+            text="A film is a sequence of shots. Each shot is a project, and can start on the last frame of the previous one."
             action={create}
           />
         )}

@@ -54,9 +54,9 @@ export function GenerateMissing({ film, isOpen, onClose }: WindowProps & { film:
     const isEarly = one.error?.code === "frame_not_ready" && !continues;
     const refusal = isEarly ? "It has no first frame yet." : one.error?.message;
     const again =
-      take === null ? "" : take.outdated ? "Its take is outdated. " : `It is made again, as shot ${at} is. `;
+      take === null ? "" : take.outdated ? "Its take is outdated. " : `It is made again because shot ${at} is. `;
     const isAwaited = ofFilm.some(({ projectId }) => projectId === film.projectIds[at - 1]);
-    const beginning = continues ? `It begins where shot ${at} ends${isAwaited ? ", once that is made" : ""}.` : "";
+    const beginning = continues ? `It starts where shot ${at} ends${isAwaited ? ", once that is made" : ""}.` : "";
     const note = refusal ?? (isOff ? "It has a video." : `${again}${beginning}`.trim() || null);
     return { ...one, isOn, note, label: `${at + 1}. ${shots[at]?.title ?? ""}` };
   });
@@ -84,7 +84,7 @@ export function GenerateMissing({ film, isOpen, onClose }: WindowProps & { film:
         starting.data && (
           <Text role="status">
             {starting.data.length === 0
-              ? "They are being made already."
+              ? "They are already being generated."
               : `${countWords(starting.variables.step, starting.data.length)} started. This page shows how far each is.`}
           </Text>
         )
@@ -100,7 +100,7 @@ export function GenerateMissing({ film, isOpen, onClose }: WindowProps & { film:
         onChange={setChosen}
         data={PLAYING_ORDER.map((value) => ({ value, label: STEP_NAME[value] }))}
       />
-      <Text size="sm">With the settings, the prompt and the cast of each shot.</Text>
+      <Text size="sm">Uses each shot's settings, prompt and cast.</Text>
       {isOutdated && (
         <Checkbox
           label="Also regenerate what is outdated"
@@ -108,7 +108,7 @@ export function GenerateMissing({ film, isOpen, onClose }: WindowProps & { film:
           onChange={({ currentTarget }) => setWithOutdated(currentTarget.checked)}
         />
       )}
-      <ErrorNotice title="Could not read what is missing" error={error} />
+      <ErrorNotice title="Could not load what is missing" error={error} />
       {listed?.length === 0 && (
         <Text size="sm">Each shot has a {STEP_NAME[step].toLowerCase()}, needs none, or it is being made.</Text>
       )}
@@ -155,7 +155,7 @@ async function startAtPrice(
   const priced = await keyframe.films.estimate(filmId, step, body, { quote: true });
   if (priced.shots.length === 0) return [];
   if (priced.quoteId === null || priced.atMostMicros !== atMostMicros)
-    throw new Error("The price has changed since it was shown. Close this window and open it again.");
+    throw new Error("The price has changed. Close this window and open it again.");
   const { predictions = [] } = await keyframe.startQuote({ quoteId: priced.quoteId, atMostMicros });
   return predictions;
 }

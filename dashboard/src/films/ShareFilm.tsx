@@ -12,7 +12,7 @@ import { Time } from "../ui/Time.tsx";
 import { FormWindow, type WindowProps } from "../ui/windows.tsx";
 
 const ENDS = [
-  { value: "", label: "When I revoke it" },
+  { value: "", label: "Never (until I revoke it)" },
   { value: "1", label: "After a day" },
   { value: "7", label: "After a week" },
   { value: "30", label: "After 30 days" },
@@ -55,7 +55,7 @@ export function ShareFilm({ film: { filmId }, isOpen, onClose }: WindowProps & {
         link && (
           <>
             <Text size="sm" role="status">
-              Copy the link now: it is not shown again. Anyone who has it can watch the film, without an account.
+              Copy the link now. It is not shown again. Anyone who has it can watch the film, without an account.
             </Text>
             <Code block style={{ userSelect: "all", whiteSpace: "pre-wrap", overflowWrap: "anywhere" }}>
               {link}
@@ -69,11 +69,11 @@ export function ShareFilm({ film: { filmId }, isOpen, onClose }: WindowProps & {
       onSubmit={() => create.mutate({ expiresAt: endAfter(days) })}
     >
       <Text size="sm">
-        Anyone with a link sees the film as it is when they open it: its title, and the titles and videos of its shots.
-        They see no prompts, no costs and no other takes.
+        Anyone with the link sees the current film: its title, and the titles and videos of its shots. They see no
+        prompts, no costs and no other takes.
       </Text>
       <NativeSelect
-        label="The link ends"
+        label="Link expires"
         data={ENDS}
         value={days}
         onChange={({ currentTarget }) => setDays(currentTarget.value)}

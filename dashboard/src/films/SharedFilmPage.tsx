@@ -20,7 +20,7 @@ export function Component() {
     queryFn: ({ signal }) => keyframe.films.readShared(token, { signal }),
   });
   if (isGone(film.error)) {
-    const text = "The link is incomplete, has ended, or was revoked. Ask the person who sent it for a new one.";
+    const text = "The link is incomplete, has expired, or was revoked. Ask the person who sent it for a new one.";
     return (
       <Frame>
         <EmptyState order={1} Icon={IconMapSearch} title="This link does not work" text={text} />

@@ -5,7 +5,7 @@ import type { Element } from "../../../client/index.ts";
 import classes from "./projects.module.css";
 import { offeredFor, typedName, unknownName } from "./mentions.ts";
 
-/** The list does not scroll: one more letter shows what is not in it. */
+/** The list does not scroll: one more letter shows others. */
 const MOST_OFFERED = 6;
 
 type Props = TextareaProps & {
@@ -15,8 +15,8 @@ type Props = TextareaProps & {
 };
 
 /**
- * A text in which an @ offers names, and an unknown one is said. The field stays a text box: a combobox has one line, so ARIA has the list
- * as its `aria-controls` and the option as its active descendant.
+ * A text in which an @ offers names, and unknown names are reported. The field stays a text box: a combobox has one line, so ARIA has the
+ * list as its `aria-controls` and the option as its active descendant.
  */
 export function MentionTextarea({ value, elements, error, onChange, onKeyDown, ...field }: Props) {
   const id = useId();

@@ -16,7 +16,7 @@ type NewProjectProps = {
   onClose: () => void;
   /** The film whose shot it becomes. */
   filmId?: string | undefined;
-  /** The shot that it follows, and whose ratio, reference image and settings it takes over. */
+  /** The shot that it follows, and whose ratio, reference image and settings it copies. */
   before?: Shot | undefined;
   /** By default its page is opened. */
   onCreated?: (project: Project) => void;
@@ -97,13 +97,10 @@ export function NewProject({ isOpen, onClose, filmId, before, onCreated }: NewPr
       <PromptField minRows={4} maxRows={14} elements={cast.ofFilm} {...field("textPrompt")} />
       <DescriptionField {...field("description")} />
       {before && (
-        <Radio.Group label="Its video begins" value={start} onChange={setStart}>
+        <Radio.Group label="Its video starts" value={start} onChange={setStart}>
           <Stack gap="xs" mt="xs">
-            <Radio value={CONTINUES} label="Where the video of the shot before ends" />
-            <Radio
-              value={OWN_FRAME}
-              label={lastFrame ? "At the last frame of the shot before" : "At a first frame of its own"}
-            />
+            <Radio value={CONTINUES} label="Where the previous shot's video ends" />
+            <Radio value={OWN_FRAME} label={lastFrame ? "At the previous shot's last frame" : "At a new first frame"} />
           </Stack>
         </Radio.Group>
       )}

@@ -16,14 +16,14 @@ import { unless } from "../ui/errors.ts";
 type Props = {
   project: Project & { predictions?: Shot["predictions"] | undefined };
   onDeleted: () => void;
-  /** By default a toast says it. */
+  /** By default a toast is shown. */
   onDuplicated?: (copy: Project) => void;
 };
 
 /** The menu of a project, with the windows that it opens. */
 export function ProjectMenu({ project, onDeleted, ...props }: Props) {
   const change = useChangeProject(project.projectId);
-  const duplicate = useDuplicate(project, props.onDuplicated ?? (({ title }) => notify(`“${title}” is made.`)));
+  const duplicate = useDuplicate(project, props.onDuplicated ?? (({ title }) => notify(`“${title}” was created.`)));
   return (
     <ActionsMenu
       variant="subtle"
@@ -72,7 +72,7 @@ const duplicateOf = ({ title, textPrompt, description, aspectRatio, filmId, elem
   ...(filmId !== null && { filmId }),
 });
 
-/** Copies a project with its settings, in a film behind it. Its takes are not copied. */
+/** Copies a project with its settings; in a film, after it. Its takes are not copied. */
 function useDuplicate(project: Project, onDone: (copy: Project) => void) {
   const duplicate = useOnce(
     (keyframe, asked: ReturnType<typeof duplicateOf>, once) => createShot(keyframe, asked, project, once),
@@ -85,7 +85,7 @@ function useDuplicate(project: Project, onDone: (copy: Project) => void) {
   return duplicate;
 }
 
-/** Puts a project into a film, as its last shot, or takes it out. */
+/** Moves a project into a film, as its last shot, or removes it. */
 function ChooseFilm({ project: { projectId, title, filmId }, isOpen, onClose }: WindowProps & { project: Project }) {
   const [chosen, setChosen] = useState<string>();
   const films = useFilmChoice(isOpen);
@@ -110,7 +110,7 @@ function ChooseFilm({ project: { projectId, title, filmId }, isOpen, onClose }: 
         label="Film"
         description={
           films.data?.length === 0
-            ? "You have no films yet. Make one on the page Films."
+            ? "You have no films yet. Create one on the Films page."
             : `“${title}” will be added at the end of that film.`
         }
         data-autofocus
@@ -161,7 +161,7 @@ function DeleteProject({ project, isOpen, onClose, onDeleted }: WindowProps & Pr
   );
 }
 
-/** All that runs of a project: its steps show the latest of several takes. */
+/** All running predictions of a project: its steps show only the latest of several takes. */
 async function runningIn(keyframe: KeyframeClient, projectId: string): Promise<Prediction[]> {
   const running: Prediction[] = [];
   for await (const prediction of keyframe.eachPrediction(projectId, { limit: 100, hidden: "true" }))

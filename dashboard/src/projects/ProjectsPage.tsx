@@ -31,7 +31,7 @@ export function Component() {
   const { data: films } = useFilmChoice(projects?.some(({ filmId }) => filmId !== null) ?? false);
   const isNothing = projects?.length === 0 && !isPlaceholderData;
   const isNone = isNothing && search === "";
-  // One answer looks through a bounded number of projects: none in it does not mean none at all.
+  // One answer searches a bounded number of projects: an empty one does not mean that there are no matches.
   const isSearching =
     isNothing && hasNextPage && !isFetchNextPageError && (data?.pages.length ?? 0) % PAGES_WITHOUT_ASKING !== 0;
   useEffect(() => {

@@ -4,7 +4,7 @@ import { unless } from "../ui/errors.ts";
 type Fields = Parameters<KeyframeClient["createProject"]>[0];
 type Options = Parameters<KeyframeClient["createProject"]>[1];
 
-/** Creates a project with a reference image, in a film behind a shot. */
+/** Creates a project with a reference image, in a film after a shot. */
 export async function createShot(
   keyframe: KeyframeClient,
   fields: Fields,
@@ -18,7 +18,7 @@ export async function createShot(
   return project;
 }
 
-/** Puts the last shot of a film behind another one. When somebody else changes the film at this moment, it stays the last. */
+/** Moves the last shot of a film after another one. If someone else changes the film at the same time, it stays the last. */
 async function moveBehind(keyframe: KeyframeClient, filmId: string, projectId: string, after: string): Promise<void> {
   const film = await keyframe.films.read(filmId);
   const others = film.projectIds.filter((id) => id !== projectId);

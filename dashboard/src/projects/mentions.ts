@@ -1,6 +1,6 @@
 type Named = { name: string };
 
-/** A letter, a digit, an underscore or a mark: a name does not end before it, and an @ after it names nothing. */
+/** A letter, a digit, an underscore or a mark: a name continues with it, and an @ after it is not a mention. */
 const CONTINUES_A_NAME = /^[\p{L}\p{N}\p{M}_]/u;
 
 const keyOf = (name: string): string => name.normalize().toLowerCase();
@@ -22,12 +22,12 @@ function mentionsIn<One extends Named>(prompt: string, known: One[]): Mention<On
   });
 }
 
-/** As many names as fit into a line. */
+/** The number of names that fit into a line. */
 const MOST_NAMED = 8;
 
 /** Which @ of a prompt names no element; null if none does, or the last one may still become a name. */
 export function unknownName(prompt: string, known: Named[]): string | null {
-  if (known.length === 0) return null; // an @ means nothing
+  if (known.length === 0) return null; // an @ has no meaning
   const unknown = mentionsIn(prompt, known).find(({ element, isOpen }) => element === null && !isOpen);
   if (unknown === undefined) return null;
   const names = known.slice(0, MOST_NAMED).map(({ name }) => name);
@@ -35,10 +35,10 @@ export function unknownName(prompt: string, known: Named[]): string | null {
   return `“@${unknown.word}” isn't in the cast (${all}). Fix the name, or put a space after the @.`;
 }
 
-/** Of a shot: the cast of its film, and its own elements; null: it has none of its own. */
+/** For a shot: the cast of its film, and its own elements; null: it has no list of its own. */
 export type Cast<One extends Named> = { ofFilm: One[]; own: One[] | null };
 
-/** All that a prompt can name. */
+/** All elements that a prompt can name. */
 export const knownOf = <One extends Named>({ ofFilm, own }: Cast<One>): One[] => [
   ...new Set([...(own ?? []), ...ofFilm]),
 ];
@@ -50,7 +50,7 @@ export function usedIn<One extends Named>(prompt: string, cast: Cast<One>): One[
   return [...new Set([...(cast.own ?? cast.ofFilm), ...named])];
 }
 
-/** What is typed behind an @ before the caret; `from`: where the @ is. Null where it can be no name. */
+/** The text typed after an @ before the caret; `from`: the position of the @. Null if it cannot be a name. */
 export function typedName(text: string, caret: number): { from: number; start: string } | null {
   const found = /(?<![\p{L}\p{N}\p{M}_])@((?!\s)[^@\n]{0,60})$/u.exec(text.slice(0, caret));
   return found === null ? null : { from: found.index, start: found[1] ?? "" };

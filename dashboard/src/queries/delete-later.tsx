@@ -11,7 +11,7 @@ import { forget, readAgain } from "./query-client.ts";
 
 const UNDO_MS = 10_000;
 
-/** What is deleted, or about to be: no list shows it. An id is never used again, so those that are deleted stay. */
+/** Ids that are deleted, or about to be: no list shows them. An id is never reused, so deleted ones are kept. */
 let hidden: ReadonlySet<string> = new Set();
 const followers = new Set<() => void>();
 const setHidden = (ids: Iterable<string>) => {
@@ -23,7 +23,7 @@ const follow = (follower: () => void) => {
   return () => followers.delete(follower);
 };
 
-/** The ids of what is deleted, and of what is about to be. */
+/** The ids that are deleted, and those about to be. */
 export const useHidden = (): ReadonlySet<string> => useSyncExternalStore(follow, () => hidden);
 
 /** A new order of the ids that are shown, with those that are about to be deleted where they were. */
@@ -41,8 +41,8 @@ const isEdited = (target: EventTarget | null) => target instanceof HTMLElement &
 type Deletion = { id: string; title: string; remove: (keyframe: KeyframeClient) => Promise<unknown> };
 
 /**
- * Hides something at once and deletes it after ten seconds, in which a toast or Ctrl+Z can undo it, or when the page is left. Rejects when it cannot
- * be deleted then, because nobody is signed in.
+ * Hides something at once and deletes it after ten seconds, in which a toast or Ctrl+Z can undo it, or when the page is left. Rejects when
+ * it cannot be deleted then, because no user is signed in.
  */
 export function useDeleteLater() {
   const { openLastClient } = useServices();

@@ -17,7 +17,7 @@ export function useElements(enabled = true) {
   });
 }
 
-/** The elements of a shot: its film's cast, and its own where it has a list of its own. Empty until they are read. */
+/** The elements of a shot: its film's cast, and its own list if it has one. Empty until they are read. */
 export function useCast({ filmId, elementIds }: Pick<Project, "filmId" | "elementIds">) {
   const { data: film } = useFilm(filmId);
   const ofFilm = film?.elementIds ?? [];
@@ -50,7 +50,7 @@ export function useOwnCasts(enabled: boolean) {
   });
 }
 
-/** Changes an element, unless it has changed since it was read. */
+/** Changes an element, unless it has changed. */
 export function useChangeElement(element: Element | null, onSaved: () => void) {
   const keyframe = useKeyframe();
   return useMutation({

@@ -52,7 +52,7 @@ export function useFilmChoice(enabled: boolean) {
   });
 }
 
-/** To show what runs. A read takes a token of the user's rate, and one more for each ten shots: a long film is read less often. */
+/** To show what runs. A read uses a token of the user's rate limit, and one more for each ten shots, so a long film is read less often. */
 export const pauseWhileRunning = (film?: FilmWithShots): number =>
   film?.shots.some((shot) => runningOf(shot).length > 0)
     ? Math.min(LOOK_MS, WHILE_RUNNING_MS * (1 + film.shots.length / 10))
@@ -76,7 +76,7 @@ function withoutHidden(film: FilmWithShots, hidden: ReadonlySet<string>): FilmWi
   return inOrder({ ...film, projectIds: film.projectIds.filter((id) => !hidden.has(id)) });
 }
 
-/** The shot before in its film. Null: there is none. Undefined: the film is not read yet. */
+/** The previous shot in its film. Null: there is none. Undefined: the film is not read yet. */
 export function useShotBefore({ filmId, projectId }: ProjectWithPredictions): Shot | null | undefined {
   const { data, isLoading } = useFilm(filmId);
   if (isLoading) return undefined;

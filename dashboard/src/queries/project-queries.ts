@@ -14,7 +14,7 @@ import { useKeyframe } from "../services.ts";
 import { isGone } from "../ui/errors.ts";
 import { projectKey, readAgain } from "./query-client.ts";
 
-/** While a prediction runs, at the pace of the service. */
+/** Polls while a prediction runs, at the service's pace. */
 export const WHILE_RUNNING_MS = 1_000;
 /** Shows predictions started elsewhere within this time. A hidden page does not ask. */
 const LOOK_MS = 4_000;
@@ -35,7 +35,7 @@ export function useProject(projectId: string) {
   });
 }
 
-/** The end of a run changes more than what it was read with: sums, histories, films, estimates, the models that are offered. */
+/** The end of a run changes other data too: sums, histories, films, estimates, the offered models. */
 export function useReadAgainAtEnds(running: ShotPrediction[]): void {
   const queries = useQueryClient();
   const ids = running.map(({ predictionId }) => predictionId);
@@ -46,7 +46,7 @@ export function useReadAgainAtEnds(running: ShotPrediction[]): void {
 
 type Change = {
   change: Parameters<KeyframeClient["changeProject"]>[1];
-  /** The project that the change is based on. Without it the change is made whatever the project is now. */
+  /** The project that the change is based on. Without it the change is made even if the project has changed. */
   unchangedSince?: Pick<Project, "updatedAt">;
 };
 
@@ -69,8 +69,8 @@ export function useChangeProject(projectId: string, meta: MutationMeta = {}) {
 }
 
 /**
- * The change that makes a take stand for its step. The latest run is not selected, because the runs after it would not be
- * used then; a hidden one has to be.
+ * The change that makes its step show a take. The latest run is not selected, because later runs would not be
+ * used then; a hidden one must be.
  */
 export function selectionOf(
   { predictions }: Pick<ProjectWithPredictions, "predictions">,

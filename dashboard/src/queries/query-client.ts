@@ -4,7 +4,7 @@ import { keepUrls } from "../../../client/keep-urls.ts";
 import { isRefused } from "../services.ts";
 import { isChangedElsewhere } from "../ui/errors.ts";
 
-/** Errors that pass by themselves: no answer, a gateway's error, or "come back later". Queries repeat them. */
+/** Temporary errors: no answer, a gateway's error, or "come back later". Queries repeat them. */
 export const isPassing = (error: unknown): boolean =>
   error instanceof KeyframeError &&
   (["network", "no_token", "unavailable", "rate_limited"].includes(error.code) || (error.status ?? 0) >= 502);
@@ -12,13 +12,13 @@ export const isPassing = (error: unknown): boolean =>
 /** How long a change waits to be read: reads that get no answer are repeated without end. */
 const READ_AGAIN_MS = 10_000;
 
-/** For a mutation that changes nothing that is shown. */
+/** For a mutation that changes nothing on the page. */
 export const CHANGES_NOTHING = { readsAgain: "never" };
 /** Optimistic update: do not wait for the refetch. */
 export const IS_SHOWN = { readsAgain: "meanwhile" };
 
 /**
- * Queries repeat while the service is away; mutations fail once. `onUnauthorized` runs when a session is refused. After a change, and after
+ * Queries repeat while the service is down; mutations fail once. `onUnauthorized` runs when a session is refused. After a change, and after
  * a refusal, all that is shown is read again: before a mutation ends that succeeded or was refused because of a change elsewhere. A read
  * under way starts again, so none shows what was before.
  */
@@ -62,13 +62,13 @@ export const REFERENCE = "reference";
 
 export const projectKey = (projectId: string) => ["project", projectId] as const;
 
-/** After a deletion: what was deleted is not read again, and no list that was read before shows it. */
+/** After a deletion: the deleted resource is not read again, and no earlier list shows it. */
 export const forget = (queries: QueryClient, id: string): void =>
   queries.removeQueries({ predicate: (query) => !query.isActive() || query.queryKey.includes(id) });
 
 const kept = new Map<string, Output>();
 
-/** What a query has read. An unchanged file keeps its URL, and what is equal its identity. */
+/** The data of a query. An unchanged file keeps its URL, and equal data its identity. */
 function shareData(before: unknown, now: unknown): unknown {
   keepUrls(now, kept);
   return replaceEqualDeep(before, now);

@@ -69,7 +69,7 @@ async function downloadTake(keyframe: KeyframeClient, take: ShotPrediction): Pro
   return file;
 }
 
-/** Stores the picture on which the video of each of these shots ends, where nobody has: the next shot begins there. Returns why it failed. */
+/** Stores the last picture of each of these shots' videos, if it is missing: the next shot starts there. Returns why it failed. */
 export function useStoreEnds(shots: Pick<Shot, "takes">[]): Error | null {
   const keyframe = useKeyframe();
   const videos = shots.flatMap(({ takes: { video } }) =>

@@ -26,5 +26,5 @@ const labelsOf = ({ steps }: ModelList): LabelOf => {
   return (model) => labels.get(model) ?? model;
 };
 
-/** A model's name for people; of one that has no row any more, the provider's. */
+/** A model's label; for a model without a row, the provider's name. */
 export const useModelLabel = (): LabelOf => useModelList(labelsOf) ?? String;

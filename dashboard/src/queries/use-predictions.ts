@@ -5,7 +5,7 @@ import { type Services, useKeyframe, useServices } from "../services.ts";
 
 const A_PAGE = 10;
 
-/** All predictions of a step, newest first; hidden ones if asked for. */
+/** All predictions of a step, newest first; hidden ones if requested. */
 export function usePredictions(projectId: string, step: Step, enabled: boolean, withHidden = false) {
   const keyframe = useKeyframe();
   return useInfiniteQuery({
@@ -28,7 +28,7 @@ const RENEW_MS = 30 * 60_000;
 
 export const predictionKey = (predictionId: string) => ["prediction", predictionId] as const;
 
-/** Any prediction of this user, wherever it is: a frame may be of another project. Null when it is deleted. */
+/** Any prediction of this user, because a frame may belong to another project. Null when it is deleted. */
 export const predictionQuery = ({ keyframe, callPlatform }: Services, predictionId: string) =>
   queryOptions({
     queryKey: predictionKey(predictionId),
@@ -73,7 +73,7 @@ export type Take = {
   isNone: boolean;
 };
 
-/** The take that stands for a step: it is shown and, if it is a frame, used for the next video. */
+/** The take that a step shows; if it is a frame, it is used for the next video. */
 export function takeOf({ selected, takes }: ProjectWithPredictions, step: Step): Take {
   const prediction = takes[step];
   const isSelected = selected[step] !== null;

@@ -17,7 +17,7 @@ export function SignedIn() {
   return <Outlet />;
 }
 
-/** Pages for signed-out users. Signed-in users continue to the page they wanted. */
+/** Pages for signed-out users. Signed-in users continue to the page that they opened. */
 export function SignedOut() {
   const { session, notice } = useSession();
   const [query] = useSearchParams();

@@ -3,7 +3,7 @@ import { createContext, useContext } from "react";
 import type { Notice } from "./start-session.ts";
 
 export type SessionState = {
-  /** Null when nobody is signed in. */
+  /** Null when no user is signed in. */
   session: Session | null;
   notice: Notice;
   /** True after a reset link until a new password is set. */

@@ -36,7 +36,7 @@ export function Sources({ project, label, sources, more }: SourcesProps) {
   );
 }
 
-/** A small picture of a frame, wherever it is from. */
+/** A small picture of a frame of any origin. */
 export function Frame({ project, frame, alt }: { project: Known; frame: string; alt: string }) {
   const isPath = isUpload(frame);
   const prediction = usePrediction(project, isPath ? null : frame);
@@ -65,7 +65,7 @@ type TakeProps = { project: ProjectWithPredictions; prediction: Prediction };
 
 type OutdatedProps = { project: Known & Pick<ProjectWithPredictions, "projectId">; prediction: ShotPrediction };
 
-/** What of an outdated take is not what the next one would be made with. */
+/** The inputs of an outdated take that the next one would not use. */
 export function Outdated({ project, prediction: { input, outdated, changedElements } }: OutdatedProps) {
   const first = usePrediction(project, input.firstFramePredictionId);
   const last = usePrediction(project, input.lastFramePredictionId);

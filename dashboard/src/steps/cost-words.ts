@@ -1,7 +1,7 @@
 import { type Estimate, hasEnded, type ShotPrediction } from "../../../client/index.ts";
 import { apart, balanceSentence, cheaper, dollars, type Start } from "../ui/money.ts";
 
-/** The cost of a start, to show beside its button. */
+/** The cost of a start, shown beside its button. */
 export function estimateWords({ estimateMicros, atMostMicros }: Estimate): string {
   if (estimateMicros !== null) return `about ${dollars(estimateMicros)}`;
   return atMostMicros === null ? "price unknown" : `at most ${dollars(atMostMicros)}`;
@@ -24,7 +24,7 @@ const exceedsBudget = ({
 }: Pick<Estimate, "availableMicros" | "atMostMicros">): boolean =>
   availableMicros !== null && (atMostMicros ?? 0) > availableMicros;
 
-/** The same for a part of what was estimated. Whether the service's budget admits it is then not known, and not said. */
+/** The same for a part of the estimate. Whether the service's budget allows it is then unknown. */
 export function ofPart<All extends Limits>(all: All, atMostMicros: number | null): All {
   const part = { ...all, atMostMicros };
   const isByUser = exceedsBalance(all) || exceedsBudget(all);
@@ -41,14 +41,14 @@ export function overBudgetWords(
     return balanceSentence(balance.availableMicros, atMostMicros ?? 0, start);
   if (availableMicros === 0) return "Your budget is used up for now.";
   if (availableMicros !== null && atMostMicros === null)
-    return "Your budget needs a known price. Choose another model.";
+    return "Your budget requires a known price. Choose another model.";
   if (availableMicros === null || atMostMicros === null || atMostMicros <= availableMicros)
-    return "The service's budget does not admit this start now. Try again later.";
+    return "The service's budget does not allow this start now. Try again later.";
   const amount = apart(availableMicros, atMostMicros);
   return `${start.what} can cost ${amount(atMostMicros)}, and your budget has ${amount(availableMicros)} left. Choose ${cheaper(start)}.`;
 }
 
-/** What a take costs; of one that ended without a result, whether it was charged. Empty where that is no longer kept. */
+/** The cost of a take; without a result, whether it was charged. Empty if that is no longer kept. */
 export function costWords(prediction: Pick<ShotPrediction, "status" | "cost">): string {
   const { status, cost } = prediction;
   if (cost === null) return "";

@@ -1,7 +1,7 @@
 import type { PredictionStatus, Shot, ShotPrediction, Step } from "../../../client/index.ts";
 import { isRunning } from "../queries/project-queries.ts";
 
-/** In the order in which they play. */
+/** The steps in the order of the film. */
 export const PLAYING_ORDER = ["first-frame", "video", "last-frame"] as const satisfies Step[];
 
 export const STEP_NAME: Record<Step, string> = {
@@ -33,11 +33,11 @@ export const STATUS_WORD: Record<PredictionStatus, string> = {
   canceled: "Canceled",
 };
 
-/** Whether a take stands for a step that is not of its latest prediction. */
+/** Whether a step shows a take that is not its latest prediction. */
 export const isEarlier = (latest: ShotPrediction | null, take: ShotPrediction | null): boolean =>
   latest !== null && take !== null && latest.predictionId !== take.predictionId;
 
-/** The status of a step as text. A run that failed takes nothing away from an earlier take. */
+/** The status of a step as text. A failed run does not hide an earlier take. */
 export function stepWords(latest: ShotPrediction, take: ShotPrediction | null): string {
   const { status, hidden } = latest;
   const isHiddenTake = hidden && status === "succeeded";
@@ -52,15 +52,15 @@ export function stepWords(latest: ShotPrediction, take: ShotPrediction | null): 
 export const timedOf = (latest: ShotPrediction, take: ShotPrediction | null): ShotPrediction =>
   take !== null && isEarlier(latest, take) && !isRunning(latest) ? take : latest;
 
-/** Whose icon and colour a step has: a canceled run does not make a finished step look broken. */
+/** The state that decides a step's icon and colour: a canceled run does not make a finished step look broken. */
 export const markedOf = (latest: ShotPrediction | null, take: ShotPrediction | null): ShotPrediction | null =>
   latest?.status === "canceled" ? (take ?? latest) : latest;
 
 /** The status as text, with the queue position or the progress. */
 export function statusWords({ status, queuePosition, progress, waitsFor }: ShotPrediction): string {
-  if (waitsFor !== null) return "Waits for the shot before";
+  if (waitsFor !== null) return "Waiting for the previous shot";
   if (status === "queued" && queuePosition !== null && queuePosition > 0)
-    return `Queued, number ${queuePosition} in line`;
+    return `Queued, number ${queuePosition} in the queue`;
   if (status === "processing" && progress !== null) return `${STATUS_WORD.processing}, ${Math.floor(progress * 100)} %`;
   return STATUS_WORD[status];
 }
@@ -79,13 +79,13 @@ export function outdatedWords(
   const reasons = frames.flatMap(({ name, frame }) => {
     if (frame === null) return [`Its ${name} was deleted.`];
     const isReplaced = frame?.projectId === projectId && !shown.includes(frame.predictionId);
-    return isReplaced ? [`Made with a ${name} that is not the selected one.`] : [];
+    return isReplaced ? [`Made with a ${name} that is not selected.`] : [];
   });
   for (const { name, changed } of elements)
-    reasons.push(changed.includes("deleted") ? `${name} was deleted.` : `${name} has changed since.`);
+    reasons.push(changed.includes("deleted") ? `${name} was deleted.` : `${name} has changed.`);
   const other = continues
-    ? "The shot before is another one now, or shows another video."
-    : "Made with a frame that is not the selected one.";
+    ? "The previous shot has changed, or shows another video."
+    : "Made with a frame that is not selected.";
   return reasons.join(" ") || other;
 }
 
@@ -110,7 +110,7 @@ const SAY_THEMSELVES = new Set([
   "provider_rejected_input",
 ]);
 
-/** What failed in short, where the message is long. */
+/** A short text for errors with a long message. */
 export function failureTitle({ code, stage }: NonNullable<ShotPrediction["error"]>): string | null {
   if (code === "model_unavailable") return "Model not available";
   if (code === "provider_rejected_input") return "Input rejected";
@@ -118,7 +118,7 @@ export function failureTitle({ code, stage }: NonNullable<ShotPrediction["error"
   return stage === "input" ? "Prompt or image rejected" : stage === "output" ? "Result rejected" : "Content rejected";
 }
 
-/** For an error that no other prompt or image fixes. */
+/** For an error that another prompt or image cannot fix. */
 const TOO_LARGE =
   "Choose a lower resolution, a shorter video or another model, or ask an administrator to raise the upload limit in Storage.";
 

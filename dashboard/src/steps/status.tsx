@@ -15,7 +15,7 @@ import { costWords } from "./cost-words.ts";
 import classes from "./status.module.css";
 import { markedOf, STEP_NAME, stepWords, timedOf } from "./status-words.ts";
 
-/** The status of a step: its latest prediction and the take that stands for it. */
+/** The status of a step: its latest prediction and the shown take. */
 export function StepMark({
   step,
   latest,
@@ -58,7 +58,7 @@ export function StatusIcon({ prediction, size }: { prediction: ShotPrediction | 
   return <Mark size={size} className={classes.icon} data-status={prediction?.status} />;
 }
 
-/** `take`: the one that stands for the step, if the state is of a whole step. */
+/** `take`: the shown take, if the state is of a whole step. */
 type Props = { prediction: ShotPrediction | null; take?: ShotPrediction | null; isCanceling: boolean };
 
 /** Status, duration and cost. */

@@ -22,16 +22,16 @@ export type StepOptions = {
   prompt: string;
   /** Null: the project's image, if it has one. */
   references: string[] | null;
-  /** Those of a take that is repeated: prompt and references have their texts and images already. Null: the project's or film's. */
+  /** The elements of a repeated take: prompt and references already have their texts and images. Null: the project's or film's. */
   elements: UsedElement[] | null;
-  /** Instead of the project's: the path of an uploaded image, or the id of a frame of another project. */
+  /** Replaces the project's frame: the path of an uploaded image, or the id of a frame of another project. */
   firstFrame: string | null;
   lastFrame: string | null;
-  /** For a video: it begins where the shot before ends. */
+  /** For a video: it starts where the previous shot ends. */
   continues: boolean;
   usesFirstFrame: boolean;
   usesLastFrame: boolean;
-  /** What was chosen, by the names of the controls. A control that is absent has the model's default. */
+  /** The chosen values, by the names of the controls. An absent control has the model's default. */
   values: Record<string, Value>;
 };
 
@@ -50,7 +50,7 @@ export const NO_OPTIONS: StepOptions = {
 
 export type Settings = Partial<Record<Step, StepOptions>>;
 
-/** Settings that a plan does not have: with a seed all takes would be alike, and elements are those of a take that is repeated. */
+/** Settings that a plan does not have: with a seed all takes would be alike, and elements belong to a repeated take. */
 export type Passing = Pick<StepOptions, "elements"> & { seed?: Value | undefined };
 
 /** Settings as the plan of a project has them. */
@@ -98,10 +98,10 @@ export function plannedOptions(
   };
 }
 
-/** Where the video of the next shot begins: where this one's ends, or at this frame; null: at a first frame of its own. */
+/** Where the next shot's video starts: where this one ends, or at this frame; null: at its own first frame. */
 export type Beginning = "end" | { firstFramePredictionId: string } | null;
 
-/** What the next shot takes over: neither the prompts nor the frames. */
+/** The settings that the next shot copies: neither the prompts nor the frames. */
 export function planOfNextShot(plan: ShotPlan, beginning: Beginning): ShotPlan {
   const kept = Object.entries(plan).map(([step, planned]) => {
     const options = { ...plannedOptions(planned), prompt: "", firstFrame: null, lastFrame: null, continues: false };
@@ -128,7 +128,7 @@ const fieldOf = (role: FrameRole, frame: string): Partial<Choices> => ({
 export const modelOf = (models: Model[] | undefined, { model }: StepOptions): Model | undefined =>
   models?.find((one) => one.model === model) ?? models?.find(({ isDefault }) => isDefault) ?? models?.[0];
 
-/** Controls that have their own place: the prompt, the images, and the aspect ratio, which is the project's. */
+/** Controls with their own place: the prompt, the images, and the aspect ratio, which belongs to the project. */
 const ELSEWHERE = new Set(["prompt", "firstFrame", "lastFrame", "referenceImages", "aspectRatio"]);
 
 /** The order of display; other controls follow. */
@@ -141,7 +141,7 @@ export const settingsOf = ({ controls }: Model): [name: string, ModelControl][] 
     .filter(([name]) => !ELSEWHERE.has(name))
     .toSorted(byPlace);
 
-/** What a project has for the next prediction of a step. */
+/** The project's values for the next prediction of a step. */
 export type Given = { step: Step; references: string[]; hasFirstFrame: boolean; hasLastFrame: boolean };
 
 /** The frames that a video would be made with, as controls. */
@@ -169,7 +169,7 @@ export const usedImages = (model: Model | undefined, options: StepOptions, given
   ...(model && given.references.length > 0 && maxReferences(model, options, given) > 0 ? ["referenceImages"] : []),
 ];
 
-/** The models that take these reference images, with a first frame or without, as it is chosen. */
+/** The models that accept these reference images, with or without the chosen first frame. */
 export const takersOf = (models: Model[], options: StepOptions, given: Given): Model[] =>
   models.filter(
     (one) =>
@@ -184,14 +184,14 @@ export function forcedValues(model: Model, { values }: StepOptions, used: string
   return completeValues(model.controls, Object.fromEntries(asked), used).forced;
 }
 
-/** The chosen value if the model takes it, else its default. */
+/** The chosen value if the model accepts it, else its default. */
 export function chosenValue({ controls }: Model, name: string, chosen: Record<string, Value>): Value | undefined {
   const control = controls[name];
   const value = chosen[name];
   return value !== undefined && control !== undefined && takes(control, value) ? value : control?.default;
 }
 
-/** A text or a number of any size is sent: the service says what is wrong with it. */
+/** Texts and numbers of any size are sent: the service reports what is wrong. */
 const takes = ({ values }: ModelControl, value: Value): boolean => values === undefined || values.includes(value);
 
 export type Choices = Omit<StepBody["video"], "projectId">;
@@ -209,7 +209,7 @@ export function choicesOf(model: Model | undefined, options: StepOptions, given:
         return value === undefined || value === "" || values[name] !== value || name in forced ? [] : [[name, value]];
       })
     : [];
-  // More than the model takes are sent, and refused with what it takes: which to leave out, is for the person to say.
+  // Too many images are sent and refused: the user decides which to leave out.
   const images = model && maxReferences(model, options, given) === 0 ? [] : references;
   return {
     ...(prompt.trim() === "" ? {} : { prompt }),
@@ -225,31 +225,31 @@ export function choicesOf(model: Model | undefined, options: StepOptions, given:
           : fieldOf("firstFrame", firstFrame)),
     ...(withLastFrame && lastFrame !== null ? fieldOf("lastFrame", lastFrame) : {}),
     ...((hasLastFrame || !withFirstFrame) && !withLastFrame ? { lastFramePredictionId: null } : {}),
-    // Null: what the plan has of another model, or what is forced, is not meant.
+    // Null, so that the plan's values for another model, or forced ones, do not apply.
     ...Object.fromEntries(Object.keys(values).map((name) => [name, null])),
     ...Object.fromEntries(chosen),
   };
 }
 
-/** False also for a model that has no last frame, or none alone: then the video is made without it. */
+/** Also false for a model without a last frame, or one that needs a first frame with it: then the video is made without it. */
 export const takesLastFrame = (model: Model | undefined, options: StepOptions): boolean => {
   const { lastFrame } = model?.controls ?? { lastFrame: {} };
   const isAlone = !takesFirstFrame(model, options);
   return options.usesLastFrame && lastFrame !== undefined && !(isAlone && lastFrame.needs?.includes("firstFrame"));
 };
 
-/** True also for a model that makes no video without a frame. */
+/** Also true for a model that cannot make a video without a frame. */
 export const takesFirstFrame = (model: Model | undefined, { usesFirstFrame, continues }: StepOptions): boolean =>
   model === undefined
     ? usesFirstFrame || continues
     : model.controls.firstFrame !== undefined && (usesFirstFrame || continues || !makesWithoutFrame(model));
 
-/** Without a frame, the video has the aspect ratio that the model is asked for. */
+/** Without a frame, the video has the requested aspect ratio. */
 export const makesWithoutFrame = ({ controls }: Model): boolean =>
   controls.firstFrame?.required !== true && controls.aspectRatio !== undefined;
 
 /**
- * The settings that repeat a prediction, without what the present models do not take, which `leftOut` names. `projectPrompt` is
+ * The settings that repeat a prediction, without values that the current models do not accept, which `leftOut` names. `projectPrompt` is
  * what an empty prompt stands for; `frames` are not the project's. `aspectRatio`: for the project; null: as it is.
  */
 export function optionsOf(
@@ -297,7 +297,7 @@ export function optionsOf(
   return { options, aspectRatio: isRatioTaken ? aspectRatio : null, leftOut };
 }
 
-/** The settings without the elements of the take that is repeated: the next one gets those of its project or film as they are now. */
+/** The settings without the elements of the repeated take: the next one gets the current elements of its project or film. */
 export function withoutElements({ prompt, references, elements }: StepOptions): Partial<StepOptions> {
   const texts = (elements ?? []).flatMap(({ name, text }) => (text === "" ? [] : [`${name}: ${text}`])).join("\n");
   const images = (elements ?? []).flatMap(({ imagePaths }) => imagePaths);
@@ -310,7 +310,7 @@ export function withoutElements({ prompt, references, elements }: StepOptions): 
 
 const OF_IMAGE = /(PredictionId|ImagePaths?|PreviousShot)$/;
 
-/** What a prediction was made with, beside its prompt, its ratio and its images. */
+/** The input of a prediction, except its prompt, ratio and images. */
 const valuesOf = (input: Prediction["input"]): [string, Value][] =>
   Object.entries(input)
     .flatMap(([name, value]): [string, Value][] =>
@@ -340,7 +340,7 @@ export function priceWords({ prices }: Model): string {
 
 const NAMES: Record<string, string> = { negativePrompt: "Avoid", durationSeconds: "Length", audio: "Sound" };
 
-/** A name for people. A control that this page does not know has its own. */
+/** The label of a control; an unknown one shows its name. */
 export const controlName = (name: string): string => NAMES[name] ?? name.charAt(0).toUpperCase() + name.slice(1);
 
 export const valueWords = (name: string, value: Value): string =>
@@ -361,7 +361,7 @@ export function settingWords(model: Model, options: StepOptions, used: string[])
 /** `frames`: paths or ids, as StepOptions has them, in place of words. */
 export type Fact = { name: string; words: string; frames?: string[] };
 
-/** All that a prediction was made with. */
+/** The whole input of a prediction. */
 export function factsOf({ input, model, requestedModel }: Prediction, labelOf: LabelOf): Fact[] {
   const images = (name: string, frames: (string | null)[]): Fact[] => {
     const given = frames.filter((frame) => frame !== null);

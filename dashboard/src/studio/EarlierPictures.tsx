@@ -62,7 +62,7 @@ export function EarlierPictures({ project, images, max, onChange }: Props) {
     >
       {frames.length + uploads.length === 0 && (
         <Text size="xs" c="dimmed">
-          No earlier pictures yet. Frames of this project and images that they were made with will be here.
+          No earlier pictures yet. This project's frames, and images they were made with, appear here.
         </Text>
       )}
       <Group gap="xs" mt={4}>

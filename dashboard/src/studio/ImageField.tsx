@@ -38,7 +38,7 @@ export function ImageField({ project, label, noun, addLabel, images, max, onChan
     const room = isOne ? 1 : max - images.length;
     if (files.length === 0 || room <= 0) return;
     const refused = files.flatMap((file) => refuseImage(file) ?? []);
-    const reason = files.length > room ? `There is room for ${room} more. Choose fewer images.` : (refused[0] ?? null);
+    const reason = files.length > room ? `You can add ${room} more. Choose fewer images.` : (refused[0] ?? null);
     setRefusal(reason);
     if (reason === null) add.mutate(files);
   };

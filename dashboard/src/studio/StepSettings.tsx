@@ -155,8 +155,8 @@ function ModelSettings({ options, onChange, models, model, given, project }: Mod
       ))}
       {isVideo && (project.filmId !== null || options.continues) && (
         <Checkbox
-          label="Continue the shot before"
-          description="It begins on the picture on which the video of the shot before ends."
+          label="Continue the previous shot"
+          description="It starts on the last picture of the previous shot's video."
           checked={options.continues}
           onChange={({ currentTarget }) => onChange({ continues: currentTarget.checked })}
         />
@@ -166,8 +166,8 @@ function ModelSettings({ options, onChange, models, model, given, project }: Mod
           label="Start at the first frame"
           description={
             !makesWithoutFrame(model)
-              ? `${model.label} makes no video without it.`
-              : isEither && `${model.label} takes either frames or reference images.`
+              ? `${model.label} cannot make a video without it.`
+              : isEither && `${model.label} accepts either frames or reference images.`
           }
           checked={withFirstFrame}
           disabled={!makesWithoutFrame(model) || model.controls.firstFrame === undefined}
@@ -184,7 +184,9 @@ function ModelSettings({ options, onChange, models, model, given, project }: Mod
       {hasLastFrame && (withFirstFrame || withLastFrame) && (
         <Checkbox
           label="End at the last frame"
-          description={model.controls.lastFrame === undefined ? `${model.label} takes no last frame.` : undefined}
+          description={
+            model.controls.lastFrame === undefined ? `${model.label} does not support a last frame.` : undefined
+          }
           checked={withLastFrame}
           disabled={model.controls.lastFrame === undefined}
           onChange={({ currentTarget }) => onChange({ usesLastFrame: currentTarget.checked })}
@@ -226,7 +228,7 @@ function ModelSettings({ options, onChange, models, model, given, project }: Mod
 }
 
 function aboutModel({ notes = "", acceptsFaces, shutdownAt }: Model): string | undefined {
-  const ends = shutdownAt === null ? "" : `Ends on ${new Date(shutdownAt).toLocaleDateString()}.`;
+  const ends = shutdownAt === null ? "" : `Retires on ${new Date(shutdownAt).toLocaleDateString()}.`;
   const faces = acceptsFaces === "no" && !/faces/i.test(notes) ? "Does not accept images with people's faces." : "";
   return [notes, faces, ends].filter((one) => one !== "").join(" ") || undefined;
 }

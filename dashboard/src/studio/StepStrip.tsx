@@ -161,7 +161,7 @@ export function StepStrip({ project, texts }: { project: ProjectWithPredictions;
               {startsAtFirst && firstSource.frame !== null && (
                 <Sources
                   project={project}
-                  label={isSame ? "Next video from the same." : "Next video from"}
+                  label={isSame ? "The next video starts from the same frame." : "Next video from"}
                   sources={isSame ? [] : nextFrom}
                   more={lastSource.frame === null ? "Add a last frame to set how it ends." : undefined}
                 />
@@ -200,7 +200,7 @@ const sourceOf = (name: string, chosen: string | null, { prediction, isSelected 
 
 function reusedWords(noun: string, named: string[], leftOut: string[]): string {
   if (leftOut.length > 0)
-    return `The inputs of that ${noun} are set, without what can no longer be used: ${leftOut.join(", ")}.`;
+    return `The inputs of that ${noun} are set, except those that can no longer be used: ${leftOut.join(", ")}.`;
   return named.length > 0
     ? `The inputs are set, with the ${named.join(" and the ")} of that ${noun}.`
     : "The inputs are set. Generate when you are ready.";
@@ -212,14 +212,14 @@ function nextStep({ takes }: ProjectWithPredictions, needsFrame: boolean): Step 
   return takes.video === null || takes.video.outdated ? "video" : null;
 }
 
-const END_BEFORE = "End of the shot before";
+const END_BEFORE = "End of the previous shot";
 
 /** Why a video that continues the shot before cannot start: without a video of that shot, and without one that is being made. */
 function whyNotContinued(before: Shot | null | undefined): string | null {
   if (before === undefined) return "";
   if (before === null) return null;
   return before.takes.video === null && !isRunning(before.predictions.video)
-    ? "Generate the video of the shot before first."
+    ? "Generate the previous shot's video first."
     : null;
 }
 

@@ -132,7 +132,7 @@ function ReferenceImage({ project }: { project: ProjectWithPredictions }) {
         project={project}
         label="Reference image"
         {...(path === null && {
-          description: "Frames follow its look. Drop or choose a PNG, JPEG or WebP of at most 10 MiB.",
+          description: "Frames follow its look. Drop or choose a PNG, JPEG or WebP file of at most 10 MiB.",
         })}
         noun="reference image"
         addLabel="Choose image"

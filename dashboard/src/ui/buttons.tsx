@@ -10,7 +10,7 @@ type BusyButtonProps = ButtonProps &
     isOff?: boolean;
   };
 
-/** For what is done seldom, or beside another action. */
+/** For rare or secondary actions. */
 export const SmallButton = ({ Icon, ...props }: BusyButtonProps & { Icon?: Icon }) => (
   <BusyButton size="xs" variant="default" leftSection={Icon && <Icon size={16} />} {...props} />
 );

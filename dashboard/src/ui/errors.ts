@@ -10,7 +10,7 @@ export function errorSentence(error: unknown): string {
   }
   if (error.budget !== null) return refusalWords(error.budget);
   if (error.balance !== null) return exhaustedWords(error.balance);
-  if (isChangedElsewhere(error)) return "It was changed elsewhere meanwhile. Check it, then try again.";
+  if (isChangedElsewhere(error)) return "It was changed elsewhere. Check it, then try again.";
   return error.message;
 }
 
@@ -21,13 +21,13 @@ export const isRefusal = (error: unknown, ...codes: string[]): boolean =>
 /** Deleted, unknown, or another user's. */
 export const isGone = (error: unknown): boolean => isRefusal(error, "not_found");
 
-/** For a request whose refusal with this code is fine. */
+/** For a request that may be refused with this code. */
 export const unless = (code: string) => (error: unknown) => {
   if (!isRefusal(error, code)) throw error;
 };
 
-/** For a deletion: what is gone is deleted, and an earlier answer was lost. */
+/** For a deletion: a missing resource was deleted by an earlier request whose answer was lost. */
 export const unlessGone = unless("not_found");
 
-/** Somebody changed it since it was read here. */
+/** Someone changed it after it was read here. */
 export const isChangedElsewhere = (error: unknown): boolean => isRefusal(error, "precondition_failed");

@@ -18,10 +18,10 @@ const exactly = formatOf({ minimumFractionDigits: 2, maximumFractionDigits: 6 })
 export const dollars = (micros: number): string =>
   (micros !== 0 && Math.abs(micros) < 10_000 ? belowACent : inCents)(micros);
 
-/** For what costs more than is left: with all digits where the rounded amounts would be equal. */
+/** For a cost above what is left: with all digits if the rounded amounts would be equal. */
 export const apart = (left: number, cost: number) => (dollars(left) === dollars(cost) ? exactly : dollars);
 
-/** What a start is of, such as “8 takes”, and what would make it cheaper, such as “fewer takes”. */
+/** What a start makes, such as “8 takes”, and what would make it cheaper, such as “fewer takes”. */
 export type Start = { what: string; fewer?: string | undefined };
 
 export const cheaper = ({ fewer }: Start): string =>
@@ -44,7 +44,7 @@ export function refusalWords({ scope, period, estimateMicros, resetsAt, ...owner
   const left =
     scope === "owner"
       ? `Your budget for ${name} has ${amount(availableMicros)} of ${dollars(limitMicros)} left`
-      : `The budget of all users for ${name} does not have enough left`;
+      : `The service's budget for ${name} does not have enough left`;
   return `${left}; this start can cost ${amount(estimateMicros)}. Choose a cheaper model, resolution or length, or wait until ${exactTime(resetsAt)}, when it resets.`;
 }
 

@@ -38,12 +38,12 @@ type UnreadProps = {
   query: { data: unknown; error: unknown; refetch: () => unknown; isFetchNextPageError?: boolean };
   /** What is read, such as “the film”. */
   what: string;
-  /** Of what it takes the place of, so that nothing jumps. */
+  /** The height of the content that it replaces, so that nothing jumps. */
   heights: number[];
   className?: string | undefined;
 };
 
-/** A query that is still read, or could not be read. */
+/** A query that is loading, or has failed. */
 export function Unread({ query, what, heights, className }: UnreadProps) {
   const { data, error, refetch, isFetchNextPageError = false } = query;
   if (error !== null && !isFetchNextPageError)

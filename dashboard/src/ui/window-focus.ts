@@ -3,7 +3,7 @@ import { useEffect, useState, useSyncExternalStore } from "react";
 /** A ref that focuses what appears: a modal does so when it opens, which is too early for what is loaded or shown later. */
 export const focusOnMount = (element: HTMLElement | null): void => element?.focus({ preventScroll: true });
 
-/** A ref of a button that may go: then a focus on it moves. */
+/** A ref of a button that may disappear: then its focus moves. */
 export const movesFocus = (move: () => void) => (button: HTMLElement | null) => () => {
   if (button === document.activeElement) queueMicrotask(() => button?.isConnected || move());
 };
@@ -38,7 +38,7 @@ export function useIsOnTop(isOpen: boolean): boolean {
   return useSyncExternalStore(followWindows, () => windows.at(-1) === id);
 }
 
-/** For when what had the focus may be gone: the window on top gets it, or the page. */
+/** If the focused element may be gone, the top window gets the focus, or the page. */
 export function focusIfLost(): void {
   const focused = document.activeElement;
   const top = [...document.querySelectorAll<HTMLElement>("[role=dialog]")].at(-1);

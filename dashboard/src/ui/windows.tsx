@@ -11,7 +11,7 @@ export type Action = {
   label: string;
   Icon: Icon;
   run?: () => unknown;
-  /** Opens instead. */
+  /** Opens this instead. */
   window?: (opened: WindowProps) => ReactNode;
   isDelete?: boolean;
 };
@@ -66,9 +66,9 @@ type FormWindowProps = WindowProps & {
   /** It cannot be undone. */
   isHarmful?: boolean;
   size?: "lg";
-  /** Takes the place of the form once it is set. */
+  /** Replaces the form once it is set. */
   done?: ReactNode;
-  /** The button that cancels was pressed: what was typed is not wanted. */
+  /** The cancel button was pressed: the typed text is discarded. */
   onCancel?: () => void;
   onSubmit: (form: HTMLFormElement) => void;
   children: ReactNode;
@@ -132,7 +132,7 @@ export function FormWindow({ isOpen, onClose, title, failed, saving, canSubmit =
 }
 
 type TitleWindowProps = WindowProps & {
-  /** What has the title, such as “film”. */
+  /** The kind of thing, such as “film”. */
   noun: string;
   /** The title that is changed; empty for something new. */
   initial?: string;
@@ -140,7 +140,7 @@ type TitleWindowProps = WindowProps & {
   onSubmit: (title: string) => void;
 };
 
-/** Asks for the title of something. */
+/** A form for the title of something. */
 export function TitleWindow({ noun, initial = "", onSubmit, onClose, ...form }: TitleWindowProps) {
   const isNew = initial === "";
   const [typed, setTyped] = useState<string | null>(null);

@@ -120,7 +120,7 @@ const MOST_ROWS = 100;
 const DAY = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeZone: "UTC" });
 const MONTH = new Intl.DateTimeFormat(undefined, { month: "long", year: "numeric", timeZone: "UTC" });
 
-/** A year of months, the present one first. */
+/** Twelve months, the current one first. */
 function latestMonths(): { value: string; label: string }[] {
   const now = new Date();
   return Array.from({ length: 12 }, (_, back) => {

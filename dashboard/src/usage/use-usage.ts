@@ -2,7 +2,7 @@ import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import type { Usage, UsageGroup } from "../../../client/index.ts";
 import { useKeyframe, useServices } from "../services.ts";
 
-/** The sums of a month, by UTC, and the budgets. `month`: such as 2026-03; the present one by default. */
+/** The sums of a month, in UTC, and the budgets. `month`: such as 2026-03; the current one by default. */
 export function useUsage(groupBy: UsageGroup, month = "") {
   const keyframe = useKeyframe();
   return useQuery({
@@ -21,7 +21,7 @@ function daysOf(month: string) {
 /** More in one address would be refused. */
 const MOST_TITLES = 100;
 
-/** The titles of the projects that sums are of, by id. One that is missing is deleted. */
+/** The titles of the summed projects, by id. A missing one was deleted. */
 export function useTitles({ groupBy, groups }: Usage) {
   const { callPlatform } = useServices();
   const ids = groups.slice(0, MOST_TITLES).map(({ key }) => key);

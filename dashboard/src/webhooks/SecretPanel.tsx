@@ -58,7 +58,9 @@ const USUAL_HOURS = 24;
 const MAX_HOURS = 72;
 const HOUR_MS = 3_600_000;
 
-/** Asks for the overlap, then shows the new secret. An overlap of zero needs a confirmation: it breaks a server with the old secret. */
+/**
+ * A form for the overlap, then the new secret. An overlap of zero needs a confirmation, because a server with the old secret then fails.
+ */
 function RotateWindow({ webhookId, isOpen, onClose, onRotated }: Props) {
   const rotate = useOnce(
     (keyframe, overlapHours: number, once) => keyframe.webhooks.rotate(webhookId, { overlapHours }, once),
@@ -120,7 +122,7 @@ function RotateWindow({ webhookId, isOpen, onClose, onRotated }: Props) {
       {isAtOnce && (
         <>
           <Text size="sm">
-            For a leaked secret. All old secrets are revoked now: your server rejects requests until it has the new one,
+            For a leaked secret. All old secrets are revoked now. Your server rejects requests until it has the new one,
             and those events are retried later.
           </Text>
           <Checkbox

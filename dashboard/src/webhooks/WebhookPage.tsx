@@ -96,14 +96,14 @@ function EnabledSwitch({ webhook }: { webhook: Webhook }) {
     <Stack gap="xs">
       <Switch
         label="Enabled"
-        description="Takes effect at once. Missed events can be recovered."
+        description="Takes effect at once. You can recover missed events."
         checked={isOn}
         aria-busy={change.isPending}
         onChange={(event) => {
           if (!change.isPending) change.mutate({ enabled: event.currentTarget.checked });
         }}
       />
-      <ErrorNotice title="Could not change this" error={change.error} />
+      <ErrorNotice title="Could not change the endpoint" error={change.error} />
     </Stack>
   );
 }

@@ -26,7 +26,7 @@ export function Component() {
     <>
       <PageHead
         title="Webhooks"
-        text="Signed requests to your servers when a project is saved and when a frame or video is done."
+        text="Signed requests to your servers when a project is saved, and when a frame or video is ready."
         actions={webhooks?.length === 0 || read.isPending ? null : add}
       />
       <Stack gap="lg">

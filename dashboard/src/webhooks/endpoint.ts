@@ -45,7 +45,7 @@ const DISABLED: Record<NonNullable<Webhook["disabledReason"]>, Trouble> = {
 const FAILING: Trouble = {
   title: "Every attempt is failing",
   whatToDo:
-    "See the answers under Deliveries. Failed deliveries are retried, each time after a longer wait. If every attempt keeps failing, the endpoint is disabled.",
+    "See the answers under Deliveries. Failed deliveries are retried at growing intervals. If every attempt keeps failing, the endpoint is disabled.",
 };
 
 /** One or two failures pass by themselves; after this time the third attempt has failed too. */

@@ -101,7 +101,7 @@ async function measureLatency({ quick, progress }: BenchContext, scene: Scene, w
   for (let time = 1; time <= afterQuiet; time++) {
     progress(`after quiet, ${time} of ${afterQuiet}`);
     await pause(QUIET_MS);
-    // Ours is the last: the others wake nothing of ours.
+    // Ours comes last, because the others do not wake our functions.
     for (const [key, way] of listOf(ways).toReversed()) quiet[key].push(await inTurn(way, () => sendOne(scene, way)));
   }
   progress(`${inARow} in a row`);

@@ -3,7 +3,7 @@ import { openReceiver, type Receiver } from "./receiver.ts";
 
 export const ENDPOINTS = 20;
 
-/** What all ways share: a database, a receiver, and endpoints with their secrets, by the endpoint's number. */
+/** Shared by all ways: a database, a receiver, and endpoints with their secrets, by the endpoint's number. */
 export type Scene = BenchStack & { receiver: Receiver; secrets: string[] };
 
 /**

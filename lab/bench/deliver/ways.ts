@@ -6,9 +6,9 @@ import { ENDPOINTS, type Scene } from "./scene.ts";
 /** A way of delivering events: from rows committed in a transaction to recorded outcomes. */
 export type Way = {
   name: string;
-  /** Of the process that sends. */
+  /** The sending process. */
   pid: number;
-  /** Of a queue compared with: its own worker, beside the stack. */
+  /** The worker of a compared queue, beside the stack. */
   peer?: BenchProcess;
   /** Commits events in one transaction, spread over all endpoints. Returns when COMMIT was sent, in ms since 1970. */
   commit(events: number): Promise<number>;

@@ -18,7 +18,7 @@ const SHARE_OF_OWNER = 0.14;
 export const growthBenchmark: Benchmark = { name: "growth", run: measureGrowth };
 
 type Settings = typeof FULL;
-/** What is measured at each size: ms, by the name of the operation. */
+/** The measurements at each size: ms, by the name of the operation. */
 type Operations = Record<string, () => Promise<number>>;
 
 async function measureGrowth({ quick, openStack, progress }: BenchContext): Promise<Result> {
@@ -85,7 +85,7 @@ async function fill({ sql }: Scene, predictions: number, { id }: BenchUser): Pro
   session.release();
 }
 
-/** Requests of the owner, one after the other (p50), and what workers and scheduled jobs do. */
+/** Requests of the owner, one after the other (p50), and the work of workers and scheduled jobs. */
 async function listOperations(scene: Scene, owner: BenchUser, { requests, events }: Settings): Promise<Operations> {
   const { sql, functionUrls, keys } = scene;
   const api = `${functionUrls.api}/api`;

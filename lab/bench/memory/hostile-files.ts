@@ -24,7 +24,7 @@ const KINDS: [name: string, head: (bytes: number) => Uint8Array, repeated: Uint8
 
 export const hostileNames: string[] = KINDS.map(([name]) => name);
 
-/** So many bytes. */
+/** A stream of this many bytes. */
 export function hostileFile(name: string, bytes: number): Uint8Array<ArrayBuffer> {
   const [, headOf = () => new Uint8Array(), repeated = new Uint8Array(1)] = KINDS.find(([one]) => one === name) ?? [];
   const file = new Uint8Array(bytes);

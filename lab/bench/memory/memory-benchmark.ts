@@ -21,7 +21,7 @@ const WARM_UP_BYTES = 1_000_000;
 
 export const memoryBenchmark: Benchmark = { name: "memory", run: measureMemory };
 
-/** In MB: before the work, and the most during each of it. */
+/** In MB: before the work, and the maximum during each part. */
 type Measured = { name: string; idle: number; peaks: number[]; atMost: number };
 
 async function measureMemory({ quick, openStack, progress }: BenchContext): Promise<Result> {
@@ -109,7 +109,7 @@ async function watchDuring(stack: BenchStack, name: FunctionName, times: number,
 const STALLED_MS = 5_000;
 const CHUNK_BYTES = 256 * 1024;
 
-/** The copies run in a process of their own, with an output's host that is fast and a Storage that accepts no body. */
+/** The copies run in their own process, with an output's host that is fast and a Storage that accepts no body. */
 async function watchStalledCopies(copies: number): Promise<{ idle: number; peaks: number[] }> {
   const idle = Promise.withResolvers<number>();
   const open = new AbortController();
@@ -192,6 +192,6 @@ async function openVideos({ url, apikey, token }: Caller): Promise<StoreVideo> {
     const response = await fetch(output.url, { method: "HEAD" });
     const stored = Number(response.headers.get("content-length"));
     if (output.bytes !== bytes || stored !== bytes)
-      throw new Error(`A video of ${bytes} bytes was asked for, ${output.bytes} recorded and ${stored} stored.`);
+      throw new Error(`A video of ${bytes} bytes was requested, ${output.bytes} recorded and ${stored} stored.`);
   };
 }

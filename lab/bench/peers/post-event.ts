@@ -1,7 +1,7 @@
 import postgres from "postgres";
 import { Webhook } from "standardwebhooks";
 
-// What the queues compared with share: signing and posting an event, and recording the attempt.
+// Shared by the compared queues: signing and posting an event, and recording the attempt.
 
 /** As Keyframe. */
 const TIMEOUT_MS = 15_000;

@@ -1,6 +1,6 @@
 import type { Figures, Table } from "../benchmark.ts";
 
-/** What a plan includes in a month, and dollars for more; without `more`, that is all. docs/benchmarks.md names the sources. */
+/** A plan's monthly quotas, and dollars for more; without `more`, there is no more. lab/aims.md names the sources. */
 type Plan = {
   name: string;
   usd: number;
@@ -35,8 +35,8 @@ const MANY = 1_000;
 
 const round = (value: number) => Math.round(value).toLocaleString("en-US");
 
-/** What each plan carries, and what one shot takes. */
-export function shotTables({ api, kicks, callbacks, deliveries, usd, ...cost }: Figures): Table[] {
+/** The capacity of each plan, and the needs of one shot. */
+export function shotTables({ api, kicks, callbacks, deliveries, usd, ...cost }: Figures): [plans: Table, shot: Table] {
   const invocations = api + kicks + callbacks;
   const databaseGb = (3 * cost.predictionBytes) / 1e9;
   // All calls but the four that create and start read a status.
@@ -104,7 +104,7 @@ export function shotTables({ api, kicks, callbacks, deliveries, usd, ...cost }: 
   ];
 }
 
-/** Of a month with many shots, beyond what the plan includes. */
+/** The cost of a month with many shots, beyond the plan's quotas. */
 function priceOfMore({ included, more, container }: Plan, called: number, databaseGb: number): number {
   if (!more) throw new Error("The plan has no more.");
   const shots = MANY * DAYS;

@@ -13,7 +13,7 @@ const QUIET_MS = 4_000;
 
 export const shotBenchmark: Benchmark = { name: "shot", run: measureShot };
 
-/** Films one shot alone, as an app with the client and a webhook does, and counts the calls of functions. */
+/** Makes one shot, as an app with the client and a webhook does, and counts the calls of functions. */
 async function measureShot({ quick, openStack, progress }: BenchContext): Promise<Result> {
   const stack = await openStack();
   const { sql, simulator } = stack;
@@ -40,7 +40,7 @@ async function measureShot({ quick, openStack, progress }: BenchContext): Promis
       progress(step);
       const delays = { start_ms: 0, run_ms: quick ? 0 : RUN_MS[step] };
       await fetch(`${simulator.url}/control/delays`, { method: "POST", body: JSON.stringify(delays) });
-      // With onProgress, as an app that shows it: it reads more often.
+      // With onProgress, like an app that shows the progress, which reads more often.
       mustSucceed(await client.waitFor(await client.generate(step, { projectId }), { onProgress: () => undefined }));
     }
     const isSent = async () =>
@@ -57,7 +57,7 @@ async function measureShot({ quick, openStack, progress }: BenchContext): Promis
       aims: [],
       tables: [
         {
-          caption: "one shot alone: two frames and a video",
+          caption: "one shot: two frames and a video",
           columns: ["calls of api", "kicks", "callbacks of the provider", "deliveries", "the provider's bill, $"],
           rows: [{ name: "Keyframe", cells: [api, kicks, callbacks, deliveries, usd] }],
         },

@@ -15,7 +15,7 @@ export type Invariant = {
   lasting?: true;
 };
 
-/** What users, receivers, the provider and the disk know. A field of a list that is no column of its table is left out. */
+/** The records of users, receivers, the provider and the disk. A field without a column in its table is left out. */
 const TABLES = `
   create table chaos.starts (key text, prompt text, project_id uuid, prediction_id uuid, owner_id uuid, reference text, refusal text);
   create index on chaos.starts (prompt);

@@ -1,6 +1,6 @@
 import type { Invariant } from "./ledger-tables.ts";
 
-/** Nothing is left to do. A run waits for these before it checks all. */
+/** Nothing is left to do. A run waits for these before it checks the other invariants. */
 export const workInvariants = {
   starts_have_ended: {
     sentence: "each start has reached its end",

@@ -23,7 +23,7 @@ export const predictionInvariants = {
           and not exists (select from keyframe.projects j where j.id = s.project_id))`,
   },
   ends_have_one_event: {
-    sentence: "each succeeded or failed prediction has exactly one event, of its type; a cancelled one has none",
+    sentence: "each succeeded or failed prediction has exactly one event, of its type; a canceled one has none",
     broken: `
       select format('prediction %s is %s and has %s events: %s', p.id, p.status, count(e.id), string_agg(e.type, ', ')) as broken
       from keyframe.predictions p
@@ -62,7 +62,7 @@ export const predictionInvariants = {
       where o.id is null and not (${UNPROVABLE})`,
   },
   runs_are_their_predictions: {
-    sentence: "each provider run belongs to the prediction it was made for, and none is cancelled for another one",
+    sentence: "each provider run belongs to the prediction it was made for, and none is canceled for another one",
     broken: `
       select format('run %s was made for %s and is in a row of %s', r.id, r.made_for, o.prediction_id) as broken
       from chaos.runs r join keyframe_private.provider_submits o on o.provider_prediction_id = r.id where o.prediction_id <> r.made_for
@@ -70,7 +70,7 @@ export const predictionInvariants = {
       select format('run %s was made for %s, and %s follows it', r.id, r.made_for, p.id)
       from chaos.runs r join keyframe.predictions p on p.provider_prediction_id = r.id where p.id <> r.made_for
       union all
-      select format('run %s of %s was cancelled, which is %s', r.id, r.made_for, coalesce(p.status::text, 'not known as its prediction'))
+      select format('run %s of %s was canceled, which is %s', r.id, r.made_for, coalesce(p.status::text, 'not known as its prediction'))
       from chaos.runs r left join keyframe_private.provider_submits o on o.provider_prediction_id = r.id and o.prediction_id = r.made_for
       left join keyframe.predictions p on p.provider_prediction_id = r.id
       where r.cancel_asked and (o.id is null or p.status = 'succeeded')`,

@@ -16,7 +16,7 @@ export function readInsert(columns: Column[], form: FormData): Values {
   return values;
 }
 
-/** Of a form for an existing row: what differs from what the form was opened with. */
+/** For an existing row: the fields that differ from the opened form. */
 export function readUpdate(columns: Column[], form: FormData): Values {
   const values: Values = {};
   for (const column of columns) {
@@ -28,7 +28,7 @@ export function readUpdate(columns: Column[], form: FormData): Values {
   return values;
 }
 
-/** What a refused form had, to be shown again. */
+/** The values of a refused form, to show again. */
 export function typedIn(columns: Column[], form: FormData): Row {
   return Object.fromEntries(columns.map(({ name }) => [name, fieldOf(form, `value:${name}`)]));
 }

@@ -111,7 +111,7 @@ export function rowPage(
   const content = html`<h1>${title}</h1>
 <p>${table.comment}</p>
 ${refused === null ? "" : refusalBox(refused.refusal)}
-<p>${isNew ? "What is left empty keeps its default, or is filled in by the database." : "Only what you change is sent."}</p>
+<p>${isNew ? "Empty fields keep their default, or the database fills them in." : "Only what you change is sent."}</p>
 <form method="post" action="${action}">
 ${columns.map((column) => field(column, isNew, row?.[column.name] ?? null, refused?.typed[column.name]))}
 <button type="submit" name="do" value="save">${isNew ? "Insert row" : "Save"}</button> <a href="${pathOf(table)}">Cancel</a>

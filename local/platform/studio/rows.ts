@@ -68,7 +68,7 @@ const isRow = (columns: Column[]) =>
     .map(({ name, type }, at) => `t.${quote(name)} = $${at + 1}::text::${type}`)
     .join(" and ");
 
-/** As texts that Postgres reads itself: the driver would convert values of the types that it knows. */
+/** As texts that Postgres parses, because the driver would convert values of known types. */
 function parameters(columns: Column[], values: Values, after: number) {
   const written = columns.filter(({ name }) => name in values);
   return {

@@ -1,6 +1,6 @@
 import type postgres from "postgres";
 
-/** What one statement did: its rows, or how many it changed. */
+/** The result of one statement: its rows, or how many it changed. */
 export type StatementResult = { command: string; count: number; columns: string[]; rows: Record<string, unknown>[] };
 
 /** Runs all statements of a text in one go, as Studio's SQL editor does: when one fails, none has happened. */
@@ -29,7 +29,7 @@ export const describeResults = (results: StatementResult[], width: number): stri
     )
     .join("\n\n");
 
-/** As a table, or where that is too wide, as a list of fields for each row. */
+/** As a table or, if that is too wide, as a list of fields for each row. */
 function describeTable(columns: string[], rows: Record<string, unknown>[], width: number): string {
   const lines = [columns, ...rows.map((row) => columns.map((name) => describeValue(row[name])))];
   const widths = widthsOf(lines);

@@ -49,7 +49,7 @@ export function createManagerVerifier(verifySession: SessionVerifier, secretKey:
 /** Accepts only the project, by its secret key. Throws unauthorized. */
 export type ProjectVerifier = (headers: Headers) => Promise<Caller>;
 
-/** A session sent with the key is refused: it is a mistake of the caller. So is a user, whom the figures are not for. */
+/** A session sent with the key is refused as a mistake of the caller. So is a user, who may not see the figures. */
 export function createProjectVerifier(secretKey: string): ProjectVerifier {
   return async (headers) => {
     if ((await isProject(headers, secretKey)) && !headers.has(ACTING_FOR)) return asProject(secretKey);
@@ -69,14 +69,12 @@ export function createServerVerifier(secretKey: string): ServerVerifier {
     if (!(await isProject(headers, secretKey))) {
       throw new ApiError(
         "forbidden",
-        "Only a server with the project's secret key (sb_secret_…) may send Keyframe-User, and no session beside it. Leave the header out: a session acts for its own user.",
+        "Only a server with the project's secret key (sb_secret_…) may send Keyframe-User, and no session beside it. Leave the header out: a session already acts for its user.",
       );
     }
     const { data: userId } = z.guid().safeParse(headers.get(ACTING_FOR)); // a header sent twice is one text with a comma
     if (userId === undefined) {
-      throw invalidFields([
-        { path: "Keyframe-User", message: "Must be the id of one user, a UUID, and be given once." },
-      ]);
+      throw invalidFields([{ path: "Keyframe-User", message: "Must be the id of one user, a UUID, and appear once." }]);
     }
     return { ownerId: userId.toLowerCase(), token: secretKey, isServer: true };
   };

@@ -22,7 +22,7 @@ export type SessionVerifier = (authorization: string | null) => Promise<Session>
 type JSONWebKeySet = Parameters<typeof createLocalJWKSet>[0];
 type Settings = { jwks: JSONWebKeySet; sharedKey?: string | undefined; issuers: string[]; now: () => Date };
 
-/** Postgres decides what a client_id may do, and refuses one that is no text. */
+/** Postgres decides what a client_id may do, and refuses one that is not text. */
 const claims = z.object({
   sub: z.guid(),
   role: z.literal("authenticated"),
@@ -66,7 +66,7 @@ export function createSessionVerifier({ jwks, sharedKey, issuers, now }: Setting
   };
 }
 
-/** A claim is named only after the signature was found good. Nothing of the token is repeated. */
+/** A claim is named only after the signature was verified. No value of the token is repeated. */
 function whatIsWrong(error: unknown, issuers: string[]): string {
   if (error instanceof errors.JWTExpired) return "The session token has expired.";
   if (error instanceof errors.JWKSNoMatchingKey)

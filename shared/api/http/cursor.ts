@@ -9,12 +9,12 @@ type Position = { created_at: string; id: string };
 const writeCursor = ({ created_at, id }: Position): string =>
   btoa(`${created_at} ${id}`).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
 
-/** Throws invalid_request for a text that has no position. */
+/** Throws invalid_request for a text without a position. */
 function readCursor(cursor: string): Position {
   const parsed = position.safeParse(decode(cursor).split(" "));
   if (!parsed.success) {
     throw invalidFields([
-      { path: "cursor", message: "Is not a nextCursor of this path. Leave it out to start with the newest." },
+      { path: "cursor", message: "Must be a nextCursor of this path. Leave it out to start with the newest." },
     ]);
   }
   const [created_at, id] = parsed.data;

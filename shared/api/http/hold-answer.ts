@@ -23,8 +23,8 @@ export type HoldClock = {
 type Hold<State> = {
   seconds: number;
   /**
-   * Reads the state again. The failures in ENDS_THE_WAIT end the wait without failing the request. A look that is refused
-   * (rate_limited) does not end the wait: the caller would only ask again at once.
+   * Reads the state again. The failures in ENDS_THE_WAIT end the wait without failing the request. A refused read
+   * (rate_limited) does not end the wait: the caller would only repeat the request at once.
    */
   readAgain: () => Promise<State>;
   isDone: (state: State) => boolean;

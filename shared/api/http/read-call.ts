@@ -28,7 +28,7 @@ export type AnyCall = Omit<Call<OperationId>, "query" | "body"> & { query: unkno
 
 /**
  * Validates a request by its operation. Throws ApiError: invalid_request, invalid_json, unsupported_media_type, and the
- * reader's errors. An image is not read here: its handler first takes a token of the caller's rate limit.
+ * reader's errors. An image is not read here: its handler first uses a token of the caller's rate limit.
  */
 export async function readCall(
   operation: Operation,
@@ -72,7 +72,7 @@ async function idempotencyOf(
   return { idempotency_key: key, request_hash: await hashRequest(request.method, path, body) };
 }
 
-/** The query of paths that take none. */
+/** The query of paths without parameters. */
 const noQuery = z.strictObject({});
 
 /** supabase-js adds it when a region is set. It is meant for the platform, which does not remove it. */
@@ -87,7 +87,7 @@ function readQuery<Output>(url: URL, schema: z.ZodType<Output>): Output {
     if (given.has(name)) repeated.add(name);
     given.set(name, value);
   }
-  if (repeated.size > 0) throw invalidFields([...repeated].map((path) => ({ path, message: "Must be given once." })));
+  if (repeated.size > 0) throw invalidFields([...repeated].map((path) => ({ path, message: "Must appear once." })));
   const parsed = schema.safeParse(Object.fromEntries(given), { error: issueSentence });
   if (!parsed.success) throw invalidRequest(parsed.error, schema);
   return parsed.data;

@@ -1,20 +1,20 @@
 import type { RefusedOwner } from "../runbook/problems.ts";
 import type { HoldClock } from "./hold-answer.ts";
 
-/** Refusals of one owner that are no further apart are one demand. */
+/** Refusals of one owner that are this close together count as continuous. */
 const GAP_MS = 2_000;
 const HOLD_MS = 1_000;
-/** More of one owner are answered at once: each that is held has a connection to this function. */
+/** Further refusals of one owner are answered at once, because each held one keeps a connection to this function. */
 const MAX_HELD_PER_OWNER = 64;
 const NAMED_AFTER_MS = 10_000;
 const MAX_NAMED = 3;
 const MAX_OWNERS = 1_000;
 
-/** Of this process: the owners whose requests are refused (rate_limited). */
+/** The owners whose requests this process refuses (rate_limited). */
 export type Refusals = {
   /** Holds an answer for a second, except the first: a client that repeats at once in many loops then costs others little. */
   hold(ownerId: string, signal: AbortSignal): Promise<void>;
-  /** Who has been refused without a pause for ten seconds, the longest first, at most three. */
+  /** Owners who have been refused without a pause for ten seconds, the longest first, at most three. */
   named(): RefusedOwner[];
 };
 

@@ -6,7 +6,7 @@ import type { AnswerBase } from "../rows/database.ts";
 import { type PredictionRow, wireStatus } from "../rows/map-prediction.ts";
 import { MIN_URL_LIFE_MS, type SignedFile } from "../rows/storage.ts";
 
-/** `data` undefined: 304, the caller's copy is current. */
+/** Undefined `data` means 304: the caller's copy is current. */
 export type Answer<Data = unknown> = { data: Data | undefined; headers?: Record<string, string> };
 
 /** RateLimit fields (draft-ietf-httpapi-ratelimit-headers) and Idempotency-Replayed. */
@@ -22,7 +22,7 @@ export function answerHeaders({ rate, replayed }: AnswerBase): Record<string, st
   };
 }
 
-/** Any web page may call, because sessions are sent in a header, never in a cookie. */
+/** Any web page may call the API, because sessions are sent in a header, never in a cookie. */
 const ALWAYS = {
   "Access-Control-Allow-Origin": "*",
   "Access-Control-Expose-Headers":
@@ -127,7 +127,7 @@ const flagsOf = ({ hidden, outdated, waitsFor, endImagePath }: Pick<PredictionRo
   `${hidden ? "h" : ""}${outdated ? "o" : ""}${waitsFor === null ? "" : `w${waitsFor.slice(0, 8)}`}${endImagePath === null ? "" : `e${/(\w{1,8})\.\w+$/.exec(endImagePath)?.[1] ?? ""}`}`;
 type Flag = "hidden" | "outdated" | "waitsFor" | "endImagePath";
 
-/** The beginning of its id and the initials of what has changed. */
+/** The beginning of the element's id and the initials of the changed fields. */
 const changeTag = ({ elementId, changed }: PredictionRow["changedElements"][number]) =>
   `_${elementId.slice(0, 8)}${changed.map((field) => field[0]).join("")}`;
 

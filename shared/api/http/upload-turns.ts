@@ -6,17 +6,17 @@ import { type BodyClock, type BodyReader, createBodyReader } from "../../http/re
  * as taken out of its form, and as sent to Storage. So four of 10 MiB take at most 120 MiB of the 256 MB of a hosted function.
  */
 const MAX_BYTES = 40 * 1024 * 1024;
-/** More would only share the sender's bandwidth, and two took 30 MB more under an attack (lab/bench/memory). */
+/** One at a time: more would only share the sender's bandwidth, and two used 30 MB more under an attack (lab/bench/memory). */
 const MAX_AT_ONCE_PER_OWNER = 1;
-/** None of these is read, but each holds a connection. */
+/** Waiting uploads are not read, but each keeps a connection. */
 const MAX_WAITING_PER_OWNER = 64;
 const MAX_WAIT_MS = 20_000;
-/** While others wait for a turn, a stalled upload ends after this instead of 10 s. */
+/** While others wait, a stalled upload ends after this time instead of 10 s. */
 const MAX_IDLE_WITH_WAITING_MS = 2_000;
 
 /**
  * Admits uploads in order of arrival, within the limits on memory and per owner. `bytes` is the largest size the upload can have. `work`
- * reads the body with the given reader and stores it; then its turn ends. Throws rate_limited or unavailable before anything is read.
+ * reads the body with the given reader and stores it. Throws rate_limited or unavailable before anything is read.
  */
 export type UploadTurns = <T>(
   ownerId: string | null,
@@ -35,7 +35,7 @@ export function createUploadTurns({ elapsed, later }: BodyClock): UploadTurns {
   const readBody = createBodyReader({
     elapsed,
     later,
-    maxTotalBytes: Number.POSITIVE_INFINITY, // bounded by the turns
+    maxTotalBytes: Number.POSITIVE_INFINITY, // bounded by MAX_WAITING_PER_OWNER and the total
     maxIdleMs: () => (waiting.size > 0 ? MAX_IDLE_WITH_WAITING_MS : 10_000),
   });
 
@@ -71,13 +71,13 @@ export function createUploadTurns({ elapsed, later }: BodyClock): UploadTurns {
 const tooMany = (): ApiError =>
   new ApiError(
     "rate_limited",
-    `More than ${MAX_WAITING_PER_OWNER} uploads of yours are in progress. Wait for the time in Retry-After, then send it again.`,
+    `You have more than ${MAX_WAITING_PER_OWNER} uploads in progress. Wait for the time in Retry-After, then send it again.`,
     { headers: { "Retry-After": "5" } },
   );
 
 const noTurn = (): ApiError =>
   new ApiError(
     "unavailable",
-    "Other uploads are in progress, and this one did not get a turn. Wait for the time in Retry-After, then send it again.",
+    "Too many uploads are in progress. Wait for the time in Retry-After, then send it again.",
     { headers: { "Retry-After": "5" } },
   );

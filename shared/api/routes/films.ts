@@ -50,7 +50,7 @@ export const readFilm: Handler<"readFilm"> = async (call, { database, storage })
   return versioned({ ...mapFilm(answer.film), shots }, answer);
 };
 
-/** The database leaves them out too: they would be most of the answer. */
+/** The database omits them too, because they would be most of the answer. */
 function withoutElements(takes: PredictionOfEachStep): Shot["takes"] {
   const entries = Object.entries(takes).map(([step, take]) => {
     if (take === null) return [step, null];

@@ -47,7 +47,7 @@ async function answerStart(
   deps: Deps,
 ): Promise<Answer<AnswerOf<StartId>>> {
   const { id, projectId, step } = started.prediction;
-  // The prediction exists and will be charged. Whatever fails from here on, the answer must say that it was started.
+  // The prediction exists and will be charged. Even if something fails from here on, the answer must say that it was started.
   const fallBackToStarted = (error: unknown) => {
     deps.log.warn("start_answered_early", { predictionId: id, reason: describeError(error) });
     return { answer: started, waited: {} };
@@ -59,12 +59,12 @@ async function answerStart(
   // The rate limit and key of this request, not of the reads during the wait.
   const headers = { ...answerHeaders(started), ...waited, Location };
   const first = await answerWith(answer.prediction, headers, call.caller, deps).catch((error) => {
-    if (hasEnded(started)) throw error; // a repeated request, which the caller can repeat again
+    if (hasEnded(started)) throw error; // the request can be repeated
     return answerWith(fallBackToStarted(error).answer.prediction, headers, call.caller, deps);
   });
   if (started.predictions == null || first.data === undefined) return first;
   const others = started.predictions.slice(1);
-  const files = await deps.storage.signGenerated(outputPaths(others), call.caller); // only a repeated request has any
+  const files = await deps.storage.signGenerated(outputPaths(others), call.caller); // only a repeated request can have one
   const predictions = [first.data, ...others.map((row) => mapPrediction(row, files))];
   return { ...first, data: { ...first.data, predictions } };
 }
@@ -103,7 +103,7 @@ export const readPrediction =
     const args = { project_id: projectId, step, prediction_id: predictionId };
     const found = await deps.database.read("read_prediction", args, call.caller, read);
     const before = known?.status ?? wireStatus(found.prediction);
-    // The latest prediction can be another one than the caller's copy.
+    // The latest prediction can differ from the caller's copy.
     const isAnother = known !== undefined && !known.state.startsWith(found.prediction.id);
     const isDone = ({ prediction }: Read) =>
       isAnother || prediction.completedAt !== null || wireStatus(prediction) !== before;

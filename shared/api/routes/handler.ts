@@ -21,14 +21,14 @@ export type Deps = HoldClock & {
   sharedFilms: SharedFilms;
   /** Reads JSON bodies. */
   readBody: BodyReader;
-  takeUploadTurn: UploadTurns;
+  acquireUploadTurn: UploadTurns;
   refusals: Refusals;
   verifySession: SessionVerifier;
-  /** For the webhook paths, which also accept the project's secret key. */
+  /** Authenticates the webhook paths, which also accept the project's secret key. */
   verifyManager: ManagerVerifier;
-  /** For the figures, which only the project's secret key may read. */
+  /** Authenticates reads of the figures, which need the project's secret key. */
   verifyProject: ProjectVerifier;
-  /** For requests with Keyframe-User. */
+  /** Authenticates requests with Keyframe-User. */
   verifyServer: ServerVerifier;
   platformUrl: string;
   /** A sentence that says why this URL may not receive webhooks; null when it may. */

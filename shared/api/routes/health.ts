@@ -14,7 +14,7 @@ export const isOlder = (version: string, than: string) => version.localeCompare(
  */
 export const readHealth: Handler<"readHealth"> = async ({ query, headers }, deps) => {
   const project = query.deep === undefined ? null : await deps.verifyProject(headers);
-  // Both at once: each may wait for a lock.
+  // Both run at once, because each may wait for a lock.
   const [answer, figures] = await Promise.all([
     askDatabase(deps.askHealth),
     project === null ? undefined : askFigures(project, deps),
@@ -49,7 +49,7 @@ async function askDatabase<Answer>(ask: () => Promise<Answer>): Promise<Answer> 
   try {
     return await ask();
   } catch (error) {
-    // Also for a wrong key: the service is down in each case.
+    // Even for a wrong key, because the service is down in any case.
     if (!(error instanceof ApiError)) throw unavailable(error);
     // The error's message can contain text of the database; its cause has codes only.
     throw error.status === 503 ? error : unavailable(error.extra.cause);

@@ -11,7 +11,7 @@ export async function readMetrics(headers: Headers, deps: Deps): Promise<string>
 
 const BY_UTC = "by UTC, in micro-dollars; reserved and unknown are upper bounds.";
 
-/** What could not be read is left out. */
+/** Figures that could not be read are left out. */
 export function metricsText(figures: ServiceFigures): string {
   const { shape } = serviceFigures;
   const { lastKicks, workers, costs, blockers } = figures;
@@ -181,14 +181,14 @@ function gauges<Group extends object>(
   const read = Object.entries(groups).filter((entry): entry is [string, Group] => entry[1] !== null);
   return Object.entries<string>(names as Record<string, string>).map(([field, name]) => {
     const values = read.map(([key, group]) => {
-      const value = Reflect.get(group, field) as Value | undefined; // every field named here is one
+      const value = Reflect.get(group, field) as Value | undefined; // every field named here is a figure
       return [key, value ?? (field.startsWith("oldest") ? 0 : null)] as const;
     });
     return gauge(name, shape[field]?.meta()?.description ?? "", label, Object.fromEntries(values));
   });
 }
 
-/** For figures without a label. */
+/** Figures without a label. */
 const alone = <Of>(of: Of): Record<string, Of> => ({ "": of });
 
 type Value = number | boolean | null;

@@ -16,8 +16,8 @@ const admitted = answerBase.extend({ file_id: z.uuid() });
  * POST /api/projects/reference-images → 201 { referenceImagePath }. A token of the caller's rate limit is taken before the body is
  * read. The bytes decide the type, not the caller. Metadata is removed, because the stored image goes to the provider.
  */
-export const uploadReferenceImage: Handler<"uploadReferenceImage"> = (call, { database, storage, takeUploadTurn }) =>
-  takeUploadTurn(call.caller.ownerId, call.body.maxBytes, async (readBody) => {
+export const uploadReferenceImage: Handler<"uploadReferenceImage"> = (call, { database, storage, acquireUploadTurn }) =>
+  acquireUploadTurn(call.caller.ownerId, call.body.maxBytes, async (readBody) => {
     const admit = (args: Idempotency) => database.call("admit_upload", args, call.caller, admitted);
     let answer = await admit(call.idempotency);
     const bytes = await call.body.read(readBody);
@@ -28,7 +28,7 @@ export const uploadReferenceImage: Handler<"uploadReferenceImage"> = (call, { da
     if (request_hash !== undefined) answer = await admit({ ...call.idempotency, request_hash });
     const name = `${answer.file_id}.${MEDIA_EXTENSIONS[image.contentType]}`;
     // When a file of this name exists, a request with the same key, or the first sending of this one, has stored it.
-    const ownerId = z.string().parse(call.caller.ownerId); // the contract lets only users and servers that act for one call it
+    const ownerId = z.string().parse(call.caller.ownerId); // the contract allows only users, and servers that act for one
     await storage.uploadReference(name, stripped, ownerId);
     return { data: { referenceImagePath: `projects/${name}` }, headers: answerHeaders(answer) };
   });
@@ -50,16 +50,16 @@ function withoutMetadata(bytes: Uint8Array, { contentType }: Image): ReferenceIm
   if (stripped && stripped.bytes.length > IMAGE_LIMIT_BYTES)
     throw new ApiError(
       "payload_too_large",
-      `With the XMP that says that AI made it, the image is larger than ${IMAGE_LIMIT_BYTES} bytes. Send a smaller one.`,
+      `With the metadata that marks it as made by AI, the image is larger than ${IMAGE_LIMIT_BYTES} bytes. Send a smaller one.`,
     );
-  // Looked at again: without the bytes that decoders skip, it may be of another size.
+  // Checked again: without the bytes that decoders skip, the size may differ.
   const size = stripped && sniffImage(stripped.bytes);
   if (!stripped || !size) throw unsupported("The image is damaged or ends early. Save it again and send that.");
   if (stripped.isLossless)
     throw unsupported("The JPEG is lossless or hierarchical. Save it as PNG or as a usual JPEG and send that.");
   // Models read the pixels as they lie in the file (decision 37).
   if (stripped.orientation > 1) {
-    const turned = `is turned when it is shown (Exif orientation ${stripped.orientation}), which models do not do`;
+    const turned = `has an Exif orientation (${stripped.orientation}), which models ignore`;
     throw unsupported(`The image ${turned}. Save it upright, without this orientation, and send that.`);
   }
   return { bytes: stripped.bytes, contentType, width: size.width, height: size.height };

@@ -93,9 +93,9 @@ export const HANDLERS: { [Id in OperationId]: Handler<Id> } = {
 
 /** One path of the API and its operations by method. */
 type Route = {
-  /** As in the contract, with :names; used in the log. */
+  /** The path of the contract, with :names; used in the log. */
   at: string;
-  /** For Hono. */
+  /** The path for Hono. */
   pattern: string;
   operations: Partial<Record<string, OperationId>>;
 };
@@ -103,7 +103,7 @@ type Route = {
 /** The form of an identifier in a path; anything else is not_found. */
 const UUID = "[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}";
 
-/** The forms of what else a path names. */
+/** The forms of other path parameters. */
 const PATTERNS: Record<string, string> = { step: `(?:${STEPS.join("|")})`, token: TOKEN };
 
 /** All paths of the contract. */

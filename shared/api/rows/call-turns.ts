@@ -1,20 +1,20 @@
 import { ApiError } from "../../http/errors.ts";
 
 /**
- * Of one process. Two fewer than settings.max_calls_per_owner by default, by which the database limits all processes and direct calls
- * together: the others are for what a page reads straight through the Data API meanwhile.
+ * Per process. It leaves two of the slots of settings.max_calls_per_owner, which the database enforces for all processes and direct calls,
+ * for what a page reads straight through the Data API.
  */
 const MAX_CALLS_PER_CALLER = 4;
-/** Each holds a connection to this function, but none to the database. */
+/** A waiting call keeps a connection to this function, but none to the database. */
 const MAX_WAITING_PER_CALLER = 64;
 
 /**
- * Calls the database for an owner, in its turn. Throws rate_limited when too many calls of this owner wait. Null, for the project and for
- * nobody, has no limit.
+ * Calls the database for an owner when a slot is free. Throws rate_limited when too many calls of this owner wait. Null, for the project
+ * and for anonymous callers, has no limit.
  */
 type CallTurns = <T>(ownerId: string | null, call: () => Promise<T>) => Promise<T>;
 
-/** Lets the burst of one caller wait here, where it takes no connection of the database from others. */
+/** Makes the burst of one caller wait here, where it uses no database connection that others need. */
 export function createCallTurns(): CallTurns {
   const queues = new Map<string, { calls: number; waiting: (() => void)[] }>();
   return async (ownerId, call) => {
@@ -27,7 +27,7 @@ export function createCallTurns(): CallTurns {
     try {
       return await call();
     } finally {
-      const next = queue.waiting.shift(); // takes over the turn
+      const next = queue.waiting.shift(); // hands its slot over
       if (next) next();
       else queue.calls -= 1;
       if (queue.calls === 0) queues.delete(ownerId);
@@ -38,6 +38,6 @@ export function createCallTurns(): CallTurns {
 const tooMany = (): ApiError =>
   new ApiError(
     "rate_limited",
-    `More than ${MAX_WAITING_PER_CALLER} requests of yours wait for an answer. Wait for the time in Retry-After, then try again.`,
+    `You have more than ${MAX_WAITING_PER_CALLER} requests in progress. Wait for the time in Retry-After, then try again.`,
     { headers: { "Retry-After": "1" } },
   );

@@ -27,8 +27,8 @@ export type AnswerBase = z.infer<typeof answerBase>;
 
 /**
  * Calls one SQL function as the caller (with no token: anonymous) and parses its answer: the one round trip of a request.
- * With the project's secret key the service role calls; for a server that acts for a user, Postgres calls as that user.
- * Undefined arguments take the SQL function's default. The functions of keyframe_worker take the secret key alone.
+ * With the project's secret key it calls as the service role; for a server that acts for a user, Postgres calls as that user.
+ * Undefined arguments use the SQL function's default. The functions of keyframe_worker need the secret key.
  * Throws ApiError, and a plain Error for an answer of another shape.
  */
 type CallFunction = <Answer>(
@@ -39,19 +39,22 @@ type CallFunction = <Answer>(
   schema?: "keyframe" | "keyframe_worker",
 ) => Promise<Answer>;
 
-/** `read` is for functions that change nothing except the rate limit of their caller: it is repeated when the connection breaks. */
+/** `read` calls functions that change only the caller's rate limit: it is repeated when the connection breaks. */
 export type Database = { call: CallFunction; read: CallFunction };
 
-/** When the owner has too many calls in the database, from here or elsewhere. Attempts end after 1.5 seconds. */
+/** Delays between attempts when the owner has too many calls in the database. Attempts end after 1.5 seconds. */
 const BACKOFF = { minDelayMs: 50, maxDelayMs: 800, maxAttempts: 6 };
 
-/** After a call was refused for its rate, the next ones of its function are refused here: until a token has come back, for a second at most. */
+/**
+ * After a call was refused for its rate, further calls of the same function are refused here until a token is available, for a second at
+ * most.
+ */
 const MAX_REFUSED_MS = 1_000;
 const MAX_REFUSED = 10_000;
 
 export function createDatabase(
   { database, reads }: PlatformClient,
-  { takeTurn = createCallTurns(), sleep = pause, elapsed = () => performance.now() } = {},
+  { acquireTurn = createCallTurns(), sleep = pause, elapsed = () => performance.now() } = {},
 ): Database {
   const refusals = createBoundedCache<{ error: ApiError; until: number }>(
     MAX_REFUSED,
@@ -69,10 +72,10 @@ export function createDatabase(
         return data as unknown; // the client's types say any
       };
       const { idempotency_key, waiting } = args;
-      // With an Idempotency-Key it can be a repetition, which takes its token from another class. Without an owner the bucket is a link's.
+      // With an Idempotency-Key it can be a repetition, which uses a token of another class. Without an owner the bucket belongs to a link.
       const isRemembered = ownerId !== null && idempotency_key === undefined;
       const key = `${ownerId} ${name} ${waiting === true}`;
-      const data = await takeTurn(ownerId, async () => {
+      const data = await acquireTurn(ownerId, async () => {
         const refused = isRemembered ? refusals.get(key) : undefined;
         if (refused) throw refused.error;
         try {
@@ -106,7 +109,7 @@ const hasNoCode = ({ status, code = "" }: Failure) => code === "" && status >= 4
 /** PostgREST's clock is behind that of Auth: its code is that of an expired token, and only the message tells them apart. */
 const TOO_EARLY = /^JWT (issued at future|not yet valid)/;
 
-/** There is no such function with these arguments, or no such schema. */
+/** The function with these arguments, or the schema, does not exist. */
 const MISSING = /^(PGRST(202|106)|42883)$/;
 
 /** The ApiError for a failed call of the SQL function `name`. It repeats the database's message only for errors that we raise ourselves. */
@@ -143,11 +146,11 @@ function databaseError(name: string, failure: Failure): ApiError {
   return status === 0 || status === 429 || status >= 500 ? unavailable(cause) : internal(cause);
 }
 
-/** The owner has as many calls in the database as may be (keyframe_private.take_call). Nothing was done, and no token taken. */
+/** The owner has no free call slot (keyframe_private.acquire_call_slot). Nothing was done, and no token was used. */
 const isRefusedForCalls = (error: unknown): boolean =>
   error instanceof ApiError && error.extra.headers?.["RateLimit-Policy"]?.startsWith('"calls"') === true;
 
-/** How long a token of the class that refused the call takes to come back; undefined when it was not refused for its rate. */
+/** How long until a token of the refusing class is available; undefined when the call was not refused for its rate. */
 function msUntilToken(error: unknown): number | undefined {
   const policy = error instanceof ApiError ? error.extra.headers?.["RateLimit-Policy"] : undefined;
   const [, name, limit, windowSeconds] = /^"(\w+)";q=(\d+);w=(\d+)$/.exec(policy ?? "") ?? [];
@@ -155,10 +158,10 @@ function msUntilToken(error: unknown): number | undefined {
   return Math.min(MAX_REFUSED_MS, (Number(windowSeconds) / Number(limit)) * 1000);
 }
 
-/** The hint of keyframe_private.take_token and take_call. */
+/** The hint of keyframe_private.acquire_token and acquire_call_slot. */
 const refusal = z.object({ policy: z.string(), limit: z.int(), window_seconds: z.int(), wait_seconds: z.int() });
 
-/** `r` is 0 and `t` the seconds until the next request is admitted. */
+/** `r` is 0 and `t` the seconds until the next request is allowed. */
 function rateLimited(hint: string | null | undefined): Record<string, string> {
   const { policy, limit, window_seconds, wait_seconds } = jsonText.pipe(refusal).parse(hint ?? "");
   const seconds = Math.max(1, wait_seconds);
@@ -170,7 +173,7 @@ function rateLimited(hint: string | null | undefined): Record<string, string> {
 }
 
 /**
- * Longer than PostgREST waits for a connection (10 s), so that its PGRST003 arrives and is logged. A call that is given up may still run:
+ * Longer than PostgREST waits for a connection (10 s), so that its PGRST003 arrives and is logged. An abandoned call may still run:
  * PostgREST carries out what it has queued, also for a caller that has left.
  */
 const TIMEOUT_MS = 12_000;
@@ -181,7 +184,7 @@ type DatabaseClient = ReturnType<typeof createDatabaseClient>;
 
 /**
  * One client for all requests, without a session: each call adds its caller's token. A call without a token is anonymous, which only
- * the function health admits. Uses two packages of supabase-js, because loading Auth and Realtime took two fifths of the function's
+ * the function health allows. Uses two packages of supabase-js, because loading Auth and Realtime took two fifths of the function's
  * start (docs/decisions/0015).
  */
 export function createPlatformClient(
@@ -204,7 +207,7 @@ function createDatabaseClient(url: string, headers: Record<string, string>, fetc
   return new PostgrestClient(`${url}/rest/v1`, { headers, fetch, schema: "keyframe" });
 }
 
-/** Says who calls the platform. Without a token it is asked anonymously. */
+/** The credentials of a call to the platform. Without a token the call is anonymous. */
 export function setCredential<Request extends { setHeader(name: string, value: string): unknown }>(
   request: Request,
   token: string | null,
@@ -222,7 +225,7 @@ const fieldValue = (column: string, value: unknown) =>
   /_(at|since)$/.test(column) && typeof value === "string" ? new Date(value).toISOString() : value;
 
 /**
- * Parses a row as fields of the contract: `text_prompt` is textPrompt. The columns keep their names beside them, because a cursor needs
+ * Parses a row as fields of the contract: `text_prompt` is textPrompt. The columns also keep their own names, because a cursor needs
  * created_at with its microseconds.
  */
 export const fromRow = <Schema extends z.ZodType>(schema: Schema) =>
@@ -232,5 +235,5 @@ export const fromRow = <Schema extends z.ZodType>(schema: Schema) =>
     return { ...row, ...Object.fromEntries(fields) };
   }, schema);
 
-/** What a cursor names a row by. `created_at` keeps the format of Postgres. */
+/** The fields by which a cursor identifies a row. `created_at` keeps the format of Postgres. */
 export const position = { id: z.string(), created_at: z.iso.datetime({ offset: true }) };

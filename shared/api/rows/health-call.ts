@@ -5,10 +5,10 @@ import type { Database } from "./database.ts";
 
 const healthAnswer = z.object({ now: z.string(), schema: z.string().nullish(), writes: writes.default("ok") });
 
-/** Asks the database whether it works. */
+/** Checks whether the database works. */
 export type HealthCall = () => Promise<z.infer<typeof healthAnswer>>;
 
-/** Anyone may call, so a process asks once at a time: concurrent callers share the answer and use no connection. */
+/** Anyone may call, so a process calls the database once at a time: concurrent callers share the answer. */
 export function createHealthCall(database: Database): HealthCall {
   let open: ReturnType<HealthCall> | null = null;
   return () => {

@@ -21,8 +21,8 @@ export type SharedFilms = (token: string) => Promise<SharedFilm>;
 const MAX_KNOWN = 1000;
 
 /**
- * Anyone may call. The links of an owner that this process has opened before have turns of their own at the database, as one caller has, and
- * all other tokens share those of one: guesses delay only each other and first visits. The token goes no further than here, its hash does.
+ * Anyone may call. The links of an owner that this process has opened before share call slots, like one caller, and
+ * all other tokens share another set: guesses delay only each other and first visits. Only the token's hash leaves this function.
  */
 export function createSharedFilms(database: Database, storage: Storage, secretKey: string): SharedFilms {
   const known = createBoundedCache<string>(MAX_KNOWN, () => true);

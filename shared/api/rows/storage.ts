@@ -23,12 +23,12 @@ export type ReferenceImage = { bytes: Uint8Array; contentType: string; width: nu
 /** Each function throws ApiError. */
 export type Storage = {
   /**
-   * As the caller, by path; missing files are left out. A URL is returned again, to the same caller only, while it is valid for MIN_URL_LIFE_MS.
-   * The paths must come from rows that the database has just returned to the caller.
+   * Signs as the caller, by path; missing files are left out. A URL is reused, for the same caller only, while it is valid for
+   * MIN_URL_LIFE_MS. The paths must come from rows that the database has just returned to the caller.
    */
   signGenerated(paths: string[], caller: Caller): Promise<Map<string, SignedFile>>;
   /**
-   * With the secret key, because users may not upload; the file's metadata names its owner. Keeps an existing file of this name: only we
+   * Uploads with the secret key, because users may not; the file's metadata names its owner. Keeps an existing file of this name: only we
    * make these names, so it is the same upload.
    */
   uploadReference(name: string, image: ReferenceImage, ownerId: string): Promise<void>;

@@ -1,23 +1,23 @@
 import { z } from "zod";
 import type { Blocker, Part, ServiceFigures } from "../../contract/service.ts";
 
-/** Whether a write would succeed now, as keyframe.health answers it. */
+/** Whether a write would succeed now, according to keyframe.health. */
 export const writes = z.enum(["ok", "read_only", "settings_missing", "locked"]);
 export type Writes = z.infer<typeof writes>;
 
-/** So many calls at once leave few connections for others. */
+/** This many calls at once leave few connections for others. */
 const MANY_SLOW_CALLS = 5;
 const LOCKED = "55P03";
 const OUT_OF_TIME = "57014";
 
-/** What keeps the database from working: its settings, locks, rows that fail, and long calls. */
+/** Problems of the database: its settings, locks, failing rows, and long calls. */
 export function databaseProblems(figures: ServiceFigures, answered: Writes): string[] {
   const { settings, blockers, setAside, calls } = figures;
   return [
     ...settingProblems(settings, answered),
     ...blockers.map(blockerProblem),
     ...(answered === "locked" && blockers.length === 0
-      ? ["A write would wait for a lock that was taken a moment ago: ask again."]
+      ? ["A write would wait for a lock that was acquired a moment ago. Request the figures again."]
       : []),
     ...unreadProblems(figures),
     ...(setAside === null ? [] : setAsideProblems(setAside)),
@@ -29,23 +29,23 @@ function settingProblems(settings: ServiceFigures["settings"], answered: Writes)
   const problems: string[] = [];
   if (answered === "read_only" || settings?.isReadOnly) {
     problems.push(
-      "The database is read-only: starts, changes and deliveries fail. It is a standby, its disk is nearly full, or somebody set default_transaction_read_only. Free disk space or enlarge it, then: alter database postgres reset default_transaction_read_only.",
+      "The database is read-only: starts, changes and deliveries fail. It is a standby, its disk is nearly full, or default_transaction_read_only was set. Free disk space or enlarge it, then: alter database postgres reset default_transaction_read_only.",
     );
   }
   if (answered === "settings_missing" || settings?.hasSettings === false) {
     problems.push(
-      "The row of keyframe_private.settings is missing: nothing can be started. Add it: insert into keyframe_private.settings default values. It begins with spending stopped and no budgets: set them, then spending_stopped = false.",
+      "The row of keyframe_private.settings is missing: nothing can be started. Add it: insert into keyframe_private.settings default values. It starts with spending stopped and without budgets: set the budgets, then spending_stopped = false.",
     );
   }
   const missing = settings?.missingSecrets ?? [];
   if (missing.length > 0) {
     problems.push(
-      `The Vault lacks ${missing.join(" and ")}, or cannot decrypt it, as after a restore under another key: workers get no kicks. Deploy again, which fills the Vault, or delete the entry and write it (docs/going-live.md).`,
+      `The Vault lacks ${missing.join(" and ")}, or cannot decrypt it, as after a restore under another key: workers get no kicks. Deploy again, which fills the Vault, or delete the entry and create it again (docs/going-live.md).`,
     );
   }
   if (settings?.clockBackSeconds) {
     problems.push(
-      `The database's clock was set back by ${Math.round(settings.clockBackSeconds)} s: what is due by the earlier time waits until the clock gets there. Check the time synchronisation of the database's host. To start it now: update keyframe_private.work set due_at = now() where queue <> 'deliver' and state = 'scheduled' and due_at > now().`,
+      `The database's clock was set back by ${Math.round(settings.clockBackSeconds)} s: work scheduled by the earlier time waits until the clock reaches it. Check the time synchronisation of the database's host. To start it now: update keyframe_private.work set due_at = now() where queue <> 'deliver' and state = 'scheduled' and due_at > now().`,
     );
   }
   return problems;
@@ -55,7 +55,7 @@ function blockerProblem({ pid, role, seconds, isIdle, blocks, tables, locksTable
   const sessions = blocks === 1 ? "1 session waits for it" : `${blocks} sessions wait for it`;
   const waiting = blocks === 0 ? "work on those rows waits" : sessions;
   if (pid === 0) {
-    return `A prepared transaction keeps its locks: ${waiting}. pg_prepared_xacts has its gid; end it with "commit prepared" or "rollback prepared".`;
+    return `A prepared transaction keeps its locks: ${waiting}. Find its gid in pg_prepared_xacts, then end it with "commit prepared" or "rollback prepared".`;
   }
   const who = `${role ?? "an unknown role"}${isIdle ? " (idle)" : ""}`;
   const age = seconds === null ? "" : ` for ${Math.round(seconds)} s`;
@@ -74,7 +74,7 @@ function unreadProblems({ unread, blockers }: ServiceFigures): string[] {
     const who =
       blockers.length > 0
         ? "The transactions named above have the locks."
-        : "The locks are released by now: ask again.";
+        : "The locks have been released. Request the figures again.";
     problems.push(`Locked for over 0.3 s, so not read: ${locked.join(", ")}. ${who}`);
   }
   if (late.length > 0) {
@@ -102,18 +102,18 @@ function setAsideProblems({ count, kinds, worst }: Part<"setAside">): string[] {
     ...("prune" in kinds ? ["select * from keyframe_private.unpruned"] : []),
   ];
   return [
-    `The database refuses ${count === 1 ? "1 row" : `${count} rows`} (${each.join(", ")}), such as ${kind} ${subject}, ${failures} times: ${why}. Change the trigger, the foreign key or the row that causes it; it is tried again by itself. All of them: ${tables.join("; ")}.`,
+    `The database refuses ${count === 1 ? "1 row" : `${count} rows`} (${each.join(", ")}), such as ${kind} ${subject}, ${failures} times: ${why}. Change the trigger, the foreign key or the row that causes it. Keyframe retries automatically. All of them: ${tables.join("; ")}.`,
   ];
 }
 
 function callProblems({ slow, slowest, slowestSeconds, owners }: Part<"calls">): string[] {
   const problems = owners.map(
     ({ ownerId, calls, called, seconds }) =>
-      `Owner ${ownerId} has ${calls} database calls at once that have taken ${Math.round(seconds)} s together${called === null ? "" : `, most of them ${called}`}: they take connections and processor time that other users need. If it goes on, lower how many an owner may have (update keyframe_private.settings set max_calls_per_owner = …) or the rate of such requests (keyframe_private.rate_limits), or ban the account in Auth.`,
+      `Owner ${ownerId} has ${calls} database calls at once that have taken ${Math.round(seconds)} s together${called === null ? "" : `, most of them ${called}`}: they use connections and processor time that other users need. If it continues, lower the limit for each owner (update keyframe_private.settings set max_calls_per_owner = …) or the rate of such requests (keyframe_private.rate_limits), or ban the account in Auth.`,
   );
   if (slow >= MANY_SLOW_CALLS) {
     problems.push(
-      `${slow} database calls have run for over 2 s, the longest for ${Math.round(slowestSeconds ?? 0)} s, most of them ${slowest}: they take the connections that other users need. application_name in pg_stat_activity has the owner of each. Lower that user's rate (keyframe_private.rate_limits), or how long a call may take: alter role authenticated set statement_timeout = '5s'; notify pgrst, 'reload config'.`,
+      `${slow} database calls have run for over 2 s, the longest for ${Math.round(slowestSeconds ?? 0)} s, most of them ${slowest}: they use connections that other users need. application_name in pg_stat_activity has the owner of each. Lower that user's rate (keyframe_private.rate_limits), or the time limit of a call: alter role authenticated set statement_timeout = '5s'; notify pgrst, 'reload config'.`,
     );
   }
   return problems;

@@ -18,14 +18,14 @@ export function kickProblems(
   const address = settings?.address ?? platformUrl;
   const isElsewhere = platformUrl !== undefined && address !== platformUrl;
   const problems = (["generate", "deliver"] as const).flatMap((name) => {
-    // A worker is not to blame for a kick that was not sent.
+    // A kick that was not sent is not the worker's fault.
     const isWaiting = kicks !== null && isUnsent(kicks) && lastKicks[name].outcome === "unanswered";
     const works = isWaiting || kickWorks(lastKicks[name], workers[name]) !== false;
     if (works) return [];
     const { outcome } = lastKicks[name];
     if (isElsewhere && (outcome === "accepted" || outcome === "unanswered")) {
       return [
-        `Kicks go to ${address}, and this is ${platformUrl}: the database is a copy, or has moved, and nothing is submitted or sent here. The other project may still run, and what waits in both would be paid and sent twice: see "Restore a backup" in docs/upgrade.md. To let it work here: select keyframe_private.set_address('${platformUrl}').`,
+        `Kicks go to ${address}, and this is ${platformUrl}: the database is a copy, or has moved, and nothing is submitted or sent here. The other project may still run, and work that waits in both would be paid for and sent twice: see "Restore a backup" in docs/upgrade.md. To let it work here: select keyframe_private.set_address('${platformUrl}').`,
       ];
     }
     return [kickProblem(name, lastKicks[name], workers[name]) + processRemedy(name, workers[name])];
@@ -50,30 +50,30 @@ export function pgNetProblems(kicks: Part<"kicks">): string[] {
   ];
 }
 
-/** Kicks go to the function when no process runs, also where it is not deployed. */
+/** Kicks go to the function when no process runs, even if it is not deployed. */
 const processRemedy = (name: string, { isProcess, claimedSeconds }: WorkerFigures): string =>
   isProcess
-    ? ` The last claim, ${Math.round(claimedSeconds ?? 0)} s ago, was of a process: start it again (npm run worker -- --only ${name}).`
+    ? ` The last claim, ${Math.round(claimedSeconds ?? 0)} s ago, came from a process: start it again (npm run worker -- --only ${name}).`
     : "";
 
 function kickProblem(name: string, { outcome, status, error }: LastKick, { oldestKickSeconds }: WorkerFigures): string {
   const why = (error ?? "unknown reason").replace(/\.$/, "");
   switch (outcome) {
     case "not_made":
-      return `No kick to ${name} could be made (${why}). Deploy again, which fills the Vault, or write it (docs/going-live.md).`;
+      return `No kick to ${name} could be made (${why}). Deploy again, which fills the Vault, or create the entry (docs/going-live.md).`;
     case "accepted":
     case "unanswered":
       return `${name} has not claimed work since a kick ${Math.round(oldestKickSeconds ?? 0)} s ago: its log says why (call_failed).`;
     case "answered":
       return `The last kick to ${name} was answered ${status}: ${byStatus(name, status)}`;
     default:
-      return `The last kick to ${name} got no answer (${why}): its log says why. No line there: keyframe_functions_url in the Vault is wrong, or the functions cannot be reached.`;
+      return `The last kick to ${name} got no answer (${why}): its log says why. If the log has no line, keyframe_functions_url in the Vault is wrong, or the functions cannot be reached.`;
   }
 }
 
 function byStatus(name: string, status: number | null): string {
   if (status === 401 || status === 403) {
-    return `keyframe_kick_secret in the Vault is not KEYFRAME_KICK_SECRET of the functions, or ${name} was deployed with verify_jwt. Deploy again; if it persists, their clocks are minutes apart.`;
+    return `keyframe_kick_secret in the Vault is not KEYFRAME_KICK_SECRET of the functions, or ${name} was deployed with verify_jwt. Deploy again. If it keeps happening, their clocks are minutes apart.`;
   }
   if (status === 404) return `keyframe_functions_url in the Vault is wrong, or ${name} is not deployed. Deploy again.`;
   if (status !== null && status >= 500) return `${name} fails. Its log says why.`;
@@ -85,9 +85,9 @@ export function kickWorks(
   { outcome, acknowledgedAfterSeconds }: LastKick,
   { oldestKickSeconds }: WorkerFigures,
 ): boolean | null {
-  // A claim proves that the kick arrived, whatever pg_net saw: a function that starts slowly answers too late for pg_net.
+  // A claim proves that the kick arrived, even without an answer: a function that starts slowly answers too late for pg_net.
   if (acknowledgedAfterSeconds !== null) return true;
-  // The sweep's newest kick may be without an answer yet while those before it were accepted.
+  // The newest kick may have no answer yet while earlier ones were accepted.
   const isLate = oldestKickSeconds !== null && oldestKickSeconds >= SOON_SECONDS;
   if (outcome === "none") return null;
   if (outcome === "unanswered") return isLate ? false : null;

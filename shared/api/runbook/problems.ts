@@ -5,10 +5,10 @@ import { costProblems, modelProblem } from "./start-problems.ts";
 import { jobProblems, workProblems } from "./work-problems.ts";
 
 /**
- * What does not work although the service answers, and what to do about it: causes first. Empty when all is well, however much there is to
- * do. A part that could not be read is a problem itself and says nothing else.
+ * What does not work although the service answers, and what to do about it: causes first. Empty when all is well, even under heavy
+ * load. A part that could not be read is a problem by itself.
  *
- * @param platformUrl the address of the project that asks
+ * @param platformUrl the address of this project
  */
 export function problemsOf(figures: ServiceFigures, writes: Writes = "ok", platformUrl?: string): string[] {
   const { unavailableModels, costs, kicks, deliveries } = figures;
@@ -24,27 +24,27 @@ export function problemsOf(figures: ServiceFigures, writes: Writes = "ok", platf
   ];
 }
 
-/** For how long a process has refused an owner's requests. */
+/** How long a process has refused an owner's requests. */
 export type RefusedOwner = { ownerId: string; seconds: number };
 
-/** What an operator would ask about first although the service works: no reason to call it degraded. `refused`: by this process. */
+/** What an operator should know although the service works: not a reason for `degraded`. `refused`: by this process. */
 export const noticesOf = (
   { limitedOwners, appTriggers, snapshots }: ServiceFigures,
   refused: RefusedOwner[] = [],
 ): string[] => [
   ...refused.map(
     ({ ownerId, seconds }) =>
-      `Owner ${ownerId} has been refused requests for ${Math.round(seconds)} s without a pause: more of them come at once than their share, and other users keep theirs. Look for what asks again without waiting for Retry-After (the api's log lines with this ownerId). If it goes on, ban the account in Auth.`,
+      `Owner ${ownerId} has been refused requests for ${Math.round(seconds)} s without a pause: the owner sends more at once than their share. Other users are not affected. Look for a caller that ignores Retry-After (the api's log lines with this ownerId). If it continues, ban the account in Auth.`,
   ),
   ...(limitedOwners ?? []).map(
     ({ ownerId, routeClass, seconds }) =>
-      `Owner ${ownerId} has used up the rate of ${routeClass} requests for ${Math.round(seconds ?? 0)} s: what exceeds it is ${routeClass === "wait" ? "looked at less often" : "refused"}, and other users keep their share. If it goes on, lower that rate (update keyframe_private.rate_limits set per_second = … where route_class = '${routeClass}'), or ban the account in Auth.`,
+      `Owner ${ownerId} has used up the rate of ${routeClass} requests for ${Math.round(seconds ?? 0)} s: the rest is ${routeClass === "wait" ? "checked less often" : "refused"}. Other users are not affected. If it continues, lower that rate (update keyframe_private.rate_limits set per_second = … where route_class = '${routeClass}'), or ban the account in Auth.`,
   ),
   ...(snapshots ?? []).map(snapshotNotice),
   ...(appTriggers === null || appTriggers.length === 0
     ? []
     : [
-        `Triggers that are not Keyframe's run whenever it works for anybody: ${appTriggers.join(", ")}. One that returns null loses rows without an error, and one that sleeps and catches query_canceled stops everybody. Where work is missing or late, drop them first.`,
+        `Triggers that are not Keyframe's run on work for all users: ${appTriggers.join(", ")}. One that returns null loses rows without an error, and one that sleeps and catches query_canceled blocks everyone. If work is missing or late, drop them first.`,
       ]),
 ];
 
@@ -67,12 +67,12 @@ function snapshotNotice({ kind, name, role, seconds, transactions }: Part<"snaps
     standby: [`The standby ${name}`, "End the long query there, or switch its hot_standby_feedback off."],
   }[kind];
   const since = seconds === null ? "" : ` for ${Math.round(seconds / SECONDS_PER_MINUTE)} min`;
-  return `${who} has held a snapshot${since}, ${transactions} transactions long: rows deleted since then stay on the disk, and claims read more and more of them. ${remedy}`;
+  return `${who} has held a snapshot${since}, ${transactions} transactions long: rows deleted since then stay on disk, and claims read more and more of them. ${remedy}`;
 }
 
 const unsignedProblems = (endpoints: number): string[] =>
   endpoints === 0
     ? []
     : [
-        `${endpoints} webhook endpoints cannot be signed for: their secret in the Vault is missing or cannot be decrypted, as after a restore under another key. They are those with last_error = 'not_signed' in keyframe_private.admin_webhook_health. Restore the Vault's key, or rotate their secrets.`,
+        `${endpoints} webhook endpoints cannot be signed for: their secret in the Vault is missing or cannot be decrypted, as after a restore under another key. Find them by last_error = 'not_signed' in keyframe_private.admin_webhook_health. Restore the Vault's key, or rotate their secrets.`,
       ];

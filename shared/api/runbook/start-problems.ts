@@ -4,7 +4,7 @@ import type { Part } from "../../contract/service.ts";
 export function costProblems({ today, month, cheapestStartMicros, spendingStopped }: Part<"costs">): string[] {
   const problems = spendingStopped
     ? [
-        "Spending is stopped: starts are refused with spending_stopped, and those in line wait. Allow it again: update keyframe_private.settings set spending_stopped = false.",
+        "Spending is stopped: starts are refused with spending_stopped, and queued predictions wait. Allow it again: update keyframe_private.settings set spending_stopped = false.",
       ]
     : [];
   for (const [period, column, { budgetMicros, leftMicros }] of [
@@ -23,7 +23,7 @@ export function costProblems({ today, month, cheapestStartMicros, spendingStoppe
 export function modelProblem(gone: Part<"unavailableModels">[number]): string {
   const { step, model, reason, isDefault, successor } = gone;
   const row = `where step = '${step}' and model = '${model}'`;
-  const why = reason === "ended" ? "its shutdown_at has passed" : "the provider answered that it does not know it";
+  const why = reason === "ended" ? "its shutdown_at has passed" : "the provider does not know it";
   const effect = !isDefault
     ? ""
     : successor === null
@@ -34,7 +34,7 @@ export function modelProblem(gone: Part<"unavailableModels">[number]): string {
     : `Switch it off (update keyframe.models set enabled = false ${row})`;
   const back =
     reason === "ended"
-      ? "or correct its shutdown_at if the vendor has put that off"
+      ? "or correct its shutdown_at if the vendor has postponed it"
       : `or, if the provider has it again, update keyframe.models set refused_at = null ${row}`;
   return `The model ${model} of the step ${step} is not available: ${why}.${effect} ${change}, ${back}.`;
 }

@@ -1,15 +1,15 @@
 import type { Part, ServiceFigures, WorkerFigures } from "../../contract/service.ts";
 
-/** Calls take milliseconds. The figures of a worker that no longer claims are old. */
+/** Calls normally take milliseconds. The figures of a worker that no longer claims are outdated. */
 const SLOW_CALL_SECONDS = 1;
 const PRESENT_SECONDS = 60;
-/** A few slow receivers delay no others. */
+/** Fewer slow receivers delay no others. */
 const MANY_SLOW_REQUESTS = 10;
-/** Part of a queue's places. One model or host gets at most two fifths of them. */
+/** A share of a queue's places. One model or host gets at most two fifths of them. */
 const MANY_SLOW_PLACES = 1 / 8;
-/** Lanes take turns, and each gives its oldest work first, so work waits this long only when it is not done, or there is too much of it. */
+/** Lanes take turns, oldest work first, so work waits this long only when it is not done, or when there is too much of it. */
 const LATE_SECONDS = 30;
-/** Files are removed one batch after another, and nobody waits for them. */
+/** Files are removed batch by batch, and no user waits for them. */
 const LATE_REMOVAL_SECONDS = 3600;
 
 const WORK: Record<keyof Part<"due">, string> = {
@@ -23,7 +23,7 @@ const WORK: Record<keyof Part<"due">, string> = {
   slot: "a prediction whose owner has a free slot",
 };
 
-/** What is late, and why: slow models, hosts and receivers, slow calls. */
+/** Late work, and why it is late: slow models, hosts and receivers, slow calls. */
 export function workProblems(figures: ServiceFigures): string[] {
   const { workers, due } = figures;
   const problems =
@@ -39,7 +39,7 @@ function workerProblems(name: "generate" | "deliver", worker: WorkerFigures): st
   const problems: string[] = [];
   if (callSeconds !== null && callSeconds >= SLOW_CALL_SECONDS) {
     problems.push(
-      `The database calls of ${name} take ${callSeconds.toFixed(1)} s, so its work is late. Look at the load of Postgres, the connections of the Data API (PGRST_DB_POOL), and the network between them; if jit is on, switch it off for the role authenticator.`,
+      `The database calls of ${name} take ${callSeconds.toFixed(1)} s, so its work is late. Check the load of Postgres, the connections of the Data API (PGRST_DB_POOL) and the network between them. If jit is on, switch it off for the role authenticator.`,
     );
   }
   const slow = places.slow.filter(({ open, of }) => open >= of * MANY_SLOW_PLACES);
@@ -47,14 +47,14 @@ function workerProblems(name: "generate" | "deliver", worker: WorkerFigures): st
     const causes = slow.map(({ name: cause, open, of }) => `${open} of ${of} for ${cause}`).join(", ");
     const remedy =
       name === "generate"
-        ? "Switch a model off that stays slow (update keyframe.models set enabled = false); what waits for it fails at its deadline."
-        : "keyframe_private.admin_webhook_health shows whose deliveries are due; disable an endpoint that stays slow.";
+        ? "Switch off a model that stays slow (update keyframe.models set enabled = false); work that waits for it fails at its deadline."
+        : "keyframe_private.admin_webhook_health shows whose deliveries are due. Disable an endpoint that stays slow.";
     problems.push(
-      `Much of what ${name} does at once waits for something slow: ${causes}. Other work that needs it waits too; the rest does not. ${remedy}`,
+      `Much of the work that ${name} has leased waits for something slow: ${causes}. Other work that needs the same waits too; the rest does not. ${remedy}`,
     );
   } else if (name === "deliver" && slowRequests >= MANY_SLOW_REQUESTS) {
     problems.push(
-      `${slowRequests} requests of deliver have been open for over 3 s: receivers are slow. Their owners wait, others do not. keyframe_private.admin_webhook_health shows whose deliveries are due; disable such an endpoint if it stays slow.`,
+      `${slowRequests} requests of deliver have been open for over 3 s: receivers are slow. Only their owners wait. keyframe_private.admin_webhook_health shows whose deliveries are due. Disable an endpoint that stays slow.`,
     );
   }
   return problems;
@@ -77,7 +77,7 @@ function lateProblems(due: Part<"due">, { predictions, deliveries }: ServiceFigu
   ];
   const says = late.map(([kind, seconds]) => `${WORK[kind]} for ${Math.round(seconds)} s`).join(", ");
   return [
-    `Work is due and not done: ${says}. ${whose.map((owner) => `${owner} `).join("")}If nothing else here says why, there is more than the workers can do, or they fail: read the logs of keyframe-generate and keyframe-deliver, and keyframe_private.admin_queue.`,
+    `Work is due and not done: ${says}. ${whose.map((owner) => `${owner} `).join("")}If no other problem here explains it, the workers have too much work or fail: read the logs of keyframe-generate and keyframe-deliver, and keyframe_private.admin_queue.`,
   ];
 }
 
@@ -85,9 +85,9 @@ const PREDICTION_KINDS: readonly (keyof Part<"due">)[] = ["submit", "poll", "sto
 const DELIVERIES_REMEDY =
   "they wait while you switch it off (update keyframe.webhook_endpoints set enabled = false where id = …).";
 const PREDICTIONS_REMEDY =
-  "lower how many an owner may run at once (update keyframe_private.settings set max_active_per_owner = …), or switch the model off.";
+  "lower the limit of running predictions for each owner (update keyframe_private.settings set max_active_per_owner = …), or switch the model off.";
 
-/** Who has half of the late work or more, what most of it is, and what to do. */
+/** The owner of at least half of the late work, what most of it is, and what to do. */
 function largestOwner(
   part: Pick<Part<"predictions">, "largest"> | null,
   what: string,
@@ -103,7 +103,7 @@ function largestOwner(
 
 const nameOf = (job: string): string => `keyframe-${job}`;
 
-/** The jobs of pg_cron that are not there, that fail, or that do not run. */
+/** The jobs of pg_cron that are missing, fail, or do not run. */
 export function jobProblems({ jobs }: ServiceFigures): string[] {
   const all = Object.entries(jobs ?? {});
   const wrong = all.filter(([, { scheduled, obstacle }]) => !scheduled || obstacle !== null);
@@ -113,13 +113,13 @@ export function jobProblems({ jobs }: ServiceFigures): string[] {
     lastError === null
       ? []
       : [
-          `The job ${nameOf(job)} fails: ${lastError.replace(/\.$/, "")}. Change what its error names. cron.job_run_details has all its runs (connection failed: pg_cron has to connect without a password, or needs cron.use_background_workers = on).`,
+          `The job ${nameOf(job)} fails: ${lastError.replace(/\.$/, "")}. Fix what the error names. cron.job_run_details has all its runs (connection failed: pg_cron has to connect without a password, or needs cron.use_background_workers = on).`,
         ],
   );
   if (wrong.length > 0) {
     const each = wrong.map(([job, { obstacle }]) => `${nameOf(job)} (${obstacle ?? "unknown"})`);
     problems.unshift(
-      `Entries of pg_cron are not as they should be: ${each.join(", ")}. Deploy again, or select keyframe_private.schedule_jobs(), which returns what only another role may take out.`,
+      `Entries of pg_cron are wrong: ${each.join(", ")}. Deploy again, or select keyframe_private.schedule_jobs(), which returns the entries that only another role can remove.`,
     );
   }
   if (silent.length > 0) {
@@ -127,7 +127,7 @@ export function jobProblems({ jobs }: ServiceFigures): string[] {
       seconds === null ? `${nameOf(job)} (not in its log)` : `${nameOf(job)} (${Math.round(seconds)} s ago)`,
     );
     problems.push(
-      `Jobs have not succeeded for too long: ${each.join(", ")}. See cron.job_run_details: a run that is still going says what it does in pg_stat_activity; without new runs pg_cron is off, or all its workers are taken.`,
+      `Jobs have not succeeded for too long: ${each.join(", ")}. See cron.job_run_details: pg_stat_activity shows what a running job does. Without new runs, pg_cron is off or all its workers are busy.`,
     );
   }
   return problems;

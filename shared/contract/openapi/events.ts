@@ -66,7 +66,7 @@ export const events: ZodOpenApiObject["webhooks"] = {
   "budget.exhausted": event(
     "onBudgetExhausted",
     "A budget refused a start",
-    "Sent once for each budget in each of its periods, when a start is first refused. A start that costs no more than what is left is still admitted.",
+    "Sent once for each budget in each of its periods, when a start is first refused. A start that costs no more than what is left is still allowed.",
     budgetExhausted,
   ),
   "balance.low": event(
@@ -78,7 +78,7 @@ export const events: ZodOpenApiObject["webhooks"] = {
   "balance.exhausted": event(
     "onBalanceExhausted",
     "A balance refused a start",
-    "Sent once after each credit, when a start is first refused. A start that costs no more than what is left is still admitted.",
+    "Sent once after each credit, when a start is first refused. A start that costs no more than what is left is still allowed.",
     balanceExhausted,
   ),
   "webhook.test": event(

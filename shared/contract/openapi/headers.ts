@@ -23,7 +23,7 @@ const rateLimit = z
   .optional()
   .meta({
     description:
-      "The remaining requests (r), and the seconds (t) until the limit is full again; after a 429, until the next request is allowed.",
+      "The remaining requests (r), and the seconds (t) until the limit is full again or, after a 429, until the next request is allowed.",
     example: '"generate";r=59;t=1',
     header: { id: "RateLimit" },
   });
@@ -56,7 +56,7 @@ const version = z.string().meta({
 const preferenceApplied = z
   .string()
   .optional()
-  .meta({ description: "The wait that was granted.", example: "wait=20", header: { id: "PreferenceApplied" } });
+  .meta({ description: "The applied wait.", example: "wait=20", header: { id: "PreferenceApplied" } });
 const location = z.string().meta({ description: "The URL of the prediction.", header: { id: "Location" } });
 const wwwAuthenticate = z
   .string()
@@ -127,7 +127,7 @@ const waitForEnd = z
   .optional()
   .meta({
     description:
-      "wait=N: answers when the prediction has ended, or after N seconds (at most 25). The more waits you have open, the later each sees a change.",
+      "wait=N: answers when the prediction has ended, or after N seconds (at most 25). The more waits you have open, the later each notices a change.",
     param: { id: "PreferWaitForEnd" },
   });
 const waitForChange = z
@@ -135,14 +135,14 @@ const waitForChange = z
   .optional()
   .meta({
     description:
-      "wait=N: answers when the status differs from that of If-None-Match (without it: from the current one), or after N seconds (at most 25). The more waits you have open, the later each sees a change.",
+      "wait=N: answers when the status differs from that of If-None-Match (without it: from the current one), or after N seconds (at most 25). The more waits you have open, the later each notices a change.",
     param: { id: "PreferWaitForChange" },
   });
 
-// Not a security scheme: generated clients send every scheme, so this header beside each session, which is refused.
+// Not a security scheme: generated clients send every scheme, so they would send this header with each session, which is refused.
 const actingFor = id.optional().meta({
   description:
-    "From a server, beside the secret key: the id of the user (auth.users.id) for whom it acts. The request has that user's rights, limits and rows, and nothing more. Without the secret key, or beside a session, it is refused (403 `forbidden`). Browsers cannot send it.",
+    "From a server, beside the secret key: the id of the user (auth.users.id) for whom it acts. The request has that user's rights, limits and rows, and nothing more. Without the secret key, or together with a session, it is refused (403 `forbidden`). Browsers cannot send it.",
   param: { id: "KeyframeUser" },
 });
 

@@ -10,14 +10,14 @@ Sign in with Supabase Auth and send the session's access token. Every answer is 
 Requests are limited per user and kind; \`RateLimit\` and \`RateLimit-Policy\` show what is left. A refused request counts too, and a
 repetition with the same \`Idempotency-Key\` as a read. A film counts once more for each ten shots, a page of projects with predictions for
 each ten projects, of predictions or deliveries for each 25, of films for each thousand shots in them, usage by project once for each day.
-Requests of one user at once are limited as well. On \`rate_limited\` and \`unavailable\`, wait the seconds in \`Retry-After\`.`;
+The number of a user's concurrent requests is limited too. On \`rate_limited\` and \`unavailable\`, wait for the time in \`Retry-After\`.`;
 
 const TAGS = {
   Projects:
     "A project is one shot: a title, the prompt of a scene, and what is generated for it. Nothing here is charged by the provider.",
-  Films: "A film is ordered shots, up to 500. Everything works without a film: a project need not be in one.",
+  Films: "A film is a sequence of up to 500 shots. A project does not have to be in a film.",
   Elements:
-    "An element is what returns in several shots: a character, a place, a prop or a style, with a name, a text and up to eight images. A film has a cast of them; starts use it.",
+    "An element is a character, place, prop or style that several shots share, with a name, a text and up to eight images. A film's cast is its elements; starts use them.",
   Generation:
     "Starts a step of a project (first frame, last frame or video) and follows it. Generation runs in the background: a start returns a prediction, and you poll it or receive an event. Only starts are charged by the provider.",
   Webhooks:
@@ -56,7 +56,7 @@ export function openApiDocument(serverUrl: string, version: string) {
             in: "header",
             name: "apikey",
             description:
-              "The project's secret key (sb_secret_…), for service-wide webhook endpoints, figures and metrics, and for servers that act for a user (`Keyframe-User`). Never in an app.",
+              "The project's secret key (sb_secret_…), for service-wide webhook endpoints, health details and metrics, and for servers that act for a user (`Keyframe-User`). Never use it in an app.",
           },
         },
       },

@@ -104,11 +104,12 @@ const ERROR_MEANING: Record<ErrorCode, string> = {
   invalid_request: "The body, the query or a header is invalid. Correct the fields in `details`.",
   unauthorized: "The session token is missing, malformed, expired or wrongly signed. Sign in and send a new one.",
   budget_exceeded:
-    "The start can cost more than is left of a budget. Nothing was started. `budget` says which one, what is left and when it resets: wait, or choose a cheaper model, resolution or length.",
+    "The start can cost more than what is left of a budget. Nothing was started. `budget` says which one, what is left and when it resets: wait, or choose a cheaper model, resolution or length.",
   balance_exhausted:
-    "The start can cost more than is left of your prepaid balance. Nothing was started. `balance` has the figures: add credit, or choose a cheaper model, resolution or length.",
+    "The start can cost more than what is left of your prepaid balance. Nothing was started. `balance` has the figures: add credit, or choose a cheaper model, resolution or length.",
   spending_stopped: "The administrator has stopped new generations for now. Nothing was started. Try again later.",
-  forbidden: "`Keyframe-User` came without the project's secret key, or beside a session. Only a server may send it.",
+  forbidden:
+    "`Keyframe-User` was sent without the project's secret key, or together with a session. Only a server may send it.",
   client_not_allowed:
     "The token belongs to an app (OAuth client) that may not do this for its user. Sign in to the service itself, or ask its administrator to allow the app.",
   not_found: "Nothing exists at this path, or none of your resources has this identifier.",
@@ -121,21 +122,22 @@ const ERROR_MEANING: Record<ErrorCode, string> = {
   generation_in_progress: "A generation of the project is still running. Cancel it, or wait for its end.",
   generation_ended: "The prediction has ended already; there is nothing to cancel.",
   model_unavailable:
-    "The model that the request names is not available any more. Choose another of `GET /api/models`, or name none.",
+    "The model that the request names is no longer available. Choose another one from `GET /api/models`, or name none.",
   user_moved:
     "The user has moved to another project of the service. Ask your router for it, and send the request there, with the same key.",
-  precondition_failed: "It has changed since you read it. Read it again, then repeat your request with the new ETag.",
+  precondition_failed:
+    "The resource has changed since you read it. Read it again, then repeat your request with the new ETag.",
   payload_too_large: "The body is too large. Send a smaller one.",
   unsupported_media_type: "The path does not support this Content-Type.",
   idempotency_mismatch:
     "The Idempotency-Key was used for another request in the last 24 hours, or the `key` for another credit. Send a new one.",
   unsupported_input:
-    "The model does not accept a part of this input. Nothing was charged. `message` says what it accepts, and which models accept that part: choose one of them, or leave the part out.",
+    "The model does not accept a value of this input. Nothing was charged. `message` says what it accepts and which models accept the value: choose one of them, or leave the value out.",
   price_unknown:
     "A budget or a balance applies, but no price is known for this model and input. Choose another model, or ask the administrator for its price.",
-  rate_limited: "Too many requests of this kind. Wait the seconds in `Retry-After`.",
-  internal: "The service failed. Try again; if it persists, report the requestId.",
-  unavailable: "The database or the platform is not available. Wait the seconds in `Retry-After`.",
+  rate_limited: "Too many requests of this kind. Wait for the time in `Retry-After`.",
+  internal: "The service failed. Try again. If it keeps happening, report the requestId.",
+  unavailable: "The database or the platform is not available. Wait for the time in `Retry-After`.",
   schema_outdated:
-    "The database lacks migrations of this version. The operator of the service applies them; then try again.",
+    "The database is missing migrations of this version. The operator of the service must apply them. Then try again.",
 };

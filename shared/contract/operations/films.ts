@@ -64,7 +64,7 @@ export const filmOperations = {
     method: "GET",
     summary: "Read a film with its shots",
     description:
-      "`shots` has the film's projects in order, each as its own read has it: with `takes`, the frames and the video to show, and `predictions`, which say what runs or why it failed; but without `input.elements`, which a read of the prediction has. The URLs of their outputs are valid for at least 15 minutes.\n\n" +
+      "`shots` has the film's projects in order, each as its own read returns it: with `takes`, the frames and the video to show, and `predictions`, which say what runs or why it failed. Only `input.elements` is missing: read the prediction for it. The URLs of their outputs are valid for at least 15 minutes.\n\n" +
       "A film that does not exist and a film of another user are both `not_found`.",
     answer: filmWithShots,
     versioned: true,
@@ -77,7 +77,7 @@ export const filmOperations = {
     summary: "Change a film, or the order of its shots",
     description:
       "Send at least one field; fields you leave out keep their value. `projectIds` is the whole list: a project that is not in it leaves the film, and is not deleted.\n\n" +
-      "Send `If-Match` with the film's ETag, so that you do not remove a shot that somebody else has added: the request fails with `precondition_failed` if the film has changed since. Read it again.\n\n" +
+      "Send `If-Match` with the film's ETag, so that you do not remove a shot that someone else added: the request fails with `precondition_failed` if the film has changed since. Read it again.\n\n" +
       "After a timeout or a 5xx, repeat the request: the result is the same. With `If-Match` it can answer `precondition_failed` because the first one succeeded: read the film.",
     body: changeFilmBody,
     answer: film,
@@ -91,9 +91,9 @@ export const filmOperations = {
   startFilm: {
     ...ofShots,
     at: "/films/:filmId/generate/:step",
-    summary: "Generate what the shots of a film lack",
+    summary: "Generate a step for the shots that are missing it",
     description:
-      "Starts the step for each shot that has no take of it and no run that may become one, in the order of the film: for all or for none. A shot that cannot start, such as a video without a first frame, refuses the request before anything is charged: `message` names each by its place in the film, the estimate has the reason of each, and `projectIds` leaves them out. Each shot counts as one start for the rate limit, ten shots of a refused request as one, and waits for a slot like any other.\n\n" +
+      "Starts the step for each shot that has neither a take of it nor a running prediction, in the order of the film: for all or for none. If a shot cannot start, such as a video without a first frame, the request fails before anything is charged: `message` names each such shot by its number in the film, and the estimate has the reason of each. Leave them out with `projectIds`. Each shot counts as one start for the rate limit, ten shots of a refused request as one, and waits for a slot like any other.\n\n" +
       "At most 60 shots start at once: repeat the request with a new key until `predictions` is empty. After a timeout or a 5xx, repeat it with the same `Idempotency-Key`: nothing is charged twice.",
     status: 202,
     answer: startedFilm,
@@ -102,10 +102,10 @@ export const filmOperations = {
   estimateFilm: {
     ...ofShots,
     at: "/films/:filmId/generate/:step/estimate",
-    summary: "Estimate the cost of what the shots of a film lack",
+    summary: "Estimate the cost of the missing shots of a film",
     description:
-      "Send the body of the start. `shots` has each shot that it would start, with `error` if it cannot; the amounts are of the others together. Nothing is stored, started or charged; each shot counts as a read.\n\n" +
-      "With `quote=true` it holds the price of those that can start for ten minutes, as the estimate of one start does: start them by `POST /api/projects/generate/quote`, all or none. `quoteId` is null if none can.",
+      "Send the body of the start. `shots` has each shot that it would start, with `error` if it cannot; the amounts are the sum of the others. Nothing is stored, started or charged; each shot counts as a read.\n\n" +
+      "With `quote=true` it holds the price of the shots that can start for ten minutes. Start them, all or none, with `POST /api/projects/generate/quote`. `quoteId` is null if none can start.",
     query: estimateQuery,
     changesNothing: true,
     status: 200,
@@ -123,7 +123,7 @@ export const filmOperations = {
     answer: film,
     errors: ["not_found", "generation_in_progress", "precondition_failed"],
     examples: [
-      { summary: "The film alone", path },
+      { summary: "Only the film", path },
       { summary: "With its projects", path, query: { projects: "delete" } },
     ],
   },

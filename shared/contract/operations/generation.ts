@@ -15,10 +15,10 @@ import type { Operation } from "./operation.ts";
 const { projectId, firstFrameId, lastFrameId, videoId, quoteId, referenceImagePath } = SAMPLE;
 
 const PAID =
-  "\n\nThe provider charges for it; a request answered with 4xx starts nothing. The response comes before the generation ends (with `Prefer: wait=N` the service waits up to 25 seconds for the end): poll the address in `Location`, or receive `generation.succeeded` or `generation.failed` by webhook. When too many of your predictions are running, this one waits, and `queuePosition` is its position in the line." +
-  "\n\nAfter a timeout or a 5xx, repeat the request with the same `Idempotency-Key`: nothing is charged twice. When the prediction fails, `cost.state` says whether it was charged (`settled`), was not (`released`), or that this is not known yet (`unknown`). Read `error.retryable` before you start the step again: each start can be charged." +
-  "\n\nAn input that the model would ignore or refuse fails with `unsupported_input`, before any charge: `message` names the value, what the model accepts, and the models that accept it. `GET /api/models` lists what each model accepts. `model_unavailable` means that the model you named is not available any more: choose another, or name none." +
-  "\n\nWhere there is a budget, a start reserves the upper bound of its cost (`cost` in the answer) until it ends. `budget_exceeded` means that less than that is left; `budget` has the figures. `balance_exhausted` says the same of a prepaid balance, and `balance` has the figures." +
+  "\n\nThe provider charges for it; a request answered with 4xx starts nothing. The response arrives before the generation ends (with `Prefer: wait=N` the service waits up to 25 seconds for the end): poll the address in `Location`, or receive `generation.succeeded` or `generation.failed` by webhook. When too many of your predictions are running, this one waits, and `queuePosition` is its position in the queue." +
+  "\n\nAfter a timeout or a 5xx, repeat the request with the same `Idempotency-Key`: nothing is charged twice. When the prediction fails, `cost.state` says whether it was charged (`settled`), not charged (`released`), or whether that is not known yet (`unknown`). Read `error.retryable` before you start the step again: each start can be charged." +
+  "\n\nAn input that the model would ignore or refuse fails with `unsupported_input`, before any charge: `message` names the value, what the model accepts, and the models that accept it. `GET /api/models` lists what each model accepts. `model_unavailable` means that the model you named is no longer available: choose another, or name none." +
+  "\n\nIf there is a budget, a start reserves the upper bound of its cost (`cost` in the answer) until it ends. `budget_exceeded` means that less than that is left; `budget` has the figures. `balance_exhausted` says the same of a prepaid balance, and `balance` has the figures." +
   "\n\nWith `count` it starts several takes: all or none. The answer is the first, and `predictions` has them all. Each take counts as one start for the rate limit; `Prefer: wait` waits for the first.";
 
 export const OVER_BUDGET = ["budget_exceeded", "balance_exhausted", "spending_stopped", "price_unknown"] as const;
@@ -38,8 +38,8 @@ const priced = {
   method: "POST",
   tag: "Generation",
   description:
-    "Send the body of a start. It is checked like a start and refused with the same errors, except for budgets and balance: `withinBudget` says whether they would admit the start. Nothing is stored, started or charged; it counts as a read.\n\n" +
-    "With `quote=true` it holds the price for ten minutes, and is refused with every error of the start, budgets and balance included: start it by `POST /api/projects/generate/quote`. It then counts as a creation.\n\n" +
+    "Send the body of a start. It is checked like a start and refused with the same errors, except for budgets and balance: `withinBudget` says whether they would allow the start. Nothing is stored, started or charged; it counts as a read.\n\n" +
+    "With `quote=true` it holds the price for ten minutes, and fails with every error of the start, budgets and balance included. Start it with `POST /api/projects/generate/quote`. It then counts as a creation.\n\n" +
     "Amounts are in millionths of a dollar. `estimateMicros` is null when no price of the model is known for this input.",
   changesNothing: true,
   caller: "session",
@@ -55,7 +55,7 @@ const read = {
   tag: "Generation",
   description:
     "Returns the stored state, without a call to the provider and without a charge. A generation that failed is a successful read: `data.status` is `failed` and `data.error` says why.\n\n" +
-    "While it runs, wait the seconds in `Retry-After` before you read again, and send the last `ETag` in `If-None-Match` to get 304 when nothing has changed. With `Prefer: wait=N` the service waits up to 25 seconds for a change of status. `output.url` ends at `expiresAt`: read again for a new URL.",
+    "While it runs, wait for the time in `Retry-After` before you read again, and send the last `ETag` in `If-None-Match` to get 304 when nothing has changed. With `Prefer: wait=N` the service waits up to 25 seconds for a change of status. `output.url` ends at `expiresAt`: read again for a new URL.",
   caller: "session",
   query: readPredictionQuery,
   status: 200,
@@ -145,7 +145,7 @@ export const generationOperations = {
     ...start,
     at: "/projects/generate/video",
     summary: "Generate the video between the frames",
-    description: `Generates a video that starts at the first frame and ends at the last frame, if there is one. By default it uses the project's selected frames, else the latest that succeeded; \`lastFramePredictionId: null\` leaves the last frame out. Each frame can also be one of another project of yours, such as the last frame of the shot before, or an image that you uploaded (\`firstFrameImagePath\`, \`lastFrameImagePath\`). Frames of another aspect ratio than the video are refused with \`unsupported_input\`. \`frame_not_ready\` means that the project has no first frame that succeeded, or that a frame you named has not: \`message\` says which.\n\nWith \`firstFramePredictionId: null\` the video has no first frame: it is made from the prompt and the reference images, if there are any, in the project's aspect ratio. In \`GET /api/models\`, \`firstFrame.required\` says that a model needs a frame, and \`referenceImages.excludes\` that it takes references only without frames.${PAID}`,
+    description: `Generates a video that starts at the first frame and ends at the last frame, if there is one. By default it uses the project's selected frames, else the latest that succeeded; \`lastFramePredictionId: null\` leaves the last frame out. Each frame can also be from another of your projects, such as the last frame of the previous shot, or an image that you uploaded (\`firstFrameImagePath\`, \`lastFrameImagePath\`). Frames of another aspect ratio than the video are refused with \`unsupported_input\`. \`frame_not_ready\` means that the project has no first frame that succeeded, or that a frame you named has not: \`message\` says which.\n\nWith \`firstFramePredictionId: null\` the video has no first frame: it is made from the prompt and the reference images, if there are any, in the project's aspect ratio. In \`GET /api/models\`, \`firstFrame.required\` says that a model needs a frame, and \`referenceImages.excludes\` that it takes references only without frames.${PAID}`,
     body: startVideoBody,
     errors: ["not_found", "frame_not_ready", "unsupported_input", "model_unavailable", ...OVER_BUDGET],
     examples: [
@@ -214,8 +214,8 @@ export const generationOperations = {
     at: "/projects/generate/quote",
     summary: "Start what was quoted, at its price",
     description:
-      "Starts exactly what the estimate was for, or nothing; with the quote of a film, all its shots, and `predictions` has them. The quote is for the user and the app (OAuth client) that asked for it, for ten minutes, and for one start: when you repeat the request, within a day, the answer is the same prediction and nothing is charged again.\n\n" +
-      "`not_found` means that there is no such quote, or that it has expired; `precondition_failed` that the price, the model, the prompt, the elements, the frames or what a film lacks have changed since. Estimate again. `idempotency_mismatch` means that another request of yours used the key `quote:` with this quoteId. Every error of a start can come too, such as `budget_exceeded` when something else was started meanwhile.",
+      "Starts exactly what the estimate was for, or nothing; with the quote of a film, all its shots, and `predictions` has them. The quote is valid for ten minutes, for one start, and for the user and the app (OAuth client) that requested it. If you repeat the request within a day, the answer is the same prediction and nothing is charged again.\n\n" +
+      "`not_found` means that there is no such quote, or that it has expired; `precondition_failed` that the price, the model, the prompt, the elements, the frames or the missing shots have changed since. Estimate again. `idempotency_mismatch` means that you used the key `quote:` with this quoteId in another request. Every error of a start is possible too, such as `budget_exceeded` when something else was started meanwhile.",
     happensOnce: true,
     body: startQuoteBody,
     errors: [
@@ -259,6 +259,6 @@ export const generationOperations = {
     answer: prediction,
     tagged: true,
     errors: ["not_found", "generation_ended"],
-    examples: [{ summary: "No longer wanted", body: { projectId, predictionId: videoId } }],
+    examples: [{ summary: "Cancel a video", body: { projectId, predictionId: videoId } }],
   },
 } as const satisfies Record<string, Operation>;

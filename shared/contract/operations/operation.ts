@@ -22,8 +22,8 @@ export type Operation = {
   /** Markdown: its effect, its cost, and what to do when it fails. */
   description: string;
   /**
-   * Who may call. session: a user with a session token, or a server that acts for one. manager: also the project with its secret key.
-   * server: only a server that acts for a user. nobody: a call without credentials.
+   * Who may call: session: a user with a session token, or a server that acts for one. manager: also the project with its secret key.
+   * server: only a server that acts for a user. nobody: no credentials.
    */
   caller: "session" | "manager" | "server" | "nobody";
   /** The part of an open operation that needs the project's secret key. */

@@ -97,9 +97,9 @@ export const projectOperations = {
     errors: ["not_found", "frame_not_ready", "unsupported_input", "precondition_failed"],
     examples: [
       { summary: "Another title", path, body: { title: "Harbour, second draft" } },
-      { summary: "Out of its film", path, body: { filmId: null } },
+      { summary: "Remove it from its film", path, body: { filmId: null } },
       {
-        summary: "A plan: its video continues the shot before",
+        summary: "A plan: its video continues the previous shot",
         path,
         body: { plan: { video: { continuesPreviousShot: true, durationSeconds: 5 } } },
       },
@@ -112,7 +112,7 @@ export const projectOperations = {
     method: "DELETE",
     summary: "Delete a project with its predictions and files",
     description:
-      "This cannot be undone. The outputs, and reference images that no other project of yours uses, are removed from Storage shortly afterwards.\n\n" +
+      "This cannot be undone. The outputs, and reference images that none of your other projects uses, are removed from Storage shortly afterwards.\n\n" +
       "While a generation runs, in this project or in another one that uses a frame of it, the request fails with `generation_in_progress`: cancel the generation, or wait for its end, then delete again. With `If-Match` and the project's ETag, it fails with `precondition_failed` if the project has changed since. If a repeated request answers `not_found`, the first one succeeded.",
     answer: project,
     errors: ["not_found", "generation_in_progress", "precondition_failed"],
@@ -124,7 +124,7 @@ export const projectOperations = {
     at: "/projects/:projectId/predictions",
     summary: "List the predictions of a project, newest first",
     description:
-      "Returns one page, including predictions that failed or were canceled, unless you ask for `status=succeeded`: the takes alone. Hidden ones are left out without `hidden=true`. Pass `nextCursor` as `cursor` to read the next page; it is null on the last one.\n\n" +
+      "Returns one page, including predictions that failed or were canceled. `status=succeeded` returns only takes; `hidden=true` includes hidden ones. Pass `nextCursor` as `cursor` to read the next page; it is null on the last one.\n\n" +
       "If a cursor is refused with `invalid_request`, start again without it.",
     query: listPredictionsQuery,
     answer: predictionPage,
@@ -141,7 +141,7 @@ export const projectOperations = {
     summary: "Hide a prediction or show it again; store the last picture of a video",
     description:
       "Lists leave a hidden prediction out, and its step shows another take unless this one is selected. It can still be read, selected and used by its id.\n\n" +
-      "`endImagePath` is the picture on which a video ends, which you have uploaded: starts of the next shot that wait for it begin. After a timeout or a 5xx, repeat the request: the result is the same.",
+      "`endImagePath` is the last picture of a video, which you have uploaded: starts of the next shot that wait for it begin. After a timeout or a 5xx, repeat the request: the result is the same.",
     body: changePredictionBody,
     tagged: true,
     errors: ["not_found", "unsupported_input"],
@@ -170,7 +170,7 @@ export const projectOperations = {
     at: "/projects/reference-images",
     summary: "Upload a reference image",
     description:
-      "Send a PNG, JPEG or WebP image as the body, or as the only file of a form: at most 10 MiB, 16,384 pixels per side and 100 megapixels. The bytes decide the type; name and Content-Type are ignored. Metadata, such as where a photo was taken, is removed; colors stay. An image must be upright: one with an Exif orientation is refused, because models do not turn it (`keyframe-client` turns it in a browser). Pass the returned `referenceImagePath` when you generate a frame, or as `firstFrameImagePath` or `lastFrameImagePath` when you generate a video. By default, an image that no prediction, project or element uses is removed after 30 days.\n\n" +
+      "Send a PNG, JPEG or WebP image as the body, or as the only file of a form: at most 10 MiB, 16,384 pixels per side and 100 megapixels. The content decides the type; name and Content-Type are ignored. Metadata, such as where a photo was taken, is removed; colors stay. An image must be upright: one with an Exif orientation is refused, because models do not turn it (`keyframe-client` turns it in a browser). Pass the returned `referenceImagePath` when you generate a frame, or as `firstFrameImagePath` or `lastFrameImagePath` when you generate a video. By default, an image that no prediction, project or element uses is removed after 30 days.\n\n" +
       "Every upload counts against the rate limit, even one that is refused or repeats an `Idempotency-Key`.\n\n" +
       "On `unsupported_media_type`, read the message: it says whether the image is of another kind, incomplete or not upright. On `payload_too_large`, send a smaller image.",
     body: "image",

@@ -13,8 +13,8 @@ export const shareOperations = {
     at: "/films/:filmId/share",
     summary: "Share a film by link",
     description:
-      "Makes a link for people without an account. Everybody who has `token` can read the film's titles, order and videos (`GET /api/shared/:token`) as they are at that moment, until you revoke the share, `expiresAt` passes, or the film or your account is deleted. A film has at most 20 shares.\n\n" +
-      "Only the hash of the token is kept. A request repeated with the same `Idempotency-Key` makes no second share: it answers with a new token of the first one, whose earlier token ends, or with `not_found` once that one has ended or was revoked.",
+      "Makes a link for people without an account. Anyone who has `token` can read the current titles, order and videos of the film (`GET /api/shared/:token`), until you revoke the share, `expiresAt` passes, or the film or your account is deleted. A film has at most 20 shares.\n\n" +
+      "Only the hash of the token is stored. A request repeated with the same `Idempotency-Key` creates no second share: it returns a new token for the first one and ends the earlier token, or fails with `not_found` once that share has expired or was revoked.",
     body: shareFilmBody,
     bodyMayBeEmpty: true,
     status: 201,
@@ -29,10 +29,10 @@ export const shareOperations = {
     method: "GET",
     at: "/films/:filmId/shares",
     summary: "List the shares of a film",
-    description: "All that have not ended, newest first. Their tokens are not in it: only their hashes are kept.",
+    description: "All that have not expired, newest first, without their tokens: only hashes are stored.",
     status: 200,
     answer: shareList,
-    examples: [{ summary: "Of one film", path }],
+    examples: [{ summary: "The links to a film", path }],
   },
   revokeShare: {
     ...ofFilm,
@@ -40,7 +40,7 @@ export const shareOperations = {
     at: "/films/:filmId/shares/:shareId",
     summary: "Revoke a share",
     description:
-      "Its link shows nothing from now on. A video that was opened before plays on until its signed URL expires, after an hour at most. If a repeated request answers `not_found`, the first one succeeded.",
+      "The link stops working at once. A video that someone has already opened plays until its signed URL expires, after an hour at most. If a repeated request answers `not_found`, the first one succeeded.",
     path: sharePath,
     status: 200,
     answer: share,
@@ -52,8 +52,8 @@ export const shareOperations = {
     tag: "Films",
     summary: "Read a shared film",
     description:
-      "Needs no session: the token of a share is the credential. Answers with the titles, the order and the videos of the film, and with nothing else of it. The URLs are valid for at least 15 minutes; read it again for new ones. The answer must not be cached.\n\n" +
-      "An unknown token, one that has ended and one that was revoked are all `not_found`. Each link has its own rate limit.",
+      "Needs no session: the token of a share is the credential. Returns only the titles, the order and the videos of the film. The URLs are valid for at least 15 minutes; read again for new ones. Do not cache the response.\n\n" +
+      "An unknown, an expired and a revoked token are all `not_found`. Each link has its own rate limit.",
     caller: "nobody",
     path: sharedPath,
     status: 200,

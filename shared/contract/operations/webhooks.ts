@@ -51,7 +51,7 @@ export const webhookOperations = {
       "Returns all of them in one page, without their secrets. With a session token: the endpoints of the user. With the project's secret key: the service-wide ones.",
     status: 200,
     answer: webhookList,
-    examples: [{ summary: "All of them" }],
+    examples: [{ summary: "All endpoints" }],
   },
   readWebhook: {
     ...ofOne,
@@ -70,7 +70,7 @@ export const webhookOperations = {
     at: "/webhooks/:webhookId",
     summary: "Change an endpoint",
     description:
-      "Send at least one field; fields you leave out keep their value. A disabled endpoint receives nothing: its pending deliveries wait, and are due at once when you enable it. Recover the events that occurred meanwhile.\n\n" +
+      "Send at least one field; fields you leave out keep their value. A disabled endpoint receives nothing: its pending deliveries wait, and are due at once when you enable it. Recover the events that occurred in between.\n\n" +
       "After a timeout or a 5xx, repeat the request: the result is the same.",
     body: changeWebhookBody,
     status: 200,
@@ -110,13 +110,13 @@ export const webhookOperations = {
     summary: "Rotate the secret",
     description:
       "The new secret signs at once. The old one signs too for `overlapHours`, so that a receiver with either secret accepts the events. Change the receiver's configuration within that time.\n\n" +
-      "At most three secrets sign at a time: one more rotation ends the oldest. `overlapHours: 0` revokes all old secrets. After a timeout, repeat the request with the same `Idempotency-Key`, or read the secret.",
+      "At most three secrets sign at a time: another rotation ends the oldest. `overlapHours: 0` revokes all old secrets. After a timeout, repeat the request with the same `Idempotency-Key`, or read the secret.",
     body: rotateSecretBody,
     bodyMayBeEmpty: true,
     status: 200,
     answer: webhookSecretAnswer,
     examples: [
-      { summary: "With a day to change over", path, body: {} },
+      { summary: "With a day of overlap", path, body: {} },
       { summary: "At once", path, body: { overlapHours: 0 } },
     ],
   },

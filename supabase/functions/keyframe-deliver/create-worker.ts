@@ -10,15 +10,18 @@ type Settings = {
   allowLocal: boolean;
   callDatabase: CallDatabase;
   log: Log;
-  /** Of a process of `npm run worker`: the address of the project that it works for. A function works for who kicks it. */
+  /** For a process of `npm run worker`: the address of the project that it works for. A function works for the project that kicks it. */
   address?: string | undefined;
-  /** Milliseconds since 1970: it signs. */
+  /** Milliseconds since 1970, for signatures. */
   now?: () => number;
 };
 
 /** The worker `deliver`, for the edge function and for `npm run worker`. */
 export function createDeliver({ allowLocal, callDatabase, log, address, now = Date.now }: Settings) {
-  /** Loaded during the first claim: the answer to the first kick does not wait for undici. A claim fails with it: the worker stops. */
+  /**
+   * Loaded during the first claim, so that the answer to the first kick does not wait for undici. If it fails, the claim fails and the
+   * worker stops.
+   */
   let sender: Promise<ReturnType<typeof createSender>> | undefined;
   const openSender = () =>
     (sender ??= import("./send/attempt.ts").then((module) => module.createSender(allowLocal, log, now)));

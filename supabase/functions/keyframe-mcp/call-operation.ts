@@ -2,14 +2,14 @@ import { OPERATIONS, type OperationId } from "../../../shared/contract/operation
 import type { Operation } from "../../../shared/contract/operations/operation.ts";
 import type { Envelope } from "../../../shared/http/errors.ts";
 
-/** What a call came with, and how long it may be held. */
+/** The credentials of a call, and how long it may be held. */
 export type From = { authorization: string; requestId: string; signal: AbortSignal; headers?: Record<string, string> };
 export type Outcome = Envelope<unknown> & { retryAfter: string | null };
 
 /** Calls an operation with arguments that were checked, as the caller. */
 export type CallOperation = (id: OperationId, args: Record<string, unknown>, from: From) => Promise<Outcome>;
 
-/** Asks the API in this process: it verifies the token, validates the arguments and answers a tool as it answers an app. */
+/** Calls the API in this process, which verifies the token, validates the arguments and answers as it answers an app. */
 export function createCallOperation(api: (request: Request) => Response | Promise<Response>): CallOperation {
   return async (id, args, { authorization, requestId, signal, headers: others }) => {
     const operation: Operation = OPERATIONS[id];

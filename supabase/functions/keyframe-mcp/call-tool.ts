@@ -14,15 +14,15 @@ type Deps = {
   elapsed: () => number;
   sleep: (ms: number, signal: AbortSignal) => Promise<void>;
 };
-/** Says how a wait goes on. Clients begin their time limit anew with each. */
+/** Reports the progress of a wait. Each report restarts the client's time limit. */
 type Notify = (progress: { progress: number; message: string }) => Promise<void>;
 
 /** Proxies that keep an answer until it is complete give it 30 seconds, most clients 60. */
 const WAIT_MS = 25_000;
 const LOOK_MS = 5_000;
-/** The least time between two looks, where the API does not hold them. */
+/** The minimum time between two reads, if the API does not hold them. */
 const PAUSE_MS = 1_000;
-/** Of an answer with many files the first ones have links; wait has that of any other. */
+/** In an answer with many files only the first ones have links; wait has the link of any other. */
 const MAX_LINKS = 4;
 
 const READS: Record<string, OperationId> = {
@@ -40,11 +40,11 @@ export async function callTool(
   deps: Deps,
 ): Promise<CallToolResult> {
   const tool = Object.hasOwn(TOOLS, name) ? TOOLS[name] : undefined;
-  if (tool === undefined) return refused("There is no such tool: tools/list names them.");
+  if (tool === undefined) return refused("There is no such tool. tools/list has their names.");
   const { of, fixed, waits, shows, toArguments } = tool;
   const details = problemsOf(tool, args);
   if (details.length > 0) {
-    const message = `Correct these arguments and call ${name} again. It takes ${fieldsOf(tool).join(", ")}.`;
+    const message = `Correct these arguments and call ${name} again. Its arguments are ${fieldsOf(tool).join(", ")}.`;
     return refuse({ code: "invalid_request", message, details, requestId: from.requestId }, null);
   }
   const { updatedAt } = args;

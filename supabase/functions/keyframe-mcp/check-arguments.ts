@@ -6,10 +6,10 @@ import type { ErrorDetail } from "../../../shared/http/errors.ts";
 import { asText } from "./call-operation.ts";
 import { fieldsOf, partsOf, type Tool } from "./tools.ts";
 
-/** More would fill an agent's context. */
+/** A longer list would fill an agent's context. */
 const MOST_UNKNOWN = 10;
 
-/** Everything that is wrong with the arguments of a tool, at once: the API would name the path first, then the body. */
+/** All problems of a tool's arguments at once: the API would report the path first, then the body. */
 export function problemsOf(tool: Tool, args: Record<string, unknown>): ErrorDetail[] {
   const known = fieldsOf(tool);
   const unknown = Object.keys(args)

@@ -37,7 +37,7 @@ function toJson(schema: z.ZodType): Json & { type: "object" } {
   return { ...JSON.parse(JSON.stringify(json, (_name, part) => shortenSchema(part))), type: "object" };
 }
 
-/** What the API's sentences say about HTTP, and what it is for an agent. */
+/** The HTTP terms in the API's messages, and their equivalent for an agent. */
 const WORDS: [RegExp, string][] = [
   [/ Wait for the time in Retry-After, then try again\./g, ""],
   [/ Correct the fields named in details and send it again\./g, ""],
@@ -77,7 +77,7 @@ function describe(name: string, tool: Tool) {
 }
 
 let described: ReturnType<typeof describe>[] | undefined;
-/** Made at the first list: a call needs none of it. */
+/** Built at the first list, because a call needs none of it. */
 export function listTools(): ReturnType<typeof describe>[] {
   described ??= Object.entries(TOOLS).map(([name, tool]) => describe(name, tool));
   return described;

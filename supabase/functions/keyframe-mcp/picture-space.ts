@@ -6,9 +6,9 @@ const MAX_BYTES = 16 * 1024 * 1024;
 /** Two answers with four pictures of the largest size. */
 const MAX_BYTES_PER_OWNER = 8 * 1024 * 1024;
 
-/** What the pictures of one answer take. */
+/** The size of the pictures of one answer. */
 export type PictureSpace = {
-  /** False: there is no space now. */
+  /** False: no space is free. */
   take(bytes: number): boolean;
   giveBack(bytes: number): void;
   /** The answer has been sent. */

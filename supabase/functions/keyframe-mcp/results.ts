@@ -24,12 +24,12 @@ export function refuse(error: EnvelopeError, retryAfter: string | null) {
   const figures = budget ?? error.balance;
   const fields = details.map(({ path, message: wrong }) => `${path || "arguments"}: ${inTools(wrong)}`);
   const limit = figures?.limitMicros === undefined ? "" : ` of ${dollars(figures.limitMicros)}`;
-  // Of the service's budget nothing is said but when it begins anew.
+  // Only the reset time of the service's budget is shown.
   const left =
     figures?.availableMicros === undefined
       ? []
       : [`${dollars(figures.availableMicros)}${limit} is left, and it can cost ${dollars(figures.estimateMicros)}.`];
-  const resets = budget?.resetsAt === undefined ? [] : [`The budget begins anew at ${budget.resetsAt}.`];
+  const resets = budget?.resetsAt === undefined ? [] : [`The budget resets at ${budget.resetsAt}.`];
   const wait = retryAfter === null ? [] : [`Try again in ${retryAfter} seconds.`];
   const text = [inTools(message), ...fields, ...left, ...resets, ...wait, `(${code}, request ${requestId})`].join("\n");
   return refused(text);

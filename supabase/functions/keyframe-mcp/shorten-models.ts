@@ -13,7 +13,7 @@ function valuesText(values: unknown[] = []): string {
   return isRange ? `${first} to ${last}` : values.join(", ");
 }
 
-/** What one needs to choose a model. */
+/** The fields that are needed to choose a model. */
 function shortModel({ model, isDefault, available, acceptsFaces, notes, prices, controls }: Model): Short {
   const ofMetric = Map.groupBy(prices, ({ metric }) => metric);
   const price = [...ofMetric].map(([metric, all]) => {
@@ -59,4 +59,4 @@ export function shortModels({ steps }: AnswerOf<"listModels">, { step, model }: 
     ),
   };
 }
-const NO_MODEL = "There is no such model of this step. list_models without model has all.";
+const NO_MODEL = "This step has no such model. Call list_models without model for all of them.";

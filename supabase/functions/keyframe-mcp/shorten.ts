@@ -6,8 +6,8 @@ import type { Project } from "../../../shared/contract/projects.ts";
 import { dollars } from "./results.ts";
 import { orNull, type Short, shortModels } from "./shorten-models.ts";
 
-// What an agent needs of an answer: clients cut long ones. Empty fields are left out, and only a single prediction is complete and has signed
-// URLs.
+// The part of an answer that an agent needs, because clients cut long ones. Empty fields are left out, and only a single prediction is
+// complete and has signed URLs.
 
 type Args = Record<string, unknown>;
 
@@ -50,7 +50,7 @@ function wholePrediction(one: Prediction): Short {
   const { path: __, sha256: ___, ...output } = one.output ?? {};
   const running = `It is ${one.status}. Call wait again with the same arguments.`;
   const waits =
-    "It waits for the video of the shot before and its last picture. Where that video has ended, ask the user to open the film.";
+    "It waits for the previous shot's video and its last picture. If that video has ended, ask the user to open the film.";
   const next = one.completedAt !== null ? null : one.waitsFor === null ? running : waits;
   return {
     ...alone(one),
@@ -91,7 +91,7 @@ const shortFilm = ({ filmId, title, description, elementIds, projectIds, updated
 const wholeProject = ({ createdAt: _, updatedAt: __, ...rest }: Project) => rest;
 const wholeFilm = ({ createdAt: _, projectIds, ...rest }: Film) => ({ ...rest, shots: projectIds.length });
 
-/** What a quote costs, and what to do with it. */
+/** The price of a quote, and what to do with it. */
 const shortEstimate = ({ currency: _, estimateMicros: __, ...rest }: AnswerOf<"estimateVideo">): Short => ({
   ...rest,
   next: `Nothing was started. It costs ${dollars(rest.atMostMicros)} at most. If the user agrees, call start with this quoteId and atMostMicros.`,
@@ -99,7 +99,7 @@ const shortEstimate = ({ currency: _, estimateMicros: __, ...rest }: AnswerOf<"e
 
 function shortFilmEstimate({ currency: _, estimateMicros: __, shots, ...rest }: AnswerOf<"estimateFilm">): Short {
   const able = shots.filter(({ error }) => error === null).length;
-  const others = shots.length > able ? ` ${shots.length - able} cannot start: their error says why.` : "";
+  const others = shots.length > able ? ` ${shots.length - able} cannot start; error says why.` : "";
   const next =
     able === 0
       ? `Nothing was started.${others || " No shot lacks this step."}`
@@ -118,7 +118,7 @@ function shortFilmEstimate({ currency: _, estimateMicros: __, shots, ...rest }: 
 }
 
 function startedOf({ predictions, ...first }: AnswerOf<"startQuote">): Short {
-  const next = `Call wait with projectId, predictionId and step${predictions ? " of each. Of a film, read_film shows how far all are" : ""}.`;
+  const next = `Call wait with projectId, predictionId and step${predictions ? " of each. For a film, read_film shows the progress of all" : ""}.`;
   return predictions ? { predictions: predictions.map(alone), next } : { ...alone(first), next };
 }
 
@@ -190,7 +190,7 @@ export function shorten(of: OperationId, answer: unknown, args: Args): Short {
   return withoutNothing(make ? make(answer, args) : Object(answer));
 }
 
-/** Without what is null, empty text, or an object of such. An empty list says that there are none. */
+/** Removes nulls, empty texts, and objects of such values. An empty list stays, because it says that there are none. */
 function withoutNothing(value: Short): Short {
   const told = Object.entries(value).flatMap(([name, part]): [string, unknown][] => {
     const short = Array.isArray(part)

@@ -25,7 +25,7 @@ export type Tool = {
   repeats?: true;
   /** It replaces what a user wrote. */
   overwrites?: true;
-  /** People without an account can see the effect, or it costs money. */
+  /** The effect is visible to people without an account, or costs money. */
   reachesOut?: true;
   /** It is read again until the prediction ends. */
   waits?: true;
@@ -38,7 +38,7 @@ const priced = (name: string, of: OperationId): Tool => ({
   of,
   fixed: { quote: "true" },
   title: `Price of ${name}`,
-  says: `What ${name} costs, the elements that it will use, and a quoteId that holds the price for ten minutes. Nothing is started or charged: tell the user, then call start. What start would refuse is refused here.`,
+  says: `What ${name} costs, the elements that it will use, and a quoteId that holds the price for ten minutes. Nothing is started or charged: tell the user, then call start. It fails with every error that start would return.`,
 });
 
 /** In the order in which a film is made. Tools that delete are left out. */
@@ -46,11 +46,11 @@ export const TOOLS: Record<string, Tool> = {
   list_models: {
     of: "listModels",
     input: z.strictObject({
-      step: step.optional().meta({ description: "Only models of this step." }),
-      model: z.string().optional().meta({ description: "All about this one." }),
+      step: step.optional().meta({ description: "Only this step's models." }),
+      model: z.string().optional().meta({ description: "Everything about this model." }),
     }),
     toArguments: () => ({}),
-    says: "The models of each step, what they take and their prices. With model: all about one, such as its ratios and what its controls need or exclude.",
+    says: "The models of each step, the controls they accept, and their prices. With model: everything about one, such as its ratios and what its controls require or exclude.",
   },
   list_elements: {
     of: "listElements",
@@ -58,16 +58,16 @@ export const TOOLS: Record<string, Tool> = {
   },
   create_element: {
     of: "createElement",
-    says: "Saves a character, a place, a prop or a style with a text that says what it looks like. Give its elementId to create_film, create_project or an estimate, in elementIds: it is used there, and @name in a prompt works there only. Users upload its images in the app.",
+    says: "Saves a character, a place, a prop or a style with a text that says what it looks like. Give its elementId to create_film, create_project or an estimate, in elementIds: it is used there, and a prompt there can name it as @name. Users upload its images in the app.",
   },
-  list_films: { of: "listFilms", says: "With the number of their shots." },
+  list_films: { of: "listFilms", says: "Each with the number of its shots." },
   read_film: {
     of: "readFilm",
     input: filmPath.extend({
-      from: z.int().min(1).optional().meta({ description: "The place of the first shot to read. Default: 1." }),
+      from: z.int().min(1).optional().meta({ description: "The number of the first shot to read. Default: 1." }),
     }),
     toArguments: ({ filmId }) => ({ filmId }),
-    says: "The shots in order, 20 at a time: the take that each step shows and, if it is another, the latest prediction. Long prompts are cut: read_project has all of a shot, wait all of a prediction.",
+    says: "The shots in order, 20 at a time: the take that each step shows and, if it is another, the latest prediction. Long prompts are cut: read_project has a whole shot, wait a whole prediction.",
   },
   create_film: {
     of: "createFilm",
@@ -77,14 +77,16 @@ export const TOOLS: Record<string, Tool> = {
     of: "changeFilm",
     input: filmPath.extend({
       ...changeFilmBody.shape,
-      updatedAt: time.optional().meta({ description: "As you read it: refused if the film has changed since." }),
+      updatedAt: time
+        .optional()
+        .meta({ description: "The value that you read. The call fails if the film has changed since." }),
     }),
     toArguments: ({ updatedAt: _, ...given }) => given,
     title: "Change a film: texts, cast, order of its shots",
-    says: "Fields that you leave out keep their value. read_film first, and give its updatedAt: projectIds and elementIds are complete lists.",
+    says: "Fields that you leave out keep their value. Call read_film first and pass its updatedAt: projectIds and elementIds replace the whole list.",
     overwrites: true,
   },
-  list_projects: { of: "listProjects", says: "The shots of all films and those of none. Long prompts are cut." },
+  list_projects: { of: "listProjects", says: "All shots, in a film or not. Long prompts are cut." },
   read_project: {
     of: "readProject",
     says: "A shot with the take that each step shows and, if it is another, the latest prediction. Shows the pictures.",
@@ -99,7 +101,7 @@ export const TOOLS: Record<string, Tool> = {
   change_project: {
     of: "changeProject",
     title: "Change a project: texts, ratio, elements, film, plan",
-    says: "Fields that you leave out keep their value; in `plan`, a step is replaced as a whole. Takes keep what they were made with: start the step again for another.",
+    says: "Fields that you leave out keep their value; in `plan`, a step is replaced as a whole. Takes keep the inputs they were made with. To use the change, start the step again.",
     overwrites: true,
   },
   estimate_first_frame: priced("a first frame", "estimateFirstFrame"),
@@ -110,35 +112,35 @@ export const TOOLS: Record<string, Tool> = {
     fixed: { quote: "true" },
     only: ["filmId", "step", "projectIds", "outdated", "model", "resolution", "durationSeconds", "audio"],
     title: "Generate a step for all shots of a film that lack it: the price",
-    says: "What each of these shots costs, or why it cannot start, and one quoteId for all that can. Nothing is started or charged: tell the user, then call start, which starts them all or none. At most 60 shots at once. outdated true: also shots whose take is outdated.",
+    says: "The price of each of these shots, or why it cannot start, and one quoteId for all that can. Nothing is started or charged: tell the user, then call start, which starts them all or none. At most 60 shots at once. outdated=true: also shots whose take is outdated.",
   },
   start: {
     of: "startQuote",
-    says: "Starts exactly what an estimate or generate_film answered, or nothing. The only tool that spends money: ask the user first. Sent again, it answers the same and charges nothing.",
+    says: "Starts exactly what an estimate or generate_film returned, or nothing. This is the only tool that spends money: ask the user first. Calling it again returns the same answer and charges nothing.",
     repeats: true,
     reachesOut: true,
   },
   wait: {
     of: "readVideo",
     input: cancelPredictionBody.extend({ step }),
-    title: "Wait for the end of a prediction, or read all about one",
-    says: "Answers when it has ended, with its input, its cost and its picture or a link to its video; after 25 seconds as it is then. While its status is queued, starting or processing, call it again with the same arguments: waiting costs nothing.",
+    title: "Wait until a prediction ends, or read a whole prediction",
+    says: "Returns when the prediction has ended, with its input, its cost and its picture or a link to its video; after 25 seconds, with its state at that time. While its status is queued, starting or processing, call it again with the same arguments: waiting costs nothing.",
     shows: true,
     waits: true,
   },
-  cancel: { of: "cancelPrediction", says: "The provider may charge for the time until then.", repeats: true },
+  cancel: { of: "cancelPrediction", says: "The provider may charge for the time until it is canceled.", repeats: true },
   list_takes: {
     of: "listPredictions",
     fixed: { status: "succeeded" },
     title: "List the takes of a project, newest first",
-    says: "The frames and videos that succeeded, with what each cost. The first four are shown, to compare them: wait shows any other.",
+    says: "The frames and videos that succeeded, with what each cost. The pictures of the first four are included. wait shows any other.",
     shows: true,
   },
   select_take: {
     of: "changeProject",
     input: projectPath.extend({
       step,
-      predictionId: id.nullable().meta({ description: "One of list_takes. Null: the latest that succeeded." }),
+      predictionId: id.nullable().meta({ description: "One from list_takes. Null: the latest that succeeded." }),
     }),
     toArguments: ({ projectId, step: name, predictionId }) => ({
       projectId,
@@ -156,7 +158,7 @@ export const TOOLS: Record<string, Tool> = {
   share_film: {
     of: "shareFilm",
     title: "Share a film by a link",
-    says: "Everybody who has the token can watch the film, as it is at that moment. Ask the user first. The app opens it: Keyframe's own page at #/shared/<token>. Users end a link in the app.",
+    says: "Anyone who has the token can watch the current state of the film. Ask the user first. Keyframe's dashboard opens it at #/shared/<token>. Users revoke a link in the app.",
     reachesOut: true,
   },
   read_usage: { of: "readUsage", says: "By day, model, step or project, and what is left of the budgets and balance." },

@@ -23,7 +23,7 @@ export function createCallbackHandler(
   return async (body, request) => {
     const target = query.safeParse(Object.fromEntries(new URL(request.url).searchParams));
     if (!target.success)
-      throw new ApiError("invalid_request", "The query needs prediction=<uuid> and attempt=<number>.");
+      throw new ApiError("invalid_request", "The query must have prediction=<uuid> and attempt=<number>.");
     const { prediction: prediction_id, attempt } = target.data;
     const run = parseRun(body);
     const outcome = await recordProviderState(call, run, { prediction_id, attempt }).catch((cause) => {

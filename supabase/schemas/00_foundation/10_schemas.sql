@@ -1,6 +1,6 @@
 -- Extensions, and three schemas of our own. Nothing is created in public.
 
--- A removal leaves these two (tools/install/remove.sql). Without cascade: what the app has put there since stops the migration.
+-- A removal leaves these two (tools/install/remove.sql). Without cascade: objects that the app has added there stop the migration.
 do $$
 declare
   left_empty text;
@@ -13,8 +13,8 @@ begin
   end loop;
 end $$;
 
--- Keyframe never changes what is there: a schema or a bucket with one of our names stops the migration before anything is written. All is
--- in the message: the Supabase CLI prints no hint.
+-- Keyframe never changes existing objects: a schema or a bucket with one of our names stops the migration before anything is written. All
+-- of it is in the message: the Supabase CLI prints no hint.
 do $$
 declare
   schemas text := (
@@ -22,11 +22,11 @@ declare
   buckets text := (select string_agg(b.id, ', ') from storage.buckets b where b.id in ('projects', 'keyframe-outputs'));
 begin
   if to_regclass('keyframe_private.installation') is not null then
-    raise exception 'Keyframe is in this database already, and the history of its migrations does not say so. Write it again: supabase migration repair <the number in the name of this file> --status applied --remote=<ref>';
+    raise exception 'This database already has Keyframe, but its migration history does not say so. Repair the history: supabase migration repair <the number in the name of this file> --status applied --remote=<ref>';
   elsif schemas is not null then
-    raise exception 'The schema % already exists. If it is your app''s, rename it, or give Keyframe a project of its own. If it is left of a Keyframe that has lost another of its schemas, restore a backup, or empty it by tools/install/remove.sql (docs/deploy.md).', schemas;
+    raise exception 'The schema % already exists. If it is your app''s, rename it, or give Keyframe a project of its own. If another schema of an existing Keyframe was lost, restore a backup, or remove the rest with tools/install/remove.sql (docs/deploy.md).', schemas;
   elsif buckets is not null then
-    raise exception 'The bucket % exists already. Keyframe keeps its files in buckets named projects and keyframe-outputs. Rename yours, or give Keyframe a project of its own. If it is left of a removed Keyframe: empty and delete it in Studio (Storage).', buckets;
+    raise exception 'The bucket % exists already. Keyframe keeps its files in buckets named projects and keyframe-outputs. Rename yours, or give Keyframe a project of its own. If it remains from a removed Keyframe, empty and delete it in Studio (Storage).', buckets;
   end if;
 end $$;
 
@@ -49,7 +49,7 @@ create schema keyframe;
 comment on schema keyframe is 'Keyframe: projects, predictions, models and webhooks, and the functions that users call. Exposed through the Data API.';
 
 create schema keyframe_worker;
-comment on schema keyframe_worker is 'Keyframe: the functions that workers and api call with the secret key alone. Exposed through the Data API, for service_role only.';
+comment on schema keyframe_worker is 'Keyframe: the functions that workers and api call with the secret key only. Exposed through the Data API, for service_role only.';
 
 create schema keyframe_private;
 comment on schema keyframe_private is 'Keyframe: settings, limits, internals, and the administrators'' views. Never exposed through the Data API.';

@@ -24,20 +24,20 @@ begin
 end $$;
 comment on function keyframe_private.is_lock_wait is 'Whether an SQLSTATE says that only another transaction''s lock was in the way: lock_not_available, serialization_failure, deadlock_detected.';
 
--- An error that a function answers instead of raising it.
+-- An error that a function returns instead of raising it.
 create type keyframe_private.refusal as (code text, sentence text, hint text);
 
--- What was done before the refusal is undone. A token that was taken with it is taken again: route_class names its class.
+-- The refusal undoes all earlier work. The token that was undone with it is taken again: route_class names its class.
 create function keyframe_private.refuse(refused keyframe_private.refusal, route_class text default null)
 returns json language plpgsql volatile set search_path = '' as $$
 begin
   if route_class is not null and refused.code <> 'rate_limited' then
-    perform keyframe_private.take_token(route_class);
+    perform keyframe_private.acquire_token(route_class);
   end if;
   perform set_config('response.status', '400', true); -- as the Data API answers KEYFR
   return json_build_object('code', 'KEYFR', 'message', refused.code, 'details', refused.sentence, 'hint', refused.hint);
 end $$;
-comment on function keyframe_private.refuse is 'The answer of a function to a refusal that it has caught: the one that the Data API makes of the error.';
+comment on function keyframe_private.refuse is 'Returns a caught refusal as an answer, in the form that the Data API gives to the error.';
 
 -- Shows only what looks like a number, a size or a ratio: Postgres logs refusals, and a prompt may be in any field.
 create function keyframe_private.quote_value(value text)
@@ -47,7 +47,7 @@ begin
 end $$;
 comment on function keyframe_private.quote_value is 'Quotes a caller''s value in an error message.';
 
--- What several subjects use: locks, times, secrets, identifiers, exact sums.
+-- Used by several subjects: locks, times, secrets, identifiers, exact sums.
 
 -- Postgres itself has SHA-256 only, and pgcrypto may be in any schema of the app's.
 create function keyframe_private.hmac_sha256(message bytea, key bytea)
@@ -72,14 +72,14 @@ returns text language sql volatile set search_path = '' as $$
 $$;
 comment on function keyframe_private.random_secret is 'A signing secret of Standard Webhooks: whsec_ and the base64 of 32 random bytes. A UUID has 122 of them.';
 
--- The settings of a transaction: what it has done already, so that it does it once. None says who calls. A savepoint that is rolled back
--- takes them back, with what they note.
---   keyframe.call_of, keyframe.read_of: it has a call slot of this user (take_call), or one of two turns to read (may_read).
---   keyframe.change_of: it has taken its token: the statements of one change count once (take_token, limit_changes).
+-- Settings of a transaction record what it has already done, so that it does it once. None identifies the caller. Rolling back a savepoint
+-- undoes them, with the work that they record.
+--   keyframe.call_of, keyframe.read_of: it has a call slot of this user (acquire_call_slot), or one of two slots to read (may_read).
+--   keyframe.change_of: it has used its token: the statements of one change count once (acquire_token, limit_changes).
 --   keyframe.deleted_predictions: how many it has deleted with their projects, at most 1,000 (delete_by_user).
 --   keyframe.kicked_<worker>: it has kicked this worker (kick_unless_running).
 
-create function keyframe_private.take_lock(name text, id uuid, waits boolean default true)
+create function keyframe_private.acquire_lock(name text, id uuid, waits boolean default true)
 returns boolean language plpgsql volatile set search_path = '' as $$
 declare
   key constant bigint := hashtextextended(format('keyframe %s of %s', name, id), 0);
@@ -90,7 +90,7 @@ begin
   end if;
   return pg_try_advisory_xact_lock(key);
 end $$;
-comment on function keyframe_private.take_lock is 'Holds the lock of this name, such as `slots` of an owner, until the transaction ends. Without waiting it returns false when somebody else holds the lock.';
+comment on function keyframe_private.acquire_lock is 'Holds the lock of this name, such as `slots` of an owner, until the transaction ends. Without waiting it returns false if the lock is taken.';
 
 create function keyframe_private.wire_time(at timestamptz)
 returns text language plpgsql immutable set search_path = '' as $$
@@ -120,7 +120,7 @@ begin
   end if;
   return null;
 end $$;
-comment on function keyframe_private.read_figure is 'A figure of a provider, a file or a worker, up to a million; null for anything else, so that a strange one stops no result.';
+comment on function keyframe_private.read_figure is 'A figure of a provider, a file or a worker, up to a million; null for anything else, so that a malformed figure never blocks a result.';
 
 create function keyframe_private.exact_sum(amount numeric)
 returns bigint language plpgsql immutable set search_path = '' as $$

@@ -1,6 +1,6 @@
 -- The settings of the service, and which versions the database has.
 
--- Longer times would end in dates that Postgres does not have, and so would every statement that adds them.
+-- With longer times, statements that add them would exceed the dates that Postgres supports.
 create table keyframe_private.settings (
   only_row boolean primary key default true check (only_row),
   max_active_per_owner integer not null default 4 check (max_active_per_owner between 1 and 1000),
@@ -41,7 +41,7 @@ create table keyframe_private.settings (
 comment on table keyframe_private.settings is 'One row. Changes apply from the next statement; no deploy is needed.';
 comment on column keyframe_private.settings.only_row is 'Always true: there is one row.';
 comment on column keyframe_private.settings.max_active_per_owner is 'How many predictions of one owner may run at once; further ones wait in queued, oldest first.';
-comment on column keyframe_private.settings.max_calls_per_owner is 'How many requests of one owner the database may answer at once; further ones are refused (rate_limited). Keep it below a third of the connections of the Data API. A process of the function api makes at most four at once for an owner; the others wait (shared/api/rows/call-turns.ts).';
+comment on column keyframe_private.settings.max_calls_per_owner is 'How many requests of one owner the database may answer at once; further ones are refused (rate_limited). Keep it below a third of the connections of the Data API. A process of the function api makes at most four at once for an owner; further ones wait (shared/api/rows/call-turns.ts).';
 comment on column keyframe_private.settings.max_failures is 'How often in a row a submit may fail before its prediction fails; also how many leases of one task may expire in a row.';
 comment on column keyframe_private.settings.frame_deadline is 'The longest time from the admission of a frame to its end.';
 comment on column keyframe_private.settings.video_deadline is 'The longest time from the admission of a video to its end.';
@@ -49,21 +49,21 @@ comment on column keyframe_private.settings.poll_interval is 'How long to wait f
 comment on column keyframe_private.settings.retry_base is 'The first back-off after a failure; it doubles with each failure.';
 comment on column keyframe_private.settings.retry_max is 'The longest back-off.';
 comment on column keyframe_private.settings.unused_references_after is 'How long after its upload an unused reference image is kept.';
-comment on column keyframe_private.settings.owner_day_micros is 'The budget of each owner for a day, in micro-dollars; null: none. A row in owner_budgets takes its place.';
+comment on column keyframe_private.settings.owner_day_micros is 'The budget of each owner for a day, in micro-dollars; null: none. A row in owner_budgets replaces it.';
 comment on column keyframe_private.settings.owner_month_micros is 'The budget of each owner for a month; null: none.';
 comment on column keyframe_private.settings.service_day_micros is 'The budget of all owners together for a day; null: none.';
 comment on column keyframe_private.settings.service_month_micros is 'The budget of all owners together for a month; null: none.';
-comment on column keyframe_private.settings.markup is 'What users pay is what the provider bills times this, from 0 to 10: 1.3 charges 30 % more. A row in model_markups takes its place.';
-comment on column keyframe_private.settings.prepaid_by_default is 'Whether owners without a row in credits start nothing that costs something. With false, an owner is prepaid from the first row in credits on.';
+comment on column keyframe_private.settings.markup is 'What users pay is what the provider bills times this, from 0 to 10: 1.3 charges 30 % more. A row in model_markups replaces it.';
+comment on column keyframe_private.settings.prepaid_by_default is 'True: owners without a row in credits cannot start anything that costs money. False: an owner is prepaid from the first row in credits on.';
 comment on column keyframe_private.settings.balance_low_micros is 'A start that leaves a balance below this sends balance.low, once after each credit; in micro-dollars.';
-comment on column keyframe_private.settings.spending_stopped is 'While true, starts are refused and those that wait for a slot go on waiting. What runs goes on to its end.';
+comment on column keyframe_private.settings.spending_stopped is 'While true, starts are refused and predictions without a slot keep waiting. Running ones continue to their end.';
 comment on column keyframe_private.settings.webhook_retry_schedule is 'The delay after each failed attempt until the next one (with 20 % jitter); after the last one a delivery is exhausted.';
-comment on column keyframe_private.settings.webhook_disable_after is 'How long an endpoint may do nothing but fail before it is disabled.';
+comment on column keyframe_private.settings.webhook_disable_after is 'How long an endpoint may only fail before it is disabled.';
 comment on column keyframe_private.settings.webhook_retention is 'How long events, deliveries and attempts are kept.';
--- A row that takes the place of a lost one lacks the budgets, so it begins stopped.
+-- A row that replaces a lost one has no budgets, so it starts with spending stopped.
 insert into keyframe_private.settings (spending_stopped) values (false);
 
--- What is paid for is recorded also while the row is missing, as after a restore: then these are the shipped values.
+-- Paid work is recorded even while the row is missing, as after a restore: these functions then return the shipped values.
 create function keyframe_private.max_failures()
 returns integer language plpgsql stable set search_path = '' as $$
 begin
@@ -82,7 +82,7 @@ comment on function keyframe_private.poll_interval is 'settings.poll_interval, a
 create function keyframe_private.keep_settings()
 returns trigger language plpgsql volatile set search_path = '' as $$
 begin
-  raise exception 'The settings keep their one row, which has the budgets. To set a value: update keyframe_private.settings set … where only_row. To have the shipped one: set it to default.'
+  raise exception 'The row of keyframe_private.settings cannot be deleted: it has the budgets. To set a value: update keyframe_private.settings set … where only_row. To restore a shipped value, set it to default.'
     using errcode = 'check_violation', constraint = 'settings_keep_their_row';
 end $$;
 
@@ -93,8 +93,8 @@ create table keyframe_private.installation (
 comment on table keyframe_private.installation is 'The versions of Keyframe whose migrations this database has.';
 comment on column keyframe_private.installation.version is 'The version, such as 0.1.0.';
 
--- Volatile, so that the Data API never asks a read replica. A copy of a database, such as a restored backup, has a server of its own, and
--- so another id. Two versions are served: a release removes only what the one before it did not use.
+-- Volatile, so that the Data API never uses a read replica. A copy of a database, such as a restored backup, has its own server, and
+-- so another id. Two versions are supported: a release removes only what the previous one did not use.
 create function keyframe_worker.describe_database(process_version text)
 returns jsonb language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -110,4 +110,4 @@ begin
       when process_version = any (versions[:2]) then null
       when process_version = any (versions) then 'process' else 'database' end);
 end $$;
-comment on function keyframe_worker.describe_database is 'What a worker process checks before it claims: { id: of this database, until its server starts again; now; address: of the project that it works for; version; outdated: process or database, null when they fit }.';
+comment on function keyframe_worker.describe_database is 'What a worker process checks before it claims: { id: identifies this database until its server restarts; now; address: the project that it works for; version; outdated: process or database, null when they match }.';

@@ -1,8 +1,9 @@
 -- OAuth clients: apps and agents that a user approved at Supabase Auth. Their scopes limit nothing, so an administrator allows each one.
--- Every table that users read has a restrictive policy for them; functions and triggers ask through take_token or reserve_idempotency_key.
+-- Every table that users read has a restrictive policy for them; functions and triggers ask through acquire_token or
+-- reserve_idempotency_key.
 
 create type keyframe_private.client_right as enum ('read', 'generate', 'manage');
-comment on type keyframe_private.client_right is 'Each has those before it. read: films, projects, elements, predictions, files, prices, costs. generate: create and change them, upload images, start and cancel runs, which spends the user''s money. manage: delete them and their files, share films by link, and everything about webhooks.';
+comment on type keyframe_private.client_right is 'Each includes the previous ones. read: films, projects, elements, predictions, files, prices, costs. generate: create and change them, upload images, start and cancel runs, which spends the user''s money. manage: delete them and their files, share films by link, and everything about webhooks.';
 
 create table keyframe_private.allowed_clients (
   client_id text primary key constraint client_id_is_not_empty check (btrim(client_id) <> ''),
@@ -13,8 +14,8 @@ create table keyframe_private.allowed_clients (
 comment on table keyframe_private.allowed_clients is 'The OAuth clients that may act for users who approved them. Every other client is refused.';
 comment on column keyframe_private.allowed_clients.client_id is 'The claim client_id of its tokens, as Authentication › OAuth Apps shows it.';
 comment on column keyframe_private.allowed_clients.name is 'For administrators.';
-comment on column keyframe_private.allowed_clients.may is 'read, generate or manage; each has those before it.';
-comment on column keyframe_private.allowed_clients.owner_day_micros is 'The most it may spend for each user in a day (UTC), in micro-dollars, within the user''s budgets; null: no limit of its own.';
+comment on column keyframe_private.allowed_clients.may is 'read, generate or manage; each includes the previous ones.';
+comment on column keyframe_private.allowed_clients.owner_day_micros is 'The most it may spend for each user in a day (UTC), in micro-dollars, within the user''s budgets; null: no additional limit.';
 
 -- A token with any client_id, also an empty one, null or no text, is a client's; every other token may do everything.
 create function keyframe_private.client_may(needed keyframe_private.client_right)

@@ -1,6 +1,6 @@
--- Whose request it is, and whose row.
+-- The caller of a request, and the owner of a row.
 
--- For policies and what they call, none of which may raise: auth.jwt() raises where the claims are no JSON.
+-- For policies and the functions they call, which must not raise: auth.jwt() raises if the claims are not JSON.
 create function keyframe_private.claims()
 returns jsonb language plpgsql stable set search_path = '' as $$
 begin
@@ -10,7 +10,7 @@ exception when data_exception then
 end $$;
 comment on function keyframe_private.claims is 'The claims of the caller''s token; null without one.';
 
--- auth.uid() raises where the sub is no UUID, as in another service's sessions.
+-- Policies and the functions they call must not raise, but auth.uid() raises if the sub is not a UUID, as in another service's sessions.
 create function keyframe_private.caller_id()
 returns uuid language plpgsql stable security definer set search_path = '' as $$
 declare
@@ -29,8 +29,8 @@ begin
 end $$;
 comment on function keyframe_private.require_user is 'Refuses a session that names no user: the triggers treat an insert without a caller as an administrator''s.';
 
--- The functions of the API are definers, so each asks this of a row that it finds by its id. Lists compare owner_id with auth.uid() instead,
--- to use an index; the planner never uses one for this.
+-- The functions of the API are definers, so each checks this for a row that it finds by its id. Lists compare owner_id with auth.uid()
+-- instead, to use an index; the planner never uses one for this.
 create function keyframe_private.is_own(owner uuid)
 returns boolean language plpgsql stable set search_path = '' as $$
 begin
@@ -38,15 +38,15 @@ begin
 end $$;
 comment on function keyframe_private.is_own is 'Whether a row of this owner is the caller''s: users have their own, the secret key has webhook endpoints without an owner.';
 
--- Owners who live in another project of the service (docs/scale.md, "Move an owner"): what they add or pay here would be lost.
+-- Owners who live in another project of the service (docs/scale.md, "Move an owner"): changes and payments here would be lost.
 
 create table keyframe_private.moved_owners (
   owner_id uuid primary key,
   moved_at timestamptz not null default now()
 );
-comment on table keyframe_private.moved_owners is 'Users who are moved to another project of the service, or are being moved. Their changes and credits are refused here (user_moved). Kept for good: a refund may come after a year.';
+comment on table keyframe_private.moved_owners is 'Users who were moved to another project of the service, or are being moved. Their changes and credits are refused here (user_moved). Kept for good: a refund may come after a year.';
 comment on column keyframe_private.moved_owners.owner_id is 'The user, also when the account is deleted.';
-comment on column keyframe_private.moved_owners.moved_at is 'Since when changes and credits are refused.';
+comment on column keyframe_private.moved_owners.moved_at is 'When changes and credits began to be refused.';
 
 create function keyframe_private.wait_for_changes()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
@@ -63,4 +63,4 @@ begin
   perform keyframe_private.raise_if(exists (select from keyframe_private.moved_owners m where m.owner_id = owner), 'user_moved',
     'This user has moved to another project of the service. Send the request there, with the same key.');
 end $$;
-comment on function keyframe_private.require_not_moved is 'Raises user_moved for an owner who lives in another project of the service; keeps the user until the transaction ends.';
+comment on function keyframe_private.require_not_moved is 'Raises user_moved for an owner who lives in another project of the service; locks the user until the transaction ends.';

@@ -1,7 +1,7 @@
--- How many requests of one owner the database answers at once (docs/decisions/0035-a-share-for-every-owner.md).
+-- Limits how many requests of one owner the database answers at once (docs/decisions/0035-a-share-for-every-owner.md).
 
 -- Raises rate_limited at once: a call that waited would keep a connection of the Data API from other owners.
-create function keyframe_private.take_call()
+create function keyframe_private.acquire_call_slot()
 returns boolean language plpgsql volatile security definer set search_path = '' as $$
 declare
   caller constant uuid := auth.uid();
@@ -11,10 +11,10 @@ begin
   if caller is null or current_setting('keyframe.call_of', true) = caller::text then
     return true;
   end if;
-  if not keyframe_private.take_lock('call 1', caller, waits => false) then
+  if not keyframe_private.acquire_lock('call 1', caller, waits => false) then
     slots := (select s.max_calls_per_owner from keyframe_private.settings s);
     slot := 2;
-    while slot <= slots and not keyframe_private.take_lock('call ' || slot, caller, waits => false) loop
+    while slot <= slots and not keyframe_private.acquire_lock('call ' || slot, caller, waits => false) loop
       slot := slot + 1;
     end loop;
   end if;
@@ -27,9 +27,9 @@ begin
     'You have too many requests in progress. Wait for the time in Retry-After, then try again.',
     jsonb_build_object('policy', 'calls', 'limit', slots, 'window_seconds', 1, 'wait_seconds', 1)::text);
 end $$;
-comment on function keyframe_private.take_call is 'Gives this transaction one of the call slots of its caller (settings.max_calls_per_owner), until it ends.';
+comment on function keyframe_private.acquire_call_slot is 'Gives this transaction one of the call slots of its caller (settings.max_calls_per_owner), until it ends.';
 
--- Reads straight through the Data API cannot take a token: they may not write. Two of an owner run at a time, the others wait for them.
+-- Reads straight through the Data API cannot use a token, because they cannot write. Two per owner run at a time; others wait for them.
 -- Only in a request of the Data API: an error would end Realtime's transaction, which reads the rows of many users.
 create function keyframe_private.may_read()
 returns boolean language plpgsql volatile security definer set search_path = '' set lock_timeout = '2s' as $$
@@ -39,15 +39,15 @@ begin
   if caller is null or coalesce(current_setting('request.method', true), '') = '' then
     return true;
   end if;
-  perform keyframe_private.take_call();
+  perform keyframe_private.acquire_call_slot();
   -- Not in a transaction that writes: it may hold a row that a reader waits for.
   if current_setting('transaction_read_only') = 'on' and current_setting('keyframe.read_of', true) is distinct from caller::text then
-    if not keyframe_private.take_lock('read 0', caller, waits => false)
-      and not keyframe_private.take_lock('read 1', caller, waits => false) then
-      perform keyframe_private.take_lock('read ' || pg_backend_pid() % 2, caller);
+    if not keyframe_private.acquire_lock('read 0', caller, waits => false)
+      and not keyframe_private.acquire_lock('read 1', caller, waits => false) then
+      perform keyframe_private.acquire_lock('read ' || pg_backend_pid() % 2, caller);
     end if;
     perform set_config('keyframe.read_of', caller::text, true);
   end if;
   return true;
 end $$;
-comment on function keyframe_private.may_read is 'Takes one of the caller''s call slots for a read straight through the Data API.';
+comment on function keyframe_private.may_read is 'Uses one of the caller''s call slots for a read straight through the Data API.';

@@ -5,10 +5,10 @@ create table keyframe_private.rate_limits (
   capacity integer not null check (capacity > 0),
   per_second double precision not null check (per_second > 0)
 );
-comment on table keyframe_private.rate_limits is 'How many tokens of a class an owner has: capacity at once, then per_second more. A request takes one, or more where it costs more. A class without a row has no limit.';
+comment on table keyframe_private.rate_limits is 'How many tokens of a class an owner has: capacity at once, then per_second more. A request uses one, or more if it costs more. A class without a row has no limit.';
 comment on column keyframe_private.rate_limits.route_class is 'create: projects, films, elements, shares, quotes, webhook endpoints and their tests. generate: starts, one token for each prediction. upload: reference images. change: changes, deletions, cancels, rotations, redeliveries, recoveries. read: every read through the functions, and repetitions with the same Idempotency-Key. wait: each look of a request that waits (Prefer: wait); without a token the next one comes later. shared: reads of a shared film, which has a bucket for each link.';
-comment on column keyframe_private.rate_limits.capacity is 'How many requests at once.';
-comment on column keyframe_private.rate_limits.per_second is 'How many more each second.';
+comment on column keyframe_private.rate_limits.capacity is 'How many requests are allowed at once.';
+comment on column keyframe_private.rate_limits.per_second is 'How many more are allowed each second.';
 insert into keyframe_private.rate_limits (route_class, capacity, per_second) values
   ('create', 60, 1),
   ('generate', 60, 1),
@@ -21,25 +21,25 @@ insert into keyframe_private.rate_limits (route_class, capacity, per_second) val
 -- Unlogged: a crash refills every bucket. The low fillfactor keeps an owner's row on its page (HOT updates).
 create unlogged table keyframe_private.rate_buckets (
   owner_id uuid not null,
-  route_class text not null, -- no foreign key: everybody's first token would wait for a transaction that holds the limit
+  route_class text not null, -- no foreign key: all users' first tokens would wait for a transaction that locks the limit
   tokens double precision not null,
   refilled_at timestamptz not null,
   low_since timestamptz,
   primary key (owner_id, route_class)
 ) with (fillfactor = 50);
 comment on table keyframe_private.rate_buckets is 'The tokens left in each bucket, as of refilled_at.';
-comment on column keyframe_private.rate_buckets.owner_id is 'The user whose bucket it is; of the class shared, the id of the link.';
+comment on column keyframe_private.rate_buckets.owner_id is 'The user; for the class shared, the id of the link.';
 comment on column keyframe_private.rate_buckets.route_class is 'A class of rate_limits.';
 comment on column keyframe_private.rate_buckets.tokens is 'How many requests were left at refilled_at.';
 comment on column keyframe_private.rate_buckets.refilled_at is 'When tokens was computed.';
-comment on column keyframe_private.rate_buckets.low_since is 'Since when each request has left less than a tenth of the capacity; a full bucket starts over. Null: the last request left more.';
+comment on column keyframe_private.rate_buckets.low_since is 'When requests began to leave less than a tenth of the capacity; a full bucket resets it. Null: the last request left more.';
 create index rate_buckets_low_since_idx on keyframe_private.rate_buckets (low_since) where low_since is not null;
 
--- Without enough tokens it raises rate_limited; without a caller or a limit it returns null. A call never costs more than a full bucket.
+-- Raises rate_limited without enough tokens; returns null without a caller or a limit. A call never costs more than a full bucket.
 -- An error that ends the transaction returns the tokens, so the functions that users call answer refusals instead of raising (refuse).
 -- Against deadlocks, locks are taken in this order: call, Idempotency-Key, user, token, then rows that others may hold. A request takes
 -- tokens of one class. Changes of one owner run one at a time, because they lock films and projects in any order.
-create function keyframe_private.take_token(
+create function keyframe_private.acquire_token(
   route_class text, cost integer default 1, needed keyframe_private.client_right default null, holder uuid default auth.uid())
 returns jsonb language plpgsql volatile security definer set search_path = '' as $$
 #variable_conflict use_column
@@ -49,33 +49,33 @@ declare
 begin
   perform keyframe_private.require_client_may(coalesce(needed,
     case route_class when 'read' then 'read' else 'generate' end::keyframe_private.client_right));
-  perform keyframe_private.take_call();
-  if take_token.route_class in ('create', 'generate', 'upload', 'change') then
+  perform keyframe_private.acquire_call_slot();
+  if acquire_token.route_class in ('create', 'generate', 'upload', 'change') then
     perform keyframe_private.require_not_moved(caller);
   end if;
   with limited as (
-    select l.*, greatest(0, least(take_token.cost, l.capacity)) as taken from keyframe_private.rate_limits l
-    where l.route_class = take_token.route_class and caller is not null
+    select l.*, greatest(0, least(acquire_token.cost, l.capacity)) as taken from keyframe_private.rate_limits l
+    where l.route_class = acquire_token.route_class and caller is not null
   ), taken as (
     insert into keyframe_private.rate_buckets as b (owner_id, route_class, tokens, refilled_at)
     select caller, l.route_class, l.capacity - l.taken, now() from limited l
     on conflict (owner_id, route_class) do update
       set (tokens, low_since) = (
-            -- Since now, where the bucket was full, and where the clock was set back.
+            -- From now on, if the bucket was full or the clock was set back.
             select n.tokens,
               case when n.tokens < l.capacity / 10.0 then least(now(), case when n.tokens < excluded.tokens then b.low_since end) end
             from limited l
             cross join lateral (select least(
               excluded.tokens, -- what a full bucket would have left
               b.tokens + l.per_second * greatest(0, extract(epoch from now() - b.refilled_at)) - l.taken) as tokens) n),
-          -- A request that began later may have finished first. More than a minute ahead means that the clock was set back.
+          -- A request that started later may have finished first. A time over a minute ahead means that the clock was set back.
           refilled_at = case when b.refilled_at > now() + interval '1 minute' then now() else greatest(b.refilled_at, now()) end
     returning b.tokens
   )
   select l.*, t.tokens into bucket from limited l cross join taken t;
   if not found then
-    if take_token.route_class = 'change' and caller is not null then
-      perform keyframe_private.take_lock('changes', caller);
+    if acquire_token.route_class = 'change' and caller is not null then
+      perform keyframe_private.acquire_lock('changes', caller);
     end if;
     return null;
   elsif bucket.tokens < 0 then
@@ -85,20 +85,20 @@ begin
         'policy', bucket.route_class, 'limit', bucket.capacity, 'window_seconds', ceil(bucket.capacity / bucket.per_second),
         'wait_seconds', ceil(-bucket.tokens / bucket.per_second))::text);
   end if;
-  if take_token.route_class = 'change' then
+  if acquire_token.route_class = 'change' then
     perform set_config('keyframe.change_of', caller::text, true);
   end if;
   return keyframe_private.rate_json(bucket.route_class, bucket.capacity, bucket.per_second, bucket.tokens);
 end $$;
-comment on function keyframe_private.take_token is 'Takes tokens from the bucket of its holder, by default the caller, and returns the state of the bucket, as rate_json.';
+comment on function keyframe_private.acquire_token is 'Uses tokens of the bucket of its holder, by default the caller, and returns the bucket''s state as rate_json.';
 
--- How much a read weighs is known once its rows are chosen: it takes one token before that, and these before it answers.
-create function keyframe_private.take_more(rate jsonb, number integer, per_token integer)
+-- The cost of a read is known only once its rows are chosen: it uses one token before that, and these before it answers.
+create function keyframe_private.acquire_more_tokens(rate jsonb, number integer, per_token integer)
 returns jsonb language plpgsql volatile set search_path = '' as $$
 begin
-  return case when number < per_token then rate else keyframe_private.take_token('read', number / per_token) end;
+  return case when number < per_token then rate else keyframe_private.acquire_token('read', number / per_token) end;
 end $$;
-comment on function keyframe_private.take_more is 'Takes a token more of `read` for each per_token of what an answer has. Returns the state of the bucket, as rate_json.';
+comment on function keyframe_private.acquire_more_tokens is 'Uses one more token of `read` for each per_token rows of an answer. Returns the bucket''s state as rate_json.';
 
 create function keyframe_private.rows_per_token()
 returns integer language sql immutable set search_path = '' as $$
@@ -133,7 +133,7 @@ comment on function keyframe_private.rate_state is 'The state of the caller''s b
 create function keyframe_private.limit_inserts()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
-  perform keyframe_private.take_token(tg_argv[0]);
+  perform keyframe_private.acquire_token(tg_argv[0]);
   return new;
 end $$;
 
@@ -146,7 +146,7 @@ begin
   end if;
   perform keyframe_private.require_client_may(case tg_op when 'DELETE' then 'manage' else 'generate' end::keyframe_private.client_right);
   if current_setting('keyframe.change_of', true) is distinct from auth.uid()::text then
-    perform keyframe_private.take_token('change');
+    perform keyframe_private.acquire_token('change');
   end if;
   return null;
 end $$;

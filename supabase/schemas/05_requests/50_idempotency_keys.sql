@@ -14,14 +14,14 @@ comment on table keyframe_private.idempotency_keys is 'Which resource a key crea
 comment on column keyframe_private.idempotency_keys.key is 'The Idempotency-Key as it was sent.';
 comment on column keyframe_private.idempotency_keys.request_hash is 'The SHA-256 of method, path and body; null until the body of an upload has been read.';
 comment on column keyframe_private.idempotency_keys.owner_id is 'The owner of the key; null for the secret key.';
-comment on column keyframe_private.idempotency_keys.client_id is 'The OAuth client that sent it; null: a session of the owner''s, or a server. A client cannot take the keys of another.';
+comment on column keyframe_private.idempotency_keys.client_id is 'The OAuth client that sent it; null: the owner''s session, or a server. A client cannot use the keys of another.';
 comment on column keyframe_private.idempotency_keys.resource_id is 'The resource that the request created; a random value when it created none.';
 comment on column keyframe_private.idempotency_keys.answer is 'The answer to the first request, when no row can reproduce it (for a recovery, the count). Never a secret: secrets stay in the Vault.';
 create index idempotency_keys_created_at_idx on keyframe_private.idempotency_keys (created_at);
 
--- In the transaction of the effect that it guards: an equal simultaneous request waits until the first has ended. Without a hash (the
+-- Runs in the transaction of the request: an equal simultaneous request waits until the first has ended. Without a hash (the
 -- body is not read yet) it compares nothing. A replay updates the row to its own values, so that one statement reserves and reads; it
--- is a read, and takes a token of that. Without a key every request is new.
+-- is a read, and uses a token of that class. Without a key every request is new.
 create function keyframe_private.reserve_idempotency_key(
   key text, request_hash text, route_class text default null, replay_class text default 'read', out resource_id uuid, out replayed boolean, out answer jsonb, out rate jsonb)
 language plpgsql volatile security definer set search_path = '' as $$
@@ -34,7 +34,7 @@ begin
   perform keyframe_private.require_client_may('generate');
   resource_id := fresh;
   replayed := false;
-  perform keyframe_private.take_call(); -- an equal request waits below
+  perform keyframe_private.acquire_call_slot(); -- an equal request waits below
   if reserve_idempotency_key.key is not null then
     -- Keys without a user belong to the secret key. A session that names no user must not use them.
     perform keyframe_private.raise_if(caller is null and auth.role() is distinct from 'service_role', 'unauthorized',
@@ -60,7 +60,7 @@ begin
   end if;
   route_class := case when replayed then replay_class else route_class end;
   if route_class is not null then
-    rate := keyframe_private.take_token(route_class);
+    rate := keyframe_private.acquire_token(route_class);
   end if;
 end $$;
 comment on function keyframe_private.reserve_idempotency_key is 'Reserves a key for the caller, or returns the resource that it created before.';

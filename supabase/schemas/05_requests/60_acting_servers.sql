@@ -1,6 +1,6 @@
--- A server acts for a user: with the secret key it calls one function as that user. No token of the user is made.
+-- A server acts for a user: with the secret key it calls one function as that user. It creates no token for the user.
 
--- Without the claims of a sign-in (aal, amr, session_id): a policy that asks for them refuses. Definer: service_role may not read users.
+-- Without the claims of a sign-in (aal, amr, session_id): a policy that requires them refuses. Definer: service_role cannot read users.
 create function keyframe_private.claims_for_server(user_id uuid)
 returns jsonb language plpgsql stable security definer set search_path = '' as $$
 declare
@@ -19,8 +19,8 @@ begin
 end $$;
 comment on function keyframe_private.claims_for_server is 'The claims of a session of the user.';
 
--- Only a function that users may execute, with named arguments. Role and claims are local to the transaction. Invoker, because a definer
--- function cannot change its role.
+-- Calls only functions that users may execute, with named arguments. Role and claims are local to the transaction. Invoker, because a
+-- definer function cannot change its role.
 create function keyframe_worker.act_as(user_id uuid, function_name text, args jsonb default '{}')
 returns json language plpgsql volatile security invoker set search_path = '' as $$
 declare
@@ -41,7 +41,7 @@ begin
   group by p.oid, p.proname
   having count(a.name) = (select count(*) from jsonb_object_keys(args));
   if statement is null then
-    raise exception 'Users may call no function % with these arguments.', function_name using errcode = 'undefined_function';
+    raise exception 'Users cannot call a function % with these arguments.', function_name using errcode = 'undefined_function';
   end if;
   -- auth.uid() and auth.role() prefer the settings of single claims, which older versions of the Data API make.
   perform

@@ -1,4 +1,4 @@
--- A film: ordered shots. A project is one shot, in one film or in none.
+-- A film is a sequence of shots. A project is one shot, in one film or in none.
 
 create table keyframe.films (
   id uuid primary key default gen_random_uuid(),
@@ -16,12 +16,12 @@ create table keyframe.films (
   constraint element_ids_are_a_list check (coalesce(array_ndims(element_ids), 1) = 1),
   constraint films_id_owner_id_key unique (id, owner_id)
 );
-comment on table keyframe.films is 'Ordered shots: the projects with its film_id, by film_position. Owned by the user who created it.';
+comment on table keyframe.films is 'A sequence of shots: the projects with its film_id, by film_position. Owned by the user who created it.';
 comment on column keyframe.films.id is 'Named by filmId in the API.';
 comment on column keyframe.films.owner_id is 'The user whose film it is.';
 comment on column keyframe.films.title is 'One line of at most 200 characters.';
 comment on column keyframe.films.description is 'Free text.';
-comment on column keyframe.films.updated_at is 'The film''s version: moves with its texts, its elements, its shots and their order.';
+comment on column keyframe.films.updated_at is 'The film''s version: changes with its texts, its elements, its shots and their order.';
 comment on column keyframe.films.element_ids is 'Its cast: the elements that a shot without element_ids of its own is made with.';
 create index films_owner_id_created_at_idx on keyframe.films (owner_id, created_at desc, id desc);
 
@@ -55,7 +55,7 @@ create table keyframe.projects (
   created_at timestamptz not null default now(),
   updated_at timestamptz not null default now(),
   deleted_at timestamptz,
-  -- The owner is in the key, so that nobody's project is in another's film.
+  -- The owner is in the key, so that a project cannot be in another user's film.
   film_id uuid,
   film_position integer,
   element_ids uuid[],
@@ -80,12 +80,12 @@ comment on table keyframe.projects is 'One shot. Owned by the user who created i
 comment on column keyframe.projects.id is 'Named by projectId in the API.';
 comment on column keyframe.projects.owner_id is 'The user whose project it is. An administrator may leave it out while there is only one user.';
 comment on column keyframe.projects.title is 'One line of at most 200 characters.';
-comment on column keyframe.projects.updated_at is 'The project''s version: moves with every change.';
+comment on column keyframe.projects.updated_at is 'The project''s version: every change updates it.';
 comment on column keyframe.projects.text_prompt is 'The scene to generate. A prediction copies it unless its request has a prompt.';
 comment on column keyframe.projects.description is 'Free text, for example the look to keep. Not sent to the provider.';
 comment on column keyframe.projects.reference_image_path is 'The image that apps offer for the next frames. A prediction uses it only when its request names it.';
 comment on column keyframe.projects.aspect_ratio is 'Width to height of its frames and videos, for example 9:16; a prediction may have another.';
-comment on column keyframe.projects.deleted_at is 'Since when it is being deleted in parts: its owner no longer sees it or its predictions. Null: it is not.';
+comment on column keyframe.projects.deleted_at is 'When its deletion in parts began: its owner no longer sees it or its predictions. Null: it is not being deleted.';
 comment on column keyframe.projects.selected_first_frame_id is 'The take that the next video and last frame build on; null: the latest that succeeded.';
 comment on column keyframe.projects.selected_last_frame_id is 'The take that the next video ends on; null: the latest that succeeded, if there is one.';
 comment on column keyframe.projects.selected_video_id is 'The take that is the shot; null: the latest that succeeded.';
@@ -95,9 +95,9 @@ comment on column keyframe.projects.element_ids is 'The elements that it is made
 comment on column keyframe.projects.plan is 'How its steps are made: for each step, fields of a start that apply where a start leaves them out. For example {"video": {"durationSeconds": 5, "continuesPreviousShot": true}}.';
 create index projects_owner_id_created_at_idx on keyframe.projects (owner_id, created_at desc, id desc);
 create index projects_deleted_at_idx on keyframe.projects (deleted_at, owner_id) where deleted_at is not null;
--- To find those that have an element that is deleted.
+-- Finds films and projects with a deleted element.
 create index projects_with_elements_idx on keyframe.projects (owner_id) where element_ids is not null;
--- To find out whether a reference image is still in use.
+-- Finds whether a reference image is still in use.
 create index projects_reference_image_path_idx on keyframe.projects (reference_image_path) where reference_image_path is not null;
 
 create function keyframe_private.complete_owner()
@@ -128,7 +128,8 @@ returns integer language sql immutable set search_path = '' as $$
 $$;
 comment on function keyframe_private.max_shots is 'The most shots that a film can have.';
 
--- A project enters a film, as its last shot, or leaves one. Locks the film until the transaction ends, so no two shots get one place.
+-- A project enters a film, as its last shot, or leaves one. Locks the film until the transaction ends, so that two shots cannot get the
+-- same position.
 create function keyframe_private.change_film()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -145,7 +146,7 @@ begin
     return new;
   end if;
   update keyframe.films f set updated_at = now() where f.id = new.film_id and f.owner_id = new.owner_id;
-  perform keyframe_private.raise_if(not found, 'not_found', 'There is no film of yours with this filmId.');
+  perform keyframe_private.raise_if(not found, 'not_found', 'You have no film with this filmId.');
   select count(*) as number, coalesce(max(p.film_position), 0) as last into shots from keyframe.projects p where p.film_id = new.film_id;
   perform keyframe_private.raise_if(shots.number >= keyframe_private.max_shots(), 'invalid_request',
     format('A film has at most %s shots.', keyframe_private.max_shots()));
@@ -165,7 +166,7 @@ begin
 end $$;
 comment on function keyframe_private.deleted_projects is 'The caller''s projects that are being deleted in parts.';
 
--- A deletion would discard runs that are paid for. Administrators and account deletions may: their runs are cancelled. With more predictions
+-- A deletion by a user must not discard paid runs. Administrators and account deletions may: their runs are canceled. With more predictions
 -- than one request may delete, the owner no longer sees the project, and delete_parts deletes it.
 create function keyframe_private.delete_by_user()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
@@ -214,4 +215,4 @@ begin
     'o.deleted_at is not null and not exists (select from keyframe.predictions p where p.project_id = o.id) order by o.deleted_at',
     max_rows);
 end $$;
-comment on function keyframe_private.delete_parts is 'Deletes a part of what users have deleted, and each project once it has no predictions left. Leaves out what others hold (a project that is being restored too) and what fails (unpruned).';
+comment on function keyframe_private.delete_parts is 'Deletes a part of what users have deleted, and each project once it has no predictions left. Skips rows that others lock, and records those that fail (unpruned).';

@@ -27,7 +27,7 @@ begin
     select p.* into created from keyframe.projects p
     where p.id = request.resource_id and keyframe_private.is_own(p.owner_id) and p.deleted_at is null;
     perform keyframe_private.raise_if(not found, 'not_found',
-      'The project this Idempotency-Key created has been deleted since. Send a new key.');
+      'The project that this Idempotency-Key created has been deleted. Send a new key.');
   else
     insert into keyframe.projects (id, title, text_prompt, description, aspect_ratio, film_id, element_ids, plan)
     values (
@@ -47,17 +47,17 @@ create function keyframe_private.projects_per_token()
 returns integer language sql immutable set search_path = '' as $$
   select 10
 $$;
-comment on function keyframe_private.projects_per_token is 'How many projects one token pays for: read with their predictions, or priced by a start of a film that is refused.';
+comment on function keyframe_private.projects_per_token is 'How many projects one token pays for: read with predictions, or priced by a refused start of a film.';
 
--- The next page follows (before_created_at, before_id); the first one infinity, so that every plan is a walk along the index. A search looks
--- at 5,000 projects (about 10 ms); `searched_until` is the last of them if the page is not full. With predictions it costs one token more
--- for each ten projects.
+-- The next page follows (before_created_at, before_id); the first one infinity, so that every plan is a walk along the index. A search
+-- looks at 5,000 projects (about 10 ms); `searched_until` is the last of them if the page is not full. With predictions it costs one token
+-- more for each ten projects.
 create function keyframe.list_projects(
   max_rows integer default 20, before_created_at timestamptz default 'infinity',
   before_id uuid default 'ffffffff-ffff-ffff-ffff-ffffffffffff', with_predictions boolean default false, search text default '')
 returns json language plpgsql volatile security definer set search_path = '' as $$
 declare
-  rate jsonb := keyframe_private.take_token('read');
+  rate jsonb := keyframe_private.acquire_token('read');
   wanted integer := least(max_rows, 101);
   looked_at integer := case when search = '' then wanted else 5000 end;
   matches keyframe.projects[];
@@ -74,7 +74,7 @@ begin
     order by l.created_at desc, l.id desc
     limit wanted);
   if with_predictions then
-    rate := keyframe_private.take_more(rate, cardinality(matches), keyframe_private.projects_per_token());
+    rate := keyframe_private.acquire_more_tokens(rate, cardinality(matches), keyframe_private.projects_per_token());
   end if;
   if search <> '' and cardinality(matches) < wanted then
     select to_json(l) into searched_until from ( -- made of one row: the columns of skipped rows are computed too
@@ -100,7 +100,7 @@ comment on function keyframe.list_projects is 'The caller''s projects, newest fi
 create function keyframe.read_project(project_id uuid)
 returns json language plpgsql volatile security definer set search_path = '' as $$
 declare
-  rate jsonb := keyframe_private.take_token('read');
+  rate jsonb := keyframe_private.acquire_token('read');
   wanted keyframe.projects;
   refused keyframe_private.refusal;
 begin
@@ -156,7 +156,7 @@ comment on function keyframe.update_project is 'Changes the caller''s project. E
 create function keyframe.delete_project(project_id uuid, versions timestamptz[] default null)
 returns jsonb language plpgsql volatile security definer set search_path = '' as $$
 declare
-  rate jsonb := keyframe_private.take_token('change', needed => 'manage'); -- before any lock
+  rate jsonb := keyframe_private.acquire_token('change', needed => 'manage'); -- before any lock
   wanted keyframe.projects;
   refused keyframe_private.refusal;
 begin

@@ -22,7 +22,7 @@ declare
   wanted keyframe.films;
 begin
   select f.* into wanted from keyframe.films f where f.id = film and keyframe_private.is_own(f.owner_id);
-  perform keyframe_private.raise_if(not found, 'not_found', 'There is no film of yours with this filmId.');
+  perform keyframe_private.raise_if(not found, 'not_found', 'You have no film with this filmId.');
   return wanted;
 end $$;
 comment on function keyframe_private.own_film is 'The film, if it is the caller''s; otherwise raises not_found.';
@@ -41,7 +41,7 @@ begin
   if request.replayed then
     select f.* into created from keyframe.films f where f.id = request.resource_id and keyframe_private.is_own(f.owner_id);
     perform keyframe_private.raise_if(not found, 'not_found',
-      'The film this Idempotency-Key created has been deleted since. Send a new key.');
+      'The film that this Idempotency-Key created has been deleted. Send a new key.');
   else
     insert into keyframe.films (id, title, description, element_ids)
     values (request.resource_id, create_film.title, create_film.description, create_film.element_ids)
@@ -60,14 +60,14 @@ create function keyframe.list_films(
   max_rows integer default 20, before_created_at timestamptz default 'infinity', before_id uuid default 'ffffffff-ffff-ffff-ffff-ffffffffffff')
 returns json language plpgsql volatile security definer set search_path = '' as $$
 declare
-  rate jsonb := keyframe_private.take_token('read');
+  rate jsonb := keyframe_private.acquire_token('read');
   page keyframe.films[] := array(
     select f from keyframe.films f
     where f.owner_id = auth.uid() and (f.created_at, f.id) < (before_created_at, before_id)
     order by f.created_at desc, f.id desc
     limit least(max_rows, 101));
 begin
-  rate := keyframe_private.take_more(
+  rate := keyframe_private.acquire_more_tokens(
     rate, (select count(*)::integer from unnest(page) f join keyframe.projects p on p.film_id = f.id), 1000);
   return json_build_object(
     'films', (select coalesce(json_agg(keyframe_private.film_json(f) order by f.created_at desc, f.id desc), '[]') from unnest(page) f),
@@ -78,14 +78,14 @@ comment on function keyframe.list_films is 'The caller''s films with the identif
 create function keyframe.read_film(film_id uuid)
 returns json language plpgsql volatile security definer set search_path = '' as $$
 declare
-  rate jsonb := keyframe_private.take_token('read');
+  rate jsonb := keyframe_private.acquire_token('read');
   wanted keyframe.films;
   shots keyframe.projects[];
   refused keyframe_private.refusal;
 begin
   wanted := keyframe_private.own_film(film_id);
   shots := array(select p from keyframe.projects p where p.film_id = wanted.id order by p.film_position);
-  rate := keyframe_private.take_more(rate, cardinality(shots), keyframe_private.projects_per_token());
+  rate := keyframe_private.acquire_more_tokens(rate, cardinality(shots), keyframe_private.projects_per_token());
   return json_build_object(
     'film', keyframe_private.film_json(wanted),
     'shots', (
@@ -113,14 +113,14 @@ begin
   where not exists (select from keyframe.projects p where p.id = w.id and p.owner_id = film.owner_id and p.deleted_at is null)
   limit 1;
   if found then
-    perform keyframe_private.raise_error('not_found', format('There is no project of yours with the projectId %s.', unknown));
+    perform keyframe_private.raise_error('not_found', format('You have no project with the projectId %s.', unknown));
   elsif project_ids = keyframe_private.shots_of(film.id) then
     return;
   end if;
 
   update keyframe.films f set updated_at = now()
   where f.id = film.id or f.id in (select p.film_id from keyframe.projects p where p.id = any (project_ids));
-  -- First out, then in: a project that takes the same position in another film would not be known from one that only enters it.
+  -- First remove, then add: otherwise a project with the same position in its old film could not be distinguished from a new one.
   update keyframe.projects p set film_id = null, film_position = null
   where p.film_id = film.id and p.id <> all (project_ids) or p.id = any (project_ids) and p.film_id <> film.id;
   update keyframe.projects p set film_id = film.id, film_position = w.position
@@ -156,11 +156,11 @@ exception when sqlstate 'KEYFR' then
 end $$;
 comment on function keyframe.update_film is 'Changes the caller''s film: its texts, its elements, and with project_ids its shots and their order. `changes` and `versions` as for update_project.';
 
--- With with_projects, a running prediction stops all of it (generation_in_progress).
+-- With with_projects, a running prediction refuses the whole deletion (generation_in_progress).
 create function keyframe.delete_film(film_id uuid, with_projects boolean default false, versions timestamptz[] default null)
 returns json language plpgsql volatile security definer set search_path = '' as $$
 declare
-  rate jsonb := keyframe_private.take_token('change', needed => 'manage'); -- before any lock
+  rate jsonb := keyframe_private.acquire_token('change', needed => 'manage'); -- before any lock
   wanted keyframe.films;
   deleted json;
   shots uuid[];

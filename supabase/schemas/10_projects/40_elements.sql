@@ -1,7 +1,7 @@
--- An element: a character, a place, a prop or a style that returns in several shots. Written through its functions alone.
+-- An element: a character, place, prop or style that several shots share. Written only through its functions.
 
 create type keyframe.element_kind as enum ('character', 'place', 'prop', 'style');
-comment on type keyframe.element_kind is 'What an element is. For people: a start treats all alike.';
+comment on type keyframe.element_kind is 'What an element is. A label for people; it doesn''t change the result.';
 
 create table keyframe.elements (
   id uuid primary key default gen_random_uuid(),
@@ -20,13 +20,13 @@ create table keyframe.elements (
     least(created_at, updated_at) >= '1970-01-01 00:00Z' and greatest(created_at, updated_at) < '9999-01-01 00:00Z'),
   constraint elements_owner_id_id_key unique (owner_id, id)
 );
-comment on table keyframe.elements is 'What returns in several shots: a character, a place, a prop or a style. Owned by the user who created it.';
+comment on table keyframe.elements is 'What several shots share: a character, place, prop or style. Owned by the user who created it.';
 comment on column keyframe.elements.id is 'Named by elementId in the API.';
 comment on column keyframe.elements.owner_id is 'The user whose element it is.';
 comment on column keyframe.elements.kind is 'character, place, prop or style.';
-comment on column keyframe.elements.name is 'As a prompt names it after an @, in any case and form (NFC, NFD) of its letters.';
+comment on column keyframe.elements.name is 'The name that a prompt uses after an @. Case and Unicode form (NFC, NFD) do not matter.';
 comment on column keyframe.elements.text is 'What it looks like. Starts that use it add it to their prompt, as `name: text`.';
-comment on column keyframe.elements.updated_at is 'Its version: moves with every change.';
+comment on column keyframe.elements.updated_at is 'Its version: every change updates it.';
 create index elements_owner_id_created_at_idx on keyframe.elements (owner_id, created_at desc, id desc);
 
 create table keyframe.element_images (
@@ -42,7 +42,7 @@ comment on column keyframe.element_images.owner_id is 'The owner of the element 
 comment on column keyframe.element_images.element_id is 'The element that it shows.';
 comment on column keyframe.element_images.position is 'Its place among them, from 1.';
 comment on column keyframe.element_images.path is 'projects/<file_name>: an uploaded image of the owner.';
--- To find out whether an image is still in use.
+-- Finds whether an image is still in use.
 create index element_images_path_idx on keyframe.element_images (path);
 
 create function keyframe_private.max_elements(list text)
@@ -64,7 +64,7 @@ begin
   perform from keyframe.elements e where e.id = any (ids) and e.owner_id = owner order by e.id for key share;
   select i.id into unknown from unnest(ids) i (id)
   where not exists (select from keyframe.elements e where e.id = i.id and e.owner_id = owner) limit 1;
-  perform keyframe_private.raise_if(found, 'not_found', format('There is no element of yours with the elementId %s.', unknown));
+  perform keyframe_private.raise_if(found, 'not_found', format('You have no element with the elementId %s.', unknown));
 end $$;
 comment on function keyframe_private.require_elements is 'Raises unless each id is of a different element of the owner.';
 

@@ -1,4 +1,4 @@
--- Shares: links to a film. Everybody who has the token of a share can read titles, order and videos of the film, without a session.
+-- Shares are links to a film. Anyone who has the token of a share can read the film's titles, order and videos, without a session.
 
 create table keyframe_private.film_shares (
   id uuid primary key,
@@ -13,11 +13,11 @@ comment on table keyframe_private.film_shares is 'Links to films. To revoke one,
 comment on column keyframe_private.film_shares.id is 'Named by shareId in the API.';
 comment on column keyframe_private.film_shares.film_id is 'The film that it shows.';
 comment on column keyframe_private.film_shares.token_hash is 'The SHA-256 of the token. The token itself is stored nowhere.';
-comment on column keyframe_private.film_shares.expires_at is 'When the link ends; null: when it is revoked.';
+comment on column keyframe_private.film_shares.expires_at is 'When the link expires; null: never, until it is revoked.';
 create index film_shares_film_id_created_at_idx on keyframe_private.film_shares (film_id, created_at desc);
 create index film_shares_expires_at_idx on keyframe_private.film_shares (expires_at) where expires_at is not null;
 
--- A repeated request gets a new token, which replaces the first one: of that one only the hash is known.
+-- A repeated request gets a new token, which replaces the first one, because only its hash is stored.
 create function keyframe.share_film(
   film_id uuid, expires_at timestamptz default null, idempotency_key text default null, request_hash text default null)
 returns json language plpgsql volatile security definer set search_path = '' as $$
@@ -38,7 +38,7 @@ begin
     where s.id = request.resource_id and s.film_id = share_film.film_id and (s.expires_at > now()) is not false
     returning s.* into made;
     perform keyframe_private.raise_if(not found, 'not_found',
-      'The share this Idempotency-Key created has ended or was revoked since. Send a new key.');
+      'The share that this Idempotency-Key created has expired or was revoked. Send a new key.');
   else
     perform keyframe_private.raise_if(share_film.expires_at <= now(), 'invalid_request', 'expiresAt must be in the future.');
     perform keyframe_private.raise_if((
@@ -60,7 +60,7 @@ comment on function keyframe.share_film is 'Creates a share of the caller''s fil
 create function keyframe.list_film_shares(film_id uuid)
 returns json language plpgsql volatile security definer set search_path = '' as $$
 declare
-  rate jsonb := keyframe_private.take_token('read', needed => 'manage');
+  rate jsonb := keyframe_private.acquire_token('read', needed => 'manage');
   refused keyframe_private.refusal;
 begin
   perform keyframe_private.own_film(film_id);
@@ -77,7 +77,7 @@ comment on function keyframe.list_film_shares is 'The shares of the caller''s fi
 create function keyframe.revoke_film_share(film_id uuid, share_id uuid)
 returns json language plpgsql volatile security definer set search_path = '' as $$
 declare
-  rate jsonb := keyframe_private.take_token('change', needed => 'manage');
+  rate jsonb := keyframe_private.acquire_token('change', needed => 'manage');
   gone keyframe_private.film_shares;
   refused keyframe_private.refusal;
 begin
@@ -91,7 +91,7 @@ exception when sqlstate 'KEYFR' then
 end $$;
 comment on function keyframe.revoke_film_share is 'Ends a share of the caller''s film.';
 
--- Anybody may ask, through `api`. All links of an owner together have two calls at a time, and each link has a bucket of its own.
+-- Open to anyone, through `api`. All links of an owner together have two calls at a time, and each link has its own bucket.
 create function keyframe_worker.read_shared_film(token_hash text)
 returns json language plpgsql volatile security definer set search_path = '' set statement_timeout = '2s' set lock_timeout = '2s' as $$
 declare
@@ -105,15 +105,15 @@ begin
   join auth.users u on u.id = f.owner_id
   where s.token_hash = decode(read_shared_film.token_hash, 'hex') and (s.expires_at > now()) is not false
     and u.deleted_at is null and (u.banned_until <= now()) is not false;
-  perform keyframe_private.raise_if(not found, 'not_found', 'This link does not work: it is incomplete, has ended, or was revoked.');
-  if not keyframe_private.take_lock('shared call 1', shared.owner_id, waits => false)
-    and not keyframe_private.take_lock('shared call 2', shared.owner_id, waits => false) then
+  perform keyframe_private.raise_if(not found, 'not_found', 'This link does not work: it is incomplete, has expired, or was revoked.');
+  if not keyframe_private.acquire_lock('shared call 1', shared.owner_id, waits => false)
+    and not keyframe_private.acquire_lock('shared call 2', shared.owner_id, waits => false) then
     perform keyframe_private.raise_error('rate_limited',
-      'Too many people open links at this moment. Wait for the time in Retry-After, then try again.',
+      'Too many people are opening this owner''s links. Wait for the time in Retry-After, then try again.',
       jsonb_build_object('policy', 'calls', 'limit', 2, 'window_seconds', 1, 'wait_seconds', 1)::text);
   end if;
   shots := array(select p from keyframe.projects p where p.film_id = shared.film_id order by p.film_position);
-  perform keyframe_private.take_token('shared', 1 + cardinality(shots) / keyframe_private.projects_per_token(), holder => shared.id);
+  perform keyframe_private.acquire_token('shared', 1 + cardinality(shots) / keyframe_private.projects_per_token(), holder => shared.id);
   return json_build_object('owner_id', shared.owner_id, 'title', shared.title, 'rate', null, 'shots', (
     select coalesce(json_agg(json_build_object('title', (s.project).title, 'video', case when v.id is not null then json_strip_nulls(
       json_build_object('path', v.output_path, 'content_type', v.output_content_type, 'width', v.output_width, 'height', v.output_height,

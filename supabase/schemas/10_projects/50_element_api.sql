@@ -23,7 +23,7 @@ declare
   wanted keyframe.elements;
 begin
   select e.* into wanted from keyframe.elements e where e.id = element and keyframe_private.is_own(e.owner_id);
-  perform keyframe_private.raise_if(not found, 'not_found', 'There is no element of yours with this elementId.');
+  perform keyframe_private.raise_if(not found, 'not_found', 'You have no element with this elementId.');
   return wanted;
 end $$;
 comment on function keyframe_private.own_element is 'The element, if it is the caller''s; otherwise raises not_found.';
@@ -51,9 +51,9 @@ begin
   if request.replayed then
     select e.* into created from keyframe.elements e where e.id = request.resource_id and keyframe_private.is_own(e.owner_id);
     perform keyframe_private.raise_if(not found, 'not_found',
-      'The element this Idempotency-Key created has been deleted since. Send a new key.');
+      'The element that this Idempotency-Key created has been deleted. Send a new key.');
   else
-    perform keyframe_private.take_lock('elements', auth.uid());
+    perform keyframe_private.acquire_lock('elements', auth.uid());
     perform keyframe_private.raise_if(
       (select count(*) from keyframe.elements e where e.owner_id = auth.uid()) >= keyframe_private.max_elements('owner'), 'invalid_request',
       format('You have %s elements already. Delete one first.', keyframe_private.max_elements('owner')));
@@ -73,7 +73,7 @@ create function keyframe.list_elements(
   max_rows integer default 20, before_created_at timestamptz default 'infinity', before_id uuid default 'ffffffff-ffff-ffff-ffff-ffffffffffff')
 returns json language plpgsql volatile security definer set search_path = '' as $$
 declare
-  rate jsonb := keyframe_private.take_token('read');
+  rate jsonb := keyframe_private.acquire_token('read');
   page keyframe.elements[] := array(
     select e from keyframe.elements e
     where e.owner_id = auth.uid() and (e.created_at, e.id) < (before_created_at, before_id)
@@ -89,7 +89,7 @@ comment on function keyframe.list_elements is 'The caller''s elements, newest fi
 create function keyframe.read_element(element_id uuid)
 returns json language plpgsql volatile security definer set search_path = '' as $$
 declare
-  rate jsonb := keyframe_private.take_token('read');
+  rate jsonb := keyframe_private.acquire_token('read');
   refused keyframe_private.refusal;
 begin
   return json_build_object('element', keyframe_private.element_json(keyframe_private.own_element(element_id)), 'rate', rate);
@@ -103,7 +103,7 @@ create function keyframe.update_element(
   element_id uuid, changes jsonb default '{}', image_paths text[] default null, versions timestamptz[] default null)
 returns json language plpgsql volatile security definer set search_path = '' as $$
 declare
-  rate jsonb := keyframe_private.take_token('change'); -- before any lock
+  rate jsonb := keyframe_private.acquire_token('change'); -- before any lock
   changed keyframe.elements;
   images text[];
   refused keyframe_private.refusal;
@@ -133,7 +133,7 @@ comment on function keyframe.update_element is 'Changes the caller''s element. `
 create function keyframe.delete_element(element_id uuid, versions timestamptz[] default null)
 returns json language plpgsql volatile security definer set search_path = '' as $$
 declare
-  rate jsonb := keyframe_private.take_token('change', needed => 'manage'); -- before any lock
+  rate jsonb := keyframe_private.acquire_token('change', needed => 'manage'); -- before any lock
   wanted keyframe.elements;
   deleted json;
   refused keyframe_private.refusal;

@@ -1,5 +1,5 @@
--- The queue: one row for each piece of work. Others only insert; workers alone update and delete. So no transaction of a user, however
--- long it stays open, holds a row that a claim needs.
+-- The queue has one row for each piece of work. Only workers update and delete; others insert. So no transaction of a user, however
+-- long it stays open, locks a row that a claim needs.
 
 create type keyframe_private.work_queue as enum ('ask', 'copy', 'deliver');
 comment on type keyframe_private.work_queue is 'ask (calls to the provider and the database) and copy (outputs) belong to generate, deliver to deliver. Each has its own capacity.';
@@ -25,22 +25,22 @@ create table keyframe_private.work (
 -- Each row lives for seconds and is written two or three times: vacuum must not wait for a share of the table. Without checks: they took
 -- more than half of an insert, and only our functions write here.
 ) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000, autovacuum_analyze_scale_factor = 0.5);
-comment on table keyframe_private.work is 'The queue of both workers: what is to be done, when, and who is doing it.';
+comment on table keyframe_private.work is 'The queue of both workers: what to do, when, and which worker does it.';
 comment on column keyframe_private.work.queue is 'Which worker does it, within the capacity of which queue.';
 comment on column keyframe_private.work.kind is 'submit, poll, store, search, cancel, remove, expire, admit, continue; deliver, resume.';
-comment on column keyframe_private.work.subject is 'Its prediction, its delivery, or its owner (remove, admit, continue). Of resume: the delivery after which it goes on.';
+comment on column keyframe_private.work.subject is 'Its prediction, its delivery, or its owner (remove, admit, continue). For resume: the delivery after which it continues.';
 comment on column keyframe_private.work.submit_id is 'The row of provider_submits that submit, poll, search and cancel are about.';
-comment on column keyframe_private.work.owner_id is 'Whose share of the capacity it uses: the owner''s, or that of a service-wide endpoint.';
+comment on column keyframe_private.work.owner_id is 'The owner whose share of the capacity it uses, or a service-wide endpoint.';
 comment on column keyframe_private.work.lane is 'What takes turns within a resource: the owner, or the endpoint.';
-comment on column keyframe_private.work.resource is 'What it needs that can be slow for many owners: a model, an output''s host and model, a receiver''s host and the endpoint''s standing, otherwise the kind.';
+comment on column keyframe_private.work.resource is 'The shared dependency that can be slow for many owners: a model, an output''s host and model, a receiver''s host and the endpoint''s standing, otherwise the kind.';
 comment on column keyframe_private.work.state is 'scheduled, ready or leased.';
 comment on column keyframe_private.work.due_at is 'When it is due, or was; while it is leased, when the lease expires.';
 comment on column keyframe_private.work.worker is 'The process that has leased it.';
 comment on column keyframe_private.work.lease_token is 'Names the lease: only its holder may record a result.';
 comment on column keyframe_private.work.failures is 'How often in a row it failed.';
 comment on column keyframe_private.work.last_error is 'The code of the last failure.';
--- A claim walks from resource to resource and lane to lane, one probe each. The next two hold what is scheduled, and the leases; the last two
--- are for looking work of generate up, and for what fails.
+-- A claim walks from resource to resource and lane to lane, one probe each. The next two indexes have scheduled work and leases; the last
+-- two find work of generate, and failing work.
 create index work_ready_idx on keyframe_private.work (queue, resource, lane, id) where state = 'ready';
 create index work_due_idx on keyframe_private.work (queue, due_at) where state = 'scheduled';
 create index work_leased_idx on keyframe_private.work (queue, lane, subject) where state = 'leased';

@@ -7,10 +7,10 @@ returns integer language plpgsql immutable set search_path = '' as $$
 begin
   return case queue when 'ask' then 96 when 'copy' then 36 when 'deliver' then 440 end;
 end $$;
-comment on function keyframe_private.places_of is 'How many pieces of work of a queue a process may have open at once.';
+comment on function keyframe_private.places_of is 'How many pieces of work of a queue a process can lease at once.';
 
--- Half of what the others leave of 80 % of the capacity; when the process is nearly full, up to 4. So work that hangs, or an owner with much
--- work, leaves capacity to others, and a fifth stays free for newcomers.
+-- Half of the free part of 80 % of the capacity; when the process is nearly full, up to 4. So hanging work, or an owner with much
+-- work, leaves capacity for others, and a fifth stays free for new owners and resources.
 create function keyframe_private.most_of_one(places integer, open bigint)
 returns numeric language plpgsql immutable set search_path = '' as $$
 begin
@@ -18,7 +18,7 @@ begin
 end $$;
 comment on function keyframe_private.most_of_one is 'A resource or an owner may lease another row while it has fewer than this. `open`: how many the process has leased.';
 
--- An expired lease is a failure. Work of an accepted run, which is paid for, is given up only after leases that expired in a row.
+-- An expired lease is a failure. Work of an accepted run, which is paid for, is abandoned only after several leases expired in a row.
 create function keyframe_private.make_ready(wanted_queue keyframe_private.work_queue, at timestamptz)
 returns void language plpgsql volatile set search_path = '' as $$
 declare
@@ -57,7 +57,7 @@ begin
   end loop;
   return false;
 end $$;
-comment on function keyframe_private.has_due_work is 'Whether a claim might get something.';
+comment on function keyframe_private.has_due_work is 'Whether a claim could get work.';
 
 -- A lane of a walk, and how much of it may be leased.
 create type keyframe_private.lane_share as (resource text, lane uuid, most integer);
@@ -120,10 +120,10 @@ begin
     end loop;
   end loop;
 end $$;
-comment on function keyframe_private.walk_lanes is 'The lanes with ready work whose turn it is, without those of full resources. is_cut: there are more.';
+comment on function keyframe_private.walk_lanes is 'The next lanes with ready work, without those of full resources. is_cut: there are more.';
 
--- Each lane gives one after the other, until a resource, an owner or the process has all that it may have open. The indexes are used whatever
--- the statistics of a table say that is empty in one moment and full in the next.
+-- Takes one row per lane in turn, until a resource, an owner or the process has reached its limit. The indexes are used whatever
+-- the statistics say, because the table is empty in one moment and full in the next.
 create function keyframe_private.lease_work(
   wanted_queue keyframe_private.work_queue, for_worker uuid, lease interval, max_rows integer, at timestamptz,
   inout cursor_resource text, inout cursor_lane uuid, out leased keyframe_private.work[], out is_cut boolean)
@@ -159,7 +159,7 @@ begin
   with candidate as (
     select r.id, r.owner_id, l.resource, l.lane, l.place, row_number() over (partition by l.place order by r.id) as turn
     from unnest(lanes) with ordinality l (resource, lane, most, place)
-    cross join lateral ( -- as a range: by equal columns and `order by id` Postgres may walk along the primary key, past everybody's rows
+    cross join lateral ( -- as a range: with equal columns and `order by id` Postgres may walk along the primary key, past all users' rows
       select w.id, w.owner_id from keyframe_private.work w
       where w.queue = wanted_queue and w.state = 'ready'
         and (w.resource, w.lane, w.id) > (l.resource, l.lane, 0) and (w.resource, w.lane) <= (l.resource, l.lane)
@@ -188,8 +188,8 @@ begin
 end $$;
 comment on function keyframe_private.lease_work is 'Leases ready work for a process: a fair share for each lane, owner and resource.';
 
--- Checks run every 1/50 of the wait, and take at most a tenth of the time. Only one call per worker waits; others return at once. What
--- generates takes seconds at the provider, so 5 ms are soon enough: with 2 ms, waiting took 4 % of a core.
+-- Checks run every 1/50 of the wait, and use at most a tenth of the time. Only one call per worker waits; others return at once. Work
+-- of generate takes seconds at the provider, so 5 ms is enough: with 2 ms, waiting used 4 % of a core.
 create function keyframe_private.wait_for_due(function_name text, queues keyframe_private.work_queue[], wait_ms integer)
 returns boolean language plpgsql volatile set search_path = '' as $$
 declare
@@ -197,7 +197,7 @@ declare
   checked_at timestamptz;
   rest double precision;
 begin
-  if wait_ms <= 0 or not keyframe_private.take_lock('waits ' || function_name, null, waits => false) then
+  if wait_ms <= 0 or not keyframe_private.acquire_lock('waits ' || function_name, null, waits => false) then
     return true;
   end if;
   loop
@@ -214,4 +214,4 @@ begin
     perform pg_sleep(rest);
   end loop;
 end $$;
-comment on function keyframe_private.wait_for_due is 'Waits until work of a worker is due, at most wait_ms and at most a second: the call holds a connection. False: it has waited, and nothing is due.';
+comment on function keyframe_private.wait_for_due is 'Waits until work of a worker is due, at most wait_ms and at most a second: the call holds a connection. False: nothing became due.';

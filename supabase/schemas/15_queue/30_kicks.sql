@@ -28,9 +28,9 @@ create unlogged table keyframe_private.worker_heartbeats (
 ) with (fillfactor = 50);
 comment on table keyframe_private.worker_heartbeats is 'The last claim of each worker.';
 comment on column keyframe_private.worker_heartbeats.function_name is 'The worker: generate or deliver.';
-comment on column keyframe_private.worker_heartbeats.alive_until is 'Until when a worker will have claimed again.';
+comment on column keyframe_private.worker_heartbeats.alive_until is 'The time by which the worker will claim again.';
 comment on column keyframe_private.worker_heartbeats.claimed_at is 'When a claim last succeeded.';
-comment on column keyframe_private.worker_heartbeats.report is 'What the worker said of itself: callMs, how long its last database call took; isProcess, whether it is a process of npm run worker and not a function; address, the project that a process works for.';
+comment on column keyframe_private.worker_heartbeats.report is 'What the worker reported: callMs, how long its last database call took; isProcess, whether it is a process of npm run worker and not a function; address, the project that a process works for.';
 
 -- After a restore under another key the Vault's entries cannot be decrypted.
 create function keyframe_private.read_secret(secret_name text)
@@ -56,17 +56,17 @@ declare
   base constant text := regexp_replace(set_address.address, '(/functions/v1)?/*$', '');
 begin
   if base !~ '^https?://[^\s/]+' then
-    raise exception 'An address is such as https://<ref>.supabase.co.' using errcode = 'invalid_parameter_value';
+    raise exception 'An address looks like https://<ref>.supabase.co.' using errcode = 'invalid_parameter_value';
   end if;
   if base is distinct from keyframe_private.address() then
     delete from vault.secrets s where s.name = 'keyframe_functions_url'; -- one that cannot be decrypted too
     perform vault.create_secret(base || '/functions/v1', 'keyframe_functions_url', 'Where Keyframe kicks its functions: the project that this database works for');
   end if;
 end $$;
-comment on function keyframe_private.set_address is 'Says that this database works for the project at this address, as after it was moved or copied: kicks go there from then on.';
+comment on function keyframe_private.set_address is 'Makes this database work for the project at this address, for example after it was moved or copied: kicks go there from then on.';
 
--- Skips rows that another claim has locked: that records the same. It fails the claim of a process of another project, and no other: without a
--- heartbeat the sweep kicks. Functions work for who kicks them.
+-- Skips rows that another claim has locked, because that one records the same. It fails only the claim of another project's process:
+-- without a heartbeat the sweep kicks. A function works for the project that kicks it.
 create function keyframe_private.record_heartbeat(function_name text, heartbeat_ms integer, report jsonb)
 returns void language plpgsql volatile set search_path = '' set lock_timeout = '20ms' as $$
 declare
@@ -75,7 +75,7 @@ declare
     else '-infinity' end;
 begin
   if report ? 'address' and report ->> 'address' is distinct from keyframe_private.address() then
-    raise exception 'This database works for another project than %.', report ->> 'address' using errcode = 'KEYAD';
+    raise exception 'This database works for another project, not for %.', report ->> 'address' using errcode = 'KEYAD';
   end if;
   update keyframe_private.worker_heartbeats l
   set alive_until = next_claim_by, claimed_at = at, report = record_heartbeat.report
@@ -138,7 +138,7 @@ exception when others then
 end $$;
 comment on function keyframe_private.kick is 'Signs and posts a kick according to Standard Webhooks. It never fails its caller: the sweep replaces a kick that could not be made.';
 
--- Without a lock: beside an open transaction others kick too. Times in the future are from before the clock was set back.
+-- Without a lock, so that an open transaction does not stop other kicks. Times in the future are from before the clock was set back.
 create function keyframe_private.kick_unless_running(function_name text)
 returns void language plpgsql volatile security definer set search_path = '' as $$
 declare

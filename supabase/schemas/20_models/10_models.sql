@@ -36,14 +36,14 @@ comment on column keyframe.models.label is 'The name that people choose the mode
 comment on column keyframe.models.vendor is 'Who makes the model.';
 comment on column keyframe.models.enabled is 'False: the model is not offered, and a start that names it is refused.';
 comment on column keyframe.models.position is 'The order in which the models of a step are offered, and in which one takes over from another.';
-comment on column keyframe.models.shutdown_at is 'When the vendor ends the model, if that is announced. Later starts take another model.';
-comment on column keyframe.models.refused_at is 'When the provider refused the model as unknown: it is unavailable since. Any change of the row clears it, and so does a later success.';
-comment on column keyframe.models.accepts_faces is 'Whether the model takes images that show people''s faces: yes, no or unknown.';
-comment on column keyframe.models.controls is 'Our name of each input -> how the model takes it, for example {"durationSeconds": {"field": "duration", "values": [5, 10], "default": 5}}. docs/models.md explains the keys.';
-comment on column keyframe.models.output is 'Where the file is in what the model returns, for example video, images[0] or result.url. Null: found by itself, which fails for an object of several files of the right kind.';
+comment on column keyframe.models.shutdown_at is 'When the vendor ends the model, if that is announced. Later starts use another model.';
+comment on column keyframe.models.refused_at is 'When the provider refused the model as unknown: it has been unavailable since then. Any change of the row clears it, and so does a later success.';
+comment on column keyframe.models.accepts_faces is 'Whether the model accepts images that show people''s faces: yes, no or unknown.';
+comment on column keyframe.models.controls is 'Our name of each input -> how the model accepts it, for example {"durationSeconds": {"field": "duration", "values": [5, 10], "default": 5}}. docs/models.md explains the keys.';
+comment on column keyframe.models.output is 'Where the file is in the model''s output, for example video, images[0] or result.url. Null: found automatically, which fails for an object with several files of the right kind.';
 comment on column keyframe.models.fixed is 'Fields of the model that are always sent, for example {"output_format": "png"}.';
 comment on column keyframe.models.billed_when is 'Whether the provider bills a run that failed, whose content was rejected, or that was canceled: yes, no or unknown.';
-comment on column keyframe.models.cost_ceiling_micros is 'The most that one run can cost, in millionths of a dollar: counts where no price is known.';
+comment on column keyframe.models.cost_ceiling_micros is 'The most that one run can cost, in millionths of a dollar: used when no price is known.';
 
 create table keyframe.step_defaults (
   step keyframe.generation_step primary key,
@@ -70,7 +70,7 @@ end $$;
 create function keyframe_private.keep_default()
 returns trigger language plpgsql volatile set search_path = '' as $$
 begin
-  raise exception 'The step % keeps a default. Choose another: update keyframe.step_defaults set model = ''…'' where step = ''%''.',
+  raise exception 'The step % needs a default. Choose another: update keyframe.step_defaults set model = ''…'' where step = ''%''.',
     old.step, old.step
     using errcode = 'check_violation', constraint = 'every_step_keeps_a_default';
 end $$;
@@ -110,7 +110,8 @@ begin
 end $$;
 comment on function keyframe_private.successors_of is 'The models that can take over from one, in the order in which a start tries them.';
 
--- No foreign key: everybody's starts would wait for a transaction that holds the model. Deferred: starts of this time follow too.
+-- No foreign key: all users' starts would wait for a transaction that locks the model. Deferred, so that simultaneous starts are renamed
+-- too.
 create function keyframe_private.rename_model()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
@@ -124,7 +125,7 @@ create function keyframe_private.keep_used_model()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
   if exists (select from keyframe.predictions p where p.step = old.step and p.model = old.model) then
-    raise exception 'Predictions were made with %. Disable it instead: update keyframe.models set enabled = false where step = ''%'' and model = ''%''.',
+    raise exception 'Predictions use the model %. Disable it instead: update keyframe.models set enabled = false where step = ''%'' and model = ''%''.',
       old.model, old.step, old.model using errcode = 'check_violation', constraint = 'model_in_use_stays';
   end if;
   return old;

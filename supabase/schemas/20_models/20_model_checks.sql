@@ -65,7 +65,7 @@ begin
     when 'object' then coalesce(control -> 'order', (select jsonb_agg(v.key order by v.key) from jsonb_each(control -> 'values') v))
   end;
 end $$;
-comment on function keyframe_private.control_values is 'The values that a control of a model takes, as a list of ours; null for a range and for a text.';
+comment on function keyframe_private.control_values is 'The values that a control of a model accepts, as a list of our values; null for a range and for a text.';
 
 create function keyframe_private.control_takes(control jsonb, value jsonb)
 returns boolean language plpgsql immutable set search_path = '' as $$
@@ -99,7 +99,7 @@ begin
         when k.key is null then format(' is not a key of this control. It takes: %s.',
           (select string_agg(o.key, ', ') from keyframe_private.known_keys() o where c.kind = any (o.kinds)))
         when not keyframe_private.has_shape(e.item, k.shape) then format(' must be %s.', k.shape)
-        when e.key = 'omitWith' and c.name <> 'aspectRatio' then ' is possible for aspectRatio alone: any other choice would be ignored.'
+        when e.key = 'omitWith' and c.name <> 'aspectRatio' then ' is only possible for aspectRatio: any other choice would be ignored.'
         when e.key in ('values', 'forces') and e.item in ('[]', '{}') then ' must not be empty.' end as mistake
       from control c
       cross join lateral keyframe_private.json_entries(c.item) e

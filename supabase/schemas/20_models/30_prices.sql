@@ -1,4 +1,4 @@
--- What the runs of a model cost. A price is a row, and changing one is another row: docs/costs.md.
+-- Prices of runs. A price is a row, and a change is a new row: docs/costs.md.
 
 create table keyframe_private.model_prices (
   id bigint generated always as identity primary key,
@@ -13,15 +13,15 @@ create table keyframe_private.model_prices (
     check (checked_at between '1970-01-01' and '9999-12-31'),
   constraint one_price_at_a_time unique (model, metric, applies_to, valid_from)
 );
-comment on table keyframe_private.model_prices is 'What a model costs per unit of a metric. The metrics of a model add up; one with no row that fits makes the price of a run unknown.';
+comment on table keyframe_private.model_prices is 'What a model costs per unit of a metric. The metrics of a model add up; a metric without a matching row makes the price of a run unknown.';
 comment on column keyframe_private.model_prices.id is 'Runs keep the ids of their prices.';
 comment on column keyframe_private.model_prices.model is 'A model of keyframe.models.';
 comment on column keyframe_private.model_prices.price_usd is 'US dollars for one unit of the metric.';
-comment on column keyframe_private.model_prices.applies_to is 'The values of an input for which it holds, for example {"resolution": "1080p", "audio": true}. Of the rows that fit, the one with the most values counts.';
+comment on column keyframe_private.model_prices.applies_to is 'The values of an input for which it applies, for example {"resolution": "1080p", "audio": true}. Of the matching rows, the one with the most values counts.';
 comment on column keyframe_private.model_prices.metric is 'run, image, output_second, input_megapixel, output_megapixel or hardware_second.';
-comment on column keyframe_private.model_prices.valid_from is 'From when it holds, until a later row with the same applies_to.';
-comment on column keyframe_private.model_prices.source is 'The address of the page that says it.';
-comment on column keyframe_private.model_prices.checked_at is 'When the source said it.';
+comment on column keyframe_private.model_prices.valid_from is 'When it starts to apply, until a later row with the same applies_to.';
+comment on column keyframe_private.model_prices.source is 'The address of the page with the price.';
+comment on column keyframe_private.model_prices.checked_at is 'When the source was checked.';
 
 create function keyframe_private.require_well_formed_price()
 returns trigger language plpgsql volatile set search_path = '' as $$
@@ -87,7 +87,7 @@ create function keyframe_private.require_markup()
 returns trigger language plpgsql volatile set search_path = '' as $$
 begin
   if not new.markup between 0 and 10 then
-    raise exception 'A markup is a factor from 0 to 10, not %. 1.3 charges 30 %% more than the provider bills.', new.markup
+    raise exception 'A markup must be a factor from 0 to 10, not %. 1.3 charges 30 %% more than the provider bills.', new.markup
       using errcode = 'check_violation', constraint = 'markup_is_between_0_and_10';
   end if;
   return new;
@@ -102,11 +102,11 @@ begin
 end $$;
 comment on function keyframe_private.markup_of is 'The factor by which users pay more or less than the provider bills for a model.';
 
--- A run keeps the price that it was started under.
+-- A run keeps the price of its start.
 create function keyframe_private.keep_price()
 returns trigger language plpgsql volatile set search_path = '' as $$
 begin
-  raise exception 'This price has been in force, and runs were started under it. Insert a row with the new price: it holds from its valid_from on.'
+  raise exception 'Runs were started at this price, so it cannot change. Insert a row with the new price, which applies from its valid_from.'
     using errcode = 'check_violation', constraint = 'price_in_force_stays';
 end $$;
 
@@ -161,7 +161,7 @@ begin
     where keyframe_private.costs_no_more(keyframe_private.default_cost(s, at), keyframe_private.default_cost(gone, at))
     limit 1);
 end $$;
-comment on function keyframe_private.default_successor is 'The model that takes over from another for an input that asks for nothing; null without one.';
+comment on function keyframe_private.default_successor is 'The model that replaces another for an input without choices; null without one.';
 
 create function keyframe_private.prices_json(model text)
 returns json language plpgsql stable set search_path = '' as $$
@@ -177,12 +177,12 @@ begin
       order by o.metric, o.applies_to, o.valid_from desc
     ) p);
 end $$;
-comment on function keyframe_private.prices_json is 'The prices of a model that hold now, as users pay them.';
+comment on function keyframe_private.prices_json is 'The current prices of a model, as users pay them.';
 
 create function keyframe.list_models()
 returns json language plpgsql volatile security definer set search_path = '' as $$
 declare
-  rate jsonb := keyframe_private.take_token('read');
+  rate jsonb := keyframe_private.acquire_token('read');
 begin
   return json_build_object('rate', rate, 'steps', (
     select json_agg(json_build_object('step', s.step, 'models', (
@@ -210,4 +210,4 @@ begin
     left join keyframe.step_defaults d on d.step = s.step
   ));
 end $$;
-comment on function keyframe.list_models is 'The enabled models of each step, in order, with what each control takes and what a run costs.';
+comment on function keyframe.list_models is 'The enabled models of each step, in order, with what each control accepts and what a run costs.';

@@ -1,4 +1,4 @@
--- A prediction: one run of one step. The row is the workflow; its status moves only as prediction_moves allows.
+-- A prediction is one run of one step. The row is the workflow; its status changes only as prediction_moves allows.
 
 create type keyframe.prediction_status as enum ('queued', 'starting', 'processing', 'storing', 'succeeded', 'failed', 'canceled');
 comment on type keyframe.prediction_status is 'queued, starting, processing, storing are active; succeeded, failed, canceled are final.';
@@ -58,7 +58,8 @@ create table keyframe.predictions (
   constraint output_facts_only_if_succeeded check (
     status = 'succeeded' or num_nonnulls(output_width, output_height, output_duration_seconds, output_has_audio) = 0),
   constraint output_has_both_sides_or_none check ((output_width is null) = (output_height is null)),
-  -- It is the input of a video and the file that its owner reads. Casts, because `uuid || text` is parsed again for each write of a row.
+  -- The path must be the one that the worker writes and the owner reads. Casts, because `uuid || text` is parsed again for each write of a
+  -- row.
   constraint output_path_is_its_own
     check (starts_with(output_path, owner_id::text || '/' || project_id::text || '/' || id::text || '.')),
   constraint output_is_exact_in_json check (output_bytes between 0 and 9007199254740991 and output_duration_seconds > '-infinity'
@@ -70,7 +71,7 @@ create table keyframe.predictions (
     check (error_stage is null or (error_stage in ('input', 'output') and error_code is not distinct from 'content_rejected')),
   constraint error_if_and_only_if_failed check (
     num_nonnulls(error_code, error_message, error_retryable) = case when status = 'failed' then 3 else 0 end)
--- About five updates in the life of a row; those that change the status are not HOT. Free space keeps five of six row versions on their
+-- A row has about five updates; those that change the status are not HOT. Free space keeps five of six row versions on their
 -- page. Vacuum at 2 %: at a million rows 20 % leaves 200,000 dead versions, which the sweep must skip in the indexes of active rows.
 ) with (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02);
 comment on table keyframe.predictions is 'One run of one step of a project. Users insert what to generate; only the service changes the status.';
@@ -78,8 +79,8 @@ comment on column keyframe.predictions.id is 'Named by predictionId in the API.'
 comment on column keyframe.predictions.project_id is 'The project that it is for.';
 comment on column keyframe.predictions.owner_id is 'The user who pays: always the project''s owner, whatever an insert says.';
 comment on column keyframe.predictions.step is 'What it makes: first-frame, last-frame or video.';
-comment on column keyframe.predictions.status is 'Moves only as prediction_moves allows. Never change it by hand.';
-comment on column keyframe.predictions.progress is 'From 0 to 1, where the provider says it.';
+comment on column keyframe.predictions.status is 'Changes only as prediction_moves allows. Never change it by hand.';
+comment on column keyframe.predictions.progress is 'From 0 to 1, if the provider reports it.';
 comment on column keyframe.predictions.error_code is 'Why it failed: a stable code.';
 comment on column keyframe.predictions.error_message is 'Why it failed: a sentence for its owner.';
 comment on column keyframe.predictions.error_retryable is 'Whether the same request may succeed later.';
@@ -88,25 +89,25 @@ comment on column keyframe.predictions.output_bytes is 'Size of the stored file.
 comment on column keyframe.predictions.output_width is 'In pixels; null: the file does not say it, or has no picture.';
 comment on column keyframe.predictions.output_height is 'In pixels; null: the file does not say it, or has no picture.';
 comment on column keyframe.predictions.output_duration_seconds is 'Length of a video; null: its file does not say it, or says more than a day.';
-comment on column keyframe.predictions.created_at is 'When it was inserted: its place in the line.';
+comment on column keyframe.predictions.created_at is 'When it was inserted: its position in the queue.';
 comment on column keyframe.predictions.started_at is 'When the provider first ran it.';
 comment on column keyframe.predictions.completed_at is 'When it ended; null: it is queued, starting, processing or storing.';
-comment on column keyframe.predictions.input is 'What it is made with, as `input` in the API. An insert may leave fields out; the row has them all.';
+comment on column keyframe.predictions.input is 'The input, as `input` in the API. An insert may leave fields out; the row has all of them.';
 comment on column keyframe.predictions.model is 'The model that makes it. An insert may leave it out: then it is the default of the step.';
-comment on column keyframe.predictions.requested_model is 'The model that the caller named, or the default whose place `model` took because it is not available; null: the default.';
+comment on column keyframe.predictions.requested_model is 'The model that the caller named, or the unavailable default that `model` replaced; null: the default.';
 comment on column keyframe.predictions.provider_prediction_id is 'The provider run, once the provider has accepted it.';
 comment on column keyframe.predictions.attempt is 'How often it was submitted to the provider, including the current submit.';
-comment on column keyframe.predictions.waits_for is 'The video of the shot before, on whose last picture it starts, while that picture is not known. It gets no slot before.';
+comment on column keyframe.predictions.waits_for is 'The previous shot''s video, on whose last picture it starts, while that picture is not known. It gets no slot until then.';
 comment on column keyframe.predictions.admitted_at is 'When it got one of its owner''s slots; null while it waits.';
 comment on column keyframe.predictions.deadline_at is 'When it fails if it has not ended.';
 comment on column keyframe.predictions.provider_output_url is 'The provider''s URL of the output, valid for an hour.';
-comment on column keyframe.predictions.error_stage is 'With error_code content_rejected: input or output, where the provider says which it rejected.';
+comment on column keyframe.predictions.error_stage is 'With error_code content_rejected: input or output, if the provider says which it rejected.';
 comment on column keyframe.predictions.output_path is '<owner_id>/<project_id>/<id>.<extension> in the bucket keyframe-outputs.';
-comment on column keyframe.predictions.output_has_audio is 'Whether the file has sound, whatever was asked for. Null for images, and when the file does not say it.';
-comment on column keyframe.predictions.end_image_path is 'The picture on which the video ends, as an uploaded image: projects/<file_name>. The next shot can start on it. Null: nobody has stored it.';
+comment on column keyframe.predictions.output_has_audio is 'Whether the file has sound, whatever was requested. Null for images, and when the file does not say it.';
+comment on column keyframe.predictions.end_image_path is 'The last picture of the video, as an uploaded image: projects/<file_name>. The next shot can start on it. Null: nobody has stored it.';
 comment on column keyframe.predictions.started_by_server is 'Whether a server with the secret key started it for the owner (Keyframe-User).';
-comment on column keyframe.predictions.client_id is 'The OAuth client that started it for the owner; null: a session of the owner''s, or a server.';
-comment on column keyframe.predictions.hidden is 'Its owner has rejected it: lists leave it out, and it stands for its step only when it is selected.';
+comment on column keyframe.predictions.client_id is 'The OAuth client that started it for the owner; null: the owner''s session, or a server.';
+comment on column keyframe.predictions.hidden is 'Its owner has hidden it: lists leave it out, and its step shows it only if it is selected.';
 comment on column keyframe.predictions.output_sha256 is 'Hex SHA-256 of the stored file.';
 create index predictions_project_id_step_idx on keyframe.predictions (project_id, step, created_at desc, id desc);
 -- For the pages of a project's list, and for the cascade from projects, which searches by both columns.
@@ -120,13 +121,13 @@ create index predictions_waiting_idx on keyframe.predictions (owner_id, created_
 create index predictions_continuing_idx on keyframe.predictions (owner_id, created_at, id) where waits_for is not null and status = 'queued';
 create index predictions_waits_for_idx on keyframe.predictions (waits_for) where waits_for is not null and status = 'queued';
 create index predictions_end_image_path_idx on keyframe.predictions (end_image_path) where end_image_path is not null;
--- Finds the latest take of a step however many of its runs failed, and pages through its takes.
+-- Finds the latest take of a step, however many runs failed, and pages through its takes.
 create index predictions_succeeded_idx on keyframe.predictions (project_id, step, created_at desc, id desc) where status = 'succeeded';
--- To read a range of days only.
+-- Reads only a range of days.
 create index predictions_created_day_idx on keyframe.predictions (((created_at at time zone 'UTC')::date), owner_id);
 
--- The rules of an input. As checks of the table they were read and planned at each of a row's seven writes, a tenth of what a frame takes
--- (npm run bench -- flow). Their triggers fire always, as checks do: also where session_replication_role passes over triggers.
+-- The rules of an input. As table checks they were parsed and planned at each of a row's seven writes, a tenth of the Postgres time of a
+-- frame (npm run bench -- flow). Their triggers always fire, as checks do, even if session_replication_role disables triggers.
 create function keyframe_private.require_sound_input()
 returns trigger language plpgsql volatile set search_path = '' as $$
 declare
@@ -136,7 +137,7 @@ declare
     when not keyframe_private.is_plain_text(new.input ->> 'prompt') then 'prompt_is_plain_text'
     when not keyframe_private.has_visible_character(new.input ->> 'negativePrompt') then 'negative_prompt_has_a_visible_character'
     when not keyframe_private.is_plain_text(new.input ->> 'negativePrompt') then 'negative_prompt_is_plain_text'
-    -- A claim reads the images of several owners' inputs: one that it could not read would stop them all.
+    -- A claim reads the images of several owners' inputs: one malformed input would stop all of them.
     when not (jsonb_typeof(new.input -> 'referenceImagePaths') = 'array'
       and not new.input @? 'strict $.referenceImagePaths[*] ? (@.type() != "string")') then 'reference_images_are_a_list'
     when not (new.input ->> 'firstFramePredictionId' ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'
@@ -178,8 +179,8 @@ begin
   return new;
 end $$;
 
--- An ended one is history, except `hidden`, its last picture and its model's new name. Another's input changes only while it is queued: when it
--- moves to another model, or when the frame is known that it waited for.
+-- An ended prediction never changes, except `hidden`, its last picture and its model's new name. An active one's input changes only while
+-- it is queued: when it moves to another model, or when the picture that it waited for is known.
 create function keyframe_private.keep_history()
 returns trigger language plpgsql volatile set search_path = '' as $$
 declare
@@ -208,7 +209,7 @@ begin
     using errcode = 'check_violation', constraint = 'prediction_keeps_its_history';
 end $$;
 
--- The images that a prediction is made with.
+-- The images that a prediction uses.
 
 create table keyframe_private.prediction_images (
   prediction_id uuid not null references keyframe.predictions on delete cascade,
@@ -221,7 +222,7 @@ create table keyframe_private.prediction_images (
   constraint uploaded_image_is_in_projects check (keyframe_private.is_reference_path(path)),
   constraint uploaded_or_generated check (num_nonnulls(path, source_prediction_id) <= 1)
 );
-comment on table keyframe_private.prediction_images is 'The images that a prediction is made with, written from its input.';
+comment on table keyframe_private.prediction_images is 'The images that a prediction uses, written from its input.';
 comment on column keyframe_private.prediction_images.prediction_id is 'The prediction that uses it.';
 comment on column keyframe_private.prediction_images.role is 'first_frame, last_frame or reference.';
 comment on column keyframe_private.prediction_images.position is 'Its place among the references, from 1.';
@@ -300,7 +301,7 @@ begin
      order by p.created_at desc, p.id desc
      limit 1));
 end $$;
-comment on function keyframe_private.shown_take is 'The take that stands for a step of a project: the selected one, otherwise the latest that is not hidden. Null without a take.';
+comment on function keyframe_private.shown_take is 'The take that a step of a project shows: the selected one, otherwise the latest that is not hidden. Null without a take.';
 
 create function keyframe_private.shown_takes(project uuid)
 returns uuid[] language plpgsql stable set search_path = '' as $$
@@ -309,7 +310,7 @@ begin
     select keyframe_private.shown_take(p, step) from keyframe.projects p, unnest(enum_range(null::keyframe.generation_step)) step
     where p.id = project), null);
 end $$;
-comment on function keyframe_private.shown_takes is 'The takes that stand for the steps of a project.';
+comment on function keyframe_private.shown_takes is 'The takes that the steps of a project show.';
 
 create function keyframe_private.require_success(take keyframe.predictions)
 returns void language plpgsql immutable set search_path = '' as $$

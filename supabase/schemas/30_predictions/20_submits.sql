@@ -1,4 +1,4 @@
--- The ledger: one row for each submit to the provider. What happened to a submit, to its provider run and to the money is read here.
+-- The ledger has one row for each submit to the provider: what happened to the submit, to its provider run and to the money.
 
 -- No foreign keys: a row outlives its prediction, project and account. Of about three updates the last is HOT if its page has space.
 create table keyframe_private.provider_submits (
@@ -37,7 +37,7 @@ create table keyframe_private.provider_submits (
   constraint price_ids_are_a_list check (coalesce(array_ndims(price_ids), 1) = 1),
   constraint cost_state_is_known check (cost_state in ('held', 'settled', 'released', 'unknown')),
   constraint cost_if_and_only_if_settled check ((cost_micros is null) = (cost_state <> 'settled')),
-  -- A mistyped amount must not make the sums of everybody too large, which would stop all starts.
+  -- A mistyped amount must not overflow the service's sums, which would stop all starts.
   constraint amounts_are_at_most_a_million_dollars check (most_micros between 0 and 1000000000000
     and cost_micros between 0 and 1000000000000),
   constraint markup_is_between_0_and_10 check (markup between 0 and 10)
@@ -49,25 +49,25 @@ comment on column keyframe_private.provider_submits.project_id is 'Its project, 
 comment on column keyframe_private.provider_submits.step is 'first-frame, last-frame or video.';
 comment on column keyframe_private.provider_submits.attempt is 'Its number among the prediction''s submits. A second provider run of one submit has a row of its own.';
 comment on column keyframe_private.provider_submits.is_first is 'Whether it is the first of its prediction: usage counts these.';
-comment on column keyframe_private.provider_submits.model is 'The model that it asks for.';
-comment on column keyframe_private.provider_submits.created_at is 'When it was added, or when the one was that it replaces because that was released: it counts on this day.';
+comment on column keyframe_private.provider_submits.model is 'The requested model.';
+comment on column keyframe_private.provider_submits.created_at is 'When it was added or, if it replaces a released submit, when that one was added: its cost counts on this day.';
 comment on column keyframe_private.provider_submits.submitted_at is 'When begin_submit recorded it, just before the call; null while it waits.';
 comment on column keyframe_private.provider_submits.answered_at is 'When the provider answered it, or its provider run was found.';
-comment on column keyframe_private.provider_submits.ended_at is 'When nothing more of it could happen at the provider.';
-comment on column keyframe_private.provider_submits.outcome is 'The end of its provider run (succeeded, rejected, failed, canceled, aborted), no_run (it was not sent, the provider refused it, or its list has no run of it), or lost (nobody knows what happened at the provider).';
+comment on column keyframe_private.provider_submits.ended_at is 'When nothing more could happen to it at the provider.';
+comment on column keyframe_private.provider_submits.outcome is 'The end of its provider run (succeeded, rejected, failed, canceled, aborted), no_run (it was not sent, the provider refused it, or its list has no run of it), or lost (what happened at the provider is unknown).';
 comment on column keyframe_private.provider_submits.is_unanswered is 'Whether a provider run may exist that is not known yet.';
 comment on column keyframe_private.provider_submits.provider_prediction_id is 'The provider run, once it is known.';
 comment on column keyframe_private.provider_submits.search_task is 'What identifies its run in the provider''s list, including the prompt. Null while its prediction is queued, because the next submit searches first, and once the search has ended.';
 comment on column keyframe_private.provider_submits.text_hash is 'hashtextextended of the prompt of a submit without files, for three hours. A collision only prevents the recovery of both prompts'' runs.';
 comment on column keyframe_private.provider_submits.metrics is 'What the provider counted when the run ended.';
-comment on column keyframe_private.provider_submits.price_ids is 'The prices by which it is settled: those of the moment when it was added. Null when one is unknown.';
+comment on column keyframe_private.provider_submits.price_ids is 'The prices by which it is settled: those in force when it was added. Null when one is unknown.';
 comment on column keyframe_private.provider_submits.most_micros is 'The most that the provider can bill, in micro-dollars; null: no price is known.';
 comment on column keyframe_private.provider_submits.cost_micros is 'What the provider bills; only when it is settled.';
-comment on column keyframe_private.provider_submits.markup is 'The markup of the moment when it was added.';
+comment on column keyframe_private.provider_submits.markup is 'The markup in force when it was added.';
 comment on column keyframe_private.provider_submits.most_charge_micros is 'The most that its owner can pay.';
 comment on column keyframe_private.provider_submits.charge_micros is 'What its owner pays; only when it is settled.';
 comment on column keyframe_private.provider_submits.cost_state is 'held: it has not ended. settled: it has cost cost_micros. released: it was not billed. unknown: it counts with most_micros until an administrator settles it.';
-comment on column keyframe_private.provider_submits.client_id is 'The OAuth client that started its prediction; null: a session of the owner''s, or a server.';
+comment on column keyframe_private.provider_submits.client_id is 'The OAuth client that started its prediction; null: the owner''s session, or a server.';
 create unique index provider_submits_run_idx on keyframe_private.provider_submits (provider_prediction_id)
   where provider_prediction_id is not null;
 create index provider_submits_prediction_id_idx on keyframe_private.provider_submits (prediction_id, attempt);
@@ -87,7 +87,7 @@ begin
 end $$;
 comment on function keyframe_private.end_submit is 'Ends a submit: the only place where one ends. The first end counts, unless it was `lost` and more is known now.';
 
--- Also when the prediction's lease has gone. Locks the prediction first, as all that records results. No-op if attempt is null.
+-- Works even if the lease is gone. Locks the prediction first, like all functions that record results. Does nothing if attempt is null.
 create function keyframe_private.end_without_run(prediction uuid, attempt_without_run integer)
 returns void language plpgsql volatile set search_path = '' as $$
 begin
@@ -97,10 +97,10 @@ begin
     where s.prediction_id = prediction and s.attempt = attempt_without_run and s.is_unanswered;
   end if;
 end $$;
-comment on function keyframe_private.end_without_run is 'Ends the submit of an attempt of which no provider run exists: the provider refused it, or it was not sent.';
+comment on function keyframe_private.end_without_run is 'Ends a submit that created no run: the provider refused it, or it was not sent.';
 
--- A submit that has another run or had none leaves the run a row of its own, at the same prices and whatever the budget: it exists.
--- A run from the provider's list names no attempt: is_found allows any that has no answer.
+-- If the submit already has another run or ended without one, the run gets its own row, at the same prices and whatever the budget, because
+-- it exists. A run from the provider's list names no attempt: with is_found, any unanswered one matches.
 create function keyframe_private.record_run(run text, prediction uuid, attempt integer, is_found boolean)
 returns bigint language plpgsql volatile set search_path = '' as $$
 declare
@@ -139,10 +139,10 @@ begin
     perform keyframe_private.add_work('ask', 'cancel', submit.prediction_id, submit.owner_id, 'cancel', submit_id => submit.id);
   end if;
 end $$;
-comment on function keyframe_private.add_cancel is 'Has a provider run canceled that no prediction follows.';
+comment on function keyframe_private.add_cancel is 'Adds the work to cancel a provider run that no prediction follows.';
 
--- A prediction leaves the queue, ends or is deleted. Its unanswered submits are searched for once no worker can be submitting them any
--- more. When it ends or is deleted, its provider runs that go on are canceled.
+-- When a prediction leaves the queue, ends or is deleted, its unanswered submits are searched for, once no worker can still be submitting
+-- them. When it ends or is deleted, its running provider runs are canceled.
 create function keyframe_private.abandon_submits()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -173,7 +173,7 @@ begin
   return null;
 end $$;
 
--- The provider's list shows the input of a run: addresses of files name the prediction, a text alone does not. begin_submit commits before
+-- The provider's list shows the input of a run: addresses of files name the prediction, text does not. begin_submit commits before
 -- its submit, so every candidate is in the table. After an hour the provider deletes the inputs of runs.
 create function keyframe_private.is_only_submit_of_its_text(prediction uuid, attempt integer)
 returns boolean language plpgsql stable set search_path = '' as $$
@@ -191,8 +191,8 @@ begin
 end $$;
 comment on function keyframe_private.is_only_submit_of_its_text is 'Whether no other prediction in this database can have made a run with the text of this submit.';
 
--- No run exists then, unless one in the list may be theirs, or the provider has deleted what the run of so old a submit was made of.
--- `for update`: a submit that is being answered meanwhile is looked at again, and keeps its run.
+-- Then no run exists, unless one in the list may belong to them, or the submit is so old that the provider has deleted the input of its
+-- run. `for update`: a submit that is answered at the same time is read again, and keeps its run.
 create function keyframe_worker.record_search_ended(
   prediction_id uuid, first_attempt integer, last_attempt integer, is_unproven boolean, work_id bigint default null, lease_token uuid default null)
 returns boolean language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$

@@ -1,4 +1,4 @@
--- The plan of a shot: how its steps are made. A start takes from it what its request leaves out.
+-- The plan of a shot says how its steps are made. A start takes from it what its request leaves out.
 
 create function keyframe_private.images_of_plan(plan jsonb)
 returns text[] language sql immutable set search_path = '' as $$
@@ -74,15 +74,15 @@ begin
     perform keyframe_private.require_may_remove(array(select unnest(left_out) except select unnest(keyframe_private.images_of_plan(new.plan))));
     return null;
   end if;
-  perform keyframe_private.take_lock('references', old.owner_id);
+  perform keyframe_private.acquire_lock('references', old.owner_id);
   insert into keyframe_private.file_removals (bucket, name, owner_id)
   select 'projects', substr(path, 10), old.owner_id from unnest(left_out) path where not keyframe_private.is_reference_used(path)
   on conflict do nothing;
   return null;
 end $$;
 
--- A frame or an image that the request names replaces those of the plan. What the model does not take of the plan is left out, and with another
--- model than the plan's all that was chosen for that.
+-- A frame or an image that the request names replaces those of the plan. Values that the model does not accept are left out; if the request
+-- names another model than the plan, so are all values that were chosen for the plan's model.
 create function keyframe_private.apply_plan(inout wanted keyframe.predictions, project keyframe.projects)
 language plpgsql stable set search_path = '' as $$
 declare
@@ -99,7 +99,7 @@ begin
     and m.model = coalesce(wanted.model, planned ->> 'model', (select d.model from keyframe.step_defaults d where d.step = wanted.step));
   perform keyframe_private.raise_if(wanted.model is null and planned ->> 'model' is not null
     and (chosen.model is null or not chosen.enabled or not keyframe_private.is_available(chosen, now())), 'model_unavailable',
-    format('The plan of this shot names the model %s, which is not available. Change the plan, or name another model.', planned ->> 'model'));
+    format('This shot''s plan uses the model %s, which is not available. Change the plan, or name another model.', planned ->> 'model'));
   planned := planned - array(
     select k.name from keyframe_private.known_controls() k
     where (k.kind = 'choice' or k.name = 'negativePrompt') and (wanted.model <> coalesce(planned ->> 'model', '')
@@ -119,9 +119,9 @@ begin
   end if;
   wanted.input := planned || wanted.input;
 end $$;
-comment on function keyframe_private.apply_plan is 'A start with what the plan of its project says of its step.';
+comment on function keyframe_private.apply_plan is 'A start, completed with what its project''s plan says about its step.';
 
--- Where a video begins.
+-- How a video starts.
 
 create function keyframe_private.begins_at_own_frame(project keyframe.projects)
 returns boolean language plpgsql stable set search_path = '' as $$
@@ -129,7 +129,7 @@ begin
   return (project.plan #> '{video,continuesPreviousShot}' is distinct from 'true' or (keyframe_private.previous_shot(project)).id is null)
     and not coalesce(project.plan -> 'video' ?| array['firstFramePredictionId', 'firstFrameImagePath'], false);
 end $$;
-comment on function keyframe_private.begins_at_own_frame is 'Whether the video of a project begins at the first frame that is made for it.';
+comment on function keyframe_private.begins_at_own_frame is 'Whether the video of a project starts at its own first frame.';
 
 create function keyframe_private.previous_shot(project keyframe.projects)
 returns keyframe.projects language plpgsql stable set search_path = '' as $$
@@ -141,9 +141,9 @@ begin
   order by p.film_position desc limit 1;
   return previous;
 end $$;
-comment on function keyframe_private.previous_shot is 'The shot before in its film; null for the first one.';
+comment on function keyframe_private.previous_shot is 'The previous shot in its film; null for the first one.';
 
--- The picture that was taken of the file; without it the frame that the video was asked to end on, which is nearly the same.
+-- The stored last picture; without it the frame that the video was made to end on, which is nearly the same.
 create function keyframe_private.end_of_video(video keyframe.predictions)
 returns jsonb language plpgsql stable set search_path = '' as $$
 begin
@@ -157,7 +157,7 @@ begin
       then jsonb_build_object('firstFramePredictionId', video.input -> 'lastFramePredictionId')
   end;
 end $$;
-comment on function keyframe_private.end_of_video is 'The picture on which a video ends, as a field of an input; null while it is not known.';
+comment on function keyframe_private.end_of_video is 'The last picture of a video, as a field of an input; null while it is not known.';
 
 create function keyframe_private.video_to_show(shot keyframe.projects)
 returns uuid language plpgsql stable set search_path = '' as $$
@@ -168,9 +168,9 @@ begin
      order by r.created_at desc, r.id desc limit 1),
     keyframe_private.shown_take(shot, 'video'));
 end $$;
-comment on function keyframe_private.video_to_show is 'The video of a shot that is selected, or is being made, or is shown: what will be shown.';
+comment on function keyframe_private.video_to_show is 'The video that a shot will show: the selected one, the one being made, or the one shown now.';
 
--- The video is not locked: a start that waits for one that is deleted meanwhile fails as if that had failed. `started`: a project whose video
+-- The video is not locked: if it is deleted, a start that waits for it fails as if the video had failed. `started`: a project whose video
 -- the same request starts, which has no row yet.
 create function keyframe_private.continue_previous(inout wanted keyframe.predictions, project keyframe.projects, started uuid)
 language plpgsql volatile set search_path = '' as $$
@@ -192,32 +192,32 @@ begin
     return;
   end if;
   perform keyframe_private.raise_if(wanted.step <> 'video', 'unsupported_input',
-    format('A %s continues no shot: leave out continuesPreviousShot.', wanted.step));
+    format('A %s cannot continue a shot. Leave out continuesPreviousShot.', wanted.step));
   perform keyframe_private.raise_if(wanted.input ->> 'continuesPredictionId' is null
     and coalesce(wanted.input ->> 'firstFramePredictionId', wanted.input ->> 'firstFrameImagePath') is not null, 'invalid_request',
     'Send continuesPreviousShot or a first frame, not both.');
   previous := keyframe_private.previous_shot(project);
   perform keyframe_private.raise_if(previous.id is null, 'unsupported_input',
-    'No shot is before this one in a film, so it cannot continue one. Let it begin with a frame.');
+    'This shot has no previous shot in a film, so it cannot continue one. Start it from a frame.');
   if previous.id is distinct from started or previous.selected_video_id is not null then
     select v.* into video from keyframe.predictions v where v.id = keyframe_private.video_to_show(previous);
     perform keyframe_private.raise_if(not found, 'frame_not_ready',
-      'The shot before has no video yet, and none is being made. Generate it first, or let this one begin with another frame.');
+      'The previous shot has no video yet, and none is being made. Generate it first, or start this one from another frame.');
   end if;
   frame := keyframe_private.end_of_video(video);
   if frame is null then -- else read_input compares the frame itself
     ratios := array[coalesce(video.input ->> 'aspectRatio', previous.aspect_ratio), coalesce(wanted.input ->> 'aspectRatio', project.aspect_ratio)];
     perform keyframe_private.raise_if(ratios[1] <> ratios[2], 'unsupported_input',
-      format('The shot before is made in %s, and this one in %s. Give both the same aspect ratio, or let this one begin with another frame.',
+      format('The previous shot has the aspect ratio %s, and this one %s. Give both the same ratio, or start this one from another frame.',
         ratios[1], ratios[2]));
     wanted.waits_for := coalesce(video.id, started);
   end if;
   wanted.input := wanted.input - 'firstFrameImagePath'::text
     || jsonb_build_object('firstFramePredictionId', null, 'continuesPredictionId', video.id) || coalesce(frame, '{}');
 end $$;
-comment on function keyframe_private.continue_previous is 'A start that continues the shot before: with the picture on which that ends, or waiting for it.';
+comment on function keyframe_private.continue_previous is 'A start that continues the previous shot: with that video''s last picture, or waiting for it.';
 
--- A row that raises or is locked keeps back no other. A row that is left is found by the sweep.
+-- A row that raises or is locked delays no other. The sweep finds skipped rows.
 create function keyframe_private.begin_continuing(owner uuid)
 returns boolean language plpgsql volatile set search_path = '' as $$
 declare
@@ -254,9 +254,9 @@ begin
         end;
       elsif waiting.is_too_late then
         perform keyframe_private.mark_failed(waiting.id, 'deadline_exceeded',
-          'It has waited a day for the shot before. Generate its video, store the picture on which that ends, and run this step again.', true);
+          'It waited a day for the previous shot. Generate that video, store its last picture, then run this step again.', true);
       else
-        -- Another take of the same time may be there, or on its way. An older one is what was to be replaced.
+        -- Another take of the same time may exist or be in progress. An older one is the one to replace.
         select o.* into other from keyframe.projects p join keyframe.predictions o on o.id = keyframe_private.video_to_show(p)
         where p.id = (waiting.video).project_id and p.owner_id = owner
           and (o.completed_at is null or o.created_at > (waiting.video).created_at - interval '1 minute');
@@ -267,28 +267,28 @@ begin
           perform keyframe_private.add_work('ask', 'continue', owner, owner, 'continue');
         else
           perform keyframe_private.mark_failed(waiting.id, 'previous_shot_failed',
-            'The shot before, which this one continues, was not made. Generate that shot, then run this step again.', true);
+            'The previous shot, which this one continues, was not made. Generate that shot, then run this step again.', true);
         end if;
       end if;
     exception when others or assert_failure then
       if keyframe_private.is_lock_wait(sqlstate) or sqlstate = '57014' then
         raise;
       end if;
-      raise warning 'Prediction % cannot continue the shot before: % (%)', waiting.id, sqlerrm, sqlstate;
+      raise warning 'Prediction % cannot continue the previous shot: % (%)', waiting.id, sqlerrm, sqlstate;
       raised := raised + 1;
     end;
   end loop;
   return looked_at = 50 and raised < 50;
 end $$;
-comment on function keyframe_private.begin_continuing is 'Begins what waits for the end of a video of this owner, where that is known, and fails it where it will not be. At most 50: true, if there may be more.';
+comment on function keyframe_private.begin_continuing is 'Starts predictions of this owner whose awaited picture is known, and fails those whose picture will never be. At most 50; true: there may be more.';
 
 create function keyframe_private.is_too_late(waiting keyframe.predictions)
 returns boolean language sql stable set search_path = '' as $$
   select waiting.created_at < now() - interval '1 day'
 $$;
-comment on function keyframe_private.is_too_late is 'Whether a prediction has waited for the shot before as long as it may: its price is held, and counts on the day of its start.';
+comment on function keyframe_private.is_too_late is 'Whether a prediction has waited too long for the previous shot: its price is held, and counts on the day of its start.';
 
--- For the end of a video, and for the picture on which it ends. Only inserts: what waits for it never delays what ends.
+-- Called for the end of a video, and for its last picture. Only inserts, so waiting predictions never delay the end.
 create function keyframe_private.add_continue()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
@@ -304,7 +304,7 @@ declare
   held constant keyframe_private.work := keyframe_private.held_work(work_id, lease_token);
 begin
   if held.id is not null then
-    perform keyframe_private.take_lock('slots', held.owner_id); -- before the lock of the images, as a start does
+    perform keyframe_private.acquire_lock('slots', held.owner_id); -- before the lock of the images, as a start does
     if keyframe_private.begin_continuing(held.owner_id) then
       perform keyframe_private.reschedule(held, now(), 0, null);
     else
@@ -313,4 +313,4 @@ begin
     perform keyframe_private.admit_waiting(held.owner_id);
   end if;
 end $$;
-comment on function keyframe_worker.continue_shots is 'Begins what waits for the shot before, where its end is known.';
+comment on function keyframe_worker.continue_shots is 'Starts predictions that wait for the previous shot, if its last picture is known.';

@@ -13,7 +13,7 @@ begin
     select p.* into candidate from keyframe.predictions p where p.id = frame for key share;
   end if;
   if candidate.id is null then
-    perform keyframe_private.raise_error('not_found', format('There is no frame %s of yours.', frame));
+    perform keyframe_private.raise_error('not_found', format('You have no frame %s.', frame));
   elsif candidate.step = 'video' then
     perform keyframe_private.raise_error('unsupported_input',
       format('The prediction %s is a video. Name a first frame or a last frame.', frame));
@@ -26,7 +26,7 @@ begin
 end $$;
 comment on function keyframe_private.require_frame is 'Raises unless a prediction is a frame of the owner that has succeeded with an image, in any of the owner''s projects.';
 
--- Administrators may put files there, which nobody has measured: here an image needs noted pixels.
+-- Administrators can put unmeasured files there: here an image needs recorded pixels.
 create function keyframe_private.require_upload(path text, owner uuid)
 returns void language plpgsql stable set search_path = '' as $$
 declare
@@ -40,7 +40,7 @@ begin
   where o.bucket_id = 'projects' and o.name = substr(path, 10) and o.user_metadata ->> 'ownerId' = require_upload.owner::text;
   if not found then
     perform keyframe_private.raise_error('not_found', format(
-      'There is no uploaded image of yours at %s. Upload it first: POST /api/projects/reference-images.', path));
+      'You have no uploaded image at %s. Upload it first: POST /api/projects/reference-images.', path));
   elsif width is null then
     perform keyframe_private.raise_error('unsupported_input', format(
       'The size of the image %s is not known. Upload it by POST /api/projects/reference-images.', path));
@@ -58,7 +58,7 @@ begin
     else format('at most %s characters', coalesce(control ->> 'maxLength', '4000'))
   end;
 end $$;
-comment on function keyframe_private.describe_control is 'What a control takes, for a sentence: "5 or 10".';
+comment on function keyframe_private.describe_control is 'What a control accepts, for a sentence: "5 or 10".';
 
 create function keyframe_private.without_frame(control text)
 returns text language plpgsql immutable set search_path = '' as $$
@@ -114,18 +114,18 @@ begin
     end if;
   end loop;
 end $$;
-comment on function keyframe_private.require_supported is 'Raises unsupported_input when a model would ignore or refuse an image or a value that was asked for. `used` names the image controls that are used.';
+comment on function keyframe_private.require_supported is 'Raises unsupported_input when a model would ignore or refuse a requested image or value. `used` names the image controls that are used.';
 
 create function keyframe_private.resolve_values(asked jsonb, used text[], chosen keyframe.models)
 returns jsonb language plpgsql stable set search_path = '' as $$
 declare
-  -- No sound is what a model without the control makes.
+  -- A model without the control makes no sound.
   complete jsonb := case when not chosen.controls ? 'audio' and asked -> 'audio' = 'false' then asked - 'audio' else asked end;
   control record;
   forced record;
 begin
   perform keyframe_private.require_supported(complete, used, chosen);
-  -- What is used and asked for comes before the defaults; of these, one that forces another comes before it.
+  -- Requested values come before defaults; among these, one that forces another comes first.
   for control in
     select c.key as name, c.value as rule, c.key = any (used) as is_used from jsonb_each(chosen.controls) c
     order by c.key <> all (used), not asked ? c.key, not c.value ?| array['forces', 'forcesByValue'], c.key
@@ -148,9 +148,10 @@ begin
   end loop;
   return complete;
 end $$;
-comment on function keyframe_private.resolve_values is 'The values of an input (prompt and controls without images), complete for a model: those asked for, those that another choice forces, the model''s defaults.';
+comment on function keyframe_private.resolve_values is 'The values of an input (prompt and controls without images), complete for a model: the requested ones, those that another choice forces, and the model''s defaults.';
 
--- Models round the sides of an image to multiples of up to 32 pixels, so 6 % are allowed; the nearest two ratios in use differ by 7 %.
+-- Models round the sides of an image to multiples of up to 32 pixels, so a deviation of 6 % is allowed; the nearest two ratios in use
+-- differ by 7 %.
 create function keyframe_private.require_ratio(frame text, ratio text)
 returns void language plpgsql stable set search_path = '' as $$
 declare
@@ -171,7 +172,7 @@ begin
 end $$;
 comment on function keyframe_private.require_ratio is 'Raises unless a frame, by its id or the path of its upload, has the aspect ratio of the video: it would be cut or distorted.';
 
--- When the input names none and does not refuse one with null: the take that stands for that step of the project.
+-- If the input names none and does not exclude one with null: the take that the project's step shows.
 create function keyframe_private.resolve_frame(input jsonb, role text, project keyframe.projects)
 returns jsonb language plpgsql volatile set search_path = '' as $$
 declare
@@ -200,7 +201,7 @@ begin
 end $$;
 comment on function keyframe_private.resolve_frame is 'A frame as fields of an input: the one that the input names, by `role`PredictionId or `role`ImagePath.';
 
--- Immutable, so the plan of a session has the list: known_controls is planned at each call, which took half of the time of a start.
+-- Immutable, so that the session's plan contains the list: known_controls is planned at each call, which took half of the time of a start.
 create function keyframe_private.input_fields()
 returns text[] language sql immutable set search_path = '' as $$
   select array['firstFramePredictionId', 'firstFrameImagePath', 'lastFramePredictionId', 'lastFrameImagePath', 'referenceImagePath',
@@ -218,7 +219,7 @@ declare
 begin
   perform keyframe_private.raise_if(jsonb_typeof(input) is distinct from 'object', 'invalid_request', 'input must be an object.');
   perform keyframe_private.raise_if(input - keyframe_private.input_fields() <> '{}', 'invalid_request',
-    'input has a field that no model has.');
+    'input has an unknown field.');
 
   foreach unwanted in array case step
     when 'first-frame' then array['firstFramePredictionId', 'firstFrameImagePath', 'lastFramePredictionId', 'lastFrameImagePath']
@@ -235,7 +236,7 @@ begin
     perform keyframe_private.raise_error('invalid_request', 'aspectRatio must be a ratio such as "16:9".');
   end if;
   if asked ->> 'referenceImagePath' is not null then
-    -- The input of an answer has both, with the first image in each.
+    -- The input of an answer has both fields, with the same first image.
     if asked ->> 'referenceImagePaths' is null then
       asked := asked || jsonb_build_object('referenceImagePaths', jsonb_build_array(asked -> 'referenceImagePath'));
     elsif asked #> '{referenceImagePaths,0}' is distinct from asked -> 'referenceImagePath' then
@@ -266,7 +267,7 @@ begin
   end if;
   return asked;
 end $$;
-comment on function keyframe_private.read_input is 'What a request asks for, with the frames that it means: an input whose fields are known, but not yet complete.';
+comment on function keyframe_private.read_input is 'The requested input with the resolved frames: its fields are checked, but it is not yet complete.';
 
 create function keyframe_private.resolve_input(asked jsonb, project keyframe.projects, chosen keyframe.models)
 returns jsonb language plpgsql stable set search_path = '' as $$

@@ -1,4 +1,4 @@
--- The elements of a start: their images join its references, their texts its prompt, and its input keeps a record of each.
+-- The elements of a start: their images are added to its references, their texts to its prompt, and its input keeps a record of each.
 
 create function keyframe_private.element_record(element keyframe.elements)
 returns jsonb language plpgsql stable set search_path = '' as $$
@@ -9,9 +9,9 @@ begin
 end $$;
 comment on function keyframe_private.element_record is 'An element as the input of a prediction keeps it.';
 
--- Whether a letter has an accent within it or after it changes nothing: names and prompts are compared as NFC has them.
+-- Names and prompts are compared in NFC, so a composed and a decomposed accent are equal.
 -- NFC puts marks in the order of their classes, and U+0345 has the last one: a character that moves before it is a mark. The list has the
--- marks without a class that are no letters for Postgres, but those that displays may ignore: they do not make another name.
+-- marks without a class that are not letters for Postgres, except those that displays may ignore.
 create function keyframe_private.continues_a_name(letter text)
 returns boolean language plpgsql immutable set search_path = '' as $$
 begin
@@ -49,16 +49,16 @@ begin
     order by l.length desc limit 1;
     if not found then
       perform keyframe_private.raise_error('invalid_request', format(
-        'The @ at character %s of the prompt names no element of this start or of its film. Correct the name, or write a space after the @.',
-        char_length(plain) + cardinality(ids) + 1));
+        '“@%s” isn''t in the cast%s. Fix the name, or put a space after the @.', coalesce(substring(part from '^[^\s.,;:!?()]{1,60}'), ''),
+        (select ' (' || string_agg(e.value ->> 'name', ', ' order by e.value ->> 'name') || ')' from jsonb_each(elements) e)));
     end if;
     ids := ids || (named.element ->> 'id')::uuid;
     plain := plain || (named.element ->> 'name') || substr(part, named.length + 1);
   end loop;
 end $$;
-comment on function keyframe_private.read_mentions is 'The elements that a prompt names by @name, and the prompt without those @. Raises for a name that is not known.';
+comment on function keyframe_private.read_mentions is 'The elements that a prompt names by @name, and the prompt without those @. Raises for an unknown name.';
 
--- Of an input that a caller repeats. A record is kept while its text is in the prompt or, without a text, an image of it in the references.
+-- For a repeated input. A record is kept while its text is in the prompt or, without a text, while one of its images is in the references.
 create function keyframe_private.keep_element_records(asked jsonb)
 returns jsonb language plpgsql stable set search_path = '' as $$
 declare
@@ -75,7 +75,7 @@ begin
       select from jsonb_array_elements(asked -> 'elements') e
       where not keyframe_private.is_one_line(e ->> 'name') or exists (
         select from jsonb_array_elements_text(e -> 'imagePaths') i (path) where not keyframe_private.is_reference_path(i.path))) then
-    perform keyframe_private.raise_error('invalid_request', 'elements must be a list as `input` of an answer has it.');
+    perform keyframe_private.raise_error('invalid_request', 'elements must be a list as in `input` of a response.');
   end if;
   select jsonb_agg(jsonb_build_object('elementId', e -> 'elementId', 'updatedAt', e -> 'updatedAt', 'name', e -> 'name', 'text', e -> 'text',
     'imagePaths', e -> 'imagePaths') order by place) into kept
@@ -84,10 +84,10 @@ begin
     else strpos(asked ->> 'prompt', format('%s: %s', e ->> 'name', e ->> 'text')) > 0 end;
   return asked - array['elements', 'elementIds'] || jsonb_strip_nulls(jsonb_build_object('elements', kept));
 end $$;
-comment on function keyframe_private.keep_element_records is 'An input whose prompt and references have its elements already, with the records of those that are in it.';
+comment on function keyframe_private.keep_element_records is 'An input whose prompt and references already have its elements, with only the records that still apply.';
 
--- The elements of the start, else of the project, else of the film; of the film's only those that the prompt names, if it names any. A video
--- that starts at a frame shows them in the frame: it gets their images only if the start has elementIds.
+-- The elements of the start, else of the project, else of the film; of the film's only those that the prompt names, if it names any. A
+-- video that starts at a frame shows them in the frame: it gets their images only if the start has elementIds.
 create function keyframe_private.use_elements(asked jsonb, step keyframe.generation_step, project keyframe.projects)
 returns jsonb language plpgsql volatile set search_path = '' as $$
 declare
@@ -130,7 +130,7 @@ begin
     join keyframe.elements e on e.id = w.id and e.owner_id = project.owner_id
   ) u;
   perform keyframe_private.raise_if(used.number > keyframe_private.max_elements('start'), 'invalid_request', format(
-    'A start takes at most %s elements, and %s would be used. Name those of this shot in elementIds, or by @name in its prompt.',
+    'A start can use at most %s elements, and this one would use %s. Name this shot''s elements in elementIds, or as @name in its prompt.',
     keyframe_private.max_elements('start'), used.number));
   if is_asked or step <> 'video'
     or coalesce(asked ->> 'firstFramePredictionId', asked ->> 'firstFrameImagePath', asked ->> 'continuesPreviousShot') is null then
@@ -144,11 +144,11 @@ begin
     'prompt', concat_ws(e'\n\n', named.plain, used.lines), 'elements', used.records,
     'referenceImagePaths', (asked -> 'referenceImagePaths') || to_jsonb(images)));
   perform keyframe_private.raise_if(char_length(asked ->> 'prompt') > 4000, 'unsupported_input', format(
-    'The prompt has %s characters with the texts of its %s elements, and at most 4000 are taken. Use fewer elements, or shorten a text.',
+    'The prompt has %s characters with the texts of its %s elements, and the maximum is 4000. Use fewer elements, or shorten a text.',
     char_length(asked ->> 'prompt'), used.number));
   return asked;
 end $$;
-comment on function keyframe_private.use_elements is 'What a request asks for, as read_input returned it, with its elements in prompt and references, and a record of each.';
+comment on function keyframe_private.use_elements is 'The input from read_input, with its elements added to prompt and references, and a record of each.';
 
 create function keyframe_private.element_names(input jsonb)
 returns jsonb language plpgsql stable set search_path = '' as $$

@@ -1,4 +1,4 @@
--- A start is an insert into predictions, made by start_prediction, start_film, the Data API or an administrator. Its triggers do the
+-- A start is an insert into predictions, by start_prediction, start_film, the Data API or an administrator. Its triggers do the
 -- rest. For the statement: its first token, before anything is locked. For each row: owner, model, input, slot. For the rows together: the
 -- images, the other tokens, the budget of each owner, submits, a kick. A refusal undoes all rows.
 
@@ -37,7 +37,7 @@ begin
     end;
   end loop;
 end $$;
-comment on function keyframe_private.takers_of is 'The other available models of a step that take an input, in order, and what each makes of it.';
+comment on function keyframe_private.takers_of is 'The other available models of a step that accept an input, in order, with the input completed for each.';
 
 create function keyframe_private.find_successor(gone keyframe.models, asked jsonb, project keyframe.projects)
 returns keyframe.models language plpgsql stable set search_path = '' as $$
@@ -58,7 +58,7 @@ begin
   limit 1;
   return found_model;
 end $$;
-comment on function keyframe_private.find_successor is 'The first available model that takes the same input as another and costs no more, or null.';
+comment on function keyframe_private.find_successor is 'The first available model that accepts the same input and costs no more, or null.';
 
 create function keyframe_private.resolve_start(inout wanted keyframe.predictions, started uuid default null)
 language plpgsql volatile set search_path = '' as $$
@@ -85,7 +85,7 @@ begin
     chosen := keyframe_private.find_successor(chosen, asked, project);
     if chosen.model is null then
       perform keyframe_private.raise_error('model_unavailable', format(
-        'The model %s is not available, and no other takes this input and costs no more. Name a model of GET /api/models, or change the input.',
+        'The model %s is not available, and no other model accepts this input at the same or a lower price. Name a model from GET /api/models, or change the input.',
         wanted.requested_model));
     end if;
   end if;
@@ -102,7 +102,7 @@ begin
       from keyframe_private.takers_of(asked, project, chosen) t)));
   end;
 end $$;
-comment on function keyframe_private.resolve_start is 'Completes and checks what is to be started: owner, model, input. started: see continue_previous.';
+comment on function keyframe_private.resolve_start is 'Completes and checks a start: owner, model, input. started: see continue_previous.';
 
 create function keyframe_private.resolve_prediction()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
@@ -113,15 +113,15 @@ end $$;
 create function keyframe_private.admit_or_queue()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
-  perform keyframe_private.take_lock('slots', new.owner_id);
-  -- Read under the lock, so that created_at has the order of the line.
+  perform keyframe_private.acquire_lock('slots', new.owner_id);
+  -- Read under the lock, so that created_at has the order of the queue.
   new.created_at := clock_timestamp();
   new.updated_at := new.created_at;
   if new.waits_for is not null then
     perform keyframe_private.raise_if(
       (select count(*) from keyframe.predictions w where w.owner_id = new.owner_id and w.waits_for is not null and w.status = 'queued')
         >= keyframe_private.max_shots(), 'invalid_request',
-      format('At most %s shots can wait for the shot before. Cancel some, or wait until they have begun.', keyframe_private.max_shots()));
+      format('At most %s shots can wait for a previous shot. Cancel some, or wait until they start.', keyframe_private.max_shots()));
     -- Its video may have ended meanwhile: nothing else would look at this row.
     if exists (select from keyframe.predictions v where v.id = new.waits_for and v.completed_at is not null) then
       perform keyframe_private.add_work('ask', 'continue', new.owner_id, new.owner_id, 'continue');
@@ -136,8 +136,8 @@ begin
   return new;
 end $$;
 
--- An administrator may start for several owners at once; users have one, and one client or none. Without a generic plan it is planned at
--- each start.
+-- An administrator may start for several owners at once; a user's rows have one owner, and one client or none. Without a generic plan it is
+-- planned at each start.
 create function keyframe_private.begin_starts()
 returns trigger language plpgsql volatile security definer set search_path = '' set plan_cache_mode = force_generic_plan as $$
 declare
@@ -150,9 +150,9 @@ begin
   loop
     if payer.number > 1 then
       perform keyframe_private.raise_if(payer.number > l.capacity and auth.uid() is not null, 'invalid_request',
-        format('This starts %s at once, and you may start %s. Start fewer.', payer.number, l.capacity))
+        format('This request starts %s predictions at once, and the maximum is %s. Start fewer.', payer.number, l.capacity))
       from keyframe_private.rate_limits l where l.route_class = 'generate';
-      perform keyframe_private.take_token('generate', payer.number - 1);
+      perform keyframe_private.acquire_token('generate', payer.number - 1);
     end if;
     perform keyframe_private.require_spending();
     perform keyframe_private.add_submits(payer.starts);
@@ -177,14 +177,14 @@ begin
         and r.name = any (array(select keyframe_private.output_names(new)))
     ) then
     perform keyframe_private.raise_error('invalid_request',
-      'An earlier prediction with this identifier has left an event, a submit or a file. Leave the identifier out, or take another one.');
+      'An earlier prediction with this id has left an event, a submit or a file. Leave the id out, or use another one.');
   end if;
   return null;
 end $$;
 
--- Fairness: an owner has max_active_per_owner slots. A waiting row has no work, so a long line costs others nothing.
+-- Fairness: an owner has max_active_per_owner slots. A waiting row has no work, so a long queue costs others nothing.
 
--- Valid only while the owner's lock `slots` is held. An open transaction holds up its own owner alone.
+-- Valid only while the owner's lock `slots` is held. An open transaction delays only its own owner.
 create function keyframe_private.free_slots(owner uuid)
 returns integer language plpgsql volatile set search_path = '' as $$
 begin
@@ -209,8 +209,8 @@ declare
   moment timestamptz;
   slots integer;
 begin
-  perform keyframe_private.take_lock('slots', owner);
-  -- Read under the lock, so that admitted_at has the order of the line whichever transaction began first.
+  perform keyframe_private.acquire_lock('slots', owner);
+  -- Read under the lock, so that admitted_at has the order of the queue, whichever transaction began first.
   moment := clock_timestamp();
   slots := keyframe_private.free_slots(owner);
   if slots > 0 and not (select s.spending_stopped from keyframe_private.settings s) then
@@ -224,9 +224,9 @@ begin
       for update skip locked)); -- a locked row is being canceled; the next one takes its turn
   end if;
 end $$;
-comment on function keyframe_private.admit_waiting is 'Gives the free slots of an owner to the predictions that have waited longest.';
+comment on function keyframe_private.admit_waiting is 'Gives an owner''s free slots to the predictions that have waited longest.';
 
--- The end of one prediction frees a slot for the next. One that cannot be admitted does not undo the end: it is tried again.
+-- The end of one prediction frees a slot for the next. A failed admission does not undo the end: it is retried.
 create function keyframe_private.admit_next()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
@@ -234,7 +234,7 @@ begin
   return null;
 exception when others or query_canceled or assert_failure then
   if keyframe_private.is_lock_wait(sqlstate) or sqlstate = '57014' then
-    raise; -- somebody else is admitting, or the call was canceled or ran out of time: the caller tries again
+    raise; -- another call is admitting, or this one was canceled or ran out of time: the caller retries
   end if;
   raise warning 'No prediction of owner % could be admitted: % (%)', new.owner_id, sqlerrm, sqlstate;
   perform keyframe_private.add_work('ask', 'admit', new.owner_id, new.owner_id, 'admit', clock_timestamp() + interval '5 seconds');
@@ -258,4 +258,4 @@ begin
     ) before
   );
 end $$;
-comment on function keyframe_private.queue_position is 'The position in the owner''s line: 1 for the next to run, 0 once it has a slot, null when it is not queued, waits for the shot before, or is queued again after a provider run. Counting stops at 1000, which means 1000 or later: a page of a very long line would count it again for each row.';
+comment on function keyframe_private.queue_position is 'The position in the owner''s queue: 1 for the next to run, 0 once it has a slot, null when it is not queued, waits for the previous shot, or is queued again after a provider run. Counting stops at 1000, which means 1000 or later: otherwise a page of a very long queue would count it for each row.';

@@ -1,7 +1,8 @@
 -- One function per transition, guarded in its WHERE. False (no row) is a normal answer to a late or duplicate call. Those of workers have
 -- a lock_timeout: ten calls that wait would take every connection of the Data API. The call fails with 55P03 and the worker repeats it.
 
--- Also several moves at once. The provider keeps an output for an hour, so a run that ends late still gets 50 minutes for copying.
+-- Makes several moves at once if needed. The provider keeps an output for an hour, so a run that ends late still gets 50 minutes for
+-- copying.
 create function keyframe_private.mark_running(
   prediction uuid, wanted keyframe.prediction_status, run text, done real, output_url text)
 returns boolean language plpgsql volatile set search_path = '' as $$
@@ -26,8 +27,8 @@ begin
 end $$;
 comment on function keyframe_private.mark_failed is 'active → failed.';
 
--- It needs budget unless it replaces a submit that was released in this transaction (ended_at = now()) and costs no more: what an earlier
--- one released, another start may hold.
+-- It needs budget unless it replaces a submit that was released in this transaction (ended_at = now()) and costs no more. Another start may
+-- already hold what was released earlier.
 create function keyframe_private.add_next_submit(prediction keyframe.predictions, due_at timestamptz, failures integer, reason text)
 returns void language plpgsql volatile set search_path = '' as $$
 declare
@@ -41,7 +42,7 @@ begin
     where s.prediction_id = prediction.id and s.submitted_at is null and s.ended_at is null) then
     return; -- one waits already, with its work
   end if;
-  perform keyframe_private.take_lock('slots', prediction.owner_id);
+  perform keyframe_private.acquire_lock('slots', prediction.owner_id);
   select s.* into released from keyframe_private.provider_submits s
   where s.prediction_id = prediction.id and s.attempt = prediction.attempt and s.ended_at = now() and not exists (
     select from keyframe_private.provider_submits o
@@ -74,9 +75,9 @@ begin
   perform keyframe_private.add_next_submit(again, now() + keyframe_private.retry_delay(runs), runs, reason);
   return true;
 end $$;
-comment on function keyframe_private.mark_queued_again is 'starting, processing → queued: the provider run failed for a cause that passes (it could not read the images, or was interrupted), so the prediction is submitted again. started_at and the progress stay: the API shows it as processing. False when it has had max_runs provider runs, each of which may cost money.';
+comment on function keyframe_private.mark_queued_again is 'starting, processing → queued: the provider run failed for a temporary cause (it could not read the images, or was interrupted), so the prediction is submitted again. started_at and the progress stay: the API shows it as processing. False when it has had max_runs provider runs, each of which may cost money.';
 
--- A submit in progress finds out when it records its answer.
+-- A submit in progress notices when it records its answer.
 create function keyframe_private.mark_canceled(prediction uuid)
 returns boolean language plpgsql volatile set search_path = '' as $$
 begin
@@ -95,7 +96,7 @@ begin
   where (m.step, m.model) in (
     select l.step, l.model from keyframe.models l where l.step = wanted_step and l.model = wanted_model for no key update skip locked);
 end $$;
-comment on function keyframe_private.set_refused is 'Records since when the provider refuses a model as unknown; null when it has it again.';
+comment on function keyframe_private.set_refused is 'Records when the provider began to refuse a model as unknown; null when it has the model again.';
 
 create function keyframe_worker.complete_prediction(
   work_id bigint, lease_token uuid, output_path text, content_type text, bytes bigint, sha256 text, width integer default null,
@@ -204,13 +205,13 @@ begin
 end $$;
 comment on function keyframe_private.is_state_known is 'Whether a state changes nothing of the prediction that follows this run, as most callbacks do.';
 
--- The file is the first at `named`, or the first of the only list with files of the step's kind: a paid run is stored although its
--- model's row is wrong. Null: unclear. A file with another ending, or none, counts if none has the right one.
+-- The file is the first at `named`, or the first of the only list with files of the step's kind, so that a paid run is stored even if its
+-- model's row is wrong. Null: ambiguous. A file with another extension, or none, counts if no file has the right one.
 create function keyframe_private.find_output(prediction keyframe.predictions, named text, files jsonb)
 returns text language plpgsql stable set search_path = '' as $$
 declare
   wanted constant text := case prediction.step when 'video' then '\.(mp4|m4v|mov)$' else '\.(png|jpe?g|jfif|webp)$' end;
-  -- Stored too, but beside one of those it is a preview.
+  -- Stored too, but next to a file of the step's kind it is a preview.
   unusual constant text := case prediction.step when 'video' then '\.(webm|mkv|og[vg]|gif)$' else '\.(gif|avif|bmp|ico)$' end;
   named_url text;
   is_of_kind boolean;
@@ -241,7 +242,7 @@ begin
   end if;
   return coalesce(case when is_clear then likely_url end, named_url);
 end $$;
-comment on function keyframe_private.find_output is 'The address of the file among those in what a run returned.';
+comment on function keyframe_private.find_output is 'The address of the output file among those that a run returned.';
 
 -- False: nothing changes.
 create function keyframe_private.apply_provider_state(
@@ -271,7 +272,7 @@ begin
         return keyframe_private.mark_running(row_now.id, 'storing', run.id, 1, file);
       elsif run.output_files is not null then
         return keyframe_private.mark_failed(row_now.id, 'output_not_usable', format(
-          'It is unclear which file of the provider''s output is meant. It has: %s. An administrator has to name it in the column output of the model %s%s.',
+          'The provider''s output has several files: %s. An administrator must name one in the column output of the model %s%s.',
           left((select string_agg(f ->> 'at', ', ' order by place) from jsonb_array_elements(run.output_files) with ordinality e (f, place)),
             500),
           row_now.model,
@@ -282,7 +283,7 @@ begin
     when 'failed' then
       if run.failure = 'content_rejected' then
         return keyframe_private.mark_failed(row_now.id, 'content_rejected',
-          coalesce(nullif(run.error_message, ''), 'The provider rejected the content of the input. Change the prompt or the images.'), false,
+          coalesce(nullif(run.error_message, ''), 'The model''s safety filter rejected the prompt or an image. Try different wording or images.'), false,
             stage => run.stage);
       elsif run.failure = 'input_unreachable' then
         if keyframe_private.mark_queued_again(row_now.id, run.failure, keyframe_private.max_failures()) then
@@ -291,7 +292,7 @@ begin
         return keyframe_private.mark_failed(row_now.id, 'input_unreachable',
           'The provider could not read the images of this step. Run the step again.', true);
       elsif run.failure = 'interrupted' then
-        -- One more run: a cause that passes has passed by then, and a failed run may have been paid for.
+        -- One more run: a temporary cause is over by then, and each failed run may have been paid for.
         if keyframe_private.mark_queued_again(row_now.id, 'provider_failed', 2) then
           return true;
         end if;
@@ -303,7 +304,7 @@ begin
         'The run was canceled at the provider. Run the step again.', true);
     when 'aborted' then
       return keyframe_private.mark_failed(row_now.id, 'provider_aborted',
-        'The provider gave the run up before it started. Run the step again.', true);
+        'The provider dropped the run before it started. Run the step again.', true);
     else
       raise exception 'Unknown provider status: %.', run.status using errcode = 'invalid_parameter_value';
   end case;
@@ -325,7 +326,7 @@ begin
   if keyframe_private.is_state_known(prediction, attempt, run) then
     return 'unchanged';
   end if;
-  -- More progress waits for nobody: the next callback or poll says it again.
+  -- Progress waits for no lock: the next callback or poll reports it again.
   if run.status = 'processing' and exists (
     select from keyframe.predictions p
     where p.id = prediction and p.provider_prediction_id = run.id and p.status = 'processing'
@@ -349,7 +350,7 @@ begin
   if known.prediction_id <> row_now.id then
     return 'unknown';
   end if;
-  -- A queued prediction follows no run, so a run of it that is known has failed or was replaced.
+  -- A queued prediction follows no run, so a known run of it has failed or was replaced.
   if row_now.status = 'queued' and known.id is not null then
     if run_is_over then
       perform keyframe_private.end_submit(known.id, run_outcome, run.metrics);
@@ -401,7 +402,7 @@ begin
 end $$;
 comment on function keyframe_worker.record_provider_state is 'Records the state of a provider run, as record_run_state does. work_id: the submit, poll or cancel whose result this is. It is done, or it polls in poll_seconds (null: settings.poll_interval).';
 
--- From now on the model is unavailable. The prediction goes to the next model that takes its input, unless the caller named this one.
+-- From now on the model is unavailable. The prediction moves to the next model that accepts its input, unless the caller named this one.
 create function keyframe_worker.record_model_refused(
   work_id bigint, lease_token uuid, prediction_id uuid, message text, attempt_without_run integer)
 returns text language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
@@ -440,7 +441,7 @@ begin
 end $$;
 comment on function keyframe_worker.record_model_refused is 'Records that the provider does not have the model of a submit. Returns moved (to the next model), failed or too_late.';
 
--- Repeated for a day: no run lasts longer. is_unknown: the provider has no such run any more, so nobody knows how it ended.
+-- Repeated for a day: no run lasts longer. is_unknown: the provider no longer has the run, so its end is unknown.
 create function keyframe_worker.record_run_not_canceled(work_id bigint, lease_token uuid, is_unknown boolean)
 returns void language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
 declare

@@ -1,8 +1,8 @@
--- Quotes: the price of one start, or of what a film lacks, for one user and OAuth client. It can be started once, within ten minutes: the
--- quote's id is the key of that start.
+-- A quote holds the price of one start, or of a film's missing shots, for one user and OAuth client. It can be started once, within ten
+-- minutes: the quote's id is the key of that start.
 
--- One that is never started goes within two minutes of its end (prune). Each takes a token of `create`, so by default an owner has at most
--- 780 of these, of 64 kB and less: 60, and one more a second. One that was started is kept for a day: a late repetition finds its prediction.
+-- An unused quote is deleted within two minutes of its end (prune). Each uses a token of `create`, so by default an owner has at most 780
+-- of these, of 64 kB and less: 60, and one more a second. One that was started is kept for a day: a late repetition finds its prediction.
 create table keyframe_private.quotes (
   id uuid primary key default gen_random_uuid(),
   owner_id uuid not null references auth.users on delete cascade,
@@ -22,14 +22,14 @@ create table keyframe_private.quotes (
 );
 comment on table keyframe_private.quotes is 'Prices that hold for ten minutes, each for one start.';
 comment on column keyframe_private.quotes.owner_id is 'Who may start it.';
-comment on column keyframe_private.quotes.client_id is 'The OAuth client that may start it; null: a session of the owner''s, or a server.';
+comment on column keyframe_private.quotes.client_id is 'The OAuth client that may start it; null: the owner''s session, or a server.';
 comment on column keyframe_private.quotes.film_id is 'The film whose shots it is for; null: one project.';
 comment on column keyframe_private.quotes.project_ids is 'The project, or the shots in order.';
 comment on column keyframe_private.quotes.with_outdated is 'Whether shots whose shown take is outdated count as without it.';
 comment on column keyframe_private.quotes.step is 'first-frame, last-frame or video.';
 comment on column keyframe_private.quotes.asked is 'The input of the request. The start sends it again.';
 comment on column keyframe_private.quotes.asked_model is 'The model of the request; null: the default.';
-comment on column keyframe_private.quotes.asked_count is 'How many takes were asked for; null: one.';
+comment on column keyframe_private.quotes.asked_count is 'How many takes were requested; null: one.';
 comment on column keyframe_private.quotes.digest is 'The SHA-256 of the models and complete inputs that were priced: of the first take, or of each shot.';
 comment on column keyframe_private.quotes.most_micros is 'The price: the most that a start reserves of what its user pays, in micro-dollars. A second run after an interruption reserves its own.';
 comment on column keyframe_private.quotes.expires_at is 'Until when it can be started.';
@@ -43,7 +43,7 @@ begin
   return (select encode(sha256(convert_to(string_agg(s.model || (s.input - 'continuesPredictionId')::text, e'\n' order by s.ordinality), 'UTF8')), 'hex')
     from unnest(starts) with ordinality s);
 end $$;
-comment on function keyframe_private.digest_of is 'What tells starts from others: their models and inputs, in order. Not the video that one continues: in a film it has no row before the start.';
+comment on function keyframe_private.digest_of is 'Identifies starts: their models and inputs, in order. Not the video that one continues: in a film it has no row before the start.';
 
 create function keyframe_private.add_quote(
   priced keyframe.predictions[], film uuid, asked jsonb, asked_model text, asked_count integer, cost keyframe_private.run_cost,
@@ -66,9 +66,9 @@ begin
   returning * into made;
   return made;
 end $$;
-comment on function keyframe_private.add_quote is 'Holds the price of a start, or refuses what the start would be refused for.';
+comment on function keyframe_private.add_quote is 'Holds the price of a start, or raises the errors of the start.';
 
--- The start resolves its input anew. What it then is and can cost must be what was quoted; otherwise nothing is started.
+-- The start resolves its input again. The result and its cost must equal the quote; otherwise nothing is started.
 create function keyframe.start_quote(quote_id uuid, at_most_micros bigint)
 returns json language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -86,7 +86,7 @@ begin
       select from keyframe_private.idempotency_keys k
       where k.owner_id = q.owner_id and k.client_id is not distinct from q.client_id and k.key = start_key));
   perform keyframe_private.raise_if(not found, 'not_found',
-    'You have no quote with this quoteId, or it has expired: a quote holds for ten minutes, for the user and the app that asked for it. Ask for an estimate with a new one.');
+    'You have no quote with this quoteId, or it has expired: a quote holds for ten minutes, for the user and the app that requested it. Request a new estimate.');
   perform keyframe_private.raise_if(quote.most_micros is distinct from at_most_micros, 'invalid_request',
     format('atMostMicros must be the price of this quote, %s. Nothing was started.', quote.most_micros));
   -- The hash refuses a key that a caller sent with another request.
@@ -98,7 +98,7 @@ begin
       encode(sha256(start_key::bytea), 'hex'), quote.with_outdated);
     if answer -> 'code' is null then
       perform keyframe_private.raise_if(answer #> '{predictions,0}' is null, 'precondition_failed',
-        'No shot of this quote lacks the step any more, or what it started was deleted. Read the film.');
+        'No shot of this quote is missing the step any more, or what it started was deleted. Read the film.');
       answer := (answer::jsonb || jsonb_build_object('prediction', answer #> '{predictions,0}'))::json;
     end if;
   end if;
@@ -121,4 +121,4 @@ exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
   return keyframe_private.refuse(refused, 'generate');
 end $$;
-comment on function keyframe.start_quote is 'Starts what a quote of the caller''s is for, at its price. A repetition returns the same prediction.';
+comment on function keyframe.start_quote is 'Starts what the caller''s quote is for, at its price. A repetition returns the same prediction.';

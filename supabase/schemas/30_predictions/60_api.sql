@@ -1,6 +1,7 @@
 -- Functions that api calls for predictions.
 
--- A frame of another project or an upload is always current, but the shot before is looked up in the film as it is now. `shown` are the takes that stand for their steps, where the caller knows them.
+-- A frame of another project or an upload is always current, but the previous shot is looked up in the current film. `shown`: the shown
+-- takes, if the caller knows them.
 create function keyframe_private.is_outdated(prediction keyframe.predictions, shown uuid[])
 returns boolean language plpgsql stable set search_path = '' as $$
 declare
@@ -21,9 +22,10 @@ begin
     select keyframe_private.shown_take(keyframe_private.previous_shot(p), 'video')::text from keyframe.projects p
     where p.id = prediction.project_id) is distinct from prediction.input ->> 'continuesPredictionId';
 end $$;
-comment on function keyframe_private.is_outdated is 'Whether a take (a succeeded prediction) was made with a frame that is deleted, or that no longer stands for its step in the same project, or continues a video that the shot before no longer shows.';
+comment on function keyframe_private.is_outdated is 'Whether a take (a succeeded prediction) was made with a frame that is deleted, or that its step no longer shows in the same project, or continues a video that the previous shot no longer shows.';
 
--- The API shows the columns listed here; the Data API shows owners the whole row. json, not jsonb: copying jsonb took four fifths of the time of a page of projects.
+-- The API shows the columns listed here; the Data API shows owners the whole row. json, not jsonb: copying jsonb took four fifths of the
+-- time of a page of projects.
 create function keyframe_private.prediction_json(
   prediction keyframe.predictions, shown uuid[] default null, with_elements boolean default true)
 returns json language plpgsql stable set search_path = '' as $$
@@ -51,7 +53,7 @@ begin
 end $$;
 comment on function keyframe_private.prediction_json is 'A prediction as its owner sees it, with its queue position.';
 
--- Seeds that follow each other make takes that differ, each of which can be repeated.
+-- Consecutive seeds make different takes, each of which can be repeated.
 create function keyframe_private.input_of_take(input jsonb, number integer)
 returns jsonb language plpgsql immutable set search_path = '' as $$
 begin
@@ -68,7 +70,7 @@ begin
     where keyframe_private.is_own(p.owner_id) and p.project_id <> all ((select keyframe_private.deleted_projects())::uuid[])
     order by i.number);
 end $$;
-comment on function keyframe_private.started_before is 'What a repeated request has started, without what has been deleted since.';
+comment on function keyframe_private.started_before is 'What a repeated request has started, without deleted predictions.';
 
 create function keyframe_private.started_json(started keyframe.predictions[])
 returns json language plpgsql stable set search_path = '' as $$
@@ -94,7 +96,7 @@ begin
   if request.replayed then
     started := keyframe_private.started_before(coalesce(request.answer, jsonb_build_array(request.resource_id)));
     perform keyframe_private.raise_if(started = '{}', 'not_found',
-      'The prediction this Idempotency-Key started has been deleted since. Send a new key.');
+      'The prediction that this Idempotency-Key started has been deleted. Send a new key.');
   else
     with made as (
       insert into keyframe.predictions as p (id, project_id, step, input, model)
@@ -126,7 +128,7 @@ create function keyframe.estimate_prediction(
   quote boolean default false)
 returns json language plpgsql volatile security definer set search_path = '' as $$
 declare
-  rate jsonb := keyframe_private.take_token(case when quote then 'create' else 'read' end);
+  rate jsonb := keyframe_private.acquire_token(case when quote then 'create' else 'read' end);
   number constant integer := coalesce(estimate_prediction.count, 1);
   made keyframe_private.quotes;
   priced record;
@@ -152,14 +154,14 @@ exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
   return keyframe_private.refuse(refused);
 end $$;
-comment on function keyframe.estimate_prediction is 'What a start would cost, with every check of a start. With quote it is refused as the start would be, and the price holds; otherwise it stores nothing.';
+comment on function keyframe.estimate_prediction is 'What a start would cost, with every check of a start. With quote it raises the errors of the start, and holds the price; otherwise it stores nothing.';
 
--- Volatile, because it takes a token: PostgREST runs stable functions read-only.
+-- Volatile, because it uses a token: PostgREST runs stable functions read-only.
 create function keyframe.read_prediction(
   project_id uuid, step keyframe.generation_step, prediction_id uuid default null, waiting boolean default false)
 returns json language plpgsql volatile security definer set search_path = '' as $$
 declare
-  rate jsonb := keyframe_private.take_token(case when waiting then 'wait' else 'read' end);
+  rate jsonb := keyframe_private.acquire_token(case when waiting then 'wait' else 'read' end);
   wanted keyframe.predictions;
   refused keyframe_private.refusal;
 begin
@@ -172,10 +174,10 @@ begin
     select p.* into wanted from keyframe.predictions p
     where p.id = prediction_id and p.project_id = read_prediction.project_id and p.step = read_prediction.step;
   end if;
-  -- Asked after the query: in its WHERE, it would go through all predictions of another's project.
+  -- Checked after the query: in its WHERE, it would read all predictions of another user's project.
   if wanted.id is null or not keyframe_private.is_own(wanted.owner_id) or exists (
     select from keyframe.projects p where p.id = read_prediction.project_id and p.deleted_at is not null) then
-    perform keyframe_private.raise_error('not_found', 'There is no such prediction of yours for this project and step.');
+    perform keyframe_private.raise_error('not_found', 'You have no such prediction in this project and step.');
   end if;
   return json_build_object('prediction', keyframe_private.prediction_json(wanted),
     'rate', case when waiting then keyframe_private.rate_state('read') else rate end);
@@ -183,7 +185,7 @@ exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
   return keyframe_private.refuse(refused);
 end $$;
-comment on function keyframe.read_prediction is 'One prediction of the caller; without prediction_id the latest one of the step. A look of a request that waits takes its token from `wait`.';
+comment on function keyframe.read_prediction is 'One prediction of the caller; without prediction_id the latest one of the step. Each read of a waiting request uses a token of `wait`.';
 
 create function keyframe_private.own_prediction(project uuid, prediction uuid)
 returns keyframe.predictions language plpgsql volatile set search_path = '' as $$
@@ -194,7 +196,7 @@ begin
   where p.id = prediction and p.project_id = project and keyframe_private.is_own(p.owner_id)
     and p.project_id <> all (keyframe_private.deleted_projects())
   for update;
-  perform keyframe_private.raise_if(not found, 'not_found', 'There is no such prediction of yours in this project.');
+  perform keyframe_private.raise_if(not found, 'not_found', 'You have no such prediction in this project.');
   return wanted;
 end $$;
 comment on function keyframe_private.own_prediction is 'Locks and returns a prediction of the caller; otherwise raises not_found.';
@@ -227,7 +229,7 @@ comment on function keyframe.cancel_prediction is 'Cancels a prediction of the c
 create function keyframe.update_prediction(project_id uuid, prediction_id uuid, changes jsonb)
 returns json language plpgsql volatile security definer set search_path = '' as $$
 declare
-  rate jsonb := keyframe_private.take_token('change');
+  rate jsonb := keyframe_private.acquire_token('change');
   changed keyframe.predictions;
   before text;
   refused keyframe_private.refusal;
@@ -236,7 +238,7 @@ begin
   before := changed.end_image_path;
   if changes ->> 'end_image_path' is not null then
     perform keyframe_private.raise_if(changed.step <> 'video' or changed.status <> 'succeeded', 'unsupported_input',
-      'Only a video that has succeeded has a picture on which it ends.');
+      'Only a video that succeeded has a last picture.');
     perform keyframe_private.keep_reference(changes ->> 'end_image_path', changed.owner_id);
   end if;
   update keyframe.predictions p
@@ -251,13 +253,13 @@ exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
   return keyframe_private.refuse(refused);
 end $$;
-comment on function keyframe.update_prediction is 'Hides a prediction of the caller from lists or shows it again, and stores the picture on which a video ends.';
+comment on function keyframe.update_prediction is 'Hides a prediction of the caller from lists or shows it again, and stores the last picture of a video.';
 
--- A start locks the frames that it uses: a later one does not find them.
+-- A start locks the frames that it uses; a later start does not find a deleted one.
 create function keyframe.delete_prediction(project_id uuid, prediction_id uuid)
 returns json language plpgsql volatile security definer set search_path = '' as $$
 declare
-  rate jsonb := keyframe_private.take_token('change', needed => 'manage');
+  rate jsonb := keyframe_private.acquire_token('change', needed => 'manage');
   wanted keyframe.predictions;
   before json;
   refused keyframe_private.refusal;
@@ -284,8 +286,8 @@ exception when sqlstate 'KEYFR' then
 end $$;
 comment on function keyframe.delete_prediction is 'Deletes a prediction of the caller that has ended; its file is removed soon after. Its events stay.';
 
--- Mostly they are the same prediction, which is listed once. One query for each project took twice as long for a film of 500 shots. A film's
--- are without their elements: a cast of 20 with its images would be written 1,500 times, and be most of the answer.
+-- Usually both are the same prediction, which is listed once. One query for each project took twice as long for a film of 500 shots. A
+-- film's predictions omit their elements: a cast of 20 with its images would be repeated 1,500 times, and be most of the answer.
 create function keyframe_private.step_predictions(projects keyframe.projects[], with_elements boolean default true)
 returns table (project_id uuid, predictions json) language plpgsql stable set search_path = '' as $$
 begin
@@ -307,16 +309,16 @@ begin
     join takes t on t.id = p.project_id
     group by p.project_id;
 end $$;
-comment on function keyframe_private.step_predictions is 'The latest prediction of each step of projects of the caller, and the take that stands for it.';
+comment on function keyframe_private.step_predictions is 'The latest prediction of each step of the caller''s projects, and the shown take.';
 
--- The next page follows (before_created_at, before_id), as for list_projects. `only_takes` leaves out those that have not succeeded.
+-- The next page follows (before_created_at, before_id), as for list_projects. `only_takes` leaves out predictions that have not succeeded.
 create function keyframe.list_predictions(
   project_id uuid, step keyframe.generation_step default null, max_rows integer default 20,
   before_created_at timestamptz default 'infinity', before_id uuid default 'ffffffff-ffff-ffff-ffff-ffffffffffff',
   only_takes boolean default false, with_hidden boolean default false)
 returns json language plpgsql volatile security definer set search_path = '' as $$
 declare
-  rate jsonb := keyframe_private.take_token('read');
+  rate jsonb := keyframe_private.acquire_token('read');
   page keyframe.predictions[];
   shown constant uuid[] := keyframe_private.shown_takes(project_id);
   refused keyframe_private.refusal;
@@ -352,7 +354,7 @@ begin
       order by p.created_at desc, p.id desc
       limit least(max_rows, 101));
   end if;
-  rate := keyframe_private.take_more(rate, cardinality(page), keyframe_private.rows_per_token());
+  rate := keyframe_private.acquire_more_tokens(rate, cardinality(page), keyframe_private.rows_per_token());
   return json_build_object(
     'predictions', (
       select coalesce(json_agg(keyframe_private.prediction_json(p, shown) order by p.created_at desc, p.id desc), '[]')

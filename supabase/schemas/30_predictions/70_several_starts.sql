@@ -1,4 +1,4 @@
--- What starts cost before they are made, and what the shots of a film lack.
+-- The cost of starts before they are made, and the missing shots of a film.
 
 create function keyframe_private.price_start(
   project_id uuid, step keyframe.generation_step, input jsonb, model text, out wanted keyframe.predictions, out cost keyframe_private.run_cost,
@@ -13,7 +13,7 @@ begin
   perform keyframe_private.require_upload(i.path, wanted.owner_id) from keyframe_private.images_of(wanted.input) i where i.path is not null;
   cost := keyframe_private.most_cost(wanted.model, wanted.input, now());
 end $$;
-comment on function keyframe_private.price_start is 'Completes a start with every check but that of budgets, and says what it costs. started: see continue_previous.';
+comment on function keyframe_private.price_start is 'Completes a start with every check except budgets, and returns its cost. started: see continue_previous.';
 
 create function keyframe_private.sum_of(costs keyframe_private.run_cost[])
 returns keyframe_private.run_cost language plpgsql immutable set search_path = '' as $$
@@ -45,7 +45,7 @@ begin
         select from keyframe_private.balance_of(auth.uid()) b
         where b.available_micros is not null and (cost.most_charge_micros <= b.available_micros) is not true));
 end $$;
-comment on function keyframe_private.estimate_json is 'What starts of the caller cost together, and whether the budgets and the balance would admit them.';
+comment on function keyframe_private.estimate_json is 'What starts of the caller cost together, and whether the budgets and the balance would allow them.';
 
 create function keyframe_private.is_replaceable(project keyframe.projects, wanted keyframe.generation_step, is_previous_replaced boolean)
 returns boolean language plpgsql stable set search_path = '' as $$
@@ -59,7 +59,7 @@ begin
         and (keyframe_private.is_outdated(t, null) or json_array_length(keyframe_private.changed_elements(t)) > 0
           or is_previous_replaced and t.input -> 'continuesPreviousShot' = 'true'));
 end $$;
-comment on function keyframe_private.is_replaceable is 'Whether the shown take of a step is outdated, or will be when the shot before has another one. Not a selected one: another start would not be shown.';
+comment on function keyframe_private.is_replaceable is 'Whether the shown take of a step is outdated, or will be when the previous shot gets another one. Never for a selected take, because a new one would not be shown.';
 
 -- At most 60: a full bucket of starts by default, and what a request can do in its time.
 create function keyframe_private.shots_without(film_id uuid, wanted keyframe.generation_step, project_ids uuid[], with_outdated boolean)
@@ -72,7 +72,7 @@ declare
 begin
   perform from keyframe.films f where f.id = film.id for key share; -- delete_film locks the same shots in another order
   perform keyframe_private.raise_if(not coalesce(project_ids, '{}') <@ keyframe_private.shots_of(film.id), 'not_found',
-    'A projectId of projectIds is not of a shot of this film. Read the film again.');
+    'projectIds has a project that is not a shot of this film. Read the film again.');
   for shot in select p.* from keyframe.projects p where p.film_id = film.id order by p.film_position loop
     is_wanted := (project_ids is null or shot.id = any (project_ids))
       and (keyframe_private.shown_take(shot, wanted) is null or with_outdated and keyframe_private.is_replaceable(shot, wanted, is_wanted))
@@ -85,7 +85,7 @@ begin
   end loop;
   return shots;
 end $$;
-comment on function keyframe_private.shots_without is 'The shots of the caller''s film that have no take of a step (with_outdated: none that is current) and no run that may become one, in order; with project_ids, only these. Without the first frames of shots whose video begins elsewhere.';
+comment on function keyframe_private.shots_without is 'The shots of the caller''s film that have no take of a step (with_outdated: no current take) and no running prediction, in order; with project_ids, only these. Skips first frames of shots whose video starts elsewhere.';
 
 create function keyframe_private.estimate_starts(
   projects uuid[], step keyframe.generation_step, input jsonb, model text,
@@ -119,7 +119,7 @@ begin
   cost := keyframe_private.sum_of(costs);
   estimate := jsonb_build_object('shots', shots) || keyframe_private.estimate_json(cost);
 end $$;
-comment on function keyframe_private.estimate_starts is 'What each start costs or why it is refused, and what the others cost together, with these completed.';
+comment on function keyframe_private.estimate_starts is 'The cost of each start or why it is refused, and the sum of the others, with these completed.';
 
 create function keyframe.start_film(
   film_id uuid, step keyframe.generation_step, input jsonb default '{}', model text default null, project_ids uuid[] default null,
@@ -136,10 +136,10 @@ begin
   perform keyframe_private.require_user();
   if request.replayed then
     started := keyframe_private.started_before(request.answer);
-    request.rate := keyframe_private.take_more(request.rate, cardinality(started), keyframe_private.projects_per_token());
+    request.rate := keyframe_private.acquire_more_tokens(request.rate, cardinality(started), keyframe_private.projects_per_token());
   else
-    perform keyframe_private.take_token('generate', 0); -- locks the bucket before the film; the insert takes one for each shot
-    perform keyframe_private.take_lock('films', auth.uid()); -- of two at once, the second finds what the first has started
+    perform keyframe_private.acquire_token('generate', 0); -- locks the bucket before the film; the insert takes one for each shot
+    perform keyframe_private.acquire_lock('films', auth.uid()); -- of two at once, the second finds what the first has started
     shots := keyframe_private.shots_without(film_id, step, project_ids, outdated);
     with made as (
       insert into keyframe.predictions as p (project_id, step, input, model)
@@ -157,8 +157,8 @@ exception when sqlstate 'KEYFR' then
   if shots = '{}' or refused.code = 'rate_limited' then
     return keyframe_private.refuse(refused, 'generate');
   end if;
-  -- The first shot that is refused ends the insert. To name the others costs Postgres two milliseconds for each shot.
-  perform keyframe_private.take_token('generate', 1 + cardinality(shots) / keyframe_private.projects_per_token());
+  -- The first refused shot ends the insert. Naming the others costs Postgres two milliseconds per shot.
+  perform keyframe_private.acquire_token('generate', 1 + cardinality(shots) / keyframe_private.projects_per_token());
   select string_agg(array_position(keyframe_private.shots_of(film_id), s."projectId")::text, ', ') as shots, (array_agg(s.error))[1] as first
   into refusals
   from jsonb_to_recordset((keyframe_private.estimate_starts(shots, step, input, model)).estimate -> 'shots') s ("projectId" uuid, error jsonb)
@@ -169,14 +169,14 @@ exception when sqlstate 'KEYFR' then
   end if;
   return keyframe_private.refuse(refused);
 end $$;
-comment on function keyframe.start_film is 'Starts a step for the shots of the caller''s film that lack it, with `outdated` also where the shown take is outdated: for all or for none.';
+comment on function keyframe.start_film is 'Starts a step for the shots of the caller''s film that are missing it, with `outdated` also where the shown take is outdated: for all or for none.';
 
 create function keyframe.estimate_film(
   film_id uuid, step keyframe.generation_step, input jsonb default '{}', model text default null, project_ids uuid[] default null,
   outdated boolean default false, quote boolean default false)
 returns json language plpgsql volatile security definer set search_path = '' as $$
 declare
-  rate jsonb := keyframe_private.take_token(case when quote then 'create' else 'read' end);
+  rate jsonb := keyframe_private.acquire_token(case when quote then 'create' else 'read' end);
   shots uuid[];
   priced record;
   made keyframe_private.quotes;
@@ -185,7 +185,7 @@ begin
   perform keyframe_private.require_user();
   shots := keyframe_private.shots_without(film_id, step, project_ids, outdated);
   if cardinality(shots) > 1 then
-    rate := keyframe_private.take_token('read', cardinality(shots) - 1);
+    rate := keyframe_private.acquire_token('read', cardinality(shots) - 1);
   end if;
   priced := keyframe_private.estimate_starts(shots, step, input, model);
   if quote and cardinality(priced.starts) > 0 then
@@ -197,4 +197,4 @@ exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
   return keyframe_private.refuse(refused);
 end $$;
-comment on function keyframe.estimate_film is 'What start_film would cost, with the shots that cannot start. Costs a token for each shot. With quote, the price of those that can start holds; otherwise it stores nothing.';
+comment on function keyframe.estimate_film is 'What start_film would cost, with the shots that cannot start. Costs a token for each shot. With quote it holds the price of those that can start; otherwise it stores nothing.';

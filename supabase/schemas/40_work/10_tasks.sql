@@ -1,4 +1,4 @@
--- The work of generate: what each kind is about, and what becomes of it.
+-- The work of generate: what each kind is, and how it ends.
 
 create function keyframe_private.add_submit_work(
   p keyframe.predictions, due_at timestamptz default clock_timestamp(), failures integer default 0, reason text default null)
@@ -50,7 +50,7 @@ comment on function keyframe_private.is_current is 'Whether the prediction still
 create function keyframe_private.finish_work(held keyframe_private.work, has_output boolean default false)
 returns void language plpgsql volatile set search_path = '' set enable_seqscan = off as $$
 begin
-  if held.kind = 'store' then -- nobody writes its output any longer, and its run is polled no more
+  if held.kind = 'store' then -- its output is no longer written, and its run no longer polled
     if not has_output then
       perform keyframe_private.remove_partial_output(held.subject);
     end if;
@@ -89,7 +89,7 @@ begin
   end if;
   perform keyframe_private.finish_work(held);
 end $$;
-comment on function keyframe_private.settle_work is 'What becomes of work whose result is recorded: a run that goes on is polled later, a cancel that has not ended it is repeated, and the rest is done.';
+comment on function keyframe_private.settle_work is 'Settles work whose result is recorded: a running run is polled later, an unsuccessful cancel is repeated, and the rest is done.';
 
 create function keyframe_worker.retry_work(work_id bigint, lease_token uuid, code text)
 returns void language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
@@ -103,7 +103,7 @@ begin
   end if;
   perform keyframe_private.reschedule(held, due, held.failures, held.last_error);
 end $$;
-comment on function keyframe_worker.retry_work is 'Gives work back that could not be done or recorded: it is tried again, later with each failure. A lock timeout does not count as a failure.';
+comment on function keyframe_worker.retry_work is 'Gives work back that could not be done or recorded: it is retried after growing intervals. A lock timeout does not count as a failure.';
 
 -- A submit whose lease expired may have created a run: it stays, and another is added, which searches for that run first.
 create function keyframe_worker.begin_submit(work_id bigint, lease_token uuid)
@@ -127,7 +127,7 @@ begin
   select s.* into submit from keyframe_private.provider_submits s where s.id = held.submit_id and s.submitted_at is null and s.ended_at is null
   for update;
   if not found then
-    -- An earlier submit, whose result came after the next one was added, adds none: that one may be under way.
+    -- An earlier submit whose result came after the next one was added adds none, because the next one may be in progress.
     if not exists (
       select from keyframe_private.provider_submits s
       where s.prediction_id = row_now.id
@@ -141,7 +141,7 @@ begin
   from keyframe.models m where m.step = row_now.step and m.model = row_now.model;
   if settings is null then
     perform keyframe_private.mark_failed(row_now.id, 'model_unavailable',
-      'The model was taken away while this generation started. Run the step again.', true);
+      'The model was removed while this generation started. Run the step again.', true);
     perform keyframe_private.finish_work(held);
     return null;
   end if;
@@ -190,7 +190,7 @@ begin
 end $$;
 comment on function keyframe_worker.admit_predictions is 'Gives the free slots of an owner to the predictions that wait.';
 
--- Reads without a lock. A callback since the last poll makes one needless for now.
+-- Reads without a lock. After a recent callback no poll is needed for now.
 create function keyframe_private.task_of(held keyframe_private.work, poll_after interval, at timestamptz)
 returns jsonb language plpgsql volatile set search_path = '' set enable_seqscan = off as $$
 declare
@@ -245,7 +245,7 @@ declare
   tasks jsonb := '[]';
   is_more boolean := false;
 begin
-  -- Not now(): what became due during the wait is later than that. A lease that a crash forgets is taken again.
+  -- Not now(), because work became due during the wait. A lease that a crash loses is leased again.
   at := clock_timestamp();
   perform set_config('synchronous_commit', 'off', true);
   perform keyframe_private.record_heartbeat('generate', heartbeat_ms, report);
@@ -266,4 +266,4 @@ begin
   end if;
   return jsonb_build_object('tasks', tasks, 'cursors', cursors, 'more', is_more);
 end $$;
-comment on function keyframe_worker.claim_tasks is 'Leases due tasks for lease_seconds: { tasks: [{ task, id, work_id, lease_token, owner_id, … }], cursors, more }. cursors: of the last claim, so that lanes take turns. max_rows 0: a heartbeat only.';
+comment on function keyframe_worker.claim_tasks is 'Leases due tasks for lease_seconds: { tasks: [{ task, id, work_id, lease_token, owner_id, … }], cursors, more }. cursors: those of the last claim, so that lanes take turns. max_rows 0: a heartbeat only.';

@@ -1,5 +1,5 @@
--- The sweep adds the work that time brings, and what was lost. It only inserts: the worker does it, one call for each, so that a row that
--- raises or is locked stops no other.
+-- The sweep adds work that has become due or was lost. It only inserts: the worker does the work, one call for each, so that a row that
+-- raises or is locked blocks no other.
 
 create function keyframe_private.add_overdue(max_rows integer)
 returns void language plpgsql volatile set search_path = '' as $$
@@ -32,7 +32,7 @@ begin
 end $$;
 comment on function keyframe_private.owners_waiting is 'Owners from an id downwards with a waiting prediction.';
 
--- From a random id downwards, then from the top: otherwise owners without a free slot would block all behind them.
+-- From a random id downwards, then from the top: otherwise owners without a free slot would block all after them.
 create function keyframe_private.add_admissions(max_owners integer)
 returns void language plpgsql volatile set search_path = '' as $$
 begin
@@ -51,8 +51,8 @@ begin
 end $$;
 comment on function keyframe_private.add_admissions is 'Adds work for owners whose predictions wait although a slot is free: max_active_per_owner was raised, a running prediction was deleted, or the next in line was locked by a cancellation that failed.';
 
--- What waits for a video that is gone, or has ended, or has waited too long: an end adds this work, but a deletion does not, and work can be
--- lost.
+-- Predictions whose awaited video is gone or has ended, or that have waited too long: an end adds this work, but a deletion does not, and
+-- work can be lost.
 create function keyframe_private.add_continuing(start uuid, max_rows integer)
 returns void language plpgsql volatile set search_path = '' set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
   as $$
@@ -67,9 +67,9 @@ begin
         and (v.completed_at is null or v.status = 'succeeded' and keyframe_private.end_of_video(v) is null))) s
   where not keyframe_private.has_work(s.owner_id, 'continue');
 end $$;
-comment on function keyframe_private.add_continuing is 'Adds work for owners with predictions that wait for the shot before and need not.';
+comment on function keyframe_private.add_continuing is 'Adds work for owners with predictions that no longer need to wait for the previous shot.';
 
--- After a restore of data without the queue, or a trigger that somebody switched off.
+-- Needed after a restore without the queue, or if a trigger was switched off.
 create function keyframe_private.add_lost(max_rows integer)
 returns void language plpgsql volatile set search_path = '' set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
   as $$
@@ -84,7 +84,8 @@ begin
 end $$;
 comment on function keyframe_private.add_lost is 'Adds work for active predictions that have none.';
 
--- The rest of what a restore without the queue loses. Reads all pending deliveries, the submits of a day and all files to remove: call it rarely.
+-- Restores the other work that a restore without the queue loses. Reads all pending deliveries, the submits of a day and all files to
+-- remove: call it rarely.
 create function keyframe_private.add_lost_work()
 returns void language plpgsql volatile security definer set search_path = '' set enable_nestloop = off as $$
 begin

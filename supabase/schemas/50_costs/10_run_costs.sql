@@ -1,4 +1,4 @@
--- What a run can cost before it starts, and what it costs when it is finished.
+-- The upper bound of a run's cost before it starts, and its cost when it has ended.
 
 create function keyframe_private.input_megapixels(input jsonb)
 returns numeric language plpgsql stable set search_path = '' as $$
@@ -12,7 +12,7 @@ begin
     cross join lateral keyframe_private.upload_size(i.path) u
     cross join lateral (select coalesce(u.width::numeric * u.height, p.output_width::numeric * p.output_height)) s (pixels));
 end $$;
-comment on function keyframe_private.input_megapixels is 'The megapixels of an input''s images, each rounded up as providers do (1 MP is 1024 × 1024 pixels); null when the size of one is unknown, or the end of the shot before is.';
+comment on function keyframe_private.input_megapixels is 'The megapixels of an input''s images, each rounded up as providers do (1 MP is 1024 × 1024 pixels); null when the size of one, or the end of the previous shot, is unknown.';
 
 create function keyframe_private.most_quantity(metric text, input jsonb)
 returns numeric language plpgsql stable set search_path = '' as $$
@@ -45,7 +45,7 @@ end $$;
 comment on function keyframe_private.settled_quantity is 'How many units of a metric a finished run had: by the provider''s metrics, otherwise by its file; null when neither says it.';
 
 -- estimate: null when unknown. most: the model's ceiling then. price_ids: null when one is missing. A price of 0 is known whatever the
--- quantity. No run costs more than a million dollars: a mistyped price is no failure.
+-- quantity. The cost of a run is capped at a million dollars, so that a mistyped price does not fail.
 create function keyframe_private.most_cost(model text, input jsonb, at timestamptz)
 returns keyframe_private.run_cost language plpgsql stable set search_path = '' as $$
 #variable_conflict use_column
@@ -104,7 +104,7 @@ comment on column keyframe_private.owner_budgets.day_micros is 'For a day (UTC),
 comment on column keyframe_private.owner_budgets.month_micros is 'For a calendar month (UTC), in millionths of a dollar; null: unlimited.';
 comment on column keyframe_private.owner_budgets.note is 'For administrators.';
 
--- An OAuth client's limit counts what it has started for this owner. It is read from the ledger, under the lock of a start.
+-- An OAuth client's limit counts its starts for this owner. It is read from the ledger, under the lock of a start.
 create function keyframe_private.budgets_of(owner uuid, at timestamptz, client text default null)
 returns table (
   scope text, period text, limit_micros bigint, settled_micros bigint, held_micros bigint, available_micros bigint, resets_at timestamptz)
@@ -153,9 +153,9 @@ begin
       and s.created_at >= today::timestamp at time zone 'UTC' and s.created_at < (today + 1)::timestamp at time zone 'UTC') u
   where c.client_id = client and c.owner_day_micros is not null;
 end $$;
-comment on function keyframe_private.budgets_of is 'The budgets that a start of this owner, by this OAuth client if one starts it, must fit into, with what is used of each.';
+comment on function keyframe_private.budgets_of is 'The budgets that a start of this owner (and OAuth client) must fit into, with what is used of each.';
 
--- Valid while the owner's slots are locked. Everybody's sums lack what open transactions hold, so that nobody waits for another owner.
+-- Valid while the owner's slots are locked. The service's sums omit what open transactions reserve, so that no owner waits for another.
 create function keyframe_private.require_budget(
   owner uuid, cost keyframe_private.run_cost, at timestamptz, client text default null, is_start boolean default true)
 returns void language plpgsql volatile set search_path = '' as $$
@@ -164,16 +164,16 @@ declare
 begin
   -- Several starts of one transaction add up, because each sees the rows of those before it.
   perform keyframe_private.raise_if(not exists (select from keyframe_private.settings), 'spending_stopped',
-    'The row of keyframe_private.settings is missing, and with it the budgets. The administrator inserts it again, sets the budgets and sets spending_stopped to false.');
+    'The row of keyframe_private.settings is missing, and with it the budgets. The administrator must insert it, set the budgets, then set spending_stopped to false.');
   for budget in select b.* from keyframe_private.budgets_of(owner, at, client) b order by b.available_micros loop
     if cost.most_micros is null then
       perform keyframe_private.raise_error('price_unknown',
         'No price is known for this model and input, and there is a budget. Choose another model, or ask the administrator for its price.');
     elsif (case budget.scope when 'service' then cost.most_micros else cost.most_charge_micros end) > budget.available_micros then
       perform keyframe_private.raise_error('budget_exceeded',
-        format('This generation can cost more than is left of %s budget for this %s. Wait until it resets, or choose a cheaper model, resolution or length.',
+        format('This generation can cost more than what is left of %s budget for this %s. Wait until it resets, or choose a cheaper model, resolution or length.',
           case budget.scope when 'owner' then 'your' when 'client' then 'this app''s' else 'the service''s' end, budget.period),
-        -- What others have spent is not the caller's to know.
+        -- The caller must not learn what others have spent.
         (jsonb_build_object('scope', budget.scope, 'period', budget.period, 'estimateMicros', cost.most_charge_micros,
           'resetsAt', keyframe_private.wire_time(budget.resets_at))
           || case when budget.scope <> 'service' then jsonb_build_object(
@@ -183,7 +183,7 @@ begin
   end loop;
   perform keyframe_private.require_balance(owner, cost.most_charge_micros, is_start);
 end $$;
-comment on function keyframe_private.require_budget is 'Admits a cost, or raises budget_exceeded, balance_exhausted or price_unknown.';
+comment on function keyframe_private.require_budget is 'Allows a cost, or raises budget_exceeded, balance_exhausted or price_unknown.';
 
 create table keyframe_private.exhausted_budgets (
   id bigint generated always as identity primary key,
@@ -193,7 +193,7 @@ create table keyframe_private.exhausted_budgets (
   limit_micros bigint not null,
   constraint once_in_a_period unique nulls not distinct (owner_id, period, resets_at)
 );
-comment on table keyframe_private.exhausted_budgets is 'The budgets that have refused a start in their present period, each once. Without an owner: that of all owners together.';
+comment on table keyframe_private.exhausted_budgets is 'The budgets that have refused a start in their current period, each once. Without an owner: the service''s budget.';
 comment on column keyframe_private.exhausted_budgets.owner_id is 'Whose budget it is.';
 comment on column keyframe_private.exhausted_budgets.period is 'day or month.';
 comment on column keyframe_private.exhausted_budgets.resets_at is 'When its period ends.';
@@ -218,14 +218,14 @@ begin
       and case b.scope when 'owner' then b.available_micros < most_micros
         else (b.scope, b.period) = (refused ->> 'scope', refused ->> 'period') end
   loop
-    if keyframe_private.take_lock('exhausted ' || budget.period, budget.owner_id, waits => false) then
+    if keyframe_private.acquire_lock('exhausted ' || budget.period, budget.owner_id, waits => false) then
       insert into keyframe_private.exhausted_budgets (owner_id, period, resets_at, limit_micros)
       values (budget.owner_id, budget.period, budget.resets_at, budget.limit_micros)
       on conflict do nothing;
     end if;
   end loop;
 end $$;
-comment on function keyframe_private.note_exhausted is 'Notes the budgets, or the balance, that have refused a start. Waits for nobody: if two race, one insert is enough.';
+comment on function keyframe_private.note_exhausted is 'Records the budgets, or the balance, that have refused a start. Never waits: if two race, one insert is enough.';
 
 -- A submit that replaces a released one counts on its day, and needs budget only if it can cost more. The megapixels of the input are
 -- kept where a price counts them: its images may be deleted before it ends.
@@ -244,7 +244,7 @@ declare
 begin
   submit.created_at := coalesce(released.created_at, clock_timestamp());
   foreach p in array predictions loop
-    -- Takes of one step and shots of one film mostly differ in texts alone, and no price counts these.
+    -- Takes of one step and shots of one film usually differ only in texts, which no price counts.
     looks_at := jsonb_build_array(p.model, p.input - '{prompt,negativePrompt,elements}'::text[]);
     if looks_at is distinct from priced then
       priced := looks_at;
@@ -279,7 +279,7 @@ begin
     end if;
   end loop;
 end $$;
-comment on function keyframe_private.add_submits is 'Adds the next submit of predictions of one owner and client, which hold the most that they can cost at the prices of now. Their budget is required for all together. Adds the work to send those that are admitted.';
+comment on function keyframe_private.add_submits is 'Adds the next submit of predictions of one owner and client, which hold their upper bound at current prices. They must fit the budget together. Adds the work to send the admitted ones.';
 
 create function keyframe_private.require_spending()
 returns void language plpgsql stable set search_path = '' as $$
@@ -289,9 +289,9 @@ begin
 end $$;
 comment on function keyframe_private.require_spending is 'Raises spending_stopped while the administrator has stopped new generations.';
 
--- What a submit has cost once it has ended.
+-- The cost of an ended submit.
 
--- A success without figures of the provider holds until its prediction ends, because the file may tell them.
+-- A success without the provider's figures stays held until its prediction ends, because the file may supply them.
 create function keyframe_private.settle_ended()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -299,7 +299,7 @@ declare
 begin
   if billed is null then
     select m.billed_when ->> new.outcome into billed from keyframe.models m
-    -- The model may have got another name, which its prediction follows.
+    -- The model may have been renamed, and the prediction with it.
     where m.step = new.step and m.model in (new.model, (select p.model from keyframe.predictions p where p.id = new.prediction_id))
     order by m.model <> new.model limit 1;
   end if;
@@ -328,7 +328,7 @@ begin
   return null;
 end $$;
 
--- A prediction ends, with its file or without one, or is deleted. By a file alone nothing costs more than was held: it may say any length.
+-- Called when a prediction ends or is deleted. By its file, a run never costs more than was held, because a file may state any length.
 create function keyframe_private.settle_by_file()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 declare

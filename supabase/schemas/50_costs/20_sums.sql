@@ -1,7 +1,7 @@
--- What submits cost by day. Amounts are in micro-dollars, millionths of a US dollar. Days and months are those of UTC. A cost is what the
+-- Costs of submits by day. Amounts are in micro-dollars, millionths of a US dollar. Days and months are in UTC. A cost is what the
 -- provider bills, a charge what the owner pays.
 
--- A submit adds a row when it is added and one when it ends, so nobody waits for a sum. Every five seconds the new rows are merged.
+-- A submit inserts a row when it is added and when it ends, so that no transaction waits for a sum. New rows are merged every five seconds.
 create table keyframe_private.daily_costs (
   id bigint generated always as identity primary key,
   owner_id uuid,
@@ -20,7 +20,7 @@ create table keyframe_private.daily_costs (
   unknown_charge_micros bigint not null default 0
 );
 comment on table keyframe_private.daily_costs is 'What submits cost, by owner, day, step and model. Read the view costs. Kept for 13 months.';
-comment on column keyframe_private.daily_costs.owner_id is 'The owner; null: everybody together.';
+comment on column keyframe_private.daily_costs.owner_id is 'The owner; null: all owners together.';
 comment on column keyframe_private.daily_costs.day is 'The day, in UTC.';
 comment on column keyframe_private.daily_costs.step is 'first-frame, last-frame or video.';
 comment on column keyframe_private.daily_costs.model is 'The model that was submitted.';
@@ -30,7 +30,7 @@ comment on column keyframe_private.daily_costs.held_micros is 'Upper bound for s
 comment on column keyframe_private.daily_costs.settled_micros is 'Cost of ended submits.';
 comment on column keyframe_private.daily_costs.unknown_micros is 'Upper bound for submits whose cost is unknown.';
 comment on column keyframe_private.daily_costs.unknown_submits is 'How many submits have an unknown cost.';
-comment on column keyframe_private.daily_costs.is_merged is 'Whether the row is a sum, and added to everybody''s.';
+comment on column keyframe_private.daily_costs.is_merged is 'Whether the row is a sum, and added to the service''s sums.';
 comment on column keyframe_private.daily_costs.held_charge_micros is 'What the owner pays at most for submits that have not ended.';
 comment on column keyframe_private.daily_costs.settled_charge_micros is 'What the owner pays for ended submits.';
 comment on column keyframe_private.daily_costs.unknown_charge_micros is 'What the owner pays at most for submits whose cost is unknown.';
@@ -73,7 +73,7 @@ comment on column keyframe_private.owner_costs.settled_micros is 'Cost of ended 
 comment on column keyframe_private.owner_costs.unknown_micros is 'Upper bound for submits whose cost is unknown.';
 create index owner_costs_owner_id_idx on keyframe_private.owner_costs (owner_id);
 
--- Everybody's sums have only merged rows, so the others are added here.
+-- The service's sums have only merged rows, so the others are added here.
 create view keyframe_private.costs with (security_invoker = true) as
 select c.owner_id, c.day, c.step, c.model, c.predictions, c.held_micros, c.settled_micros, c.unknown_micros, c.unknown_submits,
   c.held_charge_micros, c.settled_charge_micros, c.unknown_charge_micros
@@ -82,7 +82,7 @@ union all
 select null, c.day, c.step, c.model, c.predictions, c.held_micros, c.settled_micros, c.unknown_micros, c.unknown_submits,
   c.held_charge_micros, c.settled_charge_micros, c.unknown_charge_micros
 from keyframe_private.daily_costs c where not c.is_merged;
-comment on view keyframe_private.costs is 'What all submits cost, with the columns of daily_costs: any number of rows for an owner, day, step and model, to be added up. Those without an owner have what everybody''s cost.';
+comment on view keyframe_private.costs is 'What all submits cost, with the columns of daily_costs: any number of rows for an owner, day, step and model, to be added up. Rows without an owner have the service''s costs.';
 
 create function keyframe_private.merge_cost_rows(rows tid[])
 returns void language plpgsql volatile set search_path = '' as $$
@@ -150,9 +150,9 @@ begin
   ) c
   group by c.owner_id, c.day, c.project_id;
 end $$;
-comment on function keyframe_private.merge_cost_rows is 'Merges the new rows of an owner''s day, step and model into one, and adds them to everybody''s, to their projects'' and to their owners''. Leaves out merged rows that others have locked: then there are several for a while.';
+comment on function keyframe_private.merge_cost_rows is 'Merges the new rows of an owner''s day, step and model into one, and adds them to the sums of the service, of their projects and of their owners. Skips merged rows that others have locked: then there are several for a while.';
 
--- Keeps the sums: whatever changes what a submit costs or whose it is, a worker or an administrator. What it cost before is taken back.
+-- Maintains the sums whenever a worker or an administrator changes a submit's cost or owner. The previous cost is subtracted.
 create function keyframe_private.count_cost()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
@@ -182,8 +182,8 @@ begin
   return null;
 end $$;
 
--- state: held while one has not ended, then unknown, settled or released. What was given back (markup 0) is released, whatever the
--- provider bills. atMostMicros: null when unknown.
+-- state: held while a submit has not ended, then unknown, settled or released. A run that was given back (markup 0) is released, whatever
+-- the provider bills. atMostMicros: null when unknown.
 create function keyframe_private.cost_json(prediction uuid)
 returns json language plpgsql stable set search_path = '' as $$
 begin
@@ -201,7 +201,7 @@ begin
     where s.prediction_id = cost_json.prediction
     having count(*) > 0);
 end $$;
-comment on function keyframe_private.cost_json is 'What a prediction costs its owner, all its submits together, as in the API.';
+comment on function keyframe_private.cost_json is 'The cost of all submits of a prediction for its owner, as in the API.';
 
 create function keyframe_private.merge_costs(max_rows integer default 20000)
 returns void language plpgsql volatile set search_path = '' as $$
@@ -212,7 +212,7 @@ begin
 end $$;
 comment on function keyframe_private.merge_costs is 'Merges the rows that submits have added since the last time.';
 
--- What a user has used and spent.
+-- A user's usage and costs.
 
 -- Planned for the days of each call: a plan for any days reads many rows one by one.
 create function keyframe_private.usage_by_project(owner uuid, first_day date, last_day date)
@@ -235,7 +235,7 @@ begin
 end $$;
 comment on function keyframe_private.usage_by_project is 'What the projects of an owner cost: the 1,000 that cost most.';
 
--- From one day to another, both included. Costs a token for each day by project, otherwise one for each month begun.
+-- From one day to another, inclusive. Costs a token for each day by project, otherwise one for each month or part of it.
 create function keyframe.read_usage(from_day date default null, to_day date default null, group_by text default 'day')
 returns json language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -243,7 +243,7 @@ declare
   first_day constant date := coalesce(from_day, date_trunc('month', coalesce(to_day, today))::date);
   last_day constant date := coalesce(to_day, today);
   days constant integer := least(greatest(last_day - first_day + 1, 1), 401);
-  rate jsonb := keyframe_private.take_token('read', case when group_by = 'project' then days else 1 + days / 32 end);
+  rate jsonb := keyframe_private.acquire_token('read', case when group_by = 'project' then days else 1 + days / 32 end);
   groups json;
   refused keyframe_private.refusal;
 begin

@@ -1,4 +1,4 @@
--- Prepaid balances: what an owner pays for in advance. Balance = credits - settled - held - unknown: nobody keeps a counter.
+-- Prepaid balances. Balance = credits - settled - held - unknown, without a counter.
 
 create table keyframe_private.credits (
   id bigint generated always as identity primary key,
@@ -17,7 +17,7 @@ create table keyframe_private.credits (
   constraint key_opening_is_that_of_the_first_adjustment check (key <> 'opening' or kind = 'adjustment' and micros > 0),
   constraint note_has_at_most_500_characters check (char_length(note) <= 500)
 );
-comment on table keyframe_private.credits is 'What was added to balances and taken from them, kept for good. An owner with a row is prepaid. Rows are only inserted: an adjustment corrects one. The note alone may be removed.';
+comment on table keyframe_private.credits is 'What was added to balances and taken from them, kept for good. An owner with a row is prepaid. Rows are only inserted: an adjustment corrects one. Only the note may be removed.';
 comment on column keyframe_private.credits.owner_id is 'The user, also when the account is deleted.';
 comment on column keyframe_private.credits.micros is 'In micro-dollars; negative for a refund or an expiry.';
 comment on column keyframe_private.credits.kind is 'grant, purchase, refund, adjustment or expiry.';
@@ -33,14 +33,14 @@ create table keyframe_private.balance_notes (
   noted_at timestamptz not null default now(),
   constraint once_after_a_credit unique (owner_id, type, credits)
 );
-comment on table keyframe_private.balance_notes is 'The events balance.low and balance.exhausted that were written: each once after a credit.';
+comment on table keyframe_private.balance_notes is 'The events balance.low and balance.exhausted that were sent, each once after a credit.';
 comment on column keyframe_private.balance_notes.owner_id is 'Whose balance it is.';
 comment on column keyframe_private.balance_notes.type is 'balance.low or balance.exhausted.';
-comment on column keyframe_private.balance_notes.credits is 'How many rows of credits had added something. Not the newest: of two at once, the earlier one may be committed later.';
+comment on column keyframe_private.balance_notes.credits is 'How many rows of credits had added something. A count, because of two simultaneous credits the earlier one may be committed later.';
 comment on column keyframe_private.balance_notes.noted_at is 'When it was written.';
 
--- available_micros is null for an owner who is not prepaid. One snapshot for all: a merge moves rows meanwhile. Without a generic plan it is
--- planned at each start.
+-- available_micros is null for an owner who is not prepaid. One snapshot for all: a merge moves rows meanwhile. Without a generic plan it
+-- is planned at each start.
 create function keyframe_private.balance_of(
   owner uuid, out available_micros bigint, out held_micros bigint, out credits bigint, out low_micros bigint)
 language plpgsql stable set search_path = '' set plan_cache_mode = force_generic_plan as $$
@@ -64,7 +64,7 @@ begin
     select d.held_charge_micros, d.settled_charge_micros + d.unknown_charge_micros
     from keyframe_private.daily_costs d where d.owner_id = owner and not d.is_merged) c;
 end $$;
-comment on function keyframe_private.balance_of is 'What is left of an owner''s credits and what is reserved of them; how many of them added something, and what counts as low.';
+comment on function keyframe_private.balance_of is 'What is left of an owner''s credits and what is reserved; how many credits added something; and the threshold of balance.low.';
 
 create function keyframe_private.balance_json(owner uuid)
 returns json language plpgsql stable set search_path = '' as $$
@@ -80,7 +80,7 @@ returns void language plpgsql volatile set search_path = '' as $$
 begin
   if exists (
       select from keyframe_private.balance_notes n where n.owner_id = owner and n.type = note_balance.type and n.credits = note_balance.credits)
-    or not keyframe_private.take_lock(note_balance.type, owner, waits => false) then
+    or not keyframe_private.acquire_lock(note_balance.type, owner, waits => false) then
     return;
   end if;
   insert into keyframe_private.balance_notes (owner_id, type, credits) values (owner, note_balance.type, note_balance.credits) on conflict do nothing;
@@ -89,7 +89,7 @@ begin
       jsonb_build_object('ownerId', owner, 'availableMicros', available_micros, name, micros));
   end if;
 end $$;
-comment on function keyframe_private.note_balance is 'Writes an event about a balance, once after each credit. Waits for nobody: if two race, one is enough.';
+comment on function keyframe_private.note_balance is 'Writes an event about a balance, once after each credit. Never waits: if two race, one is enough.';
 
 -- Valid while the owner's slots are locked, as for budgets. Credits need no lock: one that is not committed yet counts later.
 create function keyframe_private.require_balance(owner uuid, most_micros bigint, is_start boolean)
@@ -101,7 +101,7 @@ begin
     return;
   elsif most_micros is null then
     perform keyframe_private.raise_error('price_unknown',
-      'No price is known for this model and input, and you pay by balance. Choose another model, or ask the administrator for its price.');
+      'No price is known for this model and input, and you have a prepaid balance. Choose another model, or ask the administrator for its price.');
   elsif most_micros > balance.available_micros then
     perform keyframe_private.raise_error('balance_exhausted',
       'This generation can cost more than your balance. Add credit, or choose a cheaper model, resolution or length.',
@@ -111,7 +111,7 @@ begin
       owner, 'balance.low', balance.credits, balance.available_micros - most_micros, 'thresholdMicros', balance.low_micros);
   end if;
 end $$;
-comment on function keyframe_private.require_balance is 'Admits what a submit can cost its owner, or raises balance_exhausted or price_unknown.';
+comment on function keyframe_private.require_balance is 'Allows what a submit can cost its owner, or raises balance_exhausted or price_unknown.';
 
 create function keyframe_private.refuse_moved()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
@@ -120,7 +120,7 @@ begin
   return new;
 end $$;
 
--- Not what is held or unknown: if that were taken off too, its release would be a gift. Two first credits at once: the key decides.
+-- Held and unknown costs stay: if they were offset too, their release would be a gift. Of two first credits at once, the key decides.
 create function keyframe_private.open_balance()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
@@ -152,7 +152,7 @@ end $$;
 create function keyframe_private.keep_credits()
 returns trigger language plpgsql volatile set search_path = '' as $$
 begin
-  raise exception 'A credit stays as it is. Insert an adjustment with what is to be added or taken away.'
+  raise exception 'A credit cannot change. Insert an adjustment with the difference.'
     using errcode = 'check_violation', constraint = 'credits_are_only_inserted';
 end $$;
 
@@ -177,7 +177,7 @@ begin
   end if;
   return credit;
 end $$;
-comment on function keyframe_private.add_credit is 'Adds credit to an owner''s balance, or takes it away: once for each key. For administrators.';
+comment on function keyframe_private.add_credit is 'Adds credit to an owner''s balance, or subtracts it: once for each key. For administrators.';
 
 -- lock_timeout: an equal credit may be open in another transaction.
 create function keyframe_worker.add_credit(user_id uuid, amount_micros bigint, kind text, key text, note text default null)

@@ -41,13 +41,13 @@ comment on column keyframe.webhook_endpoints.id is 'Named by webhookId in the AP
 comment on column keyframe.webhook_endpoints.url is 'Where events are sent: https, or http on a local stack.';
 comment on column keyframe.webhook_endpoints.description is 'One line, for people.';
 comment on column keyframe.webhook_endpoints.enabled is 'Whether events are sent to it.';
-comment on column keyframe.webhook_endpoints.disabled_at is 'Since when it gets none; null while enabled.';
+comment on column keyframe.webhook_endpoints.disabled_at is 'When it was disabled; null while enabled.';
 comment on column keyframe.webhook_endpoints.owner_id is 'Whose events it gets; null: everyone''s.';
 comment on column keyframe.webhook_endpoints.event_types is 'Which events it gets; empty: all.';
-comment on column keyframe.webhook_endpoints.max_in_flight is 'How many requests to it may be open at once; one while it does nothing but fail.';
-comment on column keyframe.webhook_endpoints.disabled_reason is 'Why it gets no events: by_owner, gone (it answered 410), failing (nothing but failures for webhook_disable_after).';
-comment on column keyframe.webhook_endpoints.failing_since is 'Since when every attempt failed, or since it was enabled again after the service had disabled it; null after a success.';
-comment on column keyframe.webhook_endpoints.quick_answers_needed is 'How many more answers in a row must take under three seconds until it counts as quick: 0 for a quick one, five after a slow answer; negative while it is new.';
+comment on column keyframe.webhook_endpoints.max_in_flight is 'How many requests to it may be open at once; one while it only fails.';
+comment on column keyframe.webhook_endpoints.disabled_reason is 'Why it gets no events: by_owner, gone (it answered 410), failing (only failures for webhook_disable_after).';
+comment on column keyframe.webhook_endpoints.failing_since is 'When the failures began, or when it was enabled again after the service had disabled it; null after a success.';
+comment on column keyframe.webhook_endpoints.quick_answers_needed is 'How many more answers in a row must take under three seconds until it counts as quick: 0 when quick, five after a slow answer; negative while it is new.';
 create index webhook_endpoints_owner_id_idx on keyframe.webhook_endpoints (owner_id, created_at desc);
 -- The few endpoints that fail or that the service has disabled.
 create index webhook_endpoints_failing_idx on keyframe.webhook_endpoints (failing_since) where failing_since is not null and enabled;
@@ -73,7 +73,7 @@ end $$;
 create function keyframe_private.limit_endpoints()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
-  perform keyframe_private.take_lock('endpoints', new.owner_id);
+  perform keyframe_private.acquire_lock('endpoints', new.owner_id);
   perform keyframe_private.raise_if((select count(*) from keyframe.webhook_endpoints e where e.owner_id = new.owner_id) >= 20,
     'invalid_request', 'You have 20 webhook endpoints already. Delete one first.');
   return new;
@@ -84,12 +84,13 @@ create function keyframe_private.refuse_changed_owner()
 returns trigger language plpgsql volatile set search_path = '' as $$
 begin
   perform keyframe_private.raise_error('invalid_request',
-    'The owner of a webhook endpoint cannot be changed. Delete the endpoint, and add one for the other owner.');
+    'The owner of a webhook endpoint cannot be changed. Delete the endpoint, then add one for the new owner.');
   return null;
 end $$;
 
--- One tick in Studio is enough. failing_since survives off and on: otherwise the owner could evade the disabling. An endpoint that the
--- service disabled gets webhook_disable_after once more, with one request at a time until its first success.
+-- Changing `enabled` in Studio is enough. failing_since survives disabling and enabling, so that the owner cannot evade automatic
+-- disabling. An endpoint that the service disabled gets webhook_disable_after once more, with one request at a time until its first
+-- success.
 create function keyframe_private.record_endpoint_switch()
 returns trigger language plpgsql volatile set search_path = '' as $$
 begin
@@ -110,7 +111,7 @@ begin
   return new;
 end $$;
 
--- The secrets that sign deliveries. The Vault keeps them.
+-- The secrets that sign deliveries, stored in the Vault.
 
 create table keyframe_private.webhook_secrets (
   id uuid primary key default gen_random_uuid(),
@@ -151,7 +152,7 @@ create function keyframe_private.create_endpoint_secret()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
   perform keyframe_private.raise_if(exists (select from keyframe_private.deleted_endpoints d where d.endpoint_id = new.id),
-    'invalid_request', 'An endpoint with this identifier is being deleted. Take another one, or wait some minutes.');
+    'invalid_request', 'An endpoint with this id is being deleted. Use another id, or wait a few minutes.');
   perform keyframe_private.add_webhook_secret(new.id);
   return null;
 end $$;
@@ -170,7 +171,7 @@ exception when others then
   raise warning 'The secrets of webhook endpoint % cannot be decrypted: %', endpoint, sqlstate;
   return '{}';
 end $$;
-comment on function keyframe_private.webhook_secrets_of is 'The live secrets of an endpoint, newest first, at most three. Empty when one cannot be decrypted, as after a restore under another key: then this endpoint alone is not sent to.';
+comment on function keyframe_private.webhook_secrets_of is 'The live secrets of an endpoint, newest first, at most three. Empty if one cannot be decrypted, as after a restore under another key: then nothing is sent to this endpoint.';
 
 create function keyframe_private.webhook_secret(endpoint uuid)
 returns text language sql stable security definer set search_path = '' as $$
@@ -184,7 +185,7 @@ begin
   perform from keyframe.webhook_endpoints e where e.id = endpoint for no key update;
   delete from keyframe_private.webhook_secrets s where s.endpoint_id = endpoint and s.expires_at <= now();
   if overlap <= interval '0' or keyframe_private.webhook_secret(endpoint) is null then
-    -- Without an overlap every old secret goes: one may have leaked. Beside one that cannot be decrypted the new one could not sign.
+    -- Without an overlap every old secret is deleted: one may have leaked, and one that cannot be decrypted would block the new one.
     delete from keyframe_private.webhook_secrets s where s.endpoint_id = endpoint;
   else
     delete from keyframe_private.webhook_secrets s where s.id in (
@@ -194,7 +195,7 @@ begin
   end if;
   perform keyframe_private.add_webhook_secret(endpoint, id);
 end $$;
-comment on function keyframe_private.replace_webhook_secret is 'Replaces the current secret by one with this id. The old one keeps signing beside it for overlap (0: it stops at once). Three are live at most: a fourth ends the oldest.';
+comment on function keyframe_private.replace_webhook_secret is 'Replaces the current secret by one with this id. The old one also signs for overlap (0: it stops at once). Three are live at most: a fourth ends the oldest.';
 
 create function keyframe.rotate_webhook_secret(
   endpoint_id uuid, overlap_hours integer default 24, idempotency_key text default null, request_hash text default null)
@@ -218,10 +219,10 @@ begin
   join vault.decrypted_secrets v on v.id = s.vault_secret_id
   where s.id = request.resource_id and s.endpoint_id = endpoint.id and (s.expires_at is null or s.expires_at > now());
   perform keyframe_private.raise_if(not found, 'not_found',
-    'The secret this Idempotency-Key made signs no longer: it has been rotated away since. Read the current one: GET /api/webhooks/:id/secret.');
+    'The secret that this Idempotency-Key created no longer signs: a later rotation replaced it. Read the current one: GET /api/webhooks/:id/secret.');
   return jsonb_build_object('secret', secret, 'replayed', request.replayed, 'rate', request.rate);
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
   return keyframe_private.refuse(refused, 'change');
 end $$;
-comment on function keyframe.rotate_webhook_secret is 'Gives an endpoint of the caller a new secret; the old one keeps signing beside it for overlap_hours (0: every old one stops at once).';
+comment on function keyframe.rotate_webhook_secret is 'Gives an endpoint of the caller a new secret; the old one also signs for overlap_hours (0: every old one stops at once).';

@@ -16,7 +16,7 @@ create table keyframe.webhook_events (
 comment on table keyframe.webhook_events is 'Events, kept for webhook_retention. The id is the webhook-id of every delivery; payload::text is the signed body.';
 comment on column keyframe.webhook_events.id is 'The webhook-id of every delivery.';
 comment on column keyframe.webhook_events.type is 'project.created, generation.succeeded, generation.failed, budget.exhausted, balance.low, balance.exhausted or webhook.test.';
-comment on column keyframe.webhook_events.owner_id is 'The user whom it concerns; null: all, or an endpoint without an owner.';
+comment on column keyframe.webhook_events.owner_id is 'The user it is about; null: the service, or an endpoint without an owner.';
 comment on column keyframe.webhook_events.project_id is 'The project that it is about. No foreign key: it outlives the project.';
 comment on column keyframe.webhook_events.prediction_id is 'The prediction that it is about. No foreign key: it outlives the prediction.';
 comment on column keyframe.webhook_events.payload is 'The body that is sent, byte for byte.';
@@ -48,7 +48,7 @@ create table keyframe.webhook_deliveries (
   created_at timestamptz not null default now(),
   completed_at timestamptz,
   constraint webhook_deliveries_event_id_endpoint_id_key unique (event_id, endpoint_id),
-  constraint attempts_are_at_most_a_million check (attempts between 0 and 1000000), -- a larger number would overflow in everybody's claim
+  constraint attempts_are_at_most_a_million check (attempts between 0 and 1000000), -- a larger number would overflow in a claim, which all owners share
   constraint times_are_in_years_of_four_digits check (
     least(next_attempt_at, last_attempt_at, created_at, completed_at) >= '1970-01-01 00:00Z'
       and greatest(next_attempt_at, last_attempt_at, created_at, completed_at) < '9999-01-01 00:00Z'),
@@ -117,7 +117,7 @@ begin
   select event, e.id, e.owner_id, emit_event.event_type
   from keyframe.webhook_endpoints e
   where e.enabled and (e.owner_id = owner or e.owner_id is null)
-    -- Without a lock: a deletion that is not committed yet would hold up everybody. Deliveries of a deleted endpoint are pruned.
+    -- Without a lock: an uncommitted deletion would block everyone. Deliveries of a deleted endpoint are pruned.
     and (e.event_types = '{}' or emit_event.event_type = any (e.event_types));
   return true;
 end $$;
@@ -140,7 +140,7 @@ begin
   end loop;
   perform keyframe_private.raise_if(
     not keyframe_private.emit_event('project.created', new.owner_id, new.id, null, new.created_at, data), 'invalid_request',
-    'An event of an earlier project with this identifier is kept. Leave the identifier out, or take another one.');
+    'An earlier project with this id has left an event. Leave the id out, or use another one.');
   return null;
 end $$;
 
@@ -208,8 +208,8 @@ comment on column keyframe_private.webhook_hours.last_attempt is 'The latest att
 comment on column keyframe_private.webhook_hours.last_failure is 'The latest failed attempt of the hour.';
 create index webhook_hours_hour_idx on keyframe_private.webhook_hours (hour);
 
--- A delivery leaves its previous hour and outcome. For each statement: row by row would update one hour thousands of times. Deliveries
--- are locked before hours, and hours in order: no deadlock.
+-- Subtracts a delivery from its previous hour and outcome. For each statement: row by row would update one hour thousands of times.
+-- Deliveries are locked before hours, and hours in order: no deadlock.
 create function keyframe_private.count_deliveries()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
@@ -237,11 +237,11 @@ begin
   return null;
 end $$;
 
--- A delivery counts in the hour (UTC) of its last attempt; one that is being sent again in none. Hours without an attempt are omitted.
+-- A delivery counts in the hour (UTC) of its last attempt; while it is being sent again, in none. Hours without an attempt are omitted.
 create function keyframe.webhook_health(endpoint_id uuid default null)
 returns jsonb language plpgsql volatile security definer set search_path = '' as $$
 declare
-  rate jsonb := keyframe_private.take_token('read');
+  rate jsonb := keyframe_private.acquire_token('read');
   since timestamptz := date_trunc('hour', now(), 'UTC') - interval '23 hours';
   endpoints jsonb;
 begin

@@ -1,14 +1,14 @@
--- The work of deliver: a row for each delivery that is to be sent. An endpoint is a lane.
+-- The work of deliver: one row for each delivery to send. An endpoint is a lane.
 
--- The standing of an endpoint is part of its resource: at a host that many share, those that are slow, or that nobody knows yet, do not delay
--- the quick ones.
+-- The standing of an endpoint is part of its resource: at a shared host, slow or unknown endpoints do not delay
+-- quick ones.
 create function keyframe_private.resource_of(endpoint keyframe.webhook_endpoints)
 returns text language plpgsql immutable set search_path = '' as $$
 begin
   return lower(left(substring(endpoint.url from '^https?://(\[[^\]]*\]|[^:/?]*)'), 255)) || case
     when endpoint.quick_answers_needed < 0 then ' new' when endpoint.quick_answers_needed = 0 then ' quick' else ' slow' end;
 end $$;
-comment on function keyframe_private.resource_of is 'What deliveries to an endpoint need that can be slow for many owners: its host, with its standing there.';
+comment on function keyframe_private.resource_of is 'The shared dependency of deliveries to an endpoint: its host, with its standing there.';
 
 -- For each row: Postgres plans a query on a transition table at each call, which took as long as the event itself.
 create function keyframe_private.add_delivery()
@@ -77,7 +77,7 @@ declare
   leased integer;
   is_others boolean;
 begin
-  if not keyframe_private.take_lock('lane', endpoint, waits => false) then
+  if not keyframe_private.acquire_lock('lane', endpoint, waits => false) then
     return 0;
   end if;
   select e.* into receiver from keyframe.webhook_endpoints e where e.id = endpoint and e.enabled;
@@ -101,4 +101,4 @@ begin
   return case when receiver.failing_since is not null then 1
       when receiver.quick_answers_needed = 0 and is_others is not true then 4 * receiver.max_in_flight else receiver.max_in_flight end - leased;
 end $$;
-comment on function keyframe_private.open_lane is 'How many more deliveries to an endpoint a worker may lease; below 0: none, because so many were dropped or moved. Drops those of an endpoint that is disabled or gone, and moves those whose resource has changed.';
+comment on function keyframe_private.open_lane is 'How many more deliveries to an endpoint a worker may lease; below 0: none, because that many were dropped or moved. Drops those of an endpoint that is disabled or gone, and moves those whose resource has changed.';

@@ -13,7 +13,7 @@ returns timestamptz language sql volatile set search_path = '' as $$
 $$;
 comment on function keyframe_private.next_delivery_attempt is 'When a failed delivery is retried; null when its attempts are used up. Retry-After of a 429 or 503 is respected up to a day.';
 
--- Of an attempt that two workers made, the first result counts. An endpoint whose row is locked keeps its state until its next result.
+-- If two workers made the same attempt, the first result counts. An endpoint whose row is locked keeps its state until its next result.
 -- The indexes are used whatever the statistics say: the tables may have been empty when they were made.
 create function keyframe_private.record_results(results jsonb, at timestamptz)
 returns uuid[] language plpgsql volatile set search_path = '' set plan_cache_mode = force_generic_plan set enable_seqscan = off
@@ -49,7 +49,7 @@ begin
   ), logged as (
     insert into keyframe.webhook_attempts (delivery_id, owner_id, attempt, started_at, duration_ms, status_code, error, response_excerpt)
     select j.id, j.owner_id, j.attempt, j.started_at, j.duration_ms, j.status_code, j.error, j.response_excerpt from judged j
-    -- Conflicts only where an administrator lowered attempts by hand; that must not keep the rest of the batch from being recorded.
+    -- Conflicts only if an administrator lowered attempts by hand; that must not block the rest of the batch.
     on conflict (delivery_id, attempt) do nothing
   ), endpoints as (
     select j.endpoint_id, bool_or(j.delivered) as delivered, bool_or(j.status_code = 410) as gone,
@@ -80,10 +80,10 @@ begin
   select coalesce(array_agg(j.id), '{}') into recorded from judged j;
   return recorded;
 end $$;
-comment on function keyframe_private.record_results is 'Records the results of deliveries that nobody else has locked, with what becomes of their work; returns which.';
+comment on function keyframe_private.record_results is 'Records the results of unlocked deliveries, settles their work, and returns which.';
 
--- The endpoints with what is sent to them, in order, of at most max_bytes: owners with less of it come first, so large bodies of one keep
--- back no other's. What has ended, or is leased twice, is dropped.
+-- The endpoints with their deliveries, in order, of at most max_bytes. Owners with fewer bytes come first, so that one owner's large bodies
+-- delay no other's. Ended deliveries, and those leased twice, are dropped.
 create function keyframe_private.describe_deliveries(leased keyframe_private.work[], worker uuid, max_bytes integer, at timestamptz)
 returns jsonb language plpgsql volatile set search_path = '' set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_hashjoin = off
   set enable_mergejoin = off as $$
@@ -145,9 +145,9 @@ begin
   update keyframe_private.work w set state = 'ready', worker = null, lease_token = null
   where w.id = any (work_ids) and w.worker = give_back.worker;
 end $$;
-comment on function keyframe_private.give_back is 'Gives deliveries back that a worker has leased and not sent.';
+comment on function keyframe_private.give_back is 'Returns deliveries that a worker has leased and not sent.';
 
--- returned: leased work that is not sent after all. The time limit is below the worker's own.
+-- returned: leased work that is not sent. The time limit is below the worker's own.
 create function keyframe_worker.exchange_deliveries(
   results jsonb, worker uuid, max_rows integer, returned jsonb default '[]', max_bytes integer default 2000000,
   heartbeat_ms integer default null, wait_ms integer default 0, report jsonb default '{}', cursors jsonb default '{}',
@@ -193,4 +193,4 @@ begin
   end if;
   return jsonb_build_object('endpoints', endpoints, 'cursors', cursors, 'more', is_more, 'unrecorded', unrecorded);
 end $$;
-comment on function keyframe_worker.exchange_deliveries is 'Records the results of requests and leases due deliveries: { endpoints: [{ endpoint_id, url, max_open, secrets, deliveries: [{ id, work_id, attempt, event_id, body }] }], unrecorded: [id], cursors, more }. unrecorded: deliveries that somebody holds; the worker gives their results again.';
+comment on function keyframe_worker.exchange_deliveries is 'Records the results of requests and leases due deliveries: { endpoints: [{ endpoint_id, url, max_open, secrets, deliveries: [{ id, work_id, attempt, event_id, body }] }], unrecorded: [id], cursors, more }. unrecorded: locked deliveries; the worker sends their results again.';

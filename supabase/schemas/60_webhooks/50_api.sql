@@ -1,6 +1,6 @@
 -- Functions that api calls for webhook endpoints.
 
--- The lock does not block the foreign keys of new deliveries: creating a project does not wait for a change of an endpoint.
+-- The lock does not block the foreign keys of new deliveries, so that creating a project does not wait for a change of an endpoint.
 create function keyframe_private.own_endpoint(endpoint uuid, lock boolean default false)
 returns keyframe.webhook_endpoints language plpgsql volatile set search_path = '' as $$
 declare
@@ -11,7 +11,7 @@ begin
     perform from keyframe.webhook_endpoints e where e.id = endpoint and keyframe_private.is_own(e.owner_id) for no key update;
   end if;
   select e.* into wanted from keyframe.webhook_endpoints e where e.id = endpoint and keyframe_private.is_own(e.owner_id);
-  perform keyframe_private.raise_if(not found, 'not_found', 'There is no webhook endpoint of yours with this identifier.');
+  perform keyframe_private.raise_if(not found, 'not_found', 'You have no webhook endpoint with this id.');
   return wanted;
 end $$;
 comment on function keyframe_private.own_endpoint is 'The endpoint, if it is the caller''s; otherwise raises not_found.';
@@ -52,7 +52,7 @@ comment on function keyframe.create_webhook_endpoint is 'Creates an endpoint of 
 create function keyframe.list_webhook_endpoints()
 returns jsonb language plpgsql volatile security definer set search_path = '' as $$
 declare
-  rate jsonb := keyframe_private.take_token('read');
+  rate jsonb := keyframe_private.acquire_token('read');
   listed jsonb;
   by_service boolean := coalesce(auth.role() = 'service_role', false);
   caller uuid := case when not by_service then auth.uid() end;
@@ -68,7 +68,7 @@ comment on function keyframe.list_webhook_endpoints is 'The endpoints the caller
 create function keyframe.read_webhook_endpoint(endpoint_id uuid)
 returns jsonb language plpgsql volatile security definer set search_path = '' as $$
 declare
-  rate jsonb := keyframe_private.take_token('read');
+  rate jsonb := keyframe_private.acquire_token('read');
   refused keyframe_private.refusal;
 begin
   return jsonb_build_object('endpoint', to_jsonb(keyframe_private.own_endpoint(endpoint_id)), 'rate', rate);
@@ -83,7 +83,7 @@ create function keyframe.update_webhook_endpoint(
   max_in_flight integer default null)
 returns jsonb language plpgsql volatile security definer set search_path = '' as $$
 declare
-  rate jsonb := keyframe_private.take_token('change');
+  rate jsonb := keyframe_private.acquire_token('change');
   changed keyframe.webhook_endpoints;
   refused keyframe_private.refusal;
 begin
@@ -107,7 +107,7 @@ comment on function keyframe.update_webhook_endpoint is 'Changes the given field
 create function keyframe.delete_webhook_endpoint(endpoint_id uuid)
 returns jsonb language plpgsql volatile security definer set search_path = '' as $$
 declare
-  rate jsonb := keyframe_private.take_token('change');
+  rate jsonb := keyframe_private.acquire_token('change');
   gone keyframe.webhook_endpoints;
   refused keyframe_private.refusal;
 begin
@@ -123,7 +123,7 @@ comment on function keyframe.delete_webhook_endpoint is 'Deletes an endpoint of 
 create function keyframe.reveal_webhook_secret(endpoint_id uuid)
 returns jsonb language plpgsql volatile security definer set search_path = '' as $$
 declare
-  rate jsonb := keyframe_private.take_token('read');
+  rate jsonb := keyframe_private.acquire_token('read');
   refused keyframe_private.refusal;
 begin
   perform keyframe_private.own_endpoint(endpoint_id);
@@ -148,7 +148,7 @@ begin
     left join keyframe.projects p on p.id = v.project_id and p.owner_id = v.owner_id
     where v.id = delivery.event_id);
 end $$;
-comment on function keyframe_private.delivery_json is 'A delivery with its attempts, its body as it is signed and sent, and what it is about, as its owner sees it.';
+comment on function keyframe_private.delivery_json is 'A delivery with its attempts, its signed body and its subject, as its owner sees it.';
 
 create function keyframe_private.own_delivery(delivery uuid, lock boolean default false)
 returns keyframe.webhook_deliveries language plpgsql volatile set search_path = '' as $$
@@ -162,7 +162,7 @@ begin
   select d.* into wanted from keyframe.webhook_deliveries d
   where d.id = delivery and keyframe_private.is_own(d.owner_id)
     and exists (select from keyframe.webhook_endpoints e where e.id = d.endpoint_id);
-  perform keyframe_private.raise_if(not found, 'not_found', 'There is no delivery of yours with this identifier.');
+  perform keyframe_private.raise_if(not found, 'not_found', 'You have no delivery with this id.');
   return wanted;
 end $$;
 comment on function keyframe_private.own_delivery is 'The delivery, if it is the caller''s and its endpoint exists; otherwise raises not_found.';
@@ -203,7 +203,7 @@ create function keyframe.list_webhook_deliveries(
   before_created_at timestamptz default 'infinity', before_id uuid default 'ffffffff-ffff-ffff-ffff-ffffffffffff', event_type text default null)
 returns jsonb language plpgsql volatile security definer set search_path = '' as $$
 declare
-  rate jsonb := keyframe_private.take_token('read');
+  rate jsonb := keyframe_private.acquire_token('read');
   page keyframe.webhook_deliveries[];
   refused keyframe_private.refusal;
 begin
@@ -224,7 +224,7 @@ begin
     ) w
     order by (w.delivery).created_at desc, (w.delivery).id desc
     limit least(max_rows, 101));
-  rate := keyframe_private.take_more(rate, cardinality(page), keyframe_private.rows_per_token());
+  rate := keyframe_private.acquire_more_tokens(rate, cardinality(page), keyframe_private.rows_per_token());
   return jsonb_build_object('rate', rate, 'deliveries', (
     select coalesce(jsonb_agg(keyframe_private.delivery_json(d) order by d.created_at desc, d.id desc), '[]') from unnest(page) d));
 exception when sqlstate 'KEYFR' then
@@ -236,7 +236,7 @@ comment on function keyframe.list_webhook_deliveries is 'Deliveries of an endpoi
 create function keyframe.read_webhook_delivery(delivery_id uuid)
 returns jsonb language plpgsql volatile security definer set search_path = '' as $$
 declare
-  rate jsonb := keyframe_private.take_token('read');
+  rate jsonb := keyframe_private.acquire_token('read');
   refused keyframe_private.refusal;
 begin
   return jsonb_build_object(
@@ -257,7 +257,7 @@ begin
   request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'change');
   again := keyframe_private.own_delivery(delivery_id, lock => not request.replayed);
   if not request.replayed then
-    -- One that is being sent now stays with its worker; its retries restart.
+    -- A delivery that is being sent stays with its worker; its retries restart.
     update keyframe.webhook_deliveries d
     set status = 'pending', completed_at = null, retries_from = d.attempts, next_attempt_at = now()
     where d.id = again.id
@@ -270,8 +270,8 @@ exception when sqlstate 'KEYFR' then
 end $$;
 comment on function keyframe.redeliver_webhook is 'Sends one delivery of the caller again, whatever its outcome; its retry schedule begins again.';
 
--- Missed: while the endpoint was disabled. Leaves out what is within a minute of its retention: waiting for a row that is being pruned
--- would end in an error. The oldest event is sent first.
+-- Missed means while the endpoint was disabled. Skips events within a minute of their retention's end: waiting for a row that is being
+-- pruned would end in an error. The oldest event is sent first.
 create function keyframe.recover_webhook_endpoint(
   endpoint_id uuid, since timestamptz, idempotency_key text default null, request_hash text default null)
 returns jsonb language plpgsql volatile security definer set search_path = '' set enable_hashjoin = off set enable_mergejoin = off as $$
@@ -292,7 +292,7 @@ begin
   perform from keyframe.webhook_endpoints e
   where e.id = recover_webhook_endpoint.endpoint_id and keyframe_private.is_own(e.owner_id) for key share;
   endpoint := keyframe_private.own_endpoint(endpoint_id);
-  perform keyframe_private.take_lock('recovery', endpoint.id);
+  perform keyframe_private.acquire_lock('recovery', endpoint.id);
   -- Added as exhausted: the update below then makes all of them pending at once, in the order of their events.
   insert into keyframe.webhook_deliveries (event_id, endpoint_id, owner_id, event_type, status, completed_at, next_attempt_at)
   select v.id, endpoint.id, endpoint.owner_id, v.type, 'exhausted', now(), v.created_at
@@ -306,7 +306,7 @@ begin
     select d.id, least(d.next_attempt_at, d.created_at) as due from keyframe.webhook_deliveries d
     where d.endpoint_id = endpoint.id and d.status = any (array['exhausted', 'pending']::keyframe.delivery_status[])
       and d.created_at >= oldest
-      -- What is due goes out anyway.
+      -- Due deliveries are sent anyway.
       and (d.status = 'exhausted' or d.attempts > d.retries_from and d.next_attempt_at > now())
     order by d.id
     for update
@@ -323,4 +323,4 @@ exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
   return keyframe_private.refuse(refused, 'change');
 end $$;
-comment on function keyframe.recover_webhook_endpoint is 'Sends an endpoint of the caller again what failed or was missed since a time.';
+comment on function keyframe.recover_webhook_endpoint is 'Resends to an endpoint of the caller what failed or was missed since a time.';

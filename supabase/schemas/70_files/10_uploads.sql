@@ -20,7 +20,7 @@ begin
 end $$;
 comment on function keyframe_private.upload_size is 'The pixels of an uploaded image as it is shown, which the upload read from its bytes.';
 
--- Called before the body is read, and with an Idempotency-Key again with its hash. Each sending takes a token, also one that is refused.
+-- Called before the body is read, and with an Idempotency-Key again with its hash. Each request uses a token, even a refused one.
 create function keyframe.admit_upload(idempotency_key text default null, request_hash text default null)
 returns jsonb language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -30,7 +30,7 @@ declare
 begin
   perform keyframe_private.require_client_may('generate');
   if request_hash is not null then
-    -- None when no reservation is open: the key is new, or an equal request has set the hash already.
+    -- No row: the key is new, or an equal request has already set the hash.
     update keyframe_private.idempotency_keys k set request_hash = admit_upload.request_hash
     where k.owner_id = auth.uid() and k.client_id is not distinct from auth.jwt() ->> 'client_id' and k.key = idempotency_key
       and k.request_hash is null
@@ -41,7 +41,7 @@ begin
       from keyframe_private.reserve_idempotency_key(
         idempotency_key, admit_upload.request_hash, replay_class => null) r;
     if request_hash is null or not replayed then
-      perform keyframe_private.take_token('upload');
+      perform keyframe_private.acquire_token('upload');
     end if;
   end if;
   return jsonb_build_object('file_id', file, 'replayed', replayed, 'rate', keyframe_private.rate_state('upload'));

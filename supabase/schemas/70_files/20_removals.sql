@@ -1,4 +1,4 @@
--- Files that no row names are removed by `generate`, through Storage.
+-- `generate` removes files that no row names, through Storage.
 
 -- Storage deletes only through its own API, outside any transaction. Vacuum at 2 %: each task must skip the dead entries until it runs.
 create table keyframe_private.file_removals (
@@ -15,10 +15,10 @@ comment on column keyframe_private.file_removals.bucket is 'projects or keyframe
 comment on column keyframe_private.file_removals.name is 'The path of the file in its bucket.';
 comment on column keyframe_private.file_removals.owner_id is 'The owner of the file. All-f, the default, means no owner.';
 comment on column keyframe_private.file_removals.failures is 'How often the removal failed.';
-comment on column keyframe_private.file_removals.removed_by is 'The work that has begun to remove it: the file may be gone already.';
+comment on column keyframe_private.file_removals.removed_by is 'The work that has begun to remove it: the file may already be gone.';
 create index file_removals_owner_id_idx on keyframe_private.file_removals (owner_id, failures, bucket, name);
 
--- Always another row: one that is in the queue may be read before this transaction commits.
+-- Always a new row: a queued one may be read before this transaction commits.
 create function keyframe_private.add_removal_work()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
@@ -45,7 +45,7 @@ begin
       select from keyframe.projects p
       where p.plan <> '{}' and keyframe_private.images_of_plan(p.plan) @> array[is_reference_used.path]);
 end $$;
-comment on function keyframe_private.is_reference_used is 'Whether a prediction, a project, its plan or an element uses an uploaded image. Nothing else decides it.';
+comment on function keyframe_private.is_reference_used is 'Whether a prediction, a project, its plan or an element uses an uploaded image.';
 
 create function keyframe_private.require_may_remove(paths text[])
 returns void language plpgsql stable set search_path = '' as $$
@@ -55,7 +55,7 @@ begin
     perform keyframe_private.require_client_may('manage');
   end if;
 end $$;
-comment on function keyframe_private.require_may_remove is 'After a change: raises client_not_allowed if nothing uses one of these images any more, so that its file is deleted, and the caller is a client that may not delete.';
+comment on function keyframe_private.require_may_remove is 'Called after a change: raises client_not_allowed if nothing uses one of these images any more and the caller is a client that may not delete.';
 
 create function keyframe_private.require_may_remove_reference()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
@@ -80,14 +80,14 @@ begin
     on conflict do nothing;
   end if;
 end $$;
-comment on function keyframe_private.remove_partial_output is 'Lists what a store may have written of a prediction that ended without its output.';
+comment on function keyframe_private.remove_partial_output is 'Lists the files that a store may have written for a prediction that ended without its output.';
 
 create function keyframe_private.uploads_of(prediction keyframe.predictions)
 returns text[] language plpgsql immutable set search_path = '' as $$
 begin
   return array_remove(array(select i.path from keyframe_private.images_of(prediction.input) i) || prediction.end_image_path, null);
 end $$;
-comment on function keyframe_private.uploads_of is 'The uploaded images that a prediction was made with, and the one on which it ends.';
+comment on function keyframe_private.uploads_of is 'The uploaded images that a prediction used, and its last picture.';
 
 create function keyframe_private.remove_deleted_files()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
@@ -101,7 +101,7 @@ begin
   for owner in
     select distinct d.owner_id from deleted d, unnest(keyframe_private.uploads_of(d)) path order by 1
   loop
-    perform keyframe_private.take_lock('references', owner); -- serialises first uses and the checks that an image is unused
+    perform keyframe_private.acquire_lock('references', owner); -- serialises first uses and the checks that an image is unused
   end loop;
   -- Under the lock: a new prediction with the same image is either visible here, or finds the removal recorded.
   insert into keyframe_private.file_removals (bucket, name, owner_id)
@@ -119,7 +119,7 @@ returns trigger language plpgsql volatile security definer set search_path = '' 
 declare
   path constant text := to_jsonb(old) ->> tg_argv[0];
 begin
-  perform keyframe_private.take_lock('references', old.owner_id);
+  perform keyframe_private.acquire_lock('references', old.owner_id);
   insert into keyframe_private.file_removals (bucket, name, owner_id)
   select 'projects', substr(path, 10), old.owner_id
   where not keyframe_private.is_reference_used(path)
@@ -127,19 +127,19 @@ begin
   return null;
 end $$;
 
--- An image whose removal is under way is lost. Raises unless the image is in the bucket projects and belongs to the owner.
+-- An image whose removal has begun is lost. Raises unless the image is in the bucket projects and belongs to the owner.
 create function keyframe_private.keep_reference(path text, owner uuid)
 returns void language plpgsql volatile set search_path = '' as $$
 begin
   perform keyframe_private.require_upload(path, owner);
-  perform keyframe_private.take_lock('references', owner);
+  perform keyframe_private.acquire_lock('references', owner);
   delete from keyframe_private.file_removals r where r.bucket = 'projects' and r.name = substr(path, 10) and r.removed_by is null;
   perform keyframe_private.raise_if(
     exists (select from keyframe_private.file_removals r where r.bucket = 'projects' and r.name = substr(path, 10)), 'not_found',
     'This image is being removed because nothing used it. Upload it again.');
   perform keyframe_private.require_upload(path, owner); -- it may have gone meanwhile
 end $$;
-comment on function keyframe_private.keep_reference is 'Keeps an image that a new prediction, a project or an element uses although its removal was queued.';
+comment on function keyframe_private.keep_reference is 'Cancels the queued removal of an image that is used again.';
 
 -- The trigger names the column of the path.
 create function keyframe_private.keep_reference_of_row()
@@ -175,7 +175,7 @@ begin
   select jsonb_agg(jsonb_build_object('bucket', b.bucket, 'name', b.name) order by b.bucket, b.name) into files from begun b;
   if files is not null then
     return files;
-  elsif exists (select from keyframe_private.file_removals r where r.owner_id = held.subject) then -- somebody holds them
+  elsif exists (select from keyframe_private.file_removals r where r.owner_id = held.subject) then -- they are locked
     perform keyframe_private.reschedule(held, now() + keyframe_private.retry_delay(1), held.failures, held.last_error);
   else
     perform keyframe_private.finish_work(held);
@@ -204,7 +204,7 @@ begin
 end $$;
 comment on function keyframe_worker.record_files_removed is 'Records a task that removes files: refused ones are retried later. `refused`: a list of {bucket, name}.';
 
--- Reads the whole list of images, because Storage's table cannot have an index of ours: call it rarely.
+-- Reads the whole list of images, because we cannot add an index to Storage's table: call it rarely.
 create function keyframe_private.queue_unused_references(max_images integer default 1000)
 returns integer language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -235,7 +235,7 @@ begin
     select u.owner_id, array_agg(u.name) from unused u group by u.owner_id order by u.owner_id
   loop
     -- Under the lock, a prediction that uses an image is visible, or finds the removal. An open transaction leaves them to the next run.
-    continue when not keyframe_private.take_lock('references', owner, waits => false);
+    continue when not keyframe_private.acquire_lock('references', owner, waits => false);
     insert into keyframe_private.file_removals (bucket, name, owner_id)
     select 'projects', image.name, owner from unnest(names) as image (name)
     where not keyframe_private.is_reference_used('projects/' || image.name)

@@ -8,13 +8,13 @@ create table keyframe_private.unpruned (
   since timestamptz not null default now(),
   next_try_at timestamptz not null
 );
-comment on table keyframe_private.unpruned is 'Rows that pruning leaves out until next_try_at, because an error was raised when they were to be deleted or merged. Empty in a healthy service.';
-comment on column keyframe_private.unpruned.subject is 'What was to be done, the table and the row''s key.';
-comment on column keyframe_private.unpruned.code is 'The SQLSTATE of the last error; 57014: it took all the time of the job.';
+comment on table keyframe_private.unpruned is 'Rows that pruning skips until next_try_at, because their deletion or merge raised an error. Empty in a healthy service.';
+comment on column keyframe_private.unpruned.subject is 'The operation, the table and the row''s key.';
+comment on column keyframe_private.unpruned.code is 'The SQLSTATE of the last error; 57014: it used all the time of the job.';
 comment on column keyframe_private.unpruned.reason is 'The message of the last error.';
-comment on column keyframe_private.unpruned.failures is 'How often in a row.';
+comment on column keyframe_private.unpruned.failures is 'How often it failed in a row.';
 comment on column keyframe_private.unpruned.since is 'When it first failed.';
-comment on column keyframe_private.unpruned.next_try_at is 'When it is tried again.';
+comment on column keyframe_private.unpruned.next_try_at is 'When it is retried.';
 create index unpruned_next_try_at_idx on keyframe_private.unpruned (next_try_at);
 
 -- A function, so that no plan joins the tables: the rows are read in the order in which they are due.
@@ -23,7 +23,7 @@ returns boolean language plpgsql stable set search_path = '' as $$
 begin
   return exists (select from keyframe_private.unpruned u where u.subject = is_unpruned.subject and u.next_try_at > now());
 end $$;
-comment on function keyframe_private.is_unpruned is 'Whether pruning leaves a row out for now.';
+comment on function keyframe_private.is_unpruned is 'Whether pruning skips a row for now.';
 
 create function keyframe_private.note_unpruned(subject text, code text, reason text)
 returns void language plpgsql volatile set search_path = '' as $$
@@ -35,9 +35,9 @@ begin
     set code = excluded.code, reason = excluded.reason, failures = least(u.failures + 1, 1000000),
       next_try_at = clock_timestamp() + keyframe_private.retry_delay(u.failures + 1);
 end $$;
-comment on function keyframe_private.note_unpruned is 'Leaves a row out, for longer each time.';
+comment on function keyframe_private.note_unpruned is 'Records a row to skip, for longer each time.';
 
--- Once the timer has fired and was caught, nothing limits the statement. Four fifths: the timer may start before statement_timestamp().
+-- Once the timer has fired and was caught, nothing limits the statement. 80 %, because the timer may start before statement_timestamp().
 create function keyframe_private.is_out_of_time()
 returns boolean language plpgsql volatile set search_path = '' as $$
 declare
@@ -45,10 +45,10 @@ declare
 begin
   return most > interval '0' and clock_timestamp() - statement_timestamp() > most * 0.8;
 end $$;
-comment on function keyframe_private.is_out_of_time is 'Whether this statement has used up its statement_timeout, but for a fifth.';
+comment on function keyframe_private.is_out_of_time is 'Whether 80 % of this statement''s statement_timeout has passed.';
 
--- A row that fails is left out; one that only waits for a lock is left to the next run. Failing work takes two seconds at most. When several
--- rows took all the time of the call, the next run does them one by one, to find the slow one.
+-- A row that fails is skipped; one that only waits for a lock is left to the next run. Failing work takes two seconds at most. When several
+-- rows used all the time of the call, the next run does them one by one, to find the slow one.
 create function keyframe_private.work_in_parts(part text, candidates text, work text)
 returns void language plpgsql volatile set search_path = '' set lock_timeout = '10ms' as $$
 declare
@@ -76,7 +76,7 @@ begin
       size := case when one_by_one then 1 else size * 2 end;
     exception when query_canceled then
       if not keyframe_private.is_out_of_time() then
-        raise; -- somebody has canceled it
+        raise; -- it was canceled
       end if;
       perform keyframe_private.note_unpruned(case when size = 1 then subjects[first] else part end, sqlstate, sqlerrm);
       return;
@@ -96,7 +96,7 @@ begin
 exception when others then
   perform keyframe_private.note_unpruned(part, sqlstate, sqlerrm);
 end $$;
-comment on function keyframe_private.work_in_parts is 'Does the work on the rows that `candidates` selects (ctid, subject): on all at once, after an error on fewer, down to the one that fails.';
+comment on function keyframe_private.work_in_parts is 'Works on the rows that `candidates` selects (ctid, subject): on all at once; after an error on fewer, down to the one that fails.';
 
 create function keyframe_private.prune_rows(
   name text, key text, condition text, max_rows integer, verb text default 'delete',
@@ -114,9 +114,9 @@ begin
     -- A subquery, because the planner reads whole small tables when it sees how many rows there are.
     replace(format(work, name), '$1', 'array(select unnest($1))'));
 end $$;
-comment on function keyframe_private.prune_rows is 'Works in parts on the rows of a table (alias o) that fulfil the condition, without those that others hold or that failed. Deletes them by default. `key` is an SQL expression.';
+comment on function keyframe_private.prune_rows is 'Works in parts on the rows of a table (alias o) that fulfil the condition, without locked or failed ones. Deletes them by default. `key` is an SQL expression.';
 
--- Deliveries first, then test events that have none any more: a locked delivery would hold up the deletion of its event.
+-- Deliveries first, then test events without deliveries: a locked delivery would block the deletion of its event.
 create function keyframe_private.prune_deleted_endpoints(max_rows integer default 10000)
 returns void language plpgsql volatile set search_path = '' as $$
 declare
@@ -127,7 +127,7 @@ begin
   if gone = '{}' then
     return;
   end if;
-  -- From the index alone: an endpoint may have left a million.
+  -- Only from the index: an endpoint may have left a million.
   perform keyframe_private.prune_rows('keyframe.webhook_deliveries', 'o.id',
     format('o.id = any (array(select d.id from keyframe.webhook_deliveries d where d.endpoint_id = any (%L::uuid[]) limit %s))', gone, max_rows), max_rows);
   perform keyframe_private.prune_rows('keyframe.webhook_events', 'o.id',
@@ -188,7 +188,7 @@ begin
   end loop;
   perform keyframe_private.prune_webhooks();
 end $$;
-comment on function keyframe_private.prune is 'Deletes what is kept for a limited time, in small batches. Leaves out what others hold, and what fails (unpruned).';
+comment on function keyframe_private.prune is 'Deletes what is kept for a limited time, in small batches. Skips locked rows, and records failing ones (unpruned).';
 
 -- Reads all rows, one per active owner and class; an index on refilled_at would end HOT updates.
 create function keyframe_private.prune_rate_buckets(max_rows integer default 50000)

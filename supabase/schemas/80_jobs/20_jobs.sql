@@ -1,7 +1,7 @@
 -- The jobs of pg_cron.
 
--- Every job: deployments schedule it, and health watches it (keyframe_private.job_figures). `late_after`: without a success for so long, it
--- does not work. With a time limit, because an app's trigger may sleep: then pruning skips the row that was slow.
+-- Deployments schedule every job, and health watches it (keyframe_private.job_figures). `late_after`: after this time without a success, it
+-- is late. Each has a time limit, because an app's trigger may sleep: then pruning skips the slow row.
 create function keyframe_private.jobs()
 returns table (name text, schedule text, command text, late_after interval) language sql immutable set search_path = '' as $$
   values
@@ -40,7 +40,7 @@ language sql stable set search_path = '' as $$
     select pg_catalog.pg_get_userbyid(n.nspowner)::text as owner from pg_catalog.pg_namespace n where n.nspname = 'keyframe_private') o
   left join cron.job c on c.jobname = w.name
 $$;
-comment on function keyframe_private.scheduled_jobs is 'The entries of each job in pg_cron, with what keeps one from running here; null: it runs.';
+comment on function keyframe_private.scheduled_jobs is 'The entries of each job in pg_cron, with the reason why an entry does not run in this database; null: it runs.';
 
 -- A schedule that an administrator has changed stays. cron.schedule leaves a job that is switched off switched off, and schedules for the
 -- current role: that of the migrations, also when a superuser calls.
@@ -73,6 +73,6 @@ begin
   end loop;
   return kept;
 end $$;
-comment on function keyframe_private.schedule_jobs is 'Schedules the jobs of which pg_cron has no entry that runs here, and takes out the other entries. Returns what the caller may not take out.';
+comment on function keyframe_private.schedule_jobs is 'Schedules the jobs without an entry that runs in this database, and removes other entries. Returns those that the caller cannot remove.';
 
 select keyframe_private.schedule_jobs();

@@ -1,7 +1,7 @@
 -- The figures of the service for GET /api/health?deep=1 and GET /api/metrics, in one call; shared/contract/service.ts explains them. Each
--- part reads a bounded number of rows through an index, and is read alone: what is locked or fails costs no other part.
+-- part reads a bounded number of rows through an index, on its own: a locked or failing part affects no other.
 
--- Definer: anybody may ask. Answers within 300 ms, also when the version cannot be read or what users write to is locked. `writes`: ok,
+-- Definer, because anyone may call it. Answers within 300 ms, even if the version cannot be read or users' tables are locked. `writes`: ok,
 -- read_only, settings_missing, or locked, when a start or a new project would fail. Volatile: the Data API calls others in transactions
 -- that are read-only by themselves.
 create function keyframe.health()
@@ -37,7 +37,7 @@ returns numeric language sql stable set search_path = '' as $$
 $$;
 comment on function keyframe_private.seconds_since is 'Seconds from a moment until now; 0 for a future one, null for none.';
 
--- Reads each part alone. Together they wait for locks for 300 ms, and then for 10 ms each: a part that is null could not be read, and
+-- Reads each part on its own. Together they wait for locks for 300 ms, and then for 10 ms each: a null part could not be read, and
 -- `unread` says why. Definer: only the secret key may call it, and it needs no right on the tables.
 create function keyframe_worker.service_figures()
 returns jsonb language plpgsql volatile security definer set search_path = '' set lock_timeout = '300ms' as $$

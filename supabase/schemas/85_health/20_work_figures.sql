@@ -1,6 +1,6 @@
 -- The figures of the work: predictions, deliveries, files, models, costs.
 
--- What a worker could take now, counted up to 10,000.
+-- Work that a worker could lease now, counted up to 10,000.
 create function keyframe_private.due_work()
 returns setof keyframe_private.work language sql stable set search_path = '' set enable_seqscan = off set enable_bitmapscan = off as $$
   select d.* from unnest(enum_range(null::keyframe_private.work_queue)) q
@@ -9,7 +9,7 @@ returns setof keyframe_private.work language sql stable set search_path = '' set
     union all
     (select w.* from keyframe_private.work w where w.queue = q and w.state = 'scheduled' and w.due_at <= now() order by w.due_at limit 1000)) d
 $$;
-comment on function keyframe_private.due_work is 'Work that is due and that no worker has.';
+comment on function keyframe_private.due_work is 'Due work that no worker has leased.';
 
 create function keyframe_private.prediction_figures()
 returns jsonb language sql stable set search_path = '' as $$
@@ -42,8 +42,8 @@ returns jsonb language sql stable set search_path = '' as $$
 $$;
 comment on function keyframe_private.prediction_figures is 'The figures of active predictions, counted up to 10,000, for health and metrics.';
 
--- Delivery: of endpoints to which nothing is being sent; the others wait for their own receiver. Slot: a prediction waits although its owner
--- has a free one.
+-- Delivery: only of endpoints to which nothing is being sent; others wait for their own receiver. Slot: a prediction waits although its
+-- owner has a free one.
 create function keyframe_private.due_figures()
 returns jsonb language sql stable set search_path = '' as $$
   select jsonb_build_object(
@@ -71,7 +71,7 @@ returns jsonb language sql stable set search_path = '' as $$
 $$;
 comment on function keyframe_private.due_figures is 'How long the oldest due work of each kind has been due.';
 
--- Whose last error has an SQLSTATE, not a code of ours.
+-- Work whose last error is an SQLSTATE, not one of our codes.
 create function keyframe_private.aside_figures()
 returns jsonb language sql stable set search_path = '' as $$
   with failing as materialized (
@@ -199,4 +199,4 @@ returns jsonb language sql stable set search_path = '' as $$
       from keyframe_private.costs c where c.owner_id is null and c.day >= p.begins) u
   ) f
 $$;
-comment on function keyframe_private.cost_figures is 'What the submits of today and of this month cost all owners together, and what is left of the service''s budgets.';
+comment on function keyframe_private.cost_figures is 'The costs of all owners today and this month, and what is left of the service''s budgets.';

@@ -1,4 +1,4 @@
--- The figures of what the work runs on: kicks, workers, jobs, locks, calls, settings.
+-- The figures of the platform: kicks, workers, jobs, locks, calls, settings.
 
 -- Kicks in pg_net. Its queue shows a header that names the kick, and an answer of our functions has the header keyframe-function. A
 -- request without an answer may belong to any user of pg_net in this project.
@@ -60,7 +60,7 @@ returns jsonb language sql stable set search_path = '' as $$
 $$;
 comment on function keyframe_private.last_kick_figures is 'The last kick of each worker: when it was made, its outcome, and how long until the worker claimed.';
 
--- A report may be broken: what cannot be read is left out. Slow: work that was leased more than 10 s ago, of deliver more than 3 s.
+-- Malformed parts of a report are skipped. Slow: work leased more than 10 s ago, for deliver more than 3 s.
 create function keyframe_private.worker_figures()
 returns jsonb language sql stable set search_path = '' as $$
   with leased as materialized (
@@ -93,8 +93,8 @@ returns jsonb language sql stable set search_path = '' as $$
 $$;
 comment on function keyframe_private.worker_figures is 'The figures of each worker: its last claim, how its kicks are acknowledged, what it does.';
 
--- Follows who waits for whom: from sessions that have waited for a second, have locked a table of ours against writers for `locked_for`, or
--- have held rows of ours for `held_for`. At most five, those that block most first. A role that may not see others' sessions sees none.
+-- Follows lock waits from sessions that have waited for a second, have locked one of our tables against writers for `locked_for`, or
+-- have locked our rows for `held_for`. At most five, those that block most first. A role that cannot see others' sessions sees none.
 create function keyframe_private.blocker_figures(locked_for interval, held_for interval default '20 seconds')
 returns jsonb language sql volatile set search_path = '' as $$
   with recursive locks as materialized (
@@ -139,10 +139,11 @@ returns jsonb language sql volatile set search_path = '' as $$
     'blocks', n.blocks, 'tables', n.tables, 'locksTables', coalesce(n.is_table, false)) order by n.blocks desc, n.xact_start), '[]')
   from named n
 $$;
-comment on function keyframe_private.blocker_figures is 'The transactions at the ends of the chains: each holds what others need, and itself waits for nobody.';
+comment on function keyframe_private.blocker_figures is 'The transactions at the ends of the chains: each blocks others, and waits for none.';
 
--- They lock nothing: health would be well while tables grow and each claim reads more dead rows. A standby with hot_standby_feedback holds
--- by its slot or by its sender, and like a slot before Postgres 17 it does not say since when: then transactions count.
+-- Snapshots lock nothing: without this, health would be ok while tables grow and each claim reads more dead rows. A standby with
+-- hot_standby_feedback holds by its slot or by its sender, and like a slot before Postgres 17 it does not say since when: then transactions
+-- count.
 create function keyframe_private.snapshot_figures(held_for interval default '15 minutes', transactions_held integer default 1000000)
 returns jsonb language sql volatile set search_path = '' as $$
   select coalesce(jsonb_agg(to_jsonb(s) order by s.transactions desc), '[]')
@@ -165,10 +166,10 @@ returns jsonb language sql volatile set search_path = '' as $$
     where h.since < clock_timestamp() - held_for or h.transactions > transactions_held
     order by h.transactions desc limit 3) s
 $$;
-comment on function keyframe_private.snapshot_figures is 'What has kept dead rows from being removed for long: sessions, prepared transactions, replication slots, standbys; at most three.';
+comment on function keyframe_private.snapshot_figures is 'What has long kept dead rows from being removed: sessions, prepared transactions, replication slots, standbys; at most three.';
 
--- A worker's call waits for a second at most. A call of an owner has the owner's id as the name of its session (take_call), which other
--- roles can forge: those who hold three connections or more, for two seconds together, are named, at most three.
+-- A worker's call waits for a second at most. A call of an owner has the owner's id as the name of its session (acquire_call_slot), which
+-- other roles can forge. Owners who use three connections or more, for two seconds in total, are named, at most three.
 create function keyframe_private.call_figures()
 returns jsonb language sql stable set search_path = '' as $$
   with open as materialized (
@@ -190,9 +191,9 @@ returns jsonb language sql stable set search_path = '' as $$
     select count(*) as slow, mode() within group (order by c.called) as slowest, keyframe_private.seconds_since(min(c.query_start)) as "slowestSeconds"
     from open c where c.state = 'active' and c.query_start < now() - interval '2 seconds' and c.called is not null) s
 $$;
-comment on function keyframe_private.call_figures is 'Calls of our functions and tables that have run for over two seconds, which of them most, and the owners whose calls take most.';
+comment on function keyframe_private.call_figures is 'Calls of our functions and tables that have run for over two seconds, the most frequent one, and the owners whose calls take longest.';
 
--- Only a steady demand keeps a bucket low. `wait` too: whose waits are so many looks less often.
+-- Only steady demand keeps a bucket low. Includes `wait`: an owner with too many waits is checked less often.
 create function keyframe_private.limited_owners()
 returns jsonb language sql stable set search_path = '' as $$
   select coalesce(jsonb_agg(jsonb_build_object(
@@ -209,7 +210,7 @@ returns jsonb language sql stable set search_path = '' as $$
 $$;
 comment on function keyframe_private.limited_owners is 'Owners who have used up the rate of a class for ten seconds, the longest first, at most three.';
 
--- Triggers of these tables run in transactions that serve everybody; those of projects and films do not.
+-- Triggers of these tables run in transactions that serve all users; those of projects and films do not.
 create function keyframe_private.app_triggers()
 returns jsonb language sql stable set search_path = '' as $$
   select coalesce(jsonb_agg(t.name order by t.name), '[]')
@@ -223,9 +224,9 @@ returns jsonb language sql stable set search_path = '' as $$
         or c.relnamespace = 'keyframe'::regnamespace and c.relname ~ '^(predictions$|webhook_)')
     limit 20) t
 $$;
-comment on function keyframe_private.app_triggers is 'Enabled triggers that Keyframe did not make, on its tables that serve everybody.';
+comment on function keyframe_private.app_triggers is 'Enabled triggers of the app on Keyframe''s tables that serve all users.';
 
--- Reads the last 10,000 runs of all jobs, more than four hours of ours. A job is late only if this log begins before late_after, or is
+-- Reads the last 10,000 runs of all jobs, more than four hours of our jobs. A job is late only if this log begins before late_after, or is
 -- empty.
 create function keyframe_private.job_figures()
 returns jsonb language sql stable set search_path = '' as $$
@@ -272,4 +273,4 @@ returns jsonb language sql stable set search_path = '' as $$
         union all select max(r.start_time) from (select d.start_time from cron.job_run_details d order by d.runid desc limit 1000) r) t (moment)
       where t.moment > now() + interval '5 seconds'))
 $$;
-comment on function keyframe_private.setting_figures is 'What an installation needs beside its tables: a database that can be written to, the row of settings, two secrets that can be decrypted, the address of its project, and a clock that goes forward.';
+comment on function keyframe_private.setting_figures is 'What an installation needs besides its tables: a database that can be written to, the row of settings, two secrets that can be decrypted, the address of its project, and a clock that goes forward.';

@@ -169,7 +169,7 @@ describe("what a prediction costs", () => {
     expect(await db.sql`select from keyframe_private.costs`).toHaveLength(0);
   });
 
-  test("cancelled before a worker takes it → released", async () => {
+  test("canceled before a worker takes it → released", async () => {
     const { prediction } = await start(db, world);
     await db.sql`select keyframe_private.mark_canceled(${prediction.id})`;
     expect(await costOf(prediction.id)).toEqual(cost("released", 0));

@@ -52,7 +52,7 @@ const MALFORMED: [words: string, ...controls: unknown[]][] = [
     changed("prompt", { maxLength: 99_999_999_999 }),
   ],
   [
-    "controls.resolution.omitWith is possible for aspectRatio alone: any other choice would be ignored.",
+    "controls.resolution.omitWith is only possible for aspectRatio: any other choice would be ignored.",
     changed("resolution", { omitWith: ["firstFrame"] }),
   ],
   [

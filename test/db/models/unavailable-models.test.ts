@@ -95,7 +95,7 @@ describe("a model whose price is known is replaced by one that costs no more for
     const { message, detail } = await refusalOf(startFrame());
     expect([message, detail]).toEqual([
       "model_unavailable",
-      expect.stringMatching(/takes this input and costs no more/),
+      expect.stringMatching(/accepts this input at the same or a lower price/),
     ]);
   });
 

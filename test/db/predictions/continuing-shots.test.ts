@@ -446,7 +446,7 @@ test("the video ends in a transaction that is open while the next shot is starte
   const first = await startVideo(projects[0], { input: { lastFramePredictionId: lastFrame } });
   let next: Promise<Made> | undefined;
   await db.sql.begin(async (open) => {
-    await open`select keyframe_private.take_lock('slots', ${world.owner})`;
+    await open`select keyframe_private.acquire_lock('slots', ${world.owner})`;
     next = startVideo(projects[1]);
     await untilSomebodyWaits(db.sql);
     await open`update keyframe.predictions set status = 'storing', provider_prediction_id = 'run-1', started_at = now(),

@@ -124,7 +124,7 @@ describe("count takes of a step", () => {
     const own = postgres(db.url, { max: 1, onnotice: () => undefined });
     const args = `'${world.project}', 'first-frame', count => 8, idempotency_key => 'a', request_hash => '${"a".repeat(64)}'`;
     await db.sql.begin(async (open) => {
-      await open`select keyframe_private.take_lock('slots', ${world.owner})`;
+      await open`select keyframe_private.acquire_lock('slots', ${world.owner})`;
       const killed = own
         .unsafe(`
           begin;

@@ -143,14 +143,12 @@ describe("an element", () => {
     const mine = await upload();
     expect(await refusalOf(add("Anna", { image_paths: [mine, image] }))).toMatchObject({
       message: "not_found",
-      detail: expect.stringContaining(`of yours at ${image}.`),
+      detail: expect.stringContaining(`no uploaded image at ${image}.`),
     });
     for (const id of [theirs.id, crypto.randomUUID()]) {
       expect(await codeOf(cast(id))).toBe("not_found");
       expect(await codeOf(ofProject([id]))).toBe("not_found");
-      expect(await refused({ elementIds: [id] })).toBe(
-        `not_found: There is no element of yours with the elementId ${id}.`,
-      );
+      expect(await refused({ elementIds: [id] })).toBe(`not_found: You have no element with the elementId ${id}.`);
       expect(await codeOf(edit(id, { name: "x" }))).toBe("not_found");
       expect(await codeOf(remove(id))).toBe("not_found");
     }
@@ -259,7 +257,7 @@ describe("a start", () => {
     await cast(old.id, harbour.id, tom.id);
     expect(namesIn(await begin({ prompt: "@Old Harbour and @old boats" }))).toEqual(["Old Harbour", "Old"]);
     expect(await refused({ prompt: "@Old boats and @Tommy" })).toBe(
-      "invalid_request: The @ at character 16 of the prompt names no element of this start or of its film. Correct the name, or write a space after the @.",
+      "invalid_request: “@Tommy” isn't in the cast (Old, Old Harbour, Tom). Fix the name, or put a space after the @.",
     );
   });
 
@@ -273,7 +271,7 @@ describe("a start", () => {
     expect(namesIn(await begin({ prompt: "@Jose waits" }))).toEqual(["Jose"]);
     // Marks that no letter has in it: the name goes on, and is no element's.
     for (const prompt of ["@Rex\u0302 waits", "@Re\u0323\u0302 waits", "@क् waits", "@Jose\u0301\u0323 waits"])
-      expect(await refused({ prompt })).toContain("The @ at character 1 of the prompt names no element");
+      expect(await refused({ prompt })).toContain("isn't in the cast (");
     // The letter before an @ may have a mark: an address, which is left as it is.
     expect(namesIn(await begin({ prompt: "Mail Rex\u0302@Jose.example" }))).toEqual(names);
   });
@@ -306,9 +304,7 @@ describe("a start", () => {
   });
 
   test("a name without a cast → refused: it would be drawn as text; an address, an @ with a space and no elements → as they are", async () => {
-    expect(await refused({ prompt: "A sign: @harbour" })).toContain(
-      "The @ at character 9 of the prompt names no element",
-    );
+    expect(await refused({ prompt: "A sign: @harbour" })).toContain("“@harbour” isn't in the cast.");
     const prompt = "Mail a@b.example @ noon";
     expect(await begin({ prompt })).toMatchObject({ prompt });
     const sign = { prompt: "A sign: @harbour" };
@@ -336,11 +332,13 @@ describe("a start", () => {
     expect(await refused({ elementIds: [anna.id] }, one)).toContain("takes 1 reference images, and 2 would be sent");
     const long = await Promise.all(Array.from({ length: 5 }, (_, i) => add(`Long ${i}`, { text: "a".repeat(1000) })));
     expect(await refused({ elementIds: long.map(({ id }) => id), prompt: "b" })).toMatch(
-      /^unsupported_input: The prompt has 5047 characters with the texts of its 5 elements, and at most 4000 are taken\./,
+      /^unsupported_input: The prompt has 5047 characters with the texts of its 5 elements, and the maximum is 4000\./,
     );
     const many = await Promise.all(Array.from({ length: 21 }, (_, i) => add(`Many ${i}`)));
     await cast(...many.map(({ id }) => id));
-    expect(await refused({})).toMatch(/^invalid_request: A start takes at most 20 elements, and 21 would be used\./);
+    expect(await refused({})).toMatch(
+      /^invalid_request: A start can use at most 20 elements, and this one would use 21\./,
+    );
     expect(await codeOf(cast(...Array.from({ length: 51 }, () => anna.id)))).toBe("invalid_request");
     expect(await codeOf(cast(anna.id, anna.id))).toBe("invalid_request");
     expect(await db.sql`select from keyframe_private.provider_submits where owner_id = ${world.owner}`).toEqual([]);

@@ -54,7 +54,7 @@ describe("an administrator, or the end of the account", () => {
       },
     ],
   ];
-  test.each(ENDS)("%s, while everything runs → gone, and the runs at the provider are cancelled", async (_how, end) => {
+  test.each(ENDS)("%s, while everything runs → gone, and the runs at the provider are canceled", async (_how, end) => {
     const running = [];
     const columns = { admitted_at: null, deadline_at: null, lease_token: null };
     await seedPrediction(db.sql, world, { status: "queued", columns });

@@ -157,7 +157,7 @@ test("rows straight through the Data API → are counted one by one like calls o
 test("without a session → nothing is taken, and no rate is returned; an administrator's insert takes none either", async () => {
   const [row] = await db.as({ role: "authenticated" }, async (sql) => {
     await sql`reset role`; // only functions of ours call them, for the caller of the claims
-    return await sql`select keyframe_private.take_token('upload') as taken, keyframe_private.rate_state('upload') as state`;
+    return await sql`select keyframe_private.acquire_token('upload') as taken, keyframe_private.rate_state('upload') as state`;
   });
   expect(row).toEqual({ taken: null, state: null });
   await db.sql`insert into keyframe.predictions (project_id, step) values (${world.project}, 'first-frame')`;

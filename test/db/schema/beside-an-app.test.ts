@@ -304,7 +304,7 @@ test("the history is lost → the migration says so, and how to write it again; 
   await migrate();
   await sql`delete from supabase_migrations.schema_migrations`;
   await expect(migrate()).rejects.toThrow(
-    /the history of its migrations does not say so\. .*supabase migration repair <.*--status applied/,
+    /its migration history does not say so\. .*supabase migration repair <.*--status applied/,
   );
   await sql`drop schema keyframe_private cascade`;
   await expect(migrate()).rejects.toThrow(
@@ -317,7 +317,7 @@ test("a bucket of the app has one of our names → refused with its name and wha
   await sql`delete from supabase_migrations.schema_migrations`;
   await sql`insert into storage.buckets (id, name, public) values ('projects', 'projects', true)`;
   await expect(migrate()).rejects.toThrow(
-    /bucket projects exists already.*Rename yours.*left of a removed Keyframe: empty and delete it in Studio/,
+    /bucket projects exists already.*Rename yours.*remains from a removed Keyframe, empty and delete it in Studio/,
   );
   expect([...(await sql`select public from storage.buckets where id = 'projects'`)]).toEqual([{ public: true }]);
   expect([...(await sql`select to_regnamespace('keyframe_private') as ours`)]).toEqual([{ ours: null }]);

@@ -1,6 +1,8 @@
+import { join } from "node:path";
 import type postgres from "postgres";
 import { describe, expect, test } from "vitest";
-import { fillIn, readRecipes } from "../../support/database/admin-recipes.ts";
+import { PROJECT_ROOT } from "../../../local/stack/project-root.ts";
+import { fillIn } from "../../support/database/admin-recipes.ts";
 import { useDatabase } from "../../support/database/clone-database.ts";
 import { addWorld, seedPrediction } from "../../support/database/predictions.ts";
 import { codeOf } from "../../support/database/refusal.ts";
@@ -9,7 +11,7 @@ import { addReference } from "../../support/database/user.ts";
 import { untilSomebodyWaits } from "../../support/database/waiting.ts";
 import { addEndpoint, call, seedDeliveries, sendNext } from "../../support/database/webhooks.ts";
 
-// docs/scale.md, "Move an owner", between two databases that are cells.
+// docs/scale.md, "Move an owner", by tools/move-owner.sql between two databases that are cells.
 const oldCell = useDatabase();
 const newCell = useDatabase();
 
@@ -59,12 +61,12 @@ const KINDS = [
 
 type Started = { prediction: { id: string; status: string; project_id: string } };
 
-/** The SQL of the guide, for this owner. */
+/** The SQL that the guide runs, for this owner. */
 async function recipeFor(owner: string): Promise<string> {
-  const recipe = (await readRecipes("scale")).find(({ title }) => title === "Move an owner");
+  const text = await Deno.readTextFile(join(PROJECT_ROOT, "tools/move-owner.sql"));
   const { hostname, port, pathname, username, password } = new URL(oldCell.url);
   const old = { old_host: hostname, old_port: port, old_database: pathname.slice(1), old_user: username };
-  return fillIn(recipe?.sql ?? "", { ...old, old_password: decodeURIComponent(password), owner_id: owner });
+  return fillIn(text, { ...old, old_password: decodeURIComponent(password), owner_id: owner });
 }
 
 /** Step 1 of the guide. */
@@ -139,7 +141,7 @@ test("a try that ended half way, then one while a prediction runs → nothing is
   const [untilRows = ""] = recipe.split("do $$"); // as psql sends it: each statement for itself
   await newCell.sql.unsafe(untilRows).simple();
 
-  await expect(newCell.sql.unsafe(recipe).simple()).rejects.toThrow(/still open in the old cell/);
+  await expect(newCell.sql.unsafe(recipe).simple()).rejects.toThrow(/still has open work in the old cell/);
   expect(await readOwned(newCell.sql, world.owner)).toEqual([]);
 
   await oldCell.sql`delete from keyframe.predictions where id = ${id}`;

@@ -628,7 +628,7 @@ test("the statements that health names for a lost row of settings and a clock th
     ...sampleFigures(),
     settings: { isReadOnly: false, hasSettings: false, missingSecrets: [], address: null, clockBackSeconds: 3600 },
   });
-  const insert = /: (insert into [^.]*\.settings default values)\. It begins with spending stopped/.exec(
+  const insert = /: (insert into [^.]*\.settings default values)\. It starts with spending stopped/.exec(
     named ?? "",
   )?.[1];
   const start = /: (update keyframe_private\.work .*)\.$/.exec(clock ?? "")?.[1];

@@ -93,7 +93,7 @@ describe("a prediction", () => {
     await expectOneFailure(last.id, "storage_unavailable");
   });
 
-  test("cancelled by its owner → no event: who asked for it knows", async () => {
+  test("canceled by its owner → no event: who asked for it knows", async () => {
     const { id, run } = await seedPrediction(db.sql, world, { status: "processing" });
     const cancel = () =>
       db.asUser(world.owner, (sql) => sql`select keyframe.cancel_prediction(${world.project}, ${id})`);

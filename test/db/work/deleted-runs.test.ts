@@ -41,7 +41,7 @@ const searchOf = async (id: string) => (await workOf(db.sql, id)).find(({ kind }
 /** Who deletes it, and how. The user has to cancel first: their own deletion is refused while it runs. */
 const DELETIONS: [string, (id: string) => Promise<unknown>][] = [
   [
-    "cancelled and its project deleted by its user",
+    "canceled and its project deleted by its user",
     (id) =>
       db.asUser(world.owner, async (sql) => {
         await sql`select keyframe.cancel_prediction(${world.project}, ${id})`;
@@ -57,7 +57,7 @@ const DELETIONS: [string, (id: string) => Promise<unknown>][] = [
 ];
 
 describe.each(DELETIONS)("a submit is under way, and the prediction is %s", (_how, remove) => {
-  test("its answer comes after that → ended, and the run is to be cancelled", async () => {
+  test("its answer comes after that → ended, and the run is to be canceled", async () => {
     const { id } = await seedUnanswered();
     await remove(id);
     expect(await providerSays(db.sql, { id, run: "run-late", status: "starting" })).toBe("ended");
@@ -101,7 +101,7 @@ describe("what the provider says of a deleted prediction with a submit unanswere
     return id;
   };
 
-  test("two runs, of two attempts, and one that is over → all recorded, the two are to be cancelled", async () => {
+  test("two runs, of two attempts, and one that is over → all recorded, the two are to be canceled", async () => {
     const id = await deleted({ attempt: 2 });
     for (const attempt of [1, 2]) expect(await says(id, { attempt, run: `run-${attempt}` })).toBe("ended");
     expect(await says(id, { run: "run-over", status: "succeeded" })).toBe("ended");
@@ -117,7 +117,7 @@ describe("what the provider says of a deleted prediction with a submit unanswere
     ]);
   });
 
-  test("it was cancelled, and its callback is sent again → not cancelled twice", async () => {
+  test("it was canceled, and its callback is sent again → not canceled twice", async () => {
     const id = await deleted();
     for (const status of ["processing", "canceled", "processing"]) expect(await says(id, { status })).toBe("ended");
     expect(await runsToCancel(db.sql)).toEqual([]);
@@ -132,7 +132,7 @@ describe("what the provider says of a deleted prediction with a submit unanswere
     expect(await readRow(db.sql, other.id)).toMatchObject({ status: "processing" });
   });
 
-  test("the answer is being recorded as the deletion comes → the deletion waits, and has the run cancelled", async () => {
+  test("the answer is being recorded as the deletion comes → the deletion waits, and has the run canceled", async () => {
     const { id } = await seedUnanswered();
     await whileOpen(
       db.sql,
@@ -143,7 +143,7 @@ describe("what the provider says of a deleted prediction with a submit unanswere
     expect(await submitsOf(db.sql, id)).toMatchObject([{ search_task: null }]);
   });
 
-  test("the deletion is under way as the answer comes → the answer waits, and has the run cancelled", async () => {
+  test("the deletion is under way as the answer comes → the answer waits, and has the run canceled", async () => {
     const { id } = await seedUnanswered();
     const answer = await whileOpen(
       db.sql,

@@ -93,10 +93,10 @@ test("one succeeds → the one that waited longest gets its slot, with a deadlin
   expect((await claim(db.sql)).map(({ id }) => id)).toEqual([ids[4]]);
 });
 
-test.each(["fails", "is cancelled", "is past its deadline"])("one %s → the next in line gets its slot", async (how) => {
+test.each(["fails", "is canceled", "is past its deadline"])("one %s → the next in line gets its slot", async (how) => {
   const world = await addWorld(db);
   const [first = ""] = await startMany(world, 5);
-  if (how === "is cancelled") await cancel(world, first);
+  if (how === "is canceled") await cancel(world, first);
   if (how === "fails") {
     const task = (await claim(db.sql, 100)).find(({ id }) => id === first);
     await providerSays(db.sql, { id: first, attempt: task?.attempt ?? 0, run: "run-x", status: "failed" });
@@ -108,7 +108,7 @@ test.each(["fails", "is cancelled", "is past its deadline"])("one %s → the nex
   expect(await positions(world)).toEqual([null, 0, 0, 0, 0]);
 });
 
-test("the next in line is being cancelled while a slot frees → the one after it gets the slot", async () => {
+test("the next in line is being canceled while a slot frees → the one after it gets the slot", async () => {
   const world = await addWorld(db);
   const [first = "", , , , fifth = "", sixth = ""] = await startMany(world, 6);
   await db.sql.begin(async (canceling) => {

@@ -314,7 +314,7 @@ describe("a reference image that is used again", () => {
     const reference = await addReference(db, world.owner);
     let outcome: Promise<string> = Promise.resolve("");
     await db.sql.begin(async (sql) => {
-      await sql`select keyframe_private.take_lock('references', ${world.owner})`;
+      await sql`select keyframe_private.acquire_lock('references', ${world.owner})`;
       outcome = codeOf(start(db, world, { reference }));
       await untilSomebodyWaits(db.sql);
       await sql`set local storage.allow_delete_query = 'true'`;

@@ -97,7 +97,7 @@ const rowsOf =
   (table: string): Hold =>
   (sql, { owner }) =>
     sql`select from ${sql(table)} where owner_id = ${owner} for update`;
-const lockSlots: Hold = (sql, { owner }) => sql`select keyframe_private.take_lock('slots', ${owner})`;
+const lockSlots: Hold = (sql, { owner }) => sql`select keyframe_private.acquire_lock('slots', ${owner})`;
 const HELD: [what: string, hold: Hold][] = [
   ["predictions", rowsOf("keyframe.predictions")],
   ["a project", rowsOf("keyframe.projects")],

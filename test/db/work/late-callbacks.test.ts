@@ -119,7 +119,7 @@ const failed = (error_code: string, more: object = {}) => ({
   ...{ status: "failed", error_code, error_retryable: true, error_stage: null, ...more },
 });
 const rejected = { status: "failed", failure: "content_rejected", error: "Change the prompt." } as const;
-/** What is said of runs of a prediction in its second attempt, and the answers; what it is then, and which runs are to be cancelled. */
+/** What is said of runs of a prediction in its second attempt, and the answers; what it is then, and which runs are to be canceled. */
 type Case = [what: string, of: Status, said: [answer: string, Partial<Saying>][], row: object, canceled: string[]];
 test.each<Case>([
   [
@@ -133,7 +133,7 @@ test.each<Case>([
     ["run-2"],
   ],
   [
-    "another run, while one is followed → stale and cancelled, unless it is over",
+    "another run, while one is followed → stale and canceled, unless it is over",
     "processing",
     ["processing", "succeeded", "failed", "canceled", "aborted"].map((status) => [
       "stale",
@@ -144,7 +144,7 @@ test.each<Case>([
   ],
   ...(["succeeded", "failed", "canceled"] as const).map(
     (of): Case => [
-      `another run of one that has ${of}, such as a late answer → cancelled, unless it is over`,
+      `another run of one that has ${of}, such as a late answer → canceled, unless it is over`,
       of,
       [
         ["ended", { run: "run-late", status: "starting" }],
@@ -236,7 +236,7 @@ describe("a run that failed because it could not read the images", () => {
     expect(await submitAgain(id)).toMatchObject({ task: "submit", attempt: 2, search_since: null });
   });
 
-  test("its late and doubled callbacks, before the next run and after it → change nothing, and nothing is cancelled", async () => {
+  test("its late and doubled callbacks, before the next run and after it → change nothing, and nothing is canceled", async () => {
     const saying = await seedFailed();
     const before = await readRow(db.sql, saying.id);
     const late = ["starting", "processing", "failed", "succeeded"];
@@ -263,7 +263,7 @@ describe("a run that failed because it could not read the images", () => {
     expect(await readRow(db.sql, id)).toMatchObject({ status: "queued", last_error: "input_unreachable" });
   });
 
-  test("cancelled before the next submit → no run to cancel", async () => {
+  test("canceled before the next submit → no run to cancel", async () => {
     const { id } = await seedFailed();
     await db.sql`select keyframe_private.mark_canceled(${id})`;
     expect(await runsToCancel(db.sql)).toEqual([]);
@@ -399,7 +399,7 @@ test.each<[output: string[], row: string | null, found: string | null]>([
       if (found === null) {
         expect(now).toMatchObject({ status: "failed", error_code: "output_not_usable", error_retryable: false });
         expect(now.error_message).toContain(
-          `It has: ${all.map(({ at }) => at).join(", ")}. An administrator has to name it in the column output of the model google/nano-banana${row === null ? "." : `, which has ${row}.`}`,
+          `has several files: ${all.map(({ at }) => at).join(", ")}. An administrator must name one in the column output of the model google/nano-banana${row === null ? "." : `, which has ${row}.`}`,
         );
       } else
         expect(now).toMatchObject({ status: "storing", provider_output_url: all.find(({ at }) => at === found)?.url });

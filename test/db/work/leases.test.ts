@@ -164,7 +164,7 @@ describe.each(["starting", "processing", "storing"] as const)("a %s prediction",
     expect(await readRow(db.sql, id)).toMatchObject({ status, failures: 1 });
   });
 
-  test("and then its deadline → failed, with its run cancelled unless it is over", async () => {
+  test("and then its deadline → failed, with its run canceled unless it is over", async () => {
     const { id, run } = await seedPrediction(db.sql, world, {
       status,
       columns: { failures: 30, deadline_at: inMinutes(-1) },

@@ -38,7 +38,7 @@ describe("the sweep kicks when something is due", () => {
     ["a lease that ran out", () => seed("storing")],
     ["a run to cancel", async () => await providerSays(db.sql, { id: (await seed("canceled")).id, run: "run-late" })],
     [
-      "a cancelled prediction whose submit is unanswered",
+      "a canceled prediction whose submit is unanswered",
       async () => {
         const { id } = await unanswered();
         await db.sql`select keyframe_private.mark_canceled(${id})`;

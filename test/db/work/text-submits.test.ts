@@ -58,7 +58,7 @@ test("no other prediction submitted this text → recorded", async () => {
   expect(await readRow(db.sql, id)).toMatchObject({ status: "processing", provider_prediction_id: "run-in-list" });
 });
 
-test("no other prediction did, and it was cancelled → its run is to be cancelled", async () => {
+test("no other prediction did, and it was canceled → its run is to be canceled", async () => {
   const id = await loseAnswer(ours);
   await db.sql`select keyframe_private.mark_canceled(${id})`;
   expect(await found(id)).toBe("ended");
@@ -74,11 +74,11 @@ const OTHERS: [string, (world: World) => Promise<unknown>][] = [
     async (world) => providerSays(db.sql, { id: await loseAnswer(world), run: "run-second" }),
   ],
   [
-    "lost its answer, and was cancelled",
+    "lost its answer, and was canceled",
     async (world) => db.sql`select keyframe_private.mark_canceled(${await loseAnswer(world)})`,
   ],
   [
-    "lost its answer, was cancelled, and its search has ended",
+    "lost its answer, was canceled, and its search has ended",
     async (world) => {
       const id = await loseAnswer(world);
       await db.sql`select keyframe_private.mark_canceled(${id})`;
@@ -101,7 +101,7 @@ const OTHERS: [string, (world: World) => Promise<unknown>][] = [
   ],
 ];
 test.each(OTHERS)(
-  "another's prediction with the same text %s → the run may be its own: unproven, not followed, recorded or cancelled",
+  "another's prediction with the same text %s → the run may be its own: unproven, not followed, recorded or canceled",
   async (_what, begin) => {
     await begin(theirs);
     const id = await loseAnswer(ours);
@@ -153,7 +153,7 @@ test("unanswered for more than an hour → unproven, because the provider has de
   expect(await found(id)).toBe("unproven");
 });
 
-test("it follows a run by now → no other with its text is taken for a second one and cancelled", async () => {
+test("it follows a run by now → no other with its text is taken for a second one and canceled", async () => {
   const id = await loseAnswer(ours);
   await providerSays(db.sql, { id, run: "run-second", attempt: 1 });
   expect(await found(id)).toBe("unproven");
@@ -173,13 +173,13 @@ test("the pruning deletes the hash of a text after three hours, not before", asy
   expect(await hasHash()).toEqual([false, true]);
 });
 
-describe("cancelled during a submit", () => {
+describe("canceled during a submit", () => {
   const searches = async () => {
     await makeSearchesDue(db.sql);
     return (await claim(db.sql, 100)).flatMap(({ task, id }) => (task === "search" ? [id] : []));
   };
   const ENDS: [string, (id: string) => Promise<unknown>][] = [
-    ["cancelled", async (id) => await db.sql`select keyframe_private.mark_canceled(${id})`],
+    ["canceled", async (id) => await db.sql`select keyframe_private.mark_canceled(${id})`],
     ["deleted", async (id) => await db.sql`delete from keyframe.predictions where id = ${id}`],
   ];
 

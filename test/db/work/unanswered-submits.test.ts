@@ -71,7 +71,7 @@ test("a search ends without a run while the answer of the submit is being record
   ]);
 });
 
-test("refused by the provider, which is an answer → no search, also when it was cancelled meanwhile", async () => {
+test("refused by the provider, which is an answer → no search, also when it was canceled meanwhile", async () => {
   for (const isCanceled of [false, true]) {
     const { id, lease } = await seedUnanswered();
     if (isCanceled) await db.sql`select keyframe_private.mark_canceled(${id})`;
@@ -164,7 +164,7 @@ test.for(["failed", "canceled"] as const)(
   },
 );
 
-test("a lost submit whose run calls back after all → its run is known, and to be cancelled", async () => {
+test("a lost submit whose run calls back after all → its run is known, and to be canceled", async () => {
   const { id } = await seedGivenUp("canceled");
   await prune();
   expect(await providerSays(db.sql, { id, run: "run-late" })).toBe("ended");

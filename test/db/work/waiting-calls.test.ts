@@ -105,7 +105,7 @@ describe.each(Object.entries(CALLS))("%s", (_name, { worker, makeDue, call }) =>
 
   test("a second call that would wait → comes back at once: one connection is enough for waiting", async () => {
     await db.sql.begin(async (sql) => {
-      await sql`select keyframe_private.take_lock(${`waits ${worker}`}, null)`; // as the first one holds it
+      await sql`select keyframe_private.acquire_lock(${`waits ${worker}`}, null)`; // as the first one holds it
       expect(await quickest(() => call(LONG_MS))).toBeLessThan(LONGEST_WAIT_MS);
     });
   });

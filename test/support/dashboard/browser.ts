@@ -1,6 +1,6 @@
 import axe from "axe-core";
 import type { Browser, BrowserContext, BrowserContextOptions, Page } from "playwright-core";
-import { afterAll, afterEach, beforeAll, expect, inject, vi } from "vitest";
+import { afterEach, beforeAll, expect, inject, vi } from "vitest";
 import { launchBrowser } from "../../../tools/demo/browser.ts";
 
 type VisitOptions = {
@@ -21,18 +21,21 @@ const TIMEOUT_MS = 60_000;
 /** A test here is a dozen of such steps, beside whatever else keeps two cores busy. */
 const TEST_MS = 120_000;
 
+/** One for all files of this process; it ends with the process. */
+let launched: Promise<Browser> | undefined;
+
 /**
- * One browser for the tests of a file, and for each visit a person's own profile in it. Fails a test whose pages talked to
- * another origin, wrote an error to the console or broke their Content-Security-Policy.
+ * For each visit a person's own profile in a browser. Fails a test whose pages talked to another origin, wrote an error to the
+ * console or broke their Content-Security-Policy.
  */
 export function visitDashboard(): (options?: VisitOptions) => Promise<Visit> {
   vi.setConfig({ testTimeout: TEST_MS });
   let browser: Browser;
   let visits: { context: BrowserContext; watches: Watch[] }[] = [];
   beforeAll(async () => {
-    browser = await launchBrowser();
+    launched ??= launchBrowser();
+    browser = await launched;
   });
-  afterAll(() => browser?.close());
   afterEach(async () => {
     const seen = visits;
     visits = [];

@@ -210,6 +210,7 @@ export const ODD_IMAGES: [what: string, bytes: Bytes, shown: Shown][] = [
   ["GIF, neither screen nor picture", gif([0, 0], [0, 0, 0, 0]), "unusable"],
   ["AVIF, long numbers", avif([picture()], "dimg", true), [200, 100]],
   ["AVIF, turned", avif([picture(irot(1))]), [100, 200]],
+  ["AVIF, upside down", avif([picture(irot(2))]), [200, 100]],
   ["AVIF, a thumbnail that is turned", avif([picture(), picture(irot(1))], "thmb"), [200, 100]],
   ["AVIF, cropped to a corner", avif([picture(clap(100, 50))]), [100, 50]],
   ["AVIF, cropped to a corner and turned", avif([picture(clap(100, 50), irot(1))]), [50, 100]],

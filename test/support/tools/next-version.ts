@@ -9,25 +9,19 @@ export type Checkout = {
   version: string;
   /** `keyframe_0_1_0`: the name of the version's migration, without its time. */
   migration: string;
-  /** Replaces a text that the file must have. Returns what puts it back. */
-  edit(path: string, from: string, to: string): Promise<() => Promise<void>>;
+  /** Replaces a text that the file must have. */
+  edit(path: string, from: string, to: string): Promise<void>;
   /** `npm run schema`, without npm. */
   schema(): Promise<{ code: number; output: string }>;
 };
 
-/**
- * This checkout as the release that it will be, and the version after it, each made by `npm run schema` as CONTRIBUTING.md says. `asked`:
- * what that said before CHANGELOG.md had the line that it asks for.
- */
-export async function makeVersions(
-  parent: string,
-): Promise<{ old: Checkout; next: Checkout; asked: { code: number; output: string } }> {
+/** This checkout as the release that it will be, and the version after it, each made by `npm run schema` as CONTRIBUTING.md says. */
+export async function makeVersions(parent: string): Promise<{ old: Checkout; next: Checkout }> {
   const old = await copyAtRelease(parent);
-  const asked = await old.schema();
-  const [line = ""] = /Migration: \S+ SHA-256 [0-9a-f]{64}/.exec(asked.output) ?? [];
-  await noteRelease(old, line);
+  const { output } = await old.schema(); // it asks for the line
+  await noteRelease(old, /Migration: \S+ SHA-256 [0-9a-f]{64}/.exec(output)?.[0] ?? "");
   await mustSucceed(old);
-  return { old, next: await makeNextVersion(old, parent), asked };
+  return { old, next: await makeNextVersion(old, parent) };
 }
 
 /** This checkout at the moment of its release: CHANGELOG.md has the heading of its version, and not yet the line below it. */
@@ -117,7 +111,7 @@ async function makeNextVersion(released: Checkout, parent: string): Promise<Chec
 }
 
 /** The path of the migration of a checkout's version. */
-export async function migrationOf({ folder, migration }: Checkout): Promise<string> {
+async function migrationOf({ folder, migration }: Checkout): Promise<string> {
   const files = await Array.fromAsync(Deno.readDir(join(folder, "supabase/migrations")));
   const file = files.find(({ name }) => name.endsWith(`_${migration}.sql`));
   if (file === undefined) throw new Error(`${folder} has no migration ${migration}.`);
@@ -143,7 +137,6 @@ async function copyOf(root: string, parent: string, version: string): Promise<Ch
         file,
         text.replace(from, () => to),
       );
-      return () => writeFile(file, text);
     },
     schema: async () => {
       const script = join(folder, "tools/schema.ts");

@@ -14,10 +14,10 @@ function createCalls() {
 
 test("ten calls of one caller at once → four go to the database, the others as those end; another caller's go at once", async () => {
   const { open, call, endOne } = createCalls();
-  const takeTurn = createCallTurns();
-  const calls = Promise.all(Array.from({ length: 10 }, () => takeTurn("anna", call)));
+  const acquireTurn = createCallTurns();
+  const calls = Promise.all(Array.from({ length: 10 }, () => acquireTurn("anna", call)));
   expect(open).toHaveLength(4);
-  const others = [takeTurn("berta", call), takeTurn("carla", call)];
+  const others = [acquireTurn("berta", call), acquireTurn("carla", call)];
   expect(open).toHaveLength(6);
   await endOne();
   expect(open).toHaveLength(6);
@@ -27,21 +27,21 @@ test("ten calls of one caller at once → four go to the database, the others as
 
 test("more than 64 wait → rate_limited with Retry-After; without an owner there are no turns", async () => {
   const { open, call, endOne } = createCalls();
-  const takeTurn = createCallTurns();
-  const calls = Array.from({ length: 68 }, () => takeTurn("anna", call));
-  await expect(takeTurn("anna", call)).rejects.toMatchObject({
+  const acquireTurn = createCallTurns();
+  const calls = Array.from({ length: 68 }, () => acquireTurn("anna", call));
+  await expect(acquireTurn("anna", call)).rejects.toMatchObject({
     code: "rate_limited",
     extra: { headers: { "Retry-After": "1" } },
   });
-  const free = Array.from({ length: 20 }, () => takeTurn(null, call));
+  const free = Array.from({ length: 20 }, () => acquireTurn(null, call));
   expect(open).toHaveLength(24);
   while (open.length > 0) await endOne();
   await Promise.all([...calls, ...free]);
 });
 
 test("a call that fails → its turn goes on", async () => {
-  const takeTurn = createCallTurns();
-  const calls = Array.from({ length: 20 }, () => takeTurn("anna", () => Promise.reject(new Error("away"))));
+  const acquireTurn = createCallTurns();
+  const calls = Array.from({ length: 20 }, () => acquireTurn("anna", () => Promise.reject(new Error("away"))));
   expect(await Promise.allSettled(calls)).toHaveLength(20);
-  expect(await takeTurn("anna", async () => 1)).toBe(1);
+  expect(await acquireTurn("anna", async () => 1)).toBe(1);
 });

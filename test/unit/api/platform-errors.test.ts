@@ -42,7 +42,7 @@ async function expectError(response: Response, status: number, code: string) {
   return body.error;
 }
 
-/** The hint of keyframe_private.take_token. */
+/** The hint of keyframe_private.acquire_token. */
 const refusedBy = (policy: string, wait_seconds: number) =>
   JSON.stringify({ policy, limit: 60, window_seconds: 60, wait_seconds });
 

@@ -64,7 +64,9 @@ test.each(
   abort.abort(reason);
   await expect(made).rejects.toBe(reason);
   await until("the connection is cut", () => cut);
-  expect([server.seen.length, server.time.pauses, server.time.underWay()]).toEqual([1, [], []]);
+  expect(server.seen).toHaveLength(1);
+  expect(server.time.pauses).toEqual([]);
+  expect(server.time.underWay()).toEqual([]);
 });
 
 /**

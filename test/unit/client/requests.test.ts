@@ -74,7 +74,7 @@ test.each(["", "a b", "é", "a\nb", "x".repeat(256)])("the idempotencyKey %j →
 
 test.each(["", ".", ".."])("the identifier %j, which would be another path → TypeError, nothing sent", async (id) => {
   server.play();
-  await expect(keyframe.deleteProject(id)).rejects.toThrow("projectId must be an identifier");
+  await expect(keyframe.deleteProject(id)).rejects.toThrow("projectId must be an id");
   expect(server.seen).toEqual([]);
 });
 

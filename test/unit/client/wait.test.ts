@@ -312,7 +312,7 @@ test("films.waitFor through an outage → waited out, Retry-After kept; refused 
   server.play(filmState(1), refusal(404, "not_found"));
   await expect(film.waitFor({ filmId })).rejects.toMatchObject({ code: "not_found" });
   server.play(filmState(1), filmState(1), filmState(1));
-  const message = expect.stringMatching(/^The film has not ended within 2 s/);
+  const message = expect.stringMatching(/^The film did not end within 2 s/);
   await expect(film.waitFor({ filmId }, { timeoutMs: 2000 })).rejects.toMatchObject({ code: "timeout", message });
   expect(server.left()).toBe(1);
 });

@@ -57,7 +57,8 @@ test("every operation of the contract is there once, and nothing else but the do
 test("every group, operation and event is described, in other words than its summary", () => {
   const operations = [...Object.values(openApi.paths), ...Object.values(openApi.webhooks)].flatMap(Object.values);
   for (const { operationId, summary, description = "" } of operations) {
-    expect([operationId, description.length > 60, description.includes(summary)]).toEqual([operationId, true, false]);
+    expect(description.length, operationId).toBeGreaterThan(60);
+    expect(description, operationId).not.toContain(summary);
   }
   const used = new Set(operations.flatMap(({ tags }) => tags));
   expect(new Set(openApi.tags.map(({ name }) => name))).toEqual(used);
@@ -77,11 +78,8 @@ test("an operation that takes a credential says so and has 401, one for sessions
   for (const { id, described } of places) {
     const schemes = described.security.flatMap((one) => Object.keys(one));
     const { "401": unauthorized, "429": limited } = described.responses;
-    expect([id, unauthorized !== undefined, limited !== undefined]).toEqual([
-      id,
-      schemes.length > 0,
-      schemes.includes("session") || id === "readShared",
-    ]);
+    expect(unauthorized !== undefined, id).toBe(schemes.length > 0);
+    expect(limited !== undefined, id).toBe(schemes.includes("session") || id === "readShared");
   }
 });
 
@@ -95,18 +93,16 @@ test("Keyframe-User → an optional header of what a user may call, not a creden
   for (const { id, described } of places) {
     const schemes = described.security.flatMap((one) => Object.keys(one));
     const header = JSON.stringify(described.parameters ?? []).includes("KeyframeUser");
-    expect([id, schemes.filter((scheme) => scheme !== "session" && scheme !== "secretKey"), header]).toEqual([
-      id,
-      [],
-      schemes.includes("session"),
-    ]);
+    expect(["session", "secretKey"], id).toEqual(expect.arrayContaining(schemes));
+    expect(header, id).toBe(schemes.includes("session"));
   }
 });
 
 test("an empty body is taken where {} is enough, and only there; what can be waited for has an ETag", () => {
   for (const [id, { body, bodyMayBeEmpty = false, waits, tagged }] of contract) {
     const isEnough = body instanceof z.ZodType && body.safeParse({}).success;
-    expect([id, bodyMayBeEmpty, !waits || tagged]).toEqual([id, isEnough, true]);
+    expect(bodyMayBeEmpty, id).toBe(isEnough);
+    expect(!waits || tagged, id).toBe(true);
   }
 });
 
@@ -127,8 +123,14 @@ test("every object says that it takes no other field, or of what kind they are, 
 });
 
 test("every schema compiles, with no keyword that JSON Schema 2020-12 does not know; a default fits it", () => {
+  const pointers = new Set(schemas.map(({ pointer }) => pointer));
+  const isWithinAnother = (pointer: string): boolean => {
+    const outer = pointer.slice(0, pointer.lastIndexOf("/"));
+    return outer !== "" && (pointers.has(outer) || isWithinAnother(outer));
+  };
   for (const { pointer, schema } of schemas) {
-    expect(() => faultsOf(null, pointer), pointer).not.toThrow();
+    // One within another is compiled with it.
+    if (!isWithinAnother(pointer)) expect(() => faultsOf(null, pointer), pointer).not.toThrow();
     if ("default" in schema) expect([pointer, faultsOf(schema.default, pointer)]).toEqual([pointer, []]);
   }
 });

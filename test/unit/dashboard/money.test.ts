@@ -49,10 +49,16 @@ const estimate = (more: Partial<Estimate>): Estimate => ({
 test.each<[string, Partial<Estimate>, string, string | null]>([
   ["a ceiling", { estimateMicros: null, atMostMicros: 600_000 }, "at most $0.60", null],
   [
+    "no known price, and a budget",
+    { estimateMicros: null, atMostMicros: null, withinBudget: false, availableMicros: 10_000_000 },
+    "price unknown",
+    "Your budget needs a known price. Choose another model.",
+  ],
+  [
     "refused for another reason than the owner's budget",
     { withinBudget: false },
     "about $0.45",
-    "The service's budget does not admit this start now. Try again later.",
+    "The service's budget does not allow this start now. Try again later.",
   ],
   [
     "less balance than it can cost",
@@ -74,7 +80,7 @@ test.each<[string, Partial<Estimate>, string, string | null]>([
 test("refused by the service's budget → said without what others have spent, and until when", () => {
   const resetsAt = "2026-12-01T00:00:00.000Z";
   const words = refusalWords({ scope: "service", period: "day", estimateMicros: 450_000, resetsAt });
-  expect(words).toContain("The budget of all users for today does not have enough left; this start can cost $0.45.");
+  expect(words).toContain("The service's budget for today does not have enough left; this start can cost $0.45.");
   expect(words).toMatch(/or wait until .*2026.*, when it resets\.$/);
 });
 

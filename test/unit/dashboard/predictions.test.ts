@@ -91,7 +91,7 @@ test("the latest run is chosen → none is selected; another, or a hidden one �
 test.each<[Partial<Prediction>, words: string]>([
   [{ status: "queued", queuePosition: null }, "Queued"],
   [{ status: "queued", queuePosition: 0 }, "Queued"],
-  [{ status: "queued", queuePosition: 1 }, "Queued, number 1 in line"],
+  [{ status: "queued", queuePosition: 1 }, "Queued, number 1 in the queue"],
   [{ status: "starting", queuePosition: null }, "Starting"],
   [{ status: "processing", progress: null }, "Generating"],
   [{ status: "processing", progress: 0.999 }, "Generating, 99 %"],
@@ -128,12 +128,12 @@ describe("why a take is outdated", () => {
     { elementId: "e", name: "Anna", changed },
   ];
   test.each<[...Row, elements?: Prediction["changedElements"]]>([
-    ["another first frame is selected", replaced, shown, "Made with a first frame that is not the selected one."],
+    ["another first frame is selected", replaced, shown, "Made with a first frame that is not selected."],
     ["its last frame was deleted", shown, null, "Its last frame was deleted."],
-    ["both", replaced, null, "Made with a first frame that is not the selected one. Its last frame was deleted."],
+    ["both", replaced, null, "Made with a first frame that is not selected. Its last frame was deleted."],
     ["a frame of another project is current", { ...last, projectId: "another" }, null, "Its last frame was deleted."],
-    ["not read yet", undefined, shown, "Made with a frame that is not the selected one."],
-    ["an element has changed", shown, shown, "Anna has changed since.", elements("text", "imagePaths")],
+    ["not read yet", undefined, shown, "Made with a frame that is not selected."],
+    ["an element has changed", shown, shown, "Anna has changed.", elements("text", "imagePaths")],
     ["an element was deleted", shown, shown, "Anna was deleted.", elements("deleted")],
   ])("%s → said", (_, first, other, words, changed = []) => {
     const frames = [
@@ -144,7 +144,7 @@ describe("why a take is outdated", () => {
   });
 
   test("the shot before shows another video → said", () => {
-    expect(outdatedWords(project, [], [], true)).toBe("The shot before is another one now, or shows another video.");
+    expect(outdatedWords(project, [], [], true)).toBe("The previous shot has changed, or shows another video.");
   });
 });
 
@@ -164,7 +164,12 @@ test.each<[code: string, retryable: boolean, message: string, remedy: string | n
   ["of_a_later_version", false, "Something new.", CHANGE],
   ["provider_rejected_input", false, "The provider rejected the input. Change the prompt or the images.", null],
   ["model_unavailable", false, "The provider does not have this model. Choose another, or name none.", null],
-  ["content_rejected", false, "The provider rejected the content of the input. Change the prompt or the images.", null],
+  [
+    "content_rejected",
+    false,
+    "The model's safety filter rejected the prompt or an image. Try different wording or images.",
+    null,
+  ],
 ])(
   "a failure with %s (retryable: %s), whatever words its message has → what to do, once",
   (code, retryable, message, remedy) => {

@@ -72,7 +72,7 @@ test.each<[code: KeyframeErrorCode, details: (typeof title)[], words: string]>([
   ["no_token", [], "Cannot reach the service. Check your connection, then try again."],
   ["invalid_request", [title, { path: "", message: "Too much." }], "title: Is required. Too much."],
   ["invalid_request", [], "As the service says."],
-  ["precondition_failed", [], "It was changed elsewhere meanwhile. Check it, then try again."],
+  ["precondition_failed", [], "It was changed elsewhere. Check it, then try again."],
   ["internal", [], "As the service says."],
 ])("a request that failed with %s and %o → “%s”", (code, details, words) => {
   expect(errorSentence(new KeyframeError(code, "As the service says.", { details }))).toBe(words);

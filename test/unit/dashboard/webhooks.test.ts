@@ -6,6 +6,7 @@ import {
   deliveryState,
   fromLocalTime,
   isSoon,
+  recoverySince,
   toLocalTime,
 } from "../../../dashboard/src/webhooks/deliveries/delivery.ts";
 import { relativeTime } from "../../../dashboard/src/ui/format-time.ts";
@@ -197,6 +198,16 @@ test("a time in an input of the person's zone, and back → the same minute; no 
   const time = new Date("2026-07-01T12:34:00Z");
   expect(fromLocalTime(toLocalTime(time))).toBe(time.toISOString());
   expect(fromLocalTime("")).toBe(null);
+});
+
+test.each([
+  ["fails for three days", { failingSince: "2026-02-26T12:00:00.000Z" }, "2026-02-26T12:00:00.000Z"],
+  ["was disabled two days ago", { disabledAt: "2026-02-27T12:00:00.000Z" }, "2026-02-27T12:00:00.000Z"],
+  ["fails for an hour", { failingSince: "2026-03-01T11:00:00.000Z" }, "2026-02-28T12:00:00.000Z"],
+  ["is well", {}, "2026-02-28T12:00:00.000Z"],
+])("an endpoint that %s → recovery is proposed since then, and at least for a day", (_what, state, since) => {
+  const webhook = { ...SAMPLE_WEBHOOK, failingSince: null, disabledAt: null, ...state };
+  expect(recoverySince(webhook, Date.parse("2026-03-01T12:00:00Z")).toISOString()).toBe(since);
 });
 
 describe("a list that is frozen while it is read", () => {

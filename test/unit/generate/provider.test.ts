@@ -154,7 +154,7 @@ test("a page in the provider's words → its text, without markup", async () => 
     "<!doctype html><html><head><style>a{color:red}</style><title>Too many</title></head><body class='x'>Slow <b>down</b>";
   const { provider } = answering(() => Response.json({ detail }, { status: 422 }));
   const { reason } = createVerdict(await failureOf(provider.create(NEW_RUN, never())));
-  expect(reason.message).toMatch(/ It said: Too many Slow down$/);
+  expect(reason.message).toMatch(/ The provider said: “Too many Slow down”$/);
 });
 
 const SENSITIVE = "The input or output was flagged as sensitive. (E005)";
@@ -199,7 +199,7 @@ test.each<[status: number, detail: string | null, verdict: object]>([
     const { provider } = answering(() => (detail === null ? page() : Response.json({ detail }, { status })));
     const verdict = createVerdict(await failureOf(provider.create(NEW_RUN, never())));
     expect(verdict).toMatchObject(expected);
-    expect(verdict.reason.message).toMatch(detail === null ? /^(?!.*html)/ : /It said: /);
+    expect(verdict.reason.message).toMatch(detail === null ? /^(?!.*html)/ : /The provider said: “/);
     expect(verdict.reason.message).toContain(detail ?? "");
   },
 );

@@ -4,7 +4,8 @@ import { DatabaseError } from "../../../shared/platform/call-database.ts";
 import { readOutput } from "../../../supabase/functions/keyframe-generate/files/open-output.ts";
 import { store } from "../../../supabase/functions/keyframe-generate/tasks/store.ts";
 import type { StoreTask } from "../../../supabase/functions/keyframe-generate/tasks/task.ts";
-import { patched, placesOf, readClip } from "../../support/media/clips.ts";
+import { readClip } from "../../support/media/clips.ts";
+import { drawPhoto, manifestStore, withLocation, withManifest } from "../../support/media/photos.ts";
 import { receive } from "../../support/receiver/raw-receiver.ts";
 import * as kit from "./fixture.ts";
 
@@ -37,88 +38,55 @@ const later = (code: string) => ["retryLater", expect.objectContaining({ code })
 /** Only of an output that is too large a further run is not worth its price. */
 const failed = (code: string) => ["fail", expect.objectContaining({ code }), code !== "output_too_large"];
 
-test("a PNG that its server calls a text → in Storage byte by byte as what it is, completed with its hash and size", async () => {
-  const { calls } = await run(answering(() => new Response(kit.PNG, { headers: { "content-type": "text/plain" } })));
-  expect(storage.files).toEqual(
-    new Map([[`/keyframe-outputs/${NAME}.png`, { bytes: kit.PNG, contentType: "image/png" }]]),
-  );
-  const sha256 = createHash("sha256").update(kit.PNG).digest("hex");
-  const facts = { bytes: kit.PNG.byteLength, sha256, width: 1, height: 1, duration_seconds: null, has_audio: null };
-  expect(calls).toEqual([["complete", { output_path: `${NAME}.png`, content_type: "image/png", ...facts }]]);
+const video = (content_type: string) => ({
+  ...{ content_type, width: 320, height: 180, duration_seconds: expect.closeTo(3, 1), has_audio: true },
 });
+const signed = withManifest("jpeg", await drawPhoto("jpeg"), manifestStore("trainedAlgorithmicMedia"));
+const letters = new TextEncoder().encode("made by a camera");
+type Stored = [what: string, bytes: Uint8Array<ArrayBuffer>, ending: string, facts: object, step: StoreTask["step"]];
 
-test("a video that plays, though letters follow its end → stored as it is, and the log has a note", async () => {
-  const bytes = new Uint8Array([...readClip("plain.mp4"), ...new TextEncoder().encode("made by a camera")]);
-  const { calls, lines } = await run(
-    answering(() => new Response(bytes)),
-    { task: { step: "video" } },
-  );
-  expect(storage.files.get(`/keyframe-outputs/${NAME}.mp4`)?.bytes).toEqual(bytes);
-  const facts = { width: 320, height: 180, duration_seconds: 3, has_audio: true };
-  expect(calls).toEqual([["complete", expect.objectContaining(facts)]]);
-  expect(lines.join()).toContain('"note":"bytes_after_end"');
-});
-
-test.each<[name: string, type: string]>([
-  ["vp9-opus.webm", "video/webm"],
-  ["h264.mkv", "video/x-matroska"],
-  ["no-brand.mov", "video/mp4"],
+// What is read of each: test/unit/media/media.test.ts.
+test.each<[...Stored, note?: string]>([
+  ["a PNG", kit.PNG, "png", { content_type: "image/png", width: 1, height: 1, has_audio: null }, "first-frame"],
+  [
+    "a JPEG with C2PA, XMP and Exif",
+    withLocation("jpeg", signed, 1),
+    "jpg",
+    { content_type: "image/jpeg" },
+    "first-frame",
+  ],
+  ["a WebM", readClip("vp9-opus.webm"), "webm", video("video/webm"), "video"],
+  ["a Matroska file", readClip("h264.mkv"), "mkv", video("video/x-matroska"), "video"],
+  ["a QuickTime file without a brand", readClip("no-brand.mov"), "mp4", video("video/mp4"), "video"],
+  ["an Ogg file", readClip("vp8-vorbis.ogv"), "ogv", { content_type: "video/ogg", duration_seconds: null }, "video"],
+  ["an MP3", readClip("sound.mp3"), "mp3", { content_type: "audio/mpeg", width: null, has_audio: true }, "video"],
+  ["a GIF as a video", readClip("moving.gif"), "gif", { content_type: "image/gif", width: 320 }, "video"],
+  ["a video as a frame", readClip("plain.mp4"), "mp4", video("video/mp4"), "first-frame"],
+  ["a PNG that is cut off", kit.PNG.subarray(0, -8), "png", { content_type: "image/png" }, "first-frame", "odd_end"],
+  [
+    "a video with letters behind its end",
+    new Uint8Array([...readClip("plain.mp4"), ...letters]),
+    "mp4",
+    video("video/mp4"),
+    "video",
+    "bytes_after_end",
+  ],
 ])(
-  "a video as %s, whatever its server calls it → stored as %s, with its sides, its length and its sound",
-  async (name, type) => {
-    const bytes = readClip(name);
-    const headers = { "content-type": "application/octet-stream" };
-    const { calls } = await run(
+  "%s that its server calls a text → in Storage byte by byte as what it is; what is odd is noted in the log",
+  async (_what, bytes, ending, facts, step, note) => {
+    const headers = { "content-type": "text/plain" };
+    const { calls, lines } = await run(
       answering(() => new Response(bytes, { headers })),
-      { task: { step: "video" } },
-    );
-    const extension = name === "no-brand.mov" ? "mp4" : name.split(".").at(-1);
-    expect(storage.files.get(`/keyframe-outputs/${NAME}.${extension}`)).toEqual({ bytes, contentType: type });
-    const facts = { width: 320, height: 180, duration_seconds: expect.closeTo(3, 1), has_audio: true };
-    expect(calls).toEqual([["complete", expect.objectContaining({ content_type: type, ...facts })]]);
-  },
-);
-
-test.each<[name: string, ending: string, facts: object, step?: "first-frame"]>([
-  ["vp8-vorbis.ogv", "ogv", { content_type: "video/ogg", width: null, duration_seconds: null, has_audio: null }],
-  ["sound.mp3", "mp3", { content_type: "audio/mpeg", width: null, has_audio: true }],
-  ["moving.gif", "gif", { content_type: "image/gif", width: 320, height: 180, has_audio: null }],
-  ["plain.mp4", "mp4", { content_type: "video/mp4", width: 320, has_audio: true }, "first-frame"],
-])(
-  "what a browser shows or plays, though another kind is asked for: %s → stored as .%s",
-  async (name, ending, ...rest) => {
-    const [facts, step = "video"] = rest;
-    const { calls } = await run(
-      answering(() => new Response(readClip(name))),
       { task: { step } },
     );
-    expect(storage.files.get(`/keyframe-outputs/${NAME}.${ending}`)?.bytes).toEqual(readClip(name));
-    expect(calls).toEqual([["complete", expect.objectContaining(facts)]]);
+    const contentType = Object(facts).content_type;
+    expect(storage.files).toEqual(new Map([[`/keyframe-outputs/${NAME}.${ending}`, { bytes, contentType }]]));
+    const sha256 = createHash("sha256").update(bytes).digest("hex");
+    const found = { output_path: `${NAME}.${ending}`, bytes: bytes.byteLength, sha256, ...facts };
+    expect(calls).toEqual([["complete", expect.objectContaining(found)]]);
+    expect(/"note":"(\w+)"/.exec(lines.join())?.[1]).toBe(note);
   },
 );
-
-test.each([
-  ["a PNG", kit.PNG.subarray(0, -8), "odd_end"],
-  ["a WebM", readClip("vp9-opus.webm").subarray(0, 6000), "cut_off"],
-])("%s that is cut off, and shown as far as it goes → stored, and the log has a note", async (_what, bytes, note) => {
-  const { calls, lines } = await run(answering(() => new Response(bytes)));
-  expect(calls).toEqual([["complete", expect.objectContaining({ bytes: bytes.byteLength })]]);
-  expect(lines.join()).toContain(`"note":"${note}"`);
-});
-
-test("a video that says it lasts a week, its pictures too → stored without a length, and the log has a note", async () => {
-  const week = patched(readClip("plain.mp4"), "mvhd", 20, [0x24, 0x0c, 0x84, 0]);
-  const bytes = patched(patched(week, "mdhd", 16, [0, 0, 0, 1]), "stts", 12, [0, 0x10, 0, 0]);
-  for (const track of placesOf(bytes, "tkhd")) bytes.fill(0, track + 24, track + 28);
-  const { calls, lines } = await run(
-    answering(() => new Response(bytes)),
-    { task: { step: "video" } },
-  );
-  expect(calls).toEqual([
-    ["complete", expect.objectContaining({ width: 320, duration_seconds: null, has_audio: true })],
-  ]);
-  expect(lines.join()).toContain('"note":"odd_duration"');
-});
 
 const endless = () => new ReadableStream({ pull: (controller) => controller.enqueue(kit.PNG) }, { highWaterMark: 0 });
 const after = (last_error: string): Options => ({ task: { last_error } });

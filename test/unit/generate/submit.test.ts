@@ -46,7 +46,9 @@ async function run(change: Partial<SubmitTask> = {}, options: Options = {}) {
 }
 test("a model that the provider does not have → recorded as refused; no run", async () => {
   simulator.control.arm({ fault: "model_gone", model: "google/nano-banana" });
-  expect((await run()).calls).toEqual([["modelRefused", expect.stringMatching(/does not have this model.*It said: /)]]);
+  expect((await run()).calls).toEqual([
+    ["modelRefused", expect.stringMatching(/does not have this model.*The provider said: “/)],
+  ]);
   expect(await runsAtProvider()).toEqual([]);
 });
 
@@ -364,7 +366,7 @@ test.each<[said: number | null, state: string, call: unknown[]]>([
   ...[409, 410, 422].map((status): [number, string, unknown[]] => [status, "succeeded", over("succeeded")]),
   ...[401, 429, 500, null].map((status): [number | null, string, unknown[]] => [status, "unknown", LATER_AGAIN]),
 ])(
-  "a run to be cancelled, answered %s, and it is %s → its end is recorded, or it is tried again",
+  "a run to be canceled, answered %s, and it is %s → its end is recorded, or it is tried again",
   async (said, state, call) => {
     const provider = answering(({ method }) =>
       Response.json({ id: "run", status: state }, { status: method === "POST" ? (said ?? 200) : 200 }),

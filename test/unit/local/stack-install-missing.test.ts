@@ -72,7 +72,7 @@ test.each([
   await prepare();
   const { code, said } = await run();
   expect(code).toBe(0);
-  expect(said).toMatch(/^Installing what is missing .*\nnpm ci\n$/);
+  expect(said).toMatch(/^Installing missing packages .*\nnpm ci\n$/);
 });
 
 test("npm ci fails → one line more, exit 1", async () => {

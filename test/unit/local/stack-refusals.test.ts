@@ -43,7 +43,7 @@ test.each<[Given, Record<string, string>, RegExp]>([
 test("the command on a busy port → one line that names it, exit 1", async () => {
   using listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
   const { port } = listener.addr;
-  const line = `Port ${port} is busy. Is another stack running? Add -- --port N to the command: another port, or 0 for any.`;
+  const line = `Port ${port} is in use. Is another stack running? Choose another port with -- --port N, or 0 for any free one.`;
   const args = ["--port", String(port), "--data", dataDir];
   expect(await runCommand("local/start.ts", args).ended).toMatchObject({ code: 1, output: `${line}\n` });
 });
@@ -60,7 +60,7 @@ test("a database folder that holds something else → said, and it is still ther
 test("keys that cannot be read, a data folder that is a file → said", async () => {
   const file = join(dataDir, "keys.json");
   await Deno.writeTextFile(file, "{");
-  expect(await refusal()).toMatch(/keys\.json cannot be read .* --reset deletes the data/);
+  expect(await refusal()).toMatch(/keys\.json is not a valid keys file: use --reset, which deletes the data/);
   expect(await refusal({ data: file })).toMatch(/^The data folder .* cannot be used/);
 });
 

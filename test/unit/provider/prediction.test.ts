@@ -164,7 +164,7 @@ test.each<[said: unknown, stage: "input" | "output" | null]>([
   const state = providerState(run({ status: "failed", error }));
   expect(state).toMatchObject({ failure: "content_rejected", stage });
   expect(state.error_message).toMatch(
-    /^The provider rejected the content of .* Change the prompt or the images\. It said: /,
+    /^The model's safety filter rejected .* Try different wording or images\. The provider said: “/,
   );
 });
 

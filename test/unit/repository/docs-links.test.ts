@@ -15,11 +15,16 @@ const pages = [
     "CHANGELOG.md",
     "client/README.md",
     "examples/README.md",
+    "local/README.md",
+    "supabase/README.md",
+    "test/README.md",
+    ".github/release.md",
   ],
   ...["crm-sync", "film-workflow", "next", "stripe-credits", "vite-react"].map((name) => `examples/${name}/README.md`),
   "llms.txt",
   ...(await inFolder("docs")),
   ...(await inFolder("docs/decisions")),
+  ...(await inFolder("lab")),
 ].filter((path) => /\.(md|txt)$/.test(path));
 
 /** The text without its code blocks: what looks like a link there is code. */

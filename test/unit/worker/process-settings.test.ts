@@ -23,7 +23,9 @@ test("as edge functions have them, without a kick secret → both workers by the
 test("SUPABASE_DB_URL → a connection; deliver alone then needs its project's address only, generate needs Storage", () => {
   const none = { SUPABASE_SECRET_KEYS: "", KEYFRAME_REPLICATE_API_TOKEN: "", SUPABASE_DB_URL: DIRECT };
   const { address, database, generate } = read({ only: "deliver" }, none);
-  expect([address, database, generate]).toEqual(["https://ref.supabase.co", new URL(DIRECT), null]);
+  expect({ address, database, generate }).toEqual({
+    ...{ address: "https://ref.supabase.co", database: new URL(DIRECT), generate: null },
+  });
   expect(() => read({ only: "deliver" }, { ...none, SUPABASE_URL: "" })).toThrow(
     "Environment: SUPABASE_URL is missing.",
   );

@@ -39,7 +39,11 @@ test.each<[string, () => object, RegExp]>([
   ],
   ["no connection left", () => fail(null, "53300"), /code 53300\. Postgres has no free connection/],
   ["a server that starts", () => fail(null, "57P03"), /code 57P03\. Postgres is starting/],
-  ["no such host", () => fail(null, "", "ENOTFOUND"), /ENOTFOUND\. There is no such host; a paused project has none/],
+  [
+    "no such host",
+    () => fail(null, "", "ENOTFOUND"),
+    /ENOTFOUND\. The host does not exist\. A paused project has none/,
+  ],
 ])("%s → it waits, and says why", async (_what, answer, says) => {
   const { untilPassed, lines, signal } = checkOf(["SUPABASE_DB_URL", answer]);
   expect(await untilPassed(signal)).toBe(false);
@@ -67,7 +71,7 @@ test("Postgres starts again between both answers → it asks both again", async 
 
 test.each([
   ["database", /^schema_outdated: the database has 0\.1\.0, .*\. Apply the migrations of /],
-  ["process", /^process_outdated: the database has 0\.1\.0, .*\. Start npm run worker in a checkout of 0\.1\.0\.$/],
+  ["process", /^process_outdated: the database has 0\.1\.0, .*\. Run npm run worker in a checkout of 0\.1\.0\.$/],
 ])("the %s is too old → what to bring up to date", async (outdated, says) => {
   const { untilPassed, signal } = checkOf(["SUPABASE_URL", () => ({ ...FITS, outdated })]);
   await expect(untilPassed(signal)).rejects.toThrow(says);

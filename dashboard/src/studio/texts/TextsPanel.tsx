@@ -52,7 +52,7 @@ export function TextsPanel({ state, elements, children }: Props) {
                 autosize
                 readOnly
                 label="Changed elsewhere"
-                description={`The ${conflict.field === "description" ? "description" : "prompt"} that is saved now.`}
+                description={`The saved ${conflict.field === "description" ? "description" : "prompt"}.`}
                 value={conflict.saved}
               />
             </div>

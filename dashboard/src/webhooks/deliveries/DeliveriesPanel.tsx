@@ -19,7 +19,7 @@ import { FormWindow } from "../../ui/windows.tsx";
 import { EVENT_CHOICES } from "../webhook-settings.ts";
 import classes from "./deliveries.module.css";
 import { type DeliveryFilter, useDeliveries, useRecover } from "./delivery-queries.ts";
-import { fromLocalTime, toLocalTime } from "./delivery.ts";
+import { fromLocalTime, recoverySince, toLocalTime } from "./delivery.ts";
 import { DeliveryItem } from "./DeliveryItem.tsx";
 import { useFrozenList } from "./use-frozen-list.ts";
 import { SmallButton } from "../../ui/buttons.tsx";
@@ -155,19 +155,10 @@ function NoDeliveries({ status, eventType }: DeliveryFilter) {
   return <EmptyState Icon={IconInbox} title={title} text={ofType ?? text} />;
 }
 
-const A_DAY_MS = 86_400_000;
-
-/** Since the failures began, at least a day: `failingSince` restarts when an endpoint is enabled again. */
-const firstGuess = ({ failingSince, disabledAt }: Webhook): string => {
-  const since = failingSince ?? disabledAt;
-  const aDayAgo = Date.now() - A_DAY_MS;
-  return toLocalTime(new Date(Math.min(aDayAgo, since === null ? aDayAgo : Date.parse(since))));
-};
-
 function RecoverWindow({ webhook, isOpen, onClose }: { webhook: Webhook; isOpen: boolean; onClose: () => void }) {
   const recover = useRecover(webhook.webhookId);
   const [typed, setTyped] = useState<string | null>(null);
-  const local = typed ?? firstGuess(webhook);
+  const local = typed ?? toLocalTime(recoverySince(webhook, Date.now()));
   const since = fromLocalTime(local);
   const close = () => {
     setTyped(null);

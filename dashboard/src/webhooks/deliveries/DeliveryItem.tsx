@@ -21,7 +21,7 @@ type DeliveryItemProps = {
   hasLeft: boolean;
 };
 
-/** While it is open, shown as it is now: the list may be frozen, or may no longer contain it. */
+/** While open, it shows the current state: the list may be frozen, or may no longer contain it. */
 export function DeliveryItem({ webhook, given, isOpen, hasLeft }: DeliveryItemProps) {
   const delivery = useWatchDelivery(given, isOpen);
   return (
@@ -119,12 +119,12 @@ function DeliveryDetails({ webhook, delivery, hasLeft }: DeliveryDetailsProps) {
         </Group>
         <Code block>{body}</Code>
         <Text size="xs" c="dimmed">
-          As it is signed and sent, on every attempt.
+          The body as signed and sent in every attempt.
         </Text>
       </Stack>
       {hasLeft && (
         <Text size="sm" c="dimmed">
-          No longer in this list.
+          Deleted, or no longer in this list.
         </Text>
       )}
     </Stack>

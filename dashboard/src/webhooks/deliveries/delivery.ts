@@ -1,4 +1,4 @@
-import type { Delivery } from "../../../../client/index.ts";
+import type { Delivery, Webhook } from "../../../../client/index.ts";
 
 export type DeliveryStateKind = "waiting" | "retrying" | "delivered" | "exhausted";
 type DeliveryState = { kind: DeliveryStateKind; label: string };
@@ -35,10 +35,10 @@ const BY_CLASS: Record<string, AttemptWords> = {
     hint: "Your server has 15 seconds. Answer first, then do the work.",
   },
   connection: { short: "Could not connect", hint: "Check that your server runs and that its port can be reached." },
-  dns: { short: "Host not found", hint: "The name in the address does not resolve. Check its spelling and its DNS." },
+  dns: { short: "Host not found", hint: "The host name does not resolve. Check its spelling and its DNS records." },
   tls: {
     short: "Certificate refused",
-    hint: "The certificate does not verify: expired, for another name, or without its chain.",
+    hint: "The certificate is not valid: it has expired, is for another name, or lacks its chain.",
   },
   address: {
     short: "Address not allowed",
@@ -46,9 +46,9 @@ const BY_CLASS: Record<string, AttemptWords> = {
   },
   redirect: {
     short: "Answered with a redirect",
-    hint: "Redirects are not followed. Register the address that it leads to.",
+    hint: "Redirects are not followed. Register the address that it redirects to.",
   },
-  too_large: { short: "Answer too large", hint: "More than 64 KiB came back. An empty answer is enough." },
+  too_large: { short: "Answer too large", hint: "The answer was larger than 64 KiB. An empty answer is enough." },
   not_signed: {
     short: "Not sent: no signing secret",
     hint: "The endpoint's secret cannot be read. Rotate the secret, give the new one to your server, and send again.",
@@ -68,11 +68,12 @@ const withStatus = (short: string, statusCode: number | null): string =>
 
 function hintFor(statusCode: number): string | null {
   if (statusCode === 401 || statusCode === 403) {
-    return "Your server refused it. Check that it has this endpoint's secret, and that it verifies the raw body.";
+    return "Your server rejected it. Check that it has this endpoint's secret, and that it verifies the raw body.";
   }
   if (statusCode === 404 || statusCode === 405) return "Your server does not accept POST there. Check the path.";
   if (statusCode === 410) return "410 Gone: the endpoint is disabled.";
-  if (statusCode === 429 || statusCode === 503) return "Your server asked to retry later. Its Retry-After is followed.";
+  if (statusCode === 429 || statusCode === 503)
+    return "Your server asked to retry later. Keyframe follows its Retry-After.";
   if (statusCode >= 500) return "Your server failed. Check its logs.";
   return "Only an answer from 200 to 299 counts as delivered.";
 }
@@ -92,3 +93,9 @@ export function fromLocalTime(local: string): string | null {
   const time = new Date(local);
   return Number.isNaN(time.getTime()) ? null : time.toISOString();
 }
+
+const A_DAY_MS = 86_400_000;
+
+/** What to recover first: since the failures began, at least a day. `failingSince` restarts when an endpoint is enabled again. */
+export const recoverySince = ({ failingSince, disabledAt }: Webhook, now: number): Date =>
+  new Date(Math.min(now - A_DAY_MS, Date.parse(failingSince ?? disabledAt ?? "") || now));

@@ -4,7 +4,7 @@ import type { CallDatabase } from "../../../../shared/platform/call-database.ts"
 /** The arguments of exchange_deliveries. */
 export type ExchangeArguments = {
   results: AttemptResult[];
-  /** Leased work that is not sent after all. */
+  /** Leased work that is not sent. */
   returned: number[];
   /** This process. */
   worker: string;
@@ -16,7 +16,7 @@ export type ExchangeArguments = {
   wait_ms: number;
   /** For GET /api/health?deep=1. */
   report: { callMs: number; isProcess: boolean; address: string | undefined };
-  /** Of the last call: lanes take turns. */
+  /** The cursors of the last call, so that lanes take turns. */
   cursors: unknown;
 };
 
@@ -25,7 +25,7 @@ const leasedEndpoint = z.object({
   url: z.string(),
   /** How many requests it may have open. */
   max_open: z.int(),
-  /** They sign, newest first. */
+  /** The signing secrets, newest first. */
   secrets: z.array(z.string()),
   /** In the order in which they are sent. The event's id is the webhook-id, its body is sent byte for byte. */
   deliveries: z.array(
@@ -65,10 +65,10 @@ export type AttemptResult = {
 
 const exchanged = z.object({
   endpoints: z.array(leasedEndpoint),
-  /** Deliveries whose results could not be recorded now, because somebody holds their rows. */
+  /** Deliveries whose results could not be recorded now, because their rows are locked. */
   unrecorded: z.array(z.string()),
   cursors: z.unknown(),
-  /** Whether probably more is due. */
+  /** Whether more is probably due. */
   more: z.boolean(),
 });
 export type Exchanged = z.infer<typeof exchanged>;

@@ -1,7 +1,7 @@
 import type { Delivery, LeasedEndpoint } from "./database.ts";
 
 type Endpoint = { maxOpen: number; open: number; waiting: Waiting[] };
-/** A delivery that waits for an earlier request to its endpoint. It must begin before its lease comes near its end. */
+/** A delivery that waits for an earlier request to its endpoint. It must start well before its lease ends. */
 type Waiting = { delivery: Delivery; beginUntil: number };
 
 /** The deliveries that a process has leased and not sent yet. The database leases no more of an endpoint than it may have open soon. */
@@ -43,7 +43,7 @@ export function createLeased(now: () => number) {
       return begun;
     },
 
-    /** After a failure what follows is given back: it depends on what is recorded, which may disable the endpoint. */
+    /** After a failure the rest is given back, because recording the failure may disable the endpoint. */
     end({ endpoint_id }: Delivery, hasFailed: boolean): void {
       const endpoint = endpoints.get(endpoint_id);
       if (endpoint === undefined) return;
@@ -52,12 +52,12 @@ export function createLeased(now: () => number) {
       if (endpoint.open === 0 && endpoint.waiting.length === 0) endpoints.delete(endpoint_id);
     },
 
-    /** All that has not begun, when the worker ends. */
+    /** All deliveries that have not started when the worker ends. */
     giveAllBack(): void {
       for (const endpoint of endpoints.values()) giveBack(endpoint.waiting.splice(0));
     },
     /** The work to give back with the next call, and again when that fails. */
-    takeReturned: (): number[] => returned.splice(0),
+    drainReturned: (): number[] => returned.splice(0),
     returnAgain: (work: number[]): void => void returned.push(...work),
   };
 }

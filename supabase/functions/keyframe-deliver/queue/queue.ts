@@ -8,15 +8,18 @@ import { createResults } from "./results.ts";
 /** The database leases no more (places_of in SQL). workMs is longer than a request's 15 s, which post.ts limits. */
 export const DELIVER_LIMITS: WorkerLimits = { ...COMMON_LIMITS, maxOpen: 440, workMs: 25_000 };
 
-/** Results wait behind a call. */
+/** Results wait for the current call. */
 export const DATABASE_TIMEOUT_MS = 5_000;
 
-/** Of a lease of 30 s (exchange_deliveries): a request of 15 s and the recording of its result end within it. */
+/**
+ * The time in which a request must start, of a lease of 30 s (exchange_deliveries): the request takes up to 15 s, and its result must be
+ * recorded.
+ */
 const BEGIN_WITHIN_MS = 10_000;
 
 /**
- * Of the bodies that a call brings, which have up to 33 kB: others' events wait behind it. As many as the process has places fit, of events of
- * the usual size. With 2 MB, two thousand events of 16 kB delayed others' by 360 ms (p95), with this by 180.
+ * The limit on the bodies of one call, which have up to 33 kB each, because other events wait for it. Events of
+ * the usual size fit for all places. With 2 MB, two thousand events of 16 kB delayed other events by 360 ms (p95), with this by 180.
  */
 const MAX_BYTES = 500_000;
 
@@ -50,7 +53,7 @@ export function createQueue({ exchange, attempt, log, clock, address }: QueueSet
     }
   }
 
-  /** Gives the results, and leases at most max_rows. Returns whether probably more is due. */
+  /** Records results, and leases at most max_rows. Returns whether more is probably due. */
   async function call(
     max_rows: number,
     heartbeat_ms: number | null,
@@ -59,7 +62,7 @@ export function createQueue({ exchange, attempt, log, clock, address }: QueueSet
   ): Promise<boolean> {
     const calledAt = clock.now();
     const { given, recorded, failed } = results.give();
-    const args = { results: given, returned: leased.takeReturned(), worker, max_rows, max_bytes: MAX_BYTES };
+    const args = { results: given, returned: leased.drainReturned(), worker, max_rows, max_bytes: MAX_BYTES };
     const report = { callMs: Math.round(callMs), isProcess: address !== undefined, address };
     const answer = await exchange({ ...args, heartbeat_ms, wait_ms, report, cursors }).catch((error) => {
       failed(error);

@@ -2,17 +2,17 @@ import { DatabaseError } from "../../../../shared/platform/call-database.ts";
 import type { Log } from "../../../../shared/platform/log.ts";
 import type { AttemptResult } from "./database.ts";
 
-/** A result that could not be recorded is given again after this time. After the second time it is dropped, and its delivery is sent again. */
+/** A result that could not be recorded is retried after the first time. After the second it is dropped, and its delivery is sent again. */
 const RECORD_AGAIN_MS = 1_000;
 const RECORD_WITHIN_MS = 60_000;
 
-/** A result to record at `from` or later. It is dropped at `until`. One that the database has refused goes alone. */
+/** A result to record at `from` or later. It is dropped at `until`. One that the database has refused is recorded by itself. */
 type Recording = { result: AttemptResult; from: number; until: number; isAlone: boolean };
 
-/** The results of requests until the database has recorded them. */
+/** Keeps the results of requests until the database has recorded them. */
 export function createResults(now: () => number, log: Log) {
   let results: Recording[] = [];
-  /** After a call that failed each result is recorded by a call of its own: one that the database refuses keeps back no other. */
+  /** After a failed call each result is recorded by its own call, so that one refused result delays no other. */
   let isOneByOne = false;
   const ready = () => results.filter(({ from }) => from <= now());
 
@@ -38,7 +38,7 @@ export function createResults(now: () => number, log: Log) {
     /** Whether the next call has one result. */
     goesAlone: () => ready().some(({ isAlone }) => isAlone || isOneByOne),
 
-    /** The results for a call, and what to do after it. Without an answer they are given again. */
+    /** The results for a call, and what to do after it. Without an answer they are sent again. */
     give() {
       const all = ready();
       const alone = all.find(({ isAlone }) => isAlone) ?? (isOneByOne ? all[0] : undefined);

@@ -52,7 +52,7 @@ export function createAttempt({
     try {
       headers = eventHeaders(secrets, event_id, at, body);
     } catch (error) {
-      // Not the fault of the receiver: the secrets are missing from the Vault or damaged.
+      // Not the receiver's fault: the secrets are missing from the Vault or damaged.
       log.error("delivery_not_signed", { deliveryId: id, endpointId: endpoint_id, reason: describeError(error) });
       return notSent("not_signed");
     }
@@ -74,7 +74,7 @@ const lettersAndDigits = (text: string) => text.replaceAll(/[^A-Za-z0-9]/g, "");
 
 /**
  * A receiver that echoes the request by mistake must not leave a valid signature in the row: the owner's session can read it. Whatever
- * stands between its characters, such as escapes and line breaks, does not count. Not found: one that is encoded again, in hex or base64.
+ * stands between its characters, such as escapes and line breaks, is ignored. A signature encoded again, in hex or base64, is not found.
  */
 function keptExcerpt(excerpt: string | null, header: string): string | null {
   const text = lettersAndDigits(excerpt ?? "");
@@ -113,6 +113,6 @@ export function eventHeaders(secrets: string[], eventId: string, now: Date, body
 /** Throws unless the secret is base64. */
 function sign(secret: string, text: string): string {
   const encoded = secret.replace(/^whsec_/, "");
-  if (!/^[A-Za-z0-9+/]+={0,2}$/.test(encoded)) throw new Error("The secret is no base64.");
+  if (!/^[A-Za-z0-9+/]+={0,2}$/.test(encoded)) throw new Error("The secret is not base64.");
   return `v1,${createHmac("sha256", Buffer.from(encoded, "base64")).update(text).digest("base64")}`;
 }

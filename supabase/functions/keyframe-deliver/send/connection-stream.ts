@@ -100,12 +100,14 @@ export class InterimAnswers {
         return rest;
       }
       // Other protocols, and a change of protocol (101), give no HTTP response.
-      if (Number.isNaN(status) || status === 101) throw new SendError("connection", "The receiver speaks no HTTP/1.1.");
+      if (Number.isNaN(status) || status === 101)
+        throw new SendError("connection", "The receiver did not answer in HTTP/1.1.");
       const end = rest.indexOf(HEAD_END);
       if (end < 0) break;
       rest = rest.subarray(end + HEAD_END.length);
     }
-    if (this.#bytes > MAX_HEAD_BYTES) throw new SendError("too_large", "Too much came before the answer.");
+    if (this.#bytes > MAX_HEAD_BYTES)
+      throw new SendError("too_large", "The receiver sent too much data before its answer.");
     this.#buffered = rest;
     return Buffer.alloc(0);
   }

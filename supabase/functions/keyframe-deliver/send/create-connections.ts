@@ -15,7 +15,7 @@ export type ConnectionSettings = DialSettings & { idleMs?: number; maxIdle?: num
 // Without undici-client.d.ts, which `deno check` does not read, undici's client has no types.
 type Done = (...outcome: [error: null, socket: Socket] | [error: Error, socket: null]) => void;
 
-/** A connection with one request at a time. It connects at the first request. */
+/** A connection that sends one request at a time. It connects at the first request. */
 export type Connection = {
   client: Client;
   /** After a complete response: keeps the connection for the same origin, or closes it when too many are unused. */
@@ -35,7 +35,7 @@ export function createConnections({
 }: ConnectionSettings): (origin: string) => Connection {
   const idle: { origin: string; connection: Connection }[] = [];
 
-  /** Takes a connection out of the unused ones. */
+  /** Removes a connection from the unused ones. */
   function removeIdle(matches: (each: (typeof idle)[number]) => boolean): Connection | undefined {
     const index = idle.findLastIndex(matches);
     return index < 0 ? undefined : idle.splice(index, 1)[0]?.connection;

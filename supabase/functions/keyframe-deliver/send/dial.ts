@@ -58,7 +58,7 @@ function isHangUp(error: unknown): boolean {
   return [BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof].some((kind) => error instanceof kind);
 }
 
-/** How long the next address waits for the present one, as RFC 8305 recommends. */
+/** How long the next address waits for the current one, as RFC 8305 recommends. */
 const HEAD_START_MS = 250;
 
 /**
@@ -108,7 +108,7 @@ export function classifyError(error: unknown): ErrorClass {
 /** All A and AAAA addresses of a name. Rejects or returns none when there are none. */
 export type Resolve = (hostname: string) => Promise<{ address: string }[]>;
 
-/** The addresses to connect to, one at least. Throws SendError. */
+/** The addresses to connect to, at least one. Throws SendError. */
 type CheckedLookup = (hostname: string) => Promise<string[]>;
 
 /**
@@ -118,7 +118,7 @@ type CheckedLookup = (hostname: string) => Promise<string[]>;
 export function createCheckedLookup(resolve: Resolve, rules: AddressRules): CheckedLookup {
   return async (hostname) => {
     const found = await resolve(hostname).catch(() => []);
-    if (found.length === 0) throw new SendError("dns", "The name does not resolve.");
+    if (found.length === 0) throw new SendError("dns", "The host name does not resolve.");
     for (const { address } of found) {
       const reason = checkAddress(address, rules);
       if (reason !== null) throw new SendError("address", reason);

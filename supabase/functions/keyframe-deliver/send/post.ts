@@ -11,7 +11,9 @@ export const REQUEST_TIMEOUT_MS = 15_000;
 const MAX_ANSWER_BYTES = 64 * 1024;
 const EXCERPT_BYTES = 1024;
 
-/** The result of a request. Without a response, statusCode and excerpt are null. `error` is null for a 2xx, however its body ended. */
+/**
+ * The result of a request. Without a response, statusCode and excerpt are null. `error` is null for a 2xx, even if its body ended early.
+ */
 export type Posted = {
   statusCode: number | null;
   error: ErrorClass | null;
@@ -39,7 +41,7 @@ export function createPost({ timeoutMs = REQUEST_TIMEOUT_MS, ...connectionSettin
       let bytes = 0;
       let ended = false;
 
-      /** The first call settles. A response that has begun counts, whatever ended it; only a complete one keeps its connection. */
+      /** The first call settles. A started response counts, however it ended; only a complete one keeps its connection. */
       function end(error: unknown, isComplete = false): void {
         if (ended) return;
         ended = true;

@@ -1,7 +1,7 @@
 export const MAX_OUTPUT_BYTES = 200 * 1024 * 1024;
 const IDLE_MS = 20_000;
 
-/** The output could not be copied. The message is for the owner; `again` tells whether a retry can help. */
+/** The output could not be copied. The message is for the owner; `again` says whether a retry can help. */
 export class OutputError extends Error {
   constructor(
     readonly code: "output_expired" | "output_unreachable" | "output_too_large" | "output_not_usable",
@@ -29,7 +29,7 @@ export type OutputSource = {
 export async function* readOutput(url: string, source: OutputSource, signal: AbortSignal): AsyncGenerator<Uint8Array> {
   const { isAllowed, fetch, maxBytes = MAX_OUTPUT_BYTES, idleMs = IDLE_MS } = source;
   if (!isAllowed(url))
-    throw new OutputError("output_not_usable", "The provider's output is at an address that is not allowed.", false);
+    throw new OutputError("output_not_usable", "The address of the provider's output is not allowed.", false);
   const idle = new AbortController();
   const ended = AbortSignal.any([signal, idle.signal]);
   const withinIdleLimit = async <Value>(next: Promise<Value>): Promise<Value> => {
@@ -67,7 +67,7 @@ function requireOk(status: number): void {
     throw new OutputError("output_expired", "The provider no longer has the output. Run the step again.", true);
   }
   if (status >= 300 && status < 400) {
-    throw new OutputError("output_not_usable", "The provider's output leads to another address.", false);
+    throw new OutputError("output_not_usable", "The provider's output redirects to another address.", false);
   }
   throw unreachable(new Error(`the provider's file server answered ${status}`));
 }

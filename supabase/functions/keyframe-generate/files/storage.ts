@@ -15,7 +15,7 @@ export class StorageError extends Error {
 }
 
 const QUICK_MS = 15_000;
-/** What Storage answers. A gateway may answer 200 with a page of its own: then nothing was done. */
+/** Storage's answer. A gateway may answer 200 with its own page: then nothing was done. */
 const signed = z.object({ signedURL: z.string().startsWith("/") });
 const stored = z.object({ Key: z.string() });
 const removed = z.array(z.unknown());

@@ -93,13 +93,13 @@ export function createVerdict(error: ProviderError): Verdict {
   }
   if (isOurSetup(status, explanation)) {
     const message = sentence(
-      "The provider refuses how it is called. An administrator has to correct the setup.",
+      "The provider rejected the format of the request. An administrator must correct the setup.",
       explanation,
     );
     return { action: "fail", reason: { code: "provider_refused_setup", message }, retryable: true };
   }
   if (status !== null && ABOUT_THE_INPUT.includes(status)) {
-    // Nothing was made yet, whatever the words say.
+    // Nothing was made yet, whatever the message says.
     if (readFailure(explanation).kind === "content_rejected") {
       const reason = {
         code: "content_rejected",
@@ -132,7 +132,7 @@ function isOurSetup(status: number | null, explanation: string): boolean {
 
 /**
  * Official models are answered 404 or 410, versions of others 422: "The specified version does not exist …", "This version has been
- * disabled …". One without the provider's words is of another server.
+ * disabled …". An answer without the provider's explanation came from another server.
  */
 function isModelGone(status: number | null, explanation: string): boolean {
   if (status === 404 || status === 410) return explanation !== "";
@@ -143,8 +143,8 @@ const SENTENCES = {
   provider_unreachable: "The provider could not be reached.",
   provider_unavailable: "The provider is not available.",
   provider_rate_limited: "The provider is rate-limiting us.",
-  provider_unauthorized: "The provider refuses our access. An administrator has to renew its token.",
-  provider_payment_required: "The provider asks for payment. An administrator has to look at the account's billing.",
+  provider_unauthorized: "The provider rejected the service's token. An administrator must renew it.",
+  provider_payment_required: "The provider requires payment. An administrator must check the account's billing.",
 };
 
 function codeOf(status: number | null): keyof typeof SENTENCES {
@@ -155,5 +155,5 @@ function codeOf(status: number | null): keyof typeof SENTENCES {
 }
 
 function sentence(ours: string, explanation: string): string {
-  return explanation === "" ? ours : `${ours} It said: ${explanation}`;
+  return explanation === "" ? ours : `${ours} The provider said: “${explanation}”`;
 }

@@ -57,7 +57,7 @@ export function createProvider(settings: ProviderSettings) {
       const ask = async (replicate: Replicate) => (await replicate.request(route, options)).json();
       return parse(accepted, await once(settings, signal, ask));
     },
-    /** The run as it is afterwards, which may have ended before. */
+    /** Returns the run, which may have ended before. */
     async cancel(id: string, signal: AbortSignal) {
       try {
         return parse(providerPrediction, await once(settings, signal, (r) => r.predictions.cancel(id)));
@@ -67,20 +67,20 @@ export function createProvider(settings: ProviderSettings) {
         return await get(id, signal);
       }
     },
-    /** One page of the account's runs, newest first. `query` is null or the `next` of the page before. */
+    /** One page of the account's runs, newest first. `query` is null or the `next` of the previous page. */
     async list(since: Date, query: string | null, signal: AbortSignal) {
       // replicate.predictions.list takes no parameters. Only the query of `next` is used, so that the token goes to no other host.
       const search = query ?? `?created_after=${encodeURIComponent(since.toISOString())}`;
       const ask = async (replicate: Replicate) => (await replicate.request(`/predictions${search}`, {})).json();
       const { next, results } = parse(page, await once(settings, signal, ask));
-      // An entry of another shape is not a run of ours.
+      // An entry of another shape is not one of our runs.
       const runs = results.flatMap((one) => listed.safeParse(one).data ?? []);
       return { runs, next: next ? new URL(next).search : null };
     },
     /** Uploads an input file of a prediction and returns the URL from which a model can read it. */
     upload: async (file: Blob, prediction: string, signal: AbortSignal) =>
       parse(uploaded, await once(settings, signal, (r) => r.files.create(file, { prediction }))).urls.get,
-    /** The prediction that a file was uploaded for; null when the URL is not of an upload of ours. */
+    /** The prediction that a file was uploaded for; null when the URL is not one of our uploads. */
     async uploadedFor(address: string, signal: AbortSignal) {
       const [, id] = /\/files\/([A-Za-z0-9_-]{1,100})$/.exec(address) ?? [];
       if (id === undefined) return null;

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { CallDatabase } from "../../../../shared/platform/call-database.ts";
 
-/** Longer than a task and the recording of its result may take: work must have stopped when its lease expires. */
+/** Longer than a task and the recording of its result: work must have stopped when its lease expires. */
 export const LEASE_SECONDS = 90;
 
 /** How many tasks one claim leases of each queue. */
@@ -10,14 +10,14 @@ const CLAIM_AT_ONCE = 10;
 const claimed = z.object({
   tasks: z.array(z.looseObject({ task: z.string(), id: z.string() })),
   cursors: z.record(z.string(), z.unknown()),
-  /** Whether probably more is due. */
+  /** Whether more is probably due. */
   more: z.boolean(),
 });
 export type Claimed = z.infer<typeof claimed>["tasks"][number];
 
 /**
- * Leases due tasks for this process; without room it is a heartbeat only. With nothing due it may wait up to waitMs. `pollSeconds`: the
- * interval of polls; null for the database's own.
+ * Leases due tasks for this process; without free places it only records a heartbeat. With nothing due it may wait up to waitMs.
+ * `pollSeconds`: the interval of polls; null for the database's default.
  */
 export function createClaim(call: CallDatabase, pollSeconds: number | null, address?: string) {
   const worker = crypto.randomUUID();

@@ -18,8 +18,8 @@ type RetryDetails = { retryAfterSeconds?: number | null; hasNoRun?: boolean };
 
 /**
  * The SQL functions of the tasks. Each is one transition; false or too_late means that the row has changed meanwhile. All throw
- * DatabaseError. `callOnce` begins work: a row that somebody holds is tried again later, without occupying a place. `call` records results, and
- * repeats what is held. `pollSeconds`: the interval of polls; null for the database's own, which assumes callbacks.
+ * DatabaseError. `callOnce` begins work: a locked row is retried later, without occupying a place. `call` records results, and
+ * retries while rows are locked. `pollSeconds`: the interval of polls; null for the database's default, which assumes callbacks.
  */
 export function createDatabase(callOnce: CallDatabase, call: CallDatabase, pollSeconds: number | null) {
   const lease = ({ work_id, lease_token }: Work) => ({ work_id, lease_token });
@@ -34,15 +34,15 @@ export function createDatabase(callOnce: CallDatabase, call: CallDatabase, pollS
       return begun && { ...begun, ...lease(task), task: "submit" };
     },
     /**
-     * `work`: the submit, poll or cancel whose result this is, which is done with it or polls later. `found` is set for a run that was found
-     * in the provider's list.
+     * `work`: the submit, poll or cancel whose result this is, which is done with it or polls later. `found` is set for a run that was
+     * found in the provider's list.
      */
     recordState: (of: { id: string; attempt: number }, run: ProviderPrediction, work: Work | null, found?: Found) =>
       recordProviderState(call, run, {
         ...{ prediction_id: of.id, attempt: of.attempt, ...found },
         ...(work && { ...lease(work), poll_seconds: pollSeconds }),
       }),
-    /** `is_unknown`: the provider has no such run any more. Otherwise it is canceled again later. */
+    /** `is_unknown`: the provider no longer has the run. Otherwise canceling is retried later. */
     async recordRunNotCanceled(task: Work, is_unknown: boolean): Promise<void> {
       await call("record_run_not_canceled", { ...lease(task), is_unknown });
     },
@@ -53,8 +53,8 @@ export function createDatabase(callOnce: CallDatabase, call: CallDatabase, pollS
       await call("record_files_removed", { ...lease(task), refused });
     },
     /**
-     * Of the submits from first to last; `is_unproven`: a run in the list may be one of them. `work`: the search that has ended. Returns whether
-     * the submit after the last is still to be sent.
+     * Of the submits from first to last; `is_unproven`: a run in the list may be one of them. `work`: the search that has ended. Returns
+     * whether the submit after the last is still to be sent.
      */
     async recordSearchEnded(
       prediction_id: string,
@@ -76,7 +76,7 @@ export function createDatabase(callOnce: CallDatabase, call: CallDatabase, pollS
     async admit(task: Work): Promise<void> {
       await callOnce("admit_predictions", lease(task));
     },
-    /** Gives work back that could not be done: it is tried again later. */
+    /** Gives work back that could not be done: it is retried later. */
     async retryWork(task: Work, code: string): Promise<void> {
       await callOnce("retry_work", { ...lease(task), code });
     },

@@ -13,8 +13,8 @@ const MAX_PAGES = 70;
 export class SearchTooLong extends Error {}
 
 /**
- * Records the provider runs of unanswered submits of a prediction, newest first, until it has found `most`. Returns how many it
- * found, and of how many others nothing proves whose they are. Equal text does not prove that a run is ours, so the database decides about
+ * Records the provider runs of a prediction's unanswered submits, newest first, until it has found `most`. Returns how many it
+ * found, and how many others may belong to anyone. Equal text does not prove that a run is ours, so the database decides about
  * a run found by text. Throws ProviderError, SearchTooLong, DatabaseError.
  */
 export async function recordOrphans(

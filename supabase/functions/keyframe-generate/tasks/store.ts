@@ -78,14 +78,14 @@ async function recordProblem(
   // An output can be missing for a moment; missing twice in a row means that it has expired.
   if (again && (code !== "output_expired" || task.last_error !== code))
     await database.retryLater(task, { code, message });
-  // A rerun can give a valid file, but its file would be just as large.
+  // A rerun would give a file of the same size.
   else await database.fail(task, { code, message }, code !== "output_too_large");
 }
 
 function explain(error: OutputError | StorageError): { code: string; message: string; again: boolean } {
   if (error instanceof OutputError) return error;
   if (error.status === 413) {
-    const message = "The output is larger than Storage admits. An administrator can raise the limit.";
+    const message = "The output is larger than Storage allows. An administrator can raise the limit.";
     return { code: "output_too_large", message, again: false };
   }
   return { code: "storage_unavailable", message: "The output could not be stored.", again: true };
@@ -102,7 +102,7 @@ type Checked = MediaFacts & { bytes: number; sha256: string };
 
 type CheckedCopy = {
   type: MediaType;
-  /** The bytes of the file. Errors instead of ending when nothing of it can be shown or played. */
+  /** The bytes of the file. The stream errors if nothing of it can be shown or played. */
   body: ReadableStream<Uint8Array>;
   /** The facts about the file. Throws OutputError when the body errored; undefined when it was not read to its end. */
   result(): Checked | undefined;
@@ -110,7 +110,7 @@ type CheckedCopy = {
 
 /**
  * Detects the type by the first bytes, then hashes and checks the file while it passes: at most a chunk and the file's headers are in
- * memory. Whatever browsers show or play is stored, in whichever step: it is paid for. Throws OutputError for any other type.
+ * memory. Any type that browsers can show or play is stored for any step, because it is paid for. Throws OutputError for other types.
  */
 export async function createCheckedCopy(source: AsyncGenerator<Uint8Array>): Promise<CheckedCopy> {
   const { head, type } = await readHead(source);
@@ -162,7 +162,7 @@ async function readHead(source: AsyncGenerator<Uint8Array>): Promise<{ head: Uin
   }
   const type = detectMedia(head);
   if (type !== null) return { head, type };
-  throw notUsable("It is not an image, a video or a sound that browsers show or play.");
+  throw notUsable("It is not an image, a video or a sound that browsers can show or play.");
 }
 
 function notUsable(why: string): OutputError {

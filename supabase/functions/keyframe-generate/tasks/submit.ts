@@ -10,7 +10,7 @@ import type { SubmitTask, Work } from "./task.ts";
 const MIN_RUN_SECONDS = 5;
 const MAX_RUN_SECONDS = 24 * 3600;
 
-/** As long as a provider run may wait for its start. No longer, because signed URLs cannot be revoked. */
+/** As long as a provider run may wait for its start, and no longer, because signed URLs cannot be revoked. */
 const SIGNED_FOR_SECONDS = 3600;
 
 /**
@@ -105,7 +105,7 @@ function verdictOf(error: unknown, isSent: boolean): Verdict {
   if (error instanceof ProviderError) return isSent ? createVerdict(error) : retryVerdict(error);
   if (error instanceof UnsupportedInput) return fail({ code: "unsupported_input", message: error.message });
   if (error instanceof ImageDeleted || (error instanceof StorageError && error.status === 404))
-    return fail({ code: "input_file_missing", message: "An image that this step builds on has been deleted." });
+    return fail({ code: "input_file_missing", message: "An image that this step uses has been deleted." });
   if (error instanceof StorageError)
     return retry({ code: "storage_unavailable", message: "The input images could not be read." });
   if (error instanceof SearchTooLong)

@@ -34,7 +34,7 @@ export const submit = z.object({
   model_settings: modelSettings,
 });
 const submitTask = z.object({ task: z.literal("submit"), ...work });
-/** Of a prediction that may have ended or been deleted. */
+/** Tasks of a prediction that may have ended or been deleted. */
 const searchTask = submit
   .omit({ deadline_at: true, images: true })
   .extend({ task: z.literal("search"), ...work, search_attempt: attempt, search_since: time });
@@ -48,7 +48,7 @@ const storeTask = z.object({
 });
 const removeTask = z.object({ task: z.literal("remove"), ...work });
 const cancelTask = z.object({ task: z.literal("cancel"), ...work, attempt, provider_prediction_id });
-/** What the database does alone. */
+/** Tasks that the database does by itself. */
 const expireTask = z.object({ task: z.literal("expire"), ...work });
 const admitTask = z.object({ task: z.literal("admit"), ...work });
 const continueTask = z.object({ task: z.literal("continue"), ...work });

@@ -32,7 +32,7 @@ export async function work(claimed: Claimed, deps: Deps, signal: AbortSignal): P
   try {
     await perform(task, deps, signal);
   } catch (error) {
-    // What the database could not do is tried again, later with each failure; without an answer, when the lease expires.
+    // A failed database call is retried after growing intervals; without an answer, when the lease expires.
     if (error instanceof DatabaseError && error.code !== "")
       await deps.database
         .retryWork(task, error.code)
@@ -85,7 +85,7 @@ export async function poll(task: PollTask, { database, provider, log }: Deps, si
 
 /**
  * Searches the provider for the runs of an unanswered submit that no later one searches for. Recording an orphaned run schedules its
- * cancellation. When the provider cannot be asked, it is tried again later. Throws DatabaseError.
+ * cancellation. When the provider cannot be reached, it is retried later. Throws DatabaseError.
  */
 async function search(task: SearchTask, deps: Deps, signal: AbortSignal): Promise<void> {
   try {
@@ -112,7 +112,7 @@ export async function cancel(task: CancelTask, { database, provider, log }: Deps
   }
 }
 
-/** Removes files from Storage. Those that Storage refuses are tried again later. Throws DatabaseError. */
+/** Removes files from Storage. Refused ones are retried later. Throws DatabaseError. */
 async function removeFiles(task: RemoveTask, { database, storage, log }: Deps, signal: AbortSignal): Promise<void> {
   const files = await database.beginRemoval(task);
   if (files === null) return;
@@ -128,7 +128,7 @@ async function removeFiles(task: RemoveTask, { database, storage, log }: Deps, s
   log.warn("files_not_removed", { ...fields, refused: refused.length, reason: describeError(problems[0]) });
 }
 
-/** Statuses that would be the same for every name; null: no answer, also when the task's time is over. */
+/** Statuses that would be the same for every name; null: no answer, or the task's time is over. */
 const NOT_ABOUT_NAMES: readonly (number | null)[] = [null, 401, 408, 429, 502, 503, 504];
 
 /**

@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import Replicate from "replicate";
 import { Webhook } from "standardwebhooks";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
@@ -143,4 +144,18 @@ test("a callback answered 500, then 302 → sent again after each wait, genuine,
   expect(received.map(({ event }) => [event.id, event.status])).toEqual(Array(3).fill([id, "succeeded"]));
   expect(new Set(received.map((one) => one.id)).size).toBe(1);
   expect(own.control.state().callbacks).toMatchObject({ sent: 3, retried: 2, delivered: 1, given_up: 0 });
+});
+
+test("runs of one prompt → each picture is another; with the same seed the same", async () => {
+  const { client } = await another({ imageWidth: 160 });
+  const digestOf = async (more: object) => {
+    const run = { model: "black-forest-labs/flux-2-pro", input: { prompt: "a lake", ...more } };
+    const { output } = await client.wait(await client.predictions.create(run), { interval: 5 });
+    return createHash("sha256")
+      .update(await (await fetch(String(output))).bytes())
+      .digest("hex");
+  };
+  const digests = await Promise.all([{}, {}, { seed: 8 }, { seed: 7 }, { seed: 7 }].map(digestOf));
+  expect(new Set(digests).size).toBe(4);
+  expect(digests[3]).toBe(digests[4]);
 });
