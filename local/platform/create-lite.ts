@@ -104,6 +104,20 @@ export function createLite(options: LiteOptions) {
       if (!exist) exposed.exist = undefined;
       return exist;
     },
+    async isBanned(userId: string): Promise<boolean> {
+      const rows = await query(
+        (sql) => sql`select from auth.users where id::text = ${userId} and banned_until > now()`,
+      );
+      return rows.length > 0;
+    },
+    /** All of the same user but this one. */
+    async endOtherSessions(sessionId: string): Promise<void> {
+      await query(
+        (sql) => sql`
+          delete from auth.sessions other using auth.sessions own
+          where own.id::text = ${sessionId} and other.user_id = own.user_id and other.id <> own.id`,
+      );
+    },
     /** The bucket's limit in bytes; null when it has none or does not exist. */
     async fileSizeLimit(bucket: string): Promise<number | null> {
       const [row] = await query(

@@ -1,3 +1,4 @@
+import { answerWellKnown, callAuth } from "./auth-route.ts";
 import { createLite } from "./create-lite.ts";
 import { callDashboard, type DashboardOptions, isDashboardPath } from "./dashboard-page.ts";
 import { createFunctionsRoute } from "./functions-route.ts";
@@ -7,7 +8,7 @@ import type { LiteOptions } from "./open-pool.ts";
 import { DatabaseUnavailable } from "./platform-connection.ts";
 import { allowAnyOrigin, identifyCaller, noSchemaCache, preflight, type Service, unavailable } from "./refusals.ts";
 import { callRest } from "./rest-route.ts";
-import { createSessionTokens, publicKeySet, reissueTokens, type SigningKey } from "./session-tokens.ts";
+import { createSessionTokens, type SigningKey } from "./session-tokens.ts";
 import { withStorageFault } from "./storage-faults.ts";
 import { callStorage } from "./storage-route.ts";
 import { callStudio } from "./studio/call-studio.ts";
@@ -52,9 +53,8 @@ export async function createPlatform(options: PlatformOptions) {
   async function callService(service: Service, request: Request, url: URL): Promise<Response> {
     const { method, body } = request;
     if (method === "OPTIONS") return preflight(request);
-    if (url.pathname === "/auth/v1/.well-known/jwks.json") {
-      return Response.json(publicKeySet(signingKey), { headers: { "cache-control": "public, max-age=600" } });
-    }
+    const wellKnown = answerWellKnown(url.pathname, signingKey);
+    if (wellKnown) return wellKnown;
     const headers = new Headers(request.headers);
     const caller = await identifyCaller(service, url, headers, options, tokens);
     if (caller instanceof Response) {
@@ -70,7 +70,7 @@ export async function createPlatform(options: PlatformOptions) {
       const store = () => callStorage(request, url, headers, lite, secret);
       return await (storageFaultFile === undefined ? store() : withStorageFault(storageFaultFile, request, store));
     }
-    return await reissueTokens(await lite.fetch(new Request(url, { method, headers, body })), tokens);
+    return await callAuth(request, url, headers, lite, tokens);
   }
 
   async function route(request: Request): Promise<Response> {
@@ -84,7 +84,9 @@ export async function createPlatform(options: PlatformOptions) {
     if (/^\/studio(\/|$)/.test(path)) return await guard("rest", () => callStudio(request, url, options.databaseUrl));
     if (/^\/mail(\/|$)/.test(path)) return await callMail(request, url, mails);
     if (path === "/docs") return new Response(null, { status: 302, headers: { location: "/#/docs" } });
-    const service = /^\/(auth|rest|storage)\/v1(\/|$)/.exec(path)?.[1] as Service | undefined; // as in the expression
+    const service = path.startsWith("/.well-known/oauth-authorization-server")
+      ? "auth"
+      : (/^\/(auth|rest|storage)\/v1(\/|$)/.exec(path)?.[1] as Service | undefined); // as in the expression
     if (service) return allowAnyOrigin(await guard(service, () => callService(service, request, url)));
     return Response.json({ message: "no Route matched with those values" }, { status: 404 });
   }

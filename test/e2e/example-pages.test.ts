@@ -1,4 +1,5 @@
 import { Buffer } from "node:buffer";
+import { createClient } from "@supabase/supabase-js";
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
 import { freePort } from "../../local/network.ts";
@@ -103,12 +104,16 @@ describe("examples/vite-react, the starter, on the packed client", () => {
     await expectFilm("First frame", "Last frame");
   });
 
-  test("a reload → still signed in, the latest film is there; signed out → the form; a step that fails → its sentence", async () => {
+  test("a reload → still signed in, with the latest film; signed out → the form, here alone; a step that fails → its sentence", async () => {
     await page.reload();
     await expectFilm("First frame", "Last frame");
+    const { url, publishableKey } = inject("stack");
+    const { auth } = createClient(url, publishableKey, { auth: { persistSession: false, autoRefreshToken: false } });
+    await auth.signInWithPassword({ email: credentials.Email, password: credentials.Password });
     await click(/^Sign out/);
     await fill(credentials);
     await click("Sign in");
+    expect((await auth.refreshSession()).error).toBeNull(); // as would an agent's of this user
     await fill({ "The scene": promptWith("failed") });
     await click("Make the film");
     await says(/provider|failed/i);

@@ -132,7 +132,7 @@ test("a removal that no database has → a second remove says so; after a migrat
   const removal = async () => (await files()).find(([path]) => path.endsWith("/keyframe_remove.sql"))?.[1];
   await add(version1);
   await remove(version1);
-  await expect(remove(version1)).rejects.toThrow(/removed already.*_keyframe_remove\.sql.*supabase db push/);
+  await expect(remove(version1)).rejects.toThrow(/already removed.*_keyframe_remove\.sql.*supabase db push/);
   await remove(version1, undefined, ["view public.titles"]);
   const text = await removal();
   expect(text).toContain("array['view public.titles']");

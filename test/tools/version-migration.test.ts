@@ -53,7 +53,7 @@ describe("a version", () => {
     ["two files of one version", "0.1.1", [first, { file: "20270102000000_keyframe_0_1_0.sql", text: "select 1;\n" }]],
     ["a version before the last one", "0.0.9", [first]],
   ])("%s → refused: a version has one file, in order", (_what, version, files) => {
-    expect(() => make(version, files, released())).toThrow("a version has one file, in order");
+    expect(() => make(version, files, released())).toThrow("each version has one file, in order");
   });
 
   test("a released migration was edited, in a text or its spaces too, renamed or lost → refused by its name", () => {

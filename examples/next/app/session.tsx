@@ -32,7 +32,8 @@ export function SignIn() {
 
 export function SignOut() {
   async function signOut() {
-    await supabaseOfBrowser().auth.signOut();
+    // By default Auth ends all of the user's sessions, those of their agents too.
+    await supabaseOfBrowser().auth.signOut({ scope: "local" });
     location.assign("/sign-in");
   }
   return (

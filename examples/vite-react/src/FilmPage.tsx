@@ -49,7 +49,7 @@ export function FilmPage({ email }: { email: string }) {
     <main>
       <header className="row">
         <h1>Make a film</h1>
-        <button type="button" className="quiet" onClick={() => supabase.auth.signOut()}>
+        <button type="button" className="quiet" onClick={() => supabase.auth.signOut({ scope: "local" })}>
           Sign out {email}
         </button>
       </header>

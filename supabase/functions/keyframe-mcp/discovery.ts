@@ -1,8 +1,6 @@
 /** What clients ask Supabase Auth for. It refuses scopes that it does not know, such as offline_access, and none limits what a token may do. */
 const SCOPE = "email";
 const PATH = "/functions/v1/keyframe-mcp";
-/** In characters. A longer query is left out. */
-const LONGEST_QUERY = 1000;
 
 /** How a client that has no token finds who gives one (RFC 9728). */
 export type Discovery = {
@@ -13,16 +11,15 @@ export type Discovery = {
 };
 
 /**
- * Clients compare `resource` with the address that they were given, to the letter: both have the slash and the query of the request,
- * and the host that was asked, where it is the project's own and the app has another.
+ * Clients compare `resource` with the address that they were given, to the letter: both have the slash of the request, and the host that
+ * was asked, where it is the project's own and the app has another. Not its query: Supabase Auth refuses a `resource` with one.
  */
 export function createDiscovery(supabaseUrl: string, clientUrl: string): Discovery {
   const hosts = new Map([supabaseUrl, clientUrl].map((base) => [new URL(base).hostname, base]));
   const addressOf = ({ url, headers }: Request, suffix = "") => {
-    const { pathname, search } = new URL(url);
     const [host = ""] = (headers.get("x-forwarded-host") ?? "").toLowerCase().split(":");
-    const end = `${pathname.endsWith("/") ? "/" : ""}${search.length > LONGEST_QUERY ? "" : search}`;
-    return `${hosts.get(host) ?? clientUrl}${PATH}${suffix}${end}`;
+    const slash = new URL(url).pathname.endsWith("/") ? "/" : "";
+    return `${hosts.get(host) ?? clientUrl}${PATH}${suffix}${slash}`;
   };
   return {
     metadata(request) {

@@ -105,7 +105,10 @@ async function cloneDatabase(): Promise<ClonedDatabase> {
     asUser: (sub, work) => database.as({ role: "authenticated", sub }, work),
     addUser: async () => {
       const id = crypto.randomUUID();
-      await sql`insert into auth.users (id, email) values (${id}, ${`${id}@keyframe.local`})`;
+      // Auth names both; its table has no defaults.
+      await sql`
+        insert into auth.users (id, email, aud, role)
+        values (${id}, ${`${id}@keyframe.local`}, 'authenticated', 'authenticated')`;
       return id;
     },
   };

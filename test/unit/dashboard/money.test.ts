@@ -52,7 +52,7 @@ test.each<[string, Partial<Estimate>, string, string | null]>([
     "no known price, and a budget",
     { estimateMicros: null, atMostMicros: null, withinBudget: false, availableMicros: 10_000_000 },
     "price unknown",
-    "Your budget needs a known price. Choose another model.",
+    "Your budget requires a known price. Choose another model.",
   ],
   [
     "refused for another reason than the owner's budget",
