@@ -2,6 +2,7 @@ const ERROR_CODES = [
   "invalid_json",
   "invalid_request",
   "unauthorized",
+  "key_ended",
   "budget_exceeded",
   "balance_exhausted",
   "spending_stopped",
@@ -38,7 +39,7 @@ export type ErrorDetail = { path: string; message: string };
 
 /** The budget that refused a start, in millionths of a dollar. The service's budget has no amounts. */
 export type ExceededBudget = {
-  /** client: what this app (OAuth client) may spend for you in a day. */
+  /** client: what this app (OAuth client) or key may spend for you in a day. */
   scope: "owner" | "client" | "service";
   period: "day" | "month";
   estimateMicros: number;

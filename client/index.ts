@@ -1,6 +1,7 @@
 import { elementMethods } from "./elements.ts";
 import { filmMethods } from "./films.ts";
 import { generationMethods } from "./generation.ts";
+import { keyMethods } from "./keys.ts";
 import { projectMethods } from "./projects.ts";
 import { type KeyframeOptions, resolveSettings } from "./settings.ts";
 import { webhookMethods } from "./webhooks.ts";
@@ -22,6 +23,7 @@ export type { KeyframeOptions } from "./settings.ts";
 export type {
   Balance,
   Cost,
+  CreatedKey,
   CreatedShare,
   CreatedWebhook,
   Credit,
@@ -34,6 +36,8 @@ export type {
   FilmEstimate,
   FilmPage,
   FilmWithShots,
+  Key,
+  KeyRight,
   ListedProject,
   Model,
   ModelControl,
@@ -69,14 +73,17 @@ export type KeyframeClient = ReturnType<typeof projectMethods> &
     films: ReturnType<typeof filmMethods>;
     /** Characters, places, props and styles that return in several shots. */
     elements: ReturnType<typeof elementMethods>;
+    /** Keys for agents and scripts, made and revoked with a session. */
+    keys: ReturnType<typeof keyMethods>;
     /** Endpoints and their deliveries. With the project's secret key as token (on a server): the service-wide ones. */
     webhooks: ReturnType<typeof webhookMethods>;
   };
 
 /**
- * The API as functions, for one caller: a user by session (getToken), or a server that acts for a user (secretKey, userId).
+ * The API as functions, for one caller: a user by session (getToken) or by a key of theirs (userKey), or a server that acts for a user
+ * (secretKey, userId).
  * The functions need no `this`. They reject with a KeyframeError, or with the signal's reason.
- * Throws a TypeError for an invalid option, and for a secret key in a browser.
+ * Throws a TypeError for an invalid option, and for a secret key or a user's key in a browser.
  */
 export function createKeyframeClient(options: KeyframeOptions): KeyframeClient {
   const settings = resolveSettings(options);
@@ -85,6 +92,7 @@ export function createKeyframeClient(options: KeyframeOptions): KeyframeClient {
     ...generationMethods(settings),
     films: filmMethods(settings),
     elements: elementMethods(settings),
+    keys: keyMethods(settings),
     webhooks: webhookMethods(settings),
   };
 }

@@ -53,6 +53,9 @@ export const ROUTES = {
   readDelivery: ["GET", "/webhooks/deliveries/:deliveryId/attempts"],
   redeliver: ["POST", "/webhooks/deliveries/:deliveryId/redeliver"],
   recoverWebhook: ["POST", "/webhooks/:webhookId/recover"],
+  createKey: ["POST", "/keys"],
+  listKeys: ["GET", "/keys"],
+  revokeKey: ["DELETE", "/keys/:keyId"],
 } as const satisfies Record<OperationId, readonly ["GET" | "POST" | "PATCH" | "DELETE", `/${string}`]>;
 
 /** Each step in the names of its operations. */

@@ -1,6 +1,6 @@
 import { type Clock, systemClock } from "./clock.ts";
 
-export type KeyframeOptions = (SessionOptions | ServerOptions) & {
+export type KeyframeOptions = (SessionOptions | KeyOptions | ServerOptions) & {
   /** The project's Supabase URL, as createClient of supabase-js takes it; not the address of the functions. */
   url: string;
   /** The name under which the function `api` is deployed. Default: api. */
@@ -27,6 +27,20 @@ type SessionOptions = {
   getToken: () => string | null | Promise<string | null>;
   /** The publishable key, sent as the header `apikey`, which some gateways require. */
   apikey?: string;
+  userKey?: never;
+  secretKey?: never;
+  userId?: never;
+};
+
+/** For an agent or a script: a key acts for the user who made it, within its rights and its limit. */
+type KeyOptions = {
+  /**
+   * The user's key (kf_…). It is taken by this API and by `keyframe-mcp`; Supabase's Data API, Storage and Realtime take sessions only.
+   * Never in a page or an app.
+   */
+  userKey: string;
+  apikey?: string;
+  getToken?: never;
   secretKey?: never;
   userId?: never;
 };
@@ -39,10 +53,13 @@ type ServerOptions = {
   userId: string;
   getToken?: never;
   apikey?: never;
+  userKey?: never;
 };
 
 /** The options with their defaults. `base` is the URL before the paths of the contract. */
-export type Settings = Required<Omit<KeyframeOptions, "url" | "functionName" | keyof ServerOptions>> & {
+export type Settings = Required<
+  Omit<KeyframeOptions, "url" | "functionName" | keyof ServerOptions | keyof KeyOptions>
+> & {
   base: string;
   getToken: SessionOptions["getToken"];
   /** Headers of every request, in addition to Authorization. */
@@ -70,31 +87,54 @@ export function resolveSettings(options: KeyframeOptions): Settings {
 }
 
 function callerOf(options: KeyframeOptions): Pick<Settings, "getToken" | "headers"> {
+  if (isForKey(options)) {
+    const { userKey, apikey } = options;
+    mustNotBeReadable("userKey", "your own programs");
+    mustBeSet("userKey", userKey, "Give the key that the user made, kf_….");
+    if (!/^kf_[0-9a-f]{72}$/.test(userKey))
+      throw new TypeError("userKey must be a key that a user made: kf_ and 72 characters from 0 to 9 and a to f.");
+    return { getToken: () => userKey, headers: headersOf(apikey) };
+  }
   if (!isForServer(options)) {
     const { getToken, apikey } = options;
     mustBeSet(
       "getToken",
       getToken,
-      "Pass a function that returns the session's token; on a server, pass secretKey and userId.",
+      "Pass a function that returns the session's token, or userKey; on a server, pass secretKey and userId.",
     );
     if (typeof getToken !== "function") throw new TypeError("getToken must be a function.");
-    if (apikey !== undefined) mustBeSet("apikey", apikey, "Pass the project's publishable key, or leave apikey out.");
-    if (apikey !== undefined && !/^[\x21-\x7e]+$/.test(apikey))
-      throw new TypeError("apikey must be visible ASCII characters.");
-    return { getToken, headers: apikey === undefined ? {} : { apikey } };
+    return { getToken, headers: headersOf(apikey) };
   }
   const { secretKey, userId } = options;
-  // Pages and their workers have a location; React Native has none.
-  if (globalThis.location !== undefined || globalThis.navigator?.product === "ReactNative")
-    throw new TypeError("secretKey is for servers only: in a browser or an app anyone could read it. Pass getToken.");
+  mustNotBeReadable("secretKey", "servers");
   mustBeSet("secretKey", secretKey, "Pass the project's secret key, sb_secret_….");
   mustBeSet("userId", userId, "Pass the id of the user to act for.");
   if (!/^sb_secret_[\x21-\x7e]+$/.test(secretKey))
-    throw new TypeError("secretKey must be the project's secret key, sb_secret_….");
+    throw new TypeError(
+      "secretKey must be the project's secret key, sb_secret_…. A key of a user is given as userKey.",
+    );
   if (!/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(userId))
     throw new TypeError("userId must be the id of a user of Supabase Auth, a UUID.");
   return { getToken: () => secretKey, headers: { apikey: secretKey, "keyframe-user": userId } };
 }
+
+function headersOf(apikey: string | undefined): Record<string, string> {
+  if (apikey === undefined) return {};
+  mustBeSet("apikey", apikey, "Pass the project's publishable key, or leave apikey out.");
+  if (apikey.startsWith("kf_"))
+    throw new TypeError("apikey is the project's publishable key. A key of a user is given as userKey.");
+  if (!/^[\x21-\x7e]+$/.test(apikey)) throw new TypeError("apikey must be visible ASCII characters.");
+  return { apikey };
+}
+
+/** Pages and their workers have a location; React Native has none. */
+function mustNotBeReadable(name: string, place: string): void {
+  if (globalThis.location !== undefined || globalThis.navigator?.product === "ReactNative")
+    throw new TypeError(`${name} is for ${place} only: in a browser or an app anyone could read it. Pass getToken.`);
+}
+
+const isForKey = (options: KeyframeOptions): options is KeyOptions & KeyframeOptions =>
+  options.userKey !== undefined || (options.getToken === undefined && "userKey" in options);
 
 /** An option without a value usually comes from an environment variable that is not set. */
 const isForServer = (options: KeyframeOptions): options is ServerOptions & KeyframeOptions =>

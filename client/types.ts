@@ -374,6 +374,26 @@ export type Share = {
 /** `token` is returned only once. */
 export type CreatedShare = Share & { token: string };
 
+/** What a key may do; each right has those before it. */
+export type KeyRight = "read" | "generate" | "manage";
+
+/** With a key an agent or a script acts for its user. */
+export type Key = {
+  /** The first 19 characters of the key, which are no secret. */
+  keyId: string;
+  name: string;
+  may: KeyRight;
+  /** The most it may spend in a day (UTC), in millionths of a dollar; null: no limit of its own. */
+  dayLimitMicros: number | null;
+  createdAt: string;
+  /** When it ends or has ended; null: when it is revoked. */
+  expiresAt: string | null;
+  /** The minute in which it was last used; null: never. */
+  lastUsedAt: string | null;
+};
+/** `key` is answered once. */
+export type CreatedKey = Key & { key: string };
+
 /** What a link shows. */
 export type SharedFilm = { title: string; shots: SharedShot[] };
 export type SharedShot = {
@@ -584,6 +604,17 @@ export type Operations = {
   listShares: { answer: { shares: Share[] } };
   revokeShare: { answer: Share };
   readShared: { answer: SharedFilm };
+  createKey: {
+    body: {
+      name: string;
+      may: KeyRight;
+      dayLimitMicros?: number | null | undefined;
+      expiresAt?: string | undefined;
+    };
+    answer: CreatedKey;
+  };
+  listKeys: { answer: { keys: Key[] } };
+  revokeKey: { answer: Key };
   uploadReferenceImage: { answer: { referenceImagePath: string } };
   listModels: { answer: ModelList };
   startFilm: { body: StartFilm; answer: StartedFilm };

@@ -23,7 +23,7 @@ create schema old_cell;
 import foreign schema auth limit to (users, identities) from server old_cell into old_cell;
 import foreign schema keyframe except (models, step_defaults) from server old_cell into old_cell;
 import foreign schema keyframe_private limit to (
-  balance_notes, credits, daily_costs, film_shares, idempotency_keys, moved_owners, owner_budgets, owner_costs, prediction_images,
+  allowed_clients, balance_notes, credits, daily_costs, film_shares, idempotency_keys, moved_owners, owner_budgets, owner_costs, prediction_images,
   project_costs, provider_submits, quotes, webhook_secrets) from server old_cell into old_cell;
 import foreign schema vault limit to (decrypted_secrets) from server old_cell into old_cell;
 do $$
@@ -46,7 +46,7 @@ begin
   perform set_config('session_replication_role', 'replica', true); -- no trigger admits, charges or announces anything again
   for owned in
     select t.name::regclass as name, t.condition from (values
-      ('auth.users', 'id = %L'), ('auth.identities', 'user_id = %L'),
+      ('auth.users', 'id = %L'), ('auth.identities', 'user_id = %L'), ('keyframe_private.allowed_clients', 'owner_id = %L'),
       ('keyframe.elements', 'owner_id = %L'), ('keyframe.element_images', 'owner_id = %L'),
       ('keyframe.films', 'owner_id = %L'),
       ('keyframe_private.film_shares', 'film_id in (select f.id from old_cell.films f where f.owner_id = %L)'),

@@ -64,7 +64,7 @@ export function createApp(deps: Deps): { fetch: (request: Request) => Response |
       const caller = await identify(operation, c.req.raw.headers, deps);
       if (caller.ownerId !== null) c.set("ownerId", caller.ownerId);
       if (caller.clientId !== undefined) c.set("clientId", caller.clientId);
-      if (caller.isServer) c.set("actor", "server");
+      if (caller.by === "server") c.set("actor", "server");
       const path = (name: string) => c.req.param(name) ?? "";
       const call = await readCall(operation, c.req.raw, caller, path, deps.readBody);
       return respond(c.get("requestId"), operation.status, await handle(id, call, deps));
@@ -81,12 +81,12 @@ export function createApp(deps: Deps): { fetch: (request: Request) => Response |
   return { fetch: (request) => app.fetch(withKnownMethod(request)) };
 }
 
-/** Returns the caller. Throws unauthorized; forbidden and invalid_request for a request with Keyframe-User. */
+/** Returns the caller. Throws unauthorized, key_ended, rate_limited; forbidden and invalid_request for a request with Keyframe-User. */
 async function identify({ caller }: Operation, headers: Headers, deps: Deps): Promise<Caller> {
   if (caller === "nobody") return NOBODY;
   if (caller === "server" && !headers.has(ACTING_FOR)) await deps.verifyProject(headers); // the secret key has no such user
   if (caller === "server" || headers.has(ACTING_FOR)) return deps.verifyServer(headers);
-  return caller === "manager" ? deps.verifyManager(headers) : deps.verifySession(headers.get("authorization"));
+  return caller === "manager" ? deps.verifyManager(headers) : deps.verifyUser(headers);
 }
 
 /** The cast is safe: readCall validated the call with the schemas of the operation that this handler serves. */

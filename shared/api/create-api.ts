@@ -5,7 +5,7 @@ import type { Log } from "../platform/log.ts";
 import { SCHEMA_VERSION } from "../platform/schema-version.ts";
 import { createApp } from "./app.ts";
 import { createManagerVerifier, createProjectVerifier, createServerVerifier } from "./auth/project-key.ts";
-import { createSessionVerifier, rememberSessions } from "./auth/verify-session.ts";
+import { createSessionVerifier, rememberSessions, type UserVerifier } from "./auth/verify-session.ts";
 import { createRefusals } from "./http/refusals.ts";
 import { createUploadTurns } from "./http/upload-turns.ts";
 import type { Deps } from "./routes/handler.ts";
@@ -13,6 +13,7 @@ import { createDatabase, createPlatformClient } from "./rows/database.ts";
 import { createHealthCall } from "./rows/health-call.ts";
 import { createSharedFilms } from "./rows/shared-films.ts";
 import { createStorage } from "./rows/storage.ts";
+import { createUserVerifier } from "./rows/verify-key.ts";
 
 /** The limit for the JSON bodies of all signed-in callers together: 128 of the largest size. */
 const MAX_JSON_BYTES = 16 * 1024 * 1024;
@@ -25,7 +26,7 @@ export type System = Pick<Deps, "now" | "elapsed" | "sleep"> & {
 };
 
 /** Verifies session tokens, and those of OAuth clients, each once. */
-export function createVerifier(
+function createVerifier(
   environment: z.infer<typeof functionEnvironments.api>,
   now: () => Date,
 ): ReturnType<typeof createSessionVerifier> {
@@ -38,17 +39,18 @@ export function createVerifier(
 export function createApi(
   environment: z.infer<typeof functionEnvironments.api>,
   system: System,
-): ReturnType<typeof createApp> {
+): ReturnType<typeof createApp> & { verifyUser: UserVerifier } {
   const { now, elapsed, sleep, log, fetch, timeoutMs } = system;
   const supabaseUrl = environment.SUPABASE_URL;
   const secretKey = environment.SUPABASE_SECRET_KEYS;
   const clientUrl = environment.KEYFRAME_CLIENT_URL ?? supabaseUrl;
   const allowLocal = environment.KEYFRAME_ALLOW_LOCAL_WEBHOOKS;
   const client = createPlatformClient(supabaseUrl, environment.SUPABASE_PUBLISHABLE_KEYS, fetch, timeoutMs);
-  const verifySession = createVerifier(environment, now);
   const database = createDatabase(client, { elapsed });
+  const verifySession = createVerifier(environment, now);
+  const verifyUser = createUserVerifier({ database, verifySession, secretKey, elapsed });
   const storage = createStorage(client, { supabaseUrl, clientUrl, secretKey, now });
-  return createApp({
+  const app = createApp({
     database,
     askHealth: createHealthCall(database),
     storage,
@@ -57,8 +59,8 @@ export function createApi(
     acquireUploadTurn: createUploadTurns(bodyClock),
     refusals: createRefusals(system),
     log,
-    verifySession,
-    verifyManager: createManagerVerifier(verifySession, secretKey),
+    verifyUser,
+    verifyManager: createManagerVerifier(verifyUser, secretKey),
     verifyProject: createProjectVerifier(secretKey),
     verifyServer: createServerVerifier(secretKey),
     // Loaded when an endpoint is registered, because loading it takes a fifth of the function's start.
@@ -69,6 +71,7 @@ export function createApi(
     elapsed,
     sleep,
   });
+  return { ...app, verifyUser };
 }
 
 /**

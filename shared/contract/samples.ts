@@ -4,6 +4,7 @@ export const SAMPLE = {
   elementId: "7c4e2b1a-5d3f-4a6b-8c9d-0e1f2a3b4c01",
   shareId: "7d4e2b1a-9c3f-4a6e-8b5d-0f1e2d3c4b81",
   shareToken: "Zm9yIHRoZSBleGFtcGxlIG9mIGEgdG9rZW4gb25seS4",
+  keyId: "kf_4f1d2c3b5a6e7980",
   projectId: "5f0c9c0e-6f0e-4c55-9b3c-0a9d9f5d3c11",
   firstFrameId: "8b1f6a3e-2d57-4f0a-9a86-2f6a2f5f7e21",
   lastFrameId: "c0a5b7d4-93f1-4b7e-8a52-6f1f0f9f9a31",
@@ -58,6 +59,16 @@ export const SAMPLE_SHARE = {
   filmId: SAMPLE.filmId,
   createdAt: "2026-11-21T12:00:00.000Z",
   expiresAt: null as string | null,
+};
+
+export const SAMPLE_KEY = {
+  keyId: SAMPLE.keyId,
+  name: "Claude Code",
+  may: "generate" as const,
+  dayLimitMicros: 5_000_000 as number | null,
+  createdAt: "2026-11-21T12:00:00.000Z",
+  expiresAt: null as string | null,
+  lastUsedAt: "2026-11-21T12:05:00.000Z" as string | null,
 };
 
 export const SAMPLE_PREDICTION = {

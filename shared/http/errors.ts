@@ -3,6 +3,7 @@ export const ERROR_STATUS = {
   invalid_json: 400,
   invalid_request: 400,
   unauthorized: 401,
+  key_ended: 401,
   budget_exceeded: 402,
   balance_exhausted: 402,
   spending_stopped: 402,

@@ -26,7 +26,7 @@ const MAX_CHARACTERS = 300;
 const MARKUP = /<!--.*?-->|<(script|style)\b.*?<\/\1\s*>|<[a-z!/][^<>]*>|<(?:!|\/?[a-z])[^<>]*$/gis;
 
 /** A credential in a header, and Replicate's tokens, our keys and sessions by how they begin. */
-const SECRET = /\b(?:Bearer +(?=\S*[\d_])\S{8,}|(?:r8_|sb_secret_|whsec_|eyJ)[\w+/=.-]+)/g;
+const SECRET = /\b(?:Bearer +(?=\S*[\d_])\S{8,}|(?:r8_|sb_secret_|whsec_|kf_|eyJ)[\w+/=.-]+)/g;
 
 /**
  * Another service's message, safe to log and to show: one line of at most 300 characters without URLs (they can contain tokens), inline

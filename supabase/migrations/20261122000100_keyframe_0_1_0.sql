@@ -373,9 +373,9 @@ comment on function keyframe_worker.describe_database is 'What a worker process 
 
 -- supabase/schemas/05_requests/10_oauth_clients.sql
 
--- OAuth clients: apps and agents that a user approved at Supabase Auth. Their scopes limit nothing, so an administrator allows each one.
--- Every table that users read has a restrictive policy for them; functions and triggers ask through acquire_token or
--- reserve_idempotency_key.
+-- Clients act for users: apps and agents that a user approved at Supabase Auth (OAuth), and keys that a user made (70_keys.sql). An OAuth
+-- client's scopes limit nothing, so an administrator allows each one. Every table that users read has a restrictive policy for clients;
+-- functions and triggers ask through acquire_token or reserve_idempotency_key.
 
 create type keyframe_private.client_right as enum ('read', 'generate', 'manage');
 comment on type keyframe_private.client_right is 'Each includes the previous ones. read: films, projects, elements, predictions, files, prices, costs. generate: create and change them, upload images, start and cancel runs, which spends the user''s money. manage: delete them and their files, share films by link, and everything about webhooks.';
@@ -384,11 +384,30 @@ create table keyframe_private.allowed_clients (
   client_id text primary key constraint client_id_is_not_empty check (btrim(client_id) <> ''),
   name text not null constraint name_is_not_empty check (btrim(name) <> ''),
   may keyframe_private.client_right not null,
-  owner_day_micros bigint constraint owner_day_is_exact_in_json check (owner_day_micros between 0 and 9007199254740991)
+  owner_day_micros bigint constraint owner_day_is_exact_in_json check (owner_day_micros between 0 and 9007199254740991),
+  owner_id uuid references auth.users on delete cascade,
+  secret_hash bytea constraint secret_hash_is_sha256 check (length(secret_hash) = 32),
+  expires_at timestamptz,
+  created_at timestamptz not null default now(),
+  last_used_at timestamptz,
+  constraint key_has_an_owner_and_a_secret check (case when owner_id is null
+    then client_id !~ '^kf_' and secret_hash is null
+    else client_id ~ '^kf_[0-9a-f]{16}$' and secret_hash is not null end),
+  constraint key_name_is_one_line_of_at_most_80 check (
+    owner_id is null
+    or (char_length(name) <= 80 and keyframe_private.is_one_line(name) and keyframe_private.has_visible_character(name))),
+  constraint times_are_in_years_of_four_digits check (
+    least(created_at, expires_at, last_used_at) >= '1970-01-01 00:00Z' and greatest(created_at, expires_at, last_used_at) < '9999-01-01 00:00Z')
 );
-comment on table keyframe_private.allowed_clients is 'The OAuth clients that may act for users who approved them. Every other client is refused.';
-comment on column keyframe_private.allowed_clients.client_id is 'The claim client_id of its tokens, as Authentication › OAuth Apps shows it.';
-comment on column keyframe_private.allowed_clients.name is 'For administrators.';
+comment on table keyframe_private.allowed_clients is 'The OAuth clients that may act for users who approved them, and the keys that users have made for agents and scripts. Every other client is refused.';
+comment on column keyframe_private.allowed_clients.client_id is 'Of an OAuth client: the claim client_id of its tokens, as Authentication › OAuth Apps shows it. Of a key: kf_ and the 16 characters that follow it, which are no secret.';
+comment on column keyframe_private.allowed_clients.name is 'Of an OAuth client, for administrators. Of a key, as its user named it.';
+comment on column keyframe_private.allowed_clients.owner_id is 'The user who made the key; null for an OAuth client.';
+comment on column keyframe_private.allowed_clients.secret_hash is 'The SHA-256 of the whole key, which is stored nowhere; null for an OAuth client.';
+comment on column keyframe_private.allowed_clients.expires_at is 'When it ends; null: never. To revoke a key, set it to now().';
+comment on column keyframe_private.allowed_clients.created_at is 'When it was allowed, or the key made.';
+comment on column keyframe_private.allowed_clients.last_used_at is 'The minute in which a key was last used; null: never, or an OAuth client.';
+create index allowed_clients_owner_id_idx on keyframe_private.allowed_clients (owner_id) where owner_id is not null;
 comment on column keyframe_private.allowed_clients.may is 'read, generate or manage; each includes the previous ones.';
 comment on column keyframe_private.allowed_clients.owner_day_micros is 'The most it may spend for each user in a day (UTC), in micro-dollars, within the user''s budgets; null: no additional limit.';
 
@@ -403,7 +422,8 @@ begin
   end if;
   return exists (
     select from keyframe_private.allowed_clients c
-    where c.client_id = claims ->> 'client_id' and jsonb_typeof(claims -> 'client_id') = 'string' and c.may >= needed);
+    where c.client_id = claims ->> 'client_id' and jsonb_typeof(claims -> 'client_id') = 'string' and c.may >= needed
+      and (c.expires_at > now()) is not false and (c.owner_id is null or c.owner_id = keyframe_private.caller_id()));
 end $$;
 comment on function keyframe_private.client_may is 'Whether the caller''s token may do this.';
 
@@ -412,7 +432,10 @@ returns void language plpgsql stable set search_path = '' as $$
 begin
   if not keyframe_private.client_may(needed) then
     perform keyframe_private.raise_error('client_not_allowed',
-      format('This app (OAuth client) may not %s here. Sign in to the service itself, or ask its administrator to allow the app.', needed));
+      case when auth.jwt() ->> 'client_id' ~ '^kf_'
+        then format('This key may not %s. Make one that may, or sign in.', needed)
+        else format('This app (OAuth client) may not %s here. Sign in to the service itself, or ask its administrator to allow the app.', needed)
+      end);
   end if;
 end $$;
 comment on function keyframe_private.require_client_may is 'Raises client_not_allowed unless the caller''s token may do this.';
@@ -715,7 +738,7 @@ comment on table keyframe_private.idempotency_keys is 'Which resource a key crea
 comment on column keyframe_private.idempotency_keys.key is 'The Idempotency-Key as it was sent.';
 comment on column keyframe_private.idempotency_keys.request_hash is 'The SHA-256 of method, path and body; null until the body of an upload has been read.';
 comment on column keyframe_private.idempotency_keys.owner_id is 'The owner of the key; null for the secret key.';
-comment on column keyframe_private.idempotency_keys.client_id is 'The OAuth client that sent it; null: the owner''s session, or a server. A client cannot use the keys of another.';
+comment on column keyframe_private.idempotency_keys.client_id is 'The OAuth client or key that sent it; null: the owner''s session, or a server. A client cannot use the keys of another.';
 comment on column keyframe_private.idempotency_keys.resource_id is 'The resource that the request created; a random value when it created none.';
 comment on column keyframe_private.idempotency_keys.answer is 'The answer to the first request, when no row can reproduce it (for a recovery, the count). Never a secret: secrets stay in the Vault.';
 create index idempotency_keys_created_at_idx on keyframe_private.idempotency_keys (created_at);
@@ -768,7 +791,8 @@ comment on function keyframe_private.reserve_idempotency_key is 'Reserves a key 
 
 -- supabase/schemas/05_requests/60_acting_servers.sql
 
--- A server acts for a user: with the secret key it calls one function as that user. It creates no token for the user.
+-- A server acts for a user: with the secret key it calls one function as that user. It creates no token for the user. `api` does the same
+-- for a key of the user (70_keys.sql).
 
 -- Without the claims of a sign-in (aal, amr, session_id): a policy that requires them refuses. Definer: service_role cannot read users.
 create function keyframe_private.claims_for_server(user_id uuid)
@@ -784,17 +808,18 @@ begin
   where u.id = claims_for_server.user_id and u.role = 'authenticated' and u.deleted_at is null
     and (u.banned_until is null or u.banned_until <= now());
   perform keyframe_private.raise_if(not found, 'user_not_found',
-    'No user with the id in Keyframe-User can sign in: it is unknown, or the account was deleted or banned.');
+    'No user with this id can sign in: it is unknown, or the account was deleted or banned.');
   return claims;
 end $$;
 comment on function keyframe_private.claims_for_server is 'The claims of a session of the user.';
 
 -- Calls only functions that users may execute, with named arguments. Role and claims are local to the transaction. Invoker, because a
 -- definer function cannot change its role.
-create function keyframe_worker.act_as(user_id uuid, function_name text, args jsonb default '{}')
+create function keyframe_worker.act_as(user_id uuid, function_name text, args jsonb default '{}', key_id text default null)
 returns json language plpgsql volatile security invoker set search_path = '' as $$
 declare
-  claims constant jsonb := keyframe_private.claims_for_server(user_id);
+  claims constant jsonb := case when key_id is null then keyframe_private.claims_for_server(user_id)
+    else keyframe_private.claims_for_key(user_id, key_id) end;
   statement text;
   answer json;
 begin
@@ -824,7 +849,163 @@ begin
   execute statement into answer using args;
   return answer;
 end $$;
-comment on function keyframe_worker.act_as is 'Calls a function of keyframe as a user, for a server that sends the secret key and Keyframe-User.';
+comment on function keyframe_worker.act_as is 'Calls a function of keyframe as a user: for a server that sends the secret key and Keyframe-User, or with key_id as that key of the user.';
+
+-- supabase/schemas/05_requests/70_keys.sql
+
+-- Keys of a user, for agents and scripts: kf_, 16 hexadecimal digits that name it, 48 of a secret, and 8 of a checksum. Each is a client of
+-- its user (allowed_clients), so rights, limits, costs and Idempotency-Keys treat it as an OAuth client that was approved.
+
+create function keyframe_private.require_no_client()
+returns void language plpgsql stable set search_path = '' as $$
+begin
+  perform keyframe_private.require_user();
+  perform keyframe_private.raise_if(auth.jwt() ? 'client_id', 'client_not_allowed',
+    'Only you can make, list and revoke your keys, signed in to the service itself. A key or an app (OAuth client) cannot.');
+end $$;
+comment on function keyframe_private.require_no_client is 'Raises client_not_allowed for a key, and for an OAuth client, whatever it may.';
+
+create function keyframe_private.key_json(client keyframe_private.allowed_clients)
+returns jsonb language plpgsql stable set search_path = '' as $$
+begin
+  return jsonb_build_object(
+    'id', client.client_id, 'name', client.name, 'may', client.may, 'day_limit_micros', client.owner_day_micros,
+    'created_at', client.created_at, 'expires_at', client.expires_at, 'last_used_at', client.last_used_at);
+end $$;
+comment on function keyframe_private.key_json is 'A key as its user sees it.';
+
+-- The random bits are those of UUIDs: 60 in the name, 190 in the secret. A repeated request gets a new secret, which replaces the first one.
+create function keyframe.create_key(
+  name text, may text, day_limit_micros bigint default null, expires_at timestamptz default null,
+  idempotency_key text default null, request_hash text default null)
+returns json language plpgsql volatile security definer set search_path = '' as $$
+#variable_conflict use_column
+declare
+  most constant integer := 50;
+  request record;
+  key_id text;
+  secret text;
+  hash bytea;
+  made keyframe_private.allowed_clients;
+  refused keyframe_private.refusal;
+begin
+  perform keyframe_private.require_no_client();
+  request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'create');
+  key_id := 'kf_' || left(replace(request.resource_id::text, '-', ''), 16);
+  secret := key_id || left(encode(sha256(
+    uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid())), 'hex'), 48);
+  secret := secret || left(encode(sha256(convert_to(secret, 'UTF8')), 'hex'), 8);
+  hash := sha256(convert_to(secret, 'UTF8'));
+  perform keyframe_private.acquire_lock('keys', auth.uid()); -- to count them
+  if request.replayed then
+    update keyframe_private.allowed_clients c set secret_hash = hash
+    where c.client_id = key_id and c.owner_id = auth.uid() and (c.expires_at > now()) is not false
+    returning c.* into made;
+    perform keyframe_private.raise_if(not found, 'not_found',
+      'The key this Idempotency-Key created has ended or was revoked since. Send a new Idempotency-Key.');
+  else
+    perform keyframe_private.raise_if(create_key.expires_at <= now(), 'invalid_request', 'expiresAt must be in the future.');
+    perform keyframe_private.raise_if((
+      select count(*) >= most from keyframe_private.allowed_clients c
+      where c.owner_id = auth.uid() and (c.expires_at > now()) is not false
+    ), 'invalid_request', format('You have %s keys, which is the most. Revoke one first.', most));
+    -- Ended ones are kept for a while, so that their use gets a clear error.
+    delete from keyframe_private.allowed_clients c
+    where c.owner_id = auth.uid() and c.client_id in (
+      select o.client_id from (
+        select k.client_id, k.expires_at, row_number() over (order by k.expires_at desc) as place
+        from keyframe_private.allowed_clients k
+        where k.owner_id = auth.uid() and k.expires_at <= now()
+      ) o
+      where o.place > most or o.expires_at < now() - interval '30 days');
+    insert into keyframe_private.allowed_clients (client_id, name, may, owner_day_micros, owner_id, secret_hash, expires_at)
+    values (key_id, create_key.name, create_key.may::keyframe_private.client_right, create_key.day_limit_micros, auth.uid(), hash,
+      create_key.expires_at)
+    returning * into made;
+  end if;
+  return json_build_object(
+    'created', keyframe_private.key_json(made), 'key', secret, 'replayed', request.replayed, 'rate', request.rate);
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused, 'create');
+end $$;
+comment on function keyframe.create_key is 'Makes a key of the caller, and returns it once.';
+
+create function keyframe.list_keys()
+returns json language plpgsql volatile security definer set search_path = '' as $$
+declare
+  rate jsonb;
+  refused keyframe_private.refusal;
+begin
+  perform keyframe_private.require_no_client();
+  rate := keyframe_private.acquire_token('read');
+  return json_build_object('rate', rate, 'keys', (
+    select coalesce(json_agg(keyframe_private.key_json(c) order by c.created_at desc, c.client_id), '[]')
+    from keyframe_private.allowed_clients c
+    where c.owner_id = auth.uid()));
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused);
+end $$;
+comment on function keyframe.list_keys is 'The keys of the caller, also those that ended lately, newest first.';
+
+create function keyframe.revoke_key(key_id text)
+returns json language plpgsql volatile security definer set search_path = '' as $$
+declare
+  rate jsonb;
+  ended keyframe_private.allowed_clients;
+  refused keyframe_private.refusal;
+begin
+  perform keyframe_private.require_no_client();
+  rate := keyframe_private.acquire_token('change');
+  update keyframe_private.allowed_clients c set expires_at = least(c.expires_at, now())
+  where c.client_id = key_id and c.owner_id = auth.uid()
+  returning c.* into ended;
+  perform keyframe_private.raise_if(not found, 'not_found', 'You have no key with this keyId.');
+  return json_build_object('ended', keyframe_private.key_json(ended), 'rate', rate);
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused);
+end $$;
+comment on function keyframe.revoke_key is 'Ends a key of the caller.';
+
+-- For a key that was found good before: it may have ended since.
+create function keyframe_private.claims_for_key(user_id uuid, key_id text)
+returns jsonb language plpgsql stable security definer set search_path = '' as $$
+declare
+  ends timestamptz;
+begin
+  select c.expires_at into ends from keyframe_private.allowed_clients c
+  where c.client_id = claims_for_key.key_id and c.owner_id = claims_for_key.user_id;
+  perform keyframe_private.raise_if(not found, 'unauthorized', 'This key is not valid. Make another one.');
+  perform keyframe_private.raise_if(ends <= now(), 'key_ended', 'This key was revoked or has expired. Make another one.');
+  return keyframe_private.claims_for_server(user_id) - 'keyframe_actor' || jsonb_build_object('client_id', key_id);
+end $$;
+comment on function keyframe_private.claims_for_key is 'The claims of a token of an OAuth client of the user, with the id of the key as client.';
+
+-- Takes no token: nobody's requests are spent by guesses. An unknown id is compared as a wrong secret is. The digests get a random prefix, so
+-- that the time of the comparison says nothing about the stored one.
+create function keyframe_worker.verify_key(key_id text, key_hash text)
+returns json language plpgsql volatile security definer set search_path = '' set statement_timeout = '2s' set lock_timeout = '2s' as $$
+declare
+  salt constant bytea := uuid_send(gen_random_uuid());
+  minute constant timestamptz := date_trunc('minute', now());
+  kept keyframe_private.allowed_clients;
+  refused keyframe_private.refusal;
+begin
+  select c.* into kept from keyframe_private.allowed_clients c where c.client_id = verify_key.key_id;
+  perform keyframe_private.raise_if(
+    sha256(salt || coalesce(kept.secret_hash, sha256(salt))) <> sha256(salt || decode(verify_key.key_hash, 'hex')),
+    'unauthorized', 'This key is not valid. Make another one.');
+  perform keyframe_private.claims_for_key(kept.owner_id, key_id);
+  update keyframe_private.allowed_clients c set last_used_at = minute
+  where c.client_id = verify_key.key_id and (c.last_used_at < minute) is not false;
+  return json_build_object('owner_id', kept.owner_id, 'rate', null);
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused);
+end $$;
+comment on function keyframe_worker.verify_key is 'Whose key it is, by the SHA-256 of the whole key in hex. Notes the minute in which it was used.';
 
 -- supabase/schemas/10_projects/10_projects.sql
 
@@ -2963,7 +3144,7 @@ comment on column keyframe.predictions.output_path is '<owner_id>/<project_id>/<
 comment on column keyframe.predictions.output_has_audio is 'Whether the file has sound, whatever was requested. Null for images, and when the file does not say it.';
 comment on column keyframe.predictions.end_image_path is 'The last picture of the video, as an uploaded image: projects/<file_name>. The next shot can start on it. Null: nobody has stored it.';
 comment on column keyframe.predictions.started_by_server is 'Whether a server with the secret key started it for the owner (Keyframe-User).';
-comment on column keyframe.predictions.client_id is 'The OAuth client that started it for the owner; null: the owner''s session, or a server.';
+comment on column keyframe.predictions.client_id is 'The OAuth client or key that started it for the owner; null: the owner''s session, or a server.';
 comment on column keyframe.predictions.hidden is 'Its owner has hidden it: lists leave it out, and its step shows it only if it is selected.';
 comment on column keyframe.predictions.output_sha256 is 'Hex SHA-256 of the stored file.';
 create index predictions_project_id_step_idx on keyframe.predictions (project_id, step, created_at desc, id desc);
@@ -3291,7 +3472,7 @@ comment on column keyframe_private.provider_submits.markup is 'The markup in for
 comment on column keyframe_private.provider_submits.most_charge_micros is 'The most that its owner can pay.';
 comment on column keyframe_private.provider_submits.charge_micros is 'What its owner pays; only when it is settled.';
 comment on column keyframe_private.provider_submits.cost_state is 'held: it has not ended. settled: it has cost cost_micros. released: it was not billed. unknown: it counts with most_micros until an administrator settles it.';
-comment on column keyframe_private.provider_submits.client_id is 'The OAuth client that started its prediction; null: the owner''s session, or a server.';
+comment on column keyframe_private.provider_submits.client_id is 'The OAuth client or key that started its prediction; null: the owner''s session, or a server.';
 create unique index provider_submits_run_idx on keyframe_private.provider_submits (provider_prediction_id)
   where provider_prediction_id is not null;
 create index provider_submits_prediction_id_idx on keyframe_private.provider_submits (prediction_id, attempt);
@@ -4997,7 +5178,7 @@ create table keyframe_private.quotes (
 );
 comment on table keyframe_private.quotes is 'Prices that hold for ten minutes, each for one start.';
 comment on column keyframe_private.quotes.owner_id is 'Who may start it.';
-comment on column keyframe_private.quotes.client_id is 'The OAuth client that may start it; null: the owner''s session, or a server.';
+comment on column keyframe_private.quotes.client_id is 'The OAuth client or key that may start it; null: the owner''s session, or a server.';
 comment on column keyframe_private.quotes.film_id is 'The film whose shots it is for; null: one project.';
 comment on column keyframe_private.quotes.project_ids is 'The project, or the shots in order.';
 comment on column keyframe_private.quotes.with_outdated is 'Whether shots whose shown take is outdated count as without it.';
@@ -6195,7 +6376,7 @@ comment on column keyframe_private.owner_budgets.day_micros is 'For a day (UTC),
 comment on column keyframe_private.owner_budgets.month_micros is 'For a calendar month (UTC), in millionths of a dollar; null: unlimited.';
 comment on column keyframe_private.owner_budgets.note is 'For administrators.';
 
--- An OAuth client's limit counts its starts for this owner. It is read from the ledger, under the lock of a start.
+-- The limit of an OAuth client or key counts its starts for this owner. It is read from the ledger, under the lock of a start.
 create function keyframe_private.budgets_of(owner uuid, at timestamptz, client text default null)
 returns table (
   scope text, period text, limit_micros bigint, settled_micros bigint, held_micros bigint, available_micros bigint, resets_at timestamptz)
@@ -6244,7 +6425,7 @@ begin
       and s.created_at >= today::timestamp at time zone 'UTC' and s.created_at < (today + 1)::timestamp at time zone 'UTC') u
   where c.client_id = client and c.owner_day_micros is not null;
 end $$;
-comment on function keyframe_private.budgets_of is 'The budgets that a start of this owner (and OAuth client) must fit into, with what is used of each.';
+comment on function keyframe_private.budgets_of is 'The budgets that a start of this owner (and OAuth client or key) must fit into, with what is used of each.';
 
 -- Valid while the owner's slots are locked. The service's sums omit what open transactions reserve, so that no owner waits for another.
 create function keyframe_private.require_budget(
@@ -6263,7 +6444,7 @@ begin
     elsif (case budget.scope when 'service' then cost.most_micros else cost.most_charge_micros end) > budget.available_micros then
       perform keyframe_private.raise_error('budget_exceeded',
         format('This generation can cost more than what is left of %s budget for this %s. Wait until it resets, or choose a cheaper model, resolution or length.',
-          case budget.scope when 'owner' then 'your' when 'client' then 'this app''s' else 'the service''s' end, budget.period),
+          case budget.scope when 'owner' then 'your' when 'client' then case when client ~ '^kf_' then 'this key''s' else 'this app''s' end else 'the service''s' end, budget.period),
         -- The caller must not learn what others have spent.
         (jsonb_build_object('scope', budget.scope, 'period', budget.period, 'estimateMicros', cost.most_charge_micros,
           'resetsAt', keyframe_private.wire_time(budget.resets_at))
@@ -10030,6 +10211,7 @@ grant execute on function
   keyframe.create_element, keyframe.delete_element, keyframe.list_elements, keyframe.read_element, keyframe.update_element,
   keyframe.estimate_film, keyframe.start_film,
   keyframe.share_film, keyframe.list_film_shares, keyframe.revoke_film_share,
+  keyframe.create_key, keyframe.list_keys, keyframe.revoke_key,
   keyframe.list_models,
   keyframe.cancel_prediction, keyframe.delete_prediction, keyframe.estimate_prediction, keyframe.list_predictions, keyframe.read_prediction,
   keyframe.start_prediction, keyframe.start_quote, keyframe.update_prediction,
@@ -10055,7 +10237,7 @@ grant execute on function
   keyframe_worker.retry_work, keyframe_worker.begin_removal, keyframe_worker.record_files_removed,
   keyframe_worker.exchange_deliveries,
   keyframe_worker.add_credit,
-  keyframe_worker.act_as, keyframe_worker.describe_database, keyframe_worker.read_shared_film, keyframe_worker.service_figures
+  keyframe_worker.act_as, keyframe_worker.verify_key, keyframe_worker.describe_database, keyframe_worker.read_shared_film, keyframe_worker.service_figures
 to service_role;
 
 -- Functions that policies, checks and indexes call: they run with the rights of the role that reads or writes the row.
@@ -10063,7 +10245,7 @@ grant execute on function
   keyframe_private.caller_id, keyframe_private.client_may, keyframe_private.may_read, keyframe_private.deleted_projects,
   keyframe_private.has_visible_character, keyframe_private.images_of_plan, keyframe_private.is_one_line, keyframe_private.is_plain_text
 to authenticated;
-grant execute on function keyframe_private.claims_for_server to service_role; -- act_as runs with the rights of its caller
+grant execute on function keyframe_private.claims_for_server, keyframe_private.claims_for_key to service_role; -- act_as runs with the rights of its caller
 
 -- supabase/schemas/99_time_limits.sql
 
@@ -10074,6 +10256,7 @@ do $$
 declare
   reads constant regproc[] := array[
     'keyframe.estimate_film', 'keyframe.estimate_prediction', 'keyframe.list_elements', 'keyframe.list_film_shares', 'keyframe.list_films',
+    'keyframe.list_keys',
     'keyframe.list_models', 'keyframe.list_predictions', 'keyframe.list_projects', 'keyframe.list_webhook_deliveries',
     'keyframe.list_webhook_endpoints', 'keyframe.read_element', 'keyframe.read_film', 'keyframe.read_prediction', 'keyframe.read_project',
     'keyframe.read_usage', 'keyframe.read_webhook_delivery', 'keyframe.read_webhook_endpoint', 'keyframe.webhook_health']::regproc[];

@@ -54,6 +54,7 @@ grant execute on function
   keyframe.create_element, keyframe.delete_element, keyframe.list_elements, keyframe.read_element, keyframe.update_element,
   keyframe.estimate_film, keyframe.start_film,
   keyframe.share_film, keyframe.list_film_shares, keyframe.revoke_film_share,
+  keyframe.create_key, keyframe.list_keys, keyframe.revoke_key,
   keyframe.list_models,
   keyframe.cancel_prediction, keyframe.delete_prediction, keyframe.estimate_prediction, keyframe.list_predictions, keyframe.read_prediction,
   keyframe.start_prediction, keyframe.start_quote, keyframe.update_prediction,
@@ -79,7 +80,7 @@ grant execute on function
   keyframe_worker.retry_work, keyframe_worker.begin_removal, keyframe_worker.record_files_removed,
   keyframe_worker.exchange_deliveries,
   keyframe_worker.add_credit,
-  keyframe_worker.act_as, keyframe_worker.describe_database, keyframe_worker.read_shared_film, keyframe_worker.service_figures
+  keyframe_worker.act_as, keyframe_worker.verify_key, keyframe_worker.describe_database, keyframe_worker.read_shared_film, keyframe_worker.service_figures
 to service_role;
 
 -- Functions that policies, checks and indexes call: they run with the rights of the role that reads or writes the row.
@@ -87,4 +88,4 @@ grant execute on function
   keyframe_private.caller_id, keyframe_private.client_may, keyframe_private.may_read, keyframe_private.deleted_projects,
   keyframe_private.has_visible_character, keyframe_private.images_of_plan, keyframe_private.is_one_line, keyframe_private.is_plain_text
 to authenticated;
-grant execute on function keyframe_private.claims_for_server to service_role; -- act_as runs with the rights of its caller
+grant execute on function keyframe_private.claims_for_server, keyframe_private.claims_for_key to service_role; -- act_as runs with the rights of its caller

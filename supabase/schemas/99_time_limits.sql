@@ -5,6 +5,7 @@ do $$
 declare
   reads constant regproc[] := array[
     'keyframe.estimate_film', 'keyframe.estimate_prediction', 'keyframe.list_elements', 'keyframe.list_film_shares', 'keyframe.list_films',
+    'keyframe.list_keys',
     'keyframe.list_models', 'keyframe.list_predictions', 'keyframe.list_projects', 'keyframe.list_webhook_deliveries',
     'keyframe.list_webhook_endpoints', 'keyframe.read_element', 'keyframe.read_film', 'keyframe.read_prediction', 'keyframe.read_project',
     'keyframe.read_usage', 'keyframe.read_webhook_delivery', 'keyframe.read_webhook_endpoint', 'keyframe.webhook_health']::regproc[];

@@ -46,6 +46,7 @@ beforeAll(async () => {
     deleteElement: await some(() => scene.freshElement()),
     shareFilm: await some(() => scene.freshFilm()),
     revokeShare: await some(() => scene.freshShare()),
+    revokeKey: await some(() => scene.freshKey()),
     // One that may be switched off gets no tests.
     changeWebhook: webhooks.slice(1, 2),
     deleteWebhook: webhooks.slice(2),

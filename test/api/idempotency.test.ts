@@ -1,6 +1,7 @@
 import { beforeAll, beforeEach, expect, test } from "vitest";
 import { OPERATIONS, type OperationId } from "../../shared/contract/operations/index.ts";
 import { startedFilm } from "../../shared/contract/films.ts";
+import { createdKey } from "../../shared/contract/keys.ts";
 import { takesKey } from "../../shared/contract/operations/operation.ts";
 import { prediction } from "../../shared/contract/predictions.ts";
 import { project } from "../../shared/contract/projects.ts";
@@ -43,6 +44,7 @@ async function countAll({ user: { id }, webhookId }: Scene): Promise<Record<stri
       (select count(*)::int from keyframe.films where owner_id = ${id}) as films,
       (select count(*)::int from keyframe.elements where owner_id = ${id}) as elements,
       (select count(*)::int from keyframe_private.film_shares s join keyframe.films f on f.id = s.film_id where f.owner_id = ${id}) as shares,
+      (select count(*)::int from keyframe_private.allowed_clients where owner_id = ${id}) as keys,
       (select count(*)::int from keyframe.predictions where owner_id = ${id}) as predictions,
       (select count(*)::int from keyframe.predictions where owner_id = ${id} and status = 'canceled') as canceled,
       (select count(*)::int from storage.objects where user_metadata ->> 'ownerId' = ${id} and bucket_id = 'projects') as files,
@@ -71,6 +73,7 @@ const POSTS: Partial<Record<OperationId, Post>> = {
   createFilm: { effect: { films: 1 }, other: { title: "Quay" } },
   createElement: { effect: { elements: 1 }, other: { name: "Quay" } },
   shareFilm: { effect: { shares: 1 }, other: { expiresAt: "2036-11-21T12:00:00.000Z" } },
+  createKey: { effect: { keys: 1 }, other: { may: "manage" } },
   uploadReferenceImage: { effect: { files: 1 }, tokenEach: true },
   startFilm: { effect: { predictions: 1 }, other: { resolution: "1K" } },
   startFirstFrame: start,
@@ -115,6 +118,8 @@ function same({ data }: Reply): unknown {
   if (run.success) return [run.data.predictionId, run.data.createdAt];
   const sent = delivery.safeParse(data);
   if (sent.success) return [sent.data.deliveryId, sent.data.createdAt];
+  const key = createdKey.safeParse(data);
+  if (key.success) return { ...key.data, key: "another each time" };
   const shared = createdShare.safeParse(data);
   return shared.success ? { ...shared.data, token: "another each time" } : data;
 }

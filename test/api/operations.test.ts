@@ -8,7 +8,9 @@ import { fillBuckets, tokensTaken } from "../support/api/buckets.ts";
 import { type CallOptions, requestInit, sendToApi } from "../support/api/call.ts";
 import { openDatabase } from "../support/api/database.ts";
 import { readReply } from "../support/api/envelope.ts";
+import { makeKey } from "../support/api/keys.ts";
 import { OPERATION_IDS, prepare, RATE_CLASSES, REQUESTS, type Scene, setScene } from "../support/api/requests.ts";
+import type { User } from "../support/api/user.ts";
 
 // Each operation of the contract, by the function's own code in front of the running platform, with a fetch that notes each call
 // and passes it on.
@@ -103,24 +105,37 @@ test.each(OPERATION_IDS)(
 
 /** Not addCredit (test/api/credits.test.ts). */
 const OF_USERS = OPERATION_IDS.filter((id) => ["session", "manager"].includes(OPERATIONS[id].caller));
-const actsFor = (id: string) => ({ apikey: inject("stack").secretKey, "keyframe-user": id });
+const actsFor = async ({ id }: User) => ({ apikey: inject("stack").secretKey, "keyframe-user": id });
+const withKey = async (user: User) => ({ authorization: `Bearer ${(await makeKey(user, { may: "manage" })).key}` });
 
-test.each(OF_USERS)(
-  "%s by a server for the user → the user's success, one call of the database, one token; the log says so",
-  async (id) => {
+/** The quote of the scene is the session's, not a key's. */
+const takesKeys = (id: OperationId) => OPERATIONS[id].tag !== "Keys" && id !== "startQuote";
+
+test.each([
+  ...OF_USERS.map((id) => [id, "a server for the user", actsFor, []] as const),
+  ...OF_USERS.filter(takesKeys).map((id) => [id, "a key", withKey, [rpc("verify_key")]] as const),
+])(
+  "%s by %s → the user's success, one call of the database, one token; the log says so",
+  async (id, who, headersOf, before) => {
     const { takes } = REQUESTS[id];
     const app = startApp();
     const { path, options } = await prepare(id, scene);
+    const credential = await headersOf(scene.user);
     await fillBuckets(sql, scene.user.id);
     calls.length = 0;
-    const init = requestInit({ ...options, headers: { ...options.headers, ...actsFor(scene.user.id) } });
+    const init = requestInit({ ...options, headers: { ...options.headers, ...credential } });
     const { status } = await readReply(await app.fetch(new Request(`http://api.test${path}`, init)));
     const ofDatabase = calls.filter((call) => !call.startsWith("POST /storage/"));
-    expect([status, ofDatabase]).toEqual([OPERATIONS[id].status, [rpc("act_as")]]);
+    expect([status, ofDatabase]).toEqual([OPERATIONS[id].status, [...before, rpc("act_as")]]);
     const taken = await Promise.all(RATE_CLASSES.map((one) => tokensTaken(sql, scene.user.id, one)));
     expect(taken).toEqual(RATE_CLASSES.map((one) => (one === takes ? 1 : 0)));
     const lines = app.log.map((text) => requestLine.parse(JSON.parse(text)));
-    expect(lines).toMatchObject([{ level: "info", status, ownerId: scene.user.id, actor: "server" }]);
+    const clientId = "authorization" in credential ? credential.authorization.slice("Bearer ".length, 26) : undefined;
+    expect(lines).toMatchObject([{ level: "info", status, ownerId: scene.user.id }]);
+    expect([lines[0]?.actor, lines[0]?.clientId]).toEqual(
+      who === "a key" ? [undefined, clientId] : ["server", undefined],
+    );
+    if (clientId !== undefined) await scene.user.call(`/api/keys/${clientId}`, { method: "DELETE" });
   },
 );
 

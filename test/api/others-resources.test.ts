@@ -35,6 +35,7 @@ const unknown = (scene: Scene): Scene => ({
     webhookId: id(),
     deliveryId: id(),
     quoteId: id(),
+    keyId: `kf_${id().replaceAll("-", "").slice(0, 16)}`,
   },
 });
 

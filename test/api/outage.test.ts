@@ -58,7 +58,7 @@ const id = crypto.randomUUID();
 const ids = {
   ...{ projectId: id, filmId: id, elementId: id, finishedId: id, runningId: id, failedId: id },
   ...{ webhookId: id, deliveryId: id, quoteId: id },
-  ...{ shareId: id, shareToken: "t".repeat(43) },
+  ...{ shareId: id, shareToken: "t".repeat(43), keyId: `kf_${"0".repeat(16)}` },
 };
 async function requests(): Promise<[path: string, options: CallOptions][]> {
   const token = inject("stack").secretKey;

@@ -7,10 +7,11 @@ import { z } from "zod";
 import type { Stage } from "../../command-line/show-stages.ts";
 import { runDemo } from "../../tools/demo/run-demo.ts";
 import { openDatabase } from "../support/api/database.ts";
-import { signUp } from "../support/api/user.ts";
+import { makeKey } from "../support/api/keys.ts";
+import { signUp, type User } from "../support/api/user.ts";
 import { type Agent, clientToken, connectAgent, textOf } from "../support/mcp/agent.ts";
 
-// Agents that a user has approved, by the official client. What each tool refuses: test/security/mcp.test.ts.
+// Agents that a user has approved or given a key, by the official client. What each tool refuses: test/security/mcp.test.ts.
 
 const sql = openDatabase();
 const APP = crypto.randomUUID();
@@ -18,6 +19,24 @@ const allow = (micros: number | null) => sql`
   insert into keyframe_private.allowed_clients (client_id, name, may, owner_day_micros) values (${APP}, 'An agent', 'generate', ${micros})
   on conflict (client_id) do update set owner_day_micros = excluded.owner_day_micros`;
 afterAll(() => sql`delete from keyframe_private.allowed_clients where client_id = ${APP}`);
+
+type Credential = { token: string; clientId: string };
+const KINDS: [who: string, give: (user: User, micros: number | null) => Promise<Credential>][] = [
+  [
+    "an OAuth client",
+    async (user, micros) => {
+      await allow(micros);
+      return { token: await clientToken(user, APP), clientId: APP };
+    },
+  ],
+  [
+    "a key",
+    async (user, dayLimitMicros) => {
+      const { key, keyId } = await makeKey(user, { may: "generate", dayLimitMicros });
+      return { token: key, clientId: keyId };
+    },
+  ],
+];
 
 /** Knows the tool list and what it was answered, nothing else: finds a tool by its words and fills in what it has read. */
 async function newNewcomer(token: string) {
@@ -50,89 +69,102 @@ async function newNewcomer(token: string) {
   };
 }
 
-test("an agent that knows only the tool list → an element, frames and a video with it, the takes compared, and what they cost", async () => {
-  await allow(null);
-  const user = await signUp();
-  const agent = await newNewcomer(await clientToken(user, APP));
-  const { data: element } = await agent.use(/^Create an element/, { kind: "prop", name: "Boat", text: "Red, of wood" });
-  const shot = { title: "Harbour", textPrompt: "A harbour at dawn, one @boat", elementIds: [element.elementId] };
-  await agent.use(/^Create a project/, shot);
-  const prices: number[] = [];
-  const make = async (price: RegExp, args = {}) => {
-    const { data: quote } = await agent.use(price, args);
-    expect(quote.elements).toEqual([{ elementId: element.elementId, name: "Boat" }]);
-    expect(quote.next).toContain(`$0.${String(quote.atMostMicros / 100).padStart(4, "0")} at most`);
-    prices.push(quote.atMostMicros);
-    await agent.use(/^Start what was quoted/);
-    const progress: string[] = [];
-    const waited = await agent.use(/^Wait for/, {}, progress);
-    expect(waited.data).toMatchObject({ status: "succeeded", cost: { amountMicros: quote.atMostMicros } });
-    return waited;
-  };
-  const first = await make(/^Price of a first frame/);
-  expect(first.data.input).toMatchObject({
-    prompt: expect.stringContaining("Boat: Red, of wood"),
-    elements: [{ name: "Boat" }],
-  });
-  const second = await make(/^Price of a first frame/, { prompt: "A harbour at dawn, two blue boats" });
+test.each(KINDS)(
+  "an agent with the tool list and %s → an element, frames and a video with it, and what they cost",
+  async (_, give) => {
+    const user = await signUp();
+    const { token, clientId } = await give(user, null);
+    const agent = await newNewcomer(token);
+    const { data: element } = await agent.use(/^Create an element/, {
+      kind: "prop",
+      name: "Boat",
+      text: "Red, of wood",
+    });
+    const shot = { title: "Harbour", textPrompt: "A harbour at dawn, one @boat", elementIds: [element.elementId] };
+    await agent.use(/^Create a project/, shot);
+    const prices: number[] = [];
+    const make = async (price: RegExp, args = {}) => {
+      const { data: quote } = await agent.use(price, args);
+      expect(quote.elements).toEqual([{ elementId: element.elementId, name: "Boat" }]);
+      expect(quote.next).toContain(`$0.${String(quote.atMostMicros / 100).padStart(4, "0")} at most`);
+      prices.push(quote.atMostMicros);
+      await agent.use(/^Start what was quoted/);
+      const progress: string[] = [];
+      const waited = await agent.use(/^Wait until/, {}, progress);
+      expect(waited.data).toMatchObject({ status: "succeeded", cost: { amountMicros: quote.atMostMicros } });
+      return waited;
+    };
+    const first = await make(/^Price of a first frame/);
+    expect(first.data.input).toMatchObject({
+      prompt: expect.stringContaining("Boat: Red, of wood"),
+      elements: [{ name: "Boat" }],
+    });
+    const second = await make(/^Price of a first frame/, { prompt: "A harbour at dawn, two blue boats" });
 
-  const takes = await agent.use(/^List the takes/, { step: "first-frame" });
-  const ids = takes.data.takes.map((take: { predictionId: string }) => take.predictionId);
-  expect(ids).toEqual([second.data.predictionId, first.data.predictionId]);
-  const pictures = takes.content.flatMap((part) => (part.type === "image" ? [part] : []));
-  const sizes = await Promise.all(pictures.map(({ data }) => loadImage(Uint8Array.fromBase64(data))));
-  expect(sizes.map(({ width }) => width)).toEqual([160, 160]);
-  expect(new Set(pictures.map(({ data }) => data)).size).toBe(2);
-  expect(takes.content.filter(({ type }) => type === "resource_link")).toHaveLength(2);
-  await agent.use(/^Select the take/, { step: "first-frame", predictionId: ids[1] });
-  await agent.use(/^Hide a take/, { predictionId: ids[0], hidden: true });
+    const takes = await agent.use(/^List the takes/, { step: "first-frame" });
+    const ids = takes.data.takes.map((take: { predictionId: string }) => take.predictionId);
+    expect(ids).toEqual([second.data.predictionId, first.data.predictionId]);
+    const pictures = takes.content.flatMap((part) => (part.type === "image" ? [part] : []));
+    const sizes = await Promise.all(pictures.map(({ data }) => loadImage(Uint8Array.fromBase64(data))));
+    expect(sizes.map(({ width }) => width)).toEqual([160, 160]);
+    expect(new Set(pictures.map(({ data }) => data)).size).toBe(2);
+    expect(takes.content.filter(({ type }) => type === "resource_link")).toHaveLength(2);
+    await agent.use(/^Select the take/, { step: "first-frame", predictionId: ids[1] });
+    await agent.use(/^Hide a take/, { predictionId: ids[0], hidden: true });
 
-  await make(/^Price of a last frame/, { prompt: "The same harbour at night" });
-  const { data: video, content } = await make(/^Price of a video/, { durationSeconds: 5 });
-  expect(video.input.firstFramePredictionId).toBe(ids[1]);
-  expect(content).toContainEqual(
-    expect.objectContaining({ type: "resource_link", mimeType: "video/mp4", uri: video.output.url }),
-  );
+    await make(/^Price of a last frame/, { prompt: "The same harbour at night" });
+    const { data: video, content } = await make(/^Price of a video/, { durationSeconds: 5 });
+    expect(video.input.firstFramePredictionId).toBe(ids[1]);
+    expect(content).toContainEqual(
+      expect.objectContaining({ type: "resource_link", mimeType: "video/mp4", uri: video.output.url }),
+    );
 
-  const { data: usage } = await agent.use(/^Read what your/, { groupBy: "step" });
-  const spent = prices.reduce((sum, price) => sum + price);
-  expect(
-    usage.groups.reduce((sum: number, { settledMicros }: { settledMicros: number }) => sum + settledMicros, 0),
-  ).toBe(spent);
-  const ledger = await sql`
+    const { data: usage } = await agent.use(/^Read what your/, { groupBy: "step" });
+    const spent = prices.reduce((sum, price) => sum + price);
+    expect(
+      usage.groups.reduce((sum: number, { settledMicros }: { settledMicros: number }) => sum + settledMicros, 0),
+    ).toBe(spent);
+    const ledger = await sql`
     select sum(cost_micros)::int as micros, array_agg(distinct client_id) as clients
     from keyframe_private.provider_submits where owner_id = ${user.id}`;
-  expect(ledger).toEqual([{ micros: spent, clients: [APP] }]);
-  await agent.close();
-});
+    expect(ledger).toEqual([{ micros: spent, clients: [clientId] }]);
+    await agent.close();
+  },
+);
 
-test("an agent whose day's limit is two frames → two frames; the third is refused with what is left, as is its price", async () => {
-  await allow(2 * 67_000);
-  const user = await signUp();
-  const projectId = await user.createProject();
-  const agent = await connectAgent(await clientToken(user, APP));
-  const quote = () => agent.ask("estimate_first_frame", { projectId });
-  const [one, other, third] = [await quote(), await quote(), await quote()];
-  expect([one.availableMicros, one.withinBudget]).toEqual([134_000, true]);
-  const start = ({ quoteId, atMostMicros }: Record<string, unknown>) => agent.call("start", { quoteId, atMostMicros });
-  const starts = await Promise.all([start(one), start(other)]);
-  expect(starts.map(({ isError }) => isError ?? false)).toEqual([false, false]);
-  const refusals = [textOf(await start(third)), await agent.refusal("estimate_first_frame", { projectId })];
-  for (const refusal of refusals) {
-    expect(refusal).toContain("more than what is left of this app's budget for this day");
-    expect(refusal).toContain("$0.0000 of $0.1340 is left, and it can cost $0.0670.");
-    expect(refusal).toContain("budget_exceeded");
-  }
-  // The limit is the agent's: its user goes on.
-  await user.start("first-frame", { projectId });
-  const started = await sql`
+test.each(KINDS)(
+  "%s whose day's limit is two frames → two frames; the third is refused with what is left, as is its price",
+  async (who, give) => {
+    const user = await signUp();
+    const projectId = await user.createProject();
+    const { token, clientId } = await give(user, 2 * 67_000);
+    const agent = await connectAgent(token);
+    const quote = () => agent.ask("estimate_first_frame", { projectId });
+    const [one, other, third] = [await quote(), await quote(), await quote()];
+    expect([one.availableMicros, one.withinBudget]).toEqual([134_000, true]);
+    const start = ({ quoteId, atMostMicros }: Record<string, unknown>) =>
+      agent.call("start", { quoteId, atMostMicros });
+    const starts = await Promise.all([start(one), start(other)]);
+    expect(starts.map(({ isError }) => isError ?? false)).toEqual([false, false]);
+    const refusals = [textOf(await start(third)), await agent.refusal("estimate_first_frame", { projectId })];
+    for (const refusal of refusals) {
+      expect(refusal).toContain(
+        `more than what is left of this ${who === "a key" ? "key" : "app"}'s budget for this day`,
+      );
+      expect(refusal).toContain("$0.0000 of $0.1340 is left, and it can cost $0.0670.");
+      expect(refusal).toContain("budget_exceeded");
+    }
+    // The limit is the agent's: its user goes on.
+    await user.start("first-frame", { projectId });
+    const started = await sql`
     select client_id, count(*)::int from keyframe.predictions where owner_id = ${user.id} group by 1 order by 1`;
-  expect(started).toEqual([
-    { client_id: APP, count: 2 },
-    { client_id: null, count: 1 },
-  ]);
-  await agent.close();
-});
+    expect(started).toEqual([
+      { client_id: clientId, count: 2 },
+      { client_id: null, count: 1 },
+    ]);
+    await agent.close();
+  },
+);
 
 /** What a model reads of the result: clients give it the text or the data. */
 const tokensOf = ({ content, structuredContent }: Awaited<ReturnType<Agent["call"]>>) => {

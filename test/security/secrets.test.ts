@@ -8,6 +8,7 @@ import { buildDashboard, DASHBOARD_FOLDER } from "../../local/stack/build-dashbo
 import { loadStackKeys, type StackKeys } from "../../local/stack/stack-keys.ts";
 import { PROJECT_ROOT } from "../../local/stack/project-root.ts";
 import { drawReferencePhoto } from "../../local/simulator/draw/picture.ts";
+import { createdKey } from "../../shared/contract/keys.ts";
 import { uploadedReferenceImage } from "../../shared/contract/predictions.ts";
 import { webhookSecretAnswer } from "../../shared/contract/webhooks.ts";
 import { newFilmMaker, promptWith } from "../support/film/film-maker.ts";
@@ -120,6 +121,9 @@ async function playTheFilm(): Promise<Record<string, Canary>> {
   );
   await maker.call(webhookSecretAnswer, "GET", `/api/webhooks/${webhook.webhookId}/secret`);
 
+  const { key: userKey } = await maker.call(createdKey, "POST", "/api/keys", { name: "A script", may: "read" });
+  await useKey(userKey);
+
   const created = await send(
     maker.accessToken,
     "/api/projects",
@@ -181,6 +185,8 @@ async function playTheFilm(): Promise<Record<string, Canary>> {
       allowed: ["keyframe.predictions.provider_output_url"],
     },
     "a signed address": { word: new URL(video.output?.url ?? "").searchParams.get("token") ?? "" },
+    "a user's key": { word: userKey },
+    "the secret of a user's key": { word: userKey.slice("kf_0123456789abcdef".length) },
     "a webhook secret": { word: webhook.secret },
     "a webhook secret without its beginning": { word: webhook.secret.slice("whsec_".length) },
     "a rotated webhook secret": { word: second.slice("whsec_".length) },
@@ -266,6 +272,19 @@ async function makeMistakes(token: string, projectId: string, prompt: string): P
   ] as const) {
     const response = await fetch(stack.url + path, { method: "POST", headers: rest, body: JSON.stringify(body) });
     answers.push(await response.text());
+  }
+}
+
+/** As it should be used, and as people try. */
+async function useKey(key: string): Promise<void> {
+  expect(await send(key, "/api/projects", null, {}, "GET")).toContain('"success":true');
+  for (const wrong of [`${key}0`, key.slice(0, -1), `${key}.a.b`]) await send(wrong, "/api/projects", { title: "a" });
+  await send(key, "/api/projects", { title: key, textPrompt: "" });
+  await send(key, "/keyframe-mcp", { jsonrpc: "2.0", id: 1, method: "tools/list" });
+  await send("", "/api/projects", null, { authorization: "", apikey: key }, "GET");
+  for (const at of ["/rest/v1/projects", "/storage/v1/object/projects/x.png", "/auth/v1/user"]) {
+    const headers = { apikey: keys.publishableKey, authorization: `Bearer ${key}` };
+    answers.push(await (await fetch(stack.url + at, { headers })).text());
   }
 }
 

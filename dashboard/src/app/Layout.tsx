@@ -24,6 +24,7 @@ import {
   IconChartBar,
   IconCloudOff,
   IconDeviceDesktop,
+  IconKey,
   IconLogout,
   IconMoon,
   IconMovie,
@@ -108,6 +109,7 @@ const PAGES = [
   { to: "/films", label: "Films", Icon: IconMovie },
   { to: "/elements", label: "Elements", Icon: IconUsers },
   { to: "/webhooks", label: "Webhooks", Icon: IconWebhook },
+  { to: "/keys", label: "Keys", Icon: IconKey },
   { to: "/usage", label: "Usage", Icon: IconChartBar },
   { to: "/docs", label: "Docs", Icon: IconBook2 },
 ];

@@ -20,6 +20,7 @@ const SharedFilm = page(() => import("../films/SharedFilmPage.tsx"));
 const Studio = page(() => import("../studio/StudioPage.tsx"));
 const Webhooks = page(() => import("../webhooks/WebhooksPage.tsx"));
 const Webhook = page(() => import("../webhooks/WebhookPage.tsx"));
+const Keys = page(() => import("../keys/KeysPage.tsx"));
 const Usage = page(() => import("../usage/UsagePage.tsx"));
 const Docs = page(() => import("../docs/DocsPage.tsx"));
 const Guide = page(() => import("../docs/GuidePage.tsx"));
@@ -50,6 +51,7 @@ export function Pages() {
               <Route path="/elements" element={<Elements />} />
               <Route path="/webhooks" element={<Webhooks />} />
               <Route path="/webhooks/:webhookId" element={<Webhook />} />
+              <Route path="/keys" element={<Keys />} />
               <Route path="/usage" element={<Usage />} />
               <Route path="/docs" element={<Docs />} />
               <Route path="/docs/:guide" element={<Guide />} />

@@ -130,6 +130,7 @@ const METHODS: Record<string, string> = {
   ...{ revokeShare: "films.revokeShare", readShared: "films.readShared" },
   ...{ createElement: "elements.create", listElements: "elements.list", readElement: "elements.read" },
   ...{ changeElement: "elements.change", deleteElement: "elements.delete" },
+  ...{ createKey: "keys.create", listKeys: "keys.list", revokeKey: "keys.revoke" },
   ...{ createWebhook: "webhooks.create", listWebhooks: "webhooks.list", readWebhook: "webhooks.read" },
   ...{ changeWebhook: "webhooks.change", deleteWebhook: "webhooks.delete", testWebhook: "webhooks.test" },
   ...{ revealSecret: "webhooks.secret", rotateSecret: "webhooks.rotate", recoverWebhook: "webhooks.recover" },

@@ -6,6 +6,7 @@ import { useKeyframe, useOnce } from "../services.ts";
 import { SmallButton } from "../ui/buttons.tsx";
 import { CopyButton } from "../ui/CopyButton.tsx";
 import { unlessGone } from "../ui/errors.ts";
+import { endAfter } from "../ui/format-time.ts";
 import { ErrorNotice } from "../ui/notices.tsx";
 import { Unread } from "../ui/page-parts.tsx";
 import { Time } from "../ui/Time.tsx";
@@ -17,14 +18,6 @@ const ENDS = [
   { value: "7", label: "After a week" },
   { value: "30", label: "After 30 days" },
 ];
-
-/** Midnight after so many whole days: a request that is sent again asks for the same time. */
-function endAfter(days: string): string | undefined {
-  if (days === "") return undefined;
-  const end = new Date();
-  end.setHours(24 * (Number(days) + 1), 0, 0, 0);
-  return end.toISOString();
-}
 
 /** Below the address of this page, also where it is in a folder. */
 const linkOf = (token: string) => `${location.href.split("#")[0]}#/shared/${token}`;

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { ApiError } from "../../http/errors.ts";
 import { invalidFields } from "../errors.ts";
-import type { Caller, SessionVerifier } from "./verify-session.ts";
+import type { Caller, UserVerifier } from "./verify-session.ts";
 
 /**
  * Whether the project calls, by its secret key in `apikey` or, as older clients and Prometheus send it, in Authorization. Anything else in
@@ -37,13 +37,12 @@ export const ACTING_FOR = "keyframe-user";
 
 const asProject = (secretKey: string): Caller => ({ ownerId: null, token: secretKey });
 
-/** Authenticates the caller of the webhook paths: a user by session, or the project by its secret key. Throws unauthorized. */
+/** Authenticates the caller of the webhook paths: a user by session or key, or the project by its secret key. Throws unauthorized. */
 export type ManagerVerifier = (headers: Headers) => Promise<Caller>;
 
 /** When both a session and the key are sent, the session decides. */
-export function createManagerVerifier(verifySession: SessionVerifier, secretKey: string): ManagerVerifier {
-  return async (headers) =>
-    (await isProject(headers, secretKey)) ? asProject(secretKey) : await verifySession(headers.get("authorization"));
+export function createManagerVerifier(verifyUser: UserVerifier, secretKey: string): ManagerVerifier {
+  return async (headers) => ((await isProject(headers, secretKey)) ? asProject(secretKey) : await verifyUser(headers));
 }
 
 /** Accepts only the project, by its secret key. Throws unauthorized. */
@@ -76,6 +75,6 @@ export function createServerVerifier(secretKey: string): ServerVerifier {
     if (userId === undefined) {
       throw invalidFields([{ path: "Keyframe-User", message: "Must be the id of one user, a UUID, and appear once." }]);
     }
-    return { ownerId: userId.toLowerCase(), token: secretKey, isServer: true };
+    return { ownerId: userId.toLowerCase(), token: secretKey, by: "server" };
   };
 }

@@ -11,13 +11,17 @@ type Session = { ownerId: string; clientId?: string; token: string; expiresAt: D
 
 /**
  * `ownerId` is null for the project (by its secret key) and for an anonymous caller. `token` is passed to the platform: a session token or
- * the secret key. `isServer`: a server with the secret key acts for the owner. `clientId`: the OAuth client whose token it is.
+ * the secret key. `by`: with the secret key as token, a server acts for the owner, or a key of theirs. `clientId`: the OAuth client whose
+ * token it is, or the id of the key.
  */
-export type Caller = { ownerId: string | null; token: string | null; clientId?: string; isServer?: true };
+export type Caller = { ownerId: string | null; token: string | null; clientId?: string; by?: "server" | "key" };
 
 export const NOBODY: Caller = { ownerId: null, token: null };
 
 export type SessionVerifier = (authorization: string | null) => Promise<Session>;
+
+/** Authenticates a user by session, or by a key of theirs. Throws unauthorized, key_ended, rate_limited. */
+export type UserVerifier = (headers: Headers) => Promise<Caller>;
 
 type JSONWebKeySet = Parameters<typeof createLocalJWKSet>[0];
 type Settings = { jwks: JSONWebKeySet; sharedKey?: string | undefined; issuers: string[]; now: () => Date };

@@ -2,7 +2,7 @@ import type { AnswerOf, OperationId } from "../../contract/operations/index.ts";
 import type { BodyReader } from "../../http/read-body.ts";
 import type { Log } from "../../platform/log.ts";
 import type { ManagerVerifier, ProjectVerifier, ServerVerifier } from "../auth/project-key.ts";
-import type { SessionVerifier } from "../auth/verify-session.ts";
+import type { UserVerifier } from "../auth/verify-session.ts";
 import type { HoldClock } from "../http/hold-answer.ts";
 import type { Call } from "../http/read-call.ts";
 import type { Refusals } from "../http/refusals.ts";
@@ -23,7 +23,7 @@ export type Deps = HoldClock & {
   readBody: BodyReader;
   acquireUploadTurn: UploadTurns;
   refusals: Refusals;
-  verifySession: SessionVerifier;
+  verifyUser: UserVerifier;
   /** Authenticates the webhook paths, which also accept the project's secret key. */
   verifyManager: ManagerVerifier;
   /** Authenticates reads of the figures, which need the project's secret key. */

@@ -1,4 +1,5 @@
 import { STEPS } from "../../contract/fields.ts";
+import { KEY_ID } from "../../contract/keys.ts";
 import { OPERATIONS, type OperationId } from "../../contract/operations/index.ts";
 import { TOKEN } from "../../contract/shares.ts";
 import { changeElement, createElement, deleteElement, listElements, readElement } from "./elements.ts";
@@ -17,6 +18,7 @@ import {
 } from "./generate.ts";
 import type { Handler } from "./handler.ts";
 import { readHealth } from "./health.ts";
+import { createKey, listKeys, revokeKey } from "./keys.ts";
 import { changeProject, createProject, deleteProject, listPredictions, listProjects, readProject } from "./projects.ts";
 import { listShares, readShared, revokeShare, shareFilm } from "./shares.ts";
 import {
@@ -88,6 +90,9 @@ export const HANDLERS: { [Id in OperationId]: Handler<Id> } = {
   readDelivery,
   redeliver,
   recoverWebhook,
+  createKey,
+  listKeys,
+  revokeKey,
   readHealth,
 };
 
@@ -104,7 +109,7 @@ type Route = {
 const UUID = "[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}";
 
 /** The forms of other path parameters. */
-const PATTERNS: Record<string, string> = { step: `(?:${STEPS.join("|")})`, token: TOKEN };
+const PATTERNS: Record<string, string> = { step: `(?:${STEPS.join("|")})`, token: TOKEN, keyId: KEY_ID };
 
 /** All paths of the contract. */
 export function listRoutes(): Route[] {

@@ -2,7 +2,7 @@ import { PostgrestClient } from "@supabase/postgrest-js";
 import { StorageClient } from "@supabase/storage-js";
 import { z } from "zod";
 import { exceededBudget, exhaustedBalance } from "../../contract/costs.ts";
-import { ApiError, isErrorCode } from "../../http/errors.ts";
+import { ApiError, ERROR_STATUS, isErrorCode } from "../../http/errors.ts";
 import { fetchOnce, pause, retry } from "../../platform/retry.ts";
 import { jsonText } from "../../platform/json-text.ts";
 import type { Caller } from "../auth/verify-session.ts";
@@ -27,7 +27,7 @@ export type AnswerBase = z.infer<typeof answerBase>;
 
 /**
  * Calls one SQL function as the caller (with no token: anonymous) and parses its answer: the one round trip of a request.
- * With the project's secret key it calls as the service role; for a server that acts for a user, Postgres calls as that user.
+ * With the project's secret key it calls as the service role; for a server that acts for a user, and for a key, Postgres calls as that user.
  * Undefined arguments use the SQL function's default. The functions of keyframe_worker need the secret key.
  * Throws ApiError, and a plain Error for an answer of another shape.
  */
@@ -62,10 +62,11 @@ export function createDatabase(
   );
   const callWith =
     (client: DatabaseClient): CallFunction =>
-    async (name, args, { ownerId, token, isServer }, answer, schema = "keyframe") => {
+    async (name, args, { ownerId, token, clientId, by }, answer, schema = "keyframe") => {
       const call = async () => {
-        const called = isServer
-          ? client.schema("keyframe_worker").rpc("act_as", { user_id: ownerId, function_name: name, args })
+        const key_id = by === "key" ? clientId : undefined;
+        const called = by
+          ? client.schema("keyframe_worker").rpc("act_as", { user_id: ownerId, function_name: name, args, key_id })
           : client.schema(schema).rpc(name, args);
         const { data, error, status } = await setCredential(called, token);
         if (error) throw databaseError(name, { status, ...error });
@@ -117,7 +118,8 @@ function databaseError(name: string, failure: Failure): ApiError {
   const { status, code = "", message = "" } = failure;
   const cause: UpstreamFailure = { from: "database", operation: name, status, code };
   if (code === "KEYFR" && isErrorCode(message)) {
-    const headers = message === "rate_limited" ? rateLimited(failure.hint) : {};
+    const refused = ERROR_STATUS[message] === 401 ? { "WWW-Authenticate": "Bearer" } : {};
+    const headers = message === "rate_limited" ? rateLimited(failure.hint) : refused;
     const budget = message === "budget_exceeded" ? { budget: jsonText.pipe(exceededBudget).parse(failure.hint) } : {};
     const balance =
       message === "balance_exhausted" ? { balance: jsonText.pipe(exhaustedBalance).parse(failure.hint) } : {};

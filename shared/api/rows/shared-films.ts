@@ -38,7 +38,7 @@ export function createSharedFilms(database: Database, storage: Storage, secretKe
       });
     known.set(hash, `links of ${film.owner_id}`);
     const paths = film.shots.flatMap((one) => one.video?.path ?? []);
-    const files = await storage.signGenerated(paths, { ownerId: film.owner_id, token: secretKey, isServer: true });
+    const files = await storage.signGenerated(paths, { ownerId: film.owner_id, token: secretKey, by: "server" });
     const shots = film.shots.map(({ title, video }) => {
       if (video === null) return { title, video };
       const { path, ...fields } = video;

@@ -44,7 +44,7 @@ export function createStorage(client: PlatformClient, { supabaseUrl, clientUrl, 
   const isValid = ({ expiresAt }: SignedFile) => Date.parse(expiresAt) > now().getTime() + MIN_URL_LIFE_MS;
   const cache = createBoundedCache<SignedFile>(MAX_KEPT_URLS, isValid);
   return {
-    async signGenerated(paths, { ownerId, token, isServer }) {
+    async signGenerated(paths, { ownerId, token, by }) {
       const keyOf = (path: string) => `${ownerId} ${path}`;
       const files = new Map(
         paths.flatMap((path) => {
@@ -53,7 +53,7 @@ export function createStorage(client: PlatformClient, { supabaseUrl, clientUrl, 
         }),
       );
       // The secret key may sign every file: the first folder of a name is its owner, as in Storage's policy.
-      const isOwn = (path: string) => !isServer || path.startsWith(`${ownerId}/`);
+      const isOwn = (path: string) => by === undefined || path.startsWith(`${ownerId}/`);
       const missing = paths.filter((path) => !files.has(path) && isOwn(path));
       if (missing.length === 0) return files;
       const inAnHour = new Date(now().getTime() + SIGNED_FOR_SECONDS * 1000);

@@ -4,6 +4,7 @@ import {
   SAMPLE_DELIVERY,
   SAMPLE_ELEMENT,
   SAMPLE_FILM,
+  SAMPLE_KEY,
   SAMPLE_PREDICTION,
   SAMPLE_PROJECT,
   SAMPLE_SHARE,
@@ -180,6 +181,9 @@ export const ANSWERS: Partial<Record<OperationId, unknown>> = {
   estimateLastFrame: estimateOf(firstFrame.model, 67_000),
   estimateVideo: estimateOf(video.model, 450_000),
   startQuote: queued(firstFrame),
+  createKey: { ...SAMPLE_KEY, lastUsedAt: null, key: `${SAMPLE.keyId}${"0123456789abcdef".repeat(3)}00000000` },
+  listKeys: { keys: [SAMPLE_KEY] },
+  revokeKey: { ...SAMPLE_KEY, expiresAt: "2026-11-21T12:10:00.000Z" },
   addCredit: {
     ...{ key: "pi_3PxT", kind: "purchase", amountMicros: 10_000_000, note: null },
     createdAt: "2026-11-21T12:00:00.000Z",

@@ -4,7 +4,7 @@ import { pathsOf } from "./paths.ts";
 
 const ABOUT = `Projects, frames and videos for AI film-making apps.
 
-Sign in with Supabase Auth and send the session's access token. Every answer is \`{ success, data, error }\`; the codes of
+Sign in with Supabase Auth and send the session's access token, or send a key that you made (\`POST /api/keys\`). Every answer is \`{ success, data, error }\`; the codes of
 \`error\` are stable. Identifiers are UUIDs, times ISO 8601 in UTC.
 
 Requests are limited per user and kind; \`RateLimit\` and \`RateLimit-Policy\` show what is left. A refused request counts too, and a
@@ -24,6 +24,7 @@ const TAGS = {
     "Registers the addresses that receive events, manages their signing secrets, and shows and repeats deliveries. A failed delivery is retried for about three days.",
   Events:
     "What Keyframe sends to webhook endpoints, signed as in Standard Webhooks. Verify the signature of the raw body, store the event under its `webhook-id` and answer with 2xx within 15 seconds; an event can arrive more than once and in any order.",
+  Keys: "A key lets an agent or a script act for you, without your session: named, limited and revoked by you. It works at this API and at `keyframe-mcp`, not at the Data API, Storage and Realtime.",
   Service: "The state of the service for its operator, and this document.",
 };
 
@@ -49,7 +50,8 @@ export function openApiDocument(serverUrl: string, version: string) {
             type: "http",
             scheme: "bearer",
             bearerFormat: "JWT",
-            description: "A user's session: supabase.auth.getSession().",
+            description:
+              "A user's session (supabase.auth.getSession()), or a key that the user made (`kf_…`, `POST /api/keys`).",
           },
           secretKey: {
             type: "apiKey",

@@ -102,7 +102,9 @@ const exampleOf = (code: ErrorCode) => ({
 const ERROR_MEANING: Record<ErrorCode, string> = {
   invalid_json: "The body is not valid JSON. Correct it.",
   invalid_request: "The body, the query or a header is invalid. Correct the fields in `details`.",
-  unauthorized: "The session token is missing, malformed, expired or wrongly signed. Sign in and send a new one.",
+  unauthorized:
+    "The session token is missing, malformed, expired or wrongly signed, or the key is not one. Sign in and send a new token, or send a valid key.",
+  key_ended: "The key was revoked or has expired. Make another one.",
   budget_exceeded:
     "The start can cost more than what is left of a budget. Nothing was started. `budget` says which one, what is left and when it resets: wait, or choose a cheaper model, resolution or length.",
   balance_exhausted:
@@ -111,10 +113,10 @@ const ERROR_MEANING: Record<ErrorCode, string> = {
   forbidden:
     "`Keyframe-User` was sent without the project's secret key, or together with a session. Only a server may send it.",
   client_not_allowed:
-    "The token belongs to an app (OAuth client) that may not do this for its user. Sign in to the service itself, or ask its administrator to allow the app.",
+    "The key, or the app (OAuth client) whose token it is, may not do this for its user. Sign in to the service itself, use a key that may, or ask the administrator to allow the app.",
   not_found: "Nothing exists at this path, or none of your resources has this identifier.",
   user_not_found:
-    "No user with the id in `Keyframe-User` can sign in: it is unknown, or the account was deleted or banned.",
+    "No user with the id in `Keyframe-User`, or of the key, can sign in: it is unknown, or the account was deleted or banned.",
   method_not_allowed: "The path does not support this method. `Allow` lists the methods it supports.",
   request_timeout: "The body did not arrive in time: it paused for 10 s, or took too long. Send it again.",
   frame_not_ready:

@@ -3,6 +3,7 @@ import { health, healthQuery } from "../service.ts";
 import { elementOperations } from "./elements.ts";
 import { filmOperations } from "./films.ts";
 import { generationOperations } from "./generation.ts";
+import { keyOperations } from "./keys.ts";
 import type { Operation } from "./operation.ts";
 import { projectOperations } from "./projects.ts";
 import { shareOperations } from "./shares.ts";
@@ -34,6 +35,7 @@ export const OPERATIONS = {
   ...shareOperations,
   ...generationOperations,
   ...webhookOperations,
+  ...keyOperations,
   ...serviceOperations,
 } as const satisfies Record<string, Operation>;
 

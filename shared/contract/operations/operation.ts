@@ -17,12 +17,12 @@ export type Operation = {
   method: "GET" | "POST" | "PATCH" | "DELETE";
   /** Below /api; `:name` is a parameter of `path`. */
   at: `/${string}`;
-  tag: "Projects" | "Films" | "Elements" | "Generation" | "Webhooks" | "Service";
+  tag: "Projects" | "Films" | "Elements" | "Generation" | "Webhooks" | "Keys" | "Service";
   summary: string;
   /** Markdown: its effect, its cost, and what to do when it fails. */
   description: string;
   /**
-   * Who may call: session: a user with a session token, or a server that acts for one. manager: also the project with its secret key.
+   * Who may call: session: a user with a session token or a key, or a server that acts for one. manager: also the project with its secret key.
    * server: only a server that acts for a user. nobody: no credentials.
    */
   caller: "session" | "manager" | "server" | "nobody";
@@ -70,7 +70,7 @@ export function errorsOf(operation: Operation): ErrorCode[] {
   ];
   if (caller !== "nobody") codes.push("unauthorized", "forbidden", "user_not_found");
   if (caller !== "nobody" && operation.method !== "GET") codes.push("user_moved");
-  if (caller === "session" || caller === "manager") codes.push("client_not_allowed", "rate_limited");
+  if (caller === "session" || caller === "manager") codes.push("key_ended", "client_not_allowed", "rate_limited");
   if (operation.needsSecretKey !== undefined) codes.push("unauthorized");
   if (body !== undefined) codes.push("payload_too_large", "request_timeout", "unsupported_media_type");
   if (body !== undefined && body !== "image") codes.push("invalid_json");

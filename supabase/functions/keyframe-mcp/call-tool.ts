@@ -2,8 +2,7 @@ import type { CallToolResult } from "@modelcontextprotocol/server";
 import type { OperationId } from "../../../shared/contract/operations/index.ts";
 import type { CallOperation, From, Outcome } from "./call-operation.ts";
 import { problemsOf } from "./check-arguments.ts";
-import type { PictureSpace } from "./picture-space.ts";
-import { type createReadPictures, outputsOf } from "./pictures.ts";
+import { type Asked, type createReadPictures, outputsOf } from "./pictures.ts";
 import { refuse, refused, succeed } from "./results.ts";
 import { shorten } from "./shorten.ts";
 import { fieldsOf, TOOLS } from "./tools.ts";
@@ -36,7 +35,7 @@ export async function callTool(
   args: Record<string, unknown>,
   from: From,
   notify: Notify,
-  space: PictureSpace | undefined,
+  asked: Asked | undefined,
   deps: Deps,
 ): Promise<CallToolResult> {
   const tool = Object.hasOwn(TOOLS, name) ? TOOLS[name] : undefined;
@@ -54,7 +53,7 @@ export async function callTool(
     : await deps.callOperation(of, { ...(toArguments?.(args) ?? args), ...fixed }, { ...from, ...version });
   if (!outcome.success) return refuse(outcome.error, outcome.retryAfter);
   const files = shows ? outputsOf(outcome.data).slice(0, MAX_LINKS) : [];
-  const pictures = await deps.readPictures(files, from.authorization, from.signal, space);
+  const pictures = await deps.readPictures(files, asked, from.signal);
   return succeed(shorten(of, outcome.data, args), files, pictures);
 }
 

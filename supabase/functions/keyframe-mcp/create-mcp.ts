@@ -5,15 +5,15 @@ import { bodyClock, createBodyReader } from "../../../shared/http/read-body.ts";
 import type { functionEnvironments } from "../../../shared/platform/environment.ts";
 import { describeError } from "../../../shared/platform/log.ts";
 import { SCHEMA_VERSION } from "../../../shared/platform/schema-version.ts";
-import { createApi, createVerifier, type System } from "../../../shared/api/create-api.ts";
+import { createApi, type System } from "../../../shared/api/create-api.ts";
 import { internal } from "../../../shared/api/errors.ts";
 import { respondWithError } from "../../../shared/api/http/respond.ts";
 import { createCallOperation } from "./call-operation.ts";
 import { callTool } from "./call-tool.ts";
 import { createDiscovery } from "./discovery.ts";
 import { listTools } from "./list-tools.ts";
-import { createPictureSpaces, type PictureSpace } from "./picture-space.ts";
-import { createReadPictures } from "./pictures.ts";
+import { createPictureSpaces } from "./picture-space.ts";
+import { type Asked, createReadPictures } from "./pictures.ts";
 
 /** A call is the body of an operation, and the API takes 64 kB. */
 const BODY = { maxBytes: 128 * 1024, maxMs: 30_000 };
@@ -34,13 +34,13 @@ export function createMcp(environment: z.infer<typeof functionEnvironments.api>,
   const supabaseUrl = environment.SUPABASE_URL;
   const clientUrl = environment.KEYFRAME_CLIENT_URL ?? supabaseUrl;
   const discovery = createDiscovery(supabaseUrl, clientUrl);
-  const verify = createVerifier(environment, system.now);
+  const api = createApi(environment, system);
   const readBody = createBodyReader({ ...bodyClock, maxTotalBytes: MAX_TOTAL_BYTES });
-  const callOperation = createCallOperation(createApi(environment, system).fetch);
+  const callOperation = createCallOperation(api.fetch);
   const readPictures = createReadPictures({ supabaseUrl, clientUrl, fetch });
   const deps = { callOperation, readPictures, elapsed, sleep };
   const openSpace = createPictureSpaces();
-  const spaces = new Map<string, PictureSpace>();
+  const asked = new Map<string, Asked>();
 
   const handler = createMcpHandler(
     ({ requestInfo }) => {
@@ -64,7 +64,7 @@ export function createMcp(environment: z.infer<typeof functionEnvironments.api>,
             if (progressToken === undefined) return;
             await mcpReq.notify({ method: "notifications/progress", params: { progressToken, ...progress } });
           },
-          spaces.get(requestInfo?.headers.get(REQUEST) ?? ""),
+          asked.get(requestInfo?.headers.get(REQUEST) ?? ""),
           deps,
         );
       });
@@ -76,7 +76,7 @@ export function createMcp(environment: z.infer<typeof functionEnvironments.api>,
   async function answer(request: Request, requestId: string): Promise<Response> {
     const metadata = discovery.metadata(request);
     if (metadata !== undefined) return metadata;
-    const { ownerId } = await verify(request.headers.get("authorization")); // before anything else of an unknown sender is read
+    const caller = await api.verifyUser(request.headers); // before anything else of an unknown sender is read
     const headers = new Headers(request.headers);
     headers.set("x-request-id", requestId);
     const { method, url, signal } = request;
@@ -88,13 +88,13 @@ export function createMcp(environment: z.infer<typeof functionEnvironments.api>,
     const accept = headers.get("accept") ?? "*/*";
     if (TAKES_JSON.test(accept)) headers.set("accept", "application/json, text/event-stream");
     const name = crypto.randomUUID();
-    const space = openSpace(ownerId);
+    const space = openSpace(caller.ownerId ?? "");
     const end = () => {
       space.end();
-      spaces.delete(name);
+      asked.delete(name);
     };
     headers.set(REQUEST, name);
-    spaces.set(name, space);
+    asked.set(name, { caller, space });
     const made = handler.fetch(new Request(url, { method, headers, signal }), { parsedBody });
     const response = await (TAKES_EVENTS.test(accept) ? made : made.then(withoutStream)).catch((error) => {
       end();
@@ -107,7 +107,9 @@ export function createMcp(environment: z.infer<typeof functionEnvironments.api>,
     const known = error instanceof ApiError ? error : internal(error);
     if (known.code === "internal") log.error("mcp_failed", { requestId, reason: describeError(error) });
     const response = respondWithError(requestId, known);
-    if (known.status === 401) response.headers.set("www-authenticate", discovery.challenge(request));
+    // With this address a client begins a sign-in; with a key it should show what is wrong with the key instead.
+    if (known.status === 401 && !/^Bearer +kf_/i.test(request.headers.get("authorization") ?? ""))
+      response.headers.set("www-authenticate", discovery.challenge(request));
     return response;
   }
 

@@ -1,6 +1,7 @@
 import { Buffer } from "node:buffer";
 import { output } from "../../../shared/contract/predictions.ts";
 import { bodyClock, createBodyReader } from "../../../shared/http/read-body.ts";
+import type { Caller } from "../../../shared/api/auth/verify-session.ts";
 import type { PictureSpace } from "./picture-space.ts";
 
 export type Shown = { name: string; output: ReturnType<typeof output.parse> };
@@ -28,6 +29,9 @@ const MAX_BYTES = 1024 * 1024;
 const WIDTH = 768;
 const TIMEOUT_MS = 10_000;
 
+/** Who has asked, and the space for pictures of the answer. */
+export type Asked = { caller: Caller; space: PictureSpace };
+
 type Settings = { supabaseUrl: string; clientUrl: string; fetch: typeof fetch };
 
 /**
@@ -36,9 +40,9 @@ type Settings = { supabaseUrl: string; clientUrl: string; fetch: typeof fetch };
  */
 export function createReadPictures({ supabaseUrl, clientUrl, fetch }: Settings) {
   const readBody = createBodyReader({ ...bodyClock, maxTotalBytes: Number.POSITIVE_INFINITY }); // bounded by the space
-  const read = async (url: string, authorization: string | null, caller: AbortSignal): Promise<Picture | null> => {
-    const headers = { accept: "image/webp,image/*", ...(authorization === null ? {} : { authorization }) };
-    const signal = AbortSignal.any([caller, AbortSignal.timeout(TIMEOUT_MS)]);
+  const read = async (url: string, credential: object, left: AbortSignal): Promise<Picture | null> => {
+    const headers = { accept: "image/webp,image/*", ...credential };
+    const signal = AbortSignal.any([left, AbortSignal.timeout(TIMEOUT_MS)]);
     const response = await fetch(url, { headers, signal });
     const mimeType = response.headers.get("content-type") ?? "";
     if (!response.ok || !mimeType.startsWith("image/")) {
@@ -48,22 +52,27 @@ export function createReadPictures({ supabaseUrl, clientUrl, fetch }: Settings) 
     const bytes = await readBody(response, { maxBytes: MAX_BYTES, maxMs: TIMEOUT_MS });
     return { mimeType, data: Buffer.from(bytes.buffer, 0, bytes.byteLength).toString("base64") };
   };
-  return async (
-    files: Shown[],
-    authorization: string,
-    signal: AbortSignal,
-    space: PictureSpace | undefined,
-  ): Promise<Picture[]> => {
+  return async (files: Shown[], asked: Asked | undefined, signal: AbortSignal): Promise<Picture[]> => {
+    if (asked === undefined) return [];
+    const { space, caller } = asked;
     const images = files.filter(({ output }) => output.contentType.startsWith("image/")).slice(0, MAX_PICTURES);
     const found = images.map(async ({ output: { path, url, bytes } }) => {
-      if (!space?.take(MAX_BYTES)) return null;
+      if (!space.take(MAX_BYTES)) return null;
       const small = `${supabaseUrl}/storage/v1/render/image/authenticated/keyframe-outputs/${path}?width=${WIDTH}&resize=contain`;
       const whole = url.startsWith(clientUrl) ? supabaseUrl + url.slice(clientUrl.length) : url;
-      const resized = await read(small, authorization, signal).catch(() => null);
-      const picture = resized ?? (bytes > MAX_BYTES ? null : await read(whole, null, signal).catch(() => null));
+      // With a key the secret key reads, which may read every file: the first folder is the owner, as in Storage's policy.
+      const isOwn = path.startsWith(`${caller.ownerId}/`);
+      const resized = isOwn ? await read(small, credentialOf(caller), signal).catch(() => null) : null;
+      const picture = resized ?? (bytes > MAX_BYTES ? null : await read(whole, {}, signal).catch(() => null));
       space.giveBack(MAX_BYTES - Math.min(MAX_BYTES, picture?.data.length ?? 0));
       return picture;
     });
     return (await Promise.all(found)).filter((picture) => picture !== null);
   };
 }
+
+/** The platform takes its own key in Authorization only when apikey is the same. */
+const credentialOf = ({ token, by }: Caller) => ({
+  authorization: `Bearer ${token}`,
+  ...(by === undefined ? {} : { apikey: token }),
+});

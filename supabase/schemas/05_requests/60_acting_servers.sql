@@ -1,4 +1,5 @@
--- A server acts for a user: with the secret key it calls one function as that user. It creates no token for the user.
+-- A server acts for a user: with the secret key it calls one function as that user. It creates no token for the user. `api` does the same
+-- for a key of the user (70_keys.sql).
 
 -- Without the claims of a sign-in (aal, amr, session_id): a policy that requires them refuses. Definer: service_role cannot read users.
 create function keyframe_private.claims_for_server(user_id uuid)
@@ -14,17 +15,18 @@ begin
   where u.id = claims_for_server.user_id and u.role = 'authenticated' and u.deleted_at is null
     and (u.banned_until is null or u.banned_until <= now());
   perform keyframe_private.raise_if(not found, 'user_not_found',
-    'No user with the id in Keyframe-User can sign in: it is unknown, or the account was deleted or banned.');
+    'No user with this id can sign in: it is unknown, or the account was deleted or banned.');
   return claims;
 end $$;
 comment on function keyframe_private.claims_for_server is 'The claims of a session of the user.';
 
 -- Calls only functions that users may execute, with named arguments. Role and claims are local to the transaction. Invoker, because a
 -- definer function cannot change its role.
-create function keyframe_worker.act_as(user_id uuid, function_name text, args jsonb default '{}')
+create function keyframe_worker.act_as(user_id uuid, function_name text, args jsonb default '{}', key_id text default null)
 returns json language plpgsql volatile security invoker set search_path = '' as $$
 declare
-  claims constant jsonb := keyframe_private.claims_for_server(user_id);
+  claims constant jsonb := case when key_id is null then keyframe_private.claims_for_server(user_id)
+    else keyframe_private.claims_for_key(user_id, key_id) end;
   statement text;
   answer json;
 begin
@@ -54,4 +56,4 @@ begin
   execute statement into answer using args;
   return answer;
 end $$;
-comment on function keyframe_worker.act_as is 'Calls a function of keyframe as a user, for a server that sends the secret key and Keyframe-User.';
+comment on function keyframe_worker.act_as is 'Calls a function of keyframe as a user: for a server that sends the secret key and Keyframe-User, or with key_id as that key of the user.';

@@ -106,7 +106,7 @@ comment on column keyframe.predictions.output_path is '<owner_id>/<project_id>/<
 comment on column keyframe.predictions.output_has_audio is 'Whether the file has sound, whatever was requested. Null for images, and when the file does not say it.';
 comment on column keyframe.predictions.end_image_path is 'The last picture of the video, as an uploaded image: projects/<file_name>. The next shot can start on it. Null: nobody has stored it.';
 comment on column keyframe.predictions.started_by_server is 'Whether a server with the secret key started it for the owner (Keyframe-User).';
-comment on column keyframe.predictions.client_id is 'The OAuth client that started it for the owner; null: the owner''s session, or a server.';
+comment on column keyframe.predictions.client_id is 'The OAuth client or key that started it for the owner; null: the owner''s session, or a server.';
 comment on column keyframe.predictions.hidden is 'Its owner has hidden it: lists leave it out, and its step shows it only if it is selected.';
 comment on column keyframe.predictions.output_sha256 is 'Hex SHA-256 of the stored file.';
 create index predictions_project_id_step_idx on keyframe.predictions (project_id, step, created_at desc, id desc);

@@ -67,7 +67,7 @@ comment on column keyframe_private.provider_submits.markup is 'The markup in for
 comment on column keyframe_private.provider_submits.most_charge_micros is 'The most that its owner can pay.';
 comment on column keyframe_private.provider_submits.charge_micros is 'What its owner pays; only when it is settled.';
 comment on column keyframe_private.provider_submits.cost_state is 'held: it has not ended. settled: it has cost cost_micros. released: it was not billed. unknown: it counts with most_micros until an administrator settles it.';
-comment on column keyframe_private.provider_submits.client_id is 'The OAuth client that started its prediction; null: the owner''s session, or a server.';
+comment on column keyframe_private.provider_submits.client_id is 'The OAuth client or key that started its prediction; null: the owner''s session, or a server.';
 create unique index provider_submits_run_idx on keyframe_private.provider_submits (provider_prediction_id)
   where provider_prediction_id is not null;
 create index provider_submits_prediction_id_idx on keyframe_private.provider_submits (prediction_id, attempt);

@@ -22,7 +22,7 @@ create table keyframe_private.quotes (
 );
 comment on table keyframe_private.quotes is 'Prices that hold for ten minutes, each for one start.';
 comment on column keyframe_private.quotes.owner_id is 'Who may start it.';
-comment on column keyframe_private.quotes.client_id is 'The OAuth client that may start it; null: the owner''s session, or a server.';
+comment on column keyframe_private.quotes.client_id is 'The OAuth client or key that may start it; null: the owner''s session, or a server.';
 comment on column keyframe_private.quotes.film_id is 'The film whose shots it is for; null: one project.';
 comment on column keyframe_private.quotes.project_ids is 'The project, or the shots in order.';
 comment on column keyframe_private.quotes.with_outdated is 'Whether shots whose shown take is outdated count as without it.';

@@ -104,7 +104,7 @@ comment on column keyframe_private.owner_budgets.day_micros is 'For a day (UTC),
 comment on column keyframe_private.owner_budgets.month_micros is 'For a calendar month (UTC), in millionths of a dollar; null: unlimited.';
 comment on column keyframe_private.owner_budgets.note is 'For administrators.';
 
--- An OAuth client's limit counts its starts for this owner. It is read from the ledger, under the lock of a start.
+-- The limit of an OAuth client or key counts its starts for this owner. It is read from the ledger, under the lock of a start.
 create function keyframe_private.budgets_of(owner uuid, at timestamptz, client text default null)
 returns table (
   scope text, period text, limit_micros bigint, settled_micros bigint, held_micros bigint, available_micros bigint, resets_at timestamptz)
@@ -153,7 +153,7 @@ begin
       and s.created_at >= today::timestamp at time zone 'UTC' and s.created_at < (today + 1)::timestamp at time zone 'UTC') u
   where c.client_id = client and c.owner_day_micros is not null;
 end $$;
-comment on function keyframe_private.budgets_of is 'The budgets that a start of this owner (and OAuth client) must fit into, with what is used of each.';
+comment on function keyframe_private.budgets_of is 'The budgets that a start of this owner (and OAuth client or key) must fit into, with what is used of each.';
 
 -- Valid while the owner's slots are locked. The service's sums omit what open transactions reserve, so that no owner waits for another.
 create function keyframe_private.require_budget(
@@ -172,7 +172,7 @@ begin
     elsif (case budget.scope when 'service' then cost.most_micros else cost.most_charge_micros end) > budget.available_micros then
       perform keyframe_private.raise_error('budget_exceeded',
         format('This generation can cost more than what is left of %s budget for this %s. Wait until it resets, or choose a cheaper model, resolution or length.',
-          case budget.scope when 'owner' then 'your' when 'client' then 'this app''s' else 'the service''s' end, budget.period),
+          case budget.scope when 'owner' then 'your' when 'client' then case when client ~ '^kf_' then 'this key''s' else 'this app''s' end else 'the service''s' end, budget.period),
         -- The caller must not learn what others have spent.
         (jsonb_build_object('scope', budget.scope, 'period', budget.period, 'estimateMicros', cost.most_charge_micros,
           'resetsAt', keyframe_private.wire_time(budget.resets_at))

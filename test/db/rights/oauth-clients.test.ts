@@ -34,8 +34,8 @@ const outcome = async (work: PromiseLike<unknown>): Promise<string> =>
     async (error) => (await refusalOf(Promise.reject(error))).message,
   );
 
-const mayDo = (may: ClientRight | null, needed: ClientRight) =>
-  may !== null && CLIENT_RIGHTS.indexOf(may) >= CLIENT_RIGHTS.indexOf(needed);
+const mayDo = (may: ClientRight | null, needed: ClientRight | null) =>
+  may !== null && needed !== null && CLIENT_RIGHTS.indexOf(may) >= CLIENT_RIGHTS.indexOf(needed);
 
 const RIGHTS = [null, ...CLIENT_RIGHTS];
 

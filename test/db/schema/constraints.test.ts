@@ -46,6 +46,11 @@ const credit = (values: string) =>
 const element = (columns: string, values: string) =>
   `insert into keyframe.elements (owner_id, kind, ${columns}) values ($owner, 'prop', ${values})`;
 
+const userKey = (column: string, value: string) => {
+  const row = { client_id: "'kf_0123456789abcdef'", name: "'A script'", secret_hash: "sha256('')", [column]: value };
+  return `insert into keyframe_private.allowed_clients (owner_id, may, ${Object.keys(row)}) values ($owner, 'read', ${Object.values(row)})`;
+};
+
 /** The rules of the other tables: a statement that breaks each. `$owner` stands for a user. */
 const BROKEN_ELSEWHERE: Record<string, string> = {
   title_has_1_to_200_characters: `insert into keyframe.projects (owner_id, title, text_prompt) values ($owner, '', 'x')`,
@@ -112,6 +117,9 @@ const BROKEN_ELSEWHERE: Record<string, string> = {
   output_is_path: `update keyframe.models set output = 'a..b' where model = 'google/veo-3.1'`,
   client_id_is_not_empty: `insert into keyframe_private.allowed_clients (client_id, name, may) values (' ', 'An app', 'read')`,
   name_is_not_empty: `insert into keyframe_private.allowed_clients (client_id, name, may) values ('app', ' ', 'read')`,
+  secret_hash_is_sha256: userKey("secret_hash", "'\\x00'"),
+  key_has_an_owner_and_a_secret: userKey("client_id", "'app'"),
+  key_name_is_one_line_of_at_most_80: userKey("name", "repeat('x', 81)"),
   version_is_three_numbers: `insert into keyframe_private.installation (version) values ('1.0')`,
   rate_limits_capacity_check: `update keyframe_private.rate_limits set capacity = 0`,
   rate_limits_per_second_check: `update keyframe_private.rate_limits set per_second = 0`,

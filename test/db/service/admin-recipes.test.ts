@@ -15,6 +15,7 @@ import { codeOf } from "../../support/database/refusal.ts";
 import { addReference, start } from "../../support/database/user.ts";
 import {
   addEndpoint,
+  call,
   clearWebhooks,
   exchange,
   readDelivery,
@@ -72,6 +73,10 @@ const costOf = async (id: string) => (await db.sql`select keyframe_private.cost_
 /** What a server does for a user. */
 const actFor = ({ owner }: World) => db.sql`select keyframe_private.claims_for_server(${owner})`;
 const emailOf = ({ owner }: World) => `${owner}@keyframe.local`;
+
+const makeKey = async ({ owner }: World) =>
+  (await call<{ created: { id: string } }>(db, owner, "create_key", { name: "Claude Code", may: "generate" })).created
+    .id;
 
 /** A first frame that has succeeded and was charged. */
 async function addPaid(owner: World) {
@@ -413,6 +418,24 @@ const EFFECTS: Record<string, () => Promise<void>> = {
     expect(await rows()).toBe(0);
     for (let time = 0; time < 2; time++) await run("Let an OAuth client act for users", { client_id });
     expect(await rows()).toBe(1);
+  },
+
+  "List the keys of a user": async () => {
+    const [owner, other] = [await addWorld(db), await addWorld(db)];
+    const id = await makeKey(owner);
+    await makeKey(other);
+    const rows = await run("List the keys of a user", { email: emailOf(owner) });
+    expect(rows).toMatchObject([{ client_id: id, name: "Claude Code", may: "generate", expires_at: null }]);
+  },
+
+  "Revoke a key": async () => {
+    const [id, other] = [await makeKey(world), await makeKey(world)];
+    const claims = (key: string) => db.sql`select keyframe_private.claims_for_key(${world.owner}, ${key})`;
+    const ended = { owner_id: world.owner, name: "Claude Code", last_used_at: null };
+    expect(await run("Revoke a key", { key_id: id })).toEqual([ended]);
+    expect(await run("Revoke a key", { key_id: id })).toEqual([]);
+    expect(await codeOf(claims(id))).toBe("key_ended");
+    await claims(other);
   },
 
   "Delete a user with everything": async () => {

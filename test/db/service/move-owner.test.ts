@@ -33,6 +33,7 @@ const OWNED = `
   union all select 'credit', to_jsonb(t) - 'id' from keyframe_private.credits t where owner_id = $1
   union all select 'noted balance', to_jsonb(t) - 'id' from keyframe_private.balance_notes t where owner_id = $1
   union all select 'quote', to_jsonb(t) from keyframe_private.quotes t where owner_id = $1
+  union all select 'user key', to_jsonb(t) from keyframe_private.allowed_clients t where owner_id = $1
   union all select 'key', to_jsonb(t) from keyframe_private.idempotency_keys t where owner_id = $1
   union all select 'endpoint', to_jsonb(t) from keyframe.webhook_endpoints t where owner_id = $1
   union all select 'event', to_jsonb(t) from keyframe.webhook_events t where owner_id = $1
@@ -50,6 +51,7 @@ const KINDS = [
     "element",
     "element image",
     "share",
+    "user key",
     "budget",
     "credit",
     "noted balance",
@@ -95,10 +97,11 @@ test("an owner moved to another cell → all rows and secrets are there, nothing
     insert into keyframe.films (id, owner_id, title, element_ids) values (${film}, ${owner}, 'The pier', array[${element}]::uuid[])`;
   await oldCell.sql`
     insert into keyframe_private.film_shares (id, film_id, token_hash) values (${share}, ${film}, sha256('a'))`;
+  await call(oldCell, owner, "create_key", { name: "Claude Code", may: "read" });
   await addCredit(owner, "payment-1");
   await oldCell.sql`insert into keyframe_private.owner_budgets (owner_id, day_micros) values (${owner}, 9000000)`;
   const endpoint = await addEndpoint(oldCell.sql, owner);
-  const none = { quote: "", prediction: "", delivery: "" };
+  const none = { quote: "", prediction: "", delivery: "", key: "" };
   const scene: Scene = { ...world, caller: owner, film, element, share, endpoint, ...none };
   await seedPrediction(oldCell.sql, scene, { step: "video", status: "succeeded" });
   const started = await makeRequest<Started>(oldCell, scene, "start_prediction", { idempotency_key: "again" });

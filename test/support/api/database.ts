@@ -18,6 +18,8 @@ export async function footprint(sql: postgres.Sql, owner: string): Promise<Recor
       (select coalesce(jsonb_agg(jsonb_build_array(id, status, updated_at) order by id), '[]')
          from keyframe.predictions where owner_id = ${owner}) as predictions,
       (select count(*)::int from keyframe_private.idempotency_keys where owner_id = ${owner}) as keys,
+      (select coalesce(jsonb_agg(to_jsonb(c) - 'last_used_at' order by client_id), '[]')
+         from keyframe_private.allowed_clients c where owner_id = ${owner}) as clients,
       (select coalesce(jsonb_object_agg(route_class, jsonb_build_array(tokens, refilled_at)), '{}')
          from keyframe_private.rate_buckets where owner_id = ${owner}) as tokens,
       (select coalesce(jsonb_agg(bucket_id || '/' || name order by name), '[]')

@@ -7,6 +7,7 @@ import type { CallOptions } from "./call.ts";
 import { dataOf, type Reply } from "./envelope.ts";
 import { drawImage } from "../media/images.ts";
 import { startStuck } from "./stuck.ts";
+import { makeKey } from "./keys.ts";
 import { shareFilm } from "./shares.ts";
 import { signUp, type User } from "./user.ts";
 import { type Manager, register } from "./webhooks.ts";
@@ -28,7 +29,8 @@ type Ids = Record<
   | "failedId"
   | "webhookId"
   | "deliveryId"
-  | "quoteId",
+  | "quoteId"
+  | "keyId",
   string
 >;
 
@@ -282,6 +284,14 @@ export const REQUESTS: Record<OperationId, ApiRequest> = {
     calls: "recover_webhook_endpoint",
     takes: "change",
   },
+  createKey: {
+    path: () => "/api/keys",
+    options: () => ({ json: { name: "A script", may: "read" } }),
+    calls: "create_key",
+    takes: "create",
+  },
+  listKeys: { path: () => "/api/keys", calls: "list_keys", takes: "read" },
+  revokeKey: { path: ({ keyId }) => `/api/keys/${keyId}`, calls: "revoke_key", takes: "change" },
   readHealth: { path: () => "/api/health", calls: "health", takes: null },
 };
 
@@ -303,6 +313,7 @@ export async function setScene(sql: postgres.Sql, given?: Manager): Promise<Scen
   const sent = delivery.parse(dataOf(await manager.post(`/api/webhooks/${webhookId}/test`, {}), 202));
   const { deliveryId } = sent;
   const { shareId, token: shareToken } = await shareFilm(user, filmId);
+  const { keyId } = await makeKey(user);
   const failed = await user.finish(await user.start("video", { projectId, prompt: REFUSED }));
   return {
     user,
@@ -318,6 +329,7 @@ export async function setScene(sql: postgres.Sql, given?: Manager): Promise<Scen
     webhookId,
     deliveryId,
     quoteId: await quoteFrame(user, projectId),
+    keyId,
   };
 }
 

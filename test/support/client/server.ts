@@ -56,7 +56,7 @@ export async function useScriptedServer() {
     },
     /** How many turns nobody has asked for. */
     left: () => script.length,
-    client: (options: Partial<KeyframeOptions & { secretKey?: never }> = {}) =>
+    client: (options: Partial<KeyframeOptions & { secretKey?: never; userKey?: never }> = {}) =>
       createKeyframeClient({ url, getToken: () => "token-1", clock: time.clock, random: () => 0.5, ...options }),
   };
 }

@@ -11,6 +11,7 @@ export type Scene = World & {
   quote: string;
   element: string;
   share: string;
+  key: string;
   endpoint: string;
   delivery: string;
 };
@@ -72,6 +73,9 @@ const USER_REQUESTS: Record<string, RequestOf> = {
   list_models: { takes: "read", args: none },
   admit_upload: { takes: "upload", post: true, args: none },
   webhook_health: { takes: "read", args: none },
+  create_key: { takes: "create", post: true, args: () => ({ name: "Claude Code", may: "generate" }) },
+  list_keys: { takes: "read", args: none },
+  revoke_key: { takes: "change", args: ({ key }) => ({ key_id: key }) },
 };
 
 /** Those of webhooks, for users and for the secret key. */
@@ -92,12 +96,13 @@ export const WEBHOOK_REQUESTS: Record<string, RequestOf> = {
 
 export const REQUESTS: Record<string, RequestOf> = { ...USER_REQUESTS, ...WEBHOOK_REQUESTS };
 
-/** What an OAuth client may be allowed; each has those before it. */
+/** What a client may be allowed; each has those before it. */
 export const CLIENT_RIGHTS = ["read", "generate", "manage"] as const;
 export type ClientRight = (typeof CLIENT_RIGHTS)[number];
 
-/** The right that an OAuth client needs for a request. */
-export function neededFor(name: string): ClientRight {
+/** The right that a client needs for a request; null: none is enough. */
+export function neededFor(name: string): ClientRight | null {
+  if (/_keys?$/.test(name)) return null;
   if (/^delete_|webhook|share/.test(name)) return "manage";
   return REQUESTS[name]?.takes === "read" ? "read" : "generate";
 }
@@ -115,13 +120,17 @@ export async function addScene(db: ClonedDatabase, owner: string): Promise<Scene
   await db.sql`insert into keyframe_private.film_shares (id, film_id, token_hash) values (${share}, ${film}, sha256(uuid_send(${share})))`;
   const priced = { project_id: project, step: "first-frame", quote: true };
   const { estimate } = await call<{ estimate: { quoteId: string } }>(db, owner, "estimate_prediction", priced);
-  const made = { prediction: id, film, element, share, quote: estimate.quoteId };
+  const { created } = await call<{ created: { id: string } }>(db, owner, "create_key", {
+    name: "A script",
+    may: "read",
+  });
+  const made = { prediction: id, film, element, share, quote: estimate.quoteId, key: created.id };
   return { caller: owner, owner, project, ...made, ...(await addReceiver(db, owner)) };
 }
 
 /** A service-wide endpoint, and the secret key as its caller. Only for the requests of webhooks. */
 export async function addServiceScene(db: ClonedDatabase): Promise<Scene> {
-  const nothing = { owner: "", project: "", prediction: "", film: "", element: "", share: "", quote: "" };
+  const nothing = { owner: "", project: "", prediction: "", film: "", element: "", share: "", quote: "", key: "" };
   return { caller: "service_role", ...nothing, ...(await addReceiver(db, null)) };
 }
 

@@ -7,6 +7,7 @@ import { signUp, type User } from "../api/user.ts";
 import { dataOf } from "../api/envelope.ts";
 import { estimate } from "../../../shared/contract/costs.ts";
 import { delivery } from "../../../shared/contract/webhooks.ts";
+import { makeKey } from "../api/keys.ts";
 import { shareFilm } from "../api/shares.ts";
 import { register } from "../api/webhooks.ts";
 import { type FlowReceiver, startFlowReceiver } from "../receiver/receiver.ts";
@@ -26,6 +27,7 @@ export type Scene = {
   freshFilm(): Promise<Real>;
   freshElement(): Promise<Real>;
   freshShare(): Promise<Real>;
+  freshKey(): Promise<Real>;
   /** A prediction that the provider is still at, in the place of the video. */
   freshRun(): Promise<Real>;
 };
@@ -51,6 +53,7 @@ export async function prepareScene(sql: postgres.Sql): Promise<Scene> {
   const { webhookId } = await register(user, { url: receiver.url, eventTypes: ["generation.failed"] });
   const test = delivery.parse(dataOf(await user.post(`/api/webhooks/${webhookId}/test`, {}), 202));
   const { shareId, token: shareToken } = await shareFilm(user, filmId);
+  const { keyId } = await makeKey(user);
   const quoted = await user.post("/api/projects/generate/first-frame/estimate?quote=true", { projectId });
   return {
     user,
@@ -61,6 +64,7 @@ export async function prepareScene(sql: postgres.Sql): Promise<Scene> {
       elementId,
       shareId,
       shareToken,
+      keyId,
       projectId,
       firstFrameId,
       lastFrameId,
@@ -75,6 +79,7 @@ export async function prepareScene(sql: postgres.Sql): Promise<Scene> {
     freshFilm: async () => ({ filmId: await user.createFilm() }),
     freshElement: async () => ({ elementId: await user.createElement() }),
     freshShare: async () => ({ shareId: (await shareFilm(user, filmId)).shareId }),
+    freshKey: async () => ({ keyId: (await makeKey(user)).keyId }),
     freshProject: async () => ({ projectId: await user.createProject() }),
     freshRun: async () => {
       const { predictionId } = await startStuck(sql, user, "first-frame", projectId);

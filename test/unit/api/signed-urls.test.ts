@@ -45,7 +45,7 @@ function setUp(tokenOf = (claims: string) => `e30.${claims}.c2ln`, clientUrl = P
 
 test("a server that acts for a user → the secret key signs what is the user's alone; the user's call has the user's token", async () => {
   const { sign, calls } = setUp();
-  const server: Caller = { ownerId: "anna", token: "sb_secret_x", isServer: true };
+  const server: Caller = { ownerId: "anna", token: "sb_secret_x", by: "server" };
   const files = await sign(["anna/a.png", "ben/b.png", "annabel/c.png", "c.png"], server);
   expect(Object.keys(files)).toEqual(["anna/a.png"]);
   await sign(["anna/d.png"]);

@@ -86,6 +86,32 @@ test("secretKey and userId → the key as apikey and as Bearer token, and the us
   expect(server.seen[0]?.headers).toMatchObject(given);
 });
 
+const userKey = `kf_${"0123456789abcdef".repeat(4)}01234567`;
+
+test("userKey → as Bearer token, with the publishable key where one is given", async () => {
+  server.play(fine);
+  await createKeyframeClient({ url: server.url, userKey, apikey: "sb_publishable_1" }).readProject("p");
+  expect(server.seen[0]?.headers).toMatchObject({ authorization: `Bearer ${userKey}`, apikey: "sb_publishable_1" });
+  expect(server.seen[0]?.headers).not.toHaveProperty("keyframe-user");
+});
+
+test.each<[what: string, options: object, sentence: RegExp]>([
+  [
+    "a user's key as the publishable key",
+    { getToken: () => null, apikey: userKey },
+    /^apikey is the project's publishable key\. .* as userKey\.$/,
+  ],
+  ["a user's key as the secret key", { secretKey: userKey, userId }, /^secretKey must be .* given as userKey\.$/],
+  ["a secret key as a user's", { userKey: "sb_secret_of_the_project" }, /^userKey must be a key that a user made: kf_/],
+  ["half of a key", { userKey: userKey.slice(0, 40) }, /^userKey must be a key that a user made: kf_/],
+  ["no key", { userKey: undefined }, /^userKey is empty\. .*check that it is set\.$/],
+])("%s → TypeError that says where it belongs, without it", (_, options, sentence) => {
+  const create = () => createKeyframeClient({ url: server.url, ...options } as KeyframeOptions); // as JavaScript gives them
+  expect(create).toThrow(TypeError);
+  expect(create).toThrow(sentence);
+  expect(create).not.toThrow(/0123456789|of_the_project/);
+});
+
 afterEach(() => {
   vi.unstubAllGlobals();
 });
@@ -93,11 +119,12 @@ afterEach(() => {
 test.each([
   ["a page or its worker", { location: new URL("https://page.example") }],
   ["a React Native app", { navigator: { product: "ReactNative" } }],
-])("secretKey in %s → TypeError", (_, globals) => {
+])("secretKey or userKey in %s → TypeError", (_, globals) => {
   for (const [name, value] of Object.entries(globals)) vi.stubGlobal(name, value);
   expect(() => createKeyframeClient(asServer)).toThrow(
     new TypeError("secretKey is for servers only: in a browser or an app anyone could read it. Pass getToken."),
   );
+  expect(() => createKeyframeClient({ url: server.url, userKey })).toThrow(/^userKey is for your own programs only: /);
 });
 
 test.each([

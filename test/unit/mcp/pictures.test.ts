@@ -35,10 +35,11 @@ const files = (count: number, bytes = MIB) =>
   }));
 
 const { signal } = new AbortController();
+const caller = { ownerId: "a", token: "a session" };
 
 test("a picture that is larger than its announcement → left out, and no more of it is read", async () => {
   const { sent, readPictures } = serveStorage(64 * MIB);
-  expect(await readPictures(files(1, 2 * MIB), "Bearer a", signal, createPictureSpaces()("a"))).toEqual([]);
+  expect(await readPictures(files(1, 2 * MIB), { caller, space: createPictureSpaces()("a") }, signal)).toEqual([]);
   expect(sent[0]).toBeLessThan(8 * MIB);
 });
 
@@ -47,7 +48,7 @@ test("a hundred answers with pictures at once → few have them, another owner's
   const open = createPictureSpaces();
   const answer = async (owner: string) => {
     const space = open(owner);
-    return { space, shown: await readPictures(files(4), "Bearer a", signal, space) };
+    return { space, shown: await readPictures(files(4), { caller, space }, signal) };
   };
   const first = await Promise.all(Array.from({ length: 100 }, () => answer("a")));
   const shown = first.flatMap((one) => one.shown).reduce((sum, { data }) => sum + data.length, 0);

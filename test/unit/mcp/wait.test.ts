@@ -1,7 +1,6 @@
 import { expect, test } from "vitest";
 import { SAMPLE, SAMPLE_PREDICTION } from "../../../shared/contract/samples.ts";
 import { callTool } from "../../../supabase/functions/keyframe-mcp/call-tool.ts";
-import { createPictureSpaces } from "../../../supabase/functions/keyframe-mcp/picture-space.ts";
 
 /** A proxy that keeps an answer until it is complete gives it 30 seconds. */
 const PROXY_MS = 30_000;
@@ -20,7 +19,7 @@ test.each([
       { projectId: SAMPLE.projectId, predictionId: SAMPLE.videoId, step: "video" },
       { authorization: "", requestId: "r", signal: new AbortController().signal },
       async (at) => void progress.push(at.progress),
-      createPictureSpaces()("a"),
+      undefined,
       {
         callOperation: async (_id, _args, { headers: { prefer = "" } = {} }) => {
           now += takes(Number(prefer.replace("wait=", "")));

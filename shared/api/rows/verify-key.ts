@@ -1,0 +1,92 @@
+import { z } from "zod";
+import { ApiError } from "../../http/errors.ts";
+import type { Caller, SessionVerifier, UserVerifier } from "../auth/verify-session.ts";
+import { createBoundedCache } from "../bounded-cache.ts";
+import { sha256 } from "../sha256.ts";
+import { answerBase, type Database } from "./database.ts";
+
+/** kf_, 16 digits that name the key, 48 of its secret, and the first 8 of the SHA-256 of what stands before them. */
+const FORM = /^(kf_[0-9a-f]{16})[0-9a-f]{48}[0-9a-f]{8}$/;
+const CHECKSUM_DIGITS = 8;
+
+const verified = answerBase.extend({ owner_id: z.string() });
+
+/** How long a good key is not looked up again. Each call of the database asks all the same whether it has ended (act_as). */
+const KNOWN_MS = 60_000;
+const MAX_KNOWN = 1000;
+/** Wrong keys of one address in a minute. More are refused without a look. */
+const MAX_WRONG = 20;
+const MINUTE_MS = 60_000;
+const MAX_ADDRESSES = 1000;
+
+type Settings = {
+  database: Database;
+  verifySession: SessionVerifier;
+  secretKey: string;
+  elapsed: () => number;
+};
+
+/**
+ * The keys of an owner that this process has seen have turns of their own at the database, as one caller has, and all others share those of
+ * one: guesses delay only each other and first uses. An address is all that X-Forwarded-For says, so that nobody can use up what another's
+ * has. The key goes no further than here.
+ */
+export function createUserVerifier({ database, verifySession, secretKey, elapsed }: Settings): UserVerifier {
+  const known = createBoundedCache<{ caller: Caller; until: number }>(MAX_KNOWN, () => true);
+  const wrong = createBoundedCache<{ count: number; until: number }>(MAX_ADDRESSES, ({ until }) => until > elapsed());
+
+  async function verifyKey(key: string, address: string): Promise<Caller> {
+    const [, keyId] = FORM.exec(key) ?? [];
+    if (keyId === undefined || !(await hasItsChecksum(key))) {
+      throw notAKey("The key is incomplete or mistyped: it is kf_ and 72 characters from 0 to 9 and a to f.");
+    }
+    const hash = await hashOf(key);
+    const kept = known.get(hash);
+    if (kept !== undefined && kept.until > elapsed()) return kept.caller;
+    const before = wrong.get(address) ?? { count: 0, until: elapsed() + MINUTE_MS };
+    if (kept === undefined && before.count >= MAX_WRONG) throw tooManyGuesses(before.until - elapsed());
+    const turns = { ownerId: kept ? `keys of ${kept.caller.ownerId}` : "unknown keys", token: secretKey };
+    const args = { key_id: keyId, key_hash: hash };
+    const { owner_id: ownerId } = await database
+      .read("verify_key", args, turns, verified, "keyframe_worker")
+      .catch((error: unknown) => {
+        if (!(error instanceof ApiError) || error.status !== 401) throw error;
+        known.forget(hash); // one that has ended must not delay the others
+        const { count, until } = wrong.get(address) ?? before;
+        wrong.set(address, { count: count + 1, until });
+        throw error.code === "unauthorized" ? notAKey("The key is not valid.") : error;
+      });
+    const caller: Caller = { ownerId, token: secretKey, clientId: keyId, by: "key" };
+    known.set(hash, { caller, until: elapsed() + KNOWN_MS });
+    return caller;
+  }
+
+  return async (headers) => {
+    const authorization = headers.get("authorization");
+    const [, key] = /^Bearer +(kf_[\x21-\x7e]*)$/i.exec(authorization ?? "") ?? [];
+    if (key !== undefined) return await verifyKey(key, addressOf(headers));
+    if (authorization === null && headers.get("apikey")?.startsWith("kf_"))
+      throw notAKey("A key does not belong in apikey.");
+    return await verifySession(authorization);
+  };
+}
+
+const hashOf = (text: string) => sha256(new TextEncoder().encode(text));
+
+const hasItsChecksum = async (key: string) =>
+  (await hashOf(key.slice(0, -CHECKSUM_DIGITS))).startsWith(key.slice(-CHECKSUM_DIGITS));
+
+const LONGEST_ADDRESS = 200;
+const addressOf = (headers: Headers) => (headers.get("x-forwarded-for") ?? "").slice(0, LONGEST_ADDRESS);
+
+const notAKey = (sentence: string) =>
+  new ApiError(
+    "unauthorized",
+    `${sentence} Make one in the dashboard under Keys, and send it as Authorization: Bearer <key>.`,
+    { headers: { "WWW-Authenticate": "Bearer" } },
+  );
+
+const tooManyGuesses = (ms: number) =>
+  new ApiError("rate_limited", "Too many wrong keys came from this address. Wait for the time in Retry-After.", {
+    headers: { "Retry-After": String(Math.max(1, Math.ceil(ms / 1000))) },
+  });

@@ -1,0 +1,12 @@
+import type { z } from "zod";
+import type { BodyOf } from "../../../client/types.ts";
+import { createdKey } from "../../../shared/contract/keys.ts";
+import { dataOf } from "./envelope.ts";
+import type { User } from "./user.ts";
+
+/** Makes a key of the user, which may read unless `body` says otherwise. */
+export const makeKey = async (
+  { post }: Pick<User, "post">,
+  body: Partial<BodyOf<"createKey">> = {},
+): Promise<z.infer<typeof createdKey>> =>
+  createdKey.parse(dataOf(await post("/api/keys", { name: "A script", may: "read", ...body }), 201));

@@ -1,0 +1,133 @@
+import { expect, onTestFinished, test } from "vitest";
+import { failedBody, OWNER, SECRET_KEY, startApi } from "./fixture.ts";
+
+// How the function looks keys up. Real keys and what they open: test/security/keys.test.ts.
+
+/** Keys with their checksum, each with a number in it. */
+async function keyOf(number: number): Promise<string> {
+  const body = `kf_${String(number).padStart(64, "0")}`;
+  const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(body));
+  return body + new Uint8Array(digest).toHex().slice(0, 8);
+}
+
+/** A platform that knows some keys; `wait` holds back the look at every other. */
+async function startWith(known: string[], wait: () => Promise<void> = () => Promise.resolve()) {
+  let elapsed = 0;
+  const looks = { open: 0, most: 0, all: 0 };
+  const hashes = await Promise.all(
+    known.map(async (key) =>
+      new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(key))).toHex(),
+    ),
+  );
+  const ended = new Set<string>();
+  const refuse = (message: string) =>
+    Response.json({ code: "KEYFR", message, details: "This key is not valid.", hint: "" }, { status: 400 });
+  const clock = { now: () => new Date(), elapsed: () => elapsed, sleep: () => Promise.resolve() };
+  const api = await startApi(
+    async ({ path, body }) => {
+      if (!path.endsWith("/verify_key")) return Response.json({ projects: [], next_cursor: null, rate: null });
+      looks.all += 1;
+      const asked = new TextDecoder().decode(body);
+      const at = hashes.findIndex((hash) => asked.includes(hash));
+      if (ended.has(known[at] ?? "")) return refuse("key_ended");
+      if (at >= 0) return Response.json({ owner_id: OWNER, rate: null });
+      looks.most = Math.max(looks.most, ++looks.open);
+      await wait();
+      looks.open -= 1;
+      return refuse("unauthorized");
+    },
+    { clock },
+  );
+  onTestFinished(api.stop);
+  const send = (key: string, from = "1.1.1.1") =>
+    api.call("/api/projects", { headers: { authorization: `Bearer ${key}`, "x-forwarded-for": from } });
+  const ask = async (key: string, from?: string) => (await send(key, from)).status;
+  return { api, send, ask, looks, ended, pass: (ms: number) => (elapsed += ms) };
+}
+
+test("a key is used for a minute → looked up once, then once more; each call of the database names it", async () => {
+  const key = await keyOf(1);
+  const { api, ask, looks, pass } = await startWith([key]);
+  for (let time = 0; time < 5; time++) expect(await ask(key)).toBe(200);
+  expect(looks.all).toBe(1);
+  pass(60_001);
+  expect([await ask(key), looks.all]).toEqual([200, 2]);
+  const last = api.seen.at(-1);
+  expect([last?.path, JSON.parse(new TextDecoder().decode(last?.body))]).toEqual([
+    "/rest/v1/rpc/act_as",
+    {
+      user_id: OWNER,
+      function_name: "list_projects",
+      args: { max_rows: 21, with_predictions: false },
+      key_id: key.slice(0, 19),
+    },
+  ]);
+  expect(last?.headers.get("authorization")).toBe(`Bearer ${SECRET_KEY}`);
+  for (const { headers, body } of api.seen) {
+    const sent = JSON.stringify([...headers]) + new TextDecoder().decode(body);
+    expect(sent).not.toContain(key.slice(20));
+  }
+});
+
+test("20 wrong keys of one address in a minute → no more are looked up; another address, and keys known before, go on", async () => {
+  const [known, other] = [await keyOf(1), await keyOf(2)];
+  const { ask, send, looks, pass } = await startWith([known, other]);
+  expect(await ask(known)).toBe(200);
+  for (let guess = 0; guess < 20; guess++) expect(await ask(await keyOf(100 + guess))).toBe(401);
+  const before = looks.all;
+  const refused = await send(await keyOf(200));
+  expect([refused.status, refused.headers.get("retry-after"), looks.all]).toEqual([429, "60", before]);
+  expect((await failedBody(refused)).error.code).toBe("rate_limited");
+  expect([await ask(other), await ask(known), await ask(other, "2.2.2.2")]).toEqual([429, 200, 200]);
+  pass(60_001);
+  expect(await ask(await keyOf(201))).toBe(401);
+});
+
+test("300 guesses at once, each from an address of its own → four are looked up at a time, most get 429; a known key goes on", async () => {
+  const known = await keyOf(1);
+  const mayEnd = Promise.withResolvers<void>();
+  const { ask, looks, pass } = await startWith([known], () => mayEnd.promise);
+  expect(await ask(known)).toBe(200);
+  const guesses = Array.from({ length: 300 }, async (_, at) => ask(await keyOf(100 + at), `1.1.1.${at}`));
+  await Promise.any(guesses.map(async (one) => ((await one) === 429 ? true : Promise.reject(new Error("not yet")))));
+  pass(60_001); // it is looked up again, and does not wait for the guesses
+  expect(await ask(known)).toBe(200);
+  mayEnd.resolve();
+  const statuses = await Promise.all(guesses);
+  expect([looks.most, statuses.filter((status) => status === 401).length]).toEqual([4, 68]);
+  expect(statuses.filter((status) => status === 429)).toHaveLength(300 - 68);
+});
+
+test("a known key has ended → key_ended, and from then on it waits with the guesses", async () => {
+  const key = await keyOf(1);
+  const { send, ask, ended, pass } = await startWith([key]);
+  expect(await ask(key)).toBe(200);
+  ended.add(key);
+  pass(60_001);
+  const response = await send(key);
+  expect([response.status, response.headers.get("www-authenticate"), (await failedBody(response)).error.code]).toEqual([
+    401,
+    "Bearer",
+    "key_ended",
+  ]);
+  for (let time = 1; time < 20; time++) expect(await ask(key)).toBe(401);
+  expect(await ask(key)).toBe(429);
+});
+
+test("a key in apikey, and one that is mistyped → a sentence that says so, and no look", async () => {
+  const { api, send, looks } = await startWith([]);
+  const key = await keyOf(1);
+  const inApikey = await api.app.fetch(new Request("http://api.test/api/projects", { headers: { apikey: key } }));
+  expect((await failedBody(inApikey)).error.message).toBe(
+    "A key does not belong in apikey. Make one in the dashboard under Keys, and send it as Authorization: Bearer <key>.",
+  );
+  for (const wrong of [key.slice(0, -1), `${key}0`, key.replace("1", "2"), `${key}.e30.e30`, "kf_", "kf_undefined"]) {
+    const { error } = await failedBody(await send(wrong));
+    expect([wrong, error.code, error.message]).toEqual([
+      wrong,
+      "unauthorized",
+      expect.stringMatching(/^The key is incomplete or mistyped:/),
+    ]);
+  }
+  expect(looks.all).toBe(0);
+});
