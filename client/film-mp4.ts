@@ -1,6 +1,7 @@
 // mediabunny reads and writes MP4 itself, in streams, with no dependency and no WebAssembly, which the page's policy forbids.
 import * as media from "mediabunny";
 import { readPixelRatio } from "../shared/media/avc-pixels.ts";
+import { readHevcPixelRatio } from "../shared/media/hevc-pixels.ts";
 import { openVideo, type OpenVideo } from "./film-open.ts";
 import { originBox } from "./film-origin.ts";
 import { FilmError, nameShot, type ShotFile, type Sink } from "./film-shots.ts";
@@ -118,10 +119,11 @@ async function readShot(opened: OpenVideo, name: string): Promise<Track> {
 /** Whether the file declares square pixels and the stream others: mediabunny does not write square ones. */
 async function hasHiddenShape({ video, size }: OpenVideo): Promise<boolean> {
   const config = await video.getDecoderConfig();
-  if (!config?.codec.startsWith("avc1") || size.width !== config.codedWidth || size.height !== config.codedHeight)
-    return false;
+  const [, kind] = /^(avc1|hvc1|hev1)/.exec(config?.codec ?? "") ?? [];
+  if (!kind || size.width !== config?.codedWidth || size.height !== config.codedHeight) return false;
   const { buffer, byteOffset, byteLength } = config.description as Uint8Array; // of mediabunny
-  return readPixelRatio(new DataView(buffer, byteOffset, byteLength)) !== 1;
+  const read = kind === "avc1" ? readPixelRatio : readHevcPixelRatio;
+  return read(new DataView(buffer, byteOffset, byteLength)) !== 1;
 }
 
 /** For a picture of unknown length. */

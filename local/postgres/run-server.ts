@@ -13,11 +13,12 @@ export async function runServer(options: {
   port: number;
   user: ServerUser;
   durable: boolean;
+  settings: Record<string, string>;
   onLog: (line: string) => void;
 }): Promise<Server> {
   const { binaries, dataDir, port, user, onLog } = options;
   const how = { ...user, ...plainEnvironment, cwd: "/", stdout: "null", stderr: "piped" } as const;
-  const args = ["-D", dataDir, ...serverSettings(port, options.durable)];
+  const args = ["-D", dataDir, ...serverSettings(port, options.durable, options.settings)];
   // INT: a fast shutdown.
   const process = spawnWithParent(programOf(binaries, "postgres"), { ...how, args }, "INT");
   const output: string[] = [];
@@ -53,7 +54,7 @@ function explain(output: string[], at: { dataDir: string; port: number; root: st
 }
 
 /** Given on the command line at each start, so that a newer Keyframe's settings apply to older data. */
-function serverSettings(port: number, durable: boolean): string[] {
+function serverSettings(port: number, durable: boolean, others: Record<string, string>): string[] {
   const settings: Record<string, string> = {
     listen_addresses: "127.0.0.1",
     port: String(port),
@@ -73,6 +74,7 @@ function serverSettings(port: number, durable: boolean): string[] {
     log_line_prefix: "",
     // synchronous_commit stays on: without fsync it is cheap, and a killed server loses no commit.
     ...(durable ? {} : { fsync: "off", full_page_writes: "off" }),
+    ...others,
   };
   return Object.entries(settings).flatMap(([name, value]) => ["-c", `${name}=${value}`]);
 }

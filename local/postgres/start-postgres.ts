@@ -20,6 +20,8 @@ type PostgresOptions = {
   durable?: boolean;
   /** How long a start waits for data that another server is just leaving; by default five seconds. */
   patienceMs?: number;
+  /** Settings of the server other than ours, by name. */
+  settings?: Record<string, string>;
   /** Called for each line of the server's log. */
   onLog?: (line: string) => void;
 };
@@ -45,7 +47,7 @@ export type RunningPostgres = {
  * without saying why, creates system users, and leaves half a cluster when it is killed during initdb.
  */
 export async function startPostgres(options: PostgresOptions): Promise<RunningPostgres> {
-  const { onLog = () => undefined, durable = true } = options;
+  const { onLog = () => undefined, durable = true, settings = {} } = options;
   const wanted = resolve(options.dataDir);
   const user = await chooseServerUser(wanted);
   const binaries = await placeBinaries(findBinaries(), user, onLog);
@@ -53,7 +55,7 @@ export async function startPostgres(options: PostgresOptions): Promise<RunningPo
   const password = await initCluster(dataDir, binaries, user, durable);
   await removeStalePidFile(dataDir);
   const { server, port } = await retried(
-    (port) => runServer({ binaries, dataDir, port, user, durable, onLog }),
+    (port) => runServer({ binaries, dataDir, port, user, durable, settings, onLog }),
     options,
   );
   return {

@@ -1,4 +1,4 @@
-/** The shapes of pixels, width and height, by their number in ITU-T H.264, table E-1. */
+/** The shapes of pixels, width and height, by their number in ITU-T H.264, table E-1, which is that of H.265. */
 const SHAPES = "1:1 12:11 10:11 16:11 40:33 24:11 20:11 32:11 80:33 18:11 15:11 64:33 160:99 4:3 3:2 2:1".split(" ");
 const OWN_SHAPE = 255;
 /** Profiles whose header has fields for colors. */
@@ -32,14 +32,18 @@ export function readPixelRatio(config: DataView): number {
   if (bits.take(1) === 0) bits.take(1);
   bits.take(1);
   if (bits.take(1) === 1) bits.skipNumbers(4); // what is cut off
-  const hasShape = bits.take(1) === 1 && bits.take(1) === 1;
-  const shape = hasShape ? bits.take(8) : 0;
+  return bits.take(1) === 1 ? readShape(bits) : 1;
+}
+
+/** How much wider a pixel is than tall, at the beginning of what both codecs say about how a video is shown (E.2.1). */
+export function readShape(bits: Bits): number {
+  const shape = bits.take(1) === 1 ? bits.take(8) : 0;
   const [across = 0, down = 0] =
     shape === OWN_SHAPE ? [bits.take(16), bits.take(16)] : (SHAPES[shape - 1] ?? "").split(":").map(Number);
   return across > 0 && down > 0 && !bits.isOver() ? across / down : 1;
 }
 
-function skipColors(bits: ReturnType<typeof readBits>): void {
+function skipColors(bits: Bits): void {
   const format = bits.number();
   if (format === 3) bits.take(1);
   bits.skipNumbers(2);
@@ -55,8 +59,10 @@ function skipColors(bits: ReturnType<typeof readBits>): void {
   }
 }
 
+export type Bits = ReturnType<typeof readBits>;
+
 /** The bits of a header, without the bytes 3 that keep two zeros apart from what follows. Behind its end there are zeros. */
-function readBits(view: DataView, length: number) {
+export function readBits(view: DataView, length: number) {
   const bytes: number[] = [];
   for (let at = 0, zeros = 0; at < Math.min(length, view.byteLength); at++) {
     const byte = view.getUint8(at);

@@ -1,5 +1,6 @@
 import { readPixelRatio } from "./avc-pixels.ts";
 import { type Budget, find, isLarge, part, readBoxes, readBoxHeader } from "./boxes.ts";
+import { readHevcPixelRatio } from "./hevc-pixels.ts";
 import {
   chooseDuration,
   collectBytes,
@@ -241,15 +242,12 @@ function readSize(
 /** How much wider a pixel is than tall: as players do, by the description of the track, else by its header, else by the stream itself. */
 function readRatio(description: DataView, coded: Size, shown: Size, budget: Budget): number {
   const boxes = readBoxes(description, budget);
-  const [pixel, stream] = [find(boxes, "pasp"), find(boxes, "avcC")];
+  const [pixel, avc, hevc] = [find(boxes, "pasp"), find(boxes, "avcC"), find(boxes, "hvcC")];
   const [across, down] = pixel && pixel.byteLength >= 8 ? [pixel.getUint32(0), pixel.getUint32(4)] : [0, 0];
   if (across > 0 && down > 0) return across / down;
   const inHeader = (shown.width * coded.height) / (shown.height * coded.width);
-  return inHeader !== 1 && inHeader > 0 && inHeader < Number.POSITIVE_INFINITY
-    ? inHeader
-    : stream
-      ? readPixelRatio(stream)
-      : 1;
+  if (inHeader !== 1 && inHeader > 0 && inHeader < Number.POSITIVE_INFINITY) return inHeader;
+  return avc ? readPixelRatio(avc) : hevc ? readHevcPixelRatio(hevc) : 1;
 }
 
 /** The content of `stts`: pairs of a number of samples and the duration of each. */

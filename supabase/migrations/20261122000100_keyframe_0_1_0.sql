@@ -415,7 +415,7 @@ comment on column keyframe_private.allowed_clients.owner_day_micros is 'The most
 create function keyframe_private.client_may(needed keyframe_private.client_right)
 returns boolean language plpgsql stable security definer set search_path = '' as $$
 declare
-  claims constant jsonb := auth.jwt();
+  claims constant jsonb := keyframe_private.claims();
 begin
   if claims is null or not claims ? 'client_id' then
     return true; -- without a query: each request asks
@@ -444,11 +444,21 @@ comment on function keyframe_private.require_client_may is 'Raises client_not_al
 
 -- The caller of a request, and the owner of a row.
 
+-- For policies and the functions they call, which must not raise: auth.jwt() raises if the claims are not JSON.
+create function keyframe_private.claims()
+returns jsonb language plpgsql stable set search_path = '' as $$
+begin
+  return auth.jwt();
+exception when data_exception then
+  return null;
+end $$;
+comment on function keyframe_private.claims is 'The claims of the caller''s token; null without one.';
+
 -- Policies and the functions they call must not raise, but auth.uid() raises if the sub is not a UUID, as in another service's sessions.
 create function keyframe_private.caller_id()
-returns uuid language plpgsql stable set search_path = '' as $$
+returns uuid language plpgsql stable security definer set search_path = '' as $$
 declare
-  sub constant text := coalesce(nullif(current_setting('request.jwt.claim.sub', true), ''), auth.jwt() ->> 'sub');
+  sub constant text := coalesce(nullif(current_setting('request.jwt.claim.sub', true), ''), keyframe_private.claims() ->> 'sub');
 begin
   return case when sub ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' then sub::uuid end;
 end $$;
@@ -10222,6 +10232,9 @@ grant
     film_id, element_ids, plan),
   delete
 on keyframe.projects to authenticated;
+-- Who is not signed in may ask the table that Realtime publishes, and no policy shows a row. Not its key: Realtime sends the keys of
+-- deleted rows to everybody who may select them, and asks the policies once for each such subscriber and change.
+grant select (created_at) on keyframe.predictions to anon;
 
 -- The API. Without a session only health is open.
 grant execute on function keyframe.health to anon, authenticated, service_role;

@@ -90,7 +90,7 @@ test.each(KINDS)(
       prices.push(quote.atMostMicros);
       await agent.use(/^Start what was quoted/);
       const progress: string[] = [];
-      const waited = await agent.use(/^Wait for/, {}, progress);
+      const waited = await agent.use(/^Wait until/, {}, progress);
       expect(waited.data).toMatchObject({ status: "succeeded", cost: { amountMicros: quote.atMostMicros } });
       return waited;
     };

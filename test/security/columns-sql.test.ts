@@ -17,6 +17,7 @@ test("the columns that a user may write → these, and nobody else writes any; o
       and not (verb = 'select' and role <> 'anon' and c.relnamespace = 'keyframe'::regnamespace)
     group by role, verb, c.oid order by 1`;
   expect(rows.map(({ may }) => may)).toEqual([
+    "anon select keyframe.predictions (created_at)",
     "authenticated insert keyframe.films (description element_ids title)",
     "authenticated insert keyframe.predictions (input model project_id step)",
     "authenticated insert keyframe.projects (aspect_ratio description element_ids film_id plan text_prompt title)",

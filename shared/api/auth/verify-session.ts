@@ -73,6 +73,8 @@ export function createSessionVerifier({ jwks, sharedKey, issuers, now }: Setting
 /** A claim is named only after the signature was verified. No value of the token is repeated. */
 function whatIsWrong(error: unknown, issuers: string[]): string {
   if (error instanceof errors.JWTExpired) return "The session token has expired.";
+  if (error instanceof errors.JWKSNoMatchingKey)
+    return "The session token is not valid here: it is signed with no key of this project's Auth, as that of another sign-in service.";
   const expected: Record<string, string> = {
     iss: issuers.join(" or "),
     aud: '"authenticated", or a list that has it',

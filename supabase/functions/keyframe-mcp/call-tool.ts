@@ -3,7 +3,7 @@ import type { OperationId } from "../../../shared/contract/operations/index.ts";
 import type { CallOperation, From, Outcome } from "./call-operation.ts";
 import { problemsOf } from "./check-arguments.ts";
 import { type Asked, type createReadPictures, outputsOf } from "./pictures.ts";
-import { refuse, succeed } from "./results.ts";
+import { refuse, refused, succeed } from "./results.ts";
 import { shorten } from "./shorten.ts";
 import { fieldsOf, TOOLS } from "./tools.ts";
 
@@ -30,7 +30,6 @@ const READS: Record<string, OperationId> = {
   video: "readVideo",
 };
 
-/** Undefined: there is no such tool. */
 export async function callTool(
   name: string,
   args: Record<string, unknown>,
@@ -38,9 +37,9 @@ export async function callTool(
   notify: Notify,
   asked: Asked | undefined,
   deps: Deps,
-): Promise<CallToolResult | undefined> {
+): Promise<CallToolResult> {
   const tool = Object.hasOwn(TOOLS, name) ? TOOLS[name] : undefined;
-  if (tool === undefined) return undefined;
+  if (tool === undefined) return refused("There is no such tool. tools/list has their names.");
   const { of, fixed, waits, shows, toArguments } = tool;
   const details = problemsOf(tool, args);
   if (details.length > 0) {

@@ -32,7 +32,11 @@ export function refuse(error: EnvelopeError, retryAfter: string | null) {
   const resets = budget?.resetsAt === undefined ? [] : [`The budget resets at ${budget.resetsAt}.`];
   const wait = retryAfter === null ? [] : [`Try again in ${retryAfter} seconds.`];
   const text = [inTools(message), ...fields, ...left, ...resets, ...wait, `(${code}, request ${requestId})`].join("\n");
-  return { isError: true, content: [{ type: "text" as const, text }] } satisfies CallToolResult;
+  return refused(text);
 }
+
+/** Twice, because some clients show their model structuredContent alone, and others never. */
+export const refused = (text: string) =>
+  ({ isError: true, structuredContent: { error: text }, content: [{ type: "text", text }] }) satisfies CallToolResult;
 
 export const dollars = (micros: unknown): string => `$${(Number(micros) / 1_000_000).toFixed(4)}`;

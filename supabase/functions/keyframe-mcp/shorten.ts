@@ -122,6 +122,9 @@ function startedOf({ predictions, ...first }: AnswerOf<"startQuote">): Short {
   return predictions ? { predictions: predictions.map(alone), next } : { ...alone(first), next };
 }
 
+/** For clients that show their model neither pictures nor links. */
+const LINKS = "wait with a predictionId and its step has the link of its file.";
+
 const ANSWERS: { [Id in OperationId]?: (answer: AnswerOf<Id>, args: Args) => Short } = {
   listModels: shortModels,
   listElements: ({ elements, nextCursor }) => ({
@@ -156,6 +159,10 @@ const ANSWERS: { [Id in OperationId]?: (answer: AnswerOf<Id>, args: Args) => Sho
     ...wholeProject({ ...project, selected }),
     selected: null,
     ...shortSteps({ predictions, takes, selected }),
+    next: orNull(
+      LINKS,
+      STEPS.some((name) => takes[name]),
+    ),
   }),
   estimateFirstFrame: shortEstimate,
   estimateLastFrame: shortEstimate,
@@ -168,6 +175,7 @@ const ANSWERS: { [Id in OperationId]?: (answer: AnswerOf<Id>, args: Args) => Sho
   listPredictions: ({ predictions, nextCursor }) => ({
     takes: predictions.map((one) => ({ step: one.step, ...shortPrediction(one), createdAt: one.createdAt })),
     nextCursor,
+    next: orNull(LINKS, predictions.length > 0),
   }),
   readUsage: ({ groups, ...usage }) => ({
     ...usage,

@@ -40,7 +40,7 @@ comment on column keyframe_private.allowed_clients.owner_day_micros is 'The most
 create function keyframe_private.client_may(needed keyframe_private.client_right)
 returns boolean language plpgsql stable security definer set search_path = '' as $$
 declare
-  claims constant jsonb := auth.jwt();
+  claims constant jsonb := keyframe_private.claims();
 begin
   if claims is null or not claims ? 'client_id' then
     return true; -- without a query: each request asks

@@ -1,10 +1,20 @@
 -- The caller of a request, and the owner of a row.
 
+-- For policies and the functions they call, which must not raise: auth.jwt() raises if the claims are not JSON.
+create function keyframe_private.claims()
+returns jsonb language plpgsql stable set search_path = '' as $$
+begin
+  return auth.jwt();
+exception when data_exception then
+  return null;
+end $$;
+comment on function keyframe_private.claims is 'The claims of the caller''s token; null without one.';
+
 -- Policies and the functions they call must not raise, but auth.uid() raises if the sub is not a UUID, as in another service's sessions.
 create function keyframe_private.caller_id()
-returns uuid language plpgsql stable set search_path = '' as $$
+returns uuid language plpgsql stable security definer set search_path = '' as $$
 declare
-  sub constant text := coalesce(nullif(current_setting('request.jwt.claim.sub', true), ''), auth.jwt() ->> 'sub');
+  sub constant text := coalesce(nullif(current_setting('request.jwt.claim.sub', true), ''), keyframe_private.claims() ->> 'sub');
 begin
   return case when sub ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' then sub::uuid end;
 end $$;

@@ -150,6 +150,20 @@ test("the run that is found has failed, and this answer is lost → the second s
   expect(await endSearch(db.sql, other.id, 1, false)).toBe(true);
 });
 
+// Chaos finds this where a worker dies while its submit waits at a provider that hangs, and the clock ends its lease at once.
+test("the provider makes the run of a submit only after its search → counted from its first callback on, and canceled", async () => {
+  const { id } = await seedUnanswered({ lease_token: null });
+  expect(await claim(db.sql)).toMatchObject([{ task: "submit", attempt: 2, search_attempt: 1 }]);
+  expect(await endSearch(db.sql, id, 1, false)).toBe(true);
+  expect(await providerSays(db.sql, { id, run: "run-2", attempt: 2 })).toBe("recorded");
+  const costs = async () =>
+    (await submitsOf(db.sql, id)).map((one) => `${one.provider_prediction_id} ${one.cost_state}`).sort();
+  expect(await costs()).toEqual(["null released", "run-2 held"]);
+  expect(await providerSays(db.sql, { id, run: "run-late", attempt: 1 })).toBe("stale");
+  expect(await costs()).toEqual(["null released", "run-2 held", "run-late held"]);
+  expect(await runsToCancel(db.sql)).toEqual(["run-late"]);
+});
+
 const prune = () =>
   db.sql.begin(async (sql) => {
     await sql`set local lock_timeout = '1s'`; // what waits for anybody fails

@@ -100,6 +100,15 @@ test("aud as a list that has ours → its owner", async () => {
   expect(await verify(`Bearer ${token}`)).toMatchObject({ ownerId: OWNER });
 });
 
+test("a token of another sign-in service, signed with its own key → says that no key of this project has signed it", async () => {
+  const theirs = await generateKeyPair("RS256");
+  const claims = { sub: "user_2abcSECRET", iss: "https://clerk.example", aud: "authenticated", role: "authenticated" };
+  const token = await new SignJWT(claims).setProtectedHeader({ alg: "RS256", kid: "SECRET" }).sign(theirs.privateKey);
+  const sentence = await refusal(`Bearer ${token}`, verifyBoth);
+  expect(sentence).toContain("signed with no key of this project's Auth");
+  expect(sentence).not.toContain("SECRET");
+});
+
 test("the refusal does not repeat what was sent", async () => {
   for (const authorization of ["Basic dXNlcjpwYXNz", "Bearer garbage", "Bearer garbage.b.c"]) {
     expect(await refusal(authorization, verifyBoth)).not.toMatch(/garbage|dXNlcjpwYXNz/);
