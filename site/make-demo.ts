@@ -14,8 +14,10 @@ import { type Arrived, runSamples } from "./samples/run.ts";
 
 const MAX_BYTES = 5_000_000;
 
-/** Builds the dashboard with a backend of its own, from a real run on a throw-away stack, into `demo` of a folder; and beside it the film and its
- * first picture. Returns what a shot costs, as rows of a table. */
+/**
+ * Builds the dashboard with a backend of its own, from a real run on a throw-away stack, into `demo` of a folder, and the film and its first
+ * picture beside it. Returns what a shot costs, as rows of a table.
+ */
 export async function makeDemo(beside: string, signal: AbortSignal): Promise<string> {
   const folder = join(beside, "demo");
   const dataDir = await Deno.makeTempDir({ prefix: "keyframe-site-" });

@@ -54,7 +54,10 @@ async function readState(keyframe: KeyframeClient): Promise<Pick<Recording, "pro
   return { projects, films, predictions: takes.flat() };
 }
 
-/** Every other read of the contract, for each resource that some answer names and each value that a query may have; in the contract's own words. */
+/**
+ * Every other read of the contract, for each resource that some answer names and each value that a query may have. Throws at an answer that is
+ * not in the contract's words.
+ */
 async function readAnswers({ url, demoSession: session, keys }: Stack, state: object): Promise<Recording["answers"]> {
   const answers: Recording["answers"] = {};
   const headers = {

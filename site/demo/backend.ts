@@ -26,7 +26,10 @@ class Refusal extends Error {
 }
 const notFound = () => new Refusal(404, "not_found", "The demo's recording does not have this.");
 
-/** The service as the recording has it: reads are answered from it, a start plays a recorded run, a few changes are kept until the page is left. */
+/**
+ * The service as the recording has it: reads are answered from it, a start plays a recorded run, and a few changes are kept until the page is
+ * left.
+ */
 export function createBackend({ answers, estimates, runs, ...recorded }: Recording, now: () => number) {
   const projects = new Map(recorded.projects.map((project) => [project.projectId, project]));
   const films = new Map(recorded.films.map((film) => [film.filmId, film]));

@@ -20,11 +20,12 @@ globalThis.fetch = async (input, init) => {
   const request = new Request(input, init);
   const { pathname, searchParams: query } = new URL(request.url);
   const [, service, path = ""] = SERVICE.exec(pathname.slice(new URL(base).pathname.length)) ?? [];
-  const { backend, answers, userId } = await opened;
+  const { backend, answers, films, userId } = await opened;
   if (service === undefined || (service === "storage/v1" && request.method === "GET")) return await load(input, init);
   if (service === "config.json") {
     // Where auth-js keeps it; before the dashboard looks.
     localStorage.setItem(`sb-${location.hostname.split(".")[0]}-auth-token`, JSON.stringify(sessionOf(userId)));
+    if (location.hash === "") location.hash = `/films/${films[0]?.filmId}`;
     return Response.json({ supabaseUrl: base, publishableKey: "sb_publishable_demo", demoUser });
   }
   await new Promise((resolve) => setTimeout(resolve, 80)); // a quick service
@@ -45,6 +46,6 @@ banner.ariaLabel = "About this demo";
 banner.style.cssText =
   "position: fixed; inset: auto 0 0; z-index: 90; padding: .5rem 1rem; background: #364fc7; color: #fff; font: 14px/1.4 system-ui; text-align: center";
 banner.innerHTML =
-  'Simulated: a recorded film, nothing leaves this page, nothing is kept. <a href="../" style="color: inherit">What Keyframe is</a>';
+  'Simulated: a recorded film; nothing leaves this page. Press Generate in the shot “Lighthouse at noon”, or in the project “A prompt that is refused”. <a href="../" style="color: inherit">What Keyframe is</a>';
 document.body.append(banner);
 document.body.style.paddingBlockEnd = "4rem"; // the end of a page is above it

@@ -22,7 +22,7 @@ for (const size of ["phone", "desk"] as const)
       for (const name of PAGES) {
         if (size === "phone") await page.getByRole("button", { name: "Open navigation" }).click();
         await page.getByRole("navigation", { name: "Pages" }).getByRole("link", { name, exact: true }).click();
-        await page.getByRole("heading", { level: 1 }).waitFor();
+        await page.getByRole("heading", { level: 1, name }).waitFor();
         await page.waitForLoadState("networkidle");
         await page.getByText("Simulated: a recorded film").waitFor();
         await expectReadable(page);
