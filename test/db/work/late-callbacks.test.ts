@@ -1,4 +1,4 @@
-import postgres from "postgres";
+import postgres, { type Sql, type TransactionSql } from "postgres";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { setSettings } from "../../support/database/settings.ts";
 import { useDatabase } from "../../support/database/clone-database.ts";
@@ -15,6 +15,7 @@ import {
   workOf,
 } from "../../support/database/calls.ts";
 import { seedPrediction, seedSubmit, type Status, useWorld } from "../../support/database/predictions.ts";
+import { whileOpen } from "../../support/database/waiting.ts";
 
 const db = useDatabase();
 const world = useWorld(db);
@@ -202,6 +203,22 @@ test("a run that belongs to another prediction → unknown, and neither predicti
   expect((await readRow(db.sql, other.id)).status).toBe("queued");
 });
 
+test("a run that is being recorded for another prediction → unknown", async () => {
+  await db.sql`alter function keyframe_worker.record_provider_state set lock_timeout = '60s'`; // the other transaction stays open here
+  const [one, other] = [await seedPrediction(db.sql, world), await seedPrediction(db.sql, world)];
+  const says = (sql: TransactionSql | Sql, { id }: { id: string }) =>
+    providerSays(sql, { id, run: "run-of-one", status: "starting" });
+  expect(
+    await whileOpen(
+      db.sql,
+      (open) => says(open, one),
+      () => says(db.sql, other),
+    ),
+  ).toBe("unknown");
+  expect((await readRow(db.sql, other.id)).status).toBe("queued");
+  await db.sql`alter function keyframe_worker.record_provider_state set lock_timeout = '100ms'`;
+});
+
 test("the run of a canceled prediction has ended meanwhile → nothing to cancel any more", async () => {
   const { id, run } = await seedPrediction(db.sql, world, { status: "processing" });
   await db.sql`select keyframe_private.mark_canceled(${id})`;
@@ -251,8 +268,9 @@ describe("a run that failed because it could not read the images", () => {
     const run = newRun();
     expect(await providerSays(db.sql, { id: saying.id, attempt: 2, run, status: "starting" })).toBe("recorded");
     expect(await providerSays(db.sql, { ...saying, ...unreachable })).toBe("stale");
-    // Its status in the API was processing, and does not go back.
-    expect(await readRow(db.sql, saying.id)).toMatchObject({ status: "processing", provider_prediction_id: run });
+    // Its status in the API was processing, and does not go back, nor does its progress.
+    const now = { status: "processing", provider_prediction_id: run, progress: 0.5 };
+    expect(await readRow(db.sql, saying.id)).toMatchObject(now);
   });
 
   test("before the answer to its submit is recorded → that answer changes nothing", async () => {
@@ -349,7 +367,8 @@ describe("asking the provider to cancel a run", () => {
     expect(await submit()).toMatchObject({ outcome: "lost" });
   });
 
-  test("is handed out by a claim as a task, and again once that lease ran out", async () => {
+  test("is handed out by a claim as one task, whatever is said again, and again once that lease ran out", async () => {
+    await providerSays(db.sql, { id, run, status: "processing" });
     expect(await cancels()).toMatchObject([{ task: "cancel", id, provider_prediction_id: run, attempt: 1 }]);
     expect(await cancels()).toEqual([]);
     await makeDue(db.sql, id);

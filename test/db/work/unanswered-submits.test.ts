@@ -71,6 +71,18 @@ test("a search ends without a run while the answer of the submit is being record
   ]);
 });
 
+test.each([
+  [49, "no_run"],
+  [51, "lost"],
+])(
+  "no run is found %i minutes after the submit → %s: the provider deletes the inputs of runs",
+  async (minutes, outcome) => {
+    const { id } = await seedUnanswered({}, new Date(Date.now() - minutes * 60_000));
+    await endSearch(db.sql, id, 1, false);
+    expect(await submitsOf(db.sql, id)).toMatchObject([{ outcome }]);
+  },
+);
+
 test("refused by the provider, which is an answer → no search, also when it was canceled meanwhile", async () => {
   for (const isCanceled of [false, true]) {
     const { id, lease } = await seedUnanswered();
