@@ -35,7 +35,7 @@ export async function runSamples({ keyframe, user, databaseUrl, secret, arrived 
   await until("the end of what SQL started", async () => (await read()).predictions.every(hasEnded));
 }
 
-async function until(what: string, isTrue: () => boolean | Promise<boolean>): Promise<void> {
+export async function until(what: string, isTrue: () => boolean | Promise<boolean>): Promise<void> {
   const end = performance.now() + 60_000;
   while (!(await isTrue())) {
     if (performance.now() > end) throw new Error(`It took too long: ${what}.`);

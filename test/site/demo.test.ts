@@ -52,7 +52,8 @@ test("a film of the demo → plays its shots, says what they cost, and its webho
     .getByRole("link", { name: /Edit suite|127\.0\.0\.1/ })
     .first()
     .click();
-  await page.getByText("Deliveries").first().waitFor();
+  await page.getByRole("button", { name: /2 attempts/ }).click();
+  await page.getByText(/503/).first().waitFor();
 });
 
 test("Generate in the demo → a first frame runs with progress and ends; then a video is made from it", async () => {

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { faultNames } from "../../../local/simulator/faults.ts";
 import { PROJECT_ROOT as ROOT } from "../../../local/stack/project-root.ts";
+import { PAGES } from "../../../site/pages.ts";
 
 const inFolder = async (folder: string) => (await readdir(join(ROOT, folder))).map((name) => `${folder}/${name}`);
 const pages = [
@@ -42,6 +43,10 @@ test("docs/simulator.md → has every fault of the simulator, and no other", asy
   const rows = (await readFile(join(ROOT, "docs/simulator.md"), "utf8")).matchAll(/^\| (`[^|]+) \|/gm);
   const named = [...rows].flatMap(([, cell = ""]) => [...cell.matchAll(/`(\w+)`/g)].map(([, name]) => name));
   expect(named.toSorted()).toEqual(faultNames.toSorted());
+});
+
+test("the site → has each of these pages but llms.txt, of which it makes its own", () => {
+  expect(PAGES.map(({ path }) => path).toSorted()).toEqual(pages.filter((path) => path !== "llms.txt").toSorted());
 });
 
 test.each(pages)(
