@@ -59,6 +59,7 @@ async function recordFilm(stack: Stack, beside: string, signal: AbortSignal): Pr
     await showFilm(keyframe, filmId, (_name, work) => work(), { url, signal, file: join(beside, "film.mp4") });
     const webhookId = await makeEndpoint(keyframe, databaseUrl, `http://127.0.0.1:${receiver.addr.port}/keyframe`);
     const { secret } = await keyframe.webhooks.secret(webhookId);
+    await keyframe.keys.create({ name: "Claude Code", may: "generate", dayLimitMicros: 2_000_000 });
     await runSamples({ keyframe, user, databaseUrl, secret, arrived });
     const readPending = () => keyframe.webhooks.deliveries(webhookId, { status: "pending" });
     await until("the second attempt", async () => (await readPending()).deliveries.length === 0);
