@@ -162,7 +162,7 @@ describe("signed events, one by one", () => {
       {
         dealname: "Harbour",
         keyframe_video: "succeeded",
-        keyframe_first_frame: expect.stringMatching(/^failed: The p/),
+        keyframe_first_frame: expect.stringMatching(/^failed: The model/),
       },
     ]);
   });
