@@ -92,6 +92,10 @@ export async function journey({ url, apikey, token, hookUrl, image }: JourneyInp
   const paused = await keyframe.webhooks.read(webhookId);
   await keyframe.webhooks.delete(webhookId);
 
+  const { keyId, key } = await keyframe.keys.create({ name: "Script", may: "read" });
+  const { expiresAt: keyEnd } = await keyframe.keys.revoke(keyId);
+  const keys = await keyframe.keys.list();
+
   const nobody = createKeyframeClient({ url, apikey, getToken: () => "no.real.token" });
   const elsewhere = "00000000-0000-4000-8000-000000000000";
   const refusals = {
@@ -133,7 +137,7 @@ export async function journey({ url, apikey, token, hookUrl, image }: JourneyInp
       shares.length,
       revoked,
     ],
-    ...{ elementIds, elements },
+    ...{ elementIds, elements, keys, key, keyEnd },
     ...{ changed, secret, shown, rotated, deliveries, delivery, test, webhooks, paused, refusals, hidden },
     afterwards: await refusal(keyframe.readProject(projectId)),
   };

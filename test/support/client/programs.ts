@@ -115,6 +115,8 @@ export function expectJourney(report: JourneyReport): void {
   expect(report.shared).toEqual(["The pier", "Harbour, second draft", true, 1, refused("not_found", 404)]);
   expect(usage.groups.map(({ predictions: runs }) => runs)).toEqual([2, 1, 1]);
 
+  expect(report.key.slice(0, 19)).toBe(report.keys[0]?.keyId);
+  expect(report.keys).toEqual([expect.objectContaining({ name: "Script", may: "read", expiresAt: report.keyEnd })]);
   expect(report.shown.secret).toBe(secret);
   expect(report.rotated.secret).not.toBe(secret);
   expect(report.deliveries).toHaveLength(5); // four ends and a test
