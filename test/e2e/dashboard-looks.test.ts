@@ -143,6 +143,7 @@ test("a phone → the burger opens the pages, following one closes it and puts t
     "Films",
     "Elements",
     "Webhooks",
+    "Keys",
     "Usage",
     "Docs",
   ]);

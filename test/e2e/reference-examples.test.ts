@@ -90,6 +90,7 @@ const doomed = (keyframe: KeyframeClient, running: { projectId: string; predicti
       const { filmId } = await keyframe.films.create({ title: "Doomed" });
       return { FILM_ID: filmId, SHARE_ID: (await keyframe.films.share(filmId)).shareId };
     },
+    revokeKey: async () => ({ KEY_ID: (await keyframe.keys.create({ name: "Doomed", may: "read" })).keyId }),
     deleteWebhook: async () => {
       const made = await keyframe.webhooks.create({ url: receiver.url, eventTypes: ["generation.failed"] });
       return { WEBHOOK_ID: made.webhookId };
