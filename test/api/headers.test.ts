@@ -67,6 +67,7 @@ test("every path of the document with every method that it has not → 405 with 
     for (const method of ["GET", "POST", "PATCH", "DELETE", "PUT", "PROPFIND"].filter((one) => !taken.includes(one))) {
       const path = template
         .replace("{token}", "t".repeat(43))
+        .replace("{keyId}", "kf_0123456789abcdef")
         .replace("{step}", "video")
         .replaceAll(/\{\w+\}/g, crypto.randomUUID());
       const { status, error, headers } = await user.call(path, { method });
