@@ -38,6 +38,7 @@ beforeAll(async () => {
   scene.real = { ...scene.real, ...webhooks[0], deliveryId: Object(sent.data).deliveryId };
   // Few may reach the provider: the others ask for another user's project.
   const starts = [{}, ...foreign.slice(0, 7)];
+  await fillBuckets(sql, user.id);
   reals = {
     cancelPrediction: [await scene.freshRun(), {}],
     deletePrediction: [{ projectId: take.projectId, firstFrameId: take.predictionId }],

@@ -33,7 +33,7 @@ test("README → names the two commands, each of which first installs what is mi
   const commands = block.split("\n").flatMap((line) => /^(npm .*?)\s*(#.*)?$/.exec(line)?.[1] ?? []);
   expect(commands).toEqual(["npm run demo", "npm test"]);
   const { scripts } = JSON.parse(await read("package.json")) as { scripts: Record<string, string> };
-  expect([scripts.predemo, scripts.pretest]).toEqual(Array(2).fill("node local/install-missing.mjs"));
+  for (const name of ["demo", "test"]) expect(scripts[name]).toMatch(/^node local\/install-missing\.mjs && /);
 });
 
 test("npm run demo in a fresh clone → its own stack, the whole film, the stack ends", async () => {

@@ -47,7 +47,7 @@ beforeAll(async () => {
   await write("CHANGELOG.md", changelog.replace(replaces, `${heading()}\n\n${line}`));
   expect(await runSetOwner()).toMatchObject({ code: 0 });
   const pages = ["README.md", "SECURITY.md", "client/README.md", "docs/upgrade.md", "examples/vite-react/README.md"];
-  for (const path of [...pages, "llms.txt"])
+  for (const path of [...pages, "llms.txt", "site/index.md"])
     await write(path, (await read(path)).replaceAll(/(no release|on npm) yet/g, ""));
   await git("init", "--quiet", "--initial-branch", "main");
   await commit();

@@ -130,6 +130,8 @@ export function refusalIn(error: unknown): string | null {
   if (!(error instanceof postgres.PostgresError)) throw error;
   if (error.code === "KEYFR") return error.message;
   if (error.code === "55P03") return null;
+  // The session of an account that is being deleted: the API answers 401.
+  if (error.code === "23503" && error.constraint_name?.endsWith("owner_id_fkey")) return "unauthorized";
   throw error;
 }
 
