@@ -9,6 +9,7 @@ import {
   ask,
   MODELS,
   type Quote,
+  refusalIn,
   type Request,
   send,
   type Take,
@@ -205,7 +206,9 @@ export const ACTIONS = {
   },
   createProject: async (walk: Walk, { a }: Action) => {
     const user = withUser(walk, a);
-    if (user) user.projects.push(await addProject(walk.db, user.id, next("Project"), user.film, true));
+    if (!user) return;
+    const added = addProject(walk.db, user.id, next("Project"), user.film, true);
+    await added.then((id) => user.projects.push(id)).catch(refusalIn); // its account may be deleted meanwhile
   },
   /** By its user, which a running prediction forbids, or by an administrator. */
   deleteProject: async (walk: Walk, { a, b, c }: Action) => {
