@@ -11,7 +11,12 @@ const pageOf = (path: string, title = headingOf(path)): Page => ({ path, file: f
 
 /** README.md is the overview, because the site's first page is its own. */
 const fileOf = (path: string): string =>
-  path === "README.md" ? "overview.md" : path.replace(/README\.md$/, "index.md").replace(/^[A-Z_]+\.md$/, lower);
+  path === "README.md"
+    ? "overview.md"
+    : path
+        .replace(/README\.md$/, "index.md")
+        .replace(/^\.github\//, "") // VitePress leaves hidden folders out
+        .replace(/^[A-Z_]+\.md$/, lower);
 const lower = (name: string) => name.toLowerCase();
 
 const headingOf = (path: string): string =>
@@ -29,7 +34,10 @@ const EXAMPLES = ["", "vite-react/", "next/", "crm-sync/", "stripe-credits/", "f
 const MORE: Record<string, Page[]> = {
   "Use it": EXAMPLES.map((name) => pageOf(`examples/${name}README.md`)),
   "Trust it": [pageOf("SECURITY.md", "Report a weakness")],
-  "Change it": ["CONTRIBUTING.md", "CODE_OF_CONDUCT.md", "CHANGELOG.md"].map((path) => pageOf(path)),
+  "Change it": [
+    ...["CONTRIBUTING.md", "CODE_OF_CONDUCT.md", "CHANGELOG.md", ".github/release.md"],
+    ...["local/README.md", "test/README.md", "lab/aims.md", "lab/chaos.md"],
+  ].map((path) => pageOf(path)),
 };
 
 /** Everything that is written by hand, in the order of the sidebar. The site, each .md and llms.txt are made of this list. */

@@ -239,11 +239,18 @@ test("the example of docs/react.md, pressed twice → one film with its progress
   undo.push(close);
   const button = page.getByRole("button", { name: "Make a film" });
   await button.waitFor();
+  // A frame of the simulator is made in less time than a look at the page may take.
+  const seen = await page.evaluateHandle(() => {
+    const texts: string[] = [];
+    const note = () => texts.push(document.querySelector("[role=status]")?.textContent ?? "");
+    new MutationObserver(note).observe(document.body, { subtree: true, childList: true, characterData: true });
+    return texts;
+  });
   await button.evaluate((one: HTMLButtonElement) => {
     one.click();
     one.click();
   });
-  await page.getByRole("status").getByText("first-frame").waitFor();
+  await expect.poll(() => seen.evaluate((texts) => texts.join())).toContain("first-frame");
   await page.getByRole("button", { name: "Making a film" }).waitFor();
   expect(await page.getByRole("button").isDisabled()).toBe(true);
   await page.getByRole("img", { name: "First frame" }).waitFor();

@@ -33,6 +33,8 @@ type Settings = {
  */
 export function createUserVerifier({ database, verifySession, secretKey, elapsed }: Settings): UserVerifier {
   const known = createBoundedCache<{ caller: Caller; until: number }>(MAX_KNOWN, () => true);
+  /** Keys that have ended: they are no guesses, and are not looked up for a minute. */
+  const ended = createBoundedCache<{ error: ApiError; until: number }>(MAX_KNOWN, ({ until }) => until > elapsed());
   const wrong = createBoundedCache<{ count: number; until: number }>(MAX_ADDRESSES, ({ until }) => until > elapsed());
 
   async function verifyKey(key: string, address: string): Promise<Caller> {
@@ -43,6 +45,8 @@ export function createUserVerifier({ database, verifySession, secretKey, elapsed
     const hash = await hashOf(key);
     const kept = known.get(hash);
     if (kept !== undefined && kept.until > elapsed()) return kept.caller;
+    const end = ended.get(hash);
+    if (end !== undefined) throw end.error;
     const before = wrong.get(address) ?? { count: 0, until: elapsed() + MINUTE_MS };
     if (kept === undefined && before.count >= MAX_WRONG) throw tooManyGuesses(before.until - elapsed());
     const turns = { ownerId: kept ? `keys of ${kept.caller.ownerId}` : "unknown keys", token: secretKey };
@@ -52,9 +56,13 @@ export function createUserVerifier({ database, verifySession, secretKey, elapsed
       .catch((error: unknown) => {
         if (!(error instanceof ApiError) || error.status !== 401) throw error;
         known.forget(hash); // one that has ended must not delay the others
+        if (error.code !== "unauthorized") {
+          ended.set(hash, { error, until: elapsed() + KNOWN_MS });
+          throw error;
+        }
         const { count, until } = wrong.get(address) ?? before;
         wrong.set(address, { count: count + 1, until });
-        throw error.code === "unauthorized" ? notAKey("The key is not valid.") : error;
+        throw notAKey("The key is not valid.");
       });
     const caller: Caller = { ownerId, token: secretKey, clientId: keyId, by: "key" };
     known.set(hash, { caller, until: elapsed() + KNOWN_MS });

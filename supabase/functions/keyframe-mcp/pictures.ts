@@ -6,6 +6,9 @@ import type { PictureSpace } from "./picture-space.ts";
 
 export type Shown = { name: string; output: ReturnType<typeof output.parse> };
 
+/** Parts of an answer that users write freely: what looks like an output there is none. */
+const WRITTEN_BY_USERS = new Set(["plan", "input"]);
+
 /** The outputs in an answer, each once, in its order. */
 export function outputsOf(data: unknown): Shown[] {
   const found = new Map<string, Shown>();
@@ -14,11 +17,14 @@ export function outputsOf(data: unknown): Shown[] {
     const { step, predictionId, output: file } = value as { step?: string; predictionId?: string; output?: unknown };
     const parsed = output.safeParse(file);
     if (parsed.success) found.set(parsed.data.path, { name: `${step} ${predictionId}`, output: parsed.data });
-    else for (const part of Object.values(value)) look(part);
+    else for (const [name, part] of Object.entries(value)) if (!WRITTEN_BY_USERS.has(name)) look(part);
   };
   look(data);
   return [...found.values()];
 }
+
+/** <ownerId>/<projectId>/<predictionId>.<extension>. Nothing else is read: a path could lead out of the bucket. */
+const OUTPUT_PATH = /^[0-9a-f-]{36}(\/[0-9a-f-]{36}){2}\.[a-z0-9]+$/;
 
 /** In base64. */
 export type Picture = { mimeType: string; data: string };
@@ -43,7 +49,7 @@ export function createReadPictures({ supabaseUrl, clientUrl, fetch }: Settings) 
   const read = async (url: string, credential: object, left: AbortSignal): Promise<Picture | null> => {
     const headers = { accept: "image/webp,image/*", ...credential };
     const signal = AbortSignal.any([left, AbortSignal.timeout(TIMEOUT_MS)]);
-    const response = await fetch(url, { headers, signal });
+    const response = await fetch(url, { headers, signal, redirect: "error" });
     const mimeType = response.headers.get("content-type") ?? "";
     if (!response.ok || !mimeType.startsWith("image/")) {
       await response.body?.cancel();
@@ -55,14 +61,17 @@ export function createReadPictures({ supabaseUrl, clientUrl, fetch }: Settings) 
   return async (files: Shown[], asked: Asked | undefined, signal: AbortSignal): Promise<Picture[]> => {
     if (asked === undefined) return [];
     const { space, caller } = asked;
-    const images = files.filter(({ output }) => output.contentType.startsWith("image/")).slice(0, MAX_PICTURES);
+    // With a key the secret key reads, which may read every file: the first folder is the owner, as in Storage's policy.
+    const isOwn = ({ path, url }: Shown["output"]) =>
+      path.startsWith(`${caller.ownerId}/`) && OUTPUT_PATH.test(path) && url.startsWith(`${clientUrl}/storage/v1/`);
+    const images = files
+      .filter(({ output }) => output.contentType.startsWith("image/") && isOwn(output))
+      .slice(0, MAX_PICTURES);
     const found = images.map(async ({ output: { path, url, bytes } }) => {
       if (!space.take(MAX_BYTES)) return null;
       const small = `${supabaseUrl}/storage/v1/render/image/authenticated/keyframe-outputs/${path}?width=${WIDTH}&resize=contain`;
-      const whole = url.startsWith(clientUrl) ? supabaseUrl + url.slice(clientUrl.length) : url;
-      // With a key the secret key reads, which may read every file: the first folder is the owner, as in Storage's policy.
-      const isOwn = path.startsWith(`${caller.ownerId}/`);
-      const resized = isOwn ? await read(small, credentialOf(caller), signal).catch(() => null) : null;
+      const whole = supabaseUrl + url.slice(clientUrl.length);
+      const resized = await read(small, credentialOf(caller), signal).catch(() => null);
       const picture = resized ?? (bytes > MAX_BYTES ? null : await read(whole, {}, signal).catch(() => null));
       space.giveBack(MAX_BYTES - Math.min(MAX_BYTES, picture?.data.length ?? 0));
       return picture;

@@ -150,6 +150,8 @@ describe("a change", () => {
     ["a step that is no object", { video: 5 }, "invalid_request"],
     ["a frame that is no id", { video: { firstFramePredictionId: "x" } }, "invalid_request"],
     ["a frame that is a list", { video: { lastFramePredictionId: [] } }, "invalid_request"],
+    ["a choice that is an object", { video: { resolution: { output: {} } } }, "invalid_request"],
+    ["a choice that is a list", { video: { aspectRatio: ["16:9"] } }, "invalid_request"],
     ["an empty prompt", { video: { prompt: " " } }, "invalid_request"],
     ["references that are no paths", { video: { referenceImagePaths: [[]] } }, "invalid_request"],
     ["a continuesPreviousShot that is a text", { video: { continuesPreviousShot: "true" } }, "invalid_request"],

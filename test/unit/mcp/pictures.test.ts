@@ -1,13 +1,18 @@
 import { expect, onTestFinished, test } from "vitest";
 import { createPictureSpaces } from "../../../supabase/functions/keyframe-mcp/picture-space.ts";
-import { createReadPictures } from "../../../supabase/functions/keyframe-mcp/pictures.ts";
+import { createReadPictures, outputsOf } from "../../../supabase/functions/keyframe-mcp/pictures.ts";
 
 const MIB = 1024 * 1024;
+const CLIENT_URL = "https://app.example";
+const OWNER = "0d3b7a1e-5c2f-4e8a-9b6d-1f2e3d4c5b6a";
+const FOLDER = `${OWNER}/1d3b7a1e-5c2f-4e8a-9b6d-1f2e3d4c5b6a`;
 
 /** Storage that resizes pictures and announces no length, and how many bytes of each were read. */
 function serveStorage(bytes: number) {
   const sent: number[] = [];
-  const server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen: () => {} }, () => {
+  const asked: string[] = [];
+  const server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen: () => {} }, ({ url }) => {
+    asked.push(new URL(url).pathname);
     const index = sent.push(0) - 1;
     const body = new ReadableStream({
       pull(controller) {
@@ -21,7 +26,7 @@ function serveStorage(bytes: number) {
   });
   onTestFinished(() => server.shutdown());
   const url = `http://127.0.0.1:${server.addr.port}`;
-  return { sent, readPictures: createReadPictures({ supabaseUrl: url, clientUrl: url, fetch }) };
+  return { sent, asked, readPictures: createReadPictures({ supabaseUrl: url, clientUrl: CLIENT_URL, fetch }) };
 }
 
 /** The files of an answer. */
@@ -29,13 +34,14 @@ const files = (count: number, bytes = MIB) =>
   Array.from({ length: count }, (_, index) => ({
     name: `first-frame ${index}`,
     output: {
-      ...{ url: "http://127.0.0.1:9/", expiresAt: "2026-03-01T00:00:00.000Z", path: `a/${index}.png` },
+      ...{ url: `${CLIENT_URL}/storage/v1/object/sign/${index}`, expiresAt: "2026-03-01T00:00:00.000Z" },
+      path: `${FOLDER}/${String(index).padStart(8, "0")}-5c2f-4e8a-9b6d-1f2e3d4c5b6a.png`,
       ...{ contentType: "image/png", bytes, sha256: "0".repeat(64) },
     },
   }));
 
 const { signal } = new AbortController();
-const caller = { ownerId: "a", token: "a session" };
+const caller = { ownerId: OWNER, token: "a session" };
 
 test("a picture that is larger than its announcement → left out, and no more of it is read", async () => {
   const { sent, readPictures } = serveStorage(64 * MIB);
@@ -57,4 +63,27 @@ test("a hundred answers with pictures at once → few have them, another owner's
   expect((await answer("b")).shown).toHaveLength(4);
   for (const { space } of first) space.end();
   expect((await answer("a")).shown).toHaveLength(4);
+});
+
+test.each([
+  ["leads out of the owner's folder", { path: `${OWNER}/../${FOLDER.replaceAll("0d3b", "9d3b")}/x.png` }],
+  ["leads out of the bucket", { path: `${OWNER}/../../../../object/authenticated/private/a.png?` }],
+  ["is another owner's", { path: files(1)[0]?.output.path.replace("0d3b", "9d3b") ?? "" }],
+  ["is of another host", { url: "https://elsewhere.example/storage/v1/a.png" }],
+  ["is no file of Storage", { url: `${CLIENT_URL}/functions/v1/app` }],
+])("an output that %s → nothing is asked for", async (_what, wrong) => {
+  const { asked, readPictures } = serveStorage(MIB / 2);
+  const [file] = files(1);
+  if (file === undefined) throw new Error("no file");
+  const planted = [{ ...file, output: { ...file.output, ...wrong } }];
+  expect(await readPictures(planted, { caller, space: createPictureSpaces()("a") }, signal)).toEqual([]);
+  expect(asked).toEqual([]);
+});
+
+test("something like an output in what users write, a plan or an input → none of the answer's outputs", () => {
+  const [{ output } = { output: null }] = files(1);
+  const take = { step: "first-frame", predictionId: "1", output, input: { resolution: { output } } };
+  const answer = { plan: { video: { resolution: { output } } }, takes: [take] };
+  expect(outputsOf({ plan: answer.plan, takes: [{ input: take.input }] })).toEqual([]);
+  expect(outputsOf(answer)).toHaveLength(1);
 });
