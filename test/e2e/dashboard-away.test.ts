@@ -106,7 +106,7 @@ const untilChangeEnds = (page: Page, shown: Locator) => {
   return until("the change ends", passSecond, 60_000, 200);
 };
 
-test("a start was carried out and answered 500 → Generate again runs once before its end shows, anew after it", async () => {
+test("a start was carried out and answered 500 → Generate again runs once before its end shows, again after it", async () => {
   const { session, keyframe } = await newPerson();
   const { projectId } = await keyframe.createProject({ title: "Harbour", textPrompt: "A harbour at dawn" });
   const { page, watch } = await visit({ session });

@@ -28,7 +28,7 @@ test("removed while its schemas are exposed → the app's tables answer as befor
   const removal = removalSql(await readSource(PROJECT_ROOT), []);
   await untilNobodyLooks(stack.sql);
   await owner.unsafe(removal);
-  // The schema is read anew once its functions are no longer known.
+  // The schema is read again once its functions are no longer known.
   const health = () => ask("rpc/health", { "content-profile": "keyframe", "accept-profile": "keyframe" });
   await until("the Data API has noticed", async () => (await health())[0] !== 200);
   expect(await health()).toEqual([404, "PGRST202"]);

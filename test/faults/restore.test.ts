@@ -13,7 +13,7 @@ afterAll(() => stack.stop());
 const WATCH = ["pgrst_ddl_watch", "pgrst_drop_watch"];
 
 /**
- * What `pg_restore --clean --single-transaction` does: all is made anew, with other ids in the catalog, and nothing tells the Data API,
+ * What `pg_restore --clean --single-transaction` does: all is created again, with other ids in the catalog, and nothing tells the Data API,
  * because event triggers go first and come last. The projects are the dump's only rows.
  */
 async function restoreDump(): Promise<void> {

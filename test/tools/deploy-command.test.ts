@@ -396,7 +396,7 @@ describe("a later deployment", () => {
     expect(await scene.sql`select jobname, username, database, command from cron.job order by jobname`).toEqual(ours);
   });
 
-  test("a Vault that cannot decrypt → the kick secret is made anew; the address, when it is told that the database has moved", async () => {
+  test("a Vault that cannot decrypt → a new kick secret is made; the address, when it is told that the database has moved", async () => {
     const before = await vaultEntries();
     await scene.sql`update vault.secrets set secret = 'bm90IHJlYWRhYmxl' where name = 'keyframe_functions_url'`;
     const stages = [projectStage, databaseStage, vaultStage, secretsStage];

@@ -111,7 +111,7 @@ test("a config.toml that only its owner may read → stays so, with its backup, 
   expect(await modeOf(CONFIG)).toBe(0o600);
 });
 
-test("add, remove, add, remove → two removals, each behind its copies; all can be forgotten, and a third add copies anew", async () => {
+test("add, remove, add, remove → two removals, each behind its copies; all can be forgotten, and a third add copies again", async () => {
   await add(version1);
   await remove(version1);
   expect((await start("add", "--dry-run").ended).said).toMatch(

@@ -77,7 +77,7 @@ test("a config.toml that is not UTF-8 → every command refuses before it writes
   expect(new Uint8Array(await readFile(config))).toEqual(latin1);
 });
 
-test("config.toml was written anew without our marks → remove names what of ours is left, and changes nothing", async () => {
+test("config.toml was rewritten without our marks → remove names what of ours is left, and changes nothing", async () => {
   await add(version1);
   const config = join(folder, CONFIG);
   const text = await readFile(config, "utf8");

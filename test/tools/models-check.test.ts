@@ -284,7 +284,7 @@ describe("a project and a provider", () => {
     await expect(failed).rejects.not.toThrow("r8_secret");
   });
 
-  test("--record → every model is written anew with its source, twice the same bytes", async () => {
+  test("--record → every model is written again with its source, twice the same bytes", async () => {
     const root = await Deno.makeTempDir({ prefix: "kf-models-check-" });
     const folder = new URL(`file://${root}/`);
     const kling = recordedFile("kwaivgi/kling-v2.1", folder);

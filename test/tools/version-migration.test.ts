@@ -33,12 +33,12 @@ describe("a version", () => {
   const released = (one = first) =>
     `# Changelog\n\n## [Unreleased]\n\n## [0.1.0] - 2027-01-01\n\n${releaseLine(one)}\n\n### For an app\n`;
 
-  test("the first one → all of supabase/schemas in order, then the version; until its release made anew under the same name", () => {
+  test("the first one → all of supabase/schemas in order, then the version; until its release made again under the same name", () => {
     expect(first.text).toMatch(/create table films \(\);.*grant select.*\('0\.1\.0'\);\n$/s);
     expect(make("0.1.0", [{ ...first, text: "old" }])).toEqual(first);
   });
 
-  test("a later one → begins empty, after the others; what is written by hand stays, and its end is made anew", () => {
+  test("a later one → begins empty, after the others; what is written by hand stays, and its end is made again", () => {
     const begun = make("0.1.1", [first], released());
     expect(begun.file).toBe("20270201102030_keyframe_0_1_1.sql");
     expect(begun.text).not.toContain("create table");

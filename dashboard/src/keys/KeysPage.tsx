@@ -32,7 +32,7 @@ export function Component() {
         <EmptyState
           Icon={IconKey}
           title="No keys yet"
-          text="Create one for Claude Code, Cursor, VS Code, Codex or a script of yours. What to paste there comes with it."
+          text="Create one for Claude Code, Cursor, VS Code, Codex or your own script. What to paste there comes with it."
           action={create}
         />
       )}

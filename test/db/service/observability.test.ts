@@ -301,7 +301,7 @@ test.each<[what: string, seed: () => Promise<unknown>, figures: object]>([
     { lastKicks: { generate: { outcome: "not_made", error: "The Vault lacks it." } } },
   ],
   [
-    "answers with the kick's id from long before it or long after, and with another id → another's: ids begin anew when pg_net is created again",
+    "answers with the kick's id from long before it or long after, and with another id → another's: ids start again when pg_net is created again",
     async () => {
       await kicked(1200);
       await answered(1200 + 90, { status_code: 401 });

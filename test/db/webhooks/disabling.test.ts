@@ -72,7 +72,7 @@ describe("nothing but failures", () => {
       null,
       { ...FAILING, disabled_at: days(5) },
     ],
-    ["but a success → counted anew from the next one", [0, 4, 6], 3, { ...ON, failing_since: days(4) }],
+    ["but a success → counted again from the next one", [0, 4, 6], 3, { ...ON, failing_since: days(4) }],
     ["but a success, then five days of failures → disabled", [0, 4, 9], 3, FAILING],
     ["and then a success as the five days are over → enabled", [0], 6, { ...ON, failing_since: null }],
   ])("%s", async (_name, failures, success, expected) => {

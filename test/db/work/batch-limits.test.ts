@@ -13,7 +13,7 @@ import { rolledBack } from "../../support/database/rolled-back.ts";
 import { addEndpoint, seedDeliveries } from "../../support/database/webhooks.ts";
 
 // A limit in a subquery bounds a statement only while the subquery runs once. For a table that is believed to hold one row Postgres
-// may join it row by row, and then runs the subquery anew for each: what it has just changed is skipped and the next rows follow.
+// may join it row by row, and then runs the subquery again for each: what it has just changed is skipped and the next rows follow.
 
 const db = useDatabase();
 const world = useWorld(db);

@@ -41,7 +41,7 @@ export type RateClass = (typeof RATE_CLASSES)[number];
 type ApiRequest = {
   path: (ids: Ids) => string;
   options?: (ids: Ids) => CallOptions | Promise<CallOptions>;
-  /** What it uses up, made anew for each request. */
+  /** What it uses up, made for each request. */
   uses?: (scene: Scene) => Promise<Partial<Ids>>;
   /** The one SQL function it calls. */
   calls: string;

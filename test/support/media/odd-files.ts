@@ -33,7 +33,7 @@ function bmp(headerBytes: number): Bytes {
   return bytes;
 }
 
-/** Each picture is dark, and as uncompressed as can be: a code that begins anew, and one of a color. */
+/** Each picture is dark, and as uncompressed as can be: a code that begins again, and one of a color. */
 function gif(
   screen: [number, number],
   ...pictures: [left: number, top: number, width: number, height: number][]

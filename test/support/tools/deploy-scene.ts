@@ -74,7 +74,7 @@ dashboard_url: ${platform.url}
 project_host: keyframe.invalid
 `,
   );
-  // With the new home Deno would compile everything anew.
+  // With the new home Deno would compile everything again.
   const { stdout } = await new Deno.Command(Deno.execPath(), { args: ["info", "--json"] }).output();
   const { denoDir } = z.object({ denoDir: z.string() }).parse(JSON.parse(new TextDecoder().decode(stdout)));
   return {

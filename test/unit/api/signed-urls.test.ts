@@ -104,7 +104,7 @@ test("a URL that does not say when it expires → a call each time", async () =>
   expect(calls).toHaveLength(2);
 });
 
-test("more URLs than are kept → the oldest is signed anew, the newest is not", async () => {
+test("more URLs than are kept → the oldest is signed again, the newest is not", async () => {
   const { sign, calls } = setUp();
   await sign(Array.from({ length: 2001 }, (_, at) => `${at}.png`));
   const before = calls.length;

@@ -26,7 +26,7 @@ beforeAll(async () => {
   );
   await openPage();
 });
-/** Anew, after a test that has taken something away from it: mediabunny remembers which encoders there are. */
+/** Loads the module again after a test that took something away from it: mediabunny remembers which encoders there are. */
 async function openPage(): Promise<void> {
   await page.goto("http://127.0.0.1/");
   await page.evaluate(`import("/film.js").then((film) => void Object.assign(globalThis, film))`);

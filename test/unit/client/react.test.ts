@@ -163,7 +163,7 @@ describe.each([18, 19] as const)("React %s", (version) => {
     await shows("Project", { data: expect.objectContaining({ takes: projectWith(null, ENDED).takes }) });
   });
 
-  test("another component takes over → the poll goes on; the last unmounts → it ends; mounted again → reads anew", async () => {
+  test("another component takes over → the poll goes on; the last unmounts → it ends; mounted again → reads again", async () => {
     await show("Take", "Take");
     (await next(GET_TAKE)).answer(RUNNING, FIRST);
     const held = await next(GET_TAKE);

@@ -30,7 +30,7 @@ const elsewhere = (host: string) => `http://${host}`;
 
 test.each<[what: string, at: [path: string, init?: RequestInit, origin?: string], status: number, headers: object]>([
   [
-    "the page → asked for anew each time; no frame, no sniffing, no referrer",
+    "the page → asked for each time; no frame, no sniffing, no referrer",
     ["/"],
     200,
     {

@@ -127,7 +127,7 @@ describe("REST", () => {
     await Promise.all(held);
   });
 
-  test("a column added, a function that returns another type → what was asked before is soon answered anew", async () => {
+  test("a column added, a function that returns another type → what was asked before soon gets the new answer", async () => {
     await platform.migrate`create table public.growing (id int primary key)`;
     await platform.migrate`insert into public.growing values (1)`;
     await platform.migrate`create function public.changing(n int) returns int language sql as 'select n'`;

@@ -304,7 +304,7 @@ describe("the database is away", () => {
     throw new Error("no connection to https://db.test/?key=secret");
   };
 
-  test("with nothing open → logged without the address, the run ends, and the next kick begins anew", async () => {
+  test("with nothing open → logged without the address, the run ends, and the next kick begins again", async () => {
     let isAway = true;
     const fault = () => {
       if (!isAway) return;
