@@ -159,11 +159,13 @@ begin
   with candidate as (
     select r.id, r.owner_id, l.resource, l.lane, l.place, row_number() over (partition by l.place order by r.id) as turn
     from unnest(lanes) with ordinality l (resource, lane, most, place)
-    cross join lateral ( -- as a range: with equal columns and `order by id` Postgres may walk along the primary key, past all users' rows
+    -- The lane as a range: with `lane =` and `order by id` Postgres may walk along the primary key, past all users' rows. Its end as a plain
+    -- comparison: a scan does not stop at the end of a row comparison, and would read the lanes behind it too.
+    cross join lateral (
       select w.id, w.owner_id from keyframe_private.work w
-      where w.queue = wanted_queue and w.state = 'ready'
-        and (w.resource, w.lane, w.id) > (l.resource, l.lane, 0) and (w.resource, w.lane) <= (l.resource, l.lane)
-      order by w.resource, w.lane, w.id limit least(l.most, ceil(max_rows::numeric / cardinality(lanes))) for update skip locked) r
+      where w.queue = wanted_queue and w.state = 'ready' and w.resource = l.resource
+        and (w.lane, w.id) > (l.lane, 0) and w.lane <= l.lane
+      order by w.lane, w.id limit least(l.most, ceil(max_rows::numeric / cardinality(lanes))) for update skip locked) r
   ), counted as (
     select c.id, c.resource, c.owner_id, c.lane, c.place,
       row_number() over (order by c.turn, c.place) - 1 as before_all,

@@ -6,7 +6,7 @@ import { plansOf, readBy } from "../../support/database/plans.ts";
 import { addProject, addWorld, seedPrediction, type World } from "../../support/database/predictions.ts";
 import { rolledBack } from "../../support/database/rolled-back.ts";
 import { addReference } from "../../support/database/user.ts";
-import { addEndpoint, exchange, record, resultOf, seedDeliveries } from "../../support/database/webhooks.ts";
+import { addEndpoint, clearWebhooks, exchange, record, resultOf, seedDeliveries } from "../../support/database/webhooks.ts";
 import { LONGER } from "../../support/longer.ts";
 
 // A great deal has ended or waits, and little is due: every statement reads the little alone. What counts is how many rows its widest scan
@@ -314,5 +314,45 @@ describe("the queue is empty when its statistics and a session's plans are made,
       await work(sql);
     });
     for (const plan of plans) expect(readBy(plan).rows, plan).toBeLessThan(1000);
+  });
+});
+
+describe("many endpoints at one host with a delivery each", () => {
+  const own = useDatabase();
+
+  /** The pages that a claim reads when so many endpoints have a due delivery. */
+  async function pagesOfClaim(endpoints: number): Promise<number> {
+    await clearWebhooks(own.sql);
+    await own.sql.begin(async (sql) => {
+      await sql`set local session_replication_role = replica`;
+      await sql`
+        with event as (
+          insert into keyframe.webhook_events (type, project_id, payload) values ('project.created', gen_random_uuid(), '{}') returning id
+        ), endpoint as (
+          insert into keyframe.webhook_endpoints (url, quick_answers_needed)
+          select 'https://receiver.example/' || i, 0 from generate_series(1, ${endpoints}::int) i returning *
+        ), delivery as (
+          insert into keyframe.webhook_deliveries (event_id, endpoint_id, event_type)
+          select event.id, endpoint.id, 'project.created' from event, endpoint returning id, endpoint_id
+        )
+        insert into keyframe_private.work (queue, kind, subject, owner_id, lane, resource, state, due_at)
+        select 'deliver', 'deliver', id, endpoint_id, endpoint_id, 'receiver.example quick', 'ready', now() from delivery`;
+    });
+    await own.sql`vacuum analyze`;
+    const call = "select keyframe_worker.exchange_deliveries('[]', gen_random_uuid(), 440)";
+    let pages = 0;
+    await rolledBack(own.sql, async (sql) => {
+      await sql.unsafe(call); // the first call in a session also reads the catalog
+      const [row] = await sql.unsafe(`explain (analyze, buffers, format json) ${call}`);
+      const { Plan: plan } = row?.["QUERY PLAN"][0];
+      pages = plan["Shared Hit Blocks"] + plan["Shared Read Blocks"];
+    });
+    return pages;
+  }
+
+  test("a claim reads as many pages beside 6,000 endpoints as beside 600", async () => {
+    const [few, many] = [await pagesOfClaim(600), await pagesOfClaim(6_000)];
+    expect(few).toBeGreaterThan(100);
+    expect(many).toBeLessThan(1.5 * few);
   });
 });
