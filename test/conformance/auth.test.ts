@@ -4,7 +4,8 @@ import { describe, expect, inject, test } from "vitest";
 import { openDatabase } from "../support/api/database.ts";
 import { signUpAt } from "../support/api/sign-up.ts";
 
-// The local Auth against what Supabase Auth 2.196.0 answered to the same requests. Its OAuth server: docs/first-run.md#what-was-tried-with-supabase-auth.
+// The local Auth against what Supabase Auth 2.196.0 answered to the same requests. What else was tried with it:
+// docs/decisions/0049-the-local-auth-answers-as-recorded.md.
 
 const { url, publishableKey } = inject("stack");
 const sql = openDatabase();

@@ -46,7 +46,7 @@ beforeAll(async () => {
   const replaces = released.test(changelog) ? released : /^## \[Unreleased\].*$/m;
   await write("CHANGELOG.md", changelog.replace(replaces, `${heading()}\n\n${line}`));
   expect(await runSetOwner()).toMatchObject({ code: 0 });
-  const pages = ["README.md", "SECURITY.md", "client/README.md", "docs/upgrade.md", "examples/vite-react/README.md"];
+  const pages = ["README.md", "SECURITY.md", "client/README.md", "docs/compare.md", "examples/vite-react/README.md"];
   for (const path of [...pages, "llms.txt", "site/index.md"])
     await write(path, (await read(path)).replaceAll(/(no release|on npm) yet/g, ""));
   await git("init", "--quiet", "--initial-branch", "main");
