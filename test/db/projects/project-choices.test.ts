@@ -124,23 +124,14 @@ describe("a reference image of a project", () => {
     expect(await codeOf(change({ reference_image_path: "../secret" }))).toBe("invalid_request");
   });
 
-  test("that no prediction uses → not removed as unused, however old; once its project is deleted → removed", async () => {
-    const path = await addReference(db, world.owner);
-    await change({ reference_image_path: path });
-    await db.sql`update storage.objects set created_at = now() - interval '1 year' where 'projects/' || name = ${path}`;
-    await db.sql`select keyframe_private.queue_unused_references()`;
-    expect(await removals()).not.toContain(path);
-    await db.sql`delete from keyframe.projects where id = ${world.project}`;
-    expect(await removals()).toContain(path);
-  });
-
-  test("another project has it too → stays while one of them does", async () => {
+  test("of two projects → not removed as unused, however old; removed when both are deleted", async () => {
     const path = await addReference(db, world.owner);
     const neighbour = { ...world, project: await addProject(db, world.owner) };
-    await change({ reference_image_path: path });
-    await change({ reference_image_path: path }, undefined, neighbour);
+    for (const of of [world, neighbour]) await change({ reference_image_path: path }, undefined, of);
     await seedPrediction(db.sql, world, { status: "succeeded", input: { referenceImagePaths: [path] } });
     await db.sql`delete from keyframe.projects where id = ${world.project}`;
+    await db.sql`update storage.objects set created_at = now() - interval '1 year' where 'projects/' || name = ${path}`;
+    await db.sql`select keyframe_private.queue_unused_references()`;
     expect(await removals()).not.toContain(path);
     await db.sql`delete from keyframe.projects where id = ${neighbour.project}`;
     expect(await removals()).toContain(path);
