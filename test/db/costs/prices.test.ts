@@ -172,26 +172,11 @@ describe("a malformed row → refused, with the path of its mistake", () => {
     await addPrice({ applies: { resolution: "720p", audio: true } });
   });
 
-  test.each([["-0.01"], ["1001"], ["NaN"]])("a price of %s", async (usd) => {
-    expect((await refusalOf(addPrice({ usd }))).constraint).toBe("price_is_between_0_and_1000");
-  });
-
   test("a model that there is not; the same values from the same time on", async () => {
     await addPrice({ from: "2026-01-01" });
     expect((await refusalOf(addPrice({ from: "2026-01-01" }))).constraint).toBe("one_price_at_a_time");
     model = "test/none";
     expect((await refusalOf(addPrice())).message).toMatch(/^model: there is no model test\/none\./);
-  });
-
-  test.each([
-    { failed: "no", rejected: "no" },
-    { failed: "no", rejected: "no", canceled: "maybe" },
-    { failed: "no", rejected: "no", canceled: true },
-    { failed: "no", rejected: "no", canceled: "no", aborted: "no" },
-  ])("billed_when %j", async (value) => {
-    const wrong = db.sql`
-      update keyframe.models set billed_when = ${JSON.stringify(value)}::text::jsonb where model = ${model}`;
-    expect((await refusalOf(wrong)).constraint).toBe("billed_when_says_yes_no_or_unknown");
   });
 });
 

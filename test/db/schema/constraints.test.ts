@@ -92,7 +92,7 @@ const BROKEN_ELSEWHERE: Record<string, string> = {
   cost_if_and_only_if_settled: submit("cost_micros", "1"),
   cost_state_is_known: submit("cost_state", "'free'"),
   markup_is_between_0_and_10: submit("markup", "'NaN'"),
-  billed_when_says_yes_no_or_unknown: `update keyframe.models set billed_when = '{"failed": "no"}' where model = 'google/veo-3.1'`,
+  billed_when_says_yes_no_or_unknown: `update keyframe.models set billed_when = '{"failed": "no", "rejected": "no", "canceled": "maybe"}' where model = 'google/veo-3.1'`,
   cost_ceiling_is_at_most_a_million_dollars: `update keyframe.models set cost_ceiling_micros = -1 where model = 'google/veo-3.1'`,
   price_is_between_0_and_1000: `insert into keyframe_private.model_prices (model, metric, price_usd, source) values ('google/veo-3.1', 'run', -1, 'x')`,
   checked_at_is_in_a_year_of_four_digits: `insert into keyframe_private.model_prices (model, metric, price_usd, source, checked_at) values ('google/veo-3.1', 'run', 1, 'x', 'infinity')`,
@@ -205,6 +205,12 @@ const WRONG: Record<string, string[]> = {
     ...["{{5 s}}", "{{5 s,5 min},{5 s,5 min}}", "{null}", "{5 s,null}", "{5 s,0}", "[0:1]={5 s,5 min}"],
   ],
   "update keyframe.models set model = $value where model = 'google/veo-3.1'": [`a/${"b".repeat(199)}`],
+  "update keyframe.models set billed_when = $value where model = 'google/veo-3.1'": [
+    ...['{"failed": "no", "rejected": "no"}', '{"failed": "no", "rejected": "no", "canceled": true}'],
+    '{"failed": "no", "rejected": "no", "canceled": "no", "aborted": "no"}',
+  ],
+  "insert into keyframe_private.model_prices (model, metric, price_usd, source) values ('google/veo-3.1', 'run', $value, 'x')":
+    ["-0.01", "1001", "NaN"],
   "update keyframe.models set shutdown_at = $value where model = 'google/veo-3.1'": ["-infinity", "12026-01-01"],
   [`set local session_replication_role = replica; insert into keyframe.predictions (project_id, owner_id, step, model, input)
     values (gen_random_uuid(), gen_random_uuid(), 'first-frame', 'a/b', jsonb_build_object('prompt', 'x', 'referenceImagePaths', $value::jsonb))`]:
