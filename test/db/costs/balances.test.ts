@@ -1,13 +1,13 @@
-import pg from "pg";
 import type postgres from "postgres";
 import { beforeEach, describe, expect, test } from "vitest";
-import { createRandom } from "../../../lab/chaos/random.ts";
 import { claim, providerSays, readRow, retryLater } from "../../support/database/calls.ts";
 import { useDatabase } from "../../support/database/clone-database.ts";
 import { addWorld, seedSubmit, useWorld, type World } from "../../support/database/predictions.ts";
 import { codeOf, refusalOf } from "../../support/database/refusal.ts";
-import { start, type Wanted } from "../../support/database/user.ts";
+import { scalar } from "../../support/database/scalar.ts";
+import { start } from "../../support/database/user.ts";
 import { whileOpen } from "../../support/database/waiting.ts";
+import { call } from "../../support/database/webhooks.ts";
 
 // Prepaid balances and markups. A first frame by the default model costs 67,000 micro-dollars. Each test has an owner of its own, because
 // credits are never deleted.
@@ -33,18 +33,19 @@ async function balance(owner = world.owner) {
   const frames = (micros: string | null) => (micros === null ? null : Number(micros) / FRAME);
   return { available: frames(row?.available_micros), held: frames(row?.held_micros) };
 }
-const asUser = async (call: string, owner = world.owner) =>
-  await db.asUser(owner, async (sql) => (await sql.unsafe(`select ${call} as answer`))[0]?.answer);
-const readUsage = () => asUser("keyframe.read_usage()");
-const estimate = async () => (await asUser(`keyframe.estimate_prediction('${world.project}', 'first-frame')`)).estimate;
+const readUsage = (args = {}) => call<{ groups: object[]; balance: object }>(db, world.owner, "read_usage", args);
+const onFrame = () => ({ project_id: world.project, step: "first-frame" });
+const estimate = async () =>
+  (await call<{ estimate: { model: string } }>(db, world.owner, "estimate_prediction", onFrame())).estimate;
+const costOf = (id: string) => scalar(db.sql`select keyframe_private.cost_json(${id})`);
 const events = async (type: string) => {
   const rows = await db.sql`
     select payload -> 'data' as data from keyframe.webhook_events where owner_id = ${world.owner} and type = ${type} order by created_at`;
   return rows.map(({ data }) => data);
 };
 /** A started first frame whose submit a worker has claimed. */
-async function submitted(wanted: Wanted = {}) {
-  const { prediction } = await start(db, world, wanted);
+async function submitted() {
+  const { prediction } = await start(db, world);
   const [task] = (await claim(db.sql)).filter(({ id }) => id === prediction.id);
   return { id: prediction.id, lease: task?.lease_token ?? null };
 }
@@ -70,15 +71,13 @@ describe("a balance", () => {
   test("a start beyond it → balance_exhausted with what is left and needed, one event, and nothing is held", async () => {
     await grant(1.5);
     await start(db, world);
+    const amounts = { availableMicros: FRAME / 2, estimateMicros: FRAME };
     for (const _ of ["first", "again"]) {
       const { message, hint } = await refusalOf(start(db, world));
-      expect([message, JSON.parse(hint ?? "")]).toEqual([
-        "balance_exhausted",
-        { availableMicros: FRAME / 2, estimateMicros: FRAME },
-      ]);
+      expect(message).toBe("balance_exhausted");
+      expect(JSON.parse(hint ?? "")).toEqual(amounts);
     }
-    const exhausted = { ownerId: world.owner, availableMicros: FRAME / 2, estimateMicros: FRAME };
-    expect(await events("balance.exhausted")).toEqual([exhausted]);
+    expect(await events("balance.exhausted")).toEqual([{ ownerId: world.owner, ...amounts }]);
     expect(await balance()).toEqual({ available: 0.5, held: 1 });
     expect(await estimate()).toMatchObject({ balance: { availableMicros: FRAME / 2 }, withinBudget: false });
     await grant(1);
@@ -106,10 +105,10 @@ describe("a balance", () => {
 
   test("three takes at once for a balance of two → refused with what all cost, and none is held; two → both", async () => {
     await grant(2);
-    const takes = (count: number) =>
-      asUser(`keyframe.start_prediction('${world.project}', 'first-frame', count => ${count})`);
+    const takes = (count: number) => call(db, world.owner, "start_prediction", { ...onFrame(), count });
     const { message, hint } = await refusalOf(takes(3));
-    expect([message, JSON.parse(hint ?? "").estimateMicros]).toEqual(["balance_exhausted", 3 * FRAME]);
+    expect(message).toBe("balance_exhausted");
+    expect(JSON.parse(hint ?? "")).toMatchObject({ estimateMicros: 3 * FRAME });
     expect(await balance()).toEqual({ available: 2, held: 0 });
     await takes(2);
     expect(await balance()).toEqual({ available: 0, held: 2 });
@@ -176,9 +175,7 @@ describe("a balance", () => {
 
 describe("credits", () => {
   test("the same key again → adds nothing; another amount with it → idempotency_mismatch; another user may have it", async () => {
-    const [first] = await grant(1, "payment-1");
-    const [again] = await grant(1, "payment-1");
-    expect(again).toEqual(first);
+    expect(await grant(1, "payment-1")).toEqual(await grant(1, "payment-1"));
     expect(await codeOf(grant(2, "payment-1"))).toBe("idempotency_mismatch");
     expect(await codeOf(addCredit(FRAME, "purchase", "payment-1"))).toBe("idempotency_mismatch");
     await addCredit(FRAME, "grant", "payment-1", (await addWorld(db)).owner);
@@ -205,14 +202,12 @@ describe("credits", () => {
     expect(await balance()).toEqual({ available: 0, held: 0 });
   });
 
-  test("changed, deleted, of an unknown kind or with the wrong sign → refused", async () => {
+  test("changed, deleted or with the wrong sign → refused", async () => {
     await grant(1);
-    for (const [statement, constraint] of [
-      ["update keyframe_private.credits set micros = 1 where true", "credits_are_only_inserted"],
-      ["delete from keyframe_private.credits where true", "credits_are_only_inserted"],
-      ["truncate keyframe_private.credits", "credits_are_only_inserted"],
-    ] as const)
-      expect((await refusalOf(db.sql.unsafe(statement))).constraint).toBe(constraint);
+    for (const change of ["update {} set micros = 1 where true", "delete from {} where true", "truncate {}"]) {
+      const statement = change.replace("{}", "keyframe_private.credits");
+      expect((await refusalOf(db.sql.unsafe(statement))).constraint).toBe("credits_are_only_inserted");
+    }
     for (const [micros, kind] of [
       [-1, "grant"],
       [0, "adjustment"],
@@ -220,7 +215,6 @@ describe("credits", () => {
       [1, "expiry"],
     ] as const)
       expect((await refusalOf(addCredit(micros, kind))).constraint).toBe("sign_is_that_of_the_kind");
-    expect((await refusalOf(addCredit(1, "gift"))).constraint).toBe("kind_is_known");
   });
 
   test("the key that opens a balance, by another credit → refused", async () => {
@@ -247,14 +241,12 @@ describe("balance.low", () => {
     expect(await events("balance.low")).toEqual([]);
     await start(db, world);
     await start(db, world);
-    const low = (frames: number) => ({
-      ...{ ownerId: world.owner, availableMicros: frames * FRAME, thresholdMicros: 2 * FRAME },
-    });
-    expect(await events("balance.low")).toEqual([low(1)]);
+    const low = { ownerId: world.owner, availableMicros: FRAME, thresholdMicros: 2 * FRAME };
+    expect(await events("balance.low")).toEqual([low]);
     await grant(3);
     await refund(2);
     await refund(2);
-    expect(await events("balance.low")).toEqual([low(1), low(1)]);
+    expect(await events("balance.low")).toEqual([low, low]);
   });
 
   test("of two credits at once, the earlier one is committed after an event → the next event comes", async () => {
@@ -292,23 +284,21 @@ describe("a markup", () => {
     const { id } = await submitted();
     expect((await readUsage()).groups).toMatchObject([{ heldMicros: charge }]);
     await succeed(id);
-    const [row] = await db.sql`select keyframe_private.cost_json(${id}) as cost`;
-    expect(row?.cost).toMatchObject({ amountMicros: charge, atMostMicros: charge, state: "settled" });
+    expect(await costOf(id)).toMatchObject({ amountMicros: charge, atMostMicros: charge, state: "settled" });
     await merge();
-    for (const groupBy of ["day", "model", "step", "project"]) {
-      const { groups } = await asUser(`keyframe.read_usage(group_by => '${groupBy}')`);
-      expect(groups).toMatchObject([{ settledMicros: charge, heldMicros: 0 }]);
-    }
+    for (const group_by of ["day", "model", "step", "project"])
+      expect((await readUsage({ group_by })).groups).toMatchObject([{ settledMicros: charge, heldMicros: 0 }]);
     expect(await balance()).toEqual({ available: 0, held: 0 });
     const [admin] = await db.sql`
       select settled_usd::float as billed, settled_charge_usd::float as paid from keyframe_private.admin_costs where owner_id = ${world.owner}`;
     expect(admin).toEqual({ billed: FRAME / 1e6, paid: charge / 1e6 });
-    const { steps } = await asUser("keyframe.list_models()");
-    const models = steps.flatMap((one: { models: { model: string; prices: object[] }[] }) => one.models);
-    const { prices } = models.find(({ model }: { model: string }) => model === MODEL);
-    const [price] =
-      await db.sql`select min(price_usd)::float as usd from keyframe_private.model_prices where model = ${MODEL}`;
-    expect(Math.min(...prices.map(({ priceUsd }: { priceUsd: number }) => priceUsd))).toBeCloseTo(price?.usd * 1.3, 9);
+    type Model = { model: string; prices: { priceUsd: number }[] };
+    const { steps } = await call<{ steps: { models: Model[] }[] }>(db, world.owner, "list_models");
+    const { prices = [] } = steps.flatMap(({ models }) => models).find(({ model }) => model === MODEL) ?? {};
+    const least = await scalar(
+      db.sql`select min(price_usd)::float from keyframe_private.model_prices where model = ${MODEL}`,
+    );
+    expect(Math.min(...prices.map(({ priceUsd }) => priceUsd))).toBeCloseTo(least * 1.3, 9);
   });
 
   test("changed while it runs, or a second run of it appears → settled by the markup of its start", async () => {
@@ -318,8 +308,7 @@ describe("a markup", () => {
     await providerSays(db.sql, { id, run: "run-a" });
     expect(await providerSays(db.sql, { id, run: "run-b" })).toBe("stale");
     for (const run of ["run-a", "run-b"]) await succeed(id, run);
-    const [row] = await db.sql`select keyframe_private.cost_json(${id}) as cost`;
-    expect(row?.cost).toMatchObject({ amountMicros: 2 * 2 * FRAME });
+    expect(await costOf(id)).toMatchObject({ amountMicros: 2 * 2 * FRAME });
   });
 
   test("risen when a refused submit is made again → the new one must be covered", async () => {
@@ -331,14 +320,12 @@ describe("a markup", () => {
   });
 
   test("for one model, which gets another name → holds instead of the one for all, under both names", async () => {
-    const factor = async (model: string) => {
-      const [row] = await db.sql`select keyframe_private.markup_of(${model})::float as factor`;
-      return row?.factor;
-    };
+    const factor = (model: string) => scalar(db.sql`select keyframe_private.markup_of(${model})::float`);
     await markup(2);
     await db.sql`insert into keyframe_private.model_markups values ('prunaai/p-video', 5)`;
     await db.sql`update keyframe.models set model = 'test/renamed' where model = 'prunaai/p-video'`;
-    expect([await factor("test/renamed"), await factor(MODEL)]).toEqual([5, 2]);
+    expect(await factor("test/renamed")).toBe(5);
+    expect(await factor(MODEL)).toBe(2);
     await db.sql`update keyframe.models set model = 'prunaai/p-video' where model = 'test/renamed'`;
     const unknown = db.sql`insert into keyframe_private.model_markups values ('test/none', 5)`;
     expect((await refusalOf(unknown)).constraint).toBe("model_is_known");
@@ -349,10 +336,8 @@ describe("a markup", () => {
     for (const statement of [
       `update keyframe_private.settings set markup = '${factor}'`,
       `insert into keyframe_private.model_markups values ('${MODEL}', '${factor}')`,
-    ]) {
-      const { message, constraint } = await refusalOf(db.sql.unsafe(statement));
-      expect([message, constraint]).toEqual([sentence, "markup_is_between_0_and_10"]);
-    }
+    ])
+      expect((await refusalOf(db.sql.unsafe(statement))).message).toBe(sentence);
   });
 
   test("beside budgets → a user's counts what the user pays, the service's what the provider bills", async () => {
@@ -382,7 +367,6 @@ describe("a markup", () => {
 
 describe("a run that an administrator fails", () => {
   const free = { amountMicros: 0, atMostMicros: 0, currency: "USD", state: "released" };
-  const costOf = async (id: string) => (await db.sql`select keyframe_private.cost_json(${id}) as cost`)[0]?.cost;
   /** In frames: what the provider bills for it, and what its owner pays. */
   const billed = async () => {
     const [row] = await db.sql`
@@ -390,102 +374,36 @@ describe("a run that an administrator fails", () => {
       from keyframe_private.admin_costs where owner_id = ${world.owner}`;
     return { provider: (row?.provider * 1e6) / FRAME, owner: row?.owner };
   };
-  test.each([
-    ["before it was submitted", async () => {}, 0],
-    ["while it runs", (id: string) => providerSays(db.sql, { id, run: `run-${id}` }), 1],
-    ["while its file is copied", (id: string) => succeed(id), 1],
-  ])(
-    "%s → its owner pays nothing, and what the provider bills is a cost of the service",
-    async (_when, reach, bill) => {
-      await grant(1);
-      const { prediction } = await start(db, world);
-      const { id } = prediction;
-      if (bill > 0) await claim(db.sql);
-      await reach(id);
-      expect(await balance()).toMatchObject({ available: 0 });
-      await db.sql`select keyframe_private.mark_failed(${id}, 'failed_by_administrator', 'It hung.', true)`;
-      expect([await costOf(id), await balance()]).toEqual([free, { available: 1, held: 0 }]);
-      const [event] = await events("generation.failed");
-      expect(event.cost).toEqual(free);
-      if (bill > 0) await providerSays(db.sql, { id, run: `run-${id}`, status: "canceled" });
-      await merge();
-      expect([await costOf(id), await balance()]).toEqual([free, { available: 1, held: 0 }]);
-      expect(await billed()).toEqual({ provider: bill, owner: 0 });
-    },
-  );
-
-  test("whose runs are only found afterwards → its owner pays nothing for them either", async () => {
+  const none = async () => {};
+  test.each<[when: string, runs: string[], reach: (id: string) => Promise<unknown>]>([
+    ["before it was submitted", [], none],
+    ["while it runs", ["a"], (id) => providerSays(db.sql, { id, run: `a-${id}` })],
+    ["while its file is copied", ["a"], (id) => succeed(id, `a-${id}`)],
+    ["before its two runs are found", ["a", "b"], none],
+  ])("%s → its owner pays nothing; what the provider bills is a cost of the service", async (_when, runs, reach) => {
     await grant(1);
-    const { id } = await submitted();
+    const { id } = (await start(db, world)).prediction;
+    if (runs.length > 0) await claim(db.sql);
+    await reach(id);
+    expect(await balance()).toMatchObject({ available: 0 });
+    const expectFree = async () => {
+      expect(await costOf(id)).toEqual(free);
+      expect(await balance()).toEqual({ available: 1, held: 0 });
+    };
     await db.sql`select keyframe_private.mark_failed(${id}, 'failed_by_administrator', 'It hung.', true)`;
-    for (const run of [`a-${id}`, `b-${id}`]) await providerSays(db.sql, { id, run, status: "canceled" });
-    expect([await costOf(id), await balance(), await billed()]).toEqual([
-      free,
-      { available: 1, held: 0 },
-      { provider: 2, owner: 0 },
-    ]);
+    await expectFree();
+    expect(await events("generation.failed")).toMatchObject([{ cost: free }]);
+    for (const run of runs) await providerSays(db.sql, { id, run: `${run}-${id}`, status: "canceled" });
+    await merge();
+    await expectFree();
+    expect(await billed()).toEqual({ provider: runs.length, owner: 0 });
   });
 });
 
 describe("at the same moment", () => {
-  /** In one snapshot: what credits, balance, costs and the ledger say. */
-  const account = async (owner = world.owner) => {
-    const [row] = await db.sql`
-      select (select sum(micros) from keyframe_private.credits where owner_id = ${owner})::float / ${FRAME}::float as credits,
-        b.available_micros / ${FRAME}::float as available,
-        (select sum(case cost_state when 'settled' then charge_micros when 'released' then 0 else most_charge_micros end)
-         from keyframe_private.provider_submits where owner_id = ${owner})::float / ${FRAME}::float as ledger
-      from keyframe_private.balance_of(${owner}) b`;
-    return { credits: 0, available: 0, ledger: 0, ...row };
-  };
-
-  test("200 starts, purchases and refunds, killed at random, and merges → never more is held than was there", async () => {
-    await db.sql`update keyframe_private.settings set max_active_per_owner = 1000`;
-    await grant(10, "first");
-    const random = createRandom("balances");
-    const victims = new pg.Pool({ connectionString: db.url, max: 20, application_name: "victim" });
-    victims.on("error", () => undefined);
-    const kill = () => db.sql`
-      select pg_terminate_backend(pid) from pg_stat_activity
-      where datname = current_database() and application_name = 'victim' and state = 'active' order by random() limit 2`;
-    const claims = JSON.stringify({ role: "authenticated", sub: world.owner });
-    const startKilled = () =>
-      // in one transaction
-      victims.query(`
-        select set_config('request.jwt.claims', '${claims}', true), set_config('request.jwt.claim.sub', '${world.owner}', true);
-        select keyframe.start_prediction('${world.project}', 'first-frame')`);
-    // As a server does: the same key until it is answered.
-    const addKilled = async (micros: number, kind: string, key: string): Promise<unknown> =>
-      victims
-        .query("select keyframe_private.add_credit($1, $2, $3, $4)", [world.owner, micros, kind, key])
-        .catch(() => addKilled(micros, kind, key));
-    const work = [
-      ...Array.from({ length: 200 }, () => () => startKilled().catch(() => undefined)),
-      ...Array.from({ length: 5 }, (_, i) => () => addKilled(FRAME, "purchase", `purchase-${i}`)),
-      ...Array.from({ length: 3 }, (_, i) => () => addKilled(-FRAME, "refund", `refund-${i}`)),
-      ...Array.from({ length: 20 }, () => kill),
-      ...Array.from({ length: 5 }, () => merge),
-    ];
-    await Promise.all(random.shuffled(work).map((one) => one()));
-    await victims.end();
-    const { credits, available, ledger } = await account();
-    expect(credits).toBe(12);
-    expect(available).toBe(credits - ledger);
-    expect(ledger).toBeLessThanOrEqual(15);
-    expect(ledger).toBeGreaterThan(0);
-    for (let left = available; left >= 1; left--) await start(db, world); // nothing was lost either
-    expect(await codeOf(start(db, world))).toBe("balance_exhausted");
-  });
-
-  test("eight starts for a balance of one → one is admitted", async () => {
-    await grant(1);
-    const started = await Promise.allSettled(Array.from({ length: 8 }, () => start(db, world)));
-    expect(started.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
-    expect(await balance()).toEqual({ available: 0, held: 1 });
-  });
-
   test("another owner's start and credits are not committed → nobody waits", async () => {
     const other: World = await addWorld(db);
+    await db.sql`update keyframe_private.settings set service_month_micros = ${1_000 * FRAME}`;
     await grant(2);
     await db.sql.begin(async (open) => {
       await open`select keyframe_private.add_credit(${other.owner}, ${FRAME}, 'grant', 'same')`;
@@ -514,25 +432,4 @@ describe("at the same moment", () => {
     });
     expect(await balance()).toEqual({ available: -1, held: 1 });
   });
-});
-
-test("an owner with 100,000 runs in 13 months → a balance reads few pages", async () => {
-  // As they are once they are merged, but for the last ones.
-  await db.sql`
-    insert into keyframe_private.daily_costs (owner_id, day, step, model, predictions, settled_micros, settled_charge_micros, is_merged)
-    select ${world.owner}, (now() at time zone 'UTC')::date - i % 400, 'first-frame', 'm' || i % 3, 83, 83, 83, true
-    from generate_series(1, 1200) i`;
-  await db.sql`
-    insert into keyframe_private.owner_costs (owner_id, held_micros, settled_micros, unknown_micros) values (${world.owner}, 0, 99600, 0)`;
-  for (let runs = 0; runs < 20; runs++) await seedSubmit(db.sql, { owner_id: world.owner, most_micros: 1 });
-  await db.sql`vacuum analyze keyframe_private.daily_costs, keyframe_private.owner_costs`;
-  await grant(1);
-  const plans = await db.sql.begin(async (sql) => {
-    const read = () => sql`
-      explain (analyze, buffers, timing off, summary off, format json) select * from keyframe_private.balance_of(${world.owner})`;
-    await read(); // reads the catalog
-    return await read();
-  });
-  const [root] = plans[0]?.["QUERY PLAN"] ?? [];
-  expect(root?.Plan["Shared Hit Blocks"] + root?.Plan["Shared Read Blocks"]).toBeLessThan(60);
 });

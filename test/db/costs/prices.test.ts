@@ -2,6 +2,7 @@ import { beforeEach, describe, expect, test } from "vitest";
 import { useDatabase } from "../../support/database/clone-database.ts";
 import { addWorld, seedPrediction } from "../../support/database/predictions.ts";
 import { refusalOf } from "../../support/database/refusal.ts";
+import { scalar } from "../../support/database/scalar.ts";
 import { addReference } from "../../support/database/user.ts";
 
 const db = useDatabase();
@@ -19,10 +20,9 @@ type Finished = { metrics?: object | null; output?: object | null };
 /** What a finished run costs, in dollars. */
 async function settledCost(ids: number[] | null, { metrics = null, output = null }: Finished): Promise<number | null> {
   const json = (value: object | null) => (value === null ? null : JSON.stringify(value));
-  const [row] = await db.sql<{ settled: number | null }[]>`
+  return await scalar(db.sql`
     select keyframe_private.settled_cost(${ids === null ? null : db.sql.array(ids)}::bigint[],
-      ${json(metrics)}::text::jsonb, ${json(output)}::text::jsonb) / 1e6::float as settled`;
-  return row?.settled ?? null;
+      ${json(metrics)}::text::jsonb, ${json(output)}::text::jsonb) / 1e6::float`);
 }
 
 // What each shipped model costs: models.test.ts.
@@ -151,27 +151,11 @@ describe("a malformed row → refused, with the path of its mistake", () => {
   test.each<[string, Price, RegExp]>([
     ["a metric that there is not", { metric: "second" }, /^metric must be run, image, output_second,/],
     ["values that are a list", { applies: ["720p"] }, /^applies_to must be an object\.$/],
-    [
-      "a control that the model has not",
-      { applies: { seed: 1 } },
-      /^applies_to\.seed is not a control of test\/\S+ with values\.$/,
-    ],
+    ["an unknown control", { applies: { seed: 1 } }, /^applies_to\.seed is not a control of test\/\S+ with values\.$/],
     ["a control without values", { applies: { prompt: "x" } }, /^applies_to\.prompt is not a control/],
-    [
-      "a value that the model does not take",
-      { applies: { resolution: "4k" } },
-      /^applies_to\.resolution: test\/\S+ does not take "4k"\.$/,
-    ],
-    [
-      "a value of another type",
-      { applies: { audio: "true" } },
-      /^applies_to\.audio: test\/\S+ does not take "true"\.$/,
-    ],
-    [
-      "two mistakes",
-      { metric: "", applies: { audio: 1 } },
-      /^applies_to\.audio: test\/\S+ does not take 1\. metric must be/,
-    ],
+    ["an unknown value", { applies: { resolution: "4k" } }, /^applies_to\.resolution: test\/\S+ does not take "4k"\.$/],
+    ["another type", { applies: { audio: "true" } }, /^applies_to\.audio: test\/\S+ does not take "true"\.$/],
+    ["two mistakes", { metric: "", applies: { audio: 1 } }, /^applies_to\.audio: .* take 1\. metric must be/],
   ])("%s", async (_what, price, words) => {
     const { message, constraint } = await refusalOf(addPrice(price));
     expect(constraint).toBe("price_is_well_formed");
@@ -188,26 +172,11 @@ describe("a malformed row → refused, with the path of its mistake", () => {
     await addPrice({ applies: { resolution: "720p", audio: true } });
   });
 
-  test.each([["-0.01"], ["1001"], ["NaN"]])("a price of %s", async (usd) => {
-    expect((await refusalOf(addPrice({ usd }))).constraint).toBe("price_is_between_0_and_1000");
-  });
-
   test("a model that there is not; the same values from the same time on", async () => {
     await addPrice({ from: "2026-01-01" });
     expect((await refusalOf(addPrice({ from: "2026-01-01" }))).constraint).toBe("one_price_at_a_time");
     model = "test/none";
     expect((await refusalOf(addPrice())).message).toMatch(/^model: there is no model test\/none\./);
-  });
-
-  test.each([
-    { failed: "no", rejected: "no" },
-    { failed: "no", rejected: "no", canceled: "maybe" },
-    { failed: "no", rejected: "no", canceled: true },
-    { failed: "no", rejected: "no", canceled: "no", aborted: "no" },
-  ])("billed_when %j", async (value) => {
-    const wrong = db.sql`
-      update keyframe.models set billed_when = ${JSON.stringify(value)}::text::jsonb where model = ${model}`;
-    expect((await refusalOf(wrong)).constraint).toBe("billed_when_says_yes_no_or_unknown");
   });
 });
 
@@ -218,9 +187,8 @@ test("a price that was in force → cannot be changed or deleted, only its sourc
     db.sql`update keyframe_private.model_prices set price_usd = 0.2 where id = ${id}`,
     db.sql`update keyframe_private.model_prices set metric = 'image' where id = ${id}`,
     db.sql`delete from keyframe_private.model_prices where id = ${id}`,
-  ]) {
+  ])
     expect((await refusalOf(change)).constraint).toBe("price_in_force_stays");
-  }
   await db.sql`update keyframe_private.model_prices set source = 'https://example.org/2', checked_at = '2026-11-01' where id = ${id}`;
   const coming = await addPrice({ metric: "run", from: "2030-01-01" });
   await db.sql`update keyframe_private.model_prices set price_usd = 0.3 where id = ${coming}`;

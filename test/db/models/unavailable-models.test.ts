@@ -2,8 +2,9 @@ import { beforeEach, describe, expect, test } from "vitest";
 import { callWorker, claim, complete, readRow, submitsOf, type Task } from "../../support/database/calls.ts";
 import { useDatabase } from "../../support/database/clone-database.ts";
 import { emptyTables } from "../../support/database/empty-tables.ts";
-import { useWorld, seedPrediction } from "../../support/database/predictions.ts";
+import { seedPrediction, useWorld } from "../../support/database/predictions.ts";
 import { codeOf, refusalOf } from "../../support/database/refusal.ts";
+import { scalar } from "../../support/database/scalar.ts";
 import { start, type Wanted } from "../../support/database/user.ts";
 
 const db = useDatabase();
@@ -15,6 +16,8 @@ beforeEach(async () => {
   );
   await addModels();
 });
+
+const taskOf = async (id: string) => (await claim(db.sql, 100)).find((one) => one.id === id);
 
 /** The answer of the database when the provider has refused the model of a submit. */
 async function refuseModel(task: Task | undefined, message = "No."): Promise<string> {
@@ -50,8 +53,7 @@ async function takeAway(model: string, way: (typeof WAYS)[number] = "past its sh
     ? db.sql`update keyframe.models set shutdown_at = now() where model = ${model}`
     : db.sql`update keyframe.models set refused_at = now() where model = ${model}`);
 }
-const refusedAt = async (model: string) =>
-  (await db.sql`select refused_at from keyframe.models where model = ${model}`)[0]?.refused_at;
+const refusedAt = (model: string) => scalar(db.sql`select refused_at from keyframe.models where model = ${model}`);
 
 const startFrame = async (wanted: Wanted = {}) => (await start(db, world, wanted)).prediction;
 
@@ -66,10 +68,8 @@ describe.each(WAYS)("the default of the step is %s:", (way) => {
   test("a start that names it → model_unavailable, and nothing is started", async () => {
     await takeAway("test/default", way);
     const { message, detail } = await refusalOf(startFrame({ model: "test/default" }));
-    expect([message, detail]).toEqual([
-      "model_unavailable",
-      expect.stringMatching(/test\/default .*GET \/api\/models/),
-    ]);
+    expect(message).toBe("model_unavailable");
+    expect(detail).toMatch(/test\/default .*GET \/api\/models/);
     expect(await db.sql`select from keyframe.predictions`).toHaveLength(0);
   });
 
@@ -93,10 +93,8 @@ describe("a model whose price is known is replaced by one that costs no more for
     expect(await startFrame()).toMatchObject({ model: "test/seed", requested_model: "test/default" });
     await takeAway("test/seed");
     const { message, detail } = await refusalOf(startFrame());
-    expect([message, detail]).toEqual([
-      "model_unavailable",
-      expect.stringMatching(/accepts this input at the same or a lower price/),
-    ]);
+    expect(message).toBe("model_unavailable");
+    expect(detail).toMatch(/accepts this input at the same or a lower price/);
   });
 
   test("the price of the next is unknown → not taken, unless its ceiling is no more", async () => {
@@ -111,8 +109,7 @@ describe("a model whose price is known is replaced by one that costs no more for
     await addPrice("next", 0.06);
     await addPrice("seed", 0.04);
     const { id } = await startFrame();
-    const task = (await claim(db.sql, 100)).find((one) => one.id === id);
-    await refuseModel(task);
+    await refuseModel(await taskOf(id));
     expect(await readRow(db.sql, id)).toMatchObject({ model: "test/seed", requested_model: "test/default" });
   });
 });
@@ -131,8 +128,7 @@ test("a wrong input, while the default is available → unsupported_input: no ot
 describe("a submit whose model the provider refused as unknown", () => {
   async function refuse(wanted: Wanted = {}) {
     const { id } = await startFrame(wanted);
-    const task = (await claim(db.sql, 100)).find((one) => one.id === id);
-    const answer = await refuseModel(task, "It said: not found");
+    const answer = await refuseModel(await taskOf(id), "It said: not found");
     expect((await submitsOf(db.sql, id))[0]).toMatchObject({ outcome: "no_run", cost_state: "released" });
     return { id, answer, row: await readRow(db.sql, id) };
   }
@@ -145,15 +141,13 @@ describe("a submit whose model the provider refused as unknown", () => {
       input: expect.objectContaining({ seed: 7 }),
     });
     expect(await refusedAt("test/default")).toEqual(expect.any(Date));
-    const next = (await claim(db.sql, 100)).find((one) => one.id === id);
-    expect(next).toMatchObject({ task: "submit", attempt: 2, model: "test/seed", search_since: null });
+    expect(await taskOf(id)).toMatchObject({ task: "submit", attempt: 2, model: "test/seed", search_since: null });
     expect(await startFrame()).toMatchObject({ model: "test/next", requested_model: "test/default" });
   });
 
   test("and by the next one too → the one after it, with the model that was meant first", async () => {
     const { id } = await refuse();
-    const task = (await claim(db.sql, 100)).find((one) => one.id === id);
-    await refuseModel(task);
+    await refuseModel(await taskOf(id));
     expect(await readRow(db.sql, id)).toMatchObject({ model: "test/seed", requested_model: "test/default" });
   });
 
@@ -170,12 +164,12 @@ describe("a submit whose model the provider refused as unknown", () => {
   test("when no other takes its input → failed with model_unavailable", async () => {
     await takeAway("test/seed");
     const { answer, row } = await refuse({ input: { seed: 7 } });
-    expect([answer, row.error_code]).toEqual(["failed", "model_unavailable"]);
+    expect(answer).toBe("failed");
+    expect(row.error_code).toBe("model_unavailable");
   });
 
   test("while an administrator holds the model's row → moved all the same", async () => {
-    const { id } = await startFrame();
-    const task = (await claim(db.sql, 100)).find((one) => one.id === id);
+    const task = await taskOf((await startFrame()).id);
     await db.sql.begin(async (holder) => {
       await holder`update keyframe.models set notes = 'x' where model = 'test/default'`;
       expect(await refuseModel(task)).toBe("moved");
@@ -183,10 +177,9 @@ describe("a submit whose model the provider refused as unknown", () => {
   });
 
   test("with a lease that is not the prediction's → too late, and nothing changes", async () => {
-    const { id } = await startFrame();
-    const task = (await claim(db.sql, 100)).find((one) => one.id === id);
-    const answer = await refuseModel(task && { ...task, lease_token: crypto.randomUUID() });
-    expect([answer, await refusedAt("test/default")]).toEqual(["too_late", null]);
+    const task = await taskOf((await startFrame()).id);
+    expect(await refuseModel(task && { ...task, lease_token: crypto.randomUUID() })).toBe("too_late");
+    expect(await refusedAt("test/default")).toBeNull();
   });
 });
 

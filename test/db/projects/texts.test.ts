@@ -24,11 +24,7 @@ const inProject = (texts: string) =>
 
 /** Each text that users write: its schema, the statement that writes it, and its checks. */
 const TEXTS: Record<string, { schema: Schema; insert: (value: string) => string; checks: RegExp }> = {
-  "a project's title": {
-    schema: project.title,
-    insert: (value) => inProject(`${value}, 'p', ''`),
-    checks: /^title_/,
-  },
+  "a project's title": { schema: project.title, insert: (value) => inProject(`${value}, 'p', ''`), checks: /^title_/ },
   "a project's textPrompt": {
     schema: project.textPrompt,
     insert: (value) => inProject(`'t', ${value}, ''`),

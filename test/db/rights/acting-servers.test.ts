@@ -41,10 +41,7 @@ test.each<[string, (id: string) => Promise<unknown>]>([
   ["deleted", (id) => db.sql`delete from auth.users where id = ${id}`],
   ["marked as deleted", (id) => db.sql`update auth.users set deleted_at = now() where id = ${id}`],
   ["banned", (id) => db.sql`update auth.users set banned_until = now() + interval '1 hour' where id = ${id}`],
-  [
-    "of another role, whose sessions the API refuses",
-    (id) => db.sql`update auth.users set role = 'editor' where id = ${id}`,
-  ],
+  ["of another role", (id) => db.sql`update auth.users set role = 'editor' where id = ${id}`],
 ])("a user that is %s → user_not_found, and nothing is done", async (_what, change) => {
   const id = await db.addUser();
   await change(id);

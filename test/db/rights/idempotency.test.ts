@@ -1,6 +1,6 @@
 import { beforeEach, expect, test } from "vitest";
 import { useDatabase } from "../../support/database/clone-database.ts";
-import { useWorld } from "../../support/database/predictions.ts";
+import { type Row, useWorld } from "../../support/database/predictions.ts";
 import { codeOf } from "../../support/database/refusal.ts";
 import { addScene, makeRequest } from "../../support/database/requests.ts";
 import { create, start } from "../../support/database/user.ts";
@@ -15,31 +15,26 @@ beforeEach(async () => {
   await db.sql`delete from keyframe_private.idempotency_keys`;
 });
 
-const upload = (owner: string, key: string, hash: string) =>
-  db.asUser(owner, async (sql) => {
-    // Two requests of the function api: one before it reads the body, one after.
-    await sql`select keyframe.admit_upload(${key})`;
-    const [row] = await sql`select keyframe.admit_upload(${key}, ${hash}) as admitted`;
-    return row?.admitted;
-  });
+const admit = (idempotency_key: string, request_hash: string | null = null) =>
+  call<{ file_id: string; rate: Row }>(db, world.owner, "admit_upload", { idempotency_key, request_hash });
+/** Two requests of the function api: one before it reads the body, one after. */
+const upload = async (key: string, hash: string) => {
+  await admit(key);
+  return await admit(key, hash);
+};
 
 test("an upload whose body never came whole, sent again → the same file, another token, and no replay", async () => {
-  const admit = () =>
-    db.asUser(world.owner, async (sql) => {
-      const [row] = await sql`select keyframe.admit_upload('k') as admitted`;
-      return row?.admitted;
-    });
-  const [first, second] = [await admit(), await admit()];
-  expect([second.file_id, second.rate.remaining]).toEqual([first.file_id, first.rate.remaining - 1]);
-  expect(await upload(world.owner, "k", HASH)).toMatchObject({ file_id: first.file_id, replayed: false });
-  expect(await upload(world.owner, "k", HASH)).toMatchObject({ file_id: first.file_id, replayed: true });
+  const { file_id, rate } = await admit("k");
+  expect(await admit("k")).toMatchObject({ file_id, rate: { remaining: Number(rate.remaining) - 1 } });
+  expect(await upload("k", HASH)).toMatchObject({ file_id, replayed: false });
+  expect(await upload("k", HASH)).toMatchObject({ file_id, replayed: true });
 });
 
 test("a key that waits for the body of an upload → is no other request's", async () => {
-  await db.asUser(world.owner, (sql) => sql`select keyframe.admit_upload('k')`);
+  await admit("k");
   expect(await codeOf(create(db, world.owner, { key: "k", hash: HASH }))).toBe("idempotency_mismatch");
   await create(db, world.owner, { key: "other", hash: HASH });
-  expect(await codeOf(upload(world.owner, "other", OTHER_HASH))).toBe("idempotency_mismatch");
+  expect(await codeOf(upload("other", OTHER_HASH))).toBe("idempotency_mismatch");
 });
 
 test("two different requests with one key at once → one goes through, the other is a mismatch", async () => {

@@ -24,14 +24,18 @@ afterEach(() => emptyTables(db.sql, "keyframe_private.allowed_clients"));
 const APP: string = crypto.randomUUID();
 const allow = (may: string, client = APP) =>
   db.sql`insert into keyframe_private.allowed_clients (client_id, name, may) values (${client}, 'An app', ${may})`;
+const allowOnly = async (may: ClientRight | null) => {
+  await emptyTables(db.sql, "keyframe_private.allowed_clients");
+  if (may !== null) await allow(may);
+};
 const session = () => ({ role: "authenticated", sub: world.owner });
 const client = (client_id: unknown = APP) => ({ ...session(), client_id });
 
 /** `done`, or the code of the refusal. */
-const outcome = async (work: PromiseLike<unknown>): Promise<string> =>
-  await work.then(
+const outcome = (work: PromiseLike<unknown>): PromiseLike<string> =>
+  work.then(
     () => "done",
-    async (error) => (await refusalOf(Promise.reject(error))).message,
+    ({ message }) => message,
   );
 
 const mayDo = (may: ClientRight | null, needed: ClientRight | null) =>
@@ -39,21 +43,17 @@ const mayDo = (may: ClientRight | null, needed: ClientRight | null) =>
 
 const RIGHTS = [null, ...CLIENT_RIGHTS];
 
-test.each(Object.keys(REQUESTS))(
-  "%s → for a client that has the right for it as for a session, else client_not_allowed",
-  async (name) => {
-    const ask = async (caller: Scene["caller"]) =>
-      await outcome(makeRequest(db, { ...(await addScene(db, world.owner)), caller }, name));
-    const asSession = await ask(session());
-    expect(asSession).not.toBe("client_not_allowed");
-    for (const may of RIGHTS) {
-      await emptyTables(db.sql, "keyframe_private.allowed_clients");
-      if (may !== null) await allow(may);
-      const done = name === "start_quote" ? "not_found" : asSession; // the session's quote is not the client's
-      expect([may, await ask(client())]).toEqual([may, mayDo(may, neededFor(name)) ? done : "client_not_allowed"]);
-    }
-  },
-);
+test.each(Object.keys(REQUESTS))("%s → for a client as its right says, else client_not_allowed", async (name) => {
+  const ask = async (caller: Scene["caller"]) =>
+    await outcome(makeRequest(db, { ...(await addScene(db, world.owner)), caller }, name));
+  const asSession = await ask(session());
+  expect(asSession).not.toBe("client_not_allowed");
+  for (const may of RIGHTS) {
+    await allowOnly(may);
+    const done = name === "start_quote" ? "not_found" : asSession; // the session's quote is not the client's
+    expect(await ask(client()), may ?? "none").toBe(mayDo(may, neededFor(name)) ? done : "client_not_allowed");
+  }
+});
 
 describe.each(RIGHTS)("a client that may %s", (may) => {
   test("in SQL → reads, inserts, updates and deletes by its right", async () => {
@@ -103,9 +103,8 @@ test("a file in our buckets and an app's policy for all buckets → nobody write
   };
   for (const bucket of ["projects", "keyframe-outputs"]) {
     const other = `insert into storage.objects (bucket_id, name, owner_id)`;
-    await db.sql.unsafe(
-      `${other} values ('${bucket}', 'a.png', '${world.owner}'), ('app', '${bucket}', '${world.owner}')`,
-    );
+    const owner = world.owner;
+    await db.sql.unsafe(`${other} values ('${bucket}', 'a.png', '${owner}'), ('app', '${bucket}', '${owner}')`);
     for (const statement of [
       `${other} values ('${bucket}', gen_random_uuid() || '.png', '${world.owner}')`,
       `update storage.objects set metadata = '{}' where bucket_id = '${bucket}' and name = 'a.png'`,
@@ -131,9 +130,8 @@ test("a client without the right that repeats the request of a session, with its
     const scene = await addScene(db, world.owner);
     const key = { idempotency_key: name, request_hash: "a".repeat(64) };
     await makeRequest(db, scene, name, key);
-    for (const may of [null, ...CLIENT_RIGHTS].filter((right) => !mayDo(right, neededFor(name)))) {
-      await db.sql`truncate keyframe_private.allowed_clients`;
-      if (may !== null) await allow(may);
+    for (const may of RIGHTS.filter((right) => !mayDo(right, neededFor(name)))) {
+      await allowOnly(may);
       const repeat = makeRequest(db, { ...scene, caller: client() }, name, key);
       expect([name, may, await outcome(repeat)]).toEqual([name, may, "client_not_allowed"]);
     }
@@ -151,11 +149,10 @@ test("a client that has used the key of a request before its user's session does
   const made = [];
   for (const [at, caller] of callers.entries()) made.push(await ask(caller, "abc"[at] ?? ""));
   expect(made.map(({ replayed }) => replayed)).toEqual([false, false, false]);
-  for (const [at, caller] of callers.entries())
-    expect(await ask(caller, "abc"[at] ?? "")).toMatchObject({
-      replayed: true,
-      prediction: { id: made[at]?.prediction.id },
-    });
+  for (const [at, caller] of callers.entries()) {
+    const prediction = { id: made[at]?.prediction.id };
+    expect(await ask(caller, "abc"[at] ?? "")).toMatchObject({ replayed: true, prediction });
+  }
 });
 
 describe("a client that may generate", () => {
@@ -176,15 +173,11 @@ describe("a client that may generate", () => {
       call(db, client(), "update_element", { element_id: element.id, image_paths });
     await change([two, one]);
     const before = await state();
-    expect([await outcome(change([one])), await outcome(change([]))]).toEqual([
-      "client_not_allowed",
-      "client_not_allowed",
-    ]);
+    for (const images of [[one], []]) expect(await outcome(change(images))).toBe("client_not_allowed");
     expect(await state()).toEqual(before);
     await start(db, world, { reference: two });
     await change([one]);
-    await emptyTables(db.sql, "keyframe_private.allowed_clients");
-    await allow("manage");
+    await allowOnly("manage");
     await change([]);
     const gone = await db.sql`
       select 'projects/' || name as path from keyframe_private.file_removals where 'projects/' || name in (${one}, ${two})`;
@@ -198,10 +191,9 @@ describe("a client that may generate", () => {
       call(db, client(), "update_project", { project_id: world.project, changes: { reference_image_path } });
     await change(image);
     const before = await state();
-    expect([
-      await outcome(change(null)),
-      await outcome(db.as(client(), (sql) => sql`update keyframe.projects set reference_image_path = null where true`)),
-    ]).toEqual(["client_not_allowed", "client_not_allowed"]);
+    const update = "update keyframe.projects set reference_image_path = null where true";
+    expect(await outcome(change(null))).toBe("client_not_allowed");
+    expect(await outcome(db.as(client(), (sql) => sql.unsafe(update)))).toBe("client_not_allowed");
     expect(await state()).toEqual(before);
     await start(db, world, { reference: image });
     await change(null);
@@ -215,12 +207,4 @@ test("a client_id that is empty, null or no text → client_not_allowed, whateve
     expect([id, await outcome(ask)]).toEqual([id, "client_not_allowed"]);
   }
   expect((await refusalOf(allow("read", " "))).constraint).toBe("client_id_is_not_empty");
-});
-
-test("an administrator takes a client out of the table → its next request is refused", async () => {
-  await allow("read");
-  const ask = () => outcome(db.as(client(), (sql) => sql`select keyframe.list_projects()`));
-  expect(await ask()).toBe("done");
-  await db.sql`delete from keyframe_private.allowed_clients where client_id = ${APP}`;
-  expect(await ask()).toBe("client_not_allowed");
 });

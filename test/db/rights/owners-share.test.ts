@@ -11,6 +11,7 @@ import {
 } from "../../support/database/predictions.ts";
 import { codeOf, refusalOf } from "../../support/database/refusal.ts";
 import { addScene, makeRequest, REQUESTS } from "../../support/database/requests.ts";
+import { scalar } from "../../support/database/scalar.ts";
 import { start } from "../../support/database/user.ts";
 import { untilSomebodyWaits } from "../../support/database/waiting.ts";
 import { addEndpoint, call, seedDeliveries } from "../../support/database/webhooks.ts";
@@ -77,17 +78,14 @@ describe("two calls of an owner are being answered, as many as may be", () => {
         await sql`select from keyframe.projects`;
         await then();
       });
-    const { third } = await (async () => {
-      let third: Promise<void> | undefined;
-      await read("read only", () =>
-        read("read only", async () => {
-          await read("read write");
-          third = read("read only");
-          await untilSomebodyWaits(db.sql);
-        }),
-      );
-      return { third };
-    })();
+    let third: Promise<void> | undefined;
+    await read("read only", () =>
+      read("read only", async () => {
+        await read("read write");
+        third = read("read only");
+        await untilSomebodyWaits(db.sql);
+      }),
+    );
     await third;
   });
 
@@ -131,10 +129,10 @@ describe("what a request costs", () => {
   const taken = async (name: string, args: Parameters<typeof call>[3] = {}, rate = "read") => {
     await db.sql`delete from keyframe_private.rate_buckets`;
     await call(db, world.owner, name, args).catch(() => undefined);
-    const [row] = await db.sql`
-      select round(l.capacity - b.tokens)::int as taken from keyframe_private.rate_buckets b join keyframe_private.rate_limits l using (route_class)
-      where route_class = ${rate}`;
-    return row?.taken ?? 0;
+    const tokens = await scalar(db.sql`
+      select round(l.capacity - b.tokens)::int from keyframe_private.rate_buckets b join keyframe_private.rate_limits l using (route_class)
+      where route_class = ${rate}`);
+    return tokens ?? 0;
   };
 
   test("a film, and a page of projects with predictions → one token more for each ten of them", async () => {
@@ -156,9 +154,9 @@ describe("what a request costs", () => {
     const predictions = { project_id: world.project };
     expect(await taken("list_predictions", { ...predictions, max_rows: 101 })).toBe(3);
     expect(await taken("list_predictions", { ...predictions, max_rows: 21 })).toBe(1);
-    const endpoint = await addEndpoint(db.sql, world.owner);
-    await seedDeliveries(db.sql, endpoint, 60);
-    expect(await taken("list_webhook_deliveries", { endpoint_id: endpoint, max_rows: 101 })).toBe(3);
+    const endpoint_id = await addEndpoint(db.sql, world.owner);
+    await seedDeliveries(db.sql, endpoint_id, 60);
+    expect(await taken("list_webhook_deliveries", { endpoint_id, max_rows: 101 })).toBe(3);
   });
 
   test("a repetition with the same key → a token of read; of a film's start, one more for each ten predictions", async () => {
@@ -202,12 +200,6 @@ describe("what a request costs", () => {
   });
 
   test("a request that is refused, also a repetition → one token; for a film, one more for each ten shots", async () => {
-    const nowhere = { project_id: crypto.randomUUID(), prediction_id: crypto.randomUUID() };
-    const frame = { ...nowhere, step: "first-frame" };
-    expect(await taken("read_project", { project_id: nowhere.project_id })).toBe(1);
-    expect(await taken("start_prediction", { project_id: nowhere.project_id, step: "first-frame" }, "generate")).toBe(
-      1,
-    );
     for (const [shots, tokens] of [
       [5, 1],
       [25, 3],
@@ -215,21 +207,26 @@ describe("what a request costs", () => {
       const { id } = await addFilm(shots);
       expect(await taken("start_film", { film_id: id, step: "video" }, "generate")).toBe(tokens);
     }
-    expect(await taken("start_prediction", { project_id: world.project, step: "video", count: 8 }, "generate")).toBe(1);
-    expect(await taken("read_prediction", frame)).toBe(1);
-    expect(await taken("cancel_prediction", nowhere, "change")).toBe(1);
-    expect(await taken("delete_project", { project_id: nowhere.project_id }, "change")).toBe(1);
-    expect(await taken("test_webhook_endpoint", { endpoint_id: crypto.randomUUID() }, "create")).toBe(1);
-    expect(await taken("reveal_webhook_secret", { endpoint_id: crypto.randomUUID() })).toBe(1);
-    expect(await taken("update_project", { project_id: nowhere.project_id, changes: "{}" }, "change")).toBe(1);
-    expect(
-      await taken("create_project", { title: "t", text_prompt: "p", film_id: crypto.randomUUID() }, "create"),
-    ).toBe(1);
-    const key = { idempotency_key: "k", request_hash: "a".repeat(64) };
-    expect(await taken("create_project", { title: "t", text_prompt: "p", ...key }, "create")).toBe(1);
-    expect(await taken("create_project", { title: "t", text_prompt: "p", ...key }, "create")).toBe(0);
+    const [nowhere, none] = [{ project_id: crypto.randomUUID() }, crypto.randomUUID()];
+    const texts = { title: "t", text_prompt: "p" };
+    for (const [name, args, rate] of [
+      ["read_project", nowhere, "read"],
+      ["read_prediction", { ...nowhere, prediction_id: none, step: "first-frame" }, "read"],
+      ["reveal_webhook_secret", { endpoint_id: none }, "read"],
+      ["start_prediction", { ...nowhere, step: "first-frame" }, "generate"],
+      ["start_prediction", { project_id: world.project, step: "video", count: 8 }, "generate"],
+      ["cancel_prediction", { ...nowhere, prediction_id: none }, "change"],
+      ["delete_project", nowhere, "change"],
+      ["update_project", { ...nowhere, changes: "{}" }, "change"],
+      ["test_webhook_endpoint", { endpoint_id: none }, "create"],
+      ["create_project", { ...texts, film_id: none }, "create"],
+    ] as const)
+      expect(await taken(name, args, rate), name).toBe(1);
+    const keyed = { ...texts, idempotency_key: "k", request_hash: "a".repeat(64) };
+    expect(await taken("create_project", keyed, "create")).toBe(1);
+    expect(await taken("create_project", keyed, "create")).toBe(0);
     await db.sql`delete from keyframe.projects where owner_id = ${world.owner}`;
-    expect(await taken("create_project", { title: "t", text_prompt: "p", ...key }, "create")).toBe(1);
+    expect(await taken("create_project", keyed, "create")).toBe(1);
   });
 });
 
@@ -264,14 +261,17 @@ describe("sums are kept", () => {
     await db.sql`vacuum analyze keyframe_private.daily_costs, keyframe_private.project_costs, keyframe_private.provider_submits`;
   }
 
-  test("a start under a service's budget, with 0 and with 5,000 holds → reads as many pages", async () => {
+  test("a start under a service's budget and a balance, with 5,000 holds and 13 months → reads as many pages", async () => {
     await db.sql`update keyframe_private.settings set service_month_micros = 9007199254740991`;
+    await db.sql`select keyframe_private.add_credit(${world.owner}, 1000000000, 'grant')`;
     const starting = () => pagesOf("start_prediction", `'${world.project}', 'first-frame'`);
     const without = await starting();
+    await db.sql`
+      insert into keyframe_private.daily_costs (owner_id, day, step, model, settled_charge_micros, is_merged)
+      select ${world.owner}, (now() at time zone 'UTC')::date - i % 400, 'first-frame', 'm' || i % 3, 83, true from generate_series(1, 1200) i`;
     await addSubmits(5_000, "held");
-    const [row] =
-      await db.sql`select sum(held_micros)::int as held from keyframe_private.costs where owner_id = ${world.owner}`;
-    expect(row?.held).toBeGreaterThanOrEqual(5_000 * 1000);
+    const held = db.sql`select sum(held_micros)::int from keyframe_private.costs where owner_id = ${world.owner}`;
+    expect(await scalar(held)).toBeGreaterThanOrEqual(5_000 * 1000);
     expect(await starting()).toBeLessThan(without * 1.1);
   });
 
@@ -282,12 +282,10 @@ describe("sums are kept", () => {
       group_by: "project",
     });
     const sum = (field: string) => groups.reduce((total, group) => total + Number(group[field]), 0);
-    expect([groups.length, sum("predictions"), sum("settledMicros"), sum("heldMicros")]).toEqual([
-      3,
-      5_001,
-      5_000 * 900,
-      5,
-    ]);
+    expect(groups).toHaveLength(3);
+    expect(sum("predictions")).toBe(5_001);
+    expect(sum("settledMicros")).toBe(5_000 * 900);
+    expect(sum("heldMicros")).toBe(5);
     expect(await pagesOf("read_usage", "group_by => 'project'")).toBeLessThan(100);
   });
 });
@@ -305,10 +303,9 @@ describe("a project with more predictions than one request deletes", () => {
           now(), now(), now(), now(), ${owner} || '/' || ${project} || '/' || id || '.png', 'image/png', 1, repeat('a', 64), 1, 1
         from (select gen_random_uuid() as id from generate_series(1, ${number}::int)) n`;
     });
-  const left = async (project = world.project) => {
-    const [row] = await db.sql`select count(*)::int as left from keyframe.predictions where project_id = ${project}`;
-    return row?.left;
-  };
+  const left = (project = world.project) =>
+    scalar(db.sql`select count(*)::int from keyframe.predictions where project_id = ${project}`);
+  const isThere = async (id: string) => (await db.sql`select from keyframe.projects where id = ${id}`).count > 0;
   const remove = () =>
     call<{ project: { id: string } }>(db, world.owner, "delete_project", { project_id: world.project });
   const part = () => db.sql`select keyframe_private.delete_parts(800)`;
@@ -317,13 +314,13 @@ describe("a project with more predictions than one request deletes", () => {
     const { id: film } = await addFilm(2);
     await db.sql`update keyframe.projects set film_id = ${film} where id = ${world.project}`;
     await addFrames(1_001, world);
-    const [frame] = await db.sql`select id from keyframe.predictions where project_id = ${world.project} limit 1`;
+    const frame = await scalar(db.sql`select id from keyframe.predictions where project_id = ${world.project} limit 1`);
     const other = await addProject(db, world.owner);
     expect((await remove()).project.id).toBe(world.project);
     expect(await left()).toBe(1_001);
 
     const project = { project_id: world.project };
-    const one = { ...project, prediction_id: frame?.id };
+    const one = { ...project, prediction_id: frame };
     for (const [name, args] of [
       ["read_project", project],
       ["update_project", { ...project, changes: {} }],
@@ -334,30 +331,22 @@ describe("a project with more predictions than one request deletes", () => {
       ["update_prediction", { ...one, changes: { hidden: true } }],
       ["delete_prediction", one],
       ["start_prediction", { ...project, step: "first-frame" }],
-      ["start_prediction", { project_id: other, step: "last-frame", input: { firstFramePredictionId: frame?.id } }],
+      ["start_prediction", { project_id: other, step: "last-frame", input: { firstFramePredictionId: frame } }],
       ["update_film", { film_id: film, project_ids: `{${world.project}}` }],
     ] as const) {
       expect([name, await codeOf(call(db, world.owner, name, args))]).toEqual([name, "not_found"]);
     }
     expect(JSON.stringify(await call(db, world.owner, "list_projects"))).not.toContain(world.project);
     expect(JSON.stringify(await call(db, world.owner, "read_film", { film_id: film }))).not.toContain(world.project);
-    const seen = await asOwner(
-      (sql) => sql`
-      select id from keyframe.projects where id = ${world.project} union all
-      select id from keyframe.predictions where project_id = ${world.project}`,
-    );
-    expect(seen).toHaveLength(0);
+    for (const table of ["projects where id", "predictions where project_id"])
+      expect(await asOwner((sql) => sql.unsafe(`select from keyframe.${table} = $1`, [world.project]))).toHaveLength(0);
 
     await part();
     expect(await left()).toBe(201);
     await part();
-    expect([await left(), await db.sql`select from keyframe.projects where id = ${world.project}`]).toMatchObject([
-      0,
-      [],
-    ]);
-    const files =
-      await db.sql`select from keyframe_private.file_removals where name like ${`${world.owner}/${world.project}/%`}`;
-    expect(files).toHaveLength(1_001);
+    expect(await isThere(world.project)).toBe(false);
+    const names = `${world.owner}/${world.project}/%`;
+    expect(await db.sql`select from keyframe_private.file_removals where name like ${names}`).toHaveLength(1_001);
   });
 
   test("such shots of a film, or rows by the Data API → as many at once as one request deletes, the rest in parts", async () => {
@@ -370,9 +359,7 @@ describe("a project with more predictions than one request deletes", () => {
     await asOwner((sql) => sql`delete from keyframe.projects where true`);
     expect(await left()).toBe(1_001);
     expect(await asOwner((sql) => sql`select from keyframe.projects`)).toHaveLength(0);
-    await part();
-    await part();
-    await part();
+    for (let parts = 0; parts < 3; parts++) await part();
     expect(await db.sql`select from keyframe.projects where owner_id = ${world.owner}`).toHaveLength(0);
   });
 
@@ -387,38 +374,38 @@ describe("a project with more predictions than one request deletes", () => {
     });
     await addFrames(10, world);
     const leftOut = async () => (await db.sql`select subject from keyframe_private.unpruned`).map((row) => row.subject);
-    const letTimePass = () => db.sql`update keyframe_private.unpruned set next_try_at = now() where true`;
-    const [kept] = await db.sql`select id from keyframe.predictions where project_id = ${world.project} limit 1`;
     await db.sql`
       create function public.refuse() returns trigger language plpgsql as 'begin raise exception ''no''; end'`;
-    await db.sql.unsafe(
-      `create trigger app_keeps before delete on keyframe.predictions for each row when (old.id = '${kept?.id}') execute function public.refuse()`,
-    );
-    await part();
-    expect([await left(), await leftOut()]).toEqual([1, [`delete keyframe.predictions ${kept?.id}`]]);
-    await db.sql`drop trigger app_keeps on keyframe.predictions`;
-    await letTimePass();
+    /** While an app keeps a row; then time passes. */
+    const whileKept = async (table: string, id: string, work: () => Promise<unknown>) => {
+      await db.sql.unsafe(`
+        create trigger app_keeps before delete or update on ${table} for each row when (old.id = '${id}') execute function public.refuse()`);
+      await work();
+      expect(await leftOut()).toEqual([`delete ${table} ${id}`]);
+      await db.sql.unsafe(`drop trigger app_keeps on ${table}`);
+      await db.sql`update keyframe_private.unpruned set next_try_at = now() where true`;
+    };
+    const kept = await scalar(db.sql`select id from keyframe.predictions where project_id = ${world.project} limit 1`);
+    await whileKept("keyframe.predictions", kept, async () => {
+      await part();
+      expect(await left()).toBe(1);
+    });
     const other = await addProject(db, await db.addUser());
     await db.sql`update keyframe.projects set deleted_at = now() where id = ${other}`;
-    await db.sql.unsafe(
-      `create trigger app_keeps before delete or update on keyframe.projects for each row when (old.id = '${world.project}') execute function public.refuse()`,
-    );
+    await whileKept("keyframe.projects", world.project, async () => {
+      await part();
+      await part();
+      expect(await isThere(other)).toBe(false);
+    });
     await part();
-    await part();
-    expect(await db.sql`select from keyframe.projects where id = ${other}`).toHaveLength(0);
-    expect(await leftOut()).toEqual([`delete keyframe.projects ${world.project}`]);
-    await db.sql`drop trigger app_keeps on keyframe.projects`;
-    await letTimePass();
-    await part();
-    expect(await db.sql`select from keyframe.projects where id = ${world.project}`).toHaveLength(0);
+    expect(await isThere(world.project)).toBe(false);
   });
 });
 
 async function addFilm(shots: number): Promise<{ id: string; shots: string[] }> {
-  const [film] = await db.sql<
-    { id: string }[]
-  >`insert into keyframe.films (owner_id, title) values (${world.owner}, 'F') returning id`;
-  const id = film?.id ?? "";
+  const id: string = await scalar(
+    db.sql`insert into keyframe.films (owner_id, title) values (${world.owner}, 'F') returning id`,
+  );
   const rows = await db.sql<{ id: string }[]>`
     insert into keyframe.projects (owner_id, title, text_prompt, film_id) select ${world.owner}, 't', 'p', ${id} from generate_series(1, ${shots}::int)
     returning id`;

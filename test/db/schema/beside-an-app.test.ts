@@ -10,10 +10,11 @@ import { removalSql } from "../../../tools/install/plan-remove.ts";
 import { readSource } from "../../../tools/install/source.ts";
 import { useDatabase } from "../../support/database/clone-database.ts";
 import { readEverything } from "../../support/database/everything.ts";
-import { migrationUrlOf } from "../../support/database/migration-url.ts";
-import { rolledBack } from "../../support/database/rolled-back.ts";
 import { onServer } from "../../support/database/make-template.ts";
+import { migrationUrlOf } from "../../support/database/migration-url.ts";
 import { readRights } from "../../support/database/rights.ts";
+import { rolledBack } from "../../support/database/rolled-back.ts";
+import { scalar } from "../../support/database/scalar.ts";
 
 // The migrations go into a project whose app has tables, functions, buckets and grants of its own, under the names we would like,
 // which once gave all rights on everything new to everyone, and which has pgcrypto in public.
@@ -55,11 +56,13 @@ const usual = useDatabase();
 let sql: postgres.Sql;
 let before: string[];
 const migrate = () => applyMigrations(migrationUrlOf(url), join(inject("stack").dataDir, "cli-home"));
-/** Runs something as a role of the Data API, signed in as nobody in particular. */
+const SOMEBODY = "9d1b6c1e-3f0a-4a4f-8a6e-2f5a3c0f7d11";
+/** Runs something as a role of the Data API, with the session of somebody. */
 const as = <T>(role: string, work: (sql: postgres.TransactionSql) => Promise<T>) =>
   sql.begin(async (transaction) => {
     await transaction.unsafe(`set local role ${role}`);
-    await transaction`select set_config('request.jwt.claims', '{"sub": "9d1b6c1e-3f0a-4a4f-8a6e-2f5a3c0f7d11"}', true)`;
+    await transaction`
+      select set_config('request.jwt.claims', ${JSON.stringify({ sub: SOMEBODY, role: "authenticated" })}, true)`;
     return await work(transaction);
   });
 
@@ -95,11 +98,9 @@ test("installed beside an app → its tables, policies and functions answer as b
     return await user`select name from public.projects order by name`;
   });
   expect([...rows]).toEqual([{ name: "A new one" }, { name: "The app's own" }]);
-  expect(await as("anon", async (nobody) => [...(await nobody`select public.health() as said`)])).toEqual([
-    { said: "the app is well" },
-  ]);
-  expect([...(await sql`select theme from private.settings`)]).toEqual([{ theme: "dark" }]);
-  expect([...(await sql`select public from storage.buckets where id = 'generations'`)]).toEqual([{ public: true }]);
+  expect(await as("anon", (nobody) => scalar(nobody`select public.health()`))).toBe("the app is well");
+  expect(await scalar(sql`select theme from private.settings`)).toBe("dark");
+  expect(await scalar(sql`select public from storage.buckets where id = 'generations'`)).toBe(true);
 });
 
 test("the app's defaults give everyone all rights → every right on ours is the same as without", async () => {
@@ -109,25 +110,19 @@ test("the app's defaults give everyone all rights → every right on ours is the
 });
 
 test("pgcrypto is in another schema → secrets are made and kicks are signed", async () => {
-  const [user] =
-    await sql`insert into auth.users (id, email) values (gen_random_uuid(), 'a@keyframe.local') returning id`;
-  await sql.begin(async (transaction) => {
-    await transaction`select set_config('request.jwt.claims', ${JSON.stringify({ sub: user?.id, role: "authenticated" })}, true)`;
-    await transaction.unsafe("set local role authenticated");
-    const [made] = await transaction`
-      select keyframe.create_webhook_endpoint('https://receiver.example/hook') ->> 'secret' as secret`;
-    expect(made?.secret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/);
-  });
-  const [secret] = await sql`select keyframe_private.random_secret() as text`;
-  await fillVault(sql, {
-    keyframe_functions_url: "http://127.0.0.1:9/functions/v1",
-    keyframe_kick_secret: secret?.text,
-  });
+  await sql`insert into auth.users (id, email) values (${SOMEBODY}, 'a@keyframe.local')`;
+  const made = await as("authenticated", (user) =>
+    scalar(user`select keyframe.create_webhook_endpoint('https://receiver.example/hook') ->> 'secret'`),
+  );
+  expect(made).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/);
+  const secret = await scalar(sql`select keyframe_private.random_secret()`);
+  const address = "http://127.0.0.1:9/functions/v1";
+  await fillVault(sql, { keyframe_functions_url: address, keyframe_kick_secret: secret });
   await sql`select keyframe_private.kick('generate')`;
   const [kick] = await sql`select headers, convert_from(body, 'UTF8') as body from net.http_request_queue`;
-  expect(new Webhook(secret?.text).verify(kick?.body, kick?.headers)).toEqual({});
+  expect(new Webhook(secret).verify(kick?.body, kick?.headers)).toEqual({});
   await sql`delete from vault.secrets where name in ('keyframe_functions_url', 'keyframe_kick_secret')`;
-  await sql`delete from auth.users where id = ${user?.id}`;
+  await sql`delete from auth.users where id = ${SOMEBODY}`;
 });
 
 test("what is added outside our three schemas → bears our name, and nothing of the app's has changed", async () => {
@@ -144,70 +139,48 @@ const quoteForShell = (names: (string | undefined)[]) =>
   names.map((name) => `'${name?.replaceAll("'", `'\\''`)}'`).join(" --drop ");
 
 /** What an app builds on our schemas, by the names that Postgres gives to it. */
-const BUILT: [name: string, statement: string][] = [
-  ["view public.titles", "create view public.titles as select title, text_prompt from keyframe.projects"],
-  ["materialized view public.counted", "create materialized view public.counted as select count(*) from public.titles"],
-  [
-    "table column public.notes.step",
+const BUILT: Record<string, string> = {
+  "view public.titles": "create view public.titles as select title, text_prompt from keyframe.projects",
+  "materialized view public.counted": "create materialized view public.counted as select count(*) from public.titles",
+  "table column public.notes.step":
     "create table public.notes (id int primary key, project_id uuid, step keyframe.generation_step default 'video')",
-  ],
-  [
-    "table constraint notes_project_id_fkey on public.notes",
+  "table constraint notes_project_id_fkey on public.notes":
     "alter table public.notes add foreign key (project_id) references keyframe.projects on delete cascade",
-  ],
-  [
-    "function public.newest()",
+  "function public.newest()":
     "create function public.newest() returns uuid language sql begin atomic select id from keyframe.projects limit 1; end",
-  ],
-  [
-    "function public.describe(keyframe.projects)",
+  "function public.describe(keyframe.projects)":
     "create function public.describe(keyframe.projects) returns text language sql as 'select $1.title'",
-  ],
-  [
-    "policy notes_of_projects on public.notes",
+  "policy notes_of_projects on public.notes":
     "create policy notes_of_projects on public.notes using (exists (select from keyframe.projects p where p.id = project_id))",
-  ],
-  [
-    "trigger tell on keyframe.projects",
+  "trigger tell on keyframe.projects":
     "create function public.tell() returns trigger language plpgsql as 'begin return new; end'; create trigger tell after insert on keyframe.projects for each row execute function public.tell()",
-  ],
-  [
-    "trigger report on keyframe.projects",
+  "trigger report on keyframe.projects":
     "create function keyframe_app.report() returns trigger language plpgsql as 'begin return new; end'; create trigger report after insert on keyframe.projects for each row execute function keyframe_app.report()",
-  ],
-  [
-    "table column public.drafts.is_short",
-    `create table public.drafts (id int, text text, is_short boolean generated always as (keyframe_private.is_one_line(text)) stored);
+  "table column public.drafts.is_short": `create table public.drafts (id int, text text, is_short boolean generated always as (keyframe_private.is_one_line(text)) stored);
     create index on public.drafts (is_short)`,
-  ],
-  [
-    "table column public.notes.is_video",
+  "table column public.notes.is_video":
     "alter table public.notes add is_video boolean generated always as (step = 'video') stored",
-  ],
-  [
-    "table public.cuts",
-    "create table public.cuts (step keyframe.generation_step, length int) partition by list (step)",
-  ],
-  ["table public.cuts_video", "create table public.cuts_video partition of public.cuts for values in ('video')"],
-  [`view public."director's cut"`, `create view public."director's cut" as select id from keyframe.projects`],
-  ["publication relation keyframe.projects in publication feed", "create publication feed for table keyframe.projects"],
-];
+  "table public.cuts": "create table public.cuts (step keyframe.generation_step, length int) partition by list (step)",
+  "table public.cuts_video": "create table public.cuts_video partition of public.cuts for values in ('video')",
+  'view public."director\'s cut"': `create view public."director's cut" as select id from keyframe.projects`,
+  "publication relation keyframe.projects in publication feed": "create publication feed for table keyframe.projects",
+};
 
 test("the app has built on our schemas → remove.sql names it and changes nothing; only what is allowed goes", async () => {
   const unbuilt = await readEverything(sql);
   await onServer(migrationUrlOf(url), async (app) => {
-    for (const [, statement] of BUILT) await app.unsafe(statement);
+    for (const statement of Object.values(BUILT)) await app.unsafe(statement);
     await app`insert into public.notes (id, step) values (1, 'video')`;
     await app`create index on public.notes (step)`;
   });
   const built = await readEverything(sql);
   const refusal = String(await remove().catch(String));
   const listed = [...refusal.matchAll(/^- (.*)$/gm)].map(([, name]) => name);
-  expect(listed.sort()).toEqual(BUILT.map(([name]) => name).sort());
+  const names = Object.keys(BUILT);
+  expect(listed.sort()).toEqual(names.toSorted());
   expect(refusal).toContain(`remove --yes --drop ${quoteForShell(listed)}`);
   expect(await readEverything(sql)).toEqual(built);
 
-  const names = BUILT.map(([name]) => name);
   const [kept = "", ...allowed] = names;
   await expect(remove(allowed)).rejects.toThrow(new RegExp(`go with it:\\n- ${kept}\\nChange`));
   expect(await readEverything(sql)).toEqual(built);
@@ -231,25 +204,20 @@ const withEmptySchemas = (entries: string[]) => {
 };
 
 test("removed by tools/install/remove.sql → the database is as before, with two empty schemas; a bucket with files stays", async () => {
-  const log = (jobs: string) => sql`
+  await sql`
     insert into cron.job_run_details (jobid, username, status, end_time)
-    select jobid, username, 'succeeded', now() from cron.job where jobname = ${jobs}`;
-  await log("keyframe-sweep");
-  await log("keyframe-report");
-  await log("nightly");
+    select jobid, username, 'succeeded', now() from cron.job where jobname in ('keyframe-sweep', 'keyframe-report', 'nightly')`;
   await rolledBack(sql, async (session) => {
     await session`insert into storage.objects (bucket_id, name) values ('keyframe-outputs', 'film.mp4')`;
     await session`set local role postgres`;
     await session.unsafe(await removal());
-    expect([...(await session`select id from storage.buckets where id in ('projects', 'keyframe-outputs')`)]).toEqual([
-      { id: "keyframe-outputs" },
-    ]);
+    const buckets = session`select id from storage.buckets where id in ('projects', 'keyframe-outputs')`;
+    expect(await buckets).toEqual([{ id: "keyframe-outputs" }]);
   });
   await remove();
   expect((await readEverything(sql)).map(withoutRights)).toEqual(withEmptySchemas(before.map(withoutRights)));
-  expect([
-    ...(await sql`select jobname from cron.job_run_details left join cron.job using (jobid) order by 1`),
-  ]).toEqual([{ jobname: "keyframe-report" }, { jobname: "nightly" }]);
+  const logged = sql`select jobname from cron.job_run_details left join cron.job using (jobid) order by 1`;
+  expect(await logged).toEqual([{ jobname: "keyframe-report" }, { jobname: "nightly" }]);
 });
 
 test("the migrations once more → they take the place of the empty schemas; of one that has something of the app → refused", async () => {
@@ -272,14 +240,14 @@ test("a job of ours of another role → the statement, nothing removed; an exten
   await expect(remove()).rejects.toThrow(
     `its job keyframe-prune is of the role supabase_admin: as that role or a superuser, select cron.unschedule(${job?.jobid})`,
   );
-  expect([...(await sql`select to_regnamespace('keyframe_private') is not null as there`)]).toEqual([{ there: true }]);
+  expect(await scalar(sql`select to_regnamespace('keyframe_private')`)).not.toBeNull();
   for (const lost of ["cron", "vault", "keyframe", "keyframe_worker", "keyframe_private", "net"]) {
     await rolledBack(sql, async (session) => {
       await session`update cron.job set username = 'postgres'`;
       await session.unsafe(`drop schema ${lost} cascade`);
       await session`set local role postgres`;
       await session.unsafe(await removal());
-      expect([...(await session`select to_regnamespace('keyframe_private') as there`)]).toEqual([{ there: null }]);
+      expect(await scalar(session`select to_regnamespace('keyframe_private')`)).toBeNull();
     });
   }
   await sql`update cron.job set username = 'postgres' where jobname = 'keyframe-prune'`;
@@ -319,6 +287,6 @@ test("a bucket of the app has one of our names → refused with its name and wha
   await expect(migrate()).rejects.toThrow(
     /bucket projects exists already.*Rename yours.*remains from a removed Keyframe, empty and delete it in Studio/,
   );
-  expect([...(await sql`select public from storage.buckets where id = 'projects'`)]).toEqual([{ public: true }]);
-  expect([...(await sql`select to_regnamespace('keyframe_private') as ours`)]).toEqual([{ ours: null }]);
+  expect(await scalar(sql`select public from storage.buckets where id = 'projects'`)).toBe(true);
+  expect(await scalar(sql`select to_regnamespace('keyframe_private')`)).toBeNull();
 });

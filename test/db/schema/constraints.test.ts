@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { useDatabase } from "../../support/database/clone-database.ts";
-import { useWorld, type SeedOptions, seedPrediction } from "../../support/database/predictions.ts";
+import { type SeedOptions, seedPrediction, useWorld } from "../../support/database/predictions.ts";
 import { refusalOf } from "../../support/database/refusal.ts";
 import { rolledBack } from "../../support/database/rolled-back.ts";
 
@@ -92,24 +92,24 @@ const BROKEN_ELSEWHERE: Record<string, string> = {
   cost_if_and_only_if_settled: submit("cost_micros", "1"),
   cost_state_is_known: submit("cost_state", "'free'"),
   markup_is_between_0_and_10: submit("markup", "'NaN'"),
-  billed_when_says_yes_no_or_unknown: `update keyframe.models set billed_when = '{"failed": "no"}' where model = 'google/veo-3.1'`,
+  billed_when_says_yes_no_or_unknown: `update keyframe.models set billed_when = '{"failed": "no", "rejected": "no", "canceled": "maybe"}' where model = 'google/veo-3.1'`,
   cost_ceiling_is_at_most_a_million_dollars: `update keyframe.models set cost_ceiling_micros = -1 where model = 'google/veo-3.1'`,
   price_is_between_0_and_1000: `insert into keyframe_private.model_prices (model, metric, price_usd, source) values ('google/veo-3.1', 'run', -1, 'x')`,
   checked_at_is_in_a_year_of_four_digits: `insert into keyframe_private.model_prices (model, metric, price_usd, source, checked_at) values ('google/veo-3.1', 'run', 1, 'x', 'infinity')`,
   source_is_not_empty: `insert into keyframe_private.model_prices (model, metric, price_usd, source) values ('google/veo-3.1', 'run', 1, ' ')`,
-  owner_day_is_exact_in_json: `update keyframe_private.settings set owner_day_micros = -1`,
-  owner_month_is_exact_in_json: `update keyframe_private.settings set owner_month_micros = -1`,
-  service_day_is_exact_in_json: `update keyframe_private.settings set service_day_micros = -1`,
-  service_month_is_exact_in_json: `update keyframe_private.settings set service_month_micros = -1`,
-  balance_low_is_exact_in_json: `update keyframe_private.settings set balance_low_micros = -1`,
+  owner_day_is_exact_in_json: `update keyframe_private.settings set owner_day_micros = 9007199254740993`,
+  owner_month_is_exact_in_json: `update keyframe_private.settings set owner_month_micros = 9007199254740993`,
+  service_day_is_exact_in_json: `update keyframe_private.settings set service_day_micros = 9007199254740993`,
+  service_month_is_exact_in_json: `update keyframe_private.settings set service_month_micros = 9007199254740993`,
+  balance_low_is_exact_in_json: `update keyframe_private.settings set balance_low_micros = 9007199254740993`,
   amount_is_exact_in_json: credit("9007199254740993, 'grant', 'k', null"),
   kind_is_known: credit("1, 'gift', 'k', null"),
   sign_is_that_of_the_kind: credit("-1, 'purchase', 'k', null"),
   key_has_1_to_255_visible_characters: credit("1, 'grant', '', null"),
   key_opening_is_that_of_the_first_adjustment: credit("1, 'grant', 'opening', null"),
   note_has_at_most_500_characters: credit("1, 'grant', 'k', repeat('x', 501)"),
-  owner_budgets_day_micros_check: `insert into keyframe_private.owner_budgets (owner_id, day_micros) values ($owner, -1)`,
-  owner_budgets_month_micros_check: `insert into keyframe_private.owner_budgets (owner_id, month_micros) values ($owner, -1)`,
+  owner_budgets_day_micros_check: `insert into keyframe_private.owner_budgets (owner_id, day_micros) values ($owner, 9007199254740993)`,
+  owner_budgets_month_micros_check: `insert into keyframe_private.owner_budgets (owner_id, month_micros) values ($owner, 9007199254740993)`,
   kick_is_made_or_failed: `insert into keyframe_private.kicks (function_name) values ('a')`,
   label_is_not_empty: `update keyframe.models set label = ' ' where model = 'google/veo-3.1'`,
   vendor_is_not_empty: `update keyframe.models set vendor = '' where model = 'google/veo-3.1'`,
@@ -182,60 +182,49 @@ test("every check and exclusion of our schemas, and rule of an input → is brok
   expect([...rows, ...ofInputs].map(({ name }) => name).sort()).toEqual(covered);
 });
 
-test.each([
-  [
-    "url",
-    "insert into keyframe.webhook_endpoints (url) values ($value)",
-    [
-      ...[
-        "''",
-        "'receiver.example'",
-        "'https://'",
-        "'https://user:pass@receiver.example'",
-        "'https://receiver.example/#top'",
-      ],
-      ...["'https://receiver.example/a b'", "'https://receiver.example/' || repeat('x', 2048)"],
+const RECEIVER = "https://receiver.example";
+const PAIR = "{project.created,generation.failed}";
+/** Lists with a gap or within another, what is too long, no address, or no time in JSON. */
+const WRONG: Record<string, string[]> = {
+  "insert into keyframe.webhook_endpoints (url) values ($value)": [
+    ...[
+      "",
+      "receiver.example",
+      "https://",
+      "https://user:pass@receiver.example",
+      `${RECEIVER}/#top`,
+      `${RECEIVER}/a b`,
     ],
+    `${RECEIVER}/${"x".repeat(2048)}`,
   ],
-  [
-    "event_types",
-    "insert into keyframe.webhook_endpoints (url, event_types) values ('https://example.com', $value)",
-    [
-      "'{{project.created}}'",
-      "'{{project.created,generation.failed},{project.created,generation.failed}}'",
-      "'{null}'",
-      "'{project.created,null}'",
-      "array_fill('project.created'::text, '{8}')",
-    ],
+  "insert into keyframe.webhook_endpoints (url, event_types) values ('https://example.com', $value)": [
+    ...["{{project.created}}", `{${PAIR},${PAIR}}`, "{null}", "{project.created,null}"],
+    `{${Array(8).fill("project.created")}}`,
   ],
-  [
-    "webhook_retry_schedule",
-    "update keyframe_private.settings set webhook_retry_schedule = $value",
-    ["'{{5 s}}'", "'{{5 s,5 min},{5 s,5 min}}'", "'{null}'", "'{5 s,null}'", "'{5 s,0}'", "'[0:1]={5 s,5 min}'"],
+  "update keyframe_private.settings set webhook_retry_schedule = $value": [
+    ...["{{5 s}}", "{{5 s,5 min},{5 s,5 min}}", "{null}", "{5 s,null}", "{5 s,0}", "[0:1]={5 s,5 min}"],
   ],
-  ["model", "update keyframe.models set model = $value where model = 'google/veo-3.1'", ["'a/' || repeat('b', 199)"]],
-  [
-    "shutdown_at",
-    "update keyframe.models set shutdown_at = $value where model = 'google/veo-3.1'",
-    ["'-infinity'", "'12026-01-01'"],
+  "update keyframe.models set model = $value where model = 'google/veo-3.1'": [`a/${"b".repeat(199)}`],
+  "update keyframe.models set billed_when = $value where model = 'google/veo-3.1'": [
+    ...['{"failed": "no", "rejected": "no"}', '{"failed": "no", "rejected": "no", "canceled": true}'],
+    '{"failed": "no", "rejected": "no", "canceled": "no", "aborted": "no"}',
   ],
-  [
-    "referenceImagePaths",
-    `set local session_replication_role = replica; insert into keyframe.predictions (project_id, owner_id, step, model, input)
-      values (gen_random_uuid(), gen_random_uuid(), 'first-frame', 'a/b', jsonb_build_object('prompt', 'x', 'referenceImagePaths', $value::jsonb))`,
-    ["'null'", "'{}'", "'[7]'", "'[null]'", `'[["projects/a.png"]]'`],
-  ],
-])(
-  "a value of %s that is a list with a gap or within another, too long, no address or no time in JSON → refused",
-  async (_column, statement, values) => {
-    for (const value of values) {
-      await rolledBack(db.sql, async (sql) => {
-        const refusal = await refusalOf(sql.savepoint((inner) => inner.unsafe(statement.replace("$value", value))));
-        expect([value, refusal.sqlstate]).toEqual([value, "23514"]);
-      });
-    }
-  },
-);
+  "insert into keyframe_private.model_prices (model, metric, price_usd, source) values ('google/veo-3.1', 'run', $value, 'x')":
+    ["-0.01", "1001", "NaN"],
+  "update keyframe.models set shutdown_at = $value where model = 'google/veo-3.1'": ["-infinity", "12026-01-01"],
+  [`set local session_replication_role = replica; insert into keyframe.predictions (project_id, owner_id, step, model, input)
+    values (gen_random_uuid(), gen_random_uuid(), 'first-frame', 'a/b', jsonb_build_object('prompt', 'x', 'referenceImagePaths', $value::jsonb))`]:
+    ["null", "{}", "[7]", "[null]", '[["projects/a.png"]]'],
+};
+
+test.each(Object.entries(WRONG))("%s, with what no column may have → refused", async (statement, values) => {
+  for (const value of values)
+    await rolledBack(db.sql, async (sql) => {
+      const text = statement.replace("$value", `'${value}'`);
+      const { sqlstate } = await refusalOf(sql.savepoint((inner) => inner.unsafe(text)));
+      expect(sqlstate, value).toBe("23514");
+    });
+});
 
 test("every column that is an array → has a check of its dimensions", async () => {
   const columns = await db.sql<{ name: string; checked: boolean }[]>`
@@ -245,12 +234,8 @@ test("every column that is an array → has a check of its dimensions", async ()
     from pg_attribute a join pg_class t on t.oid = a.attrelid join pg_type y on y.oid = a.atttypid
     where t.relkind = 'r' and t.relnamespace::regnamespace::text like 'keyframe%' and a.attnum > 0
       and not a.attisdropped and y.typcategory = 'A' order by 1`;
-  expect(columns).toEqual(
-    ["element_ids", "element_ids", "event_types", "price_ids", "project_ids", "webhook_retry_schedule"].map((name) => ({
-      name,
-      checked: true,
-    })),
-  );
+  const names = ["element_ids", "element_ids", "event_types", "price_ids", "project_ids", "webhook_retry_schedule"];
+  expect(columns).toEqual(names.map((name) => ({ name, checked: true })));
 });
 
 test("every time that an answer of the API has → has a check of its years: others are no times in JSON", async () => {

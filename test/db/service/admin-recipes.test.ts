@@ -1,17 +1,18 @@
 import { beforeAll, describe, expect, test } from "vitest";
 import { asAdministrator, fillIn, readRecipes } from "../../support/database/admin-recipes.ts";
+import { claim, complete, providerSays, readRow, runsToCancel } from "../../support/database/calls.ts";
 import { useDatabase } from "../../support/database/clone-database.ts";
 import { emptyTables } from "../../support/database/empty-tables.ts";
-import { claim, complete, providerSays, readRow, runsToCancel } from "../../support/database/calls.ts";
 import {
   addWorld,
-  useWorld,
   type Row,
-  seedPrediction,
   type Step,
+  seedPrediction,
+  useWorld,
   type World,
 } from "../../support/database/predictions.ts";
 import { codeOf } from "../../support/database/refusal.ts";
+import { scalar } from "../../support/database/scalar.ts";
 import { addReference, start } from "../../support/database/user.ts";
 import {
   addEndpoint,
@@ -69,7 +70,7 @@ async function tablesWith(text: string): Promise<string[]> {
   return tables.flatMap(({ name }, at) => (found[at]?.count ? [name] : []));
 }
 
-const costOf = async (id: string) => (await db.sql`select keyframe_private.cost_json(${id}) as cost`)[0]?.cost;
+const costOf = (id: string) => scalar(db.sql`select keyframe_private.cost_json(${id})`);
 /** What a server does for a user. */
 const actFor = ({ owner }: World) => db.sql`select keyframe_private.claims_for_server(${owner})`;
 const emailOf = ({ owner }: World) => `${owner}@keyframe.local`;
@@ -125,12 +126,11 @@ const EFFECTS: Record<string, () => Promise<void>> = {
   "See what fails again and again": async () => {
     const failing = await addFailing();
     const rows = await run("See what fails again and again");
-    expect(rows).toEqual(
-      expect.arrayContaining([
-        expect.objectContaining({ kind: "poll", subject: failing, error: "P0001", failures: 3 }),
-        expect.objectContaining({ kind: "prune", error: "P0001 An app keeps it.", failures: 1 }),
-      ]),
-    );
+    for (const row of [
+      { kind: "poll", subject: failing, error: "P0001", failures: 3 },
+      { kind: "prune", error: "P0001 An app keeps it.", failures: 1 },
+    ])
+      expect(rows).toContainEqual(expect.objectContaining(row));
   },
 
   "Try what fails again, all at once": async () => {
@@ -219,10 +219,8 @@ const EFFECTS: Record<string, () => Promise<void>> = {
     const [row] = await run("Add an endpoint for a CRM");
     const secret = expect.stringMatching(/^whsec_[\w+/]{43}=$/);
     expect(row).toMatchObject({ url: "https://crm.example.com/keyframe", secret });
-    expect(await readEndpoint(db.sql, String(row?.id))).toMatchObject({
-      owner_id: null,
-      event_types: ["project.created"],
-    });
+    const made = await readEndpoint(db.sql, String(row?.id));
+    expect(made).toMatchObject({ owner_id: null, event_types: ["project.created"] });
   },
 
   "Replay a day to an endpoint": async () => {
@@ -254,8 +252,7 @@ const EFFECTS: Record<string, () => Promise<void>> = {
 
   "Rotate the secret of an endpoint": async () => {
     const endpoint = await addEndpoint(db.sql, null);
-    const secrets = async () =>
-      (await db.sql`select keyframe_private.webhook_secrets_of(${endpoint}) as all`)[0]?.all as string[];
+    const secrets = () => scalar(db.sql`select keyframe_private.webhook_secrets_of(${endpoint})`);
     const [before] = await secrets();
     const [row] = await run("Rotate the secret of an endpoint", { endpoint_id: endpoint });
     expect(row?.secret).not.toBe(before);
@@ -265,8 +262,7 @@ const EFFECTS: Record<string, () => Promise<void>> = {
   "Rotate the kick secret": async () => {
     const [row] = await run("Rotate the kick secret");
     expect(row?.decrypted_secret).toMatch(/^whsec_[\w+/]{43}=$/);
-    const [kicked] = await db.sql`select keyframe_private.kick('generate') as made`;
-    expect(kicked).toEqual({ made: true });
+    expect(await scalar(db.sql`select keyframe_private.kick('generate')`)).toBe(true);
   },
 
   "Usage of each owner this month": async () => {
@@ -323,8 +319,7 @@ const EFFECTS: Record<string, () => Promise<void>> = {
 
   "Keep events for longer, or shorter": async () => {
     await run("Keep events for longer, or shorter");
-    const [row] = await db.sql`select webhook_retention::text as kept from keyframe_private.settings`;
-    expect(row).toEqual({ kept: "90 days" });
+    expect(await scalar(db.sql`select webhook_retention::text from keyframe_private.settings`)).toBe("90 days");
   },
 
   "See whether the jobs run": async () => {
@@ -332,16 +327,9 @@ const EFFECTS: Record<string, () => Promise<void>> = {
       insert into cron.job_run_details (jobid, status, start_time, return_message)
       select jobid, status, now(), 'ERROR: it broke' from cron.job, unnest(array['succeeded', 'failed']) status where jobname = 'keyframe-sweep'`;
     const rows = await run("See whether the jobs run");
-    expect(rows.map(({ jobname, active, status }) => [jobname, active, status])).toEqual([
-      ["keyframe-add-lost-work", true, null],
-      ["keyframe-delete-parts", true, null],
-      ["keyframe-merge-costs", true, null],
-      ["keyframe-prune", true, null],
-      ["keyframe-prune-cron", true, null],
-      ["keyframe-prune-rates", true, null],
-      ["keyframe-prune-references", true, null],
-      ["keyframe-sweep", true, "failed"],
-    ]);
+    const jobs = (await db.sql`select name from keyframe_private.jobs() order by 1`).map(({ name }) => name);
+    const status = (jobname: string) => (jobname === "keyframe-sweep" ? "failed" : null);
+    expect(rows).toMatchObject(jobs.map((jobname) => ({ jobname, active: true, status: status(jobname) })));
   },
 
   "See what a user paid for, and when": async () => {
@@ -351,13 +339,8 @@ const EFFECTS: Record<string, () => Promise<void>> = {
     const before = await addPaid(owner);
     await db.sql`
       update keyframe_private.provider_submits set created_at = now() - interval '32 days' where prediction_id = ${before.id}`;
-    const paid = {
-      prediction_id: id,
-      step: "first-frame",
-      outcome: "succeeded",
-      cost_state: "settled",
-      paid_usd: "0.039000",
-    };
+    const settled = { outcome: "succeeded", cost_state: "settled", paid_usd: "0.039000" };
+    const paid = { prediction_id: id, step: "first-frame", ...settled };
     const email = emailOf(owner).toUpperCase();
     expect(await run("See what a user paid for, and when", { email })).toMatchObject([{ ...paid, shot: "Harbour" }]);
     await db.sql`delete from keyframe.projects where id = ${owner.project}`;
@@ -368,10 +351,7 @@ const EFFECTS: Record<string, () => Promise<void>> = {
     const owner = await addWorld(db);
     const [kept, given] = [await addPaid(owner), await addPaid(owner)];
     await db.sql`select keyframe_private.add_credit(${owner.owner}, 100000, 'grant', 'a')`;
-    const balance = async () => {
-      const [row] = await db.sql`select available_micros::int as left from keyframe_private.balance_of(${owner.owner})`;
-      return row?.left;
-    };
+    const balance = () => scalar(db.sql`select available_micros::int from keyframe_private.balance_of(${owner.owner})`);
     const before = await balance();
     for (let time = 0; time < 2; time++) {
       const rows = await run("Give one run back", { prediction_id: given.id });

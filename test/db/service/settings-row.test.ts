@@ -1,13 +1,14 @@
 import type postgres from "postgres";
 import { afterAll, describe, expect, test } from "vitest";
-import { useDatabase } from "../../support/database/clone-database.ts";
 import { providerSays, readRow, retryLater } from "../../support/database/calls.ts";
+import { useDatabase } from "../../support/database/clone-database.ts";
 import { seedPrediction, useWorld } from "../../support/database/predictions.ts";
 import { codeOf, refusalOf } from "../../support/database/refusal.ts";
 import { rolledBack } from "../../support/database/rolled-back.ts";
 import { start } from "../../support/database/user.ts";
 import {
   addEndpoint,
+  call,
   exchange,
   readDelivery,
   record,
@@ -22,12 +23,9 @@ const world = useWorld(db);
 
 test("the row of settings is deleted, or its table truncated → refused, and the budgets hold", async () => {
   await db.sql`update keyframe_private.settings set owner_day_micros = 0 where only_row`;
-  for (const statement of [
-    "delete from keyframe_private.settings where only_row",
-    "truncate keyframe_private.settings",
-  ]) {
-    const { constraint, message } = await refusalOf(db.sql.unsafe(statement));
-    expect([statement, constraint]).toEqual([statement, "settings_keep_their_row"]);
+  for (const change of ["delete from keyframe_private.settings where only_row", "truncate keyframe_private.settings"]) {
+    const { constraint, message } = await refusalOf(db.sql.unsafe(change));
+    expect(constraint, change).toBe("settings_keep_their_row");
     expect(message).toMatch(/update keyframe_private\.settings/);
   }
   expect(await codeOf(start(db, world))).toBe("budget_exceeded");
@@ -44,11 +42,9 @@ test("a database without the row, as after a restore → starts are refused, not
   await db.sql`delete from keyframe.predictions where id = ${running.id}`;
   await db.sql`select keyframe_private.admit_waiting(${world.owner})`;
   expect((await readRow(db.sql, waiting.id)).admitted_at).toBeNull();
-  const { estimate } = await db.asUser(world.owner, async (sql) => {
-    const [row] = await sql`select keyframe.estimate_prediction(${world.project}, 'first-frame') as answer`;
-    return row?.answer;
-  });
-  expect(estimate.withinBudget).toBe(false);
+  const frame = { project_id: world.project, step: "first-frame" };
+  const estimated = await call(db, world.owner, "estimate_prediction", frame);
+  expect(estimated).toMatchObject({ estimate: { withinBudget: false } });
 
   await db.sql`insert into keyframe_private.settings default values`;
   expect(await codeOf(start(db, world))).toBe("spending_stopped");
