@@ -17,7 +17,7 @@ const Films = page(() => import("../films/FilmsPage.tsx"));
 const Film = page(() => import("../films/FilmPage.tsx"));
 const Elements = page(() => import("../elements/ElementsPage.tsx"));
 const SharedFilm = page(() => import("../films/SharedFilmPage.tsx"));
-const Studio = page(() => import("../studio/StudioPage.tsx"));
+const Studio = page(() => import("../project-page/ProjectPage.tsx"));
 const Webhooks = page(() => import("../webhooks/WebhooksPage.tsx"));
 const Webhook = page(() => import("../webhooks/WebhookPage.tsx"));
 const Keys = page(() => import("../keys/KeysPage.tsx"));

@@ -13,13 +13,7 @@ import { relativeTime } from "../../../dashboard/src/ui/format-time.ts";
 import { freezeList } from "../../../dashboard/src/webhooks/deliveries/use-frozen-list.ts";
 import { endpointState, troubleWords } from "../../../dashboard/src/webhooks/endpoint.ts";
 import { fillHours, sumHours } from "../../../dashboard/src/webhooks/health.ts";
-import {
-  changesOf,
-  fieldErrors,
-  fromValues,
-  toSettings,
-  toValues,
-} from "../../../dashboard/src/webhooks/webhook-settings.ts";
+import { fieldErrors } from "../../../dashboard/src/webhooks/webhook-settings.ts";
 import { SAMPLE_DELIVERY, SAMPLE_WEBHOOK } from "../../../shared/contract/samples.ts";
 import { disabledReason } from "../../../shared/contract/webhooks.ts";
 
@@ -36,44 +30,6 @@ describe("the last 24 hours", () => {
     expect([hours[0], hours[23]]).toEqual(known);
     expect(hours[1]).toEqual({ hour: "2026-03-01T11:00:00.000Z", delivered: 0, retrying: 0, exhausted: 0 });
     expect(sumHours(hours)).toEqual({ delivered: 4, retrying: 2, exhausted: 4 });
-  });
-});
-
-describe("settings of an endpoint", () => {
-  const before = toSettings({ url: "https://a.example", description: "CRM", eventTypes: [] });
-
-  test("through the form and back → the same; only some events → in one order", () => {
-    expect(fromValues(toValues(before))).toEqual(before);
-    const some = { ...toValues(before), isEvery: false, eventTypes: ["generation.failed", "project.created"] as const };
-    expect(fromValues({ ...some, eventTypes: [...some.eventTypes] }).eventTypes).toEqual([
-      "project.created",
-      "generation.failed",
-    ]);
-  });
-
-  test("all events after some → an empty list; a pasted space → gone", () => {
-    const values = {
-      url: " https://a.example\n",
-      description: "",
-      isEvery: true,
-      eventTypes: ["project.created" as const],
-    };
-    expect(fromValues(values)).toEqual({ url: "https://a.example", description: "", eventTypes: [] });
-  });
-
-  test("a type that only SQL can set → is not sent back when something else is changed", () => {
-    const odd = toSettings({
-      url: "https://a.example",
-      description: "",
-      eventTypes: ["webhook.test", "project.created"],
-    });
-    expect(changesOf(odd, { ...odd, description: "new" })).toEqual({ description: "new" });
-  });
-
-  test("each field that differs → is sent, and no other", () => {
-    const after = { url: "https://b.example", description: "CRM", eventTypes: ["project.created" as const] };
-    expect(changesOf(before, after)).toEqual({ url: "https://b.example", eventTypes: ["project.created"] });
-    expect(changesOf(before, before)).toEqual({});
   });
 });
 

@@ -2,9 +2,9 @@ import { Group, Text } from "@mantine/core";
 import type { Prediction, ProjectWithPredictions, ShotPrediction } from "../../../client/index.ts";
 import { nounOf, outdatedWords } from "./status-words.ts";
 import { TakePicture } from "./TakePicture.tsx";
-import classes from "./screen.module.css";
+import classes from "./takes.module.css";
 import { useReferenceAddress } from "../queries/reference-image.ts";
-import { frameOf, isUpload } from "./step-options.ts";
+import { frameOf, isUpload } from "../step-settings/step-options.ts";
 import { type Known, usePrediction } from "../queries/use-predictions.ts";
 
 /** `frame`: a path or an id, as StepOptions has it. */

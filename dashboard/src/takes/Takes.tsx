@@ -3,15 +3,15 @@ import { useDidUpdate } from "@mantine/hooks";
 import type { Prediction, ProjectWithPredictions, Step } from "../../../client/index.ts";
 import { isRunning } from "../queries/project-queries.ts";
 import { usePredictions } from "../queries/use-predictions.ts";
-import { Thumb } from "../steps/Sources.tsx";
-import screen from "../steps/screen.module.css";
-import { StatusIcon } from "../steps/status.tsx";
-import { STATUS_WORD, STEP_NAME } from "../steps/status-words.ts";
+import { Thumb } from "./Sources.tsx";
+import screen from "./takes.module.css";
+import { StatusIcon } from "./status.tsx";
+import { STATUS_WORD, STEP_NAME } from "./status-words.ts";
 import { SmallButton } from "../ui/buttons.tsx";
 import link from "../ui/cover-link.module.css";
-import { costWords } from "../steps/cost-words.ts";
+import { costWords } from "./cost-words.ts";
 import { isUsed } from "./AboutTake.tsx";
-import classes from "./strip.module.css";
+import classes from "../project-page/strip.module.css";
 
 /** As many as one start makes. */
 const MOST_SHOWN = 8;

@@ -1,25 +1,32 @@
 import { ActionIcon, Box, Group, NativeSelect, type NativeSelectProps, Text, VisuallyHidden } from "@mantine/core";
-import { useDisclosure, useId, useWindowEvent } from "@mantine/hooks";
+import { useId, useWindowEvent } from "@mantine/hooks";
 import { useEffect, useRef, useState } from "react";
 import { Link, useNavigate, useParams } from "react-router";
 import type { Project, ProjectWithPredictions, Shot } from "../../../client/index.ts";
 import { useCast } from "../queries/element-queries.ts";
 import { useFilm } from "../queries/film-queries.ts";
-import { knownOf } from "../projects/mentions.ts";
+import { knownOf } from "../prompts/mentions.ts";
 import { NewProject } from "../projects/NewProject.tsx";
 import { ProjectMenu } from "../projects/ProjectMenu.tsx";
-import { useChangeProject, useProject, useReadAgainAtEnds, runningOf } from "../queries/project-queries.ts";
-import { PLAYING_ORDER, STATUS_WORD, STEP_NAME } from "../steps/status-words.ts";
+import {
+  projectNoun,
+  useChangeProject,
+  useProject,
+  useReadAgainAtEnds,
+  runningOf,
+} from "../queries/project-queries.ts";
+import { PLAYING_ORDER, STATUS_WORD, STEP_NAME } from "../takes/status-words.ts";
 import { errorSentence, isGone } from "../ui/errors.ts";
 import { type Icon, IconArrowLeft, IconArrowRight } from "../ui/icons.tsx";
 import { BackLink, Missing, PageHead, Unread } from "../ui/page-parts.tsx";
 import { NewButton } from "../ui/buttons.tsx";
+import { useWindow } from "../ui/windows.tsx";
 import { StepStrip } from "./StepStrip.tsx";
-import { ImageField } from "./ImageField.tsx";
-import screen from "../steps/screen.module.css";
-import classes from "./studio.module.css";
-import { TextsPanel } from "./texts/TextsPanel.tsx";
-import { useTexts } from "./texts/use-texts.ts";
+import { ImageField } from "../step-settings/ImageField.tsx";
+import screen from "../takes/takes.module.css";
+import classes from "./project-page.module.css";
+import { TextsPanel } from "./TextsPanel.tsx";
+import { useTexts } from "./use-texts.ts";
 import { useModels } from "../queries/use-models.ts";
 
 export function Component() {
@@ -28,18 +35,18 @@ export function Component() {
   if (isGone(project.error)) {
     return <Missing title="Project not found" to="/projects" label="Go to projects" />;
   }
-  if (project.data !== undefined) return <Studio key={projectId} project={project.data} />;
+  if (project.data !== undefined) return <ProjectView key={projectId} project={project.data} />;
   return (
     <>
-      <PageHead title="Studio" />
+      <PageHead title="Project" />
       <Unread query={project} what="the project" heights={[185, 590]} />
     </>
   );
 }
 
-function Studio({ project }: { project: ProjectWithPredictions }) {
+function ProjectView({ project }: { project: ProjectWithPredictions }) {
   const { title, predictions, takes, filmId } = project;
-  const [isNext, next] = useDisclosure(false);
+  const next = useWindow();
   const isMade = takes.video !== null && !takes.video.outdated;
   const navigate = useNavigate();
   const cast = useCast(project);
@@ -61,6 +68,7 @@ function Studio({ project }: { project: ProjectWithPredictions }) {
               )}
               <ProjectMenu
                 project={project}
+                noun={projectNoun(project)}
                 onDuplicated={(copy) => void navigate(`/projects/${copy.projectId}`)}
                 onDeleted={() => void navigate(filmId === null ? "/projects" : `/films/${filmId}`)}
               />
@@ -78,7 +86,7 @@ function Studio({ project }: { project: ProjectWithPredictions }) {
         <ReferenceImage project={project} />
       </Group>
       <StepStrip project={project} texts={texts} />
-      {filmId !== null && <NewProject isOpen={isNext} onClose={next.close} filmId={filmId} before={project} />}
+      {filmId !== null && <NewProject {...next.window} filmId={filmId} before={project} />}
       <StatusAnnouncer predictions={predictions} />
     </>
   );

@@ -5,7 +5,7 @@ import type { ProjectWithPredictions, ShotPlan, Step } from "../../../client/ind
 import { useChangeProject } from "../queries/project-queries.ts";
 import { IS_SHOWN, projectKey } from "../queries/query-client.ts";
 import { useDraft } from "../session/use-draft.ts";
-import type { Passing, StepOptions } from "../steps/step-options.ts";
+import type { Passing, StepOptions } from "./step-options.ts";
 import { isChangedElsewhere } from "../ui/errors.ts";
 
 const AFTER_TYPING_MS = 500;

@@ -2,14 +2,14 @@ import { Group, Stack, Text, VisuallyHidden } from "@mantine/core";
 import type { ReactNode } from "react";
 import { hasEnded, type Prediction, type ProjectWithPredictions } from "../../../client/index.ts";
 import { selectionOf, type useChangeProject } from "../queries/project-queries.ts";
-import { PredictionState } from "../steps/status.tsx";
-import { nounOf, USE } from "../steps/status-words.ts";
+import { PredictionState } from "./status.tsx";
+import { nounOf, USE } from "./status-words.ts";
 import { SmallButton } from "../ui/buttons.tsx";
 import { IconCheck, IconRestore } from "../ui/icons.tsx";
 import { Facts } from "../ui/page-parts.tsx";
 import { Time } from "../ui/Time.tsx";
-import { Frame, Outdated } from "../steps/Sources.tsx";
-import { type Fact, factsOf } from "../steps/step-options.ts";
+import { Frame, Outdated } from "./Sources.tsx";
+import { type Fact, factsOf } from "../step-settings/step-options.ts";
 import { TakeMenu } from "./TakeMenu.tsx";
 import { useModelLabel } from "../queries/use-models.ts";
 

@@ -1,8 +1,8 @@
 import { Checkbox, Drawer, Stack, Text, UnstyledButton } from "@mantine/core";
 import { Fragment, useState } from "react";
 import type { Prediction, Step } from "../../../client/index.ts";
-import { isRunning } from "../queries/project-queries.ts";
-import { statusWords, STEP_NAME } from "../steps/status-words.ts";
+import { isRunning, projectNoun } from "../queries/project-queries.ts";
+import { statusWords, STEP_NAME } from "./status-words.ts";
 import { SmallButton } from "../ui/buttons.tsx";
 import link from "../ui/cover-link.module.css";
 import { relativeTime } from "../ui/format-time.ts";
@@ -11,9 +11,9 @@ import { ErrorNotice } from "../ui/notices.tsx";
 import { LoadMore, Unread } from "../ui/page-parts.tsx";
 import { KeepFocus, useIsOnTop, useOpened } from "../ui/window-focus.ts";
 import { AboutTake, isUsed, type TakesProps } from "./AboutTake.tsx";
-import classes from "../steps/screen.module.css";
-import { StepScreen } from "../steps/StepScreen.tsx";
-import { factsOf } from "../steps/step-options.ts";
+import classes from "./takes.module.css";
+import { StepScreen } from "./StepScreen.tsx";
+import { factsOf } from "../step-settings/step-options.ts";
 import { useModelLabel } from "../queries/use-models.ts";
 import { usePredictions } from "../queries/use-predictions.ts";
 
@@ -55,7 +55,7 @@ export function TakesDrawer({ step, isOpen, onClose, onEnlarge, ...about }: Prop
       <Stack gap="lg">
         <KeepFocus key={count} />
         <Unread query={list} what="the takes" heights={[96, 96, 96]} />
-        <ErrorNotice title="Could not change the project" error={select.error} />
+        <ErrorNotice title={`Could not change the ${projectNoun(project)}`} error={select.error} />
         <ol className={`plain-list ${classes.sheet}`} aria-label="Takes">
           {all?.map((prediction) => (
             <Fragment key={prediction.predictionId}>

@@ -5,8 +5,8 @@ import { errorSentence } from "../ui/errors.ts";
 import { IconPhotoPlus, IconX } from "../ui/icons.tsx";
 import type { Known } from "../queries/use-predictions.ts";
 import { KINDS, refuseImage, useAddReferences } from "../queries/reference-image.ts";
-import { Frame } from "../steps/Sources.tsx";
-import classes from "../steps/screen.module.css";
+import { Frame } from "../takes/Sources.tsx";
+import classes from "../takes/takes.module.css";
 
 type Props = {
   project: Known;

@@ -2,24 +2,24 @@ import { ActionIcon, Alert, Code, Group, Stack, Text, Title, Tooltip } from "@ma
 import { useDidUpdate } from "@mantine/hooks";
 import { type ReactNode, useEffect, useRef } from "react";
 import type { Model, Prediction, ProjectWithPredictions, Step } from "../../../client/index.ts";
-import { knownOf, usedIn } from "../projects/mentions.ts";
-import { textProblem } from "../projects/project-fields.tsx";
+import { knownOf, usedIn } from "../prompts/mentions.ts";
+import { textProblem } from "../ui/errors.ts";
 import { type Icon, IconAlertTriangle, IconDownload, IconMaximize, IconRestore } from "../ui/icons.tsx";
 import { useCast } from "../queries/element-queries.ts";
 import { isRunning, useCancel } from "../queries/project-queries.ts";
-import { failureTitle, isEarlier, nounOf, remedyFor, STEP_NAME } from "../steps/status-words.ts";
-import { PredictionState } from "../steps/status.tsx";
-import { MadeFrom } from "../steps/Sources.tsx";
+import { failureTitle, isEarlier, nounOf, remedyFor, STEP_NAME } from "../takes/status-words.ts";
+import { PredictionState } from "../takes/status.tsx";
+import { MadeFrom } from "../takes/Sources.tsx";
 import { StepActions, useStartStep } from "./StepActions.tsx";
-import { StepScreen } from "../steps/StepScreen.tsx";
-import { StepSettings } from "./StepSettings.tsx";
-import { Takes } from "./Takes.tsx";
-import { givenOf, modelOf, type StepOptions } from "../steps/step-options.ts";
+import { StepScreen } from "../takes/StepScreen.tsx";
+import { StepSettings } from "../step-settings/StepSettings.tsx";
+import { Takes } from "../takes/Takes.tsx";
+import { givenOf, modelOf, type StepOptions } from "../step-settings/step-options.ts";
 import classes from "./strip.module.css";
-import { useDownload } from "../steps/use-download.ts";
+import { useDownload } from "../takes/use-download.ts";
 import type { Take } from "../queries/use-predictions.ts";
-import type { TextsState } from "./texts/use-texts.ts";
-import { costSentence } from "../steps/cost-words.ts";
+import type { TextsState } from "./use-texts.ts";
+import { costSentence } from "../takes/cost-words.ts";
 import { ErrorNotice } from "../ui/notices.tsx";
 
 type Props = {
@@ -182,7 +182,7 @@ function StepTools({ step, shown, title, ...props }: StepToolsProps) {
         <>
           {tool(`Enlarge the ${name}`, IconMaximize, () => props.onEnlarge(shown), "dialog")}
           {tool(`Use the inputs of the ${name}`, IconRestore, () => props.onReuse(shown))}
-          {tool(`Download the ${name}`, IconDownload, () => !download.isPending && download.mutate(shown))}
+          {tool(`Download the ${name}`, IconDownload, () => download(shown))}
         </>
       )}
     </ActionIcon.Group>

@@ -6,13 +6,15 @@ import { CHANGES_NOTHING } from "../queries/query-client.ts";
 import { useKeyframe } from "../services.ts";
 import { notifyError } from "../ui/notices.tsx";
 
-export function useDownload(title: string) {
+/** Downloads the file of a take; while it does, another press does nothing. */
+export function useDownload(title: string): (take: Prediction) => void {
   const keyframe = useKeyframe();
-  return useMutation({
+  const { isPending, mutate } = useMutation({
     meta: CHANGES_NOTHING,
     mutationFn: (prediction: Prediction) => downloadOutput(keyframe, prediction, title),
     onError: (error) => notifyError("Could not download the file", error),
   });
+  return (take) => !isPending && mutate(take);
 }
 
 /** Downloads a file under the project's title, from a freshly signed URL. */

@@ -1,12 +1,13 @@
 import { Group, Input, Text, UnstyledButton } from "@mantine/core";
 import type { Prediction, ProjectWithPredictions } from "../../../client/index.ts";
-import { STEP_NAME } from "../steps/status-words.ts";
+import { STEP_NAME } from "../takes/status-words.ts";
 import { useDraft } from "../session/use-draft.ts";
 import { errorSentence } from "../ui/errors.ts";
 import { useAddReferences } from "../queries/reference-image.ts";
-import { Frame, Thumb } from "../steps/Sources.tsx";
-import classes from "../steps/screen.module.css";
-import { frameOf, isUpload } from "../steps/step-options.ts";
+import { Frame, Thumb } from "../takes/Sources.tsx";
+import classes from "../takes/takes.module.css";
+import { frameOf, isUpload } from "./step-options.ts";
+import { projectNoun } from "../queries/project-queries.ts";
 import { usePredictions } from "../queries/use-predictions.ts";
 
 type Props = {
@@ -62,7 +63,7 @@ export function EarlierPictures({ project, images, max, onChange }: Props) {
     >
       {frames.length + uploads.length === 0 && (
         <Text size="xs" c="dimmed">
-          No earlier pictures yet. This project's frames, and images they were made with, appear here.
+          No earlier pictures yet. Frames of this {projectNoun(project)}, and images they were made with, appear here.
         </Text>
       )}
       <Group gap="xs" mt={4}>

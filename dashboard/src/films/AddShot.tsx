@@ -12,8 +12,8 @@ import { FormWindow, type WindowProps } from "../ui/windows.tsx";
 /** So many fit into the window; a search finds the others. */
 const MOST_SHOWN = 8;
 
-/** Puts a project that exists into a film, as its last shot. */
-export function AddProject({ film, isOpen, onClose }: WindowProps & { film: Film }) {
+/** Puts an existing project into a film, as its last shot. */
+export function AddShot({ film, isOpen, onClose }: WindowProps & { film: Film }) {
   const keyframe = useKeyframe();
   const [typed, setTyped] = useState("");
   const [chosen, setChosen] = useState("");
@@ -41,9 +41,9 @@ export function AddProject({ film, isOpen, onClose }: WindowProps & { film: Film
   };
   return (
     <FormWindow
-      title="Add a project"
+      title="Add an existing shot"
       submit="Add as last shot"
-      failed="Could not add the project"
+      failed="Could not add the shot"
       isOpen={isOpen}
       onClose={close}
       saving={{ ...change, error: change.error ?? error }}
@@ -58,7 +58,7 @@ export function AddProject({ film, isOpen, onClose }: WindowProps & { film: Film
         value={typed}
         onChange={({ currentTarget }) => setTyped(currentTarget.value)}
       />
-      <Radio.Group label="Project" value={chosen} onChange={setChosen}>
+      <Radio.Group label="Shot" value={chosen} onChange={setChosen}>
         <Stack gap="xs" mt="xs">
           {offered?.map(({ projectId, title, filmId }) => (
             <Radio
@@ -70,7 +70,7 @@ export function AddProject({ film, isOpen, onClose }: WindowProps & { film: Film
           ))}
         </Stack>
       </Radio.Group>
-      {offered?.length === 0 && <Text size="sm">No project found.</Text>}
+      {offered?.length === 0 && <Text size="sm">No shot found.</Text>}
     </FormWindow>
   );
 }

@@ -1,8 +1,8 @@
 import { Checkbox, Input, NativeSelect, SegmentedControl, Textarea, TextInput } from "@mantine/core";
 import { useId } from "@mantine/hooks";
 import type { ModelControl } from "../../../client/index.ts";
-import { textProblem } from "../projects/project-fields.tsx";
-import { controlName, type Value, valueWords } from "../steps/step-options.ts";
+import { textProblem } from "../ui/errors.ts";
+import { controlName, type Value, valueWords } from "./step-options.ts";
 
 type Props = {
   name: string;

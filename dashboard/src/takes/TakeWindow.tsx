@@ -2,14 +2,15 @@ import { Button, Group, Modal, Text } from "@mantine/core";
 import { type ReactNode, useRef, useState } from "react";
 import type { Prediction } from "../../../client/index.ts";
 import { IconPlayerPause, IconPlayerPlay } from "../ui/icons.tsx";
-import { STEP_NAME } from "../steps/status-words.ts";
+import { STEP_NAME } from "./status-words.ts";
 import { ErrorNotice } from "../ui/notices.tsx";
 import { clockTime } from "../ui/format-time.ts";
 import { KeepFocus, useIsOnTop, useOpened } from "../ui/window-focus.ts";
 import { AboutTake, type TakesProps } from "./AboutTake.tsx";
-import { TakeMedia } from "../steps/StepScreen.tsx";
-import screen from "../steps/screen.module.css";
-import classes from "./take.module.css";
+import { TakeMedia } from "./StepScreen.tsx";
+import screen from "./takes.module.css";
+import classes from "./take-window.module.css";
+import { projectNoun } from "../queries/project-queries.ts";
 import { usePrediction } from "../queries/use-predictions.ts";
 
 type Props = TakesProps & { ids: string[]; isOpen: boolean; onClose: () => void };
@@ -46,7 +47,7 @@ export function TakeWindow({ ids: [id = "", otherId], isOpen, onClose, ...about 
       title={isTwo ? `Compare: ${name}` : name}
     >
       <KeepFocus key={takes.length} />
-      <ErrorNotice title="Could not change the project" error={select.error} />
+      <ErrorNotice title={`Could not change the ${projectNoun(project)}`} error={select.error} />
       {(read[0] === null || (isTwo && read[1] === null)) && <Text>The take was deleted.</Text>}
       {takes.length === 2 && first?.step === "video" ? (
         <InStep takes={takes}>{pictures}</InStep>

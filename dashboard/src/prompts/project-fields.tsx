@@ -1,5 +1,6 @@
 import { Group, Text, type TextareaProps } from "@mantine/core";
 import type { Element } from "../../../client/index.ts";
+import { textProblem } from "../ui/errors.ts";
 import { MentionTextarea } from "./MentionTextarea.tsx";
 
 type Props = Omit<TextareaProps, "value"> & { value: string };
@@ -21,10 +22,6 @@ export const DescriptionField = (field: Props) => (
 );
 
 const MOST = 4000;
-
-/** The service's other rules are rarely broken: it names them when it refuses. */
-export const textProblem = (text: string, most = MOST): string | null =>
-  [...text].length > most ? `At most ${most.toLocaleString("en")} characters.` : null;
 
 export const titleProblem = (title: string): string | null => (title.trim() === "" ? "Enter a title." : null);
 

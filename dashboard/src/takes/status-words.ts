@@ -17,7 +17,7 @@ export const countWords = (step: Step, number: number): string =>
 /** What the selected take of a step is used for. */
 export const USE: Record<Step, string> = {
   "first-frame": "for the next video",
-  video: "as the shot",
+  video: "as the final video",
   "last-frame": "for the next video",
 };
 

@@ -1,11 +1,11 @@
 import { useWindowEvent } from "@mantine/hooks";
 import { useQueryClient } from "@tanstack/react-query";
 import { useEffect } from "react";
-import type { ProjectWithPredictions } from "../../../../client/index.ts";
-import { IS_SHOWN, projectKey } from "../../queries/query-client.ts";
-import { useChangeProject } from "../../queries/project-queries.ts";
-import { isChangedElsewhere } from "../../ui/errors.ts";
-import { useDraft } from "../../session/use-draft.ts";
+import type { ProjectWithPredictions } from "../../../client/index.ts";
+import { IS_SHOWN, projectKey } from "../queries/query-client.ts";
+import { useChangeProject } from "../queries/project-queries.ts";
+import { isChangedElsewhere } from "../ui/errors.ts";
+import { useDraft } from "../session/use-draft.ts";
 
 /** What a person edits in the studio. The title is changed by the project's menu. */
 export type Texts = Pick<ProjectWithPredictions, "textPrompt" | "description">;

@@ -1,10 +1,11 @@
 import { Button, Checkbox, Collapse, Group, NativeSelect, Stack, Text } from "@mantine/core";
 import { useDisclosure, useId } from "@mantine/hooks";
 import type { Element, Model, ProjectWithPredictions } from "../../../client/index.ts";
-import { MentionTextarea } from "../projects/MentionTextarea.tsx";
-import { type Cast, knownOf } from "../projects/mentions.ts";
-import { textProblem } from "../projects/project-fields.tsx";
-import { STEP_NAME } from "../steps/status-words.ts";
+import { projectNoun } from "../queries/project-queries.ts";
+import { MentionTextarea } from "../prompts/MentionTextarea.tsx";
+import { type Cast, knownOf } from "../prompts/mentions.ts";
+import { textProblem } from "../ui/errors.ts";
+import { STEP_NAME } from "../takes/status-words.ts";
 import { SmallButton } from "../ui/buttons.tsx";
 import { IconAdjustmentsHorizontal } from "../ui/icons.tsx";
 import { ControlField } from "./ControlField.tsx";
@@ -26,7 +27,7 @@ import {
   usesLastFrame,
   valuesOf,
   withoutElements,
-} from "../steps/step-options.ts";
+} from "./step-options.ts";
 
 type Props = {
   options: StepOptions;
@@ -69,7 +70,7 @@ export function StepSettings({ options, onChange, models, given, project, cast }
         <Stack gap="sm" pt="xs">
           <MentionTextarea
             label="Prompt for this step"
-            description="Leave empty to use the project's prompt."
+            description={`Leave empty to use the ${projectNoun(project)}'s prompt.`}
             elements={options.elements == null ? knownOf(cast) : []}
             minRows={2}
             maxRows={8}
@@ -84,7 +85,7 @@ export function StepSettings({ options, onChange, models, given, project, cast }
               <Text size="xs">
                 As in that take: {options.elements.map(({ name }) => name).join(", ") || "no elements"}.
               </Text>
-              <SmallButton onClick={() => onChange(withoutElements(options))}>Use the cast as it is now</SmallButton>
+              <SmallButton onClick={() => onChange(withoutElements(options))}>Use the current cast</SmallButton>
             </Group>
           )}
           {models !== undefined && model !== undefined && (
@@ -211,7 +212,7 @@ function ModelSettings({ options, onChange, model, given, project }: ModelSettin
           >
             {projectReference !== null && !references.includes(projectReference) && (
               <SmallButton onClick={() => setReferences([projectReference, ...references])}>
-                Use the project's
+                Use the {projectNoun(project)}'s
               </SmallButton>
             )}
           </ImageField>

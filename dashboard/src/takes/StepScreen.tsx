@@ -5,7 +5,7 @@ import { IconMovie, IconPhoto } from "../ui/icons.tsx";
 import { isRunning } from "../queries/project-queries.ts";
 import { isEarlier, nounOf, statusWords, STEP_NAME, USE } from "./status-words.ts";
 import { isPicture, type Shown, type ShownFile, TakePicture, useRenewOutput } from "./TakePicture.tsx";
-import classes from "./screen.module.css";
+import classes from "./takes.module.css";
 
 type Props = {
   step: Step;

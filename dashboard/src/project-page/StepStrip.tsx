@@ -4,12 +4,12 @@ import { lazy, Suspense } from "react";
 import { useSearchParams } from "react-router";
 import type { Prediction, ProjectWithPredictions, Shot, Step } from "../../../client/index.ts";
 import { usePreviousShot } from "../queries/film-queries.ts";
-import { selectionOf, useChangeProject, isRunning } from "../queries/project-queries.ts";
-import { PLAYING_ORDER, nounOf, STEP_NAME } from "../steps/status-words.ts";
+import { projectNoun, selectionOf, useChangeProject, isRunning } from "../queries/project-queries.ts";
+import { PLAYING_ORDER, nounOf, STEP_NAME } from "../takes/status-words.ts";
 import { useServices } from "../services.ts";
 import { useReferenceAddress, useStoreEnds } from "../queries/reference-image.ts";
-import type { Look } from "./AboutTake.tsx";
-import { Sources } from "../steps/Sources.tsx";
+import type { Look } from "../takes/AboutTake.tsx";
+import { Sources } from "../takes/Sources.tsx";
 import { StepCard } from "./StepCard.tsx";
 import {
   frameOf,
@@ -20,16 +20,16 @@ import {
   type StepOptions,
   usesFirstFrame,
   usesLastFrame,
-} from "../steps/step-options.ts";
+} from "../step-settings/step-options.ts";
 import classes from "./strip.module.css";
 import { useModelLabel, useModels } from "../queries/use-models.ts";
 import { predictionKey, predictionQuery, type Take, takeOf, usePrediction } from "../queries/use-predictions.ts";
-import type { TextsState } from "./texts/use-texts.ts";
-import { usePlan } from "./use-plan.ts";
+import type { TextsState } from "./use-texts.ts";
+import { usePlan } from "../step-settings/use-plan.ts";
 import { ErrorNotice, notify } from "../ui/notices.tsx";
 import { useLast } from "../ui/window-focus.ts";
 
-const TakeWindows = lazy(() => import("./TakeWindows.tsx"));
+const TakeWindows = lazy(() => import("../takes/TakeWindows.tsx"));
 
 export function StepStrip({ project, texts }: { project: ProjectWithPredictions; texts: TextsState }) {
   const models = useModels();
@@ -178,7 +178,7 @@ export function StepStrip({ project, texts }: { project: ProjectWithPredictions;
       </section>
       <ErrorNotice title="Could not save the settings" error={plan.error} />
       {select.error !== null && listed === null && enlarged === null && (
-        <ErrorNotice title="Could not change the project" error={select.error} />
+        <ErrorNotice title={`Could not change the ${projectNoun(project)}`} error={select.error} />
       )}
       {wasOpened && (
         <Suspense>

@@ -4,13 +4,13 @@ import { hashKey, keepPreviousData, useIsMutating, useQuery, useQueryClient } fr
 import { useRef, useState } from "react";
 import type { Estimate, Prediction, ProjectWithPredictions, Step, StepBody } from "../../../client/index.ts";
 import { IconPlayerPlay, IconPlayerStop, IconReload } from "../ui/icons.tsx";
-import type { StepOptions } from "../steps/step-options.ts";
+import type { StepOptions } from "../step-settings/step-options.ts";
 import { isRunning, type useCancel } from "../queries/project-queries.ts";
 import { projectKey } from "../queries/query-client.ts";
-import { STEP_NAME } from "../steps/status-words.ts";
+import { STEP_NAME } from "../takes/status-words.ts";
 import { useKeyframe, useOnce } from "../services.ts";
-import { cancelWords, estimateWords, exceedsBalance, overBudgetWords, takesOf } from "../steps/cost-words.ts";
-import type { TextsState } from "./texts/use-texts.ts";
+import { cancelWords, estimateWords, exceedsBalance, overBudgetWords, takesOf } from "../takes/cost-words.ts";
+import type { TextsState } from "./use-texts.ts";
 import { BusyButton } from "../ui/buttons.tsx";
 import { errorSentence, isRefusal } from "../ui/errors.ts";
 import { CreditLink, notify } from "../ui/notices.tsx";

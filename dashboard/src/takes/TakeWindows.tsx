@@ -1,5 +1,5 @@
 import type { Prediction } from "../../../client/index.ts";
-import { PLAYING_ORDER } from "../steps/status-words.ts";
+import { PLAYING_ORDER } from "./status-words.ts";
 import { useLast } from "../ui/window-focus.ts";
 import type { Look, TakesProps } from "./AboutTake.tsx";
 import { TakesDrawer } from "./TakesDrawer.tsx";
