@@ -1,9 +1,20 @@
 import type { Page, Route } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { expectGoodLooks, visitDashboard } from "../support/dashboard/browser.ts";
+import {
+  chainOfTwo,
+  cutOff,
+  newFilmOfTwoFrames,
+  openStudio,
+  photoFile,
+  stepCard,
+  untilFocused,
+  untilGenerateIsInWindow,
+} from "../support/dashboard/film.ts";
 import { type Belongings, furnish, newPerson, type Person } from "../support/dashboard/person.ts";
 import { answers } from "../support/receiver/habits.ts";
 import { type FlowReceiver, startFlowReceiver } from "../support/receiver/receiver.ts";
+import { until } from "../support/until.ts";
 
 const visit = visitDashboard();
 let receiver: FlowReceiver;
@@ -17,6 +28,128 @@ beforeAll(async () => {
   belongings = await furnish(owner, receiver.url);
 });
 afterAll(() => receiver?.close());
+
+test("a phone → the burger opens the pages, following one closes it and puts the focus on the page", async () => {
+  const { page } = await visit({ session: newcomer.session, isPhone: true });
+  await page.goto("/#/projects");
+  await page.getByRole("heading", { level: 1, name: "Projects" }).waitFor();
+  expect(await page.getByRole("navigation").count()).toBe(0);
+  const burger = page.getByRole("button", { name: "Open navigation" });
+  expect(await burger.getAttribute("aria-expanded")).toBe("false");
+  await burger.click();
+  const pages = page.getByRole("navigation", { name: "Pages" });
+  expect(await pages.getByRole("link").allTextContents()).toEqual([
+    "Projects",
+    "Films",
+    "Elements",
+    "Webhooks",
+    "Keys",
+    "Usage",
+    "Docs",
+  ]);
+  await expectGoodLooks(page);
+  await pages.getByRole("link", { name: "Webhooks" }).click();
+  await page.getByRole("heading", { level: 1, name: "Webhooks" }).waitFor();
+  await pages.waitFor({ state: "detached" });
+  expect(await page.evaluate(() => document.activeElement?.tagName)).toBe("MAIN");
+});
+
+test("a phone → first frame, last frame, video; the step that was used is shown again after a reload", async () => {
+  const { person, projectId } = await newFilmOfTwoFrames();
+  const { page } = await visit({ session: person.session, isPhone: true });
+  await openStudio(page, projectId);
+  const names = page.getByRole("region", { name: "Steps" }).getByRole("heading", { level: 2 });
+  expect(await names.allTextContents()).toEqual(["First frame", "Last frame", "Video"]);
+  await page.setViewportSize({ width: 360, height: 844 });
+  await stepCard(page, "Video").getByRole("img").last().waitFor();
+  expect(await cutOff(stepCard(page, "Video"))).toEqual([]);
+  await stepCard(page, "Video").getByRole("button", { name: "Settings" }).tap();
+  await page.evaluate(() => scrollTo(0, 0));
+  await page.reload();
+  await until("the video is in sight", async () => {
+    const top = (await stepCard(page, "Video").boundingBox())?.y;
+    return top !== undefined && top < 844 / 2;
+  });
+});
+
+/** Presses Tab until what has the focus has this name; it says which names it met when there is none. */
+async function tabTo(page: Page, name: string): Promise<void> {
+  const met: string[] = [];
+  for (let presses = 0; presses < 60; presses++) {
+    await page.keyboard.press("Tab");
+    const focused = await page.evaluate(() => {
+      const element = document.activeElement;
+      const labels =
+        element instanceof HTMLInputElement || element instanceof HTMLTextAreaElement ? element.labels : [];
+      return (labels?.[0]?.textContent ?? element?.getAttribute("aria-label") ?? element?.textContent ?? "").trim();
+    });
+    if (focused === name) return;
+    met.push(focused);
+  }
+  throw new Error(`The Tab key does not lead to "${name}", but to: ${met.join(" | ")}`);
+}
+
+test("keyboard alone → signed in, and a project made", async () => {
+  const person = await newPerson();
+  const { page } = await visit();
+  await page.goto("/");
+  await page.getByRole("heading", { name: "Sign in" }).waitFor();
+  await tabTo(page, "Email");
+  await page.keyboard.type(person.email);
+  await tabTo(page, "Password");
+  await page.keyboard.type(person.password);
+  await page.keyboard.press("Enter");
+  await page.getByRole("heading", { name: "No projects yet" }).waitFor();
+  await tabTo(page, "New project");
+  await page.keyboard.press("Enter");
+  await page.getByRole("dialog", { name: "New project" }).getByLabel("Title").waitFor();
+  await untilFocused(page.getByLabel("Title"));
+  await page.keyboard.type("By keyboard");
+  await page.keyboard.press("Enter");
+  await page.getByText("Enter a prompt.").waitFor();
+  expect(await page.getByLabel("Prompt").evaluate((field) => field === document.activeElement)).toBe(true);
+  await page.keyboard.type("A harbour at dawn");
+  await tabTo(page, "Create project");
+  await page.keyboard.press("Enter");
+  await page.getByRole("heading", { level: 1, name: "By keyboard" }).waitFor();
+});
+
+test("Ctrl+Enter → in the project's prompt it generates what is next, in a step's settings that step", async () => {
+  const { person, boat } = await chainOfTwo();
+  const { page } = await visit({ session: person.session });
+  await page.goto(`/#/projects/${boat.projectId}`);
+  await stepCard(page, "First frame").getByText("about $").waitFor();
+  await page.getByLabel("Prompt", { exact: true }).fill("A harbour in fog");
+  await page.keyboard.press("Control+Enter");
+  await stepCard(page, "First frame").getByText("Done").waitFor();
+  const card = stepCard(page, "Last frame");
+  await card.getByRole("button", { name: "Settings" }).click();
+  await card.getByLabel("Prompt for this step").fill("At night");
+  await page.keyboard.press("Control+Enter");
+  await card.getByText("Done").waitFor();
+  const { predictions } = await person.keyframe.readProject(boat.projectId);
+  const prompts = [predictions["first-frame"], predictions["last-frame"], predictions.video].map(
+    (one) => one?.input.prompt,
+  );
+  expect(prompts).toEqual(["A harbour in fog", "At night", undefined]);
+});
+
+test("1280 × 800, the longest texts, a reference image → every Generate button is in the window, the title is cut", async () => {
+  const person = await newPerson();
+  const title = "A harbour at dawn, take one, ".repeat(7).slice(0, 200);
+  const { referenceImagePath } = await person.keyframe.uploadReferenceImage(photoFile(person.email).buffer);
+  const texts = { title, textPrompt: "A harbour at dawn, fog. ".repeat(160) };
+  const { projectId } = await person.keyframe.createProject(texts);
+  await person.keyframe.changeProject(projectId, { referenceImagePath });
+  const { page } = await visit({ session: person.session });
+  await openStudio(page, projectId);
+  await page.getByRole("img", { name: "Reference image" }).waitFor();
+  await page.getByRole("button", { name: "Description" }).click();
+  await page.getByLabel("Description", { exact: true }).waitFor();
+  await untilGenerateIsInWindow(page);
+  expect((await page.getByRole("heading", { level: 1 }).boundingBox())?.height).toBeLessThan(50);
+  await expectGoodLooks(page);
+});
 
 /** Leads to a page of the dashboard in one of its states, and ends when it shows. */
 type Stop = (page: Page) => Promise<void>;
@@ -127,31 +260,6 @@ test.each<[string, () => Person | null, () => Stop[]]>([
     if (!isFailing) await page.locator(".mantine-Skeleton-root").first().waitFor({ state: "detached" });
     await expectGoodLooks(page);
   }
-});
-
-test("a phone → the burger opens the pages, following one closes it and puts the focus on the page", async () => {
-  const { page } = await visit({ session: newcomer.session, isPhone: true });
-  await page.goto("/#/projects");
-  await page.getByRole("heading", { level: 1, name: "Projects" }).waitFor();
-  expect(await page.getByRole("navigation").count()).toBe(0);
-  const burger = page.getByRole("button", { name: "Open navigation" });
-  expect(await burger.getAttribute("aria-expanded")).toBe("false");
-  await burger.click();
-  const pages = page.getByRole("navigation", { name: "Pages" });
-  expect(await pages.getByRole("link").allTextContents()).toEqual([
-    "Projects",
-    "Films",
-    "Elements",
-    "Webhooks",
-    "Keys",
-    "Usage",
-    "Docs",
-  ]);
-  await expectGoodLooks(page);
-  await pages.getByRole("link", { name: "Webhooks" }).click();
-  await page.getByRole("heading", { level: 1, name: "Webhooks" }).waitFor();
-  await pages.waitFor({ state: "detached" });
-  expect(await page.evaluate(() => document.activeElement?.tagName)).toBe("MAIN");
 });
 
 test("a script put into a page, an image and a call from elsewhere → refused by its policy, and noticed", async () => {
