@@ -7,8 +7,8 @@ import {
   hold,
   loseAnswers,
   newFilm,
-  newStudio,
-  openStudio,
+  openNewProject,
+  openProject,
   stepCard,
   untilGenerateIsInWindow,
 } from "../support/dashboard/film.ts";
@@ -263,7 +263,7 @@ test("a database that lacks migrations → a banner that says what to do, and no
 });
 
 test("two tabs edit one project → the second save and Generate change nothing; the person chooses one text", async () => {
-  const { person, projectId, page, watch } = await newStudio(visit);
+  const { person, projectId, page, watch } = await openNewProject(visit);
   watch.allow(/status of 412/);
   const saved = async () => (await person.keyframe.readProject(projectId)).textPrompt;
   const warning = page.getByLabel("Changed elsewhere");
@@ -315,7 +315,7 @@ test("a video is started elsewhere → the open page asks again by itself and sh
   await make("first-frame");
   const { page } = await visit({ session: person.session });
   await page.clock.install();
-  await openStudio(page, projectId);
+  await openProject(page, projectId);
   await page.clock.pauseAt(new Date(Date.now() + 1_000)); // from here on its time is what runFor gives
   let asked = 0;
   await page.route(`**/projects/${projectId}`, (route) => {
@@ -339,7 +339,7 @@ test("a video is started elsewhere → the open page asks again by itself and sh
 });
 
 test("a step is generated with an unsaved prompt → saved first and used; lost answers to a save → no warning", async () => {
-  const { person, projectId, page, watch } = await newStudio(visit);
+  const { person, projectId, page, watch } = await openNewProject(visit);
   watch.allow(/status of 412|ERR_FAILED/);
   const saves = await loseAnswers(page, `**/projects/${projectId}`, "PATCH", [1, 3, 4]);
   await prompt(page).fill("A new harbour");
@@ -365,7 +365,7 @@ test("a step is generated with an unsaved prompt → saved first and used; lost 
 });
 
 test("the page is left while a start has no answer, and opened again → it is still starting, and a press starts nothing more", async () => {
-  const { page } = await newStudio(visit);
+  const { page } = await openNewProject(visit);
   const answer = Promise.withResolvers<void>();
   let starts = 0;
   await page.route("**/generate/first-frame", async (route) => {

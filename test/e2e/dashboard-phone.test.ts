@@ -5,7 +5,7 @@ import {
   chainOfTwo,
   cutOff,
   newFilmOfTwoFrames,
-  openStudio,
+  openProject,
   photoFile,
   stepCard,
   untilFocused,
@@ -57,7 +57,7 @@ test("a phone → the burger opens the pages, following one closes it and puts t
 test("a phone → first frame, last frame, video; the step that was used is shown again after a reload", async () => {
   const { person, projectId } = await newFilmOfTwoFrames();
   const { page } = await visit({ session: person.session, isPhone: true });
-  await openStudio(page, projectId);
+  await openProject(page, projectId);
   const names = page.getByRole("region", { name: "Steps" }).getByRole("heading", { level: 2 });
   expect(await names.allTextContents()).toEqual(["First frame", "Last frame", "Video"]);
   await page.setViewportSize({ width: 360, height: 844 });
@@ -142,7 +142,7 @@ test("1280 × 800, the longest texts, a reference image → every Generate butto
   const { projectId } = await person.keyframe.createProject(texts);
   await person.keyframe.changeProject(projectId, { referenceImagePath });
   const { page } = await visit({ session: person.session });
-  await openStudio(page, projectId);
+  await openProject(page, projectId);
   await page.getByRole("img", { name: "Reference image" }).waitFor();
   await page.getByRole("button", { name: "Description" }).click();
   await page.getByLabel("Description", { exact: true }).waitFor();

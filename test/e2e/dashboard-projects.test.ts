@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { openDatabase } from "../support/api/database.ts";
 import { expectGoodLooks, visitDashboard } from "../support/dashboard/browser.ts";
-import { choose, hold, newStudio, startStuckBy } from "../support/dashboard/film.ts";
+import { choose, hold, openNewProject, startStuckBy } from "../support/dashboard/film.ts";
 import { newPerson } from "../support/dashboard/person.ts";
 import { until } from "../support/until.ts";
 
@@ -72,7 +72,7 @@ test("30 projects → searched by title, also after the way back; renamed from t
 });
 
 test("a project with something running is deleted → “Cancel and delete” does both", async () => {
-  const { person, projectId, page, watch } = await newStudio(visit);
+  const { person, projectId, page, watch } = await openNewProject(visit);
   watch.allow(/status of 404/); // the prediction may be read once more after it is gone
   await startStuckBy(person, "first-frame", projectId);
   await choose(page, "Actions for Harbour", "Delete");

@@ -10,8 +10,8 @@ import {
   inputOf,
   newFilm,
   newFilmOfTwoFrames,
-  newStudio,
-  openStudio,
+  openNewProject,
+  openProject,
   photoFile,
   runStep,
   signOut,
@@ -29,7 +29,7 @@ beforeAll(async () => {
 });
 
 test("a reference image is chosen in one browser → it is the project's in another; removed there, it is gone here", async () => {
-  const { person, projectId, page } = await newStudio(visit);
+  const { person, projectId, page } = await openNewProject(visit);
   const upload = (file: object) =>
     page.locator("input[type=file]").setInputFiles({ ...photoFile(person.email), ...file });
   await upload({ mimeType: "text/plain" });
@@ -41,7 +41,7 @@ test("a reference image is chosen in one browser → it is the project's in anot
   const { page: other, watch } = await visit({ session: person.session });
   watch.allow(/ERR_FAILED/);
   await other.route("**/object/sign/**", (route) => route.abort(), { times: 1 }); // away for a moment
-  await openStudio(other, projectId);
+  await openProject(other, projectId);
   const image = other.getByRole("region", { name: "Reference image" }).getByRole("img", { name: "Reference" });
   await until("the image", () => image.evaluate((one: HTMLImageElement) => one.naturalWidth > 0));
   const address = await image.getAttribute("src");
@@ -62,7 +62,7 @@ test("a reference image is chosen in one browser → it is the project's in anot
 });
 
 test("another model, its values and two images → made so, also after a reload; its images and frame can be references", async () => {
-  const { person, projectId, page, newTab, watch } = await newStudio(visit);
+  const { person, projectId, page, newTab, watch } = await openNewProject(visit);
   const { steps } = await person.keyframe.models();
   const models = steps.find(({ step }) => step === "first-frame")?.models ?? [];
   const model = models.find(
@@ -85,7 +85,7 @@ test("another model, its values and two images → made so, also after a reload;
   const words = `${model?.label} · ${resolution} · seed 7`;
   await card.getByText(words).waitFor();
   const second = await newTab();
-  await openStudio(second, projectId);
+  await openProject(second, projectId);
   await stepCard(second, "First frame").getByText(words).waitFor();
   await stepCard(second, "First frame").getByRole("button", { name: "Generate" }).click();
   await card.getByText("Done").waitFor();
@@ -145,7 +145,7 @@ async function openEarlierFrames() {
   const uploads: string[] = [];
   page.on("request", (request) => void (request.url().endsWith("/reference-images") && uploads.push(request.url())));
   const { release } = await hold(page, "**/projects/reference-images");
-  await openStudio(page, film.projectId);
+  await openProject(page, film.projectId);
   const card = stepCard(page, "First frame");
   const settings = card.getByRole("button", { name: "Settings" });
   const frames = card.getByRole("group", { name: "Earlier pictures" }).getByRole("button");
@@ -204,7 +204,7 @@ test("“End at the last frame” is taken back → the next video has none; the
   await make("last-frame");
   const { page, watch } = await visit({ session: person.session });
   watch.allow(/status of 422 .*video\/estimate/s); // until there is a portrait frame, a portrait video is refused
-  await openStudio(page, projectId);
+  await openProject(page, projectId);
   const card = stepCard(page, "Video");
   await card.getByRole("img", { name: "Latest last frame" }).waitFor();
   await card.getByRole("button", { name: "Settings" }).click();
@@ -225,7 +225,7 @@ test("“End at the last frame” is taken back → the next video has none; the
 });
 
 test("“Start at the first frame” is taken back → references instead of frames, and a video from them alone", async () => {
-  const { person, projectId, page, watch } = await newStudio(visit);
+  const { person, projectId, page, watch } = await openNewProject(visit);
   watch.allow(/status of 422 .*video\/estimate/s); // of a model that takes no references
   const card = stepCard(page, "Video");
   await card.getByText("Generate the first frame first.").waitFor();
@@ -249,7 +249,7 @@ test("“Start at the first frame” is taken back → references instead of fra
 });
 
 test("an uploaded image is chosen as first frame → the video starts; of another ratio, or its content rejected → said in words", async () => {
-  const { person, projectId, page, watch } = await newStudio(visit);
+  const { person, projectId, page, watch } = await openNewProject(visit);
   watch.allow(/status of 422/);
   const card = stepCard(page, "Video");
   await card.getByText("Generate the first frame first.").waitFor();
@@ -289,7 +289,7 @@ test("the chosen model is gone at the provider → said, the default is set; tha
     values ('first-frame', ${model}, 'Gone', 'Test', 100000, '{"prompt": {"field": "prompt"}}')`;
   const { page, watch } = await visit({ session: person.session });
   watch.allow(/status of 409/);
-  await openStudio(page, projectId);
+  await openProject(page, projectId);
   const card = stepCard(page, "First frame");
   await card.getByRole("button", { name: "Settings" }).click();
   await card.getByLabel("Model").selectOption(model);
@@ -332,7 +332,7 @@ test("a character and a place in the cast → a frame is made with them; after a
   await cast.getByRole("img", { name: "Anna" }).waitFor();
   await expectGoodLooks(page);
 
-  await openStudio(page, projectId);
+  await openProject(page, projectId);
   await runStep(page, "First frame");
   const { takes } = await keyframe.readProject(projectId);
   const take = mustSucceed(takes["first-frame"] ?? expect.fail("There is no take."));
@@ -346,7 +346,7 @@ test("a character and a place in the cast → a frame is made with them; after a
   await edit.getByRole("button", { name: "Save" }).click();
   await cast.getByText("A yellow coat").waitFor();
 
-  await openStudio(page, projectId);
+  await openProject(page, projectId);
   const card = stepCard(page, "First frame");
   await card.getByRole("button", { name: "Enlarge the first frame" }).click();
   const about = page.getByRole("dialog");
@@ -392,7 +392,7 @@ test("@ is typed in a prompt → names are offered, by keys and by pointer; the 
   const { projectId } = await keyframe.createProject({ title: "The boat", textPrompt: "no people", filmId });
   const { page, watch } = await visit({ session });
   watch.allow(/status of 400/);
-  await openStudio(page, projectId);
+  await openProject(page, projectId);
   const card = stepCard(page, "First frame");
   await card.getByText("With Anna, Jon, The pier").waitFor();
   const prompt = page.getByLabel("Prompt", { exact: true });

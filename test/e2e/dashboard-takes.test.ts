@@ -13,8 +13,8 @@ import {
   newFilm,
   newFilmOf,
   newFilmOfTwoFrames,
-  newStudio,
-  openStudio,
+  openNewProject,
+  openProject,
   photoFile,
   startStuckBy,
   stepCard,
@@ -46,7 +46,7 @@ const chooseResolution = (page: Page, value: string) =>
     .click();
 
 test("three takes are chosen → the price is of all, one press starts them, and the card shows three with their prices", async () => {
-  const { person, projectId, page } = await newStudio(visit);
+  const { person, projectId, page } = await openNewProject(visit);
   const card = stepCard(page, "First frame");
   await card.getByLabel("Takes: first frame").selectOption("3 takes");
   await card.getByText("about $0.20").waitFor();
@@ -75,7 +75,7 @@ test("three takes are chosen → the price is of all, one press starts them, and
 test("an earlier first frame is selected → it shows as used everywhere, also after a reload; the newer one is a press away", async () => {
   const { person, projectId, older, newer } = film;
   const { page } = await visit({ session: person.session });
-  await openStudio(page, projectId);
+  await openProject(page, projectId);
   const [frame, video] = [stepCard(page, "First frame"), stepCard(page, "Video")];
   const madeFrom = video.getByRole("img", { name: "First frame of this video" });
   await untilShows(madeFrom, older);
@@ -91,7 +91,7 @@ test("an earlier first frame is selected → it shows as used everywhere, also a
   await expectGoodLooks(page);
   await page.keyboard.press("Escape");
   const elsewhere = (await visit({ session: person.session })).page;
-  await openStudio(elsewhere, projectId);
+  await openProject(elsewhere, projectId);
   await page.reload();
   for (const one of [page, elsewhere]) {
     await untilShows(stepCard(one, "First frame").getByRole("img").first(), older);
@@ -121,7 +121,7 @@ test("an earlier first frame is selected → it shows as used everywhere, also a
 test("a picture is enlarged, two are compared by keyboard → inputs, and what differs; Escape returns the focus", async () => {
   const { person, projectId, older, newer } = film;
   const { page } = await visit({ session: person.session });
-  await openStudio(page, projectId);
+  await openProject(page, projectId);
   const enlarge = page.getByRole("button", { name: "Enlarge the first frame" });
   await enlarge.press("Enter");
   const one = page.getByRole("dialog", { name: "First frame", exact: true });
@@ -163,7 +163,7 @@ test("the inputs of an earlier video are used again → prompt, frame and length
   const prompt = uniquePrompt(`[[fault:failed]] ${"fog, ".repeat(200)}`);
   await person.keyframe.waitFor(await person.keyframe.generate("first-frame", { projectId, prompt }));
   const { page } = await visit({ session: person.session });
-  await openStudio(page, projectId);
+  await openProject(page, projectId);
   const card = stepCard(page, "Video");
   await card.getByRole("button", { name: "All takes: video" }).click();
   const list = page.getByRole("dialog", { name: "Takes of the video" });
@@ -200,7 +200,7 @@ test("a frame fails again and a video is canceled → both earlier takes stay, s
   await make("first-frame", { prompt: uniquePrompt("[[fault:failed]]") });
   await startStuckBy(person, "video", projectId);
   const { page } = await visit({ session: person.session });
-  await openStudio(page, projectId);
+  await openProject(page, projectId);
   const card = stepCard(page, "First frame");
   await card.getByText("Ready, but the latest attempt failed").waitFor();
   await card.getByText("Earlier picture").waitFor();
@@ -253,7 +253,7 @@ test("an earlier video is used, hidden, shown again → card and project follow;
   const newer = await make("video", { durationSeconds: 5 });
   const { page, watch, newTab } = await visit({ session: person.session });
   watch.allow(/status of 409/);
-  await openStudio(page, projectId);
+  await openProject(page, projectId);
   const card = stepCard(page, "Video");
   const shows = ({ predictionId }: Prediction) =>
     until("the video", async () => (await card.locator("video[controls]").getAttribute("src"))?.includes(predictionId));
@@ -345,7 +345,7 @@ test("a video of an uploaded image and of another project's frame → both show;
   const video = await make("video", { firstFrameImagePath: image, lastFramePredictionId: shot.predictionId });
   expect(video.status).toBe("succeeded");
   const { page } = await visit({ session: person.session });
-  await openStudio(page, projectId);
+  await openProject(page, projectId);
   const card = stepCard(page, "Video");
   const loaded = (name: string) =>
     until(name, () => card.getByRole("img", { name }).evaluate((one: HTMLImageElement) => one.naturalWidth > 0));
@@ -367,7 +367,7 @@ test("a video of an uploaded image and of another project's frame → both show;
 });
 
 test("a run is canceled, the next one fails → each in its card, with what to do and whether it was charged; both are takes", async () => {
-  const { person, projectId, page } = await newStudio(visit);
+  const { person, projectId, page } = await openNewProject(visit);
   await startStuckBy(person, "first-frame", projectId);
   const card = stepCard(page, "First frame");
   const runAgain = card.getByRole("button", { name: "Generate again" });
@@ -403,7 +403,7 @@ test("a run is canceled, the next one fails → each in its card, with what to d
 });
 
 test("a run is canceled that has just ended → its end shows, and no error", async () => {
-  const { person, projectId, page, watch } = await newStudio(visit);
+  const { person, projectId, page, watch } = await openNewProject(visit);
   watch.allow(/status of 409/);
   const { predictionId } = await startStuckBy(person, "first-frame", projectId);
   const card = stepCard(page, "First frame");
@@ -420,7 +420,7 @@ test("a run is canceled that has just ended → its end shows, and no error", as
 });
 
 test("another resolution → the old price is dimmed until the new one is read; its cost is on the take and among the sums", async () => {
-  const { page } = await newStudio(visit);
+  const { page } = await openNewProject(visit);
   const card = stepCard(page, "First frame");
   await card.getByText("about $0.07").waitFor();
   await card.getByRole("button", { name: "Settings" }).click();
@@ -483,7 +483,7 @@ test("a start over the budget → said before, refused with what is left; a chea
   await sql`insert into keyframe_private.owner_budgets (owner_id, month_micros) values (${person.session.user.id}, 100000)`;
   const { page, watch } = await visit({ session: person.session });
   watch.allow(/status of 402/);
-  await openStudio(page, (await newFilmOf(person)).projectId);
+  await openProject(page, (await newFilmOf(person)).projectId);
   const card = stepCard(page, "First frame");
   await card.getByText("about $0.07").waitFor();
   await card.getByRole("button", { name: "Settings" }).click();
@@ -524,7 +524,7 @@ test("a balance below the cost of 8 takes → said beside their button, with the
   const { publishableKey } = inject("stack");
   const json = { publishableKey, creditUrl: "https://app.example/credit" };
   await page.route("**/config.json", (route) => route.fulfill({ json }));
-  await openStudio(page, (await newFilmOf(person)).projectId);
+  await openProject(page, (await newFilmOf(person)).projectId);
   const card = stepCard(page, "First frame");
   await card.getByText("about $0.07").waitFor();
   await card.getByLabel("Takes: first frame").selectOption("8 takes");

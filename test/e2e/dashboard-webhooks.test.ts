@@ -56,6 +56,11 @@ test("endpoint → test received and verified → rotated → sent again with bo
   await page.getByRole("link", { name: "The edit suite" }).click();
   await page.getByRole("heading", { level: 1, name: "The edit suite" }).waitFor();
 
+  const settings = page.getByRole("region", { name: "Settings" });
+  await settings.getByLabel("Description").fill("The cutting room");
+  await settings.getByRole("button", { name: "Save" }).click();
+  await page.getByRole("heading", { level: 1, name: "The cutting room" }).waitFor();
+
   await page.getByRole("button", { name: "Rotate secret…" }).click();
   await page.getByLabel("Overlap in hours").fill("2");
   await page.getByText("Give your server the new secret before then, and no event is lost.").waitFor();

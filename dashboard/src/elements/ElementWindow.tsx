@@ -20,7 +20,6 @@ type Props = WindowProps & {
   film?: Film;
 };
 
-/** The form of an element. */
 export function ElementWindow({ film, beside, element, isOpen, onClose }: Props) {
   const [typed, setTyped] = useState<Partial<ElementFields>>({});
   const close = () => {

@@ -55,7 +55,6 @@ export function Component() {
 
 type Use = { to: string; title: string };
 
-/** Links to where an element is used. */
 const Uses = ({ of }: { of: Use[] }) => (
   <Text size="sm" c="dimmed" style={{ overflowWrap: "anywhere" }}>
     {of.length === 0 ? "Not used yet" : "Used in "}

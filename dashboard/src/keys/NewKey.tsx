@@ -9,7 +9,6 @@ import { RIGHTS } from "./rights.ts";
 
 const MOST_DOLLARS = 1_000_000;
 
-/** Makes a key, and shows it once. */
 export function NewKey({ isOpen, onClose }: WindowProps) {
   const [name, setName] = useState("");
   const [may, setMay] = useState<KeyRight>("generate");

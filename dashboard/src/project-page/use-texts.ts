@@ -7,7 +7,7 @@ import { useChangeProject } from "../queries/project-queries.ts";
 import { isChangedElsewhere } from "../ui/errors.ts";
 import { useDraft } from "../session/use-draft.ts";
 
-/** What a person edits in the studio. The title is changed by the project's menu. */
+/** What a person edits on the page of a project. The title is changed by the project's menu. */
 export type Texts = Pick<ProjectWithPredictions, "textPrompt" | "description">;
 
 /** An unsaved text, what was saved when it was begun, and what was sent since: it may be saved though its answer was lost. */

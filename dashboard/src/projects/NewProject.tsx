@@ -32,7 +32,7 @@ const CONTINUES: string = "continues";
 
 const NO_TEXTS: ProjectTexts = { title: "", textPrompt: "", description: "" };
 
-/** Creates a project. Without the library's forms, which no studio needs to load. */
+/** Creates a project. Without the library's forms, which only the sign-in loads. */
 export function NewProject({ isOpen, onClose, filmId, before, onCreated }: NewProjectProps) {
   const navigate = useNavigate();
   const cast = useCast({ filmId: (isOpen && filmId) || null, elementIds: null });

@@ -11,7 +11,7 @@ import { PLAYING_ORDER } from "../takes/status-words.ts";
 import { TakePicture } from "../takes/TakePicture.tsx";
 import screen from "../takes/takes.module.css";
 
-/** The whole card links to the studio. `film`: the one that it belongs to. */
+/** The whole card links to its page. `film`: the one that it belongs to. */
 export function ProjectCard({ project, film }: { project: ListedProject; film: Film | undefined }) {
   const { projectId, title, textPrompt, createdAt, predictions, takes } = project;
   return (
@@ -52,7 +52,7 @@ export function ProjectCard({ project, film }: { project: ListedProject; film: F
   );
 }
 
-/** The project's picture, as the studio shows it: its first frame, last frame, the video's first picture, or an icon. */
+/** The project's picture, as its page shows it: its first frame, last frame, the video's first picture, or an icon. */
 function ProjectPicture({ takes }: ListedProject) {
   const prediction = [takes?.["first-frame"], takes?.["last-frame"], takes?.video].find((one) => one?.output != null);
   const none = (

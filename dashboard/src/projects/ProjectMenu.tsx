@@ -21,7 +21,6 @@ type Props = {
   onDuplicated?: (copy: Project) => void;
 };
 
-/** The menu of a project, with the windows that it opens. */
 export function ProjectMenu({ project, noun, onDeleted, ...props }: Props) {
   const change = useChangeProject(project.projectId);
   const duplicate = useDuplicate<Parameters<typeof createShot>[1], Project>(

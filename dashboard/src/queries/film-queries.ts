@@ -39,7 +39,6 @@ export function useFilms() {
 const shownFilms = (films: Film[], hidden: ReadonlySet<string>): Film[] =>
   films.filter(({ filmId }) => !hidden.has(filmId));
 
-/** All films, to choose one. */
 export function useFilmChoice(enabled: boolean) {
   const keyframe = useKeyframe();
   const hidden = useHidden();

@@ -28,7 +28,6 @@ type Props = TakesProps & {
   other?: Prediction | undefined;
   /** Longer texts are cut. */
   lines?: number | undefined;
-  /** More buttons. */
   children?: ReactNode;
 };
 

@@ -49,7 +49,6 @@ export function Frame({ project, frame, alt }: { project: Known; frame: string; 
 
 type ThumbProps = { prediction: ShotPrediction; alt: string; seconds?: number };
 
-/** A small picture of a take. */
 export const Thumb = ({ prediction, alt, ...picture }: ThumbProps) => (
   <TakePicture
     {...picture}

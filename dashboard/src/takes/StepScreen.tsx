@@ -10,7 +10,6 @@ import classes from "./takes.module.css";
 type Props = {
   step: Step;
   latest: Prediction | null;
-  /** The take to show. */
   shown: ShotPrediction | null;
   isSelected?: boolean;
   prompt: string;

@@ -14,7 +14,6 @@ type Props = {
   className: string | undefined;
   /** Of a video: where its picture is. Takes from one first frame begin alike. */
   seconds?: number;
-  /** Shown when the file cannot be loaded. */
   broken: (tryAgain: () => void) => ReactNode;
 };
 

@@ -7,17 +7,14 @@ export function estimateWords({ estimateMicros, atMostMicros }: Estimate): strin
   return atMostMicros === null ? "price unknown" : `at most ${dollars(atMostMicros)}`;
 }
 
-/** Of several takes of a step. */
 export const takesOf = (count: number): Start =>
   count === 1 ? { what: "This take" } : { what: `${count} takes`, fewer: "fewer takes" };
 
 type Limits = Pick<Estimate, "withinBudget" | "availableMicros" | "atMostMicros" | "balance">;
 
-/** Whether the balance is what would refuse a start. */
 export const exceedsBalance = ({ balance, atMostMicros }: Pick<Estimate, "balance" | "atMostMicros">): boolean =>
   balance !== null && (atMostMicros ?? 0) > balance.availableMicros;
 
-/** Whether the user's own budget would refuse a start. */
 const exceedsBudget = ({
   availableMicros,
   atMostMicros,
@@ -70,7 +67,6 @@ export function costWords(prediction: Pick<ShotPrediction, "status" | "cost">): 
   return `${isTake ? "cost" : "charge"} not known yet${most === "" ? "" : `, at most ${most}`}`;
 }
 
-/** The same as a sentence. */
 export const costSentence = (prediction: Pick<ShotPrediction, "status" | "cost">): string => {
   const words = costWords(prediction);
   return words === "" ? "" : `${words.charAt(0).toUpperCase()}${words.slice(1)}.`;

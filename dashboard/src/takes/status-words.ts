@@ -68,7 +68,6 @@ export function statusWords({ status, queuePosition, progress, waitsFor }: ShotP
 /** A frame of a take: null when it is deleted, undefined until it is read. */
 type FrameOfTake = { name: string; frame: ShotPrediction | null | undefined };
 
-/** Why a take is outdated. */
 export function outdatedWords(
   { projectId, takes }: Pick<Shot, "projectId" | "takes">,
   frames: FrameOfTake[],

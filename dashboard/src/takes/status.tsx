@@ -61,7 +61,6 @@ export function StatusIcon({ prediction, size }: { prediction: ShotPrediction | 
 /** `take`: the shown take, if the state is of a whole step. */
 type Props = { prediction: ShotPrediction | null; take?: ShotPrediction | null; isCanceling: boolean };
 
-/** Status, duration and cost. */
 export function PredictionState({ prediction, take = null, isCanceling }: Props) {
   const marked = markedOf(prediction, take);
   const timed = prediction && timedOf(prediction, take);

@@ -18,7 +18,6 @@ export function errorSentence(error: unknown): string {
 export const textProblem = (text: string, most = 4000): string | null =>
   [...text].length > most ? `At most ${most.toLocaleString("en")} characters.` : null;
 
-/** Whether the service refused with one of these codes. */
 export const isRefusal = (error: unknown, ...codes: string[]): boolean =>
   error instanceof KeyframeError && codes.includes(error.code);
 

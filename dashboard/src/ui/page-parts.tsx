@@ -9,7 +9,6 @@ import { ErrorNotice } from "./notices.tsx";
 
 type Props = { title: string; text?: string | undefined; actions?: ReactNode };
 
-/** Page heading and document title. */
 export function PageHead({ title, text, actions }: Props) {
   useDocumentTitle(`${title} · Keyframe`);
   return (
@@ -62,7 +61,6 @@ export function Unread({ query, what, heights, className }: UnreadProps) {
 type ListPageProps = Props &
   Omit<UnreadProps, "className"> & {
     isEmpty: boolean;
-    /** The button that makes a new one. */
     create: ReactNode;
     empty: Omit<EmptyStateProps, "action">;
     children: ReactNode;

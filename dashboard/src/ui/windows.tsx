@@ -81,7 +81,6 @@ type FormWindowProps = WindowProps & {
   children: ReactNode;
 };
 
-/** A window with a short form. */
 export function FormWindow({ isOpen, onClose, title, failed, saving, canSubmit = true, ...form }: FormWindowProps) {
   const close = () => {
     saving.reset();
@@ -156,7 +155,6 @@ type TitleWindowProps = WindowProps & {
   onSubmit: (title: string) => void;
 };
 
-/** A form for the title of something. */
 export function TitleWindow({ noun, initial = "", onSubmit, onClose, ...form }: TitleWindowProps) {
   const isNew = initial === "";
   const [typed, setTyped] = useState<string | null>(null);

@@ -5,6 +5,7 @@ import { textProblem } from "../ui/errors.ts";
 import { useServices } from "../services.ts";
 import { isLocalStack } from "./endpoint.ts";
 import {
+  changesOf,
   EVENT_CHOICES,
   EVENT_WORDS,
   fieldErrors,
@@ -98,12 +99,7 @@ export function useWebhookFields(saved: SavedSettings, saving: { error: unknown;
       />
     </>
   );
-  /** Only changed fields, so that a concurrent change elsewhere stays. */
-  const changes = Object.fromEntries(
-    Object.entries({ ...typed, ...(typed.url !== undefined && { url: typed.url.trim() }) }).filter(
-      ([name, value]) => String(value) !== String(saved[name as keyof SavedSettings]), // a field of `typed`
-    ),
-  ) as Partial<WebhookSettings>;
+  const changes = changesOf(saved, typed);
   return {
     fields,
     isChanged: Object.keys(changes).length > 0,

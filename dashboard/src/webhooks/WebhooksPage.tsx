@@ -53,7 +53,6 @@ export function Component() {
 
 const NOTHING: WebhookSettings = { url: "", description: "", eventTypes: [] };
 
-/** Registers an endpoint, then shows its secret. */
 function NewWebhook({ isOpen, onClose }: WindowProps) {
   const create = useOnce((keyframe, settings: WebhookSettings, once) => keyframe.webhooks.create(settings, once));
   const { fields, error, submit, clear } = useWebhookFields(NOTHING, create);

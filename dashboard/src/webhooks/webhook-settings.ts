@@ -19,6 +19,13 @@ export const EVENT_CHOICES = Object.keys(EVENT_WORDS) as EventType[]; // its key
 export type SavedSettings = Pick<Webhook, "url" | "description" | "eventTypes">;
 export type WebhookSettings = Omit<SavedSettings, "eventTypes"> & { eventTypes: EventType[] };
 
+/** Only changed fields, so that a concurrent change elsewhere stays. */
+export function changesOf(saved: SavedSettings, typed: Partial<WebhookSettings>): Partial<WebhookSettings> {
+  const trimmed = { ...typed, ...(typed.url !== undefined && { url: typed.url.trim() }) };
+  const isChanged = ([name, value]: [string, unknown]) => String(value) !== String(saved[name as keyof SavedSettings]); // one of its fields
+  return Object.fromEntries(Object.entries(trimmed).filter(isChanged));
+}
+
 const FIELDS = ["url", "description", "eventTypes"];
 
 /** Errors by field; null when an error concerns anything else. */

@@ -13,7 +13,7 @@ export function photoFile(seed: string): { name: string; mimeType: string; buffe
   return { name: "harbour.png", mimeType: "image/png", buffer: Buffer.from(drawReferencePhoto(seed)) };
 }
 
-/** The card of a step in the studio. */
+/** The card of a step on the page of a project. */
 export const stepCard = (page: Page, name: "First frame" | "Video" | "Last frame") =>
   page.getByRole("article", { name, exact: true });
 
@@ -28,7 +28,7 @@ export async function runStep(page: Page, name: "First frame" | "Video" | "Last 
   await card.getByText("Done").waitFor();
 }
 
-export const openStudio = async (page: Page, projectId: string): Promise<void> => {
+export const openProject = async (page: Page, projectId: string): Promise<void> => {
   await page.goto(`/#/projects/${projectId}`);
   await stepCard(page, "Video").waitFor();
 };
@@ -68,10 +68,10 @@ export async function newFilmOf(person: Person) {
 }
 
 /** Somebody on the page of a new project. */
-export async function newStudio(visit: (options: { session: unknown }) => Promise<Visit>) {
+export async function openNewProject(visit: (options: { session: unknown }) => Promise<Visit>) {
   const film = await newFilm();
   const visited = await visit({ session: film.person.session });
-  await openStudio(visited.page, film.projectId);
+  await openProject(visited.page, film.projectId);
   return { ...film, ...visited };
 }
 

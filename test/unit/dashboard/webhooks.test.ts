@@ -13,7 +13,7 @@ import { relativeTime } from "../../../dashboard/src/ui/format-time.ts";
 import { freezeList } from "../../../dashboard/src/webhooks/deliveries/use-frozen-list.ts";
 import { endpointState, troubleWords } from "../../../dashboard/src/webhooks/endpoint.ts";
 import { fillHours, sumHours } from "../../../dashboard/src/webhooks/health.ts";
-import { fieldErrors } from "../../../dashboard/src/webhooks/webhook-settings.ts";
+import { changesOf, fieldErrors } from "../../../dashboard/src/webhooks/webhook-settings.ts";
 import { SAMPLE_DELIVERY, SAMPLE_WEBHOOK } from "../../../shared/contract/samples.ts";
 import { disabledReason } from "../../../shared/contract/webhooks.ts";
 
@@ -30,6 +30,16 @@ describe("the last 24 hours", () => {
     expect([hours[0], hours[23]]).toEqual(known);
     expect(hours[1]).toEqual({ hour: "2026-03-01T11:00:00.000Z", delivered: 0, retrying: 0, exhausted: 0 });
     expect(sumHours(hours)).toEqual({ delivered: 4, retrying: 2, exhausted: 4 });
+  });
+});
+
+test("settings that are typed over saved ones → only what differs is sent, without a pasted space", () => {
+  const saved = { url: "https://a.example", description: "CRM", eventTypes: ["webhook.test", "project.created"] };
+  expect(changesOf(saved, {})).toEqual({});
+  expect(changesOf(saved, { url: " https://a.example\n", description: "new" })).toEqual({ description: "new" });
+  expect(changesOf(saved, { url: "https://b.example ", eventTypes: [] })).toEqual({
+    url: "https://b.example",
+    eventTypes: [],
   });
 });
 

@@ -10,7 +10,6 @@ import { AttemptList } from "./DeliveryItem.tsx";
 import { BusyButton } from "../../ui/buttons.tsx";
 import { FormWindow, useWindow } from "../../ui/windows.tsx";
 
-/** Sends a test event and shows its answer. */
 export function SendTest({ webhook }: { webhook: Pick<Webhook, "webhookId" | "enabled"> }) {
   const test = useOnce<void, Delivery>((keyframe, _, once) => keyframe.webhooks.test(webhook.webhookId, once));
   const testing = useWindow();
@@ -53,7 +52,6 @@ export function SendTest({ webhook }: { webhook: Pick<Webhook, "webhookId" | "en
   );
 }
 
-/** A new delivery and its attempts as they happen. */
 function WatchedDelivery({ made }: { made: Delivery }) {
   const delivery = useWatchDelivery(made);
   const { kind } = deliveryState(delivery);
