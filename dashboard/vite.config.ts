@@ -32,10 +32,15 @@ export default defineConfig({
             { name: "samples", test: /samples\.ts$/, priority: 3 }, // the API reference needs no other part of the contract
             { name: "contract", test: /[\\/](zod|shared[\\/]contract)[\\/]/, priority: 2 },
             { name: "mediabunny", test: /[\\/]mediabunny[\\/]/, priority: 2 }, // two that load on demand share it
-            { name: "forms", test: /@mantine[\\/]form[\\/]/, priority: 1.5 }, // of the sign-in and the endpoints alone
+            { name: "ipaddr", test: /ipaddr/, priority: 1.5 }, // of the endpoints alone
+            { name: "forms", test: /@mantine[\\/]form[\\/]/, priority: 1.5 }, // of the sign-in alone
             { name: "first", tags: ["$initial"], priority: 2 },
             { name: "shared", test: /node_modules|src[\\/](app|ui)[\\/]|query-client/, minShareCount: 2, priority: 1 },
-            { name: "films", test: /src[\\/](elements|projects|queries|steps|studio)[\\/]/, minShareCount: 2 },
+            {
+              name: "films",
+              test: /src[\\/](elements|project-page|projects|prompts|queries|step-settings|takes)[\\/]/,
+              minShareCount: 2,
+            },
             { name: "webhooks", test: /src[\\/]webhooks[\\/]/, minShareCount: 2 },
             { name: "session", test: /src[\\/]session[\\/]/, minShareCount: 2 },
           ],

@@ -1,7 +1,17 @@
 import type { Locator, Page, Route } from "playwright-core";
 import { expect, test } from "vitest";
-import { type Visit, visitDashboard } from "../support/dashboard/browser.ts";
-import { stepCard } from "../support/dashboard/film.ts";
+import { expectGoodLooks, type Visit, visitDashboard } from "../support/dashboard/browser.ts";
+import {
+  become,
+  choose,
+  hold,
+  loseAnswers,
+  newFilm,
+  openNewProject,
+  openProject,
+  stepCard,
+  untilGenerateIsInWindow,
+} from "../support/dashboard/film.ts";
 import { newPerson } from "../support/dashboard/person.ts";
 import { until } from "../support/until.ts";
 
@@ -28,6 +38,20 @@ const gone = (page: Page, text: string) => page.getByText(text).waitFor({ state:
 
 // test/unit/dashboard/session.test.ts has the failures that count as away.
 
+/**
+ * Lets the seconds pass for which a change waits to be read, and reads to be repeated, until this shows. Five times as fast as real ones:
+ * a request of the page is given up after thirty.
+ */
+const untilChangeEnds = (page: Page, shown: Locator) => {
+  const passSecond = async () => {
+    await page.clock.runFor(1_000);
+    return (await shown.count()) > 0;
+  };
+  return until("the change ends", passSecond, 60_000, 200);
+};
+
+const prompt = (page: Page) => page.getByLabel("Prompt", { exact: true });
+
 test("a service that does not answer → a banner, and what was read stays; when it is back all goes on by itself", async () => {
   const { page } = await atProjects();
   await page.clock.install();
@@ -42,69 +66,24 @@ test("a service that does not answer → a banner, and what was read stays; when
   await gone(page, UNREACHABLE);
 });
 
-test("a form sent while the service is away → says so and keeps what was typed; sent again, it is done once", async () => {
-  const { page } = await atProjects();
-  await page.getByRole("button", { name: "New project" }).click();
-  const form = page.getByRole("dialog", { name: "New project" });
-  await form.getByLabel("Title").fill("Lost and found");
-  await form.getByLabel("Prompt").fill("A lighthouse at dusk");
-  // Carried out, and its answer lost: the worst moment.
-  let lost = 0;
-  await page.route("**/functions/v1/api/projects", async (route) => {
-    if (route.request().method() !== "POST") return await route.fallback();
-    await route.fetch();
-    lost++;
-    await route.abort();
-  });
-  await form.getByRole("button", { name: "Create project" }).click();
-  await form.getByRole("alert").getByText("Cannot reach the service.").waitFor();
-  expect(lost).toBeGreaterThan(0);
-  expect(await form.getByLabel("Title").inputValue()).toBe("Lost and found");
-  await page.unroute("**/functions/v1/api/projects");
-  await form.getByRole("button", { name: "Create project" }).click();
-  await page.getByRole("heading", { level: 1, name: "Lost and found" }).waitFor();
-  await follow(page, "Projects");
-  await page.getByRole("article").getByText("Lost and found").first().waitFor();
-  expect(await page.getByRole("heading", { level: 2, name: "Lost and found" }).count()).toBe(1);
-});
-
 test.each([
   ["projects", "New project", "**/api/projects?*"],
   ["films", "New film", "**/api/films?*"],
-  ["webhooks", "Add endpoint", "**/api/webhooks"],
 ])(
   "the list of %s is not read yet → no button %s that an empty list would move from under a press",
   async (name, button, path) => {
     const { session } = await newPerson();
     const { page } = await visit({ session });
-    const asked = Promise.withResolvers<void>();
-    const answer = Promise.withResolvers<void>();
-    await page.route(path, async (route) => {
-      asked.resolve();
-      await answer.promise;
-      await route.continue();
-    });
+    const { asked, release } = await hold(page, path);
     await page.goto(`/#/${name}`);
     await page.getByRole("heading", { level: 1 }).waitFor();
-    await asked.promise;
+    await asked;
     expect(await page.getByRole("button", { name: button }).count()).toBe(0);
-    answer.resolve();
+    release();
     await page.getByRole("button", { name: button }).click();
     await page.getByRole("dialog", { name: button }).waitFor();
   },
 );
-
-/**
- * Lets the seconds pass for which a change waits to be read, and reads to be repeated, until this shows. Five times as fast as real ones:
- * a request of the page is given up after thirty.
- */
-const untilChangeEnds = (page: Page, shown: Locator) => {
-  const passSecond = async () => {
-    await page.clock.runFor(1_000);
-    return (await shown.count()) > 0;
-  };
-  return until("the change ends", passSecond, 60_000, 200);
-};
 
 test("a start was carried out and answered 500 → Generate again runs once before its end shows, again after it", async () => {
   const { session, keyframe } = await newPerson();
@@ -151,17 +130,9 @@ test("the answers to a shot's new place and to new titles are lost → they are 
   await keyframe.createProject({ title: "Night", textPrompt: "Night", filmId });
   const { page, watch } = await visit({ session });
   watch.allow(/Failed to load resource|ERR_FAILED/);
-  const lose = (path: string) => {
-    let lost = 0;
-    return page.route(path, async (route) => {
-      if (route.request().method() !== "PATCH" || lost++ > 0) return await route.fallback();
-      await route.fetch();
-      await route.abort();
-    });
-  };
+  const lose = (path: string) => loseAnswers(page, path, "PATCH", [1]);
   const rename = async (name: string, title: string) => {
-    await page.getByRole("button", { name, exact: true }).click();
-    await page.getByRole("menuitem", { name: "Rename" }).click();
+    await choose(page, name, "Rename");
     await page.getByRole("dialog").getByLabel("Title").fill(title);
     await page.keyboard.press("Enter");
     await page.getByRole("heading", { level: 1, name: title }).waitFor();
@@ -219,28 +190,23 @@ test("a picture whose URL has expired, and no answer for longer than a change wa
   const { page, watch } = await visit({ session });
   watch.allow(/Failed to load resource/);
   await page.clock.install();
-  const [asked, answer] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-  const holdRead = async (route: Route) => {
-    asked.resolve();
-    await answer.promise;
-    await route.continue();
-  };
+  const held = Promise.withResolvers<Awaited<ReturnType<typeof hold>>>();
   await page.route("**/keyframe-outputs/**", async (route) => {
-    await page.route(`**/projects/${projectId}`, holdRead);
+    held.resolve(await hold(page, `**/projects/${projectId}`));
     await route.fulfill({ status: 400 });
   });
   await page.goto(`/#/projects/${projectId}`);
-  await asked.promise;
+  const { asked, release } = await held.promise;
+  await asked;
   await page.clock.runFor(15_000);
   await page.waitForTimeout(500); // a second failure would be final
   await page.unroute("**/keyframe-outputs/**");
-  answer.resolve();
+  release();
   const picture = stepCard(page, "First frame").getByRole("img").first();
   await until("the picture", () => picture.evaluate((one: HTMLImageElement) => one.naturalWidth > 0));
 });
 
-/** Somebody in the studio, whose service does not answer any more once it has answered this. */
-async function awayAfter(method: "PATCH" | "POST", path: RegExp): Promise<Page> {
+test("a text is saved and a step started, then no answer → the button ends, text and run show: nobody starts it twice", async () => {
   const { session, keyframe } = await newPerson();
   const { projectId } = await keyframe.createProject({ title: "Harbour", textPrompt: "A harbour at dawn" });
   const { page, watch } = await visit({ session });
@@ -249,36 +215,22 @@ async function awayAfter(method: "PATCH" | "POST", path: RegExp): Promise<Page> 
   await page.goto(`/#/projects/${projectId}`);
   let isAway = false;
   await page.route(API, async (route) => {
-    const request = route.request();
     if (isAway) return await route.abort();
-    if (request.method() !== method || !path.test(new URL(request.url()).pathname)) return await route.fallback();
+    if (!route.request().url().endsWith("/generate/first-frame")) return await route.fallback();
     isAway = true;
     await route.fulfill({ response: await route.fetch() });
   });
-  return page;
-}
-
-test("a text is saved, then the service does not answer → the button ends, and the new text stays", async () => {
-  const page = await awayAfter("PATCH", /projects/);
   const prompt = page.getByLabel("Prompt", { exact: true });
   await prompt.fill("A harbour at noon");
-  await page.getByRole("button", { name: "Save", exact: true }).click();
-  await page.getByText(UNREACHABLE).waitFor();
-  await page.locator("[aria-busy=true]").waitFor({ state: "hidden" });
-  await gone(page, "Not saved");
-  expect(await prompt.inputValue()).toBe("A harbour at noon");
-  expect(await page.getByRole("alert").allTextContents()).toEqual([UNREACHABLE]);
-});
-
-test("a step is started, then the service does not answer → the button ends, and the run shows: nobody starts it twice", async () => {
-  const page = await awayAfter("POST", /first-frame$/);
   const card = stepCard(page, "First frame");
-  const generate = card.getByRole("button", { name: /^Generate/ });
-  await generate.click();
+  await card.getByRole("button", { name: "Save and generate" }).click();
   await untilChangeEnds(page, page.getByText(UNREACHABLE));
   await untilChangeEnds(page, card.getByRole("button", { name: /^Cancel:/ }));
   await page.locator("[aria-busy=true]").waitFor({ state: "hidden" });
-  expect(await generate.getAttribute("aria-disabled")).toBe("true");
+  expect(await card.getByRole("button", { name: "Generate again" }).getAttribute("aria-disabled")).toBe("true");
+  await gone(page, "Not saved");
+  expect(await prompt.inputValue()).toBe("A harbour at noon");
+  expect(await page.getByRole("alert").allTextContents()).toEqual([UNREACHABLE]);
 });
 
 test("offline → a banner, and what was read stays; online again → it goes, and a page not loaded before is there", async () => {
@@ -308,4 +260,128 @@ test("a database that lacks migrations → a banner that says what to do, and no
   await page.goto("/#/projects");
   await page.getByRole("status").getByText(message).waitFor();
   expect(await page.getByText("Cannot reach the service").count()).toBe(0);
+});
+
+test("two tabs edit one project → the second save and Generate change nothing; the person chooses one text", async () => {
+  const { person, projectId, page, watch } = await openNewProject(visit);
+  watch.allow(/status of 412/);
+  const saved = async () => (await person.keyframe.readProject(projectId)).textPrompt;
+  const warning = page.getByLabel("Changed elsewhere");
+
+  await prompt(page).fill("Mine");
+  await person.keyframe.changeProject(projectId, { textPrompt: "Theirs" });
+  await stepCard(page, "First frame").getByRole("button", { name: "Save and generate" }).click();
+  await warning.waitFor();
+  expect(await warning.inputValue()).toBe("Theirs");
+  await expectGoodLooks(page);
+  await untilGenerateIsInWindow(page);
+  expect(await saved()).toBe("Theirs");
+  expect((await person.keyframe.readProject(projectId)).predictions["first-frame"]).toBeNull();
+  let saves = 0;
+  page.on("request", (request) => {
+    if (request.method() === "PATCH") saves++;
+  });
+  await page.getByRole("button", { name: "Keep my text" }).click();
+  await warning.waitFor({ state: "detached" });
+  await until("my text", async () => (await saved()) === "Mine");
+  await page.getByText("Saved", { exact: true }).waitFor();
+  expect(saves).toBe(1);
+  await person.keyframe.changeProject(projectId, { textPrompt: "Theirs, later" });
+  await page.reload(); // reads it at once
+  await until("what I saved gives way", async () => (await prompt(page).inputValue()) === "Theirs, later");
+
+  const description = page.getByLabel("Description", { exact: true });
+  await page.getByRole("button", { name: "Description" }).click();
+  await description.fill("Mine too");
+  await prompt(page).fill("Mine again");
+  await person.keyframe.changeProject(projectId, { textPrompt: "Theirs again" });
+  await page.getByRole("button", { name: "Save", exact: true }).click();
+  await warning.waitFor();
+  await page.getByRole("button", { name: "Use the saved text" }).click();
+  await warning.waitFor({ state: "detached" });
+  expect([await prompt(page).inputValue(), await description.inputValue()]).toEqual(["Theirs again", "Mine too"]);
+  await page.getByRole("button", { name: "Discard" }).click();
+
+  await prompt(page).fill("Mine, and another description");
+  await person.keyframe.changeProject(projectId, { title: "Quay", description: "Theirs" });
+  await page.getByRole("button", { name: "Save", exact: true }).click();
+  await page.getByText("Saved", { exact: true }).waitFor();
+  const both = await person.keyframe.readProject(projectId);
+  expect([both.textPrompt, both.description]).toEqual(["Mine, and another description", "Theirs"]);
+});
+
+test("a video is started elsewhere → the open page asks again by itself and shows it; while it is hidden it does not ask", async () => {
+  const { person, projectId, make } = await newFilm();
+  await make("first-frame");
+  const { page } = await visit({ session: person.session });
+  await page.clock.install();
+  await openProject(page, projectId);
+  await page.clock.pauseAt(new Date(Date.now() + 1_000)); // from here on its time is what runFor gives
+  let asked = 0;
+  await page.route(`**/projects/${projectId}`, (route) => {
+    asked += 1;
+    return route.continue();
+  });
+  await become(page, "hidden");
+  await page.clock.runFor(60_000);
+  await become(page, "visible");
+  await page.clock.runFor(1_000);
+  await until("it has asked, visible again", () => asked > 0);
+  expect(asked).toBe(1);
+
+  await person.keyframe.generate("video", { projectId });
+  await until("it has asked", async () => {
+    await page.clock.runFor(6_000); // again where the answer before was still on its way
+    return asked > 1;
+  });
+  await page.clock.resume();
+  await stepCard(page, "Video").getByText("Done").waitFor();
+});
+
+test("a step is generated with an unsaved prompt → saved first and used; lost answers to a save → no warning", async () => {
+  const { person, projectId, page, watch } = await openNewProject(visit);
+  watch.allow(/status of 412|ERR_FAILED/);
+  const saves = await loseAnswers(page, `**/projects/${projectId}`, "PATCH", [1, 3, 4]);
+  await prompt(page).fill("A new harbour");
+  await page.getByText("Not saved").waitFor();
+  const card = stepCard(page, "First frame");
+  await card.getByRole("button", { name: "Save and generate" }).click();
+  await card.getByText("Done").waitFor();
+  await page.getByText("Saved", { exact: true }).waitFor();
+  expect(saves()).toBe(2);
+  const { textPrompt, predictions } = await person.keyframe.readProject(projectId);
+  expect([textPrompt, predictions["first-frame"]?.input.prompt]).toEqual(["A new harbour", "A new harbour"]);
+  expect(await page.getByRole("alert").count()).toBe(0);
+
+  await prompt(page).fill("A newer");
+  await page.getByRole("button", { name: "Save", exact: true }).click();
+  await prompt(page).fill("A newer harbour");
+  await page.getByText("Could not save").waitFor();
+  await page.waitForResponse(`**/projects/${projectId}`); // it is read
+  await card.getByRole("button", { name: "Save and generate" }).click();
+  await page.getByText("Saved", { exact: true }).waitFor();
+  expect([saves(), (await person.keyframe.readProject(projectId)).textPrompt]).toEqual([5, "A newer harbour"]);
+  expect(await page.getByRole("alert").count()).toBe(0);
+});
+
+test("the page is left while a start has no answer, and opened again → it is still starting, and a press starts nothing more", async () => {
+  const { page } = await openNewProject(visit);
+  const answer = Promise.withResolvers<void>();
+  let starts = 0;
+  await page.route("**/generate/first-frame", async (route) => {
+    starts++;
+    await answer.promise;
+    await route.continue();
+  });
+  const card = stepCard(page, "First frame");
+  const generate = card.getByRole("button", { name: /^Generate:/ });
+  await generate.click();
+  await page.getByRole("banner").getByRole("link", { name: "Projects", exact: true }).click();
+  await page.getByRole("article").getByText("Harbour").first().click();
+  await generate.waitFor();
+  expect(await generate.getAttribute("aria-busy")).toBe("true");
+  await generate.click({ force: true });
+  answer.resolve();
+  await card.getByText("Done").waitFor();
+  expect(starts).toBe(1);
 });

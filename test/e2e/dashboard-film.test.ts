@@ -4,18 +4,23 @@ import type { Page, Request, Route } from "playwright-core";
 import { expect, inject, test } from "vitest";
 import { type KeyframeClient, mustSucceed } from "../../client/index.ts";
 import { createMp4Reader } from "../../shared/media/mp4-reader.ts";
-import { openDatabase } from "../support/api/database.ts";
 import { uniquePrompt } from "../support/api/provider.ts";
-import { startStuck } from "../support/api/stuck.ts";
-import { signUp } from "../support/api/user.ts";
-import { expectGoodLooks, visitDashboard } from "../support/dashboard/browser.ts";
-import { photoFile, runStep, stepCard } from "../support/dashboard/film.ts";
+import { expectGoodLooks, primaries, visitDashboard } from "../support/dashboard/browser.ts";
+import {
+  chainOfTwo,
+  choose,
+  newFilm,
+  photoFile,
+  runStep,
+  stepCard,
+  untilFocused,
+  untilShows,
+} from "../support/dashboard/film.ts";
 import { fillCredentials, newPerson } from "../support/dashboard/person.ts";
 import { readClip } from "../support/media/clips.ts";
 import { until } from "../support/until.ts";
 
 const visit = visitDashboard();
-const sql = openDatabase();
 
 test("sign up, project, reference image, three steps → the video plays; another person sees none of it", async () => {
   const { page } = await visit();
@@ -72,111 +77,6 @@ test("sign up, project, reference image, three steps → the video plays; anothe
   await other.getByRole("heading", { name: "No projects yet" }).waitFor();
 });
 
-test("a run is canceled, the next one fails → each in its card, with what to do and whether it was charged; both are takes", async () => {
-  const user = await signUp();
-  const projectId = await user.createProject({ title: "Harbour" });
-  await startStuck(sql, user, "first-frame", projectId);
-  const { data } = await user.supabase.auth.getSession();
-  const { page } = await visit({ session: data.session });
-  await page.goto(`/#/projects/${projectId}`);
-  const card = stepCard(page, "First frame");
-  const runAgain = card.getByRole("button", { name: "Generate again" });
-
-  await card.getByText("Starting").first().waitFor();
-  expect(await runAgain.getAttribute("aria-disabled")).toBe("true");
-  // The project as it was before the run is canceled arrives after that.
-  const [asked, canceled] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-  const holdProject = async (route: Route) => {
-    const response = await route.fetch();
-    asked.resolve();
-    await canceled.promise;
-    await route.fulfill({ response }).catch(() => undefined); // nobody waits for it any more
-  };
-  await page.route(`**/projects/${projectId}`, holdProject, { times: 1 });
-  await asked.promise;
-  await card.getByRole("button", { name: "Cancel" }).click();
-  await card.getByText("Canceled").first().waitFor();
-  canceled.resolve();
-  await until("the focus went to what can be done now", () => runAgain.evaluate((it) => it === document.activeElement));
-
-  await card.getByRole("button", { name: "Settings" }).click();
-  const prompt = card.getByLabel("Prompt for this step");
-  await prompt.fill(uniquePrompt("[[fault:failed=The sea was too rough.]]"));
-  await runAgain.click();
-  await card.getByText("Failed").first().waitFor();
-  const charged = /The sea was too rough\.Try again\.Charge not known yet, at most \$0\.07\.provider_failed/;
-  await card.getByRole("alert").filter({ hasText: charged }).waitFor();
-  await expectGoodLooks(page);
-  await card.getByRole("button", { name: "All takes: first frame" }).click();
-  const all = page.getByRole("dialog", { name: "Takes of the first frame" });
-  for (const status of ["canceled", "failed"]) await all.locator(`li[data-status=${status}]`).waitFor();
-});
-
-test("a run is canceled that has just ended → its end shows, and no error", async () => {
-  const user = await signUp();
-  const projectId = await user.createProject({ title: "Harbour" });
-  const { predictionId } = await startStuck(sql, user, "first-frame", projectId);
-  const { data } = await user.supabase.auth.getSession();
-  const { page, watch } = await visit({ session: data.session });
-  watch.allow(/status of 409/);
-  await page.goto(`/#/projects/${projectId}`);
-  const card = stepCard(page, "First frame");
-  await page.route("**/generate/cancel", async (route) => {
-    await sql`select keyframe_private.mark_failed(${predictionId}, 'failed_by_administrator', 'Ended.', false)`;
-    await route.continue();
-  });
-  const refused = page.waitForResponse("**/generate/cancel");
-  await card.getByRole("button", { name: "Cancel" }).click();
-  expect((await refused).status()).toBe(409);
-  await page.waitForRequest((request) => request.url().endsWith(`/projects/${projectId}`));
-  await card.getByText("Ended.").waitFor();
-  expect(await page.getByText("Could not cancel").count()).toBe(0);
-});
-
-/** Presses Tab until what has the focus has this name; it says which names it met when there is none. */
-async function tabTo(page: Page, name: string): Promise<void> {
-  const met: string[] = [];
-  for (let presses = 0; presses < 60; presses++) {
-    await page.keyboard.press("Tab");
-    const focused = await page.evaluate(() => {
-      const element = document.activeElement;
-      const labels =
-        element instanceof HTMLInputElement || element instanceof HTMLTextAreaElement ? element.labels : [];
-      return (labels?.[0]?.textContent ?? element?.getAttribute("aria-label") ?? element?.textContent ?? "").trim();
-    });
-    if (focused === name) return;
-    met.push(focused);
-  }
-  throw new Error(`The Tab key does not lead to "${name}", but to: ${met.join(" | ")}`);
-}
-
-test("keyboard alone → signed in, and a project made", async () => {
-  const person = await newPerson();
-  const { page } = await visit();
-  await page.goto("/");
-  await page.getByRole("heading", { name: "Sign in" }).waitFor();
-  await tabTo(page, "Email");
-  await page.keyboard.type(person.email);
-  await tabTo(page, "Password");
-  await page.keyboard.type(person.password);
-  await page.keyboard.press("Enter");
-  await page.getByRole("heading", { name: "No projects yet" }).waitFor();
-  await tabTo(page, "New project");
-  await page.keyboard.press("Enter");
-  await page.getByRole("dialog", { name: "New project" }).getByLabel("Title").waitFor();
-  await until("the title has the focus", () =>
-    page.getByLabel("Title").evaluate((field) => field === document.activeElement),
-  );
-  await page.keyboard.type("By keyboard");
-  await page.keyboard.press("Enter");
-  await page.getByText("Enter a prompt.").waitFor();
-  expect(await page.getByLabel("Prompt").evaluate((field) => field === document.activeElement)).toBe(true);
-  await page.keyboard.type("A harbour at dawn");
-  await tabTo(page, "Create project");
-  await page.keyboard.press("Enter");
-  await page.getByRole("heading", { level: 1, name: "By keyboard" }).waitFor();
-});
-
 test("a film → the next shot from the last frame; it plays; shots are moved, dragged, taken out and in; deleted, shots stay", async () => {
   const { session, keyframe } = await newPerson();
   const { page, watch } = await visit({ session });
@@ -202,7 +102,7 @@ test("a film → the next shot from the last frame; it plays; shots are moved, d
   const shot = page.getByRole("dialog", { name: "New shot" });
   await shot.getByLabel("Title").fill("Not wanted");
   await page.keyboard.press("Escape");
-  await until("the focus", () => next.evaluate((it) => it === document.activeElement));
+  await untilFocused(next);
   await next.click();
   expect(await shot.getByLabel("Title").inputValue()).toBe("Not wanted");
   await shot.getByRole("button", { name: "Cancel" }).click();
@@ -211,6 +111,8 @@ test("a film → the next shot from the last frame; it plays; shots are moved, d
   await fillShot("Open sea");
   await page.getByRole("heading", { level: 1, name: "Open sea" }).waitFor();
   await stepCard(page, "Video").getByAltText("Chosen first frame").waitFor();
+  expect(await primaries(page)).toEqual(["Generate"]); // the video's: it needs no first frame of its own
+  expect(await stepCard(page, "Video").locator("button[data-variant=filled]").count()).toBe(1);
   await runStep(page, "Video");
 
   const [film] = (await keyframe.films.list()).films;
@@ -229,7 +131,7 @@ test("a film → the next shot from the last frame; it plays; shots are moved, d
   await row("Open sea").getByAltText("First frame of Open sea").waitFor();
   await page.getByLabel("Shot 2: Open sea").waitFor();
   await page.getByRole("button", { name: "Actions for the film" }).press("Enter");
-  await page.getByRole("menuitem", { name: "Add a project" }).waitFor();
+  await page.getByRole("menuitem", { name: "Add an existing shot" }).waitFor();
   await expectGoodLooks(page);
   await page.keyboard.press("Escape");
   await page.getByRole("button", { name: "Download" }).press("Enter");
@@ -271,32 +173,29 @@ test("a film → the next shot from the last frame; it plays; shots are moved, d
   await page.getByRole("heading", { level: 1, name: "The long pier" }).waitFor();
   expect((await titles()).join()).toBe("The boat leaves,Open sea");
 
-  await page.getByRole("button", { name: "Actions for the film" }).press("Enter");
-  await page.getByRole("menuitem", { name: "Rename" }).press("Enter");
+  await choose(page, "Actions for the film", "Rename");
   await page.getByRole("dialog", { name: "Rename film" }).getByLabel("Title").fill("The sea");
   await page.keyboard.press("Enter");
   await page.getByRole("heading", { level: 1, name: "The sea" }).waitFor();
 
-  const setFilm = async (title: string, choice: string) => {
-    await page.getByRole("button", { name: `Actions for ${title}` }).press("Enter");
-    await page.getByRole("menuitem", { name: "Move or remove from film" }).press("Enter");
-    const choosing = page.getByRole("dialog", { name: "Film of this shot" });
+  const setFilm = async (title: string, action: string, choice: string) => {
+    await choose(page, `Actions for ${title}`, action);
+    const choosing = page.getByRole("dialog", { name: /^Film of this (shot|project)$/ });
     await choosing.getByRole("option", { name: "The sea" }).waitFor({ state: "attached" }); // the films are read
     await choosing.getByLabel("Film").selectOption(choice);
     await expectGoodLooks(page);
     await choosing.getByRole("button", { name: "Save" }).press("Enter");
     await choosing.waitFor({ state: "detached" });
   };
-  await setFilm("Open sea", "None");
+  await setFilm("Open sea", "Move or remove from film", "None");
   await row("Open sea").waitFor({ state: "detached" });
   expect(await savedTitles()).toBe("The boat leaves");
   await page.goto("/#/projects");
-  await setFilm("Open sea", "The sea");
+  await setFilm("Open sea", "Add to a film", "The sea");
   expect(await savedTitles()).toBe("The boat leaves,Open sea");
 
   await page.goto(`/#/films/${film?.filmId}`);
-  await page.getByRole("button", { name: "Actions for the film" }).click();
-  await page.getByRole("menuitem", { name: "Delete" }).click();
+  await choose(page, "Actions for the film", "Delete");
   await page.getByText("Keep film").waitFor();
   await expectGoodLooks(page);
   await page.getByRole("dialog").getByRole("button", { name: "Delete film" }).click();
@@ -306,6 +205,36 @@ test("a film → the next shot from the last frame; it plays; shots are moved, d
     (await keyframe.listProjects()).projects.every(({ filmId }) => filmId === null),
   );
   expect((await keyframe.listProjects()).projects.length).toBe(2);
+});
+
+test("a shot is pressed → the film plays from there; a complete film is a download first; the list has its pictures", async () => {
+  const { person, filmId, boat, sea, make } = await chainOfTwo();
+  const first = await make("first-frame", boat);
+  await make("last-frame", boat);
+  const one = await make("video", boat);
+  const { page } = await visit({ session: person.session });
+  await page.goto(`/#/films/${filmId}`);
+  await page.getByText("Shot 1 of 2: The boat leaves").waitFor();
+  expect(await page.getByLabel("Shot 1: The boat leaves").getAttribute("poster")).toContain(first.predictionId);
+  expect(await primaries(page)).toEqual(["New shot"]);
+  const other = await make("video", sea, { firstFramePredictionId: first.predictionId });
+  await page.reload();
+  await page.getByRole("button", { name: "Play from Open sea" }).click();
+  const player = page.getByLabel("Shot 2: Open sea");
+  await until("it plays", () => player.evaluate((video: HTMLVideoElement) => video.currentTime > 0));
+  const seconds = (one.output?.durationSeconds ?? 0) + (other.output?.durationSeconds ?? 0);
+  await page
+    .getByText(new RegExp(`^0:0[${Math.floor(one.output?.durationSeconds ?? 0)}-9] / 0:${Math.floor(seconds)}$`))
+    .waitFor();
+  await player.evaluate((video: HTMLVideoElement) => video.pause());
+  expect(await primaries(page)).toEqual(["Download"]);
+  await expectGoodLooks(page);
+
+  await page.getByRole("link", { name: "Films", exact: true }).first().click();
+  const listed = page.getByRole("article").filter({ hasText: "The pier" });
+  await untilShows(listed.locator("img").first(), first);
+  expect(await listed.locator("img, video").count()).toBe(2);
+  await expectGoodLooks(page);
 });
 
 /** Adds a shot with its video to a film. */
@@ -465,39 +394,6 @@ test("a shot whose model made a GIF → shown in its turn, though not joined: th
   expect(Buffer.from(await Deno.readFile(await (await downloading).path())).includes(bytes)).toBe(true);
 });
 
-test("the answer to a new shot is lost, and the project is put into another film → the shot is created there", async () => {
-  const { session, keyframe } = await newPerson();
-  const [before, after] = [
-    await keyframe.films.create({ title: "Old" }),
-    await keyframe.films.create({ title: "New" }),
-  ];
-  const { projectId } = await keyframe.createProject({ title: "Day", textPrompt: "Day", filmId: before.filmId });
-  await keyframe.waitFor(await keyframe.generate("last-frame", { projectId }));
-  const { page, watch } = await visit({ session });
-  watch.allow(/Failed to load resource/);
-  await page.route("**/api/projects", async (route) => {
-    await route.fetch();
-    await route.abort();
-  });
-  await page.goto(`/#/projects/${projectId}`);
-  const form = page.getByRole("dialog", { name: "New shot" });
-  const create = form.getByRole("button", { name: "Create shot" });
-  await page.getByRole("button", { name: "New shot after this" }).click();
-  await form.getByLabel("Title").fill("Night");
-  await form.getByLabel("Prompt").fill("Night");
-  await create.click();
-  await form.getByText("Could not create the shot").waitFor();
-  await page.keyboard.press("Escape");
-  await page.unroute("**/api/projects");
-
-  await keyframe.changeProject(projectId, { filmId: after.filmId });
-  await page.locator(`a[href$="${after.filmId}"]`).waitFor();
-  await page.getByRole("button", { name: "New shot after this" }).click();
-  await create.click();
-  await page.getByRole("heading", { level: 1, name: "Night" }).waitFor();
-  expect((await keyframe.films.read(after.filmId)).shots.map(({ title }) => title)).toEqual(["Day", "Night"]);
-});
-
 test("shots of different sizes → one MP4 in the size of the first, or a zip with ffmpeg's list; a finger drags a shot", async () => {
   const { session, keyframe } = await newPerson();
   const { filmId } = await keyframe.films.create({ title: "Sizes" });
@@ -545,4 +441,45 @@ test("shots of different sizes → one MP4 in the size of the first, or a zip wi
     const { shots } = await keyframe.films.read(filmId);
     return shots[0]?.title === "Tall";
   });
+});
+
+test("a film is shared → plays on a phone without an account; revoked, the link shows nothing any more", async () => {
+  const { person, projectId, make } = await newFilm();
+  const { keyframe } = person;
+  const { filmId } = await keyframe.films.create({ title: "The pier" });
+  const later = await keyframe.createProject({ title: "Open sea", textPrompt: "A secret prompt" });
+  await keyframe.films.change(filmId, { projectIds: [projectId, later.projectId] });
+  await make("first-frame");
+  await make("video");
+  const { page } = await visit({ session: person.session });
+  await page.goto(`/#/films/${filmId}`);
+  await choose(page, "Actions for the film", "Share");
+  const window = page.getByRole("dialog", { name: "Share film" });
+  await window.getByLabel("Link expires").selectOption({ label: "After 7 days" });
+  await expectGoodLooks(page);
+  await window.getByRole("button", { name: "Create link" }).click();
+  const link = (await window.locator("pre").textContent()) ?? "";
+  expect(link).toMatch(/#\/shared\/[\w-]{43}$/);
+  await window.getByRole("button", { name: "Copy link" }).waitFor();
+  await expectGoodLooks(page);
+  await window.getByRole("button", { name: "Done" }).click();
+
+  const { page: phone, watch } = await visit({ isPhone: true });
+  await phone.goto(link);
+  await phone.getByRole("heading", { level: 1, name: "The pier" }).waitFor();
+  await phone.getByText("2. Open sea · No video yet").waitFor();
+  await expectGoodLooks(phone);
+  await phone.getByRole("button", { name: "1. Harbour" }).tap();
+  const player = phone.getByLabel("Shot 1: Harbour");
+  await until("it plays", () => player.evaluate((video: HTMLVideoElement) => video.currentTime > 0));
+  expect(await phone.locator("body").textContent()).not.toMatch(/secret prompt|Sign in/);
+
+  await choose(page, "Actions for the film", "Share");
+  await window.getByText(/^Created .*, expires in/).waitFor();
+  await window.getByRole("button", { name: "Revoke" }).click();
+  await window.getByRole("listitem").waitFor({ state: "detached" });
+  watch.allow(/status of 404/);
+  await phone.reload();
+  await phone.getByRole("heading", { name: "This link does not work" }).waitFor();
+  await expectGoodLooks(phone);
 });

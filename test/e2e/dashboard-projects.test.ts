@@ -1,9 +1,7 @@
 import { expect, test } from "vitest";
 import { openDatabase } from "../support/api/database.ts";
-import { startStuck } from "../support/api/stuck.ts";
-import { signUp } from "../support/api/user.ts";
 import { expectGoodLooks, visitDashboard } from "../support/dashboard/browser.ts";
-import { openStudio } from "../support/dashboard/film.ts";
+import { choose, hold, openNewProject, startStuckBy } from "../support/dashboard/film.ts";
 import { newPerson } from "../support/dashboard/person.ts";
 import { until } from "../support/until.ts";
 
@@ -32,7 +30,7 @@ test("a search among more projects than one answer covers → goes on by itself;
   expect(await page.getByText("No project found").count()).toBe(0);
 });
 
-test("30 projects → searched by title, also after the way back; renamed from the card's menu and from the studio's", async () => {
+test("30 projects → searched by title, also after the way back; renamed from the card's menu", async () => {
   const person = await newPerson();
   await openDatabase()`
     insert into keyframe.projects (owner_id, title, text_prompt, created_at)
@@ -49,8 +47,7 @@ test("30 projects → searched by title, also after the way back; renamed from t
   expect(await page.getByRole("article").count()).toBe(11);
 
   const rename = async (from: string, to: string) => {
-    await page.getByRole("button", { name: `Actions for ${from}`, exact: true }).click();
-    await page.getByRole("menuitem", { name: "Rename" }).click();
+    await choose(page, `Actions for ${from}`, "Rename");
     await page.getByLabel("Title", { exact: true }).fill(to);
     await expectGoodLooks(page);
     await page.getByRole("button", { name: "Rename", exact: true }).click();
@@ -62,39 +59,28 @@ test("30 projects → searched by title, also after the way back; renamed from t
   await page.goBack();
   await card("Opening shot 1").waitFor();
   expect([await search.inputValue(), await page.getByRole("article").count()]).toEqual(["shot 1", 11]);
-  await card("Opening shot 1").getByRole("link").click();
-  await rename("Opening shot 1", "Opening");
-  await page.getByRole("heading", { level: 1, name: "Opening", exact: true }).waitFor();
-
   await page.getByRole("link", { name: "Projects", exact: true }).first().click();
   await search.fill("nowhere");
   await page.getByText("No title contains “nowhere”.").waitFor();
   await expectGoodLooks(page);
-  const held = Promise.withResolvers<void>();
-  await page.route("**/projects?*search=Shot*", (route) => held.promise.then(() => route.continue()));
-  const asked = page.waitForRequest("**/projects?*search=Shot*");
+  const { asked, release } = await hold(page, "**/projects?*search=Shot*");
   await search.fill("Shot");
   await asked;
   expect(await page.getByText("No project found").count()).toBe(0); // nobody knows yet
-  held.resolve();
+  release();
   await card("Shot 30").waitFor();
 });
 
 test("a project with something running is deleted → “Cancel and delete” does both", async () => {
-  const user = await signUp();
-  const projectId = await user.createProject({ title: "Harbour" });
-  await startStuck(openDatabase(), user, "first-frame", projectId);
-  const { data } = await user.supabase.auth.getSession();
-  const { page, watch } = await visit({ session: data.session });
+  const { person, projectId, page, watch } = await openNewProject(visit);
   watch.allow(/status of 404/); // the prediction may be read once more after it is gone
-  await openStudio(page, projectId);
-  await page.getByRole("button", { name: "Actions for Harbour" }).click();
-  await page.getByRole("menuitem", { name: "Delete" }).click();
+  await startStuckBy(person, "first-frame", projectId);
+  await choose(page, "Actions for Harbour", "Delete");
   const dialog = page.getByRole("dialog", { name: "Delete project?" });
   await dialog.getByText("A step is still running").waitFor();
   await dialog.getByText("It will be canceled. The provider may charge for what it has done so far.").waitFor();
   await dialog.getByRole("button", { name: "Cancel and delete" }).click();
   await page.getByRole("heading", { name: "No projects yet" }).waitFor();
   await page.goto("about:blank"); // it is deleted then
-  await until("it is deleted", async () => (await user.call(`/api/projects/${projectId}`)).status === 404);
+  await until("it is deleted", async () => (await person.keyframe.listProjects()).projects.length === 0);
 });

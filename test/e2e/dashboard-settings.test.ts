@@ -1,9 +1,22 @@
 import { Buffer } from "node:buffer";
 import { beforeAll, expect, test } from "vitest";
+import { mustSucceed } from "../../client/index.ts";
 import { openDatabase } from "../support/api/database.ts";
 import { uniquePrompt } from "../support/api/provider.ts";
 import { expectGoodLooks, visitDashboard } from "../support/dashboard/browser.ts";
-import { inputOf, newFilm, newFilmOfTwoFrames, openStudio, photoFile, stepCard } from "../support/dashboard/film.ts";
+import {
+  choose,
+  hold,
+  inputOf,
+  newFilm,
+  newFilmOfTwoFrames,
+  openNewProject,
+  openProject,
+  photoFile,
+  runStep,
+  signOut,
+  stepCard,
+} from "../support/dashboard/film.ts";
 import { newPerson } from "../support/dashboard/person.ts";
 import { until } from "../support/until.ts";
 
@@ -16,10 +29,7 @@ beforeAll(async () => {
 });
 
 test("a reference image is chosen in one browser → it is the project's in another; removed there, it is gone here", async () => {
-  const person = await newPerson();
-  const { projectId } = await person.keyframe.createProject({ title: "Harbour", textPrompt: "A harbour" });
-  const { page } = await visit({ session: person.session });
-  await openStudio(page, projectId);
+  const { person, projectId, page } = await openNewProject(visit);
   const upload = (file: object) =>
     page.locator("input[type=file]").setInputFiles({ ...photoFile(person.email), ...file });
   await upload({ mimeType: "text/plain" });
@@ -31,7 +41,7 @@ test("a reference image is chosen in one browser → it is the project's in anot
   const { page: other, watch } = await visit({ session: person.session });
   watch.allow(/ERR_FAILED/);
   await other.route("**/object/sign/**", (route) => route.abort(), { times: 1 }); // away for a moment
-  await openStudio(other, projectId);
+  await openProject(other, projectId);
   const image = other.getByRole("region", { name: "Reference image" }).getByRole("img", { name: "Reference" });
   await until("the image", () => image.evaluate((one: HTMLImageElement) => one.naturalWidth > 0));
   const address = await image.getAttribute("src");
@@ -52,16 +62,14 @@ test("a reference image is chosen in one browser → it is the project's in anot
 });
 
 test("another model, its values and two images → made so, also after a reload; its images and frame can be references", async () => {
-  const { person, projectId } = await newFilm();
+  const { person, projectId, page, newTab, watch } = await openNewProject(visit);
   const { steps } = await person.keyframe.models();
   const models = steps.find(({ step }) => step === "first-frame")?.models ?? [];
   const model = models.find(
     ({ controls }) => controls.seed && controls.resolution && (controls.referenceImages?.max ?? 0) > 1,
   );
   const resolution = model?.controls.resolution?.values?.find((one) => one !== model.controls.resolution?.default);
-  const { page, newTab, watch } = await visit({ session: person.session });
   watch.allow(/status of 422 .*estimate/s); // while there are more images than the model takes
-  await openStudio(page, projectId);
   const card = stepCard(page, "First frame");
   await card.getByRole("button", { name: "Settings" }).click();
   await card.getByLabel("Model").selectOption(model?.model ?? "none");
@@ -77,7 +85,7 @@ test("another model, its values and two images → made so, also after a reload;
   const words = `${model?.label} · ${resolution} · seed 7`;
   await card.getByText(words).waitFor();
   const second = await newTab();
-  await openStudio(second, projectId);
+  await openProject(second, projectId);
   await stepCard(second, "First frame").getByText(words).waitFor();
   await stepCard(second, "First frame").getByRole("button", { name: "Generate" }).click();
   await card.getByText("Done").waitFor();
@@ -131,26 +139,29 @@ test("another model, its values and two images → made so, also after a reload;
   expect([again?.model, again?.input]).toEqual([first?.model, first?.input]);
 });
 
-/** The settings of the first frame, with the earlier frames that can be references. An upload waits for `isUploaded`. */
+/** The settings of the first frame, with the earlier frames that can be references. An upload waits for `release`. */
 async function openEarlierFrames() {
-  const { page, context, watch } = await visit({ session: film.person.session });
-  const isUploaded = Promise.withResolvers<void>();
+  const { page, watch } = await visit({ session: film.person.session });
   const uploads: string[] = [];
-  await context.route("**/projects/reference-images", async (route) => {
-    uploads.push(route.request().url());
-    await isUploaded.promise;
-    await route.continue();
-  });
-  await openStudio(page, film.projectId);
+  page.on("request", (request) => void (request.url().endsWith("/reference-images") && uploads.push(request.url())));
+  const { release } = await hold(page, "**/projects/reference-images");
+  await openProject(page, film.projectId);
   const card = stepCard(page, "First frame");
   const settings = card.getByRole("button", { name: "Settings" });
   const frames = card.getByRole("group", { name: "Earlier pictures" }).getByRole("button");
   await settings.click();
-  return { page, context, watch, card, settings, frames, uploads, isUploaded };
+  return { page, watch, card, settings, frames, uploads, release };
 }
 
-test("an earlier frame is pressed twice, and other settings change during its upload → one copy, and all changes stay", async () => {
-  const { page, card, settings, frames, uploads, isUploaded } = await openEarlierFrames();
+test("an earlier frame cannot be read → said; pressed twice, and other settings change during its upload → one copy, all stays", async () => {
+  const { page, watch, card, settings, frames, uploads, release } = await openEarlierFrames();
+  watch.allow(/Failed to load resource/);
+  await page.route("**/keyframe-outputs/**", (route) =>
+    route.request().resourceType() === "fetch" ? route.abort() : route.continue(),
+  );
+  await frames.last().press("Enter");
+  await card.getByText("Could not read the file. Check your connection, then try again.").waitFor();
+  await page.unroute("**/keyframe-outputs/**");
   await frames.first().dblclick();
   const [, model = ""] = await card
     .getByLabel("Model")
@@ -160,7 +171,7 @@ test("an earlier frame is pressed twice, and other settings change during its up
   await settings.click();
   await stepCard(page, "Last frame").getByRole("button", { name: "Settings" }).click();
   await stepCard(page, "Last frame").getByLabel("Prompt for this step").fill("At night");
-  isUploaded.resolve();
+  release();
   await until("it is saved", async () => {
     const { plan } = await film.person.keyframe.readProject(film.projectId);
     return plan["first-frame"]?.referenceImagePaths?.length === 1;
@@ -174,25 +185,14 @@ test("an earlier frame is pressed twice, and other settings change during its up
   await stepCard(page, "Last frame").getByRole("button", { name: "Settings, custom prompt" }).waitFor();
 });
 
-test("an earlier frame that cannot be read → said", async () => {
-  const { context, watch, card, frames } = await openEarlierFrames();
-  watch.allow(/Failed to load resource/);
-  await context.route("**/keyframe-outputs/**", (route) =>
-    route.request().resourceType() === "fetch" ? route.abort() : route.continue(),
-  );
-  await frames.last().press("Enter");
-  await card.getByText("Could not read the file. Check your connection, then try again.").waitFor();
-});
-
 test("signed out while an earlier frame is uploaded → nothing is kept", async () => {
-  const { page, frames, uploads, isUploaded } = await openEarlierFrames();
+  const { page, frames, uploads, release } = await openEarlierFrames();
   await frames.last().press("Enter");
   await until("the upload", () => uploads.length === 1);
-  await page.getByRole("button", { name: "Account and theme" }).click();
-  await page.getByRole("menuitem", { name: "Sign out" }).click();
+  await signOut(page);
   await page.getByLabel("Email").waitFor();
   const answered = page.waitForResponse("**/projects/reference-images");
-  isUploaded.resolve();
+  release();
   await (await answered).finished();
   await page.evaluate(() => new Promise(requestAnimationFrame));
   expect(await page.evaluate(() => Object.keys(localStorage))).not.toContainEqual(expect.stringContaining("draft"));
@@ -204,7 +204,7 @@ test("“End at the last frame” is taken back → the next video has none; the
   await make("last-frame");
   const { page, watch } = await visit({ session: person.session });
   watch.allow(/status of 422 .*video\/estimate/s); // until there is a portrait frame, a portrait video is refused
-  await openStudio(page, projectId);
+  await openProject(page, projectId);
   const card = stepCard(page, "Video");
   await card.getByRole("img", { name: "Latest last frame" }).waitFor();
   await card.getByRole("button", { name: "Settings" }).click();
@@ -225,10 +225,8 @@ test("“End at the last frame” is taken back → the next video has none; the
 });
 
 test("“Start at the first frame” is taken back → references instead of frames, and a video from them alone", async () => {
-  const { person, projectId } = await newFilm();
-  const { page, watch } = await visit({ session: person.session });
+  const { person, projectId, page, watch } = await openNewProject(visit);
   watch.allow(/status of 422 .*video\/estimate/s); // of a model that takes no references
-  await openStudio(page, projectId);
   const card = stepCard(page, "Video");
   await card.getByText("Generate the first frame first.").waitFor();
   await card.getByRole("button", { name: "Settings" }).click();
@@ -251,10 +249,8 @@ test("“Start at the first frame” is taken back → references instead of fra
 });
 
 test("an uploaded image is chosen as first frame → the video starts; of another ratio, or its content rejected → said in words", async () => {
-  const { person, projectId } = await newFilm();
-  const { page, watch } = await visit({ session: person.session });
+  const { person, projectId, page, watch } = await openNewProject(visit);
   watch.allow(/status of 422/);
-  await openStudio(page, projectId);
   const card = stepCard(page, "Video");
   await card.getByText("Generate the first frame first.").waitFor();
   await card.getByRole("button", { name: "Settings" }).click();
@@ -293,7 +289,7 @@ test("the chosen model is gone at the provider → said, the default is set; tha
     values ('first-frame', ${model}, 'Gone', 'Test', 100000, '{"prompt": {"field": "prompt"}}')`;
   const { page, watch } = await visit({ session: person.session });
   watch.allow(/status of 409/);
-  await openStudio(page, projectId);
+  await openProject(page, projectId);
   const card = stepCard(page, "First frame");
   await card.getByRole("button", { name: "Settings" }).click();
   await card.getByLabel("Model").selectOption(model);
@@ -309,4 +305,163 @@ test("the chosen model is gone at the provider → said, the default is set; tha
   await page.close(); // it would ask for the price in a project that is gone
   await person.keyframe.deleteProject(projectId);
   await sql`delete from keyframe.models where model = ${model}`;
+});
+
+test("a character and a place in the cast → a frame is made with them; after a change it is outdated, and can be repeated", async () => {
+  const person = await newPerson();
+  const { keyframe } = person;
+  const { filmId } = await keyframe.films.create({ title: "The pier" });
+  const shot = { title: "The boat", textPrompt: "@Anna waits on @the pier", filmId };
+  const { projectId } = await keyframe.createProject(shot);
+  await keyframe.elements.create({ kind: "place", name: "The pier", text: "Wooden, in fog" });
+
+  const { page, watch } = await visit({ session: person.session });
+  await page.goto(`/#/films/${filmId}`);
+  await page.getByLabel("Add to the cast").selectOption({ label: "The pier (place)" });
+  const cast = page.getByRole("list", { name: "Cast" });
+  await cast.getByText("The pier").waitFor();
+  await page.getByRole("button", { name: "New element" }).click();
+  const form = page.getByRole("dialog", { name: "New element" });
+  await form.getByLabel("Name").fill("the PIER");
+  await form.getByText("Another element has this name.").waitFor();
+  await form.getByLabel("Name").fill("Anna");
+  await form.getByLabel("Text").fill("A red coat");
+  await form.locator("input[type=file]").setInputFiles(photoFile(person.email));
+  await form.getByRole("img", { name: "Image 1" }).waitFor();
+  await form.getByRole("button", { name: "Create element" }).click();
+  await cast.getByRole("img", { name: "Anna" }).waitFor();
+  await expectGoodLooks(page);
+
+  await openProject(page, projectId);
+  await runStep(page, "First frame");
+  const { takes } = await keyframe.readProject(projectId);
+  const take = mustSucceed(takes["first-frame"] ?? expect.fail("There is no take."));
+  const prompt = "Anna waits on The pier\n\nAnna: A red coat\nThe pier: Wooden, in fog";
+  expect(take.input).toMatchObject({ prompt, referenceImagePaths: [expect.any(String)] });
+
+  await page.goto(`/#/films/${filmId}`);
+  await choose(page, "Actions for Anna", "Edit");
+  const edit = page.getByRole("dialog", { name: "Edit element" });
+  await edit.getByLabel("Text").fill("A yellow coat");
+  await edit.getByRole("button", { name: "Save" }).click();
+  await cast.getByText("A yellow coat").waitFor();
+
+  await openProject(page, projectId);
+  const card = stepCard(page, "First frame");
+  await card.getByRole("button", { name: "Enlarge the first frame" }).click();
+  const about = page.getByRole("dialog");
+  await about.getByText("Anna has changed.").waitFor();
+  await inputOf(about, "Elements").getByText("Anna, The pier").waitFor();
+  await about.getByRole("button", { name: "Use these inputs" }).click();
+  await card.getByRole("button", { name: /^Settings/ }).click();
+  await card.getByText("As in that take: Anna, The pier.").waitFor();
+  const again = async () => {
+    const before = (await keyframe.readProject(projectId)).predictions["first-frame"]?.predictionId;
+    await card.getByRole("button", { name: /^Generate again:/ }).click();
+    return await until("the next run", async () => {
+      const { predictions } = await keyframe.readProject(projectId);
+      const latest = predictions["first-frame"];
+      return latest?.predictionId === before || latest?.completedAt === null ? undefined : latest?.input;
+    });
+  };
+  expect(await again()).toEqual(take.input);
+  await card.getByRole("button", { name: "Use the current cast" }).click();
+  const now = "Anna waits on The pier\n\nThe pier: Wooden, in fog\nAnna: A yellow coat"; // in the order of the cast
+  expect((await again())?.prompt).toBe(now);
+
+  await card.getByText("With The pier, Anna").waitFor();
+  await page.getByLabel("Cast").selectOption("Only by @name");
+  await until("the choice", async () => (await keyframe.readProject(projectId)).elementIds?.length === 0);
+  watch.allow(/status of 400/);
+  await card.getByLabel("Prompt for this step").fill("@Bob waits");
+  await card.getByText("“@Bob” isn't in the cast (The pier, Anna).").waitFor();
+  await card.getByText("“@Bob” isn't in the cast (Anna, The pier).").waitFor(); // the price's refusal, by name
+  await card.getByLabel("Prompt for this step").fill("Nobody waits");
+  await card
+    .getByText(/isn't in the cast/)
+    .first()
+    .waitFor({ state: "hidden" });
+  await card.getByText("Without elements").waitFor();
+});
+
+test("@ is typed in a prompt → names are offered, by keys and by pointer; the shot says whom it uses before it is paid", async () => {
+  const { keyframe, session } = await newPerson();
+  const cast = ["Anna", "Jon", "The pier"].map((name) => keyframe.elements.create({ name }));
+  const elementIds = (await Promise.all(cast)).map(({ elementId }) => elementId);
+  const { filmId } = await keyframe.films.create({ title: "The pier", elementIds });
+  const { projectId } = await keyframe.createProject({ title: "The boat", textPrompt: "no people", filmId });
+  const { page, watch } = await visit({ session });
+  watch.allow(/status of 400/);
+  await openProject(page, projectId);
+  const card = stepCard(page, "First frame");
+  await card.getByText("With Anna, Jon, The pier").waitFor();
+  const prompt = page.getByLabel("Prompt", { exact: true });
+  await prompt.fill("");
+  await prompt.pressSequentially("@");
+  const options = page.getByRole("listbox", { name: "Elements" }).getByRole("option");
+  expect((await options.allTextContents()).map((one) => one.split(" ·")[0])).toEqual(["Anna", "Jon", "The pier"]);
+  await prompt.press("ArrowDown");
+  const active = await prompt.getAttribute("aria-activedescendant");
+  expect(await page.locator(`[id="${active}"][aria-selected=true]`).textContent()).toContain("Jon");
+  await expectGoodLooks(page);
+  await prompt.press("Escape");
+  await options.first().waitFor({ state: "detached" });
+  await prompt.pressSequentially("j");
+  await prompt.press("Enter");
+  await prompt.pressSequentially("waits on @the");
+  await options.first().click();
+  expect(await prompt.inputValue()).toBe("@Jon waits on @The pier ");
+  await prompt.pressSequentially("with @Bo ");
+  await page
+    .getByText("“@Bo” isn't in the cast (Anna, Jon, The pier). Fix the name, or put a space after the @.")
+    .first()
+    .waitFor();
+  await card.getByText(/isn't in the cast/).waitFor(); // the price is asked for what would be saved
+  await expectGoodLooks(page);
+  await prompt.fill("@Jon waits on @The pier");
+  await page.getByText("isn't in the cast").first().waitFor({ state: "detached" });
+  await card.getByText("isn't in the cast").waitFor({ state: "hidden" });
+  await card.getByText("With Jon, The pier").waitFor();
+  await card.getByRole("button", { name: /^Save and generate:/ }).click();
+  const made = await until("the first frame", async () => {
+    const { predictions } = await keyframe.readProject(projectId);
+    return predictions["first-frame"];
+  });
+  expect(made.input.elements.map(({ name }) => name)).toEqual(["Jon", "The pier"]);
+
+  await page.goto(`/#/films/${filmId}`);
+  await page.getByRole("button", { name: "New shot" }).click();
+  const form = page.getByRole("dialog", { name: "New shot" });
+  await form.getByLabel("Prompt").pressSequentially("@an");
+  await options.first().waitFor();
+  await form.getByLabel("Prompt").press("Escape");
+  await options.first().waitFor({ state: "detached" });
+  await form.waitFor(); // Escape closes the list alone
+});
+
+test("the page of elements → made, changed and deleted there, and where each is used", async () => {
+  const { keyframe, session } = await newPerson();
+  const { page } = await visit({ session });
+  await page.goto("/#/elements");
+  await page.getByRole("button", { name: "New element" }).click();
+  await page.getByLabel("Name").fill("Anna");
+  await page.getByRole("button", { name: "Create element" }).click();
+  const list = page.getByRole("list", { name: "Elements" });
+  await list.getByText("Not used yet").waitFor();
+  const [anna] = (await keyframe.elements.list()).elements;
+  const elementIds = [anna?.elementId ?? ""];
+  await keyframe.films.create({ title: "The pier", elementIds });
+  await keyframe.createProject({ title: "The boat", textPrompt: "A boat", elementIds });
+  await page.reload();
+  await list.getByText("Used in The pier, The boat").waitFor();
+  await expectGoodLooks(page);
+  await choose(page, "Actions for Anna", "Edit");
+  await page.getByLabel("Text").fill("A red coat");
+  await page.getByRole("button", { name: "Save" }).click();
+  await list.getByText("A red coat").waitFor();
+  await choose(page, "Actions for Anna", "Delete");
+  await page.getByRole("dialog", { name: "Delete element?" }).getByRole("button", { name: "Delete element" }).click();
+  await page.getByRole("heading", { name: "No elements yet" }).waitFor();
+  await page.goto("about:blank"); // it is deleted then
+  await until("it is gone", async () => (await keyframe.elements.list()).elements.length === 0);
 });

@@ -1,11 +1,25 @@
 import type { Page } from "playwright-core";
 import { expect, test } from "vitest";
+import { mustSucceed } from "../../client/index.ts";
+import { openDatabase } from "../support/api/database.ts";
+import { uniquePrompt } from "../support/api/provider.ts";
 import { expectGoodLooks, visitDashboard } from "../support/dashboard/browser.ts";
-import { photoFile, stepCard } from "../support/dashboard/film.ts";
+import {
+  chainOfTwo,
+  choose,
+  loseAnswers,
+  newFilm,
+  photoFile,
+  runStep,
+  startStuckBy,
+  stepCard,
+  untilShows,
+} from "../support/dashboard/film.ts";
 import { newPerson } from "../support/dashboard/person.ts";
 import { until } from "../support/until.ts";
 
 const visit = visitDashboard();
+const sql = openDatabase();
 
 async function filmOf(...titles: string[]) {
   const person = await newPerson();
@@ -22,8 +36,7 @@ const marked = (page: Page) => page.locator("header nav [aria-current=page]").al
 const shown = (page: Page) => page.getByRole("list", { name: "Shots" }).getByRole("link").allTextContents();
 
 async function deleteShot(page: Page, title: string): Promise<void> {
-  await page.getByRole("button", { name: `Actions for ${title}` }).press("Enter");
-  await page.getByRole("menuitem", { name: "Delete" }).press("Enter");
+  await choose(page, `Actions for ${title}`, "Delete");
   await page.getByRole("dialog", { name: "Delete shot?" }).getByText("You can undo it for ten seconds.").waitFor();
   await page.getByRole("button", { name: "Delete shot" }).press("Enter");
   await page.getByRole("alert").getByText(`“${title}” is deleted.`).waitFor();
@@ -114,8 +127,7 @@ test("a shot or its film is duplicated → texts, ratio, image, cast and setting
   const card = stepCard(page, "First frame");
   await card.getByRole("button", { name: "Settings" }).click();
   await card.getByRole("radiogroup", { name: "Resolution" }).getByText("2K").click();
-  await page.getByRole("button", { name: "Actions for Day" }).click();
-  await page.getByRole("menuitem", { name: "Duplicate" }).click();
+  await choose(page, "Actions for Day", "Duplicate");
   await page.getByRole("heading", { level: 1, name: "Day (copy)" }).waitFor();
   await card.getByText(/· 2K/).waitFor();
   await card.getByText("Not generated yet").waitFor();
@@ -124,13 +136,11 @@ test("a shot or its film is duplicated → texts, ratio, image, cast and setting
     ...{ textPrompt: "Day", aspectRatio: "9:16", referenceImagePath, elementIds: [] },
   });
   await page.goto(`/#/films/${filmId}`);
-  await page.getByRole("button", { name: "Actions for Night" }).click();
-  await page.getByRole("menuitem", { name: "Duplicate" }).click();
+  await choose(page, "Actions for Night", "Duplicate");
   await page.getByText("“Night (copy)” was created.").waitFor();
   await page.getByRole("link", { name: "Night (copy)" }).waitFor();
 
-  await page.getByRole("button", { name: "Actions for the film" }).click();
-  await page.getByRole("menuitem", { name: "Duplicate" }).click();
+  await choose(page, "Actions for the film", "Duplicate");
   await page.getByRole("heading", { level: 1, name: "The pier (copy)" }).waitFor();
   await until("all are there", async () => (await shown(page)).join() === "Day,Day (copy),Night,Night (copy)");
   const [copy] = (await keyframe.films.list()).films;
@@ -140,4 +150,323 @@ test("a shot or its film is duplicated → texts, ratio, image, cast and setting
     plan: { "first-frame": { resolution: "2K" } },
   });
   expect(others).toHaveLength(3);
+});
+
+test("a film whose frames were made again → each row shows what its video was made from, and a join that no longer fits", async () => {
+  const { person, filmId, boat, sea, make } = await chainOfTwo();
+  const first = await make("first-frame", boat);
+  const last = await make("last-frame", boat);
+  await make("video", boat);
+  await make("video", sea, { firstFramePredictionId: last.predictionId });
+  const { page } = await visit({ session: person.session });
+  const row = (title: string) => page.getByRole("listitem").filter({ hasText: title });
+  const starts = (title: string) => row(title).getByRole("img", { name: `First frame of ${title}` });
+  const noJoin = row("Open sea").getByText("It does not start where shot 1 ends.");
+  await page.goto(`/#/films/${filmId}`);
+  await untilShows(starts("The boat leaves"), first);
+  await untilShows(row("The boat leaves").getByRole("img", { name: "Last frame of The boat leaves" }), last);
+  await untilShows(starts("Open sea"), last);
+  expect(await noJoin.count()).toBe(0);
+
+  const otherFirst = await make("first-frame", boat, { prompt: "At night" });
+  await make("last-frame", boat, { prompt: "At night" });
+  await page.reload();
+  await untilShows(starts("The boat leaves"), first);
+  await untilShows(starts("Open sea"), last);
+  expect(await noJoin.count()).toBe(0); // both videos are as they were
+  await make("video", boat);
+  await page.reload();
+  await untilShows(starts("The boat leaves"), otherFirst);
+  await untilShows(starts("Open sea"), last);
+  await noJoin.waitFor();
+  await expectGoodLooks(page);
+
+  await page.getByRole("button", { name: "Move Open sea up" }).click();
+  await page.getByRole("status").getByText("Open sea is shot 1 of 2.").waitFor({ state: "attached" });
+  await untilShows(starts("Open sea"), last);
+  await untilShows(starts("The boat leaves"), otherFirst);
+  expect(await page.getByText("It does not start where").count()).toBe(0); // nothing is before it
+});
+
+test("a new shot → has the ratio, reference and settings of the previous shot, not its prompts; a project joins by title", async () => {
+  const { person, filmId, sea } = await chainOfTwo();
+  const { keyframe } = person;
+  const { referenceImagePath } = await keyframe.uploadReferenceImage(photoFile(person.email).buffer);
+  await keyframe.changeProject(sea.projectId, { aspectRatio: "9:16", referenceImagePath });
+  await keyframe.createProject({ title: "Lighthouse", textPrompt: "A lighthouse" });
+  await keyframe.createProject({ title: "Buoy", textPrompt: "A buoy" });
+  const { page } = await visit({ session: person.session });
+  await page.goto(`/#/projects/${sea.projectId}`);
+  const card = stepCard(page, "First frame");
+  await card.getByRole("button", { name: "Settings" }).click();
+  await card.getByLabel("Prompt for this step").fill("At night");
+  await card.getByRole("radiogroup", { name: "Resolution" }).getByText("2K").click();
+  await card.getByText("2K", { exact: true }).first().waitFor();
+  await page.getByRole("link", { name: "The pier", exact: true }).click();
+  await page.getByRole("button", { name: "New shot" }).click();
+  await page.getByLabel("Title").fill("The storm");
+  expect(await page.getByLabel("The end of the previous video").isChecked()).toBe(true);
+  await page.getByLabel("A new first frame").check();
+  await page.getByLabel("Prompt").fill("A storm");
+  await page.keyboard.press("Control+Enter");
+  await page.getByRole("link", { name: "The storm" }).click();
+  await card.getByRole("button", { name: "Settings:" }).waitFor();
+  await card.getByText(/· 2K/).waitFor();
+  const { shots } = await keyframe.films.read(filmId);
+  expect(shots.at(-1)).toMatchObject({ title: "The storm", aspectRatio: "9:16", referenceImagePath });
+
+  await page.getByRole("link", { name: "The pier", exact: true }).click();
+  await choose(page, "Actions for the film", "Add an existing shot");
+  const form = page.getByRole("dialog", { name: "Add an existing shot" });
+  await form.getByLabel("Buoy").waitFor();
+  expect(await form.getByLabel("Open sea").count()).toBe(0); // it is in this film already
+  await form.getByLabel("Search by title").fill("light");
+  await form.getByLabel("Buoy").waitFor({ state: "detached" });
+  await form.getByLabel("Lighthouse").check();
+  await expectGoodLooks(page);
+  await form.getByRole("button", { name: "Add as last shot" }).click();
+  await page.getByRole("link", { name: "Lighthouse" }).waitFor();
+  expect((await keyframe.films.read(filmId)).shots.at(-1)?.title).toBe("Lighthouse");
+});
+
+test("the answer to a new shot is lost, and the project is put into another film → the shot is created there", async () => {
+  const { session, keyframe } = await newPerson();
+  const [before, after] = [
+    await keyframe.films.create({ title: "Old" }),
+    await keyframe.films.create({ title: "New" }),
+  ];
+  const { projectId } = await keyframe.createProject({ title: "Day", textPrompt: "Day", filmId: before.filmId });
+  await keyframe.waitFor(await keyframe.generate("last-frame", { projectId }));
+  const { page, watch } = await visit({ session });
+  watch.allow(/Failed to load resource/);
+  await loseAnswers(page, "**/api/projects", "POST");
+  await page.goto(`/#/projects/${projectId}`);
+  const form = page.getByRole("dialog", { name: "New shot" });
+  const create = form.getByRole("button", { name: "Create shot" });
+  await page.getByRole("button", { name: "New shot after this" }).click();
+  await form.getByLabel("Title").fill("Night");
+  await form.getByLabel("Prompt").fill("Night");
+  await create.click();
+  await form.getByText("Could not create the shot").waitFor();
+  expect(await form.getByLabel("Title").inputValue()).toBe("Night");
+  await page.keyboard.press("Escape");
+  await page.unroute("**/api/projects");
+
+  await keyframe.changeProject(projectId, { filmId: after.filmId });
+  await page.locator(`a[href$="${after.filmId}"]`).waitFor();
+  await page.getByRole("button", { name: "New shot after this" }).click();
+  await create.click();
+  await page.getByRole("heading", { level: 1, name: "Night" }).waitFor();
+  expect((await keyframe.films.read(after.filmId)).shots.map(({ title }) => title)).toEqual(["Day", "Night"]);
+});
+
+test("the next shot from the real last frame of a video of a text → its video starts on that picture, which is uploaded", async () => {
+  const { person, projectId, make } = await newFilm();
+  const { keyframe } = person;
+  const { filmId } = await keyframe.films.create({ title: "The pier" });
+  await keyframe.changeProject(projectId, { filmId });
+  await make("last-frame");
+  const { page } = await visit({ session: person.session });
+  await page.goto(`/#/projects/${projectId}`);
+  const video = stepCard(page, "Video");
+  await video.getByRole("button", { name: "Settings" }).click();
+  await video.getByLabel("Start at the first frame").uncheck();
+  await runStep(page, "Video");
+  const { takes } = await keyframe.readProject(projectId);
+  const { width, height } = mustSucceed(takes.video ?? expect.fail("There is no take.")).output;
+  await page.getByRole("button", { name: "New shot after this" }).click();
+  const form = page.getByRole("dialog", { name: "New shot" });
+  await form.getByLabel("Title").fill("Open sea");
+  await form.getByLabel("Prompt").fill("The boat on the open sea");
+  await form.getByLabel("The previous shot's last frame").waitFor();
+  expect(await form.getByLabel("The end of the previous video").isChecked()).toBe(true);
+  await expectGoodLooks(page);
+  await form.getByRole("button", { name: "Create shot" }).click();
+  await page.getByRole("heading", { level: 1, name: "Open sea" }).waitFor();
+  const start = video.getByRole("img", { name: "End of the previous shot" });
+  await until("the picture of the size of the video", () =>
+    start.evaluate(
+      (image: HTMLImageElement, size) => String([image.naturalWidth, image.naturalHeight]) === size,
+      `${width},${height}`,
+    ),
+  );
+
+  await page.getByRole("link", { name: "The pier", exact: true }).click();
+  await page.getByRole("button", { name: "Generate what is missing" }).click();
+  const missing = page.getByRole("dialog", { name: "Generate what is missing" });
+  await missing.getByText("It starts where shot 1 ends.").waitFor();
+  await missing.getByText("First frame", { exact: true }).click();
+  await missing.getByText("Each shot has a first frame, needs none, or is generating one.").waitFor();
+  await page.keyboard.press("Escape");
+  await page.getByRole("link", { name: "Open sea" }).click();
+  await video.getByRole("button", { name: /^Generate/ }).click();
+  await video.getByText("Done").waitFor();
+  const { shots } = await keyframe.films.read(filmId);
+  expect(shots.map(({ title }) => title)).toEqual(["Harbour", "Open sea"]);
+  expect(shots[1]?.takes.video?.input).toMatchObject({
+    firstFramePredictionId: null,
+    firstFrameImagePath: expect.stringMatching(/^projects\//),
+  });
+});
+
+/** A film of three shots whose first one has a first frame. */
+async function filmOfThree() {
+  const { session, keyframe } = await newPerson();
+  const { filmId } = await keyframe.films.create({ title: "The pier" });
+  const ids: string[] = [];
+  for (const title of ["The boat leaves", "Open sea", "The island"]) {
+    ids.push((await keyframe.createProject({ title, textPrompt: title, filmId })).projectId);
+  }
+  const [first = "", second = "", third = ""] = ids;
+  mustSucceed(await keyframe.waitFor(await keyframe.generate("first-frame", { projectId: first })));
+  return { session, keyframe, filmId, first, second, third };
+}
+
+test("how a shot is made is set in one browser → another one shows it, and a start by anybody uses it", async () => {
+  const { session, keyframe, second } = await filmOfThree();
+  const { page, watch } = await visit({ session });
+  watch.allow(/status of 412/); // of two changes at once, one is made again
+  await page.goto(`/#/projects/${second}`);
+  const video = stepCard(page, "Video");
+  await video.getByRole("button", { name: "Settings" }).click();
+  await video.getByLabel("Continue the previous shot").check();
+  await video.getByLabel("Prompt for this step").fill("The boat on the open sea");
+  await video.getByText("Generate the previous shot's video first.").waitFor();
+  expect(await stepCard(page, "First frame").count()).toBe(0); // it would be paid for and not used
+  await expectGoodLooks(page);
+  await until("the plan is saved", async () => {
+    const { plan } = await keyframe.readProject(second);
+    return plan.video?.continuesPreviousShot === true && plan.video.prompt === "The boat on the open sea";
+  });
+  const { page: other, watch: watchOther } = await visit({ session });
+  watchOther.allow(/status of 412/);
+  await other.goto(`/#/projects/${second}`);
+  const there = stepCard(other, "Video");
+  await there.getByRole("button", { name: "Settings, custom prompt" }).click();
+  expect(await there.getByLabel("Continue the previous shot").isChecked()).toBe(true);
+  await Promise.all([
+    there.getByLabel("Continue the previous shot").uncheck(),
+    video.getByLabel("Prompt for this step").fill("Nothing but sea"),
+  ]);
+  await until("both changes", async () => {
+    const { video: saved = {} } = (await keyframe.readProject(second)).plan;
+    return saved.prompt === "Nothing but sea" && !saved.continuesPreviousShot;
+  });
+  await until("each shows the other's", async () => {
+    const prompt = await there.getByLabel("Prompt for this step").inputValue();
+    return prompt === "Nothing but sea" && !(await video.getByLabel("Continue the previous shot").isChecked());
+  });
+});
+
+test("three shots, each continues the one before → one press makes the film for the price that it says", async () => {
+  const { session, keyframe, filmId, second, third } = await filmOfThree();
+  const plan = { video: { continuesPreviousShot: true } };
+  for (const projectId of [second, third]) await keyframe.changeProject(projectId, { plan });
+  const { page } = await visit({ session });
+  await page.goto(`/#/films/${filmId}`);
+  await page.getByText(/^No video yet · starts where shot 2 ends · .+ · 5 s$/).waitFor();
+  await page.getByRole("button", { name: "Generate what is missing" }).click();
+  const form = page.getByRole("dialog", { name: "Generate what is missing" });
+  await form.getByText("It starts where shot 2 ends, once that is generated.").waitFor();
+  await form.getByLabel("2. Open sea").uncheck();
+  await form.getByText("It continues shot 2, which is left out.").waitFor();
+  await form.getByRole("button", { name: "Generate 1 video" }).waitFor();
+  await form.getByLabel("2. Open sea").check();
+  await expectGoodLooks(page);
+  const { atMostMicros } = await keyframe.films.estimate(filmId, "video");
+  await form.getByRole("button", { name: "Generate 3 videos" }).click();
+  await form.getByText("Started 3 videos.").waitFor();
+  const read = async () => (await keyframe.films.read(filmId)).shots.map(({ predictions }) => predictions.video);
+  const held = (await read()).reduce((sum, one) => sum + (one?.cost?.atMostMicros ?? 0), 0);
+  expect(held).toBe(atMostMicros);
+  await page.keyboard.press("Escape");
+  await page.getByText("Waiting for the previous shot").first().waitFor();
+  await until("all are made", async () => (await read()).every((one) => one?.status === "succeeded"));
+  const [one, two, three] = await read();
+  expect([two?.input, three?.input]).toMatchObject([
+    { continuesPredictionId: one?.predictionId, firstFrameImagePath: one?.endImagePath },
+    { continuesPredictionId: two?.predictionId, firstFrameImagePath: two?.endImagePath },
+  ]);
+});
+
+test("somebody makes a shot dearer while the price of a film is shown → nothing is started at another price", async () => {
+  const { session, keyframe, filmId, first } = await filmOfThree();
+  const { page } = await visit({ session });
+  await page.goto(`/#/films/${filmId}`);
+  await page.getByRole("button", { name: "Generate what is missing" }).click();
+  const form = page.getByRole("dialog", { name: "Generate what is missing" });
+  await form.getByText("Video", { exact: true }).click();
+  await form.getByText(/^About \$/).waitFor();
+  const { shots } = await keyframe.films.estimate(filmId, "video");
+  const dearer = { video: { durationSeconds: 10 } };
+  await keyframe.changeProject(first, { plan: dearer });
+  await form.getByRole("button", { name: "Generate 1 video" }).click();
+  await form.getByText("The price has changed. Close this window and open it again.").waitFor();
+  await expectGoodLooks(page);
+  expect(shots[0]?.atMostMicros).not.toBe((await keyframe.films.estimate(filmId, "video")).shots[0]?.atMostMicros);
+  expect((await keyframe.readProject(first)).predictions.video).toBeNull();
+});
+
+test("a film generates what is missing → its price and what the budget lacks; each shot shows what runs, and why it failed", async () => {
+  const person = await newPerson();
+  const { keyframe, session } = person;
+  const { filmId } = await keyframe.films.create({ title: "The pier" });
+  const addShot = async (title: string, textPrompt = "A pier") =>
+    (await keyframe.createProject({ title, textPrompt, filmId })).projectId;
+  await startStuckBy(person, "first-frame", await addShot("One"));
+  const { page } = await visit({ session });
+  await page.goto(`/#/films/${filmId}`);
+  const steps = (title: string) => page.getByRole("list", { name: `Steps of ${title}` });
+  const missing = page.getByRole("button", { name: "Generate what is missing" });
+  await steps("One").getByText("First frame: Starting").waitFor();
+  await page.getByText("Generating: 1 first frame.").waitFor();
+  expect(await missing.getAttribute("aria-busy")).toBe("true"); // there is nothing else to make
+
+  await addShot("Two");
+  const three = await addShot("Three", uniquePrompt("A pier [[fault:failed=The sea was too rough.]]"));
+  await addShot("Four");
+  await until("it can be pressed", async () => (await missing.getAttribute("aria-busy")) === null);
+  await expectGoodLooks(page);
+  await sql`insert into keyframe_private.owner_budgets (owner_id, month_micros) values (${session.user.id}, 217000)`;
+  await missing.click();
+  const window = page.getByRole("dialog", { name: "Generate what is missing" });
+  // Without the first frame that is being made, but with its video.
+  await window
+    .getByText(/^About \$0\.20\. Generate the videos next, .+: about \$(.+)\. Together about \$.+\.$/)
+    .waitFor();
+  const problem = "3 first frames can cost $0.20, and your budget has $0.15 left. Choose fewer shots, a cheaper model,";
+  await window.getByText(problem).waitFor();
+  await expectGoodLooks(page);
+  await window.getByText("Video", { exact: true }).click();
+  await window.getByText("It has no first frame yet.").nth(3).waitFor();
+  expect(await window.getByRole("button", { name: "Generate", exact: true }).getAttribute("aria-disabled")).toBe(
+    "true",
+  );
+  await window.getByText("First frame", { exact: true }).click();
+  await window.getByLabel("4. Four").uncheck();
+  await window.getByText("About $0.13").waitFor();
+  await window.getByText("your budget").waitFor({ state: "detached" });
+  await window.getByRole("button", { name: "Generate 2 first frames" }).click();
+  await window.getByText("Started 2 first frames.").waitFor();
+  await window.getByRole("button", { name: "Done" }).click();
+
+  await page.getByRole("img", { name: "First frame of Two" }).waitFor();
+  await steps("Three").getByText("First frame: Failed").waitFor();
+  await steps("Three").getByText("The sea was too rough.").waitFor();
+  await expectGoodLooks(page);
+  await page.getByRole("button", { name: "Cancel", exact: true }).click();
+  const canceling = page.getByRole("dialog", { name: "Cancel what is under way?" });
+  await canceling
+    .getByText(/^If you cancel, the provider may still charge for what has begun, up to \$0\.07\.$/)
+    .waitFor();
+  await expectGoodLooks(page);
+  await canceling.getByRole("button", { name: "Cancel 1 first frame" }).click();
+  await page.getByText("Generating:").waitFor({ state: "detached" });
+
+  await sql`delete from keyframe_private.owner_budgets where owner_id = ${session.user.id}`;
+  await keyframe.changeProject(three, { textPrompt: "A pier" });
+  await missing.click();
+  await window.getByRole("button", { name: "Generate 3 first frames" }).click();
+  for (const title of ["One", "Three", "Four"]) await page.getByAltText(`First frame of ${title}`).waitFor();
+  await window.getByText("Started 3 first frames.").waitFor();
 });

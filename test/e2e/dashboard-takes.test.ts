@@ -1,27 +1,33 @@
-import type { Locator, Page } from "playwright-core";
-import { beforeAll, expect, test } from "vitest";
-import type { Prediction, Step } from "../../client/index.ts";
+import type { Locator, Page, Route } from "playwright-core";
+import { beforeAll, expect, inject, test } from "vitest";
+import type { Prediction } from "../../client/index.ts";
 import { openDatabase } from "../support/api/database.ts";
 import { uniquePrompt } from "../support/api/provider.ts";
-import { startStuck } from "../support/api/stuck.ts";
 import { expectGoodLooks, visitDashboard } from "../support/dashboard/browser.ts";
 import {
   become,
+  choose,
   cutOff,
+  hold,
   inputOf,
   newFilm,
   newFilmOf,
   newFilmOfTwoFrames,
-  openStudio,
+  openNewProject,
+  openProject,
   photoFile,
+  startStuckBy,
   stepCard,
   takeAt,
+  untilFocused,
   untilShows,
 } from "../support/dashboard/film.ts";
-import type { Person } from "../support/dashboard/person.ts";
+import { newPerson } from "../support/dashboard/person.ts";
 import { until } from "../support/until.ts";
 
+// A first frame by the default model costs $0.067 in 1K and $0.101 in 2K.
 const visit = visitDashboard();
+const sql = openDatabase();
 
 /** Tests only look at it. */
 let film: Awaited<ReturnType<typeof newFilmOfTwoFrames>>;
@@ -33,20 +39,43 @@ beforeAll(async () => {
 const cardTakes = (page: Page, name: Parameters<typeof stepCard>[1]) =>
   stepCard(page, name).getByRole("list", { name: "Takes of the" }).getByRole("button");
 
-const untilHasFocus = (within: Locator) =>
-  until("the focus", () => within.evaluate((one) => one.contains(document.activeElement)));
+const chooseResolution = (page: Page, value: string) =>
+  stepCard(page, "First frame")
+    .getByRole("radiogroup", { name: "Resolution" })
+    .getByText(value, { exact: true })
+    .click();
 
-async function startStuckBy({ keyframe }: Person, step: Step, projectId: string): Promise<void> {
-  const read = (_step: Step, _projectId: string, predictionId?: string) =>
-    keyframe.readPrediction({ projectId, step, predictionId });
-  const start = (_step: Step, body: object) => keyframe.generate(step, { projectId, ...body });
-  await startStuck(openDatabase(), { start, read }, step, projectId);
-}
+test("three takes are chosen → the price is of all, one press starts them, and the card shows three with their prices", async () => {
+  const { person, projectId, page } = await openNewProject(visit);
+  const card = stepCard(page, "First frame");
+  await card.getByLabel("Takes: first frame").selectOption("3 takes");
+  await card.getByText("about $0.20").waitFor();
+  await card.getByRole("button", { name: /^Generate:/ }).click();
+  await card.getByText("Done").waitFor();
+  await until("all takes", async () => {
+    const { predictions } = await person.keyframe.listPredictions(projectId, { status: "succeeded" });
+    return predictions.length === 3;
+  });
+  const takes = card.getByRole("list", { name: "Takes of the first frame" }).getByRole("button");
+  await until(
+    "three with a price",
+    async () => (await takes.allTextContents()).filter((one) => one === "$0.07").length === 3,
+  );
+  await expectGoodLooks(page);
+  await takes.nth(2).click();
+  await until("the first take is selected", async () => {
+    const [, , first] = (await person.keyframe.listPredictions(projectId)).predictions;
+    return (await person.keyframe.readProject(projectId)).selected["first-frame"] === first?.predictionId;
+  });
+  await until("it is shown as used", async () => (await takes.nth(2).getAttribute("aria-pressed")) === "true");
+  await card.getByRole("button", { name: "All takes: first frame" }).press("Enter");
+  await takeAt(page.getByRole("dialog"), 2).waitFor();
+});
 
 test("an earlier first frame is selected → it shows as used everywhere, also after a reload; the newer one is a press away", async () => {
   const { person, projectId, older, newer } = film;
   const { page } = await visit({ session: person.session });
-  await openStudio(page, projectId);
+  await openProject(page, projectId);
   const [frame, video] = [stepCard(page, "First frame"), stepCard(page, "Video")];
   const madeFrom = video.getByRole("img", { name: "First frame of this video" });
   await untilShows(madeFrom, older);
@@ -62,7 +91,7 @@ test("an earlier first frame is selected → it shows as used everywhere, also a
   await expectGoodLooks(page);
   await page.keyboard.press("Escape");
   const elsewhere = (await visit({ session: person.session })).page;
-  await openStudio(elsewhere, projectId);
+  await openProject(elsewhere, projectId);
   await page.reload();
   for (const one of [page, elsewhere]) {
     await untilShows(stepCard(one, "First frame").getByRole("img").first(), older);
@@ -92,9 +121,7 @@ test("an earlier first frame is selected → it shows as used everywhere, also a
 test("a picture is enlarged, two are compared by keyboard → inputs, and what differs; Escape returns the focus", async () => {
   const { person, projectId, older, newer } = film;
   const { page } = await visit({ session: person.session });
-  await openStudio(page, projectId);
-  const untilFocused = (button: Locator) =>
-    until("the focus", () => button.evaluate((one) => one === document.activeElement));
+  await openProject(page, projectId);
   const enlarge = page.getByRole("button", { name: "Enlarge the first frame" });
   await enlarge.press("Enter");
   const one = page.getByRole("dialog", { name: "First frame", exact: true });
@@ -128,7 +155,7 @@ test("a picture is enlarged, two are compared by keyboard → inputs, and what d
   await expectGoodLooks(page);
   await page.keyboard.press("Escape");
   await two.waitFor({ state: "detached" });
-  await untilHasFocus(list);
+  await untilFocused(list);
 });
 
 test("the inputs of an earlier video are used again → prompt, frame and length are set and sent; a newer frame shows", async () => {
@@ -136,7 +163,7 @@ test("the inputs of an earlier video are used again → prompt, frame and length
   const prompt = uniquePrompt(`[[fault:failed]] ${"fog, ".repeat(200)}`);
   await person.keyframe.waitFor(await person.keyframe.generate("first-frame", { projectId, prompt }));
   const { page } = await visit({ session: person.session });
-  await openStudio(page, projectId);
+  await openProject(page, projectId);
   const card = stepCard(page, "Video");
   await card.getByRole("button", { name: "All takes: video" }).click();
   const list = page.getByRole("dialog", { name: "Takes of the video" });
@@ -173,7 +200,7 @@ test("a frame fails again and a video is canceled → both earlier takes stay, s
   await make("first-frame", { prompt: uniquePrompt("[[fault:failed]]") });
   await startStuckBy(person, "video", projectId);
   const { page } = await visit({ session: person.session });
-  await openStudio(page, projectId);
+  await openProject(page, projectId);
   const card = stepCard(page, "First frame");
   await card.getByText("Ready, but the latest attempt failed").waitFor();
   await card.getByText("Earlier picture").waitFor();
@@ -226,7 +253,7 @@ test("an earlier video is used, hidden, shown again → card and project follow;
   const newer = await make("video", { durationSeconds: 5 });
   const { page, watch, newTab } = await visit({ session: person.session });
   watch.allow(/status of 409/);
-  await openStudio(page, projectId);
+  await openProject(page, projectId);
   const card = stepCard(page, "Video");
   const shows = ({ predictionId }: Prediction) =>
     until("the video", async () => (await card.locator("video[controls]").getAttribute("src"))?.includes(predictionId));
@@ -235,14 +262,11 @@ test("an earlier video is used, hidden, shown again → card and project follow;
     await page.getByRole("button", { name: `All takes: ${name}` }).click();
     return page.getByRole("dialog", { name: `Takes of the ${name}` });
   };
-  const more = async (list: Locator, action: string) => {
-    await list.getByRole("button", { name: "More actions" }).first().click();
-    await page.getByRole("menuitem", { name: action }).click();
-  };
+  const more = (list: Locator, action: string) => choose(list, "More actions", action);
 
   const videos = await takesOf("video");
   await takeAt(videos, 1).click();
-  await videos.getByRole("button", { name: "Use as the shot" }).click();
+  await videos.getByRole("button", { name: "Use as the final video" }).click();
   await shows(older);
   await until("the picture of the new one", () =>
     card
@@ -254,7 +278,7 @@ test("an earlier video is used, hidden, shown again → card and project follow;
   await elsewhere.goto(page.url()); // the list is open there too
   const others = elsewhere.getByRole("dialog", { name: "Takes of the video" });
   await until("both", async () => (await others.locator("video").count()) === 2);
-  await card.getByText("Used as the shot").waitFor();
+  await card.getByText("Used as the final video").waitFor();
   expect((await person.keyframe.readProject(projectId)).selected.video).toBe(older.predictionId);
   await takeAt(videos, 0).click();
   await more(videos, "Hide");
@@ -264,9 +288,9 @@ test("an earlier video is used, hidden, shown again → card and project follow;
   await elsewhere.close();
   await videos.getByLabel("Show hidden takes").check();
   await videos.getByText("Hidden", { exact: true }).waitFor();
-  await videos.getByRole("button", { name: "Use as the shot" }).first().click();
+  await videos.getByRole("button", { name: "Use as the final video" }).first().click();
   await shows(newer);
-  await more(videos, "Show again");
+  await more(videos, "Unhide");
   await videos.getByText("Hidden", { exact: true }).waitFor({ state: "detached" });
   await playTwo(page, videos);
   await page.keyboard.press("Escape");
@@ -295,9 +319,9 @@ test("an earlier video is used, hidden, shown again → card and project follow;
   await dialog.getByRole("button", { name: "Delete take" }).click();
   await large.getByText("The take was deleted.").waitFor();
   await frames.getByText("No takes.").waitFor();
-  await untilHasFocus(large);
+  await untilFocused(large);
   await page.keyboard.press("Escape");
-  await untilHasFocus(frames);
+  await untilFocused(frames);
   await page.keyboard.press("Escape");
   await stepCard(page, "First frame").getByText("Not generated yet").waitFor();
   await card.getByText("First frame of this video was deleted").waitFor();
@@ -321,7 +345,7 @@ test("a video of an uploaded image and of another project's frame → both show;
   const video = await make("video", { firstFrameImagePath: image, lastFramePredictionId: shot.predictionId });
   expect(video.status).toBe("succeeded");
   const { page } = await visit({ session: person.session });
-  await openStudio(page, projectId);
+  await openProject(page, projectId);
   const card = stepCard(page, "Video");
   const loaded = (name: string) =>
     until(name, () => card.getByRole("img", { name }).evaluate((one: HTMLImageElement) => one.naturalWidth > 0));
@@ -340,4 +364,182 @@ test("a video of an uploaded image and of another project's frame → both show;
     return predictions.length === 2 ? predictions[0] : undefined;
   });
   expect(again.input).toEqual(video.input);
+});
+
+test("a run is canceled, the next one fails → each in its card, with what to do and whether it was charged; both are takes", async () => {
+  const { person, projectId, page } = await openNewProject(visit);
+  await startStuckBy(person, "first-frame", projectId);
+  const card = stepCard(page, "First frame");
+  const runAgain = card.getByRole("button", { name: "Generate again" });
+
+  await card.getByText("Starting").first().waitFor();
+  expect(await runAgain.getAttribute("aria-disabled")).toBe("true");
+  // The project as it was before the run is canceled arrives after that.
+  const [asked, canceled] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const holdProject = async (route: Route) => {
+    const response = await route.fetch();
+    asked.resolve();
+    await canceled.promise;
+    await route.fulfill({ response }).catch(() => undefined); // nobody waits for it any more
+  };
+  await page.route(`**/projects/${projectId}`, holdProject, { times: 1 });
+  await asked.promise;
+  await card.getByRole("button", { name: "Cancel" }).click();
+  await card.getByText("Canceled").first().waitFor();
+  canceled.resolve();
+  await untilFocused(runAgain); // what can be done now
+
+  await card.getByRole("button", { name: "Settings" }).click();
+  const prompt = card.getByLabel("Prompt for this step");
+  await prompt.fill(uniquePrompt("[[fault:failed=The sea was too rough.]]"));
+  await runAgain.click();
+  await card.getByText("Failed").first().waitFor();
+  const charged = /The sea was too rough\.Try again\.Charge not known yet, at most \$0\.07\.provider_failed/;
+  await card.getByRole("alert").filter({ hasText: charged }).waitFor();
+  await expectGoodLooks(page);
+  await card.getByRole("button", { name: "All takes: first frame" }).click();
+  const all = page.getByRole("dialog", { name: "Takes of the first frame" });
+  for (const status of ["canceled", "failed"]) await all.locator(`li[data-status=${status}]`).waitFor();
+});
+
+test("a run is canceled that has just ended → its end shows, and no error", async () => {
+  const { person, projectId, page, watch } = await openNewProject(visit);
+  watch.allow(/status of 409/);
+  const { predictionId } = await startStuckBy(person, "first-frame", projectId);
+  const card = stepCard(page, "First frame");
+  await page.route("**/generate/cancel", async (route) => {
+    await sql`select keyframe_private.mark_failed(${predictionId}, 'failed_by_administrator', 'Ended.', false)`;
+    await route.continue();
+  });
+  const refused = page.waitForResponse("**/generate/cancel");
+  await card.getByRole("button", { name: "Cancel" }).click();
+  expect((await refused).status()).toBe(409);
+  await page.waitForRequest((request) => request.url().endsWith(`/projects/${projectId}`));
+  await card.getByText("Ended.").waitFor();
+  expect(await page.getByText("Could not cancel").count()).toBe(0);
+});
+
+test("another resolution → the old price is dimmed until the new one is read; its cost is on the take and among the sums", async () => {
+  const { page } = await openNewProject(visit);
+  const card = stepCard(page, "First frame");
+  await card.getByText("about $0.07").waitFor();
+  await card.getByRole("button", { name: "Settings" }).click();
+  const { release } = await hold(page, "**/estimate");
+  await chooseResolution(page, "2K");
+  await card.locator("[data-old]", { hasText: "about $0.07" }).waitFor();
+  release();
+  await card.getByText("about $0.10").waitFor();
+  expect(await card.locator("[data-old]").count()).toBe(0);
+  await page.setViewportSize({ width: 1280, height: 480 });
+  await card.getByText("No earlier pictures yet.").scrollIntoViewIfNeeded();
+  for (const shown of [card.getByText("about $0.10"), card.getByRole("button", { name: "Generate" })]) {
+    const { y = -1, height = 0 } = (await shown.boundingBox()) ?? {};
+    expect(y).toBeGreaterThanOrEqual(60); // below the header
+    expect(y + height).toBeLessThan(480);
+  }
+  await page.setViewportSize({ width: 1280, height: 800 });
+  const button = card.getByRole("button", { name: "Generate" });
+  const described = await button.evaluate((one) =>
+    (one.getAttribute("aria-describedby") ?? "").split(" ").map((id) => document.getElementById(id)?.textContent),
+  );
+  expect(described).toEqual(["about $0.10", ""]);
+  await button.click();
+  await card.getByText(/took .* · \$0\.10$/).waitFor();
+  await card.getByRole("button", { name: "All takes: first frame" }).click();
+  await page
+    .getByRole("dialog")
+    .getByText(/took .* · \$0\.10$/)
+    .waitFor();
+  await page.keyboard.press("Escape");
+
+  await page.getByRole("button", { name: "Account and theme" }).click();
+  await page.getByRole("menuitem", { name: "This month $0.10" }).waitFor();
+  await expectGoodLooks(page);
+  await page.getByRole("menuitem", { name: "This month $0.10" }).click();
+  await page.getByRole("heading", { name: "This month $0.10" }).waitFor();
+  await page.getByText("You have no budget of your own.").waitFor();
+  const row = (name: string) => page.getByRole("row").filter({ has: page.getByText(name, { exact: true }) });
+  const today = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeZone: "UTC" }).format(new Date());
+  for (const [group, name] of [
+    ["Day", today],
+    ["Step", "First frame"],
+    ["Model", "Nano Banana 2"],
+    ["Project", "Harbour"],
+  ] as const) {
+    await page.getByRole("radiogroup", { name: "Sums by" }).getByText(group, { exact: true }).click();
+    await row(name).waitFor();
+    expect(await row(name).getByRole("cell").allTextContents()).toEqual([name, "1", "$0.10", "$0.00"]);
+    expect(await row("Total").getByRole("columnheader").allTextContents()).toEqual(["Total", "1", "$0.10", "$0.00"]);
+  }
+  await page.getByLabel("Month", { exact: true }).selectOption({ index: 1 });
+  await page.getByText("No takes in this month.").waitFor();
+  await page.getByRole("heading", { name: /\d{4} \$0\.00$/ }).waitFor();
+  expect(await page.getByText("You have no budget of your own.").count()).toBe(0); // a budget is of now
+  await expectGoodLooks(page);
+});
+
+test("a start over the budget → said before, refused with what is left; a cheaper one → made and counted", async () => {
+  const person = await newPerson();
+  await sql`insert into keyframe_private.owner_budgets (owner_id, month_micros) values (${person.session.user.id}, 100000)`;
+  const { page, watch } = await visit({ session: person.session });
+  watch.allow(/status of 402/);
+  await openProject(page, (await newFilmOf(person)).projectId);
+  const card = stepCard(page, "First frame");
+  await card.getByText("about $0.07").waitFor();
+  await card.getByRole("button", { name: "Settings" }).click();
+  await chooseResolution(page, "2K");
+  await card
+    .getByText(
+      "This take can cost $0.101, and your budget has $0.10 left. Choose a cheaper model, resolution or length.",
+    )
+    .waitFor();
+  await card.getByRole("button", { name: "Generate" }).click();
+  const refusal = card.getByRole("alert").filter({ hasText: "Could not start" });
+  await refusal.getByText("Your budget for this month has $0.10 of $0.10 left; this start can cost $0.101.").waitFor();
+  expect(
+    await card
+      .getByText(/your budget/i)
+      .and(page.locator(":visible"))
+      .count(),
+  ).toBe(1); // not said twice
+  await expectGoodLooks(page);
+  await chooseResolution(page, "1K");
+  await refusal.waitFor({ state: "detached" });
+  await card.getByText("and your budget has").waitFor({ state: "hidden" });
+  await card.getByRole("button", { name: "Generate" }).click();
+  await card.getByText(/took .* · \$0\.07$/).waitFor();
+  await card.getByText("This take can cost $0.07, and your budget has $0.03 left.").waitFor();
+  await page.getByRole("link", { name: "Usage" }).click();
+  await page.getByRole("heading", { name: "This month $0.07 of $0.10" }).waitFor();
+  await page.getByText("Your budget for this month has $0.03 of $0.10 left.").waitFor();
+  expect(await page.getByRole("progressbar").getAttribute("aria-valuenow")).toBe("67");
+  await expectGoodLooks(page);
+});
+
+test("a balance below the cost of 8 takes → said beside their button, with the app's link; in the menu and among the sums", async () => {
+  const person = await newPerson();
+  await sql`select keyframe_private.add_credit(${person.session.user.id}, 500000, 'grant', 'welcome', 'fifty cents')`;
+  const { page, watch } = await visit({ session: person.session });
+  watch.allow(/status of 402/);
+  const { publishableKey } = inject("stack");
+  const json = { publishableKey, creditUrl: "https://app.example/credit" };
+  await page.route("**/config.json", (route) => route.fulfill({ json }));
+  await openProject(page, (await newFilmOf(person)).projectId);
+  const card = stepCard(page, "First frame");
+  await card.getByText("about $0.07").waitFor();
+  await card.getByLabel("Takes: first frame").selectOption("8 takes");
+  await card
+    .getByText("8 takes can cost $0.54, and your balance is $0.50. Add credit, or choose fewer takes,")
+    .waitFor();
+  expect(await card.getByRole("link", { name: "Add credit" }).getAttribute("href")).toBe("https://app.example/credit");
+  await expectGoodLooks(page);
+  await card.getByRole("button", { name: /^Generate:/ }).click();
+  const refusal = card.getByRole("alert").filter({ hasText: "Could not start 8 takes" });
+  await refusal.getByText("This start can cost $0.54, and your balance is $0.50. Add credit,").waitFor();
+  await refusal.getByRole("link", { name: "Add credit" }).waitFor();
+  await page.getByRole("button", { name: "Account and theme" }).click();
+  await page.getByRole("menuitem", { name: "This month $0.00, balance $0.50" }).waitFor();
+  await expectGoodLooks(page);
+  await page.getByRole("menuitem", { name: "This month" }).click();
+  await page.getByText("Your balance is $0.50.").waitFor();
 });

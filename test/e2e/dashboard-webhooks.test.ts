@@ -1,6 +1,6 @@
-import type { Locator } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { expectGoodLooks, visitDashboard } from "../support/dashboard/browser.ts";
+import { hold, untilFocused } from "../support/dashboard/film.ts";
 import { newPerson } from "../support/dashboard/person.ts";
 import { type FlowReceiver, startFlowReceiver } from "../support/receiver/receiver.ts";
 import { answers } from "../support/receiver/habits.ts";
@@ -32,8 +32,7 @@ test("endpoint → test received and verified → rotated → sent again with bo
   await adding.getByText("The URL must begin with http:// or https://.").waitFor();
   await adding.getByText("http or https, on this machine or reachable from the internet.").waitFor();
   await adding.getByRole("button", { name: "Add endpoint" }).click();
-  const hasFocus = (field: Locator) => until("the focus", () => field.evaluate((it) => it === document.activeElement));
-  await hasFocus(adding.getByLabel("URL"));
+  await untilFocused(adding.getByLabel("URL"));
   await expectGoodLooks(page);
   await adding.getByLabel("URL").fill(receiver.url);
   await adding.getByLabel("Description").fill("The edit suite");
@@ -41,7 +40,7 @@ test("endpoint → test received and verified → rotated → sent again with bo
   await page.getByRole("dialog", { name: "Endpoint added" }).waitFor();
   const secret = (await page.getByText(/^whsec_/).textContent()) ?? "";
   const opening = page.getByRole("link", { name: "Open endpoint" });
-  await hasFocus(opening);
+  await untilFocused(page.getByRole("button", { name: "Done" }));
   await expectGoodLooks(page);
 
   await page.getByRole("button", { name: "Send test" }).click();
@@ -53,9 +52,14 @@ test("endpoint → test received and verified → rotated → sent again with bo
   await testing.waitFor({ state: "detached" });
   expect(await opening.getAttribute("href")).toMatch(/^#\/webhooks\/[0-9a-f-]+$/); // Escape closed one window
   await page.keyboard.press("Escape");
-  await hasFocus(page.getByRole("main"));
+  await untilFocused(page.getByRole("main"));
   await page.getByRole("link", { name: "The edit suite" }).click();
   await page.getByRole("heading", { level: 1, name: "The edit suite" }).waitFor();
+
+  const settings = page.getByRole("region", { name: "Settings" });
+  await settings.getByLabel("Description").fill("The cutting room");
+  await settings.getByRole("button", { name: "Save" }).click();
+  await page.getByRole("heading", { level: 1, name: "The cutting room" }).waitFor();
 
   await page.getByRole("button", { name: "Rotate secret…" }).click();
   await page.getByLabel("Overlap in hours").fill("2");
@@ -66,7 +70,7 @@ test("endpoint → test received and verified → rotated → sent again with bo
   const newSecret = (await rotated.getByText(/^whsec_/).textContent()) ?? "";
   expect(newSecret).not.toBe(secret);
   await rotated.getByText("The old secret also signs for 2 hours: give your server the new one before then.").waitFor();
-  await hasFocus(rotated.getByRole("button", { name: "Done" }));
+  await untilFocused(rotated.getByRole("button", { name: "Done" }));
   await page.keyboard.press("Enter");
 
   await page
@@ -99,13 +103,12 @@ test("endpoint → test received and verified → rotated → sent again with bo
 
   const shown = page.getByRole("region", { name: "Secret" }).getByText(/^whsec_/);
   const former = (await shown.textContent()) ?? "";
-  const closed = Promise.withResolvers<void>();
-  await page.route("**/secret/rotate", (route) => closed.promise.then(() => route.continue()));
+  const { release } = await hold(page, "**/secret/rotate");
   await page.getByRole("button", { name: "Rotate secret…" }).click();
   await page.getByRole("button", { name: "Rotate", exact: true }).click();
   await page.keyboard.press("Escape");
   await page.getByRole("dialog").waitFor({ state: "detached" });
-  closed.resolve();
+  release();
   await until("the new secret shows all the same", async () => (await shown.textContent()) !== former);
 
   const address = page.url();
@@ -159,12 +162,7 @@ test("deliveries by status; a list that is read stands still, newer ones wait; w
   await newer.click();
   await list.getByRole("button", { name: /Delivered.*webhook\.test/s }).waitFor();
   expect(await rows.count()).toBe(2);
-  await until("the focus is in the list", () =>
-    rows
-      .first()
-      .locator("button")
-      .evaluate((it) => it === document.activeElement),
-  );
+  await untilFocused(rows.first());
 
   await list.getByRole("button", { name: "Recover deliveries…" }).click();
   const recovering = page.getByRole("dialog", { name: "Recover deliveries" });

@@ -12,8 +12,8 @@ import {
   useMantineColorScheme,
 } from "@mantine/core";
 import { useDisclosure, useNetwork } from "@mantine/hooks";
-import { skipToken, useQuery, useQueryClient } from "@tanstack/react-query";
-import { Suspense, useCallback, useEffect, useRef, useSyncExternalStore } from "react";
+import { type Query, skipToken, useIsFetching, useQuery, useQueryClient } from "@tanstack/react-query";
+import { Suspense, useEffect, useRef } from "react";
 import { Link, NavigationType, Outlet, useLocation, useNavigationType } from "react-router";
 import { KeyframeError, type Project } from "../../../client/index.ts";
 import { useServices } from "../services.ts";
@@ -234,11 +234,7 @@ const sentenceOf = (failure: Error | null) =>
 /** Why a query on this page is retrying; null when none is. */
 function useFailure(): Error | null {
   const cache = useQueryClient().getQueryCache();
-  const subscribe = useCallback((onChange: () => void) => cache.subscribe(onChange), [cache]);
-  return useSyncExternalStore(
-    subscribe,
-    () =>
-      cache.getAll().find(({ state }) => state.fetchStatus === "fetching" && isPassing(state.fetchFailureReason))?.state
-        .fetchFailureReason ?? null,
-  );
+  const predicate = ({ state }: Query) => isPassing(state.fetchFailureReason);
+  useIsFetching({ predicate }); // renders again when their number changes
+  return cache.findAll({ fetchStatus: "fetching", predicate })[0]?.state.fetchFailureReason ?? null;
 }

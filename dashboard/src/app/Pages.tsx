@@ -17,7 +17,7 @@ const Films = page(() => import("../films/FilmsPage.tsx"));
 const Film = page(() => import("../films/FilmPage.tsx"));
 const Elements = page(() => import("../elements/ElementsPage.tsx"));
 const SharedFilm = page(() => import("../films/SharedFilmPage.tsx"));
-const Studio = page(() => import("../studio/StudioPage.tsx"));
+const Project = page(() => import("../project-page/ProjectPage.tsx"));
 const Webhooks = page(() => import("../webhooks/WebhooksPage.tsx"));
 const Webhook = page(() => import("../webhooks/WebhookPage.tsx"));
 const Keys = page(() => import("../keys/KeysPage.tsx"));
@@ -45,7 +45,7 @@ export function Pages() {
             <Route element={<Layout />}>
               <Route index element={<Navigate to="/projects" replace />} />
               <Route path="/projects" element={<Projects />} />
-              <Route path="/projects/:projectId" element={<Studio />} />
+              <Route path="/projects/:projectId" element={<Project />} />
               <Route path="/films" element={<Films />} />
               <Route path="/films/:filmId" element={<Film />} />
               <Route path="/elements" element={<Elements />} />

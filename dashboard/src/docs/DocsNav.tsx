@@ -23,7 +23,6 @@ const placeOf = (guide: Guide): Place => ({ to: addressOf(guide, ""), label: gui
 const READ = GUIDES.filter(({ group }) => group === START).map(placeOf);
 const LOOK_UP = GUIDES.filter(({ group }) => group !== START).map(placeOf);
 
-/** A search shows at most this many. */
 const MOST_FOUND = 12;
 
 /** All guides and operations, or those that a search finds. `shown`: the name of the open guide. */

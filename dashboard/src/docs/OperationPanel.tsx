@@ -6,7 +6,6 @@ import { answersOf, callOf, commandOf, type Field, fieldsOf, type Own, type Plac
 import { ROUTES } from "../../../client/routes.ts";
 import classes from "./docs.module.css";
 
-/** The whole of one operation. */
 export function OperationPanel({ place, own, token }: { place: Place; own: Own; token: string }) {
   const { description, security, parameters = [], requestBody, "x-examples": examples = [] } = place.operation;
   const panel = useRef<HTMLDivElement>(null);

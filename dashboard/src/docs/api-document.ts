@@ -37,7 +37,6 @@ type Schema = Partial<Record<"minimum" | "maximum" | "minLength" | "maxLength", 
   };
 export type Field = [name: string, schema: Schema, note?: string];
 
-/** The service's own openapi.json. */
 export function useApiDocument(enabled: boolean) {
   const { config, callPlatform } = useServices();
   return useQuery({

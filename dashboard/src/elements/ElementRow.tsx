@@ -1,8 +1,8 @@
 import { Group, Text } from "@mantine/core";
 import type { ReactNode } from "react";
 import type { Element } from "../../../client/index.ts";
-import { useDeleteElement } from "../queries/element-queries.ts";
-import { Frame } from "../steps/Sources.tsx";
+import { useDeleteLater } from "../queries/delete-later.tsx";
+import { Frame } from "../takes/Sources.tsx";
 import { IconPencil, IconTrash } from "../ui/icons.tsx";
 import { type Action, ActionsMenu, DeleteWindow, type WindowProps } from "../ui/windows.tsx";
 import { ElementWindow, NO_PROJECT } from "./ElementWindow.tsx";
@@ -58,10 +58,11 @@ export function ElementRow({ element, beside, actions = [], children }: Props) {
 }
 
 function DeleteElement({ element, ...opened }: WindowProps & { element: Element }) {
-  const removal = useDeleteElement(element, opened.onClose);
+  const { elementId: id, name: title } = element;
+  const removal = useDeleteLater({ id, title, remove: (last) => last.elements.delete(id) }, opened.onClose);
   return (
-    <DeleteWindow {...opened} noun="element" removal={removal} onDelete={() => removal.mutate()}>
-      “{element.name}” will be deleted, from every film. What was made with it stays. You can undo it for ten seconds.
+    <DeleteWindow {...opened} noun="element" removal={removal}>
+      “{title}” will be deleted, from every film. What was made with it stays. You can undo it for ten seconds.
     </DeleteWindow>
   );
 }

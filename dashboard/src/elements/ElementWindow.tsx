@@ -1,8 +1,8 @@
 import { NativeSelect, Textarea, TextInput } from "@mantine/core";
 import { useState } from "react";
 import type { Element, Film } from "../../../client/index.ts";
-import { type ElementFields, useChangeElement, useCreateElement } from "../queries/element-queries.ts";
-import { ImageField } from "../studio/ImageField.tsx";
+import { type ElementFields, useSaveElement } from "../queries/element-queries.ts";
+import { ImageField } from "../step-settings/ImageField.tsx";
 import { FormWindow, type WindowProps } from "../ui/windows.tsx";
 
 const KINDS = ["character", "place", "prop", "style"] as const;
@@ -20,7 +20,6 @@ type Props = WindowProps & {
   film?: Film;
 };
 
-/** The form of an element. */
 export function ElementWindow({ film, beside, element, isOpen, onClose }: Props) {
   const [typed, setTyped] = useState<Partial<ElementFields>>({});
   const close = () => {
@@ -28,9 +27,7 @@ export function ElementWindow({ film, beside, element, isOpen, onClose }: Props)
     onClose();
   };
   const { kind, name, text, imagePaths } = { ...(element ?? NOTHING), ...typed };
-  const create = useCreateElement(film ?? null, close);
-  const change = useChangeElement(element, close);
-  const saving = element === null ? create : change;
+  const saving = useSaveElement(element, film ?? null, close);
   const isTaken = beside.some(
     (other) => other.elementId !== element?.elementId && other.name.toLowerCase() === name.trim().toLowerCase(),
   );

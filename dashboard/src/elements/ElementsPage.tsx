@@ -1,12 +1,12 @@
 import { Anchor, Card, Stack, Text } from "@mantine/core";
-import { useDisclosure } from "@mantine/hooks";
 import { Fragment } from "react";
 import { Link } from "react-router";
 import { useElements, useOwnCasts } from "../queries/element-queries.ts";
 import { useFilmChoice } from "../queries/film-queries.ts";
 import { NewButton } from "../ui/buttons.tsx";
 import { IconUsers } from "../ui/icons.tsx";
-import { EmptyState, PageHead, Unread } from "../ui/page-parts.tsx";
+import { ListPage } from "../ui/page-parts.tsx";
+import { useWindow } from "../ui/windows.tsx";
 import { ElementRow } from "./ElementRow.tsx";
 import { ElementWindow } from "./ElementWindow.tsx";
 
@@ -15,8 +15,7 @@ export function Component() {
   const isAny = (elements.data?.length ?? 0) > 0;
   const { data: films } = useFilmChoice(isAny);
   const { data: shots } = useOwnCasts(isAny);
-  const [isNew, { open, close }] = useDisclosure(false);
-  const create = <NewButton onClick={open}>New element</NewButton>;
+  const creating = useWindow();
   const usesOf = (id: string): Use[] => [
     ...(films ?? []).flatMap(({ filmId, title, elementIds }) =>
       elementIds.includes(id) ? { to: `/films/${filmId}`, title } : [],
@@ -26,21 +25,20 @@ export function Component() {
     ),
   ];
   return (
-    <>
-      <PageHead
-        title="Elements"
-        text="Characters, places, props and styles that several shots share."
-        actions={isAny ? create : null}
-      />
-      <Unread query={elements} what="elements" heights={[64, 64, 64]} />
-      {elements.data?.length === 0 && (
-        <EmptyState
-          Icon={IconUsers}
-          title="No elements yet"
-          text="Describe a character or a place once, with images. Put it into the cast of a film, or name it in a prompt, as in “@Anna on the pier”."
-          action={create}
-        />
-      )}
+    <ListPage
+      title="Elements"
+      text="Characters, places, props and styles to use in several films and projects."
+      query={elements}
+      what="elements"
+      heights={[64, 64, 64]}
+      isEmpty={elements.data?.length === 0}
+      create={<NewButton onClick={creating.open}>New element</NewButton>}
+      empty={{
+        Icon: IconUsers,
+        title: "No elements yet",
+        text: "Describe a character or a place once, with images. Put it into the cast of a film, or name it in a prompt, as in “@Anna on the pier”.",
+      }}
+    >
       <Stack component="ul" gap="xs" className="plain-list" aria-label="Elements">
         {elements.data?.map((element) => (
           <Card component="li" key={element.elementId} withBorder padding="sm" style={{ overflow: "visible" }}>
@@ -50,14 +48,13 @@ export function Component() {
           </Card>
         ))}
       </Stack>
-      <ElementWindow element={null} beside={[]} isOpen={isNew} onClose={close} />
-    </>
+      <ElementWindow element={null} beside={[]} {...creating.window} />
+    </ListPage>
   );
 }
 
 type Use = { to: string; title: string };
 
-/** Links to where an element is used. */
 const Uses = ({ of }: { of: Use[] }) => (
   <Text size="sm" c="dimmed" style={{ overflowWrap: "anywhere" }}>
     {of.length === 0 ? "Not used yet" : "Used in "}

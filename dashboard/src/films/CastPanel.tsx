@@ -1,5 +1,4 @@
 import { NativeSelect, Stack, Text } from "@mantine/core";
-import { useState } from "react";
 import type { FilmWithShots } from "../../../client/index.ts";
 import { ElementRow } from "../elements/ElementRow.tsx";
 import { ElementWindow } from "../elements/ElementWindow.tsx";
@@ -9,11 +8,12 @@ import { NewButton } from "../ui/buttons.tsx";
 import { IconX } from "../ui/icons.tsx";
 import { ErrorNotice } from "../ui/notices.tsx";
 import { Panel } from "../ui/page-parts.tsx";
+import { useWindow } from "../ui/windows.tsx";
 
 /** The elements that the shots of a film are made with. */
 export function CastPanel({ film }: { film: FilmWithShots }) {
   const { elementIds } = film;
-  const [isNew, setNew] = useState(false);
+  const creating = useWindow();
   const { data: elements = [], error } = useElements();
   const change = useChangeFilm(film);
   const cast = elementIds.flatMap((id) => elements.find(({ elementId }) => elementId === id) ?? []);
@@ -22,7 +22,7 @@ export function CastPanel({ film }: { film: FilmWithShots }) {
     <Panel
       title="Cast"
       actions={
-        <NewButton px="sm" variant="default" onClick={() => setNew(true)}>
+        <NewButton px="sm" variant="default" onClick={creating.open}>
           New element
         </NewButton>
       }
@@ -62,7 +62,7 @@ export function CastPanel({ film }: { film: FilmWithShots }) {
         />
       )}
       <ErrorNotice title="Could not change the cast" error={change.error ?? error} />
-      <ElementWindow film={film} beside={cast} element={null} isOpen={isNew} onClose={() => setNew(false)} />
+      <ElementWindow film={film} beside={cast} element={null} {...creating.window} />
     </Panel>
   );
 }

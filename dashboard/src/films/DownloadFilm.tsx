@@ -6,7 +6,7 @@ import type { FilmWithShots } from "../../../client/index.ts";
 import { useHidden } from "../queries/delete-later.tsx";
 import { CHANGES_NOTHING } from "../queries/query-client.ts";
 import { useKeyframe } from "../services.ts";
-import { saveAs } from "../steps/use-download.ts";
+import { saveAs } from "../takes/use-download.ts";
 import { FormWindow } from "../ui/windows.tsx";
 
 declare global {

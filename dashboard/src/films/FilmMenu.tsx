@@ -1,7 +1,8 @@
 import { useNavigate } from "react-router";
 import type { Film, FilmWithShots, KeyframeClient } from "../../../client/index.ts";
 import { copyOf, copyTitle, createShot, useDuplicate } from "../projects/create-shot.ts";
-import { useChangeFilm, useDeleteFilm } from "../queries/film-queries.ts";
+import { useDeleteLater } from "../queries/delete-later.tsx";
+import { useChangeFilm } from "../queries/film-queries.ts";
 import { IconCopy, IconPencil, IconPlus, IconSend, IconTrash } from "../ui/icons.tsx";
 import { ActionsMenu, DeleteWindow, TitleWindow } from "../ui/windows.tsx";
 import { ShareFilm } from "./ShareFilm.tsx";
@@ -20,22 +21,23 @@ async function copyFilm(keyframe: KeyframeClient, film: FilmWithShots, key: stri
 }
 
 export function FilmMenu({ film, onAdd }: { film: FilmWithShots; onAdd: () => void }) {
+  const { filmId: id, title } = film;
   const navigate = useNavigate();
   const change = useChangeFilm(film);
   const duplicate = useDuplicate(
-    film.filmId,
-    film.title,
+    id,
+    title,
     (keyframe, _version: string, { idempotencyKey }) => copyFilm(keyframe, film, idempotencyKey),
     ({ filmId }) => void navigate(`/films/${filmId}`),
   );
-  const removal = useDeleteFilm(film, () => void navigate("/films"));
+  const removal = useDeleteLater({ id, title, remove: (last) => last.films.delete(id) }, () => void navigate("/films"));
   return (
     <ActionsMenu
       variant="default"
       size="lg"
       aria-label="Actions for the film"
       actions={[
-        { label: "Add a project", Icon: IconPlus, run: onAdd },
+        { label: "Add an existing shot", Icon: IconPlus, run: onAdd },
         { label: "Share", Icon: IconSend, window: (opened) => <ShareFilm {...opened} film={film} /> },
         {
           label: "Rename",
@@ -44,9 +46,9 @@ export function FilmMenu({ film, onAdd }: { film: FilmWithShots; onAdd: () => vo
             <TitleWindow
               {...opened}
               noun="film"
-              initial={film.title}
+              initial={title}
               saving={change}
-              onSubmit={(title) => change.mutate({ title }, { onSuccess: opened.onClose })}
+              onSubmit={(typed) => change.mutate({ title: typed }, { onSuccess: opened.onClose })}
             />
           ),
         },
@@ -56,8 +58,8 @@ export function FilmMenu({ film, onAdd }: { film: FilmWithShots; onAdd: () => vo
           Icon: IconTrash,
           isDelete: true,
           window: (opened) => (
-            <DeleteWindow {...opened} noun="film" removal={removal} onDelete={() => removal.mutate()}>
-              “{film.title}” will be deleted. Its shots stay, as projects without a film.
+            <DeleteWindow {...opened} noun="film" removal={removal}>
+              “{title}” will be deleted. Its shots stay, without a film.
             </DeleteWindow>
           ),
         },

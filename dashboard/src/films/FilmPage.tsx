@@ -1,19 +1,17 @@
-import { Group, Stack, Text, VisuallyHidden } from "@mantine/core";
-import { useDisclosure } from "@mantine/hooks";
+import { Grid, Group, Stack, Text, VisuallyHidden } from "@mantine/core";
 import { useState } from "react";
 import { useParams } from "react-router";
 import { missingVideos } from "../../../client/film.ts";
 import type { FilmWithShots, ShotPrediction } from "../../../client/index.ts";
 import { NewProject } from "../projects/NewProject.tsx";
 import { isGone } from "../ui/errors.ts";
-import { countWords, PLAYING_ORDER } from "../steps/status-words.ts";
+import { countWords, PLAYING_ORDER } from "../takes/status-words.ts";
 import { runningOf, useCancel, useReadAgainAtEnds } from "../queries/project-queries.ts";
 import { useStoreEnds } from "../queries/reference-image.ts";
 import { IconDownload, IconMovie } from "../ui/icons.tsx";
 import { BackLink, EmptyState, Missing, PageHead, Unread } from "../ui/page-parts.tsx";
-import { FormWindow } from "../ui/windows.tsx";
-import { AddProject } from "./AddProject.tsx";
-import classes from "./film.module.css";
+import { FormWindow, useWindow } from "../ui/windows.tsx";
+import { AddShot } from "./AddShot.tsx";
 import { CastPanel } from "./CastPanel.tsx";
 import { DownloadFilm } from "./DownloadFilm.tsx";
 import { FilmMenu } from "./FilmMenu.tsx";
@@ -23,7 +21,7 @@ import { ShotRow } from "./ShotRow.tsx";
 import { continuesPrevious, pauseWhileRunning, useChangeFilm, useFilm } from "../queries/film-queries.ts";
 import { useDragOrder } from "./use-drag-order.ts";
 import { BusyButton, NewButton, SmallButton } from "../ui/buttons.tsx";
-import { cancelWords } from "../steps/cost-words.ts";
+import { cancelWords } from "../takes/cost-words.ts";
 import { ErrorNotice, notify } from "../ui/notices.tsx";
 
 export function Component() {
@@ -43,11 +41,11 @@ export function Component() {
 
 function FilmView({ film }: { film: FilmWithShots }) {
   const { shots } = film;
-  const [isNew, shot] = useDisclosure(false);
-  const [isAdding, adding] = useDisclosure(false);
-  const [isDownloading, downloading] = useDisclosure(false);
-  const [isGenerating, generating] = useDisclosure(false);
-  const [isCanceling, canceling] = useDisclosure(false);
+  const creating = useWindow();
+  const adding = useWindow();
+  const downloading = useWindow();
+  const generating = useWindow();
+  const canceling = useWindow();
   const cancel = useCancel();
   const [moved, setMoved] = useState("");
   const change = useChangeFilm(film);
@@ -72,7 +70,7 @@ function FilmView({ film }: { film: FilmWithShots }) {
   /** Each shot without a video is being made. */
   const isUnderWay = shots.every((one) => one.takes.video !== null || runningOf(one).length > 0);
   const newShot = (
-    <NewButton px="sm" variant={isComplete ? "default" : "filled"} onClick={shot.open}>
+    <NewButton px="sm" variant={isComplete ? "default" : "filled"} onClick={creating.open}>
       New shot
     </NewButton>
   );
@@ -114,20 +112,24 @@ function FilmView({ film }: { film: FilmWithShots }) {
         <EmptyState
           Icon={IconMovie}
           title="No shots yet"
-          text="A shot is a project of this film. Make a new one, or add an existing project."
+          text="Create a new shot or add an existing one."
           action={
             <Group>
               {newShot}
               <NewButton variant="default" onClick={adding.open}>
-                Add a project
+                Add an existing shot
               </NewButton>
             </Group>
           }
         />
       )}
-      <div className={classes.film} data-played={videos.length > 0 || undefined}>
-        <FilmPlayer player={player} count={shots.length} />
-        <div>
+      <Grid gap="lg" mb="lg">
+        {videos.length > 0 && (
+          <Grid.Col span={{ base: 12, md: 7 }}>
+            <FilmPlayer player={player} count={shots.length} />
+          </Grid.Col>
+        )}
+        <Grid.Col span={{ base: 12, md: videos.length > 0 ? 5 : 12 }}>
           <Stack component="ol" gap="sm" className="plain-list" aria-label="Shots">
             {shots.map((one, at) => (
               <ShotRow
@@ -156,30 +158,29 @@ function FilmView({ film }: { film: FilmWithShots }) {
               {running.length > 0 && <SmallButton onClick={canceling.open}>Cancel</SmallButton>}
             </Group>
           )}
-        </div>
-      </div>
+        </Grid.Col>
+      </Grid>
       <CastPanel film={film} />
       <VisuallyHidden role="status">{moved}</VisuallyHidden>
       <NewProject
-        isOpen={isNew}
-        onClose={shot.close}
+        {...creating.window}
         filmId={film.filmId}
         before={shots.at(-1)}
         onCreated={({ title }) => notify(`“${title}” is the last shot.`)}
       />
-      <AddProject film={film} isOpen={isAdding} onClose={adding.close} />
-      <DownloadFilm film={film} isOpen={isDownloading} onClose={downloading.close} />
-      <GenerateMissing film={film} isOpen={isGenerating} onClose={generating.close} />
+      <AddShot film={film} {...adding.window} />
+      <DownloadFilm film={film} {...downloading.window} />
+      <GenerateMissing film={film} {...generating.window} />
       <FormWindow
         title="Cancel what is under way?"
         submit={`Cancel ${runningWords(running)}`}
         cancel="Keep them"
         failed="Could not cancel"
         isHarmful
-        isOpen={isCanceling && running.length > 0}
-        onClose={canceling.close}
+        isOpen={canceling.window.isOpen && running.length > 0}
+        onClose={canceling.window.onClose}
         saving={cancel}
-        onSubmit={() => cancel.mutate(running, { onSuccess: canceling.close })}
+        onSubmit={() => cancel.mutate(running, { onSuccess: canceling.window.onClose })}
       >
         <Text size="sm">{cancelWords(running)}</Text>
       </FormWindow>

@@ -1,8 +1,8 @@
 import { Group, Text } from "@mantine/core";
 import { type RefObject, useEffect, useRef, useState } from "react";
-import { FilmVideo, TakeMedia } from "../steps/StepScreen.tsx";
-import { isPicture, type ShownFile } from "../steps/TakePicture.tsx";
-import screen from "../steps/screen.module.css";
+import { FilmVideo, TakeMedia } from "../takes/StepScreen.tsx";
+import { isPicture, type ShownFile } from "../takes/TakePicture.tsx";
+import screen from "../takes/takes.module.css";
 import { clockTime } from "../ui/format-time.ts";
 
 type PlayedFile = ShownFile & { durationSeconds?: number | undefined };

@@ -1,45 +1,47 @@
-import { Card, Group, Stack, Text, Title } from "@mantine/core";
-import { useDisclosure, useInViewport } from "@mantine/hooks";
+import { Card, Group, Text, Title } from "@mantine/core";
+import { useInViewport } from "@mantine/hooks";
 import { Link, useNavigate } from "react-router";
 import type { Film } from "../../../client/index.ts";
 import link from "../ui/cover-link.module.css";
 import { IconMovie } from "../ui/icons.tsx";
-import { LoadMore, EmptyState, PageHead, Unread } from "../ui/page-parts.tsx";
+import { ListPage, LoadMore } from "../ui/page-parts.tsx";
 import { NewButton } from "../ui/buttons.tsx";
-import { Thumb } from "../steps/Sources.tsx";
+import { Thumb } from "../takes/Sources.tsx";
 import { useLast } from "../ui/window-focus.ts";
 import { Time } from "../ui/Time.tsx";
-import { TitleWindow } from "../ui/windows.tsx";
-import { useCreateFilm, useFilm, useFilms } from "../queries/film-queries.ts";
+import { TitleWindow, useWindow } from "../ui/windows.tsx";
+import { useFilm, useFilms } from "../queries/film-queries.ts";
+import { useOnce } from "../services.ts";
 
 export function Component() {
   const list = useFilms();
-  const [isNew, { open, close }] = useDisclosure(false);
+  const creating = useWindow();
   const navigate = useNavigate();
-  const creating = useCreateFilm(({ filmId }) => void navigate(`/films/${filmId}`));
+  const create = useOnce(
+    (keyframe, title: string, once) => keyframe.films.create({ title }, once),
+    ({ filmId }) => void navigate(`/films/${filmId}`),
+  );
   const films = list.data?.pages.flatMap((page) => page.films);
-  const isNone = films?.length === 0;
-  const create = <NewButton onClick={open}>New film</NewButton>;
   return (
-    <>
-      <PageHead title="Films" actions={isNone || list.isPending ? null : create} />
-      <Stack gap="md">
-        <Unread query={list} what="films" heights={[76, 76, 76]} />
-        {isNone && (
-          <EmptyState
-            Icon={IconMovie}
-            title="No films yet"
-            text="A film is a sequence of shots. Each shot is a project, and can start on the last frame of the previous one."
-            action={create}
-          />
-        )}
-        {films?.map((film) => (
-          <FilmCard key={film.filmId} film={film} />
-        ))}
-        <LoadMore of={list} />
-      </Stack>
-      <TitleWindow noun="film" isOpen={isNew} onClose={close} saving={creating} onSubmit={creating.mutate} />
-    </>
+    <ListPage
+      title="Films"
+      query={list}
+      what="films"
+      heights={[76, 76, 76]}
+      isEmpty={films?.length === 0}
+      create={<NewButton onClick={creating.open}>New film</NewButton>}
+      empty={{
+        Icon: IconMovie,
+        title: "No films yet",
+        text: "A film is a sequence of shots. Each can start where the previous one ends.",
+      }}
+    >
+      {films?.map((film) => (
+        <FilmCard key={film.filmId} film={film} />
+      ))}
+      <LoadMore of={list} />
+      <TitleWindow noun="film" {...creating.window} saving={create} onSubmit={create.mutate} />
+    </ListPage>
   );
 }
 

@@ -4,8 +4,8 @@ import { useState } from "react";
 import type { FilmEstimate, FilmWithShots, KeyframeClient, Prediction, Step } from "../../../client/index.ts";
 import { useKeyframe, useOnce } from "../services.ts";
 import { continuesPrevious } from "../queries/film-queries.ts";
-import { countWords, PLAYING_ORDER, STEP_NAME } from "../steps/status-words.ts";
-import { exceedsBalance, ofPart, overBudgetWords } from "../steps/cost-words.ts";
+import { countWords, PLAYING_ORDER, STEP_NAME } from "../takes/status-words.ts";
+import { exceedsBalance, ofPart, overBudgetWords } from "../takes/cost-words.ts";
 import { dollars } from "../ui/money.ts";
 import { CreditLink, ErrorNotice } from "../ui/notices.tsx";
 import { FormWindow, type WindowProps } from "../ui/windows.tsx";
@@ -46,12 +46,11 @@ function listShots(
     const previous = listed.find(({ projectId }) => continues && projectId === projectIds[at - 1]);
     const isLost = previous?.isOn === false && (!shots[at - 1]?.takes.video || take?.outdated === false);
     const isOff = one.error !== null || isLost;
-    const again =
-      take === null ? "" : take.outdated ? "Its take is outdated. " : `It is made again because shot ${at} is. `;
+    const again = take === null ? "" : take.outdated ? "Outdated. " : `Generated again because shot ${at} is. `;
     const refusal =
       one.error?.code === "frame_not_ready" && !continues ? "It has no first frame yet." : one.error?.message;
-    const lost = isLost ? `It continues shot ${at}, which is not made.` : undefined;
-    const beginning = continues ? `It starts where shot ${at} ends${previous ? ", once that is made" : ""}.` : "";
+    const lost = isLost ? `It continues shot ${at}, which is left out.` : undefined;
+    const beginning = continues ? `It starts where shot ${at} ends${previous ? ", once that is generated" : ""}.` : "";
     listed.push({
       ...one,
       isOn: !isOff && !unticked.includes(one.projectId),
@@ -104,7 +103,7 @@ export function GenerateMissing({ film, isOpen, onClose }: WindowProps & { film:
           <Text role="status">
             {starting.data.length === 0
               ? "They are already being generated."
-              : `${countWords(starting.variables.step, starting.data.length)} started. This page shows how far each is.`}
+              : `Started ${countWords(starting.variables.step, starting.data.length)}. You can follow them on this page.`}
           </Text>
         )
       }
@@ -129,7 +128,7 @@ export function GenerateMissing({ film, isOpen, onClose }: WindowProps & { film:
       )}
       <ErrorNotice title="Could not load what is missing" error={error} />
       {listed?.length === 0 && (
-        <Text size="sm">Each shot has a {STEP_NAME[step].toLowerCase()}, needs none, or it is being made.</Text>
+        <Text size="sm">Each shot has a {STEP_NAME[step].toLowerCase()}, needs none, or is generating one.</Text>
       )}
       <Stack gap="xs" mah="40vh" style={{ overflowY: "auto" }}>
         {listed?.map(({ projectId, isOn, isOff, note, label }) => (
@@ -149,7 +148,7 @@ export function GenerateMissing({ film, isOpen, onClose }: WindowProps & { film:
         <Text size="sm">
           {sum === null ? "Price unknown" : `About ${dollars(sum)}`}
           {ofVideos !== 0 &&
-            `. The videos follow with a second press, when you have seen the frames: ${priceWords(ofVideos)}. Together ${priceWords(sumOf([sum, ofVideos]))}.`}
+            `. Generate the videos next, once you have seen the frames: ${priceWords(ofVideos)}. Together ${priceWords(sumOf([sum, ofVideos]))}.`}
         </Text>
       )}
       {limits && overBudget !== null && (

@@ -1,4 +1,4 @@
-import { Code, Group, NativeSelect, Stack, Text } from "@mantine/core";
+import { Code, Group, Stack, Text } from "@mantine/core";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import type { Film, Share } from "../../../client/index.ts";
@@ -6,18 +6,11 @@ import { useKeyframe, useOnce } from "../services.ts";
 import { SmallButton } from "../ui/buttons.tsx";
 import { CopyButton } from "../ui/CopyButton.tsx";
 import { unlessGone } from "../ui/errors.ts";
-import { endAfter } from "../ui/format-time.ts";
+import { ExpirySelect, expiryAfter } from "../ui/ExpirySelect.tsx";
 import { ErrorNotice } from "../ui/notices.tsx";
 import { Unread } from "../ui/page-parts.tsx";
 import { Time } from "../ui/Time.tsx";
 import { FormWindow, type WindowProps } from "../ui/windows.tsx";
-
-const ENDS = [
-  { value: "", label: "Never (until I revoke it)" },
-  { value: "1", label: "After a day" },
-  { value: "7", label: "After a week" },
-  { value: "30", label: "After 30 days" },
-];
 
 /** Below the address of this page, also where it is in a folder. */
 const linkOf = (token: string) => `${location.href.split("#")[0]}#/shared/${token}`;
@@ -50,7 +43,7 @@ export function ShareFilm({ film: { filmId }, isOpen, onClose }: WindowProps & {
             <Text size="sm" role="status">
               Copy the link now. It is not shown again. Anyone who has it can watch the film, without an account.
             </Text>
-            <Code block style={{ userSelect: "all", whiteSpace: "pre-wrap", overflowWrap: "anywhere" }}>
+            <Code block style={{ userSelect: "all" }}>
               {link}
             </Code>
             <Group>
@@ -59,18 +52,13 @@ export function ShareFilm({ film: { filmId }, isOpen, onClose }: WindowProps & {
           </>
         )
       }
-      onSubmit={() => create.mutate({ expiresAt: endAfter(days) })}
+      onSubmit={() => create.mutate({ expiresAt: expiryAfter(days) })}
     >
       <Text size="sm">
         Anyone with the link sees the current film: its title, and the titles and videos of its shots. They see no
         prompts, no costs and no other takes.
       </Text>
-      <NativeSelect
-        label="Link expires"
-        data={ENDS}
-        value={days}
-        onChange={({ currentTarget }) => setDays(currentTarget.value)}
-      />
+      <ExpirySelect label="Link expires" days={[1, 7, 30]} value={days} onChange={setDays} />
       <Unread query={shares} what="the links" heights={[36]} />
       {shares.data !== undefined && shares.data.length > 0 && (
         <Stack component="ul" gap="xs" className="plain-list" aria-label="Links">
@@ -90,10 +78,10 @@ function ShareRow({ share: { filmId, shareId, createdAt, expiresAt } }: { share:
     <li>
       <Group justify="space-between" wrap="nowrap">
         <Text size="sm">
-          Made <Time iso={createdAt} />
+          Created <Time iso={createdAt} />
           {expiresAt !== null && (
             <>
-              , ends <Time iso={expiresAt} />
+              , expires <Time iso={expiresAt} />
             </>
           )}
         </Text>

@@ -6,12 +6,12 @@ import { ProjectMenu } from "../projects/ProjectMenu.tsx";
 import { isRunning } from "../queries/project-queries.ts";
 import { useModels } from "../queries/use-models.ts";
 import { usePrediction } from "../queries/use-predictions.ts";
-import { costSentence } from "../steps/cost-words.ts";
-import screen from "../steps/screen.module.css";
-import { Frame, Outdated, Thumb } from "../steps/Sources.tsx";
-import { StepMark } from "../steps/status.tsx";
-import { PLAYING_ORDER } from "../steps/status-words.ts";
-import { frameOf, givenOf, isUpload, modelOf, settingWords } from "../steps/step-options.ts";
+import { costSentence } from "../takes/cost-words.ts";
+import screen from "../takes/takes.module.css";
+import { Frame, Outdated, Thumb } from "../takes/Sources.tsx";
+import { StepMark } from "../takes/status.tsx";
+import { PLAYING_ORDER } from "../takes/status-words.ts";
+import { frameOf, givenOf, isUpload, modelOf, settingWords } from "../step-settings/step-options.ts";
 import link from "../ui/cover-link.module.css";
 import { IconArrowDown, IconArrowRight, IconArrowUp, IconGripVertical, IconPlayerPlay } from "../ui/icons.tsx";
 
@@ -86,7 +86,7 @@ export function ShotRow({ shot, before, at, count, onMove, onPlay, handle, style
           </span>
           {mover(IconArrowUp, "up", at - 1)}
           {mover(IconArrowDown, "down", at + 1)}
-          <ProjectMenu project={shot} onDeleted={() => document.querySelector("main")?.focus()} />
+          <ProjectMenu project={shot} noun="shot" />
         </Group>
       </Group>
       <Group gap={8} pos="relative" className={screen.large}>

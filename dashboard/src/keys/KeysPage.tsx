@@ -1,5 +1,4 @@
 import { Anchor, Badge, Card, Group, Stack, Text, Title } from "@mantine/core";
-import { useDisclosure } from "@mantine/hooks";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { Link } from "react-router";
 import type { Key } from "../../../client/index.ts";
@@ -8,49 +7,47 @@ import { NewButton, SmallButton } from "../ui/buttons.tsx";
 import { unlessGone } from "../ui/errors.ts";
 import { IconKey } from "../ui/icons.tsx";
 import { dollars } from "../ui/money.ts";
-import { EmptyState, PageHead, Unread } from "../ui/page-parts.tsx";
+import { ListPage } from "../ui/page-parts.tsx";
 import { Time } from "../ui/Time.tsx";
-import { FormWindow, type WindowProps } from "../ui/windows.tsx";
+import { FormWindow, useWindow, type WindowProps } from "../ui/windows.tsx";
 import { NewKey } from "./NewKey.tsx";
 import { rightName } from "./rights.ts";
 
 export function Component() {
   const keyframe = useKeyframe();
   const keys = useQuery({ queryKey: ["keys"], queryFn: ({ signal }) => keyframe.keys.list({ signal }) });
-  const [isNew, { open, close }] = useDisclosure(false);
-  const create = <NewButton onClick={open}>New key</NewButton>;
-  const isAny = (keys.data?.length ?? 0) > 0;
+  const creating = useWindow();
+  const isEmpty = keys.data?.length === 0;
   return (
-    <>
-      <PageHead
-        title="Keys"
-        text="An agent or a script with a key works for you, as far as you allow."
-        actions={isAny ? create : null}
-      />
-      <Unread query={keys} what="your keys" heights={[96, 96]} />
-      {keys.data?.length === 0 && (
-        <EmptyState
-          Icon={IconKey}
-          title="No keys yet"
-          text="Create one for Claude Code, Cursor, VS Code, Codex or your own script. What to paste there comes with it."
-          action={create}
-        />
-      )}
+    <ListPage
+      title="Keys"
+      text="Let an agent or a script act for you, with the rights that you choose."
+      query={keys}
+      what="your keys"
+      heights={[96, 96]}
+      isEmpty={isEmpty}
+      create={<NewButton onClick={creating.open}>New key</NewButton>}
+      empty={{
+        Icon: IconKey,
+        title: "No keys yet",
+        text: "Create one for Claude Code, Cursor, VS Code, Codex or your own script. You get the lines to paste there.",
+      }}
+    >
       <Stack component="ul" gap="xs" className="plain-list" aria-label="Keys">
         {keys.data?.map((one) => (
           <KeyCard key={one.keyId} of={one} />
         ))}
       </Stack>
-      {isAny && (
-        <Text size="sm" c="dimmed" mt="lg">
+      {keys.data !== undefined && !isEmpty && (
+        <Text size="sm" c="dimmed">
           How to use one:{" "}
           <Anchor component={Link} to="/docs/agents" inherit underline="always">
             Agents
           </Anchor>
         </Text>
       )}
-      <NewKey isOpen={isNew} onClose={close} />
-    </>
+      <NewKey {...creating.window} />
+    </ListPage>
   );
 }
 
@@ -58,7 +55,7 @@ const hasEnded = ({ expiresAt }: Key) => expiresAt !== null && Date.parse(expire
 
 function KeyCard({ of: one }: { of: Key }) {
   const { keyId, name, may, dayLimitMicros, createdAt, expiresAt, lastUsedAt } = one;
-  const [isRevoking, { open, close }] = useDisclosure(false);
+  const revoking = useWindow();
   const isOver = hasEnded(one);
   return (
     <Card component="li" withBorder padding="md">
@@ -69,7 +66,7 @@ function KeyCard({ of: one }: { of: Key }) {
               {name}
             </Title>
             <Badge variant="light" color={isOver ? "gray" : "iris"}>
-              {isOver ? "Ended" : rightName(may)}
+              {isOver ? "Expired" : rightName(may)}
             </Badge>
           </Group>
           <Text size="sm" c="dimmed" ff="monospace">
@@ -80,7 +77,7 @@ function KeyCard({ of: one }: { of: Key }) {
             Created <Time iso={createdAt} />
             {expiresAt !== null && (
               <>
-                , {isOver ? "ended" : "ends"} <Time iso={expiresAt} />
+                , {isOver ? "expired" : "expires"} <Time iso={expiresAt} />
               </>
             )}
             , {lastUsedAt === null ? "never used" : "last used "}
@@ -88,21 +85,21 @@ function KeyCard({ of: one }: { of: Key }) {
           </Text>
         </Stack>
         {!isOver && (
-          <SmallButton flex="none" onClick={open}>
+          <SmallButton flex="none" onClick={revoking.open}>
             Revoke
           </SmallButton>
         )}
       </Group>
-      <RevokeKey of={one} isOpen={isRevoking} onClose={close} />
+      <RevokeKey of={one} {...revoking.window} />
     </Card>
   );
 }
 
-function RevokeKey({ of: { keyId, name }, isOpen, onClose }: WindowProps & { of: Key }) {
+function RevokeKey({ of: { keyId, name }, ...opened }: WindowProps & { of: Key }) {
   const keyframe = useKeyframe();
   const revoke = useMutation({
     mutationFn: async () => void (await keyframe.keys.revoke(keyId).catch(unlessGone)),
-    onSuccess: onClose,
+    onSuccess: opened.onClose,
   });
   return (
     <FormWindow
@@ -111,13 +108,12 @@ function RevokeKey({ of: { keyId, name }, isOpen, onClose }: WindowProps & { of:
       cancel="Keep key"
       failed="Could not revoke the key"
       isHarmful
-      isOpen={isOpen}
-      onClose={onClose}
+      {...opened}
       saving={revoke}
       onSubmit={() => revoke.mutate()}
     >
       <Text size="sm" style={{ overflowWrap: "anywhere" }}>
-        What uses “{name}” is refused from now on. What it has started goes on.
+        Requests with “{name}” will be refused. Takes that it has started continue.
       </Text>
     </FormWindow>
   );

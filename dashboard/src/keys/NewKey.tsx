@@ -3,20 +3,12 @@ import { useState } from "react";
 import type { CreatedKey, KeyRight } from "../../../client/index.ts";
 import { useOnce, useServices } from "../services.ts";
 import { CopyButton } from "../ui/CopyButton.tsx";
-import { endAfter } from "../ui/format-time.ts";
+import { ExpirySelect, expiryAfter } from "../ui/ExpirySelect.tsx";
 import { FormWindow, type WindowProps } from "../ui/windows.tsx";
-import { connectLines } from "./connect-lines.ts";
 import { RIGHTS } from "./rights.ts";
 
-const ENDS = [
-  { value: "", label: "When I revoke it" },
-  { value: "30", label: "After 30 days" },
-  { value: "90", label: "After 90 days" },
-  { value: "365", label: "After a year" },
-];
 const MOST_DOLLARS = 1_000_000;
 
-/** Makes a key, and shows it once. */
 export function NewKey({ isOpen, onClose }: WindowProps) {
   const [name, setName] = useState("");
   const [may, setMay] = useState<KeyRight>("generate");
@@ -46,7 +38,7 @@ export function NewKey({ isOpen, onClose }: WindowProps) {
       onSubmit={(form) => {
         setTried(true);
         if (isNameless) form.querySelector("input")?.focus();
-        else create.mutate({ name: name.trim(), may, dayLimitMicros: limit, expiresAt: endAfter(days) });
+        else create.mutate({ name: name.trim(), may, dayLimitMicros: limit, expiresAt: expiryAfter(days) });
       }}
     >
       <TextInput
@@ -68,7 +60,7 @@ export function NewKey({ isOpen, onClose }: WindowProps) {
       </Radio.Group>
       {may !== "read" && (
         <NumberInput
-          label="The most it may spend a day, in US dollars"
+          label="Daily spending limit, in US dollars"
           description="Within your budget. Empty: no limit of its own."
           min={0}
           max={MOST_DOLLARS}
@@ -79,17 +71,10 @@ export function NewKey({ isOpen, onClose }: WindowProps) {
           onChange={setDollars}
         />
       )}
-      <NativeSelect
-        label="The key ends"
-        data={ENDS}
-        value={days}
-        onChange={({ currentTarget }) => setDays(currentTarget.value)}
-      />
+      <ExpirySelect label="Key expires" days={[30, 90, 365]} value={days} onChange={setDays} />
     </FormWindow>
   );
 }
-
-const block = { userSelect: "all", whiteSpace: "pre-wrap", overflowWrap: "anywhere" } as const;
 
 function ShowKey({ created: { key, name } }: { created: CreatedKey }) {
   const lines = connectLines(`${useServices().config.supabaseUrl}/functions/v1`, key);
@@ -100,7 +85,7 @@ function ShowKey({ created: { key, name } }: { created: CreatedKey }) {
       <Text size="sm" role="status">
         Copy the key of “{name}” now: it is not shown again. Anyone who has it can act for you.
       </Text>
-      <Code block style={block}>
+      <Code block style={{ userSelect: "all" }}>
         {key}
       </Code>
       <Group>
@@ -113,7 +98,7 @@ function ShowKey({ created: { key, name } }: { created: CreatedKey }) {
         onChange={({ currentTarget }) => setProgram(currentTarget.value)}
       />
       <Text size="sm">{where}</Text>
-      <Code block style={block} aria-label={`Lines for ${program}`}>
+      <Code block style={{ userSelect: "all" }} aria-label={`Lines for ${program}`}>
         {text}
       </Code>
       <Group>
@@ -121,4 +106,35 @@ function ShowKey({ created: { key, name } }: { created: CreatedKey }) {
       </Group>
     </>
   );
+}
+
+type Lines = { where: string; text: string };
+
+/** What to paste for each program. `functionsUrl` ends with /functions/v1. */
+function connectLines(functionsUrl: string, key: string): Record<string, Lines> {
+  const url = `${functionsUrl}/keyframe-mcp`;
+  const headers = { Authorization: `Bearer ${key}` };
+  const json = (value: object) => JSON.stringify(value, null, 2);
+  return {
+    "Claude Code": {
+      where: "In a terminal:",
+      text: `claude mcp add --transport http keyframe ${url} --header "Authorization: Bearer ${key}"`,
+    },
+    Cursor: {
+      where: "In ~/.cursor/mcp.json:",
+      text: json({ mcpServers: { keyframe: { url, headers } } }),
+    },
+    "VS Code": {
+      where: "In mcp.json, which the command “MCP: Open User Configuration” opens:",
+      text: json({ servers: { keyframe: { type: "http", url, headers } } }),
+    },
+    Codex: {
+      where: "In a terminal; put the first line into your shell's profile, too:",
+      text: `export KEYFRAME_KEY=${key}\ncodex mcp add keyframe --url ${url} --bearer-token-env-var KEYFRAME_KEY`,
+    },
+    curl: {
+      where: "In a terminal:",
+      text: `curl ${functionsUrl}/api/projects -H "Authorization: Bearer ${key}"`,
+    },
+  };
 }

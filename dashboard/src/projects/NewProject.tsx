@@ -5,10 +5,11 @@ import type { Project, Shot } from "../../../client/index.ts";
 import { useCast } from "../queries/element-queries.ts";
 import { useOnce } from "../services.ts";
 import { useDraft } from "../session/use-draft.ts";
-import { planOfNextShot } from "../steps/step-options.ts";
-import { isPicture } from "../steps/TakePicture.tsx";
+import { planOfNextShot } from "../step-settings/step-options.ts";
+import { isPicture } from "../takes/TakePicture.tsx";
 import { createShot } from "./create-shot.ts";
-import { DescriptionField, PromptField, promptProblem, textProblem, titleProblem } from "./project-fields.tsx";
+import { DescriptionField, PromptField, promptProblem, titleProblem } from "../prompts/project-fields.tsx";
+import { textProblem } from "../ui/errors.ts";
 import { FormWindow } from "../ui/windows.tsx";
 
 type NewProjectProps = {
@@ -31,7 +32,7 @@ const CONTINUES: string = "continues";
 
 const NO_TEXTS: ProjectTexts = { title: "", textPrompt: "", description: "" };
 
-/** Creates a project. Without the library's forms, which no studio needs to load. */
+/** Creates a project. Without the library's forms, which only the sign-in loads. */
 export function NewProject({ isOpen, onClose, filmId, before, onCreated }: NewProjectProps) {
   const navigate = useNavigate();
   const cast = useCast({ filmId: (isOpen && filmId) || null, elementIds: null });
@@ -97,10 +98,10 @@ export function NewProject({ isOpen, onClose, filmId, before, onCreated }: NewPr
       <PromptField minRows={4} maxRows={14} elements={cast.ofFilm} {...field("textPrompt")} />
       <DescriptionField {...field("description")} />
       {before && (
-        <Radio.Group label="Its video starts" value={start} onChange={setStart}>
+        <Radio.Group label="Start from" value={start} onChange={setStart}>
           <Stack gap="xs" mt="xs">
-            <Radio value={CONTINUES} label="Where the previous shot's video ends" />
-            <Radio value={OWN_FRAME} label={lastFrame ? "At the previous shot's last frame" : "At a new first frame"} />
+            <Radio value={CONTINUES} label="The end of the previous video" />
+            <Radio value={OWN_FRAME} label={lastFrame ? "The previous shot's last frame" : "A new first frame"} />
           </Stack>
         </Radio.Group>
       )}

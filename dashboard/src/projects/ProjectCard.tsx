@@ -6,12 +6,12 @@ import { Time } from "../ui/Time.tsx";
 import { IconMovie } from "../ui/icons.tsx";
 import { ProjectMenu } from "./ProjectMenu.tsx";
 import classes from "./projects.module.css";
-import { StepMark } from "../steps/status.tsx";
-import { PLAYING_ORDER } from "../steps/status-words.ts";
-import { TakePicture } from "../steps/TakePicture.tsx";
-import screen from "../steps/screen.module.css";
+import { StepMark } from "../takes/status.tsx";
+import { PLAYING_ORDER } from "../takes/status-words.ts";
+import { TakePicture } from "../takes/TakePicture.tsx";
+import screen from "../takes/takes.module.css";
 
-/** The whole card links to the studio. `film`: whose shot it is. */
+/** The whole card links to its page. `film`: the one that it belongs to. */
 export function ProjectCard({ project, film }: { project: ListedProject; film: Film | undefined }) {
   const { projectId, title, textPrompt, createdAt, predictions, takes } = project;
   return (
@@ -26,7 +26,7 @@ export function ProjectCard({ project, film }: { project: ListedProject; film: F
           </Link>
         </Title>
         <span className={link.above}>
-          <ProjectMenu project={project} onDeleted={() => document.querySelector("main")?.focus()} />
+          <ProjectMenu project={project} noun="project" />
         </span>
       </Group>
       <Text size="sm" c="dimmed" lineClamp={2} className={classes.excerpt}>
@@ -40,7 +40,7 @@ export function ProjectCard({ project, film }: { project: ListedProject; film: F
       <Text size="xs" c="dimmed" component="div" mt="auto">
         {film && (
           <Text inherit truncate>
-            Shot of{" "}
+            Film:{" "}
             <Anchor component={Link} to={`/films/${film.filmId}`} inherit className={link.above}>
               {film.title}
             </Anchor>
@@ -52,7 +52,7 @@ export function ProjectCard({ project, film }: { project: ListedProject; film: F
   );
 }
 
-/** The project's picture, as the studio shows it: its first frame, last frame, the video's first picture, or an icon. */
+/** The project's picture, as its page shows it: its first frame, last frame, the video's first picture, or an icon. */
 function ProjectPicture({ takes }: ListedProject) {
   const prediction = [takes?.["first-frame"], takes?.["last-frame"], takes?.video].find((one) => one?.output != null);
   const none = (

@@ -14,13 +14,14 @@ import { unless } from "../ui/errors.ts";
 
 type Props = {
   project: Project & { predictions?: Shot["predictions"] | undefined };
-  onDeleted: () => void;
+  /** What the page calls it. */
+  noun: "project" | "shot";
+  onDeleted?: (() => void) | undefined;
   /** By default a toast is shown. */
   onDuplicated?: (copy: Project) => void;
 };
 
-/** The menu of a project, with the windows that it opens. */
-export function ProjectMenu({ project, onDeleted, ...props }: Props) {
+export function ProjectMenu({ project, noun, onDeleted, ...props }: Props) {
   const change = useChangeProject(project.projectId);
   const duplicate = useDuplicate<Parameters<typeof createShot>[1], Project>(
     project.projectId,
@@ -40,7 +41,7 @@ export function ProjectMenu({ project, onDeleted, ...props }: Props) {
           window: (opened) => (
             <TitleWindow
               {...opened}
-              noun={nounOf(project)}
+              noun={noun}
               initial={project.title}
               saving={change}
               onSubmit={(title) => change.mutate({ change: { title } }, { onSuccess: opened.onClose })}
@@ -53,25 +54,23 @@ export function ProjectMenu({ project, onDeleted, ...props }: Props) {
           run: () => duplicate({ ...copyOf(project), title: copyTitle(project.title) }),
         },
         {
-          label: "Move or remove from film",
+          label: project.filmId === null ? "Add to a film" : "Move or remove from film",
           Icon: IconMovie,
-          window: (opened) => <ChooseFilm {...opened} project={project} />,
+          window: (opened) => <ChooseFilm {...opened} {...{ project, noun }} />,
         },
         {
           label: "Delete",
           Icon: IconTrash,
           isDelete: true,
-          window: (opened) => <DeleteProject {...opened} {...{ project, onDeleted }} />,
+          window: (opened) => <DeleteProject {...opened} {...{ project, noun, onDeleted }} />,
         },
       ]}
     />
   );
 }
 
-const nounOf = ({ filmId }: Project) => (filmId === null ? "project" : "shot");
-
 /** Moves a project into a film, as its last shot, or removes it. */
-function ChooseFilm({ project: { projectId, title, filmId }, isOpen, onClose }: WindowProps & { project: Project }) {
+function ChooseFilm({ project: { projectId, title, filmId }, noun, isOpen, onClose }: WindowProps & Props) {
   const [chosen, setChosen] = useState<string>();
   const films = useFilmChoice(isOpen);
   const change = useChangeProject(projectId);
@@ -82,7 +81,7 @@ function ChooseFilm({ project: { projectId, title, filmId }, isOpen, onClose }: 
   };
   return (
     <FormWindow
-      title="Film of this shot"
+      title={`Film of this ${noun}`}
       submit="Save"
       failed="Could not change the film"
       isOpen={isOpen}
@@ -110,29 +109,26 @@ function ChooseFilm({ project: { projectId, title, filmId }, isOpen, onClose }: 
   );
 }
 
-function DeleteProject({ project, isOpen, onClose, onDeleted }: WindowProps & Props) {
-  const { projectId, title } = project;
+function DeleteProject({ project, noun, isOpen, onClose, onDeleted = onClose }: WindowProps & Props) {
+  const { projectId: id, title } = project;
   const keyframe = useKeyframe();
-  const deleteLater = useDeleteLater();
-  const remove = useMutation({
-    mutationFn: async (cancelsFirst: boolean) => {
-      const running = await runningIn(keyframe, projectId);
-      if (running.length > 0 && !cancelsFirst) return false;
+  const hide = useDeleteLater({ id, title, remove: (last) => last.deleteProject(id) }, onDeleted);
+  const removal = useMutation({
+    mutationFn: async () => {
+      const running = await runningIn(keyframe, id);
+      if (running.length > 0 && !isRunning) return running; // asks once more
       for (const one of running) await keyframe.cancel(one).catch(unless("generation_ended"));
-      await deleteLater({ id: projectId, title, remove: (last) => last.deleteProject(projectId) });
-      return true;
+      return await hide.mutateAsync();
     },
-    onSuccess: (isDone) => isDone && onDeleted(),
   });
-  const isRunning = remove.data === false || runningOf(project).length > 0;
+  const isRunning = removal.data !== undefined || runningOf(project).length > 0;
   return (
     <DeleteWindow
-      noun={nounOf(project)}
+      noun={noun}
       isOpen={isOpen}
       onClose={onClose}
-      removal={remove}
+      removal={removal}
       submit={isRunning ? "Cancel and delete" : undefined}
-      onDelete={() => remove.mutate(isRunning)}
     >
       “{title}” and all its takes will be deleted. You can undo it for ten seconds.
       <div role="status">

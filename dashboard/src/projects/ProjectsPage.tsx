@@ -1,15 +1,17 @@
 import { Button, Center, Loader, Stack, Text, TextInput } from "@mantine/core";
-import { useDebouncedValue, useDisclosure } from "@mantine/hooks";
+import { useDebouncedValue } from "@mantine/hooks";
 import { keepPreviousData, useInfiniteQuery } from "@tanstack/react-query";
 import { useEffect, useState } from "react";
 import { useSearchParams } from "react-router";
 import type { ProjectPage } from "../../../client/index.ts";
 import { useHidden } from "../queries/delete-later.tsx";
 import { useFilmChoice } from "../queries/film-queries.ts";
+import { PAGED } from "../queries/query-client.ts";
 import { useKeyframe } from "../services.ts";
 import { IconMovie, IconSearch } from "../ui/icons.tsx";
 import { LoadMore, EmptyState, PageHead, Unread } from "../ui/page-parts.tsx";
 import { NewButton } from "../ui/buttons.tsx";
+import { useWindow } from "../ui/windows.tsx";
 import { ProjectCard } from "./ProjectCard.tsx";
 import { NewProject } from "./NewProject.tsx";
 import classes from "./projects.module.css";
@@ -25,7 +27,7 @@ export function Component() {
   }, [search, address, setAddress]);
   const list = useProjects(search);
   const { data, isPlaceholderData, hasNextPage, fetchNextPage, isFetchingNextPage, isFetchNextPageError } = list;
-  const [isNew, { open, close }] = useDisclosure(false);
+  const creating = useWindow();
   const hidden = useHidden();
   const projects = data?.pages.flatMap((page) => page.projects).filter(({ projectId }) => !hidden.has(projectId));
   const { data: films } = useFilmChoice(projects?.some(({ filmId }) => filmId !== null) ?? false);
@@ -37,7 +39,7 @@ export function Component() {
   useEffect(() => {
     if (isSearching && !isFetchingNextPage) void fetchNextPage();
   }, [isSearching, isFetchingNextPage, fetchNextPage]);
-  const create = <NewButton onClick={open}>New project</NewButton>;
+  const create = <NewButton onClick={creating.open}>New project</NewButton>;
   return (
     <>
       {/* Not before the list is read: an empty list moves the button, and a press under way would be lost. */}
@@ -84,7 +86,7 @@ export function Component() {
           <EmptyState
             Icon={IconMovie}
             title="No projects yet"
-            text="A project is one shot: describe it, and Keyframe generates its first frame, its last frame and the video between them."
+            text="Describe a scene, and Keyframe generates its first frame, its last frame and the video between them."
             action={create}
           />
         )}
@@ -101,7 +103,7 @@ export function Component() {
         )}
         {!isSearching && <LoadMore of={list} label={isNothing ? "Search on" : "Load more"} />}
       </Stack>
-      <NewProject isOpen={isNew} onClose={close} />
+      <NewProject {...creating.window} />
     </>
   );
 }
@@ -126,8 +128,7 @@ function useProjects(search: string) {
       return keyframe.listProjects(query, { signal });
     },
     placeholderData: keepPreviousData, // while another search is read
-    initialPageParam: undefined as string | undefined, // the first page has no cursor
-    getNextPageParam: ({ nextCursor }) => nextCursor ?? undefined,
+    ...PAGED,
     refetchInterval: ({ state }) => pauseAfter(state.data?.pages ?? []),
   });
 }

@@ -1,13 +1,13 @@
 import { Group } from "@mantine/core";
 import { notifications } from "@mantine/notifications";
-import { useQueryClient } from "@tanstack/react-query";
+import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useSyncExternalStore } from "react";
 import type { KeyframeClient } from "../../../client/index.ts";
 import { useServices } from "../services.ts";
 import { SmallButton } from "../ui/buttons.tsx";
 import { unlessGone } from "../ui/errors.ts";
 import { notifyError } from "../ui/notices.tsx";
-import { forget, readAgain } from "./query-client.ts";
+import { CHANGES_NOTHING, forget, readAgain } from "./query-client.ts";
 
 const UNDO_MS = 10_000;
 
@@ -41,13 +41,13 @@ const isEdited = (target: EventTarget | null) => target instanceof HTMLElement &
 type Deletion = { id: string; title: string; remove: (keyframe: KeyframeClient) => Promise<unknown> };
 
 /**
- * Hides something at once and deletes it after ten seconds, in which a toast or Ctrl+Z can undo it, or when the page is left. Rejects when
+ * Hides something at once and deletes it after ten seconds, in which a toast or Ctrl+Z can undo it, or when the page is left. Fails when
  * it cannot be deleted then, because no user is signed in.
  */
-export function useDeleteLater() {
+export function useDeleteLater({ id, title, remove }: Deletion, onHidden: () => void) {
   const { openLastClient } = useServices();
   const queries = useQueryClient();
-  return async ({ id, title, remove }: Deletion): Promise<void> => {
+  const hide = async (): Promise<void> => {
     const keyframe = await openLastClient();
     const settle = () => {
       clearTimeout(timer);
@@ -104,4 +104,5 @@ export function useDeleteLater() {
       ),
     });
   };
+  return useMutation({ meta: CHANGES_NOTHING, mutationFn: hide, onSuccess: onHidden });
 }

@@ -1,8 +1,8 @@
-import { useMutation, useQuery } from "@tanstack/react-query";
+import { useQuery } from "@tanstack/react-query";
 import { useCallback } from "react";
 import type { Element, Film, Project } from "../../../client/index.ts";
 import { useKeyframe, useOnce, useServices } from "../services.ts";
-import { useDeleteLater, useHidden } from "./delete-later.tsx";
+import { useHidden } from "./delete-later.tsx";
 import { useFilm } from "./film-queries.ts";
 
 /** All elements of this user, newest first. */
@@ -28,12 +28,14 @@ export function useCast({ filmId, elementIds }: Pick<Project, "filmId" | "elemen
 
 export type ElementFields = Pick<Element, "kind" | "name" | "text" | "imagePaths">;
 
-/** Creates an element, in the cast of a film if there is one. */
-export const useCreateElement = (film: Film | null, onSaved: () => void) =>
+/** Changes an element, unless it has changed; without one, creates it, in the cast of a film if there is one. */
+export const useSaveElement = (element: Element | null, film: Film | null, onSaved: () => void) =>
   useOnce(async (keyframe, fields: ElementFields, once) => {
-    const { elementId } = await keyframe.elements.create(fields, once);
-    if (film !== null && !film.elementIds.includes(elementId))
-      await keyframe.films.change(film.filmId, { elementIds: [...film.elementIds, elementId] });
+    if (element !== null) return await keyframe.elements.change(element.elementId, fields, { unchangedSince: element });
+    const created = await keyframe.elements.create(fields, once);
+    if (film !== null && !film.elementIds.includes(created.elementId))
+      await keyframe.films.change(film.filmId, { elementIds: [...film.elementIds, created.elementId] });
+    return created;
   }, onSaved);
 
 type OwnCast = { projectId: string; title: string; elementIds: string[] };
@@ -56,23 +58,5 @@ export function useOwnCasts(enabled: boolean) {
       }
     },
     enabled,
-  });
-}
-
-/** Changes an element, unless it has changed. */
-export function useChangeElement(element: Element | null, onSaved: () => void) {
-  const keyframe = useKeyframe();
-  return useMutation({
-    mutationFn: (fields: ElementFields) =>
-      keyframe.elements.change(element?.elementId ?? "", fields, { unchangedSince: element ?? undefined }),
-    onSuccess: onSaved,
-  });
-}
-
-export function useDeleteElement({ elementId, name }: Element, onDeleted: () => void) {
-  const deleteLater = useDeleteLater();
-  return useMutation({
-    mutationFn: () => deleteLater({ id: elementId, title: name, remove: (last) => last.elements.delete(elementId) }),
-    onSuccess: onDeleted,
   });
 }

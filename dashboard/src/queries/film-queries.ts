@@ -9,10 +9,10 @@ import type {
   Shot,
 } from "../../../client/index.ts";
 import { runningOf, WHILE_RUNNING_MS, withoutDeleted } from "./project-queries.ts";
-import { useDeleteLater, useHidden, withHidden } from "./delete-later.tsx";
-import { IS_SHOWN } from "./query-client.ts";
+import { useHidden, withHidden } from "./delete-later.tsx";
+import { IS_SHOWN, PAGED } from "./query-client.ts";
 import { isChangedElsewhere, isGone } from "../ui/errors.ts";
-import { useKeyframe, useOnce } from "../services.ts";
+import { useKeyframe } from "../services.ts";
 
 const A_PAGE = 30;
 const LOOK_MS = 10_000;
@@ -32,15 +32,13 @@ export function useFilms() {
       [hidden],
     ),
     queryFn: ({ pageParam: cursor, signal }) => keyframe.films.list({ limit: A_PAGE, cursor }, { signal }),
-    initialPageParam: undefined as string | undefined, // the first page has no cursor
-    getNextPageParam: ({ nextCursor }) => nextCursor ?? undefined,
+    ...PAGED,
   });
 }
 
 const shownFilms = (films: Film[], hidden: ReadonlySet<string>): Film[] =>
   films.filter(({ filmId }) => !hidden.has(filmId));
 
-/** All films, to choose one. */
 export function useFilmChoice(enabled: boolean) {
   const keyframe = useKeyframe();
   const hidden = useHidden();
@@ -89,9 +87,6 @@ export function usePreviousShot({ filmId, projectId }: ProjectWithPredictions): 
   return data?.shots[place - 1] ?? null;
 }
 
-export const useCreateFilm = (onCreated: (film: Film) => void) =>
-  useOnce((keyframe, title: string, once) => keyframe.films.create({ title }, once), onCreated);
-
 /** Changes a film. The change is shown at once, so that the next one is based on it. An order is refused when the film has changed. */
 export function useChangeFilm(film: Film) {
   const keyframe = useKeyframe();
@@ -132,12 +127,3 @@ const inOrder = (film: FilmWithShots): FilmWithShots => ({
   ...film,
   shots: film.projectIds.flatMap((id) => film.shots.find(({ projectId }) => projectId === id) ?? []),
 });
-
-/** Deletes a film; its projects stay. */
-export function useDeleteFilm({ filmId, title }: Film, onDeleted: () => void) {
-  const deleteLater = useDeleteLater();
-  return useMutation({
-    mutationFn: () => deleteLater({ id: filmId, title, remove: (last) => last.films.delete(filmId) }),
-    onSuccess: onDeleted,
-  });
-}

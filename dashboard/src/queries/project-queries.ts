@@ -21,6 +21,9 @@ export const WHILE_RUNNING_MS = 1_000;
 /** Shows predictions started elsewhere within this time. A hidden page does not ask. */
 const LOOK_MS = 4_000;
 
+/** What people call a project: in a film it is a shot. */
+export const projectNoun = ({ filmId }: Pick<Project, "filmId">) => (filmId === null ? "project" : "shot");
+
 export const isRunning = <One extends ShotPrediction>(prediction: One | null | undefined): prediction is One =>
   prediction != null && !hasEnded(prediction);
 

@@ -57,6 +57,12 @@ export function createQueryClient(onUnauthorized: () => void): QueryClient {
 export const readAgain = (queries: QueryClient): Promise<void> =>
   queries.invalidateQueries({ predicate: ({ queryKey }) => queryKey[0] !== REFERENCE });
 
+/** For a list that is read page by page. */
+export const PAGED = {
+  initialPageParam: undefined as string | undefined, // the first page has no cursor
+  getNextPageParam: ({ nextCursor }: { nextCursor: string | null }) => nextCursor ?? undefined,
+};
+
 /** The first part of the query key of an uploaded image. */
 export const REFERENCE = "reference";
 

@@ -8,6 +8,7 @@ import type {
   Step,
 } from "../../../client/index.ts";
 import { useHidden } from "./delete-later.tsx";
+import { PAGED } from "./query-client.ts";
 import { WHILE_RUNNING_MS, isRunning } from "./project-queries.ts";
 import { type Services, useKeyframe, useServices } from "../services.ts";
 
@@ -33,8 +34,7 @@ export function usePredictions(projectId: string, step: Step, enabled: boolean, 
       const query = { step, limit: A_PAGE, cursor, ...(withHidden ? { hidden: "true" as const } : {}) };
       return keyframe.listPredictions(projectId, query, { signal });
     },
-    initialPageParam: undefined as string | undefined, // the first page has no cursor
-    getNextPageParam: ({ nextCursor }) => nextCursor ?? undefined,
+    ...PAGED,
     enabled,
     staleTime: 0, // another tab may have changed it
     refetchInterval: ({ state }) =>

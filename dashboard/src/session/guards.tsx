@@ -2,6 +2,7 @@ import { Alert, Container, Group, Paper, Stack, Text } from "@mantine/core";
 import type { ReactNode } from "react";
 import { Navigate, Outlet, useLocation, useSearchParams } from "react-router";
 import { Brand } from "../ui/Brand.tsx";
+import { backOf } from "./start-session.ts";
 import { useSession } from "./use-session.ts";
 
 /** Sends users who are not signed in to the sign-in page and back. */
@@ -33,9 +34,6 @@ export function SignedOut() {
     </SessionFrame>
   );
 }
-
-/** Only paths of this dashboard: prevents an open redirect. */
-const backOf = (back: string | null): string => (back !== null && /^\/(?![/\\])/.test(back) ? back : "/projects");
 
 /** Aligned to the top, so that a message in the card moves nothing above it. */
 export function SessionFrame({ children, above }: { children: ReactNode; above?: ReactNode }) {

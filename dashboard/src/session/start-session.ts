@@ -56,3 +56,7 @@ export type Notice = string | null;
 export const ENDED = "Your session has expired. Sign in to continue where you were.";
 
 export const LINK_FAILED = "The link is not valid. Request a new one.";
+
+/** Where to go after a sign-in. Only paths of this dashboard: prevents an open redirect. */
+export const backOf = (back: string | null): string =>
+  back !== null && /^\/(?![/\\])/.test(back) ? back : "/projects";

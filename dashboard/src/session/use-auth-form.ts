@@ -2,7 +2,6 @@ import { isEmail, useForm, type UseFormInput } from "@mantine/form";
 import { type AuthError, isAuthRetryableFetchError } from "@supabase/auth-js";
 import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
-import { focusFirstError } from "../ui/window-focus.ts";
 
 /** `id` changes with each error, so that screen readers announce the same text again. */
 export type AuthProblem = { id: number; sentence: string };
@@ -28,7 +27,10 @@ export function useAuthForm<Values extends Record<string, unknown>>(
 ) {
   const { run, isBusy, problem } = useAuthCall(call);
   const form = useForm<Values>({ mode: "uncontrolled", ...options });
-  const onSubmit = form.onSubmit((values) => run(values), focusFirstError(form));
+  const onSubmit = form.onSubmit(
+    (values) => run(values),
+    (errors) => form.getInputNode(Object.keys(errors)[0] ?? "")?.focus(),
+  );
   return { form, run, props: { isBusy, problem, onSubmit } };
 }
 

@@ -4,7 +4,6 @@ import { type Icon, IconPlus } from "./icons.tsx";
 
 type BusyButtonProps = ButtonProps &
   Omit<ComponentProps<"button">, keyof ButtonProps> & {
-    /** The action is running. */
     isBusy?: boolean;
     /** Disabled; say why beside it. */
     isOff?: boolean;
@@ -15,7 +14,6 @@ export const SmallButton = ({ Icon, ...props }: BusyButtonProps & { Icon?: Icon 
   <BusyButton size="xs" variant="default" leftSection={Icon && <Icon size={16} />} {...props} />
 );
 
-/** Makes something new. */
 export const NewButton = (props: BusyButtonProps) => <BusyButton leftSection={<IconPlus size={18} />} {...props} />;
 
 /** Uses aria-disabled: a disabled button would lose the keyboard focus. */

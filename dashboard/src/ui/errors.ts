@@ -14,7 +14,10 @@ export function errorSentence(error: unknown): string {
   return error.message;
 }
 
-/** Whether the service refused with one of these codes. */
+/** Why a text is too long. The service's other rules are rarely broken: it names them when it refuses. */
+export const textProblem = (text: string, most = 4000): string | null =>
+  [...text].length > most ? `At most ${most.toLocaleString("en")} characters.` : null;
+
 export const isRefusal = (error: unknown, ...codes: string[]): boolean =>
   error instanceof KeyframeError && codes.includes(error.code);
 

@@ -24,14 +24,6 @@ export function relativeTime(iso: string, now: number): string {
 /** In the user's time zone, with its name. */
 export const exactTime = (iso: string): string => EXACT.format(new Date(iso));
 
-/** Midnight after so many whole days, for none undefined: a request that is sent again asks for the same time. */
-export function endAfter(days: string): string | undefined {
-  if (days === "") return undefined;
-  const end = new Date();
-  end.setHours(24 * (Number(days) + 1), 0, 0, 0);
-  return end.toISOString();
-}
-
 /** Such as "0:42" or "1:03:10". */
 export function clockTime(milliseconds: number): string {
   const seconds = Math.max(0, Math.floor(milliseconds / 1000));

@@ -52,11 +52,9 @@ export const openOf = ({ heldMicros, unknownMicros }: Sums): number => heldMicro
 export const sumWords = ({ groups }: Usage): string =>
   dollars(groups.reduce((sum, group) => sum + group.settledMicros + openOf(group), 0));
 
-/** What is left of a prepaid balance. */
 export const balanceWords = ({ availableMicros, heldMicros }: Balance): string =>
   `Your balance is ${dollars(availableMicros)}${heldMicros > 0 ? `, and ${dollars(heldMicros)} is reserved for what is running` : ""}.`;
 
-/** The sum of this month against its budget. */
 export function monthWords(usage: Usage): string {
   const budget = usage.budgets.find(({ period }) => period === "month");
   return sumWords(usage) + (budget === undefined ? "" : ` of ${dollars(budget.limitMicros)}`);

@@ -7,9 +7,8 @@ import classes from "./facts.module.css";
 import { type Icon, IconArrowLeft, IconMapSearch } from "./icons.tsx";
 import { ErrorNotice } from "./notices.tsx";
 
-type Props = { title: string; text?: string; actions?: ReactNode };
+type Props = { title: string; text?: string | undefined; actions?: ReactNode };
 
-/** Page heading and document title. */
 export function PageHead({ title, text, actions }: Props) {
   useDocumentTitle(`${title} · Keyframe`);
   return (
@@ -56,6 +55,28 @@ export function Unread({ query, what, heights, className }: UnreadProps) {
         <Skeleton key={at} h={height} />
       ))}
     </div>
+  );
+}
+
+type ListPageProps = Props &
+  Omit<UnreadProps, "className"> & {
+    isEmpty: boolean;
+    create: ReactNode;
+    empty: Omit<EmptyStateProps, "action">;
+    children: ReactNode;
+  };
+
+/** A page with a list. Its button waits for the list: an empty one would move it from under a press. */
+export function ListPage({ title, text, isEmpty, create, empty, children, ...read }: ListPageProps) {
+  return (
+    <>
+      <PageHead title={title} text={text} actions={isEmpty || read.query.data === undefined ? null : create} />
+      <Stack gap="md">
+        <Unread {...read} />
+        {isEmpty && <EmptyState {...empty} action={create} />}
+        {children}
+      </Stack>
+    </>
   );
 }
 

@@ -55,12 +55,6 @@ export function KeepFocus(): null {
   return null;
 }
 
-/** For a form that is not sent: focuses its first field with an error. */
-export const focusFirstError =
-  (form: { getInputNode(path: string): HTMLElement | null }) =>
-  (errors: object): void =>
-    form.getInputNode(Object.keys(errors)[0] ?? "")?.focus();
-
 /** The last value that was not null: a window keeps what it shows while it closes. */
 export function useLast<Value>(value: Value | null): Value | null {
   const [last, setLast] = useState(value);

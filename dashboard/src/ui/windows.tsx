@@ -1,11 +1,18 @@
 import { ActionIcon, Button, Group, Menu, Modal, Stack, Text, TextInput } from "@mantine/core";
+import { useDisclosure } from "@mantine/hooks";
 import { type ComponentProps, type FormEvent, Fragment, type ReactNode, useRef, useState } from "react";
 import { BusyButton } from "./buttons.tsx";
 import { type Icon, IconDots } from "./icons.tsx";
 import { ErrorNotice } from "./notices.tsx";
-import { focusOnMount, useIsOnTop, useLast, useOpened } from "./window-focus.ts";
+import { focusOnMount, KeepFocus, useIsOnTop, useLast, useOpened } from "./window-focus.ts";
 
 export type WindowProps = { isOpen: boolean; onClose: () => void };
+
+/** What opens a window, and the window's props. */
+export function useWindow(): { open: () => void; window: WindowProps } {
+  const [isOpen, { open, close }] = useDisclosure(false);
+  return { open, window: { isOpen, onClose: close } };
+}
 
 export type Action = {
   label: string;
@@ -74,9 +81,7 @@ type FormWindowProps = WindowProps & {
   children: ReactNode;
 };
 
-/** A window with a short form. */
 export function FormWindow({ isOpen, onClose, title, failed, saving, canSubmit = true, ...form }: FormWindowProps) {
-  const isDone = Boolean(form.done);
   const close = () => {
     saving.reset();
     onClose();
@@ -98,23 +103,33 @@ export function FormWindow({ isOpen, onClose, title, failed, saving, canSubmit =
       closeOnEscape={useIsOnTop(isOpen)}
       closeOnClickOutside={!saving.isPending}
     >
-      <form
-        noValidate
-        onSubmit={submit}
-        onKeyDown={({ key, ctrlKey, metaKey, target, currentTarget }) => {
-          const isFinished = key === "Enter" && (ctrlKey || metaKey) && target instanceof HTMLTextAreaElement;
-          if (isFinished) currentTarget.requestSubmit();
-        }}
-      >
+      <KeepFocus />
+      {form.done ? (
         <Stack>
-          {form.done || form.children}
-          <ErrorNotice title={failed} error={saving.error} />
+          {form.done}
           <Group justify="flex-end">
-            {/* Once it is done, the button that was pressed is gone. */}
-            <Button ref={isDone ? focusOnMount : null} variant="default" onClick={cancel} data-autofocus>
-              {isDone ? "Done" : (form.cancel ?? "Cancel")}
+            {/* The button that was pressed is gone. */}
+            <Button ref={focusOnMount} variant="default" onClick={close}>
+              Done
             </Button>
-            {!isDone && (
+          </Group>
+        </Stack>
+      ) : (
+        <form
+          noValidate
+          onSubmit={submit}
+          onKeyDown={({ key, ctrlKey, metaKey, target, currentTarget }) => {
+            const isFinished = key === "Enter" && (ctrlKey || metaKey) && target instanceof HTMLTextAreaElement;
+            if (isFinished) currentTarget.requestSubmit();
+          }}
+        >
+          <Stack>
+            {form.children}
+            <ErrorNotice title={failed} error={saving.error} />
+            <Group justify="flex-end">
+              <Button variant="default" onClick={cancel} data-autofocus>
+                {form.cancel ?? "Cancel"}
+              </Button>
               <BusyButton
                 type="submit"
                 {...(form.isHarmful ? { color: "red.9" } : {})}
@@ -123,10 +138,10 @@ export function FormWindow({ isOpen, onClose, title, failed, saving, canSubmit =
               >
                 {form.submit}
               </BusyButton>
-            )}
-          </Group>
-        </Stack>
-      </form>
+            </Group>
+          </Stack>
+        </form>
+      )}
     </Modal>
   );
 }
@@ -140,7 +155,6 @@ type TitleWindowProps = WindowProps & {
   onSubmit: (title: string) => void;
 };
 
-/** A form for the title of something. */
 export function TitleWindow({ noun, initial = "", onSubmit, onClose, ...form }: TitleWindowProps) {
   const isNew = initial === "";
   const [typed, setTyped] = useState<string | null>(null);
@@ -175,14 +189,13 @@ export function TitleWindow({ noun, initial = "", onSubmit, onClose, ...form }: 
 type DeleteWindowProps = WindowProps & {
   /** What is deleted, such as “film”. */
   noun: string;
-  removal: Saving;
+  removal: Saving & { mutate: () => void };
   submit?: string | undefined;
-  onDelete: () => void;
   children: ReactNode;
 };
 
 /** Confirms a deletion and shows why it may be refused. */
-export function DeleteWindow({ noun, removal, submit, onDelete, children, ...window }: DeleteWindowProps) {
+export function DeleteWindow({ noun, removal, submit, children, ...window }: DeleteWindowProps) {
   return (
     <FormWindow
       {...window}
@@ -192,7 +205,7 @@ export function DeleteWindow({ noun, removal, submit, onDelete, children, ...win
       failed={`Could not delete the ${noun}`}
       saving={removal}
       isHarmful
-      onSubmit={onDelete}
+      onSubmit={() => removal.mutate()}
     >
       <Text size="sm" component="div" style={{ overflowWrap: "anywhere" }}>
         {children}

@@ -1,7 +1,7 @@
 import { Group, NativeSelect, Progress, SegmentedControl, Stack, Table, Text } from "@mantine/core";
 import { useState } from "react";
 import type { Step, Usage } from "../../../client/index.ts";
-import { STEP_NAME } from "../steps/status-words.ts";
+import { STEP_NAME } from "../takes/status-words.ts";
 import { exactTime } from "../ui/format-time.ts";
 import { balanceWords, dollars, monthWords, openOf, sumWords } from "../ui/money.ts";
 import { CreditLink } from "../ui/notices.tsx";

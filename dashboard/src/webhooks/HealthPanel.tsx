@@ -75,7 +75,6 @@ const barWords = (hour: HealthHour): string =>
 
 const HOURS_APART = 3;
 
-/** The bars with their scale and hours. */
 function HourChart({ hours }: { hours: HealthHour[] }) {
   return (
     <div className={classes.chart} style={{ height: CHART_HEIGHT }}>

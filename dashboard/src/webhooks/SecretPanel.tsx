@@ -1,12 +1,11 @@
 import { Checkbox, Group, Stack, Text, TextInput } from "@mantine/core";
-import { useDisclosure } from "@mantine/hooks";
 import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
 import { CHANGES_NOTHING } from "../queries/query-client.ts";
 import { useKeyframe, useOnce } from "../services.ts";
 import { IconEye, IconEyeOff } from "../ui/icons.tsx";
 import { Panel } from "../ui/page-parts.tsx";
-import { FormWindow, type WindowProps } from "../ui/windows.tsx";
+import { FormWindow, useWindow, type WindowProps } from "../ui/windows.tsx";
 import { exactTime } from "../ui/format-time.ts";
 import { HowToVerify, SecretText } from "./secret-text.tsx";
 import { SmallButton } from "../ui/buttons.tsx";
@@ -26,7 +25,7 @@ export function SecretPanel({ webhookId }: { webhookId: string }) {
     show(null);
     reveal.reset();
   };
-  const [isRotating, { open, close }] = useDisclosure(false);
+  const rotating = useWindow();
   return (
     <Panel title="Secret">
       <Stack>
@@ -44,10 +43,10 @@ export function SecretPanel({ webhookId }: { webhookId: string }) {
           >
             {secret === null ? "Show secret" : "Hide secret"}
           </SmallButton>
-          <SmallButton onClick={open}>Rotate secret…</SmallButton>
+          <SmallButton onClick={rotating.open}>Rotate secret…</SmallButton>
         </Group>
       </Stack>
-      <RotateWindow webhookId={webhookId} isOpen={isRotating} onClose={close} onRotated={show} />
+      <RotateWindow webhookId={webhookId} {...rotating.window} onRotated={show} />
     </Panel>
   );
 }

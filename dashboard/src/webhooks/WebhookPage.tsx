@@ -1,11 +1,9 @@
-import { Divider, Grid, Group, Skeleton, Stack, Switch, Text } from "@mantine/core";
-import { useDisclosure } from "@mantine/hooks";
-import { lazy, Suspense } from "react";
+import { Divider, Grid, Group, Stack, Switch, Text } from "@mantine/core";
 import { useNavigate, useParams } from "react-router";
 import type { Webhook } from "../../../client/index.ts";
 import { IconTrash } from "../ui/icons.tsx";
 import { BackLink, Missing, PageHead, Panel, Unread } from "../ui/page-parts.tsx";
-import { DeleteWindow } from "../ui/windows.tsx";
+import { DeleteWindow, useWindow } from "../ui/windows.tsx";
 import { DeliveriesPanel } from "./deliveries/DeliveriesPanel.tsx";
 import { SendTest } from "./deliveries/SendTest.tsx";
 import { endpointName } from "./endpoint.ts";
@@ -13,8 +11,8 @@ import { TroubleNotice } from "./EndpointState.tsx";
 import { HealthPanel } from "./HealthPanel.tsx";
 import { SecretPanel } from "./SecretPanel.tsx";
 import { useChangeWebhook, useDeleteWebhook, useWebhook } from "./webhook-queries.ts";
-import { changesOf, toSettings } from "./webhook-settings.ts";
-import { SmallButton } from "../ui/buttons.tsx";
+import { useWebhookFields } from "./WebhookFields.tsx";
+import { BusyButton, SmallButton } from "../ui/buttons.tsx";
 import { isRefusal } from "../ui/errors.ts";
 import { ErrorNotice, notify } from "../ui/notices.tsx";
 
@@ -64,27 +62,34 @@ function Endpoint({ webhook }: { webhook: Webhook }) {
   );
 }
 
-// Lazy, or other pages would load the fields that only it has.
-const WebhookForm = lazy(() => import("./WebhookForm.tsx"));
-const FORM_HEIGHT = 340;
-
 function SettingsPanel({ webhook }: { webhook: Webhook }) {
   const change = useChangeWebhook(webhook.webhookId);
+  const { fields, isChanged, error, submit, clear } = useWebhookFields(webhook, change);
+  const onSuccess = () => {
+    clear();
+    notify("Settings saved.");
+  };
   return (
     <Panel title="Settings">
-      <Stack>
-        <EnabledSwitch webhook={webhook} />
-        <Divider />
-        <Suspense fallback={<Skeleton h={FORM_HEIGHT} />}>
-          <WebhookForm
-            endpoint={webhook}
-            saving={change}
-            onSubmit={(settings) =>
-              change.mutate(changesOf(toSettings(webhook), settings), { onSuccess: () => notify("Settings saved.") })
-            }
-          />
-        </Suspense>
-      </Stack>
+      <form
+        noValidate
+        onSubmit={(event) => {
+          event.preventDefault();
+          submit(event.currentTarget, (changes) => change.mutate(changes, { onSuccess }));
+        }}
+      >
+        <Stack>
+          <EnabledSwitch webhook={webhook} />
+          <Divider />
+          {fields}
+          <ErrorNotice title="Could not save the settings" error={error} />
+          <Group justify="flex-end">
+            <BusyButton type="submit" isBusy={change.isPending} isOff={!isChanged}>
+              Save
+            </BusyButton>
+          </Group>
+        </Stack>
+      </form>
     </Panel>
   );
 }
@@ -110,19 +115,19 @@ function EnabledSwitch({ webhook }: { webhook: Webhook }) {
 
 function DeletePanel({ webhook }: { webhook: Webhook }) {
   const navigate = useNavigate();
-  const [isOpen, { open, close }] = useDisclosure(false);
-  const remove = useDeleteWebhook(webhook.webhookId, () => void navigate("/webhooks", { replace: true }));
+  const deleting = useWindow();
+  const removal = useDeleteWebhook(webhook.webhookId, () => void navigate("/webhooks", { replace: true }));
   return (
     <Panel title="Delete">
       <Text size="sm" c="dimmed" mb="md">
         Also deletes its secrets and deliveries. To pause events, disable the endpoint instead.
       </Text>
       <Group>
-        <SmallButton Icon={IconTrash} onClick={open}>
+        <SmallButton Icon={IconTrash} onClick={deleting.open}>
           Delete…
         </SmallButton>
       </Group>
-      <DeleteWindow noun="endpoint" isOpen={isOpen} onClose={close} removal={remove} onDelete={() => remove.mutate()}>
+      <DeleteWindow noun="endpoint" {...deleting.window} removal={removal}>
         {webhook.url} receives no more events, and its pending deliveries are dropped. This cannot be undone.
       </DeleteWindow>
     </Panel>

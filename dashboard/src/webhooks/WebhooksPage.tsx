@@ -1,11 +1,9 @@
-import { Button, Card, Grid, Group, Modal, Skeleton, Stack, Text, Title } from "@mantine/core";
-import { useDisclosure } from "@mantine/hooks";
-import { lazy, Suspense } from "react";
+import { Button, Card, Grid, Group, Stack, Text, Title } from "@mantine/core";
 import { Link } from "react-router";
 import type { CreatedWebhook as Created, Webhook } from "../../../client/index.ts";
 import link from "../ui/cover-link.module.css";
 import { IconWebhook } from "../ui/icons.tsx";
-import { EmptyState, PageHead, Unread } from "../ui/page-parts.tsx";
+import { ListPage, Unread } from "../ui/page-parts.tsx";
 import { NewButton } from "../ui/buttons.tsx";
 import { SendTest } from "./deliveries/SendTest.tsx";
 import { endpointName, troubleWords } from "./endpoint.ts";
@@ -13,85 +11,75 @@ import { EndpointState, TroubleNotice } from "./EndpointState.tsx";
 import { fillHours, type Health, sumHours, useHealth } from "./health.ts";
 import { HealthNumbers, HourBars, LastSent } from "./HealthPanel.tsx";
 import { HowToVerify, SecretText } from "./secret-text.tsx";
-import { useCreateWebhook, useWebhooks } from "./webhook-queries.ts";
-import { focusIfLost, focusOnMount, useIsOnTop } from "../ui/window-focus.ts";
+import { useOnce } from "../services.ts";
+import { useWebhooks } from "./webhook-queries.ts";
+import type { WebhookSettings } from "./webhook-settings.ts";
+import { useWebhookFields } from "./WebhookFields.tsx";
+import { FormWindow, useWindow, type WindowProps } from "../ui/windows.tsx";
 
 export function Component() {
   const read = useWebhooks();
-  const webhooks = read.data;
   const health = useHealth(null);
-  const [isNew, { open, close }] = useDisclosure(false);
-  const add = <NewButton onClick={open}>Add endpoint</NewButton>;
+  const adding = useWindow();
   return (
-    <>
-      <PageHead
-        title="Webhooks"
-        text="Signed requests to your servers when a project is saved, and when a frame or video is ready."
-        actions={webhooks?.length === 0 || read.isPending ? null : add}
-      />
-      <Stack gap="lg">
-        <Unread query={read} what="endpoints" heights={[160, 160]} />
-        <Unread query={health} what="the last 24 hours" heights={[]} />
-        {webhooks?.length === 0 && (
-          <EmptyState
-            Icon={IconWebhook}
-            title="No endpoints yet"
-            text="Add your server's URL. It receives a signed request for each event, retried until it answers."
-            action={add}
+    <ListPage
+      title="Webhooks"
+      text="Signed requests to your servers when a project is saved, and when a frame or video is ready."
+      query={read}
+      what="endpoints"
+      heights={[160, 160]}
+      isEmpty={read.data?.length === 0}
+      create={<NewButton onClick={adding.open}>Add endpoint</NewButton>}
+      empty={{
+        Icon: IconWebhook,
+        title: "No endpoints yet",
+        text: "Add your server's URL. It receives a signed request for each event, retried until it answers.",
+      }}
+    >
+      <Unread query={health} what="the last 24 hours" heights={[]} />
+      <Stack component="ul" className="plain-list">
+        {read.data?.map((webhook) => (
+          <EndpointCard
+            key={webhook.webhookId}
+            webhook={webhook}
+            health={health.data ?? (health.error === null ? undefined : null)}
           />
-        )}
-        {webhooks !== undefined && webhooks.length > 0 && (
-          <Stack component="ul" className="plain-list">
-            {webhooks.map((webhook) => (
-              <EndpointCard
-                key={webhook.webhookId}
-                webhook={webhook}
-                health={health.data ?? (health.error === null ? undefined : null)}
-              />
-            ))}
-          </Stack>
-        )}
+        ))}
       </Stack>
-      <NewWebhook isOpen={isNew} onClose={close} />
-    </>
+      <NewWebhook {...adding.window} />
+    </ListPage>
   );
 }
 
-const WebhookForm = lazy(() => import("./WebhookForm.tsx"));
+const NOTHING: WebhookSettings = { url: "", description: "", eventTypes: [] };
 
-/** The form's height, so that the modal does not grow. */
-const FORM_HEIGHT = 400;
-
-/** Registers an endpoint, then shows its secret. */
-function NewWebhook({ isOpen, onClose }: { isOpen: boolean; onClose: () => void }) {
-  const create = useCreateWebhook();
+function NewWebhook({ isOpen, onClose }: WindowProps) {
+  const create = useOnce((keyframe, settings: WebhookSettings, once) => keyframe.webhooks.create(settings, once));
+  const { fields, error, submit, clear } = useWebhookFields(NOTHING, create);
   const close = () => {
-    create.reset();
+    clear();
     onClose();
   };
   return (
-    <Modal
-      opened={isOpen}
-      closeOnEscape={useIsOnTop(isOpen)}
-      onClose={close}
-      onExitTransitionEnd={focusIfLost} // the button of an empty page goes with the first endpoint
+    <FormWindow
       title={create.data === undefined ? "Add endpoint" : "Endpoint added"}
+      submit="Add endpoint"
+      failed="Could not add the endpoint"
       size="lg"
+      isOpen={isOpen}
+      onClose={close}
+      saving={{ ...create, error }}
+      done={create.data && <CreatedWebhook webhook={create.data} onClose={close} />}
+      onSubmit={(form) => submit(form, (changes) => create.mutate({ ...NOTHING, ...changes }))}
     >
-      {create.data === undefined ? (
-        <Suspense fallback={<Skeleton h={FORM_HEIGHT} />}>
-          <WebhookForm saving={create} onSubmit={create.mutate} onCancel={close} />
-        </Suspense>
-      ) : (
-        <CreatedWebhook webhook={create.data} onClose={close} />
-      )}
-    </Modal>
+      {fields}
+    </FormWindow>
   );
 }
 
 function CreatedWebhook({ webhook, onClose }: { webhook: Created; onClose: () => void }) {
   return (
-    <Stack>
+    <>
       <Text size="sm">
         Events are now sent to <strong style={{ overflowWrap: "anywhere" }}>{webhook.url}</strong>.
       </Text>
@@ -110,13 +98,13 @@ function CreatedWebhook({ webhook, onClose }: { webhook: Created; onClose: () =>
         </Title>
         <HowToVerify />
       </div>
-      <Group justify="flex-end">
+      <Group>
         <SendTest webhook={webhook} />
-        <Button ref={focusOnMount} component={Link} to={`/webhooks/${webhook.webhookId}`} onClick={onClose}>
+        <Button variant="default" component={Link} to={`/webhooks/${webhook.webhookId}`} onClick={onClose}>
           Open endpoint
         </Button>
       </Group>
-    </Stack>
+    </>
   );
 }
 

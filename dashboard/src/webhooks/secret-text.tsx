@@ -16,7 +16,7 @@ export function HowToVerify() {
         <Anchor inherit underline="always" href="https://www.standardwebhooks.com" target="_blank" rel="noreferrer">
           Standard Webhooks
         </Anchor>
-        : verify the raw body, store the event under its <code>webhook-id</code>, answer 204, and work afterwards.
+        : verify the raw body, store the event under its <code>webhook-id</code>, answer 204, then do the work.
       </Text>
       <Code block>{SAMPLE}</Code>
       <Text size="sm" c="dimmed">

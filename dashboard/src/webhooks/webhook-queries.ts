@@ -2,8 +2,7 @@ import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import type { KeyframeClient, Webhook } from "../../../client/index.ts";
 import { forget } from "../queries/query-client.ts";
 import { unlessGone } from "../ui/errors.ts";
-import { useKeyframe, useOnce } from "../services.ts";
-import type { WebhookSettings } from "./webhook-settings.ts";
+import { useKeyframe } from "../services.ts";
 
 /** The user's endpoints, newest first. The number is limited, so there are no pages. */
 export function useWebhooks() {
@@ -27,10 +26,6 @@ export function useWebhook(webhookId: string) {
     refetchInterval: 15_000, // it may begin to fail, or be disabled
   });
 }
-
-/** The answer holds the secret. */
-export const useCreateWebhook = () =>
-  useOnce((keyframe, settings: WebhookSettings, once) => keyframe.webhooks.create(settings, once));
 
 type Change = Parameters<KeyframeClient["webhooks"]["change"]>[1];
 

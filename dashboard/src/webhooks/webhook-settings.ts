@@ -16,39 +16,15 @@ export const EVENT_WORDS: Record<EventType, string> = {
 export const EVENT_CHOICES = Object.keys(EVENT_WORDS) as EventType[]; // its keys, which Object.keys forgets
 
 /** An empty `eventTypes` means all events. */
-export type WebhookSettings = { url: string; description: string; eventTypes: EventType[] };
-
-/** The form's values. */
-export type WebhookValues = WebhookSettings & { isEvery: boolean };
-
-/** Normalized, so that settings can be compared. Types that only SQL can set are left out. */
-export const toSettings = ({
-  url,
-  description,
-  eventTypes,
-}: Pick<Webhook, keyof WebhookSettings>): WebhookSettings => ({
-  url: url.trim(),
-  description,
-  eventTypes: EVENT_CHOICES.filter((type) => eventTypes.includes(type)),
-});
-
-export const toValues = (settings: WebhookSettings): WebhookValues => ({
-  ...settings,
-  isEvery: settings.eventTypes.length === 0,
-});
-
-export const fromValues = ({ isEvery, ...settings }: WebhookValues): WebhookSettings =>
-  toSettings({ ...settings, eventTypes: isEvery ? [] : settings.eventTypes });
-
-export const isSame = (one: WebhookSettings, other: WebhookSettings): boolean =>
-  JSON.stringify(one) === JSON.stringify(other);
+export type SavedSettings = Pick<Webhook, "url" | "description" | "eventTypes">;
+export type WebhookSettings = Omit<SavedSettings, "eventTypes"> & { eventTypes: EventType[] };
 
 /** Only changed fields, so that a concurrent change elsewhere stays. */
-export const changesOf = (before: WebhookSettings, after: WebhookSettings): Partial<WebhookSettings> => ({
-  ...(after.url === before.url ? {} : { url: after.url }),
-  ...(after.description === before.description ? {} : { description: after.description }),
-  ...(after.eventTypes.join() === before.eventTypes.join() ? {} : { eventTypes: after.eventTypes }),
-});
+export function changesOf(saved: SavedSettings, typed: Partial<WebhookSettings>): Partial<WebhookSettings> {
+  const trimmed = { ...typed, ...(typed.url !== undefined && { url: typed.url.trim() }) };
+  const isChanged = ([name, value]: [string, unknown]) => String(value) !== String(saved[name as keyof SavedSettings]); // one of its fields
+  return Object.fromEntries(Object.entries(trimmed).filter(isChanged));
+}
 
 const FIELDS = ["url", "description", "eventTypes"];
 

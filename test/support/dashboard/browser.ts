@@ -155,6 +155,9 @@ export async function expectGoodLooks(page: Page): Promise<void> {
   expect(found, page.url()).toEqual([]);
 }
 
+/** The buttons of a page that stand out. */
+export const primaries = (page: Page) => page.locator("main button[data-variant=filled]").allTextContents();
+
 /** Where supabase-js keeps the session of a project at this address. */
 export const sessionKey = (url: string): string => `sb-${new URL(url).hostname.split(".")[0]}-auth-token`;
 

@@ -2,7 +2,10 @@ import { Buffer } from "node:buffer";
 import type { Locator, Page } from "playwright-core";
 import type { Prediction, Step } from "../../../client/index.ts";
 import { drawReferencePhoto } from "../../../local/simulator/draw/picture.ts";
+import { openDatabase } from "../api/database.ts";
+import { startStuck } from "../api/stuck.ts";
 import { until } from "../until.ts";
+import type { Visit } from "./browser.ts";
 import { newPerson, type Person } from "./person.ts";
 
 /** An image as a person's file chooser would hand it over. */
@@ -10,7 +13,7 @@ export function photoFile(seed: string): { name: string; mimeType: string; buffe
   return { name: "harbour.png", mimeType: "image/png", buffer: Buffer.from(drawReferencePhoto(seed)) };
 }
 
-/** The card of a step in the studio. */
+/** The card of a step on the page of a project. */
 export const stepCard = (page: Page, name: "First frame" | "Video" | "Last frame") =>
   page.getByRole("article", { name, exact: true });
 
@@ -25,7 +28,7 @@ export async function runStep(page: Page, name: "First frame" | "Video" | "Last 
   await card.getByText("Done").waitFor();
 }
 
-export const openStudio = async (page: Page, projectId: string): Promise<void> => {
+export const openProject = async (page: Page, projectId: string): Promise<void> => {
   await page.goto(`/#/projects/${projectId}`);
   await stepCard(page, "Video").waitFor();
 };
@@ -64,6 +67,22 @@ export async function newFilmOf(person: Person) {
   return { person, projectId, make };
 }
 
+/** Somebody on the page of a new project. */
+export async function openNewProject(visit: (options: { session: unknown }) => Promise<Visit>) {
+  const film = await newFilm();
+  const visited = await visit({ session: film.person.session });
+  await openProject(visited.page, film.projectId);
+  return { ...film, ...visited };
+}
+
+/** Starts a step that stays in `starting`. */
+export async function startStuckBy({ keyframe }: Person, step: Step, projectId: string): Promise<Prediction> {
+  const read = (_step: Step, _projectId: string, predictionId?: string) =>
+    keyframe.readPrediction({ projectId, step, predictionId });
+  const start = (_step: Step, body: object) => keyframe.generate(step, { projectId, ...body });
+  return await startStuck(openDatabase(), { start, read }, step, projectId);
+}
+
 /** A person's project with a first frame, a video made of it, and a newer first frame. */
 export async function newFilmOfTwoFrames() {
   const { person, projectId, make } = await newFilm();
@@ -71,3 +90,71 @@ export async function newFilmOfTwoFrames() {
   const video = await make("video", { durationSeconds: 5 });
   return { person, projectId, older, video, newer: await make("first-frame") };
 }
+
+/** Chooses an action of a menu, such as that of “Actions for Harbour”. */
+export async function choose(page: Page | Locator, menu: string, action: string): Promise<void> {
+  await page.getByRole("button", { name: menu, exact: true }).first().press("Enter");
+  await page.getByRole("menuitem", { name: action }).press("Enter");
+}
+
+/** Waits until this, or something in it, has the focus. */
+export const untilFocused = (within: Locator) =>
+  until("the focus", () => within.evaluate((one) => one.contains(document.activeElement)));
+
+export const signOut = async (page: Page): Promise<void> => {
+  await page.getByRole("button", { name: "Account and theme" }).click();
+  await page.getByRole("menuitem", { name: "Sign out" }).click();
+};
+
+/** Holds what a page asks for until `release`. */
+export async function hold(page: Page, url: string): Promise<{ asked: Promise<void>; release: () => void }> {
+  const asked = Promise.withResolvers<void>();
+  const answer = Promise.withResolvers<void>();
+  await page.route(url, async (route) => {
+    asked.resolve();
+    await answer.promise;
+    await route.continue();
+  });
+  return { asked: asked.promise, release: answer.resolve };
+}
+
+/** Carries out changes and loses their answers: of all, or of those with these numbers. Returns how many there were. */
+export async function loseAnswers(
+  page: Page,
+  url: string,
+  method: "PATCH" | "POST",
+  lost?: number[],
+): Promise<() => number> {
+  let count = 0;
+  await page.route(url, async (route) => {
+    if (route.request().method() !== method) return await route.fallback();
+    count += 1;
+    if (lost?.includes(count) === false) return await route.fallback();
+    await route.fetch();
+    await route.abort();
+  });
+  return () => count;
+}
+
+/** A film whose second shot has no frame of its own: it starts on the last frame of the first. */
+export async function chainOfTwo() {
+  const person = await newPerson();
+  const { keyframe } = person;
+  const { filmId } = await keyframe.films.create({ title: "The pier" });
+  const shot = (title: string) => keyframe.createProject({ title, textPrompt: title, filmId });
+  const [boat, sea] = [await shot("The boat leaves"), await shot("Open sea")];
+  const make = async (step: Parameters<typeof keyframe.generate>[0], { projectId }: { projectId: string }, more = {}) =>
+    await keyframe.waitFor(await keyframe.generate(step, { projectId, ...more }));
+  return { person, filmId, boat, sea, make };
+}
+
+/** Also while a description is open or a conflict shows. */
+export const untilGenerateIsInWindow = (page: Page) =>
+  until("every Generate button is in the window", async () => {
+    const boxes = (["First frame", "Video", "Last frame"] as const).map((name) =>
+      stepCard(page, name)
+        .getByRole("button", { name: /enerate/ })
+        .boundingBox(),
+    );
+    return (await Promise.all(boxes)).every((box) => box !== null && box.y + box.height <= 800);
+  });

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { offeredFor, typedName, unknownName, usedIn } from "../../../dashboard/src/projects/mentions.ts";
+import { offeredFor, typedName, unknownName, usedIn } from "../../../dashboard/src/prompts/mentions.ts";
 
 // The service's own reading of them: test/api/elements.test.ts.
 const [anna, jon, pier, night] = ["Anna", "Jon", "The pier", "The pier at night"].map((name) => ({ name }));

@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
 import type { Cost, Estimate, PredictionStatus, Usage } from "../../../client/index.ts";
-import { costWords, estimateWords, overBudgetWords, takesOf } from "../../../dashboard/src/steps/cost-words.ts";
+import { costWords, estimateWords, overBudgetWords, takesOf } from "../../../dashboard/src/takes/cost-words.ts";
 import { dollars, monthWords, refusalWords } from "../../../dashboard/src/ui/money.ts";
 
-// Known and unknown prices, and a budget of one's own: test/e2e/dashboard-costs.test.ts.
+// Known and unknown prices, and a budget of one's own: test/e2e/dashboard-takes.test.ts.
 
 test.each([
   [0, "$0.00"],

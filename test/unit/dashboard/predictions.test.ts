@@ -9,7 +9,7 @@ import {
   statusWords,
   stepWords,
   timedOf,
-} from "../../../dashboard/src/steps/status-words.ts";
+} from "../../../dashboard/src/takes/status-words.ts";
 import {
   CHANGES_NOTHING,
   createQueryClient,

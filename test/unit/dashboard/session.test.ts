@@ -4,7 +4,7 @@ import { KeyframeError, type KeyframeErrorCode } from "../../../client/index.ts"
 import { isPassing } from "../../../dashboard/src/queries/query-client.ts";
 import { authSentence } from "../../../dashboard/src/session/use-auth-form.ts";
 import { errorSentence } from "../../../dashboard/src/ui/errors.ts";
-import { readLink } from "../../../dashboard/src/session/start-session.ts";
+import { backOf, readLink } from "../../../dashboard/src/session/start-session.ts";
 
 const failure = (code: KeyframeErrorCode, status: number | null) => new KeyframeError(code, "No.", { status });
 
@@ -26,6 +26,16 @@ describe("what the link of a mail brought", () => {
   ])("%s", (_, hash, outcome) => {
     expect(readLink({ hash })).toMatchObject(outcome);
   });
+});
+
+test.each([
+  ["/webhooks?a=b", "/webhooks?a=b"],
+  [null, "/projects"],
+  ["https://evil.example/", "/projects"],
+  ["//evil.example", "/projects"],
+  ["/\\evil.example", "/projects"],
+])("the way back after a sign-in is %s → %s", (back, page) => {
+  expect(backOf(back)).toBe(page);
 });
 
 test.each<[error: AuthError, words: string]>([

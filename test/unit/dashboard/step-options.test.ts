@@ -15,7 +15,7 @@ import {
   usesLastFrame,
   valuesOf,
   withoutElements,
-} from "../../../dashboard/src/steps/step-options.ts";
+} from "../../../dashboard/src/step-settings/step-options.ts";
 
 const model = (controls: Model["controls"], more: Partial<Model> = {}): Model => ({
   model: "maker/model",

@@ -10,15 +10,15 @@ import {
   TextInput,
   VisuallyHidden,
 } from "@mantine/core";
-import { useDisclosure } from "@mantine/hooks";
 import { useMemo, useRef, useState } from "react";
 import type { Webhook } from "../../../../client/index.ts";
 import { IconHistory, IconInbox } from "../../ui/icons.tsx";
 import { LoadMore, EmptyState, Panel, Unread } from "../../ui/page-parts.tsx";
-import { FormWindow } from "../../ui/windows.tsx";
+import { FormWindow, useWindow, type WindowProps } from "../../ui/windows.tsx";
 import { EVENT_CHOICES } from "../webhook-settings.ts";
 import classes from "./deliveries.module.css";
-import { type DeliveryFilter, useDeliveries, useRecover } from "./delivery-queries.ts";
+import { useOnce } from "../../services.ts";
+import { type DeliveryFilter, useDeliveries } from "./delivery-queries.ts";
 import { fromLocalTime, recoverySince, toLocalTime } from "./delivery.ts";
 import { DeliveryItem } from "./DeliveryItem.tsx";
 import { useFrozenList } from "./use-frozen-list.ts";
@@ -49,7 +49,7 @@ export function DeliveriesPanel({ webhook }: { webhook: Webhook }) {
   const [filter, setFilter] = useState<DeliveryFilter>({});
   const [open, setOpen] = useState<string[]>([]);
   const list = useRef<HTMLDivElement>(null);
-  const [isRecovering, recovery] = useDisclosure(false);
+  const recovery = useWindow();
   const deliveries = useDeliveries(webhook.webhookId, filter);
   const { data } = deliveries;
   const read = useMemo(() => data?.pages.flatMap((page) => page.deliveries), [data]);
@@ -144,7 +144,7 @@ export function DeliveriesPanel({ webhook }: { webhook: Webhook }) {
         )}
         <LoadMore of={deliveries} />
       </Stack>
-      <RecoverWindow webhook={webhook} isOpen={isRecovering} onClose={recovery.close} />
+      <RecoverWindow webhook={webhook} {...recovery.window} />
     </Panel>
   );
 }
@@ -155,8 +155,11 @@ function NoDeliveries({ status, eventType }: DeliveryFilter) {
   return <EmptyState Icon={IconInbox} title={title} text={ofType ?? text} />;
 }
 
-function RecoverWindow({ webhook, isOpen, onClose }: { webhook: Webhook; isOpen: boolean; onClose: () => void }) {
-  const recover = useRecover(webhook.webhookId);
+function RecoverWindow({ webhook, isOpen, onClose }: WindowProps & { webhook: Webhook }) {
+  const recover = useOnce(
+    async (keyframe, from: string, once) =>
+      (await keyframe.webhooks.recover(webhook.webhookId, { since: from }, once)).recovered,
+  );
   const [typed, setTyped] = useState<string | null>(null);
   const local = typed ?? toLocalTime(recoverySince(webhook, Date.now()));
   const since = fromLocalTime(local);

@@ -5,7 +5,8 @@ import { IconRepeat } from "../../ui/icons.tsx";
 import { OutcomeIcon } from "./OutcomeIcon.tsx";
 import { Time } from "../../ui/Time.tsx";
 import classes from "./deliveries.module.css";
-import { useRedeliver, useWatchDelivery } from "./delivery-queries.ts";
+import { useOnce } from "../../services.ts";
+import { useWatchDelivery } from "./delivery-queries.ts";
 import { aboutWords, attemptWords, deliveryState, formatDuration } from "./delivery.ts";
 import { CopyButton } from "../../ui/CopyButton.tsx";
 import { SmallButton } from "../../ui/buttons.tsx";
@@ -71,7 +72,7 @@ type DeliveryDetailsProps = Pick<DeliveryItemProps, "webhook" | "hasLeft"> & { d
 
 /** The button comes first, so that new attempts do not move it. */
 function DeliveryDetails({ webhook, delivery, hasLeft }: DeliveryDetailsProps) {
-  const redeliver = useRedeliver();
+  const redeliver = useOnce((keyframe, id: string, once) => keyframe.webhooks.redeliver(id, once));
   const { deliveryId, eventId, projectId, projectTitle, predictionId, createdAt, nextAttemptAt, attemptLog, body } =
     delivery;
   const send = () =>

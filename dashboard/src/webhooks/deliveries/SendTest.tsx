@@ -1,21 +1,20 @@
 import { Group, Loader, Stack, Text } from "@mantine/core";
-import { useDisclosure } from "@mantine/hooks";
 import type { Delivery, Webhook } from "../../../../client/index.ts";
 import { IconSend } from "../../ui/icons.tsx";
 import { OutcomeIcon } from "./OutcomeIcon.tsx";
 import { Time } from "../../ui/Time.tsx";
-import { isGone, useSendTest, useWatchDelivery } from "./delivery-queries.ts";
+import { useOnce } from "../../services.ts";
+import { isGone, useWatchDelivery } from "./delivery-queries.ts";
 import { deliveryState } from "./delivery.ts";
 import { AttemptList } from "./DeliveryItem.tsx";
 import { BusyButton } from "../../ui/buttons.tsx";
-import { FormWindow } from "../../ui/windows.tsx";
+import { FormWindow, useWindow } from "../../ui/windows.tsx";
 
-/** Sends a test event and shows its answer. */
 export function SendTest({ webhook }: { webhook: Pick<Webhook, "webhookId" | "enabled"> }) {
-  const test = useSendTest(webhook.webhookId);
-  const [isOpen, { open, close }] = useDisclosure(false);
+  const test = useOnce<void, Delivery>((keyframe, _, once) => keyframe.webhooks.test(webhook.webhookId, once));
+  const testing = useWindow();
   const send = () => {
-    open();
+    testing.open();
     test.mutate();
   };
   return (
@@ -35,8 +34,7 @@ export function SendTest({ webhook }: { webhook: Pick<Webhook, "webhookId" | "en
         submit="Send another"
         cancel="Done"
         failed="Could not send the test"
-        isOpen={isOpen}
-        onClose={close}
+        {...testing.window}
         saving={test}
         onSubmit={send}
       >
@@ -54,7 +52,6 @@ export function SendTest({ webhook }: { webhook: Pick<Webhook, "webhookId" | "en
   );
 }
 
-/** A new delivery and its attempts as they happen. */
 function WatchedDelivery({ made }: { made: Delivery }) {
   const delivery = useWatchDelivery(made);
   const { kind } = deliveryState(delivery);

@@ -2,7 +2,8 @@ import { keepPreviousData, useInfiniteQuery, useQuery, useQueryClient } from "@t
 import { useEffect, useRef } from "react";
 import type { Delivery } from "../../../../client/index.ts";
 import type { QueryOf } from "../../../../shared/contract/operations/index.ts";
-import { useKeyframe, useOnce } from "../../services.ts";
+import { PAGED } from "../../queries/query-client.ts";
+import { useKeyframe } from "../../services.ts";
 import { isSoon } from "./delivery.ts";
 
 /** Which deliveries are listed; without a field, all. */
@@ -20,8 +21,7 @@ export function useDeliveries(webhookId: string, filter: DeliveryFilter) {
     queryKey: ["deliveries", webhookId, filter],
     queryFn: ({ pageParam: cursor, signal }) =>
       keyframe.webhooks.deliveries(webhookId, { limit: A_PAGE, ...filter, cursor }, { signal }),
-    initialPageParam: undefined as string | undefined, // the first page has no cursor
-    getNextPageParam: ({ nextCursor }) => nextCursor ?? undefined,
+    ...PAGED,
     placeholderData: keepPreviousData,
     refetchInterval: ({ state }) => FOLLOW_MS * Math.max(1, state.data?.pages.length ?? 1),
   });
@@ -65,16 +65,3 @@ export function useWatchDelivery(given: Delivery, isWatched = true): Delivery {
 
 /** After this answer the endpoint is disabled, and its deliveries wait. */
 export const isGone = ({ lastStatusCode }: Delivery): boolean => lastStatusCode === 410;
-
-export const useRedeliver = () =>
-  useOnce((keyframe, deliveryId: string, once) => keyframe.webhooks.redeliver(deliveryId, once));
-
-/** Returns how many deliveries are sent again. `since`: ISO 8601. */
-export const useRecover = (webhookId: string) =>
-  useOnce(async (keyframe, since: string, once) => {
-    return (await keyframe.webhooks.recover(webhookId, { since }, once)).recovered;
-  });
-
-/** Returns the delivery to watch. */
-export const useSendTest = (webhookId: string) =>
-  useOnce<void, Delivery>((keyframe, _, once) => keyframe.webhooks.test(webhookId, once));

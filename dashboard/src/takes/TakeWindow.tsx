@@ -1,0 +1,126 @@
+import { Button, Group, Modal, Text } from "@mantine/core";
+import { type ReactNode, useRef, useState } from "react";
+import type { Prediction } from "../../../client/index.ts";
+import { IconPlayerPause, IconPlayerPlay } from "../ui/icons.tsx";
+import { STEP_NAME } from "./status-words.ts";
+import { ErrorNotice } from "../ui/notices.tsx";
+import { clockTime } from "../ui/format-time.ts";
+import { KeepFocus, useIsOnTop, useOpened } from "../ui/window-focus.ts";
+import { AboutTake, type TakesProps } from "./AboutTake.tsx";
+import { TakeMedia } from "./StepScreen.tsx";
+import screen from "./takes.module.css";
+import classes from "./take-window.module.css";
+import { projectNoun } from "../queries/project-queries.ts";
+import { usePrediction } from "../queries/use-predictions.ts";
+
+type Props = TakesProps & { ids: string[]; isOpen: boolean; onClose: () => void };
+
+/** One take as large as the window allows, or two beside each other: of videos both play in step. */
+export function TakeWindow({ ids: [id = "", otherId], isOpen, onClose, ...about }: Props) {
+  const { project, select } = about;
+  const read = [usePrediction(project, id), usePrediction(project, otherId ?? null)];
+  const takes = read.filter((take) => take != null);
+  const [first] = takes;
+  const isTwo = otherId !== undefined;
+  const firstFrame = usePrediction(project, first?.input.firstFramePredictionId ?? null);
+  const name = first === undefined ? "Take" : STEP_NAME[first.step];
+  const pictures = takes.map((take, at) => (
+    <section key={take.predictionId} aria-label={isTwo ? `Take ${at + 1}` : name}>
+      <div className={classes.media}>
+        <TakeMedia
+          prediction={take}
+          label={`${STEP_NAME[take.step]}: ${take.input.prompt}`}
+          controls={!isTwo}
+          poster={isTwo ? undefined : firstFrame?.output?.url}
+          muted={at > 0}
+        />
+      </div>
+      <AboutTake {...about} prediction={take} other={takes.find((one) => one !== take)} />
+    </section>
+  ));
+  return (
+    <Modal
+      fullScreen
+      opened={useOpened(isOpen)}
+      closeOnEscape={useIsOnTop(isOpen)}
+      onClose={onClose}
+      title={isTwo ? `Compare: ${name}` : name}
+    >
+      <KeepFocus key={takes.length} />
+      <ErrorNotice title={`Could not change the ${projectNoun(project)}`} error={select.error} />
+      {(read[0] === null || (isTwo && read[1] === null)) && <Text>The take was deleted.</Text>}
+      {takes.length === 2 && first?.step === "video" ? (
+        <InStep takes={takes}>{pictures}</InStep>
+      ) : (
+        <div className={classes.takes} data-two={isTwo || undefined}>
+          {pictures}
+        </div>
+      )}
+    </Modal>
+  );
+}
+
+/** Videos that are further apart are brought together. Smaller drift is invisible; a seek is not. */
+const APART_S = 0.15;
+
+/** Plays, pauses and moves all videos in it together. The longest leads, and a shorter one waits at its end. */
+function InStep({ takes, children }: { takes: Prediction[]; children: ReactNode }) {
+  const box = useRef<HTMLDivElement>(null);
+  const [at, setAt] = useState(0);
+  const [isPlaying, setPlaying] = useState(false);
+  const length = Math.max(...takes.map(({ output }) => output?.durationSeconds ?? 0));
+  const videos = () => [...(box.current?.querySelectorAll("video") ?? [])];
+  const put = (video: HTMLVideoElement, to: number) => {
+    video.currentTime = Number.isNaN(video.duration) ? to : Math.min(to, video.duration);
+  };
+  const seek = (to: number) => {
+    setAt(to);
+    for (const video of videos()) put(video, to);
+  };
+  const toggle = () => {
+    setPlaying(!isPlaying);
+    if (!isPlaying && at >= length) seek(0);
+    for (const video of videos()) {
+      if (isPlaying) video.pause();
+      else video.play().catch(() => setPlaying(false)); // paused meanwhile, or without its file
+    }
+  };
+  const follow = () => {
+    const [leader, ...others] = videos().toSorted((one, other) => other.duration - one.duration);
+    if (leader === undefined || leader.paused) return;
+    setAt(leader.currentTime);
+    for (const video of others) {
+      const to = Math.min(leader.currentTime, video.duration);
+      if (Math.abs(video.currentTime - to) > APART_S) put(video, to);
+    }
+  };
+  const ended = () => videos().every((video) => video.ended) && setPlaying(false);
+  return (
+    <>
+      <div className={classes.takes} data-two ref={box} onTimeUpdateCapture={follow} onEndedCapture={ended}>
+        {children}
+      </div>
+      <Group className={`${screen.hint} ${classes.player}`} wrap="nowrap">
+        <Button
+          variant="default"
+          data-autofocus
+          leftSection={isPlaying ? <IconPlayerPause size={16} /> : <IconPlayerPlay size={16} />}
+          onClick={toggle}
+        >
+          {isPlaying ? "Pause" : "Play"}
+        </Button>
+        <input
+          type="range"
+          aria-label="Position of both videos"
+          aria-valuetext={`${at.toFixed(1)} s`}
+          min={0}
+          max={length}
+          step={0.1}
+          value={at}
+          onChange={({ currentTarget }) => seek(currentTarget.valueAsNumber)}
+        />
+        <Text size="sm">{`${clockTime(at * 1000)} / ${clockTime(length * 1000)}`}</Text>
+      </Group>
+    </>
+  );
+}
