@@ -12,13 +12,15 @@ const setupFiles = ["test/support/openapi/setup.ts"];
 const typescript5 = new URL("node_modules/@supabase/lite/node_modules/typescript/lib/typescript.js", import.meta.url);
 
 /**
- * Long and seldom red: pages in a browser, guides and examples as people run them, the packed client, random requests, a restored dump,
- * an api whose clock is wrong, the slow receivers of hundreds of owners, a minute of claims in simulated time.
+ * Long and seldom red: pages in a browser, guides and examples as people run them, the packed client, random requests,
+ * a restored or copied database, an api whose clock is wrong, a process of `npm run worker` beside the functions, an
+ * app's own objects beside ours, the slow receivers of hundreds of owners, a minute of claims in simulated time.
  */
 const SLOW_STACK = [
   "test/e2e/{client,dashboard-*,example-*,quickstart,reference-*,stored-types,studio}.test.ts",
   "test/api/fuzz.test.ts",
-  "test/faults/{api-wrong-clock,restore}.test.ts",
+  "test/faults/{api-wrong-clock,copied-database,restore,worker-process,worker-process-start}.test.ts",
+  "test/db/schema/beside-an-app.test.ts",
   "test/db/webhooks/deliver-many-owners.test.ts",
   "test/db/work/places-simulation.test.ts",
 ];
@@ -36,7 +38,8 @@ const compiler = {
   server: { deps: { inline: ["openapi-typescript", "@arethetypeswrong/core"] } },
 };
 const STACK_FOLDERS = tests("{db,api,e2e,faults,security,conformance}");
-const tools = project("tools", tests("tools"), compiler);
+/** Vitest runs projects in the order of their names. Of all tests these have the longest files, so they begin. */
+const tools = project("commands", tests("tools"), compiler);
 const lab = project("lab", tests("lab"));
 /** The example on Restate. It downloads 220 MB and takes minutes, so `--mode all` leaves it out. Its limit: a film with dozens of restarts. */
 const engines = project("engines", tests("engines"), { testTimeout: 900_000 });
@@ -56,21 +59,11 @@ const runtimes = project("runtimes", tests("runtimes"), {
 /** Builds the site, which takes a minute, and reads it in a browser. `--mode all` leaves it out. */
 const site = project("site", tests("site"), { globalSetup: ["test/support/site/build-site.ts"] });
 
-const KILLS = "test/faults/{deliver-killed,killed-processes}.test.ts";
-/**
- * Kills once more, in stacks with `npm run worker`, by a connection to Postgres, in place of the workers' functions. Each has a stack of
- * its own, beside the one that the project "stack" starts. A film by processes: test/faults/worker-process.test.ts.
- */
-const byProcess = project("stack with worker processes", [KILLS], {
-  provide: { workers: "database" },
-});
-
 /** What needs the workers most. KEYFRAME_TEST_WORKERS makes them processes in every stack. */
 const workers = project(
   "workers",
   [
-    KILLS,
-    "test/faults/{deliver-receivers,failing-runs}.test.ts",
+    "test/faults/{deliver-killed,deliver-receivers,failing-runs,killed-processes}.test.ts",
     "test/e2e/{agent,client,film,quickstart,webhooks-signed}.test.ts",
     "test/api/{predictions,several-starts,webhooks-deliveries}.test.ts",
   ],
@@ -91,11 +84,7 @@ const MODES: Record<string, ReturnType<typeof project>[]> = {
   runtimes: [runtimes],
   site: [site],
   workers: [workers],
-  // The longest files first.
-  all: [
-    ...[tools, lab, project("stack", STACK_FOLDERS, stackSetup), byProcess],
-    project("unit", tests("unit"), compiler),
-  ],
+  all: [tools, lab, project("stack", STACK_FOLDERS, stackSetup), project("unit", tests("unit"), compiler)],
 };
 
 export default defineConfig(({ mode }) => ({

@@ -11,7 +11,7 @@ import { letLeaseRunOut as letTaskLeaseRunOut, untilNobodyLooks } from "../suppo
 import { startWorkerProcess, type WorkerProcess } from "../support/stack/worker-process.ts";
 import { until } from "../support/until.ts";
 
-// `npm run worker` beside the functions. Kills with processes in their place: vitest.config.ts lists the files that `npm run ok` runs so.
+// `npm run worker` beside the functions. Processes in their place: `--mode workers`.
 const FUNCTIONS = ["keyframe-generate", "keyframe-deliver"];
 let stack: OwnStack;
 let loginUrl: string;

@@ -29,8 +29,6 @@ export type StackInfo = {
 declare module "vitest" {
   interface ProvidedContext {
     stack: StackInfo;
-    /** How the workers of own stacks run, where otherwise than those of the stack for all (vitest.config.ts). */
-    workers?: Workers;
   }
 }
 

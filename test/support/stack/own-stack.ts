@@ -51,7 +51,7 @@ export async function startOwnStack({
   const dataDir = await Deno.makeTempDir({ prefix: "keyframe-flow-" });
   const database = ownServer ? undefined : (databaseUrl ?? (await cloneTemplate()));
   const simulator = { startDelayMs: 0, runDelayMs: 0, imageWidth: 160 };
-  const workers = inject("workers") ?? inject("stack")?.workers; // test/engines has no stack for all
+  const workers = inject("stack")?.workers; // test/engines has no stack for all
   const setting = { dataDir, port: 0, databaseUrl: database, durable: false, simulator, workers };
   const start = () => startStack({ ...setting, ...options });
   const stack = await (database === undefined ? start() : inTurn(database, dataDir, start)).catch(async (error) => {

@@ -90,7 +90,7 @@ export class DeployPlatform {
       case "GET /api-keys":
         return Response.json([{ id: "1", name: "default", type: "publishable", api_key: "sb_publishable_of_film" }]);
       case "GET /secrets":
-        return Response.json(this.#digests());
+        return Response.json([...this.digests()].map(([name, value]) => ({ name, value })));
       case "POST /secrets":
         for (const { name, value } of await request.json()) this.secrets.set(name, value);
         return Response.json({}, { status: 201 });
@@ -144,8 +144,9 @@ export class DeployPlatform {
     }
   }
 
-  #digests() {
-    return [...this.secrets].map(([name, value]) => ({ name, value: sha256Hex(value) }));
+  /** The secrets as the platform lists them. */
+  digests(): Map<string, string> {
+    return new Map([...this.secrets].map(([name, value]) => [name, sha256Hex(value)]));
   }
 
   #lookForLeaks(): void {

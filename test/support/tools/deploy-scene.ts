@@ -203,7 +203,7 @@ async function takeStages(
     ask,
     keeper,
     stop,
-    found: { secretDigests: new Map<string, string>() },
+    found: { secretDigests: platform.digests() }, // as if the project had been looked at, which starts the CLI
   };
   await runStages(stages, deployment, (line) => printed.push(keeper.hide(line)));
   return printed.join("\n");
