@@ -95,11 +95,6 @@ describe("a token of Auth with a wrong claim → the claim and what it must be, 
   });
 });
 
-test("aud as a list that has ours → its owner", async () => {
-  const token = await sessionToken(ISSUER, { aud: ["another", "authenticated"] });
-  expect(await verify(`Bearer ${token}`)).toMatchObject({ ownerId: OWNER });
-});
-
 test("a token of another sign-in service, signed with its own key → says that no key of this project has signed it", async () => {
   const theirs = await generateKeyPair("RS256");
   const claims = { sub: "user_2abcSECRET", iss: "https://clerk.example", aud: "authenticated", role: "authenticated" };
@@ -135,15 +130,6 @@ describe("a remembered session", () => {
     const token = await sessionToken(ISSUER);
     const first = await verifier(`Bearer ${token}`);
     expect([await verifier(`Bearer ${token}`), checks()]).toEqual([first, 1]);
-  });
-  test("it expires all the same", async () => {
-    const { verifier, at } = counting();
-    const authorization = `Bearer ${await sessionToken(ISSUER)}`;
-    await verifier(authorization);
-    at(59);
-    expect(await verifier(authorization)).toMatchObject({ ownerId: OWNER });
-    at(60);
-    expect(await refusal(authorization, verifier)).toMatch("expired");
   });
   test("another token, even one character off, is checked for itself; refusals and absence are not kept", async () => {
     const { verifier, checks } = counting();
