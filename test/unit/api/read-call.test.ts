@@ -35,27 +35,27 @@ test.each(["constructor", "toString", "__proto__", "hasOwnProperty", "unknown"])
   },
 );
 
-/** The least processor time of three such requests: what the clock says depends on what else the machine does. */
-async function processorTime(query: string): Promise<number> {
-  const times: number[] = [];
-  for (let time = 0; time < 3; time++) {
+/** The least processor time of such requests: what the clock says depends on what else the machine does. */
+async function processorTime(query: string, times = 1): Promise<number> {
+  const taken: number[] = [];
+  for (let time = 0; time < times; time++) {
     const before = process.cpuUsage();
     const response = await api.call(`/api/projects?${query}`);
     expect([response.status, (await response.text()).length < 5000]).toEqual([400, true]);
     const { user, system } = process.cpuUsage(before);
-    times.push(user + system);
+    taken.push(user + system);
   }
-  return Math.min(...times);
+  return Math.min(...taken);
 }
 
 test.each([
   ["different", (count: number) => Array.from({ length: count }, (_, at) => at.toString(36)).join("&")],
   ["the same", (count: number) => "a&".repeat(count)],
 ])(
-  "sixty thousand parameters, all %s → a small 400, for no more work than ten times six thousand",
+  "sixty thousand parameters, all %s → a small 400, for about ten times the work of six thousand",
   async (_, query) => {
-    const ratio = (await processorTime(query(60_000))) / (await processorTime(query(6_000)));
-    expect(ratio).toBeLessThan(40); // a hundred where each is compared with each
+    const few = await processorTime(query(6_000), 3);
+    expect((await processorTime(query(60_000))) / few).toBeLessThan(40); // a hundred where each is compared with each
   },
 );
 
