@@ -131,6 +131,15 @@ describe("a remembered session", () => {
     const first = await verifier(`Bearer ${token}`);
     expect([await verifier(`Bearer ${token}`), checks()]).toEqual([first, 1]);
   });
+  test("it expires all the same", async () => {
+    const { verifier, at } = counting();
+    const authorization = `Bearer ${await sessionToken(ISSUER)}`;
+    await verifier(authorization);
+    at(59);
+    expect(await verifier(authorization)).toMatchObject({ ownerId: OWNER });
+    at(60);
+    expect(await refusal(authorization, verifier)).toMatch("expired");
+  });
   test("another token, even one character off, is checked for itself; refusals and absence are not kept", async () => {
     const { verifier, checks } = counting();
     const token = await sessionToken(ISSUER);
