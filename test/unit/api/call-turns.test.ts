@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { createCallTurns } from "../../../shared/api/rows/call-turns.ts";
+import { createCallTurns } from "../../../shared/api/data/call-turns.ts";
 
 function createCalls() {
   const open: (() => void)[] = [];

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { isCurrent, readTag, tagOf } from "../../../shared/api/http/respond.ts";
-import { predictionRow as schema } from "../../../shared/api/rows/map-prediction.ts";
+import { predictionRow as schema } from "../../../shared/api/data/map-prediction.ts";
 import { NOW, PREDICTION, PROJECT, predictionRow, succeededFields } from "./fixture.ts";
 
 const HOUR = 3_600_000;
