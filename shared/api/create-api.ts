@@ -9,11 +9,11 @@ import { createSessionVerifier, rememberSessions, type UserVerifier } from "./au
 import { createRefusals } from "./http/refusals.ts";
 import { createUploadTurns } from "./http/upload-turns.ts";
 import type { Deps } from "./routes/handler.ts";
-import { createDatabase, createPlatformClient } from "./rows/database.ts";
-import { createHealthCall } from "./rows/health-call.ts";
-import { createSharedFilms } from "./rows/shared-films.ts";
-import { createStorage } from "./rows/storage.ts";
-import { createUserVerifier } from "./rows/verify-key.ts";
+import { createDatabase, createPlatformClient } from "./data/database.ts";
+import { createHealthCall } from "./data/health-call.ts";
+import { createSharedFilms } from "./data/shared-films.ts";
+import { createStorage } from "./data/storage.ts";
+import { createUserVerifier } from "./data/verify-key.ts";
 
 /** The limit for the JSON bodies of all signed-in callers together: 128 of the largest size. */
 const MAX_JSON_BYTES = 16 * 1024 * 1024;

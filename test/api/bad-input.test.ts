@@ -25,7 +25,6 @@ const randomId = () => crypto.randomUUID();
 const GOOD = { title: "Harbour", textPrompt: "A harbour at dawn" };
 const JSON_TYPE = { "content-type": "application/json" };
 
-/** All that a refused request must leave as it was. */
 const everything = async () => [
   await footprint(sql, user.id),
   await sql`select * from keyframe.projects where id = ${projectId}`,
@@ -33,7 +32,6 @@ const everything = async () => [
   await sql`select id from keyframe.webhook_deliveries where endpoint_id = ${webhookId}`,
 ];
 
-/** Fails unless the request is refused and nothing has changed. */
 async function refused(path: string, options: CallOptions) {
   const before = await everything();
   const { status, error } = await user.call(path, options);
@@ -175,11 +173,7 @@ test.each<[what: string, json: unknown, paths: string[]]>([
   ["an empty textPrompt", { textPrompt: "" }, ["textPrompt"]],
   ["a textPrompt of 4001 characters", { textPrompt: "x".repeat(4001) }, ["textPrompt"]],
   ["a description of 4001 characters", { description: "x".repeat(4001) }, ["description"]],
-  [
-    "two lines as title, and no visible character",
-    { title: "Harbour\nat dawn", textPrompt: "\n" },
-    ["title", "textPrompt"],
-  ],
+  ["two lines as title, nothing visible", { title: "Harbour\nat dawn", textPrompt: "\n" }, ["title", "textPrompt"]],
   ["halves of characters", { title: "a\ud83c", description: "\udfac" }, ["title", "description"]],
 ])(
   "POST and PATCH of a project with %s → 400 that names the field, and nothing changed",
@@ -191,62 +185,149 @@ test.each<[what: string, json: unknown, paths: string[]]>([
   },
 );
 
-const TAKE = `/api/projects/:projectId/predictions/${randomId()}`;
-test.each<[request: string, what: string, json: unknown, path: string]>([
-  ["PATCH /api/projects/:projectId", "nothing", {}, ""],
-  [
-    "PATCH /api/projects/:projectId",
-    "a reference image of another shape",
-    { referenceImagePath: "keyframe-outputs/a.png" },
-    "referenceImagePath",
-  ],
-  ["PATCH /api/projects/:projectId", "an aspect ratio of another shape", { aspectRatio: "16/9" }, "aspectRatio"],
-  ["PATCH /api/projects/:projectId", "no such step", { selected: { film: crypto.randomUUID() } }, "selected.film"],
-  ["PATCH /api/projects/:projectId", "no identifier", { selected: { video: "latest" } }, "selected.video"],
-  [`PATCH ${TAKE}`, "nothing", {}, ""],
-  [`PATCH ${TAKE}`, "null", { hidden: null }, "hidden"],
-  [`PATCH ${TAKE}`, "a text", { hidden: "true" }, "hidden"],
-  [`PATCH ${TAKE}`, "a status", { hidden: true, status: "succeeded" }, "status"],
-  ["PATCH /api/films/:filmId", "nothing", {}, ""],
-  ["PATCH /api/films/:filmId", "an empty title", { title: "" }, "title"],
-  ["PATCH /api/films/:filmId", "a project twice", { projectIds: [ID, ID.toUpperCase()] }, "projectIds"],
-  ["PATCH /api/films/:filmId", "501 projects", { projectIds: Array.from({ length: 501 }, randomId) }, "projectIds"],
-  ["PATCH /api/films/:filmId", "what is no identifier", { projectIds: ["1"] }, "projectIds.0"],
-  ["PATCH /api/films/:filmId", "no list", { projectIds: null }, "projectIds"],
-  ["POST /api/webhooks/:webhookId/secret/rotate", "73 hours", { overlapHours: 73 }, "overlapHours"],
-  ["PATCH /api/webhooks/:webhookId", "nothing", {}, ""],
-  ["PATCH /api/webhooks/:webhookId", "null", { url: null }, "url"],
-  ["POST /api/webhooks/:webhookId/recover", "nothing", {}, "since"],
-  ...["2026-01-01", "2026-11-21T12:00Z", "2026-11-21T12:00:00", "2026-02-30T12:00:00Z", "infinity", 1_795_000_000].map(
-    (since): [string, string, unknown, string] => [
-      "POST /api/webhooks/:webhookId/recover",
-      `the time ${since}`,
-      { since },
-      "since",
-    ],
+type Row = [request: string, json: unknown, path: string];
+const CANCEL = "POST /api/projects/generate/cancel";
+const FRAME = "/api/projects/generate/first-frame";
+const PROJECT = "/api/projects/:projectId";
+const TAKE = `PATCH ${PROJECT}/predictions/${ID}`;
+const FILM = "PATCH /api/films/:filmId";
+const WEBHOOK = "/api/webhooks/:webhookId";
+
+const STARTS: [step: string, fields: object, path: string][] = [
+  ["first-frame", { firstFramePredictionId: ID }, "firstFramePredictionId"],
+  ["first-frame", { durationSeconds: 5 }, "durationSeconds"],
+  ["last-frame", { lastFramePredictionId: ID }, "lastFramePredictionId"],
+  ["first-frame", { firstFrameImagePath: "projects/a.png" }, "firstFrameImagePath"],
+  ["last-frame", { lastFrameImagePath: "projects/a.png" }, "lastFrameImagePath"],
+  ["last-frame", { durationSeconds: 5 }, "durationSeconds"],
+  ["last-frame", { audio: false }, "audio"],
+  ["first-frame", { aspectRatio: "wide" }, "aspectRatio"],
+  ["first-frame", { model: "nano-banana" }, "model"],
+  ["first-frame", { negativePrompt: " " }, "negativePrompt"],
+  ["first-frame", { referenceImagePaths: "projects/a.png" }, "referenceImagePaths"],
+  ["first-frame", { referenceImagePaths: ["projects/a.png", "a.png"] }, "referenceImagePaths.1"],
+  ["video", { resolution: 720 }, "resolution"],
+  ["video", { audio: "true" }, "audio"],
+  ["video", { seed: 0.5 }, "seed"],
+  ...[0, 61, 5.5, "5"].map((durationSeconds): (typeof STARTS)[0] => ["video", { durationSeconds }, "durationSeconds"]),
+  ...[0, 9, 1.5].map((count): (typeof STARTS)[0] => ["first-frame", { count }, "count"]),
+  ["video", { firstFramePredictionId: "latest" }, "firstFramePredictionId"],
+  ["video", { firstFrameImagePath: "keyframe-outputs/a.png" }, "firstFrameImagePath"],
+  ["video", { lastFrameImagePath: "projects/../a.png" }, "lastFrameImagePath"],
+  ["video", { prompt: "x".repeat(4001) }, "prompt"],
+  ["video", { status: "succeeded" }, "status"],
+  ["cancel", {}, "predictionId"],
+];
+
+const REFERENCES = [
+  ...`projects/../keyframe-outputs/a.png projects/.. projects/a..png ../projects/a.png projects/%2e%2e/a.png
+    projects/a/b.png projects//a.png projects/ /projects/a.png ./projects/a.png keyframe-outputs/a.png Projects/a.png
+    a.png projects/a.png?x=1 projects/.hidden.png projects\\a.png projects/ä.png https://example.com/a.png`.split(
+    /\s+/,
   ),
-  ...[
-    ID.replaceAll("-", ""),
-    `{${ID}}`,
-    ID.slice(1),
-    `${ID}\n`,
-    ID.replace("5", "g"),
-    "../",
-    "' or 1=1 --",
-    "",
-    null,
-  ].map((id): [string, string, unknown, string] => [
-    "POST /api/projects/generate/cancel",
-    `the identifier ${JSON.stringify(id)}`,
-    { projectId: id, predictionId: ID },
-    "projectId",
-  ]),
-  ["GET /api/usage?from=2026-13-01", "no such month", undefined, "from"],
-  ["GET /api/usage?from=today", "a word", undefined, "from"],
-  ["GET /api/usage?to=2026-03-01T00:00:00Z", "a time", undefined, "to"],
-  ["GET /api/usage?groupBy=owner", "no such group", undefined, "groupBy"],
-  ["GET /api/usage?until=2026-03-01", "no such parameter", undefined, "until"],
-])("%s with %s → 400 that names the field, and nothing changed", async (request, _what, json, path) => {
+  ...["projects/a b.png", "projects/a.png\n", "projects/a.png\0", `projects/${"a".repeat(201)}`, "", 7],
+  ["projects/a.png"],
+];
+
+const IDS = [
+  ID.replaceAll("-", ""),
+  `{${ID}}`,
+  ID.slice(1),
+  `${ID}\n`,
+  ID.replace("5", "g"),
+  "../",
+  "' or 1=1 --",
+  "",
+  null,
+];
+const TIMES = [
+  "2026-01-01",
+  "2026-11-21T12:00Z",
+  "2026-11-21T12:00:00",
+  "2026-02-30T12:00:00Z",
+  "infinity",
+  1_795_000_000,
+];
+
+/** Of a webhook, made and changed. */
+const WEBHOOKS: [fields: object, path: string][] = [
+  [{ eventTypes: ["webhook.test"] }, "eventTypes.0"], // it is not subscribed to
+  [{ eventTypes: ["project.*"] }, "eventTypes.0"],
+  [{ eventTypes: "project.created" }, "eventTypes"],
+  [{ enabled: "yes" }, "enabled"],
+  [{ secret: "whsec_mine" }, "secret"],
+  [{ url: "https://a.example/".padEnd(2049, "x") }, "url"],
+  [{ url: "ftp://hooks.example.com/" }, "url"],
+  ...[0, 9, 1.5].map((maxInFlight): [object, string] => [{ maxInFlight }, "maxInFlight"]),
+  [{ description: "🎬".repeat(501) }, "description"],
+  [{ ownerId: null }, "ownerId"],
+];
+
+const ELEMENTS: [fields: object, path: string][] = [
+  [{ imagePaths: Array.from({ length: 9 }, (_, at) => `projects/${at}.png`) }, "imagePaths"],
+  [{ imagePaths: ["projects/a.png", "projects/a.png"] }, "imagePaths"],
+  [{ name: "An@na" }, "name"],
+  [{ text: "a".repeat(1001) }, "text"],
+  [{ kind: "hero" }, "kind"],
+];
+
+const ROWS: Row[] = [
+  [`PATCH ${PROJECT}`, {}, ""],
+  [`PATCH ${PROJECT}`, { referenceImagePath: "keyframe-outputs/a.png" }, "referenceImagePath"],
+  [`PATCH ${PROJECT}`, { aspectRatio: "16/9" }, "aspectRatio"],
+  [`PATCH ${PROJECT}`, { selected: { film: ID } }, "selected.film"],
+  [`PATCH ${PROJECT}`, { selected: { video: "latest" } }, "selected.video"],
+  [TAKE, {}, ""],
+  [TAKE, { hidden: null }, "hidden"],
+  [TAKE, { hidden: "true" }, "hidden"],
+  [TAKE, { hidden: true, status: "succeeded" }, "status"],
+  [FILM, {}, ""],
+  [FILM, { title: "" }, "title"],
+  [FILM, { projectIds: [ID, ID.toUpperCase()] }, "projectIds"],
+  [FILM, { projectIds: Array.from({ length: 501 }, randomId) }, "projectIds"],
+  [FILM, { projectIds: ["1"] }, "projectIds.0"],
+  [FILM, { projectIds: null }, "projectIds"],
+  ...["tomorrow", 7, "2036-13-01T00:00:00.000Z"].map(
+    (expiresAt): Row => [`POST /api/films/:filmId/share`, { expiresAt }, "expiresAt"],
+  ),
+  [`POST ${WEBHOOK}/secret/rotate`, { overlapHours: 73 }, "overlapHours"],
+  [`PATCH ${WEBHOOK}`, {}, ""],
+  [`PATCH ${WEBHOOK}`, { url: null }, "url"],
+  [`POST ${WEBHOOK}/recover`, {}, "since"],
+  ...TIMES.map((since): Row => [`POST ${WEBHOOK}/recover`, { since }, "since"]),
+  ...IDS.map((projectId): Row => [CANCEL, { projectId, predictionId: ID }, "projectId"]),
+  ...STARTS.map(([step, more, path]): Row => [`POST /api/projects/generate/${step}`, { projectId: ID, ...more }, path]),
+  ...REFERENCES.map(
+    (path): Row => [`POST ${FRAME}`, { projectId: ID, referenceImagePath: path }, "referenceImagePath"],
+  ),
+  ...WEBHOOKS.map(([more, path]): Row => ["POST /api/webhooks", { url: SILENT, ...more }, path]),
+  ...WEBHOOKS.map(([more, path]): Row => [`PATCH ${WEBHOOK}`, { enabled: true, ...more }, path]),
+  ...ELEMENTS.map(([more, path]): Row => ["POST /api/elements", { kind: "character", name: "Anna", ...more }, path]),
+  ["GET /api/usage?from=2026-13-01", undefined, "from"],
+  ["GET /api/usage?from=today", undefined, "from"],
+  ["GET /api/usage?to=2026-03-01T00:00:00Z", undefined, "to"],
+  ["GET /api/usage?groupBy=owner", undefined, "groupBy"],
+  ["GET /api/usage?until=2026-03-01", undefined, "until"],
+  ["GET /api/projects?include=everything", undefined, "include"],
+  ["GET /api/projects?include=predictions&include=predictions", undefined, "include"],
+  ["GET /api/projects?search=", undefined, "search"],
+  [`GET ${PROJECT}/predictions?step=third-frame`, undefined, "step"],
+  [`GET ${PROJECT}/predictions?step=First-Frame`, undefined, "step"],
+  [`GET ${PROJECT}/predictions?step=`, undefined, "step"],
+  [`GET ${PROJECT}/predictions?status=failed`, undefined, "status"],
+  [`GET ${PROJECT}/predictions?hidden=1`, undefined, "hidden"],
+  [`GET ${WEBHOOK}/deliveries?status=failed`, undefined, "status"],
+  [`GET ${FRAME}`, undefined, "projectId"],
+  [`GET ${FRAME}?predictionId=${ID}`, undefined, "projectId"],
+  [`GET ${FRAME}?projectId=${ID}&project_id=${ID}`, undefined, "project_id"],
+  [`GET ${FRAME}?projectId=${ID}&projectId=${ID}`, undefined, "projectId"],
+  [`GET ${FRAME}?projectId=${ID}&predictionId=`, undefined, "predictionId"],
+  ...["0", "", "true", "1&deep=1"].map((deep): Row => [`GET /api/health?deep=${deep}`, undefined, "deep"]),
+];
+
+test.each(
+  ROWS.map(([request, json, path]) => [request, JSON.stringify(json)?.slice(0, 80) ?? "", json, path] as const),
+)("%s %s → 400 that names the field, and nothing changed", async (request, _shown, json, path) => {
   const ids: Record<string, string> = { projectId, webhookId, filmId };
   const [method = "", address = ""] = request.replace(/:(\w+Id)/, (_, name) => ids[name] ?? "").split(" ");
   expect(await refused(address, { method, json })).toEqual([400, "invalid_request", [path]]);
@@ -268,53 +349,6 @@ test.each([
 ])("POST of a project with %s → 201, and back comes what was sent", async (_name, fields) => {
   const { status, data } = await user.post("/api/projects", { ...GOOD, ...fields });
   expect([status, data]).toEqual([201, expect.objectContaining({ ...GOOD, description: "", ...fields })]);
-});
-
-test.each([
-  ["first-frame", { firstFramePredictionId: crypto.randomUUID() }, "firstFramePredictionId"],
-  ["first-frame", { durationSeconds: 5 }, "durationSeconds"],
-  ["last-frame", { lastFramePredictionId: crypto.randomUUID() }, "lastFramePredictionId"],
-  ["first-frame", { firstFrameImagePath: "projects/a.png" }, "firstFrameImagePath"],
-  ["last-frame", { lastFrameImagePath: "projects/a.png" }, "lastFrameImagePath"],
-  ["last-frame", { durationSeconds: 5 }, "durationSeconds"],
-  ["last-frame", { audio: false }, "audio"],
-  ["first-frame", { aspectRatio: "wide" }, "aspectRatio"],
-  ["first-frame", { model: "nano-banana" }, "model"],
-  ["first-frame", { negativePrompt: " " }, "negativePrompt"],
-  ["first-frame", { referenceImagePaths: "projects/a.png" }, "referenceImagePaths"],
-  ["first-frame", { referenceImagePaths: ["projects/a.png", "a.png"] }, "referenceImagePaths.1"],
-  ["video", { resolution: 720 }, "resolution"],
-  ["video", { audio: "true" }, "audio"],
-  ["video", { seed: 0.5 }, "seed"],
-  ["video", { durationSeconds: 0 }, "durationSeconds"],
-  ["video", { durationSeconds: 61 }, "durationSeconds"],
-  ["video", { durationSeconds: 5.5 }, "durationSeconds"],
-  ["video", { durationSeconds: "5" }, "durationSeconds"],
-  ["video", { firstFramePredictionId: "latest" }, "firstFramePredictionId"],
-  ["video", { firstFrameImagePath: "keyframe-outputs/a.png" }, "firstFrameImagePath"],
-  ["video", { lastFrameImagePath: "projects/../a.png" }, "lastFrameImagePath"],
-  ["video", { prompt: "x".repeat(4001) }, "prompt"],
-  ["video", { status: "succeeded" }, "status"],
-  ["cancel", {}, "predictionId"],
-])("POST %s with %j → 400 that names %s, and nothing changed", async (step, fields, path) => {
-  const options = { method: "POST", json: { projectId, ...fields } };
-  expect(await refused(`/api/projects/generate/${step}`, options)).toEqual([400, "invalid_request", [path]]);
-});
-
-test.each([
-  ..."projects/../keyframe-outputs/a.png projects/.. projects/a..png ../projects/a.png projects/%2e%2e/a.png projects/a/b.png".split(
-    " ",
-  ),
-  ..."projects//a.png projects/ /projects/a.png ./projects/a.png keyframe-outputs/a.png Projects/a.png a.png".split(
-    " ",
-  ),
-  ..."projects/a.png?x=1 projects/.hidden.png projects\\a.png projects/ä.png https://example.com/a.png".split(" "),
-  ...["projects/a b.png", "projects/a.png\n", "projects/a.png\0", `projects/${"a".repeat(201)}`, "", 7],
-  ["projects/a.png"],
-])("the reference %j → 400 that names it, and nothing changed", async (referenceImagePath) => {
-  const options = { method: "POST", json: { projectId, referenceImagePath } };
-  const bad = [400, "invalid_request", ["referenceImagePath"]];
-  expect(await refused("/api/projects/generate/first-frame", options)).toEqual(bad);
 });
 
 const encode = (text: string) => btoa(text).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
@@ -350,51 +384,3 @@ test("a cursor with one character cut off or changed → 400, or a page of the c
     }
   }
 });
-
-const FRAME = "/api/projects/generate/first-frame";
-test.each<[path: () => string, name: string]>([
-  [() => "/api/projects?include=everything", "include"],
-  [() => "/api/projects?include=predictions&include=predictions", "include"],
-  [() => "/api/projects?search=", "search"],
-  [() => `/api/projects/${projectId}/predictions?step=third-frame`, "step"],
-  [() => `/api/projects/${projectId}/predictions?step=First-Frame`, "step"],
-  [() => `/api/projects/${projectId}/predictions?step=`, "step"],
-  [() => `/api/projects/${projectId}/predictions?status=failed`, "status"],
-  [() => `/api/projects/${projectId}/predictions?hidden=1`, "hidden"],
-  [() => `/api/webhooks/${webhookId}/deliveries?status=failed`, "status"],
-  [() => FRAME, "projectId"],
-  [() => `${FRAME}?predictionId=${ID}`, "projectId"],
-  [() => `${FRAME}?projectId=${projectId}&project_id=${projectId}`, "project_id"],
-  [() => `${FRAME}?projectId=${projectId}&projectId=${projectId}`, "projectId"],
-  [() => `${FRAME}?projectId=${projectId}&projectId=${ID}`, "projectId"],
-  [() => `${FRAME}?projectId=${projectId}&predictionId=`, "predictionId"],
-  ...["0", "", "true", "1&deep=1"].map((deep): [() => string, string] => [() => `/api/health?deep=${deep}`, "deep"]),
-])("GET %s → 400 that names %s", async (path, name) => {
-  expect(await refused(path(), {})).toEqual([400, "invalid_request", [name]]);
-});
-
-test.each<[what: string, fields: object, path: string]>([
-  ["an event without subscriptions", { eventTypes: ["webhook.test"] }, "eventTypes.0"],
-  ["a pattern of events", { eventTypes: ["project.*"] }, "eventTypes.0"],
-  ["no list of events", { eventTypes: "project.created" }, "eventTypes"],
-  ["a text as switch", { enabled: "yes" }, "enabled"],
-  ["a secret of one's choice", { secret: "whsec_mine" }, "secret"],
-  ["a URL of 2049 characters", { url: "https://a.example/".padEnd(2049, "x") }, "url"],
-  ...[0, 9, 1.5].map((maxInFlight): [string, object, string] => [
-    `${maxInFlight} requests at once`,
-    { maxInFlight },
-    "maxInFlight",
-  ]),
-  ["another protocol", { url: "ftp://hooks.example.com/" }, "url"],
-  ["a description of 501 characters", { description: "🎬".repeat(501) }, "description"],
-  ["another user as owner", { ownerId: null }, "ownerId"],
-])(
-  "POST and PATCH of a webhook with %s → 400 that names the field, and nothing changed",
-  async (_what, fields, path) => {
-    const bad = [400, "invalid_request", [path]];
-    expect(await refused("/api/webhooks", { method: "POST", json: { url: SILENT, ...fields } })).toEqual(bad);
-    expect(
-      await refused(`/api/webhooks/${webhookId}`, { method: "PATCH", json: { enabled: true, ...fields } }),
-    ).toEqual(bad);
-  },
-);

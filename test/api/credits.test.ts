@@ -67,11 +67,7 @@ describe("credit of", () => {
       [403, "forbidden"],
     ],
     ["the publishable key", () => ({ ...asServer(), apikey: publishableKey }), [403, "forbidden"]],
-    [
-      "the secret key beside a session",
-      () => ({ ...asServer(), authorization: `Bearer ${user.token}` }),
-      [403, "forbidden"],
-    ],
+    ["the key beside a session", () => ({ ...asServer(), authorization: `Bearer ${user.token}` }), [403, "forbidden"]],
     ["the secret key without a user", () => ({ apikey: secretKey }), [400, "invalid_request"]],
     ["the secret key for an unknown user", () => asServer(crypto.randomUUID()), [404, "user_not_found"]],
   ])("%s → refused, and nothing is added", async (_what, headers, expected) => {

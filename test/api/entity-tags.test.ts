@@ -29,7 +29,6 @@ async function read(of: Prediction, tag?: string) {
   return { tag: headers.get("etag") ?? "", data: prediction.parse(data) };
 }
 
-/** Fails unless the answer says that nothing has changed. */
 async function expectUnchanged(response: Response, tag: string): Promise<void> {
   expect([response.status, await response.text(), response.headers.get("etag")]).toEqual([304, "", tag]);
   expect(response.headers.get("content-type")).toBeNull();

@@ -8,12 +8,9 @@ import { startStuck } from "../support/api/stuck.ts";
 import { useUser } from "../support/api/user.ts";
 import { download } from "../support/film/ending.ts";
 
-// Order under two writers, moves, rights and limits: test/db/projects/films.test.ts.
-
 const sql = openDatabase();
 const user = useUser();
 
-/** A film with this many shots. */
 async function filmOf(shots: number) {
   const filmId = await user.createFilm();
   const projectIds = [];
@@ -56,29 +53,6 @@ test("PATCH of a film → its order and texts; of a project → in, out, and int
     [another, [b, a]],
     [filmId, []],
   ]);
-});
-
-describe("versions", () => {
-  const send = (method: string, filmId: string, ifMatch: string, json?: object) =>
-    user.call(`/api/films/${filmId}`, { method, headers: { "if-match": ifMatch }, ...(json ? { json } : {}) });
-
-  test("POST, GET and PATCH → the film's ETag; a new shot moves it; PATCH and DELETE with the old one → 412", async () => {
-    const created = await user.post("/api/films", { title: "The pier" });
-    const { filmId, updatedAt } = Object(created.data);
-    const tag = created.headers.get("etag") ?? "";
-    expect(tag).toBe(`"${updatedAt}"`);
-    const projectId = await user.createProject({ filmId });
-    for (const refused of [await send("PATCH", filmId, tag, { projectIds: [] }), await send("DELETE", filmId, tag)]) {
-      expect([refused.status, refused.error?.code]).toEqual([412, "precondition_failed"]);
-      expect(refused.error?.message).toContain("Read it again");
-    }
-    const read = await user.call(`/api/films/${filmId}`);
-    expect(Object(read.data).projectIds).toEqual([projectId]);
-    const changed = await send("PATCH", filmId, read.headers.get("etag") ?? "", { projectIds: [] });
-    expect([changed.status, Object(changed.data).projectIds]).toEqual([200, []]);
-    expect((await send("DELETE", filmId, changed.headers.get("etag") ?? "")).status).toBe(200);
-    expect((await user.call(`/api/films/${filmId}`)).error?.code).toBe("not_found");
-  });
 });
 
 describe("deletion", () => {

@@ -22,7 +22,6 @@ const seed = Number(Deno.env.get("KEYFRAME_FUZZ_SEED") ?? crypto.getRandomValues
 const sql = openDatabase();
 let scene: Scene;
 let image: Uint8Array<ArrayBuffer>;
-/** What an operation uses up, or must not find. */
 let reals: Record<string, Real[]>;
 let refill: ReturnType<typeof setInterval>;
 beforeAll(async () => {

@@ -1,3 +1,4 @@
+import { FunctionRegion } from "@supabase/supabase-js";
 import { corsHeaders } from "@supabase/supabase-js/cors";
 import { beforeAll, expect, test } from "vitest";
 import { callApi, sendToApi } from "../support/api/call.ts";
@@ -28,6 +29,21 @@ test.each(["/api/projects", "/api/projects/reference-images", "/api/nothing"])(
     expect(headers.get("access-control-max-age")).toBe("86400");
   },
 );
+
+test("an answer → names to a browser the headers that a page may read", async () => {
+  const { headers } = await sendToApi("/api/nothing");
+  expect(list(headers.get("access-control-expose-headers")).toSorted()).toEqual([
+    ...["etag", "idempotency-replayed", "location", "preference-applied", "ratelimit", "ratelimit-policy"],
+    ...["retry-after", "x-request-id"],
+  ]);
+});
+
+test("functions.invoke of supabase-js with a region → answered: the parameter that it adds is for the platform", async () => {
+  const body = { title: "Harbour", textPrompt: "A harbour at dawn" };
+  const { functions } = user.supabase;
+  const { data, error } = await functions.invoke("api/projects", { body, region: FunctionRegion.EuCentral1 });
+  expect([error, data]).toEqual([null, expect.objectContaining({ success: true })]);
+});
 
 test("a proper X-Request-Id → echoed; another one, or none → a new UUID for each request", async () => {
   const idOf = async (given: Record<string, string>) =>

@@ -50,7 +50,6 @@ test("a prediction that the provider is at → among those that have not ended",
   expect(predictions.starting + predictions.processing).toBeGreaterThan(0);
 });
 
-/** One line of the format, as Prometheus reads it. */
 const SAMPLE = /^(keyframe_[a-z0-9_]+)(\{[a-z]+="[^"\\\n]*"(?:,[a-z]+="[^"\\\n]*")*\})? (\d+(?:\.\d+)?)$/;
 
 test("metrics with the secret key → the text format, every sample once under its help and type, and the figures of health", async () => {

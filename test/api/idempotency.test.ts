@@ -34,7 +34,6 @@ beforeEach(() => fillBuckets(sql, scene.user.id));
 const freshKey = () => ({ "idempotency-key": crypto.randomUUID() });
 const replayed = ({ headers }: Reply) => headers.get("idempotency-replayed");
 
-/** How much there is of what a POST can make. */
 const MARK = crypto.randomUUID();
 async function countAll({ user: { id }, webhookId }: Scene): Promise<Record<string, number>> {
   const [row] = await sql<Record<string, number>[]>`

@@ -11,7 +11,6 @@ beforeAll(async () => {
 });
 afterAll(() => agent.close());
 
-/** What a model reads in either client. */
 const viewsOf = ({ content, structuredContent }: Result) => ({
   content: content.flatMap((part) => (part.type === "text" ? [part.text] : [])).join("\n"),
   structuredContent: JSON.stringify(structuredContent ?? null),

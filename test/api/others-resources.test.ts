@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from "vitest";
 import { OPERATIONS, type OperationId } from "../../shared/contract/operations/index.ts";
 import { footprint, leftBehind, openDatabase } from "../support/api/database.ts";
-import { OPERATION_IDS, REQUESTS, request, type Scene, setScene } from "../support/api/requests.ts";
+import { OPERATION_IDS, REQUESTS, request, type Scene, setScene, unknownIds } from "../support/api/requests.ts";
 import { signUp, type User } from "../support/api/user.ts";
 import { asProject, type Manager } from "../support/api/webhooks.ts";
 
@@ -21,30 +21,10 @@ beforeAll(async () => {
   return () => project.call(`/api/webhooks/${ofProject.webhookId}`, { method: "DELETE" });
 });
 
-const id = () => crypto.randomUUID();
-const unknown = (scene: Scene): Scene => ({
-  ...scene,
-  ...{
-    projectId: id(),
-    filmId: id(),
-    elementId: id(),
-    shareId: id(),
-    finishedId: id(),
-    runningId: id(),
-    failedId: id(),
-    webhookId: id(),
-    deliveryId: id(),
-    quoteId: id(),
-    keyId: `kf_${id().replaceAll("-", "").slice(0, 16)}`,
-  },
-});
-
-/** Operations about something that somebody owns, by its identifier. */
 const isInPath = (one: OperationId) => OPERATIONS[one].caller !== "nobody" && OPERATIONS[one].at.includes("/:");
 const RESOURCES = OPERATION_IDS.filter((one) => isInPath(one) || OPERATIONS[one].at.startsWith("/projects/generate/"));
 const OF_WEBHOOKS = OPERATION_IDS.filter((one) => OPERATIONS[one].caller === "manager");
 
-/** All there is of a scene. */
 const stateOf = async ({ user, projectId, webhookId }: Scene) => [
   await footprint(sql, user.id),
   await sql`select * from keyframe.projects where id = ${projectId}`,
@@ -69,7 +49,7 @@ describe.each<[who: string, ids: OperationId[], give: () => [by: Manager, scene:
     const headers = { "if-none-match": etag, "if-match": etag };
     const before = await stateOf(scene);
     const [foreign, absent] = await Promise.all(
-      [scene, unknown(scene)].map(async (about) => {
+      [scene, { ...scene, ...unknownIds() }].map(async (about) => {
         return await by.call(path(about), { method, ...(await json?.(about)), headers });
       }),
     );

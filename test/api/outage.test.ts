@@ -3,11 +3,9 @@ import { OPERATIONS } from "../../shared/contract/operations/index.ts";
 import { createApiApp } from "../support/api/app.ts";
 import { type CallOptions, requestInit } from "../support/api/call.ts";
 import { readReply } from "../support/api/envelope.ts";
-import { OPERATION_IDS, REQUESTS } from "../support/api/requests.ts";
+import { OPERATION_IDS, REQUESTS, unknownIds } from "../support/api/requests.ts";
 import { forgeToken } from "../support/api/tokens.ts";
 import { SCHEMA_VERSION } from "../../shared/platform/schema-version.ts";
-
-// The shared stack stays up: the function's own code is served here, in front of platforms that are away or broken.
 
 const token = await forgeToken(crypto.randomUUID());
 const ends: (() => Promise<void>)[] = [];
@@ -21,7 +19,6 @@ function serve(handler: (request: Request) => Response | Promise<Response>): str
   return `http://127.0.0.1:${server.addr.port}`;
 }
 
-/** An address where nothing listens any more. */
 function deadAddress(): string {
   const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
   const { port } = listener.addr;
@@ -29,7 +26,6 @@ function deadAddress(): string {
   return `http://127.0.0.1:${port}`;
 }
 
-/** An address where every connection is taken and none is answered. */
 function silentAddress(): string {
   const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
   const connections: Deno.Conn[] = [];
@@ -53,18 +49,13 @@ function apiBefore(platformUrl: string, timeoutMs?: number) {
   return { ask, log: app.log };
 }
 
-/** Each operation of the contract, about what there may be, and the figures. */
-const id = crypto.randomUUID();
-const ids = {
-  ...{ projectId: id, filmId: id, elementId: id, finishedId: id, runningId: id, failedId: id },
-  ...{ webhookId: id, deliveryId: id, quoteId: id },
-  ...{ shareId: id, shareToken: "t".repeat(43), keyId: `kf_${"0".repeat(16)}` },
-};
+const ids = unknownIds();
 async function requests(): Promise<[path: string, options: CallOptions][]> {
   const token = inject("stack").secretKey;
   const asked = OPERATION_IDS.map(async (one): Promise<[string, CallOptions]> => {
     const { path, options } = REQUESTS[one];
-    const byServer = OPERATIONS[one].caller === "server" ? { token, headers: { "keyframe-user": id } } : {};
+    const byServer =
+      OPERATIONS[one].caller === "server" ? { token, headers: { "keyframe-user": crypto.randomUUID() } } : {};
     return [path(ids), { method: OPERATIONS[one].method, ...byServer, ...(await options?.(ids)) }];
   });
   return [["/api/health?deep=1", { token }], ["/api/metrics", { token }], ...(await Promise.all(asked))];
@@ -72,7 +63,6 @@ async function requests(): Promise<[path: string, options: CallOptions][]> {
 
 const json = (status: number, body: unknown) => () => Response.json(body, { status });
 
-/** What the platform does → the address of one that does it. */
 const AWAY: Record<string, () => string> = {
   "nothing listens": deadAddress,
   "the gateway answers 502 with a web page": () =>

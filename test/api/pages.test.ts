@@ -13,7 +13,6 @@ type List = {
   /** Makes a row of a moment. As text: postgres.js would cut a timestamptz to milliseconds. */
   add: (moment: string) => PromiseLike<unknown>;
   read: (query: Record<string, string>) => Promise<Page>;
-  /** All rows, newest first. */
   inDatabase: () => Promise<{ id: string }[]>;
 };
 
@@ -116,7 +115,6 @@ test.each<[what: string, make: () => Promise<List>]>([
         listed.push(page.ids);
         cursor = page.nextCursor;
       }
-      // What came while the first page was read may be on it.
       const old = new Set(expected);
       expect(listed.flat().filter((id) => old.has(id))).toEqual(expected);
       expect(new Set(listed.flat()).size).toBe(listed.flat().length);
@@ -128,7 +126,6 @@ test.each<[what: string, make: () => Promise<List>]>([
   },
 );
 
-/** Full pages, and one with the rest. */
 const sizesOf = (count: number, size: number) =>
   Array.from({ length: Math.ceil(count / size) }, (_, page) => Math.min(size, count - page * size));
 

@@ -6,8 +6,6 @@ import { startStuck } from "../support/api/stuck.ts";
 import { useUser } from "../support/api/user.ts";
 import { download } from "../support/film/ending.ts";
 
-// Which preferences are understood, how long an answer is held, and what fails during a wait: test/unit/api/prefer-wait.test.ts.
-
 const sql = openDatabase();
 const user = useUser();
 

@@ -8,7 +8,6 @@ import { until } from "../support/until.ts";
 const sql = openDatabase();
 const user = useUser();
 
-/** What Storage still has of these, by bucket and name. */
 const stored = async (files: string[]) =>
   (
     await sql<{ file: string }[]>`

@@ -50,7 +50,6 @@ test.each(RATE_CLASSES)(
   },
 );
 
-// Every other refusal: test/db/rights/owners-share.test.ts.
 test("a call that is refused for another reason, through the Data API → its token stays taken", async () => {
   await fillBuckets(sql, other.user.id);
   const { error, status } = await other.user.supabase.rpc("read_film", { film_id: crypto.randomUUID() });

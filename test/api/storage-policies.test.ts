@@ -4,13 +4,10 @@ import { footprint, openDatabase } from "../support/api/database.ts";
 import { signUp, type User } from "../support/api/user.ts";
 import { drawImage } from "../support/media/images.ts";
 
-// What users may do at the Storage API itself, past our functions.
-
 const sql = openDatabase();
 let user: User;
 let stranger: User;
 let image: Uint8Array<ArrayBuffer>;
-/** An image of the user's. */
 let name: string;
 beforeAll(async () => {
   [user, stranger, image] = await Promise.all([signUp(), signUp(), drawImage()]);

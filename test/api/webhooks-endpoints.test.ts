@@ -3,7 +3,7 @@ import { webhook, webhookList } from "../../shared/contract/webhooks.ts";
 import { openDatabase } from "../support/api/database.ts";
 import { signUp, useUser } from "../support/api/user.ts";
 import { dataOf } from "../support/api/envelope.ts";
-import { asProject, register, type Manager, serviceWide, SILENT } from "../support/api/webhooks.ts";
+import { asProject, register, revealSecret, type Manager, serviceWide, SILENT } from "../support/api/webhooks.ts";
 import { until } from "../support/until.ts";
 
 const sql = openDatabase();
@@ -82,6 +82,20 @@ test("DELETE → 200 with what is gone; then 404, and its secret is gone", async
     expect((await user.call(`/api/webhooks/${webhookId}`, { method })).error?.code).toBe("not_found");
   }
   expect((await sql`select from vault.secrets where id = ${vaulted?.id}`).count).toBe(0);
+});
+
+test("GET secret → the one of POST; after a rotation the new one, alone where none shall overlap; never to be cached", async () => {
+  const { webhookId, secret } = await register(user);
+  const path = `/api/webhooks/${webhookId}/secret`;
+  expect(await revealSecret(user, webhookId)).toBe(secret);
+  await user.call(`${path}/rotate`, { method: "POST" });
+  const rotated = await user.post(`${path}/rotate`, { overlapHours: 0 });
+  const read = await user.call(path);
+  for (const { headers } of [rotated, read]) expect(headers.get("cache-control")).toBe("no-store");
+  const next = await revealSecret(user, webhookId);
+  expect(next).not.toBe(secret);
+  const [row] = await sql`select keyframe_private.webhook_secrets_of(${webhookId}, now()) as secrets`;
+  expect(row?.secrets).toEqual([next]);
 });
 
 test("POST with the secret key → a service-wide endpoint, which its list alone shows; a user's list is newest first", async () => {

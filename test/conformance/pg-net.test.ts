@@ -54,7 +54,6 @@ function responseTo(id: string): Promise<Row> {
   });
 }
 
-// In one batch or another: a test may wait a second for the next.
 describe.concurrent("beside each other", () => {
   test("http_get and http_post have pg_net's parameters, in its order, with its defaults", async () => {
     const functions = await sql`

@@ -134,12 +134,16 @@ describe("an error of Postgres", () => {
     expectAnswer(`trigger ${n}`, await ask("POST", "/conformance_rows", { body: JSON.stringify({ n }) }));
   });
 
-  test("an update of all rows → 400: 21000 is safeupdate's", async () => {
-    const { status, text } = await ask("PATCH", "/conformance_rows", { body: '{"b":1}' });
-    expect([status, JSON.parse(text)]).toMatchObject([
-      400,
-      { code: "21000", message: "UPDATE requires a WHERE clause" },
-    ]);
+  // An order, a limit or a list of columns filters no rows.
+  test.each([
+    ["PATCH", "", "UPDATE"],
+    ["PATCH", "?order=id&limit=1&select=n", "UPDATE"],
+    ["DELETE", "", "DELETE"],
+  ])("%s of all rows, %j → 400: 21000 is safeupdate's", async (method, query, verb) => {
+    const body = method === "PATCH" ? { body: '{"b":1}' } : {};
+    const { status, text } = await ask(method, `/conformance_rows${query}`, body);
+    const refusal = { code: "21000", message: `${verb} requires a WHERE clause` };
+    expect([status, JSON.parse(text)]).toMatchObject([400, refusal]);
   });
 });
 

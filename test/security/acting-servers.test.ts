@@ -1,15 +1,10 @@
 import { beforeAll, describe, expect, inject, test } from "vitest";
-import { z } from "zod";
-import { fillBuckets } from "../support/api/buckets.ts";
 import { callApi, sendToApi } from "../support/api/call.ts";
 import { footprint, openDatabase } from "../support/api/database.ts";
 import { forgeToken } from "../support/api/tokens.ts";
 import { signUp, type User } from "../support/api/user.ts";
-import { LONGER } from "../support/longer.ts";
 import { rawExchange } from "../support/security/raw.ts";
 import { rest } from "../support/security/rest.ts";
-
-// Ways to act for a user, or for more than the user, without being a server that may.
 
 const sql = openDatabase();
 const { url, publishableKey, secretKey } = inject("stack");
@@ -40,15 +35,11 @@ async function expectRefused(headers: Record<string, string>, status: number, co
 describe("Keyframe-User from anybody but a server with the secret key → refused", () => {
   test.each<[who: string, headers: () => Record<string, string> | Promise<Record<string, string>>, status: number]>([
     ["nobody", () => ({}), 403],
-    [
-      "an app with the publishable key",
-      () => ({ apikey: publishableKey, authorization: `Bearer ${publishableKey}` }),
-      403,
-    ],
+    ["an app with its own key", () => ({ apikey: publishableKey, authorization: `Bearer ${publishableKey}` }), 403],
     ["another user", () => ({ apikey: publishableKey, authorization: `Bearer ${attacker.token}` }), 403],
     ["the user", () => ({ authorization: `Bearer ${victim.token}` }), 403],
     [
-      "another user who found the secret key's header",
+      "another user beside the secret key",
       () => ({ apikey: secretKey, authorization: `Bearer ${attacker.token}` }),
       403,
     ],
@@ -128,11 +119,7 @@ describe("the secret key at the webhook paths and at the figures: a wrong one ne
     ["a guess before it", () => ({ apikey: "sb_secret_guess", authorization: bearer }), refused],
     ["a guess beside a session", () => ({ apikey: "sb_secret_guess", authorization: session() }), refused],
     ["no session beside it", () => ({ apikey: secretKey, authorization: "Bearer x.y.z" }), refused],
-    [
-      "the publishable key as session",
-      () => ({ apikey: secretKey, authorization: `Bearer ${publishableKey}` }),
-      refused,
-    ],
+    ["a publishable key as session", () => ({ apikey: secretKey, authorization: `Bearer ${publishableKey}` }), refused],
     ["another scheme", () => ({ apikey: secretKey, authorization: `Basic ${secretKey}` }), refused],
     ["an empty Authorization", () => ({ apikey: secretKey, authorization: "" }), refused],
   ])("%s", async (_what, given, statuses) => {
@@ -167,65 +154,4 @@ test("the function behind it, by the Data API → closed to everybody but the se
   }
   const { text } = await rest(attacker, "GET", "/projects?select=id", { headers: { "keyframe-user": victim.id } });
   expect(text).toBe("[]");
-});
-
-const listed = z.object({ projects: z.array(z.object({ textPrompt: z.string() })) });
-
-const REQUESTS = 300 * LONGER;
-
-test(`${REQUESTS} requests, 50 at once, of users, their servers and nobody → nobody gets or makes a row of another`, {
-  timeout: 30_000 + REQUESTS * 60,
-}, async () => {
-  const owners = await Promise.all([signUp(), signUp()]);
-  const made = new Map(owners.map(({ id }) => [id, 0]));
-  const asServer = (id: string) => ({ apikey: secretKey, "keyframe-user": id });
-  const asUser = ({ token }: User) => ({ authorization: `Bearer ${token}` });
-
-  const create = async (owner: User, headers: Record<string, string>) => {
-    const reply = await callApi("/api/projects", { headers, json: { title: "Shot", textPrompt: owner.id } });
-    expect([reply.status, reply.error]).toEqual([201, null]);
-    made.set(owner.id, (made.get(owner.id) ?? 0) + 1);
-  };
-  const list = async (owner: User, headers: Record<string, string>) => {
-    const reply = await callApi("/api/projects?limit=20", { headers });
-    expect([reply.status, reply.error]).toEqual([200, null]);
-    const seen = listed.parse(reply.data).projects.map(({ textPrompt }) => textPrompt);
-    expect(new Set([...seen, owner.id])).toEqual(new Set([owner.id]));
-  };
-  const refused = async (headers: Record<string, string>, code: string, json?: unknown) =>
-    expect((await callApi("/api/projects", { headers, json })).error?.code).toBe(code);
-  const readAs = async (caller: "anon" | User, expected: (owners: string[]) => boolean) => {
-    const { status, text } = await rest(caller, "GET", "/projects?select=owner_id&limit=20");
-    const rows = status === 200 ? z.array(z.object({ owner_id: z.string() })).parse(JSON.parse(text)) : [];
-    expect(expected(rows.map(({ owner_id }) => owner_id))).toBe(true);
-  };
-  const kinds: ((owner: User) => Promise<unknown>)[] = [
-    (owner) => list(owner, asServer(owner.id)),
-    (owner) => list(owner, asUser(owner)),
-    (owner) => create(owner, asServer(owner.id)),
-    (owner) => create(owner, asUser(owner)),
-    () => refused(asServer(crypto.randomUUID()), "user_not_found"),
-    (owner) => refused(asServer(owner.id), "invalid_request", { title: "Shot", textPrompt: "x", aspectRatio: "0:0" }),
-    () => refused({ apikey: secretKey }, "unauthorized"),
-    () => readAs("anon", (rows) => rows.length === 0),
-    (owner) => readAs(owner, (rows) => rows.every((id) => id === owner.id)),
-    (owner) => list(owner, asServer(owner.id)),
-  ];
-  let next = 0;
-  const work = async () => {
-    for (let at = next++; at < REQUESTS; at = next++) {
-      const owner = owners[at % 2];
-      // Each kind is made for both; a bucket holds 60 projects.
-      if (at % 100 === 0) for (const { id } of owners) await fillBuckets(sql, id);
-      if (owner) await kinds[Math.floor(at / 2) % kinds.length]?.(owner);
-    }
-  };
-  await Promise.all(Array.from({ length: 50 }, work));
-
-  const rows = await sql<{ owner_id: string; text_prompt: string; count: number }[]>`
-      select owner_id, text_prompt, count(*)::int from keyframe.projects
-      where owner_id in ${sql(owners.map(({ id }) => id))} or text_prompt in ${sql(owners.map(({ id }) => id))} group by 1, 2`;
-  expect(rows.map((row) => [row.owner_id, row.text_prompt, row.count]).sort()).toEqual(
-    [...made].map(([id, count]) => [id, id, count]).sort(),
-  );
 });

@@ -124,7 +124,6 @@ test.each([...LOOPBACK, ...INSIDE, ...MISREAD, "http://example.com/"])(
   "a URL that leads inside, in the row of an endpoint: %j → an attempt that failed for its address; nothing was dialled",
   async (url) => {
     const dials = watchDials();
-    // Whatever name is left over, a resolver that means no good says that it is here.
     const result = await productionAttempt(resolving("127.0.0.1"))(deliveryTo(url));
     expect(result).toMatchObject({ status_code: null, error: "address", response_excerpt: null });
     expect(dials).toEqual([]);

@@ -21,7 +21,6 @@ const locked = z.object({
 });
 const lock = z.object({ packages: z.record(z.string(), locked) }).parse(JSON.parse(read("package-lock.json")));
 
-/** Everything that the lock file lets be installed, without the project itself. */
 const packages = Object.entries(lock.packages)
   .filter(([path]) => path !== "")
   .map(([path, entry]) => ({ ...entry, path, name: entry.name ?? path.replace(/^.*node_modules\//, "") }));

@@ -12,7 +12,6 @@ const PATH = "/api/projects/reference-images";
 const user = useUser();
 beforeEach(() => fillBuckets(sql, user.id));
 
-/** A file as the provider's output, read to its end as `generate` does on its way into Storage. */
 async function copyOf(bytes: Uint8Array): Promise<string> {
   async function* source() {
     yield bytes;
@@ -28,7 +27,6 @@ const inForm = (bytes: Uint8Array<ArrayBuffer>, type = "image/png", name = "a.pn
   return form;
 };
 
-/** Fails unless an upload is refused, and nothing is stored. */
 async function expectRefused(body: BodyInit, type?: string): Promise<void> {
   const before = await leftBehind(sql, user.id);
   const { status, error } = await user.call(PATH, {
@@ -76,7 +74,6 @@ describe("a file that is no image, under each type → 415, and nothing is store
   });
 });
 
-/** The headers of a file that an address of an hour leads to, as a browser would get it that opens it. */
 async function served(referenceImagePath: string) {
   const [bucket = "", name = ""] = referenceImagePath.split("/");
   const { data } = await user.supabase.storage.from(bucket).createSignedUrl(name, 60);

@@ -34,7 +34,6 @@ const SETTING = {
   functionPorts: Object.fromEntries(FUNCTION_NAMES.map((name, i) => [name, 54401 + i])),
 };
 
-/** Which of these descriptors the process of a function is granted. */
 async function granted(name: FunctionName, asked: Deno.PermissionDescriptor[]): Promise<Deno.PermissionDescriptor[]> {
   // Only what the arguments are made of: neither keys nor the rest matter to them.
   const { args } = describeFunction(

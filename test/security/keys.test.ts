@@ -73,14 +73,35 @@ type Attack = {
   /** Added to the address. */
   query?: () => string;
   expected: readonly [status: number, code: string];
-  /** Where it can be tried; default: everywhere. */
   at?: (id: OperationId) => boolean;
-  /** It is refused before the database is asked. */
   isFree?: true;
 };
 const WRONG = [401, "unauthorized"] as const;
 
+/** What is no key at all: refused before the database is asked. */
+const MISWRITTEN: Record<string, () => Record<string, string>> = {
+  "one digit changed": () => bearer(flipped(keys.manage, 30)),
+  "a truncated key": () => bearer(keys.manage.slice(0, -1)),
+  "its name alone": () => bearer(keys.manage.slice(0, 19)),
+  "two keys in one header": () => bearer(`${keys.manage}, Bearer ${keys.strange}`),
+  "as Basic": () => ({ authorization: `Basic ${keys.manage}` }),
+  "in apikey": () => ({ apikey: keys.manage }),
+  "like a JWT": () => bearer(`${keys.manage}.e30.e30`),
+  "in upper case": () => bearer(keys.manage.toUpperCase()),
+  "with other Unicode digits": () => bearer(`${keys.manage}\u00b2`),
+  "a huge one": () => bearer(`${keys.manage}${"0".repeat(64_000)}`),
+  "SQL in its place": () => bearer("kf_'or'1'='1"),
+};
+const NOT_ALLOWED = [403, "client_not_allowed"] as const;
+
+/** A whole key of the right form, and where it must not do. */
+const sent = (what: string, name: keyof typeof keys, expected: Attack["expected"], at?: Attack["at"]): Attack => ({
+  ...{ what, headers: () => bearer(keys[name]), expected, ...(at && { at }) },
+});
+
 const ATTACKS: Attack[] = [
+  ...Object.entries(MISWRITTEN).map(([what, headers]): Attack => ({ what, headers, expected: WRONG, isFree: true })),
+  { what: "in the query", headers: () => ({}), query: () => `key=${keys.manage}`, expected: WRONG, isFree: true },
   {
     what: "the right secret's place filled with another",
     headers: async () => bearer(await withChecksum(keys.manage.slice(0, 19) + keys.strange.slice(19, 67))),
@@ -91,61 +112,19 @@ const ATTACKS: Attack[] = [
     headers: async () => bearer(await withChecksum(`kf_${"0".repeat(16)}${keys.manage.slice(19, 67)}`)),
     expected: WRONG,
   },
-  { what: "one digit changed", headers: () => bearer(flipped(keys.manage, 30)), expected: WRONG, isFree: true },
-  { what: "a truncated key", headers: () => bearer(keys.manage.slice(0, -1)), expected: WRONG, isFree: true },
-  { what: "its name alone", headers: () => bearer(keys.manage.slice(0, 19)), expected: WRONG, isFree: true },
-  {
-    what: "two keys in one header",
-    headers: () => bearer(`${keys.manage}, Bearer ${keys.strange}`),
-    expected: WRONG,
-    isFree: true,
-  },
-  { what: "as Basic", headers: () => ({ authorization: `Basic ${keys.manage}` }), expected: WRONG, isFree: true },
-  { what: "in apikey", headers: () => ({ apikey: keys.manage }), expected: WRONG, isFree: true },
-  { what: "in the query", headers: () => ({}), query: () => `key=${keys.manage}`, expected: WRONG, isFree: true },
-  { what: "like a JWT", headers: () => bearer(`${keys.manage}.e30.e30`), expected: WRONG, isFree: true },
-  { what: "in upper case", headers: () => bearer(keys.manage.toUpperCase()), expected: WRONG, isFree: true },
-  { what: "with other Unicode digits", headers: () => bearer(`${keys.manage}\u00b2`), expected: WRONG, isFree: true },
-  { what: "a huge one", headers: () => bearer(`${keys.manage}${"0".repeat(64_000)}`), expected: WRONG, isFree: true },
-  { what: "SQL in its place", headers: () => bearer("kf_'or'1'='1"), expected: WRONG, isFree: true },
-  { what: "a revoked key", headers: () => bearer(keys.revoked), expected: [401, "key_ended"] },
-  { what: "a key whose end has come", headers: () => bearer(keys.ended), expected: [401, "key_ended"] },
   {
     what: "a key as a server for its own user",
     headers: () => ({ ...bearer(keys.manage), "keyframe-user": scene.user.id }),
     expected: [403, "forbidden"],
     isFree: true,
   },
-  {
-    what: "a key that may only read",
-    headers: () => bearer(keys.read),
-    expected: [403, "client_not_allowed"],
-    at: (id) => neededFor(id) !== "read",
-  },
-  {
-    what: "a key that may not manage",
-    headers: () => bearer(keys.generate),
-    expected: [403, "client_not_allowed"],
-    at: (id) => [null, "manage"].includes(neededFor(id)),
-  },
-  {
-    what: "a key that may everything, to manage keys",
-    headers: () => bearer(keys.manage),
-    expected: [403, "client_not_allowed"],
-    at: (id) => neededFor(id) === null,
-  },
-  {
-    what: "another user's key that may everything",
-    headers: () => bearer(keys.strange),
-    expected: [404, "not_found"],
-    at: namesResource,
-  },
-  {
-    what: "a key whose money is spent",
-    headers: () => bearer(keys.poor),
-    expected: [402, "budget_exceeded"],
-    at: isStart,
-  },
+  sent("a revoked key", "revoked", [401, "key_ended"]),
+  sent("a key whose end has come", "ended", [401, "key_ended"]),
+  sent("a key that may only read", "read", NOT_ALLOWED, (id) => neededFor(id) !== "read"),
+  sent("a key that may not manage", "generate", NOT_ALLOWED, (id) => [null, "manage"].includes(neededFor(id))),
+  sent("a key that may everything, to manage keys", "manage", NOT_ALLOWED, (id) => neededFor(id) === null),
+  sent("another user's key that may everything", "strange", [404, "not_found"], namesResource),
+  sent("a key whose money is spent", "poor", [402, "budget_exceeded"], isStart),
 ];
 
 const COUNT = ATTACKS.reduce((sum, { at = () => true }) => sum + OF_USERS.filter(at).length, 0);

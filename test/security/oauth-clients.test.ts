@@ -22,7 +22,6 @@ const allow = (may: string) => sql`
   insert into keyframe_private.allowed_clients (client_id, name, may) values (${APP}, 'An app', ${may})
   on conflict (client_id) do update set may = excluded.may`;
 
-/** All that the owner has, but for what sending changes. Two equal ones: nothing has changed between. */
 const stateOf = async ({ user, webhookId }: Scene) => [
   await footprint(sql, user.id),
   await sql`select * from keyframe.projects where owner_id = ${user.id} order by id`,

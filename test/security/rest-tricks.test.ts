@@ -6,8 +6,6 @@ import { signUp, type User } from "../support/api/user.ts";
 import { isDenied, rest } from "../support/security/rest.ts";
 import { until } from "../support/until.ts";
 
-// Ways round the grants that the Data API's own language offers.
-
 const sql = openDatabase();
 let scene: Scene;
 let stranger: User;
@@ -48,7 +46,6 @@ test.each(SCHEMAS)("the schema %s, in every way of naming one, asked for by anyb
   }
 });
 
-// Which columns and tables a role may change at all: columns-sql.test.ts.
 test("the rows of every table → the owner sees the own ones, another user none of them, whatever is asked", async () => {
   const { id } = scene.user;
   await until("an attempt of the delivery", async () => {
@@ -81,7 +78,7 @@ test("the settings of the platform → expose our two schemas and public, also w
   expect(config).toMatch(/^enable_anonymous_sign_ins = false$/m);
 });
 
-/** Ways to ask for what is another's: by embedding, by SQL, as another type, with a count or a role in a header. */
+/** Ways to ask for what is another's: by embedding, by SQL, as another type, with a count or a role. */
 const TRICKS: [what: string, path: string, headers?: Record<string, string>][] = [
   ["a child that must be there", "projects?select=id,predictions!inner(*)"],
   ["a parent spread into the row", "predictions?select=id,...projects(title,text_prompt)"],

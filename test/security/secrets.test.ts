@@ -20,7 +20,6 @@ import { until } from "../support/until.ts";
 // A whole film with a failure, a refused request of every kind and a webhook that is refused once; then everything that was
 // written down anywhere is searched for what must not be there.
 
-/** A word that stands nowhere else, and the places where it may be found. */
 type Canary = {
   word: string;
   /** Columns as schema.table.column. Logs, the queue of requests and answers are never among them. */
@@ -69,7 +68,6 @@ function asText(value: unknown): string {
   return typeof value === "string" ? value : (JSON.stringify(value) ?? "");
 }
 
-/** Looks through every file below a folder, save those that `skip` names by their path below it. */
 function searchFiles(folder: string, words: Record<string, string | RegExp>, skip: (path: string) => boolean): Find[] {
   const found: Find[] = [];
   const walk = (path: string) => {
@@ -149,6 +147,8 @@ async function playTheFilm(): Promise<Record<string, Canary>> {
   expect([first.status, video.status, failed.status]).toEqual(["succeeded", "succeeded", "failed"]);
 
   await makeMistakes(maker.accessToken, maker.projectId, prompt);
+  const params = { name: "create_project", arguments: { title: "By an agent", textPrompt: prompt } };
+  await send(maker.accessToken, "/keyframe-mcp", { jsonrpc: "2.0", id: 1, method: "tools/call", params });
   const password = word();
   const refresh = await signInOnce(password);
   await until("every event has arrived", async () => {
@@ -194,7 +194,6 @@ async function playTheFilm(): Promise<Record<string, Canary>> {
   };
 }
 
-/** What the stack itself must keep to itself. */
 function stackSecrets(): Record<string, Canary> {
   const { secretKey, kickSecret, replicateToken, replicateWebhookSecret, liteJwtSecret, postgresPassword } = keys;
   return {
@@ -275,7 +274,6 @@ async function makeMistakes(token: string, projectId: string, prompt: string): P
   }
 }
 
-/** As it should be used, and as people try. */
 async function useKey(key: string): Promise<void> {
   expect(await send(key, "/api/projects", null, {}, "GET")).toContain('"success":true');
   for (const wrong of [`${key}0`, key.slice(0, -1), `${key}.a.b`]) await send(wrong, "/api/projects", { title: "a" });
@@ -299,7 +297,6 @@ async function signInOnce(password: string): Promise<string> {
 }
 
 const words = () => Object.fromEntries(Object.entries(canaries).map(([name, canary]) => [name, canary.word]));
-/** Fails if one of the stack's secrets is in a text. */
 function expectNoSecret(where: string, text: string): void {
   for (const [name, { word }] of Object.entries(stackSecrets())) {
     expect([where, name, text.includes(word)]).toEqual([where, name, false]);
@@ -337,11 +334,8 @@ test("the logs of every process, and all else that the stack keeps in files → 
   const logs = [...Deno.readDirSync(join(stack.dataDir, "logs"))].map(({ name }) => name);
   expect(logs).toEqual(
     expect.arrayContaining([
-      "api.log",
-      "keyframe-deliver.log",
-      "keyframe-generate.log",
-      "gateway.log",
-      "scheduler.log",
+      ...["api.log", "keyframe-deliver.log", "keyframe-generate.log", "keyframe-mcp.log"],
+      ...["gateway.log", "scheduler.log"],
     ]),
   );
   // The keys themselves, the database's own files, and the pictures and films.

@@ -61,7 +61,6 @@ const genuine = (secret: string, body: string) => ({
 });
 const failure = () => JSON.stringify({ id: run, status: "failed", error: "forged", logs: "", output: null });
 
-/** Each place that asks for a signature, with what its genuine sender would send. */
 const TARGETS = {
   "keyframe-replicate-webhook": () => ({
     url: address(`keyframe-replicate-webhook?${own}`),
@@ -168,7 +167,6 @@ describe("a callback that was captured", () => {
       expect([query, [400, 404]]).toEqual([query, expect.arrayContaining([status])]);
     }
     expect(await wholeDatabase()).toBe(before);
-    // And it still counts where it belongs.
     const fresh = capture(JSON.stringify({ id: run, status: "starting", error: null, logs: "", output: null }));
     expect((await fresh(`prediction=${theirs.id}&attempt=1`)).status).toBe(404);
     expect(JSON.parse((await fresh(own)).body)).toMatchObject({ data: { outcome: "unchanged" } });

@@ -5,6 +5,7 @@ import { callApi } from "../support/api/call.ts";
 import { footprint, openDatabase } from "../support/api/database.ts";
 import { forgeToken, publicJwk } from "../support/api/tokens.ts";
 import { signUp, type User } from "../support/api/user.ts";
+import { mcpUrl } from "../support/mcp/agent.ts";
 import { rawExchange } from "../support/security/raw.ts";
 import { HOSTILE_TOKENS } from "../support/security/tokens.ts";
 import { until } from "../support/until.ts";
@@ -40,7 +41,7 @@ const isSigned = async (token: string) =>
     () => false,
   );
 
-describe("a token that is not the session's → 401, by the running function and by one whose platform believes anything", () => {
+describe("a token that is not the session's → 401 by api, by keyframe-mcp, and by an api whose platform believes anything", () => {
   test.each(Object.entries(HOSTILE_TOKENS))("%s", async (_name, make) => {
     const asked: string[] = [];
     const { fetch: call } = createApiApp({
@@ -56,6 +57,9 @@ describe("a token that is not the session's → 401, by the running function and
     }
     const { status, error } = await callApi(`/api/projects/${projectId}`, { headers });
     expect([status, error?.code]).toEqual([401, "unauthorized"]);
+    const byAgent = await fetch(mcpUrl(), { method: "POST", headers });
+    expect(byAgent.headers.get("www-authenticate")).toContain(`resource_metadata="${mcpUrl()}/`);
+    expect([byAgent.status, (await byAgent.json()).error.code]).toEqual([401, "unauthorized"]);
   });
 });
 

@@ -42,7 +42,6 @@ const WAYS = [
   ["straight at the function", straight],
 ] as const;
 
-/** Opens an unfinished request that ends with its test. */
 async function open(...request: Parameters<typeof openUnfinished>) {
   const opened = await openUnfinished(...request);
   onTestFinished(() => opened.close());

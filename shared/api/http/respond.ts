@@ -2,9 +2,9 @@ import { time } from "../../contract/fields.ts";
 import { type PredictionStatus, predictionStatus } from "../../contract/predictions.ts";
 import type { Project } from "../../contract/projects.ts";
 import { type ApiError, type Envelope, failed, succeeded } from "../../http/errors.ts";
-import type { AnswerBase } from "../rows/database.ts";
-import { type PredictionRow, wireStatus } from "../rows/map-prediction.ts";
-import { MIN_URL_LIFE_MS, type SignedFile } from "../rows/storage.ts";
+import type { AnswerBase } from "../data/database.ts";
+import { type PredictionRow, wireStatus } from "../data/map-prediction.ts";
+import { MIN_URL_LIFE_MS, type SignedFile } from "../data/storage.ts";
 
 /** Undefined `data` means 304: the caller's copy is current. */
 export type Answer<Data = unknown> = { data: Data | undefined; headers?: Record<string, string> };

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { type Element, element } from "../../contract/elements.ts";
 import { cutPage, pageArguments } from "../http/cursor.ts";
 import { answerHeaders, readVersions, versioned } from "../http/respond.ts";
-import { answerBase, fromRow, position } from "../rows/database.ts";
+import { answerBase, fromRow, position } from "../data/database.ts";
 import type { Handler } from "./handler.ts";
 
 /** From keyframe_private.element_json. */

@@ -4,9 +4,9 @@ import type { PredictionOfEachStep } from "../../contract/projects.ts";
 import { cutPage, pageArguments } from "../http/cursor.ts";
 import type { Call } from "../http/read-call.ts";
 import { answerHeaders, readVersions, versioned } from "../http/respond.ts";
-import { answerBase, fromRow, position } from "../rows/database.ts";
-import { mapPrediction, outputPaths, predictionRow } from "../rows/map-prediction.ts";
-import { mapProject, mapSteps, projectFields, stepRows } from "../rows/map-project.ts";
+import { answerBase, fromRow, position } from "../data/database.ts";
+import { mapPrediction, outputPaths, predictionRow } from "../data/map-prediction.ts";
+import { mapProject, mapSteps, projectFields, stepRows } from "../data/map-project.ts";
 import type { Handler } from "./handler.ts";
 
 /** From keyframe_private.film_json. */

@@ -9,8 +9,8 @@ import type { Caller } from "../auth/verify-session.ts";
 import { holdAnswer, readWait } from "../http/hold-answer.ts";
 import type { Call } from "../http/read-call.ts";
 import { type Answer, answerHeaders, isCurrent, type KnownTag, readTag, tagOf } from "../http/respond.ts";
-import { answerBase } from "../rows/database.ts";
-import { mapPrediction, outputPaths, predictionRow, wireStatus } from "../rows/map-prediction.ts";
+import { answerBase } from "../data/database.ts";
+import { mapPrediction, outputPaths, predictionRow, wireStatus } from "../data/map-prediction.ts";
 import type { Deps, Handler } from "./handler.ts";
 
 const models = answerBase.extend(modelList.shape);

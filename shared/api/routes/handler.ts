@@ -8,10 +8,10 @@ import type { Call } from "../http/read-call.ts";
 import type { Refusals } from "../http/refusals.ts";
 import type { Answer } from "../http/respond.ts";
 import type { UploadTurns } from "../http/upload-turns.ts";
-import type { Database } from "../rows/database.ts";
-import type { HealthCall } from "../rows/health-call.ts";
-import type { SharedFilms } from "../rows/shared-films.ts";
-import type { Storage } from "../rows/storage.ts";
+import type { Database } from "../data/database.ts";
+import type { HealthCall } from "../data/health-call.ts";
+import type { SharedFilms } from "../data/shared-films.ts";
+import type { Storage } from "../data/storage.ts";
 
 /** The dependencies of the handlers. */
 export type Deps = HoldClock & {

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { createdKey, type Key, key } from "../../contract/keys.ts";
 import { answerHeaders } from "../http/respond.ts";
-import { answerBase, fromRow } from "../rows/database.ts";
+import { answerBase, fromRow } from "../data/database.ts";
 import type { Handler } from "./handler.ts";
 
 const keyRow = fromRow(key.omit({ keyId: true }).extend({ id: key.shape.keyId }));

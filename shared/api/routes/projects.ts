@@ -1,9 +1,9 @@
 import { z } from "zod";
 import { cutPage, pageArguments } from "../http/cursor.ts";
 import { answerHeaders, readVersions, versioned } from "../http/respond.ts";
-import { answerBase, fromRow, position } from "../rows/database.ts";
-import { mapPrediction, outputPaths, predictionRow } from "../rows/map-prediction.ts";
-import { mapProject, mapSteps, projectFields, projectRow, stepRows } from "../rows/map-project.ts";
+import { answerBase, fromRow, position } from "../data/database.ts";
+import { mapPrediction, outputPaths, predictionRow } from "../data/map-prediction.ts";
+import { mapProject, mapSteps, projectFields, projectRow, stepRows } from "../data/map-project.ts";
 import type { Handler } from "./handler.ts";
 
 const projectAnswer = answerBase.extend({ project: projectRow });

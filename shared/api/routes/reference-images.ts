@@ -6,8 +6,8 @@ import { stripMetadata } from "../../media/strip-metadata.ts";
 import { hashRequest, type Idempotency } from "../http/read-call.ts";
 import { IMAGE_LIMIT_BYTES } from "../http/request-body.ts";
 import { answerHeaders } from "../http/respond.ts";
-import { answerBase } from "../rows/database.ts";
-import type { ReferenceImage } from "../rows/storage.ts";
+import { answerBase } from "../data/database.ts";
+import type { ReferenceImage } from "../data/storage.ts";
 import type { Handler } from "./handler.ts";
 
 const admitted = answerBase.extend({ file_id: z.uuid() });

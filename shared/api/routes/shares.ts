@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { type Share, share } from "../../contract/shares.ts";
 import { answerHeaders } from "../http/respond.ts";
-import { answerBase, fromRow } from "../rows/database.ts";
+import { answerBase, fromRow } from "../data/database.ts";
 import type { Handler } from "./handler.ts";
 
 const shareRow = fromRow(share.omit({ shareId: true }).extend({ id: z.string() }));

@@ -4,7 +4,7 @@ import { requestHeaders } from "../../webhooks/request-headers.ts";
 import { invalidFields } from "../errors.ts";
 import { cutPage, pageArguments } from "../http/cursor.ts";
 import { answerHeaders } from "../http/respond.ts";
-import { answerBase, fromRow, position } from "../rows/database.ts";
+import { answerBase, fromRow, position } from "../data/database.ts";
 import type { Deps, Handler } from "./handler.ts";
 
 /** A row of webhook_endpoints. */

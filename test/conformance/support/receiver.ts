@@ -17,7 +17,6 @@ export type Receiver = {
   stop(): Promise<void>;
 };
 
-/** An HTTP server on a free loopback port that keeps what it gets and answers by `answer` (204 when left out). */
 export function startReceiver(answer?: (path: string, request: Received) => Response | Promise<Response>): Receiver {
   const requests: Received[] = [];
   const server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen: () => undefined }, async (request) => {

@@ -3,14 +3,12 @@ import { readLines, spawnWithParent } from "../../../local/spawn-with-parent.ts"
 
 export type Scheduler = {
   pid: number;
-  /** What it printed after it was ready: JSON lines. */
   lines: string[];
   stop(signal?: Deno.Signal): Promise<Deno.CommandStatus>;
 };
 
 const main = fileURLToPath(new URL("../../../local/extensions/main.ts", import.meta.url));
 
-/** Starts local/extensions/main.ts with one of its workers and returns when it is ready. */
 export async function startScheduler(databaseUrl: string, worker: "pg_net" | "pg_cron"): Promise<Scheduler> {
   const process = spawnWithParent(Deno.execPath(), {
     args: ["run", "-A", main],

@@ -12,7 +12,6 @@ type Options = {
   timeoutMs?: number | undefined;
 };
 
-/** The function `api`, with a platform or a fetch of the test's choice. */
 export function createApiApp({ platformUrl, fetcher = fetch, timeoutMs }: Options) {
   const { url, publishableKey, secretKey } = inject("stack");
   const log: string[] = [];
@@ -34,6 +33,5 @@ export function createApiApp({ platformUrl, fetcher = fetch, timeoutMs }: Option
       timeoutMs,
     },
   );
-  // Each answer is held against openapi.json.
   return { fetch: async (request: Request) => watched(request, await app.fetch(request)), log };
 }

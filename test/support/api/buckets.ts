@@ -1,7 +1,6 @@
 import type postgres from "postgres";
 import type { RateClass } from "./requests.ts";
 
-/** Empties an owner's bucket of a class, and nobody else's, so far that it admits nothing for so many seconds. */
 export async function emptyBucket(sql: postgres.Sql, owner: string, rateClass: RateClass, seconds = 30): Promise<void> {
   await sql`
     insert into keyframe_private.rate_buckets as b (owner_id, route_class, tokens, refilled_at)
@@ -9,12 +8,10 @@ export async function emptyBucket(sql: postgres.Sql, owner: string, rateClass: R
     on conflict (owner_id, route_class) do update set tokens = excluded.tokens, refilled_at = excluded.refilled_at`;
 }
 
-/** Fills all buckets of an owner. */
 export async function fillBuckets(sql: postgres.Sql, owner: string): Promise<void> {
   await sql`delete from keyframe_private.rate_buckets where owner_id = ${owner}`;
 }
 
-/** How many tokens of a class an owner has taken of a full bucket; the clock gives back at most the first. */
 export async function tokensTaken(sql: postgres.Sql, owner: string, rateClass: RateClass): Promise<number> {
   const [row] = await sql<{ taken: number }[]>`
     select l.capacity - b.tokens as taken from keyframe_private.rate_buckets b join keyframe_private.rate_limits l using (route_class)

@@ -3,7 +3,6 @@ import { type Reply, readReply } from "./envelope.ts";
 
 export type CallOptions = {
   method?: string;
-  /** A session token; sent as Authorization: Bearer. */
   token?: string;
   headers?: Record<string, string>;
   /** Sent as JSON with its content type; `body` is sent as it is. */
@@ -16,7 +15,6 @@ export function sendToApi(path: string, options: CallOptions = {}): Promise<Resp
   return fetch(`${inject("stack").url}/functions/v1${path}`, requestInit(options));
 }
 
-/** Calls the API and checks the envelope of the answer. */
 export async function callApi(path: string, options: CallOptions = {}): Promise<Reply> {
   return await readReply(await sendToApi(path, options));
 }

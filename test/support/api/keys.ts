@@ -4,7 +4,6 @@ import { createdKey } from "../../../shared/contract/keys.ts";
 import { dataOf } from "./envelope.ts";
 import type { User } from "./user.ts";
 
-/** Makes a key of the user, which may read unless `body` says otherwise. */
 export const makeKey = async (
   { post }: Pick<User, "post">,
   body: Partial<BodyOf<"createKey">> = {},

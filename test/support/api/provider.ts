@@ -29,5 +29,4 @@ export async function providerRuns(
   return runs;
 }
 
-/** A prompt nobody else uses. */
 export const uniquePrompt = (text = "A harbour at dawn") => `${text}, ${crypto.randomUUID()}`;

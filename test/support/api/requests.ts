@@ -10,7 +10,7 @@ import { startStuck } from "./stuck.ts";
 import { makeKey } from "./keys.ts";
 import { shareFilm } from "./shares.ts";
 import { signUp, type User } from "./user.ts";
-import { type Manager, register } from "./webhooks.ts";
+import { type Manager, register, SILENT } from "./webhooks.ts";
 
 /** What requests are about: a project with a first frame, a running last frame and a failed video, a film, an element, an endpoint with a delivery. */
 export type Scene = Ids & {
@@ -18,21 +18,17 @@ export type Scene = Ids & {
   /** Who may do all that is asked for: the user, or for webhooks the project. */
   manager: Manager;
 };
-type Ids = Record<
-  | "projectId"
-  | "filmId"
-  | "elementId"
-  | "shareId"
-  | "shareToken"
-  | "finishedId"
-  | "runningId"
-  | "failedId"
-  | "webhookId"
-  | "deliveryId"
-  | "quoteId"
-  | "keyId",
-  string
->;
+const ID_NAMES = [
+  ...(["projectId", "filmId", "elementId", "shareId", "shareToken", "finishedId", "runningId"] as const),
+  ...(["failedId", "webhookId", "deliveryId", "quoteId", "keyId"] as const),
+] as const;
+type Ids = Record<(typeof ID_NAMES)[number], string>;
+
+export const unknownIds = (): Ids =>
+  ({
+    ...Object.fromEntries(ID_NAMES.map((name) => [name, crypto.randomUUID()])),
+    ...{ shareToken: "t".repeat(43), keyId: `kf_${"0".repeat(16)}` },
+  }) as Ids; // ID_NAMES are its keys
 
 export const RATE_CLASSES = ["read", "change", "create", "generate", "upload"] as const;
 export type RateClass = (typeof RATE_CLASSES)[number];
@@ -52,247 +48,134 @@ type ApiRequest = {
 /** The provider refuses it at once, so nothing is drawn. */
 const REFUSED = "[[fault:rejected]] A harbour";
 
-const start = (step: string): ApiRequest => ({
-  path: () => `/api/projects/generate/${step}`,
-  options: ({ projectId }) => ({ json: { projectId, prompt: REFUSED } }),
-  calls: "start_prediction",
-  takes: "generate",
+/** `:name` in the address is the id of that name. */
+const at = (
+  template: string,
+  calls: string,
+  takes: RateClass | null,
+  json?: (ids: Ids) => object,
+  uses?: ApiRequest["uses"],
+): ApiRequest => ({
+  path: (ids) => template.replaceAll(/:(\w+)/g, (_, name) => ids[name as keyof Ids]), // the templates name no other
+  ...{ calls, takes },
+  ...(json && { options: (ids) => ({ json: json(ids) }) }),
+  ...(uses && { uses }),
 });
-const estimate = (step: string): ApiRequest => ({
-  path: () => `/api/projects/generate/${step}/estimate`,
-  options: ({ projectId }) => ({ json: { projectId } }),
-  calls: "estimate_prediction",
-  takes: "read",
-});
-const read = (step: string, idOf: (ids: Ids) => string): ApiRequest => ({
-  path: (scene) =>
-    `/api/projects/generate/${step}?${new URLSearchParams({ projectId: scene.projectId, predictionId: idOf(scene) })}`,
-  calls: "read_prediction",
-  takes: "read",
-});
+
+const GENERATE = "/api/projects/generate";
+const start = (step: string) =>
+  at(`${GENERATE}/${step}`, "start_prediction", "generate", ({ projectId }) => ({ projectId, prompt: REFUSED }));
+const estimate = (step: string) =>
+  at(`${GENERATE}/${step}/estimate`, "estimate_prediction", "read", ({ projectId }) => ({ projectId }));
+const read = (step: string, id: keyof Ids) =>
+  at(`${GENERATE}/${step}?projectId=:projectId&predictionId=:${id}`, "read_prediction", "read");
 /** The price of a first frame by the default model. */
-const FRAME_MICROS = 67_000;
+const atMostMicros = 67_000;
 async function quoteFrame(user: User, projectId: string): Promise<string> {
   const json = { projectId, prompt: REFUSED };
-  const reply = await user.post("/api/projects/generate/first-frame/estimate?quote=true", json);
+  const reply = await user.post(`${GENERATE}/first-frame/estimate?quote=true`, json);
   return estimated.parse(dataOf(reply, 200)).quoteId ?? "";
 }
 
-const prediction = ({ projectId, finishedId }: Ids) => `/api/projects/${projectId}/predictions/${finishedId}`;
-const element = ({ elementId }: Ids) => `/api/elements/${elementId}`;
-const webhook =
-  (rest = "") =>
-  ({ webhookId }: Ids) =>
-    `/api/webhooks/${webhookId}${rest}`;
+// What a request uses up, made for each.
+const newProject = async ({ user }: Scene) => ({ projectId: await user.createProject() });
+const newFilm = async ({ user }: Scene) => ({ filmId: await user.createFilm() });
+const newElement = async ({ user }: Scene) => ({ elementId: await user.createElement() });
+const newQuote = async ({ user, projectId }: Scene) => ({ quoteId: await quoteFrame(user, projectId) });
+const newShare = async ({ user, filmId }: Scene) => ({ shareId: (await shareFilm(user, filmId)).shareId });
+const newWebhook = async ({ manager }: Scene) => ({
+  webhookId: (await register(manager, { enabled: false })).webhookId,
+});
+async function newFilmWithShot({ user }: Scene) {
+  const filmId = await user.createFilm();
+  await user.createProject({ filmId, textPrompt: REFUSED });
+  return { filmId };
+}
+async function newTake({ user, projectId }: Scene) {
+  const { predictionId } = await user.finish(await user.start("first-frame", { projectId, prompt: REFUSED }));
+  return { finishedId: predictionId };
+}
+
+const PROJECT = "/api/projects/:projectId";
+const PREDICTION = `${PROJECT}/predictions/:finishedId`;
+const FILM = "/api/films/:filmId";
+const ELEMENT = "/api/elements/:elementId";
+const WEBHOOK = "/api/webhooks/:webhookId";
+const DELIVERY = "/api/webhooks/deliveries/:deliveryId";
+const SILENT_WEBHOOK = { url: SILENT, enabled: false };
 
 /** One for each operation of the contract; one that is missing does not compile. */
 export const REQUESTS: Record<OperationId, ApiRequest> = {
-  createProject: {
-    path: () => "/api/projects",
-    options: () => ({ json: { title: "Harbour", textPrompt: "Dawn" } }),
-    calls: "create_project",
-    takes: "create",
-  },
-  listProjects: { path: () => "/api/projects?limit=2", calls: "list_projects", takes: "read" },
-  readProject: { path: ({ projectId }) => `/api/projects/${projectId}`, calls: "read_project", takes: "read" },
-  changeProject: {
-    path: ({ projectId }) => `/api/projects/${projectId}`,
-    options: () => ({ json: { title: "Lighthouse" } }),
-    calls: "update_project",
-    takes: "change",
-  },
-  deleteProject: {
-    path: ({ projectId }) => `/api/projects/${projectId}`,
-    uses: async ({ user }) => ({ projectId: await user.createProject() }),
-    calls: "delete_project",
-    takes: "change",
-  },
-  listPredictions: {
-    path: ({ projectId }) => `/api/projects/${projectId}/predictions?step=last-frame`,
-    calls: "list_predictions",
-    takes: "read",
-  },
-  createFilm: {
-    path: () => "/api/films",
-    options: () => ({ json: { title: "The pier" } }),
-    calls: "create_film",
-    takes: "create",
-  },
-  listFilms: { path: () => "/api/films?limit=2", calls: "list_films", takes: "read" },
-  readFilm: { path: ({ filmId }) => `/api/films/${filmId}`, calls: "read_film", takes: "read" },
-  changeFilm: {
-    path: ({ filmId }) => `/api/films/${filmId}`,
-    options: ({ projectId }) => ({ json: { title: "Quay", projectIds: [projectId] } }),
-    calls: "update_film",
-    takes: "change",
-  },
-  deleteFilm: {
-    path: ({ filmId }) => `/api/films/${filmId}?projects=delete`,
-    uses: async ({ user }) => {
-      const filmId = await user.createFilm();
-      await user.createProject({ filmId });
-      return { filmId };
-    },
-    calls: "delete_film",
-    takes: "change",
-  },
-  createElement: {
-    path: () => "/api/elements",
-    options: () => ({ json: { kind: "place", name: "Harbour" } }),
-    calls: "create_element",
-    takes: "create",
-  },
-  listElements: { path: () => "/api/elements?limit=2", calls: "list_elements", takes: "read" },
-  readElement: { path: element, calls: "read_element", takes: "read" },
-  changeElement: {
-    path: element,
-    options: () => ({ json: { text: "Fog" } }),
-    calls: "update_element",
-    takes: "change",
-  },
-  deleteElement: {
-    path: element,
-    uses: async ({ user }) => ({ elementId: await user.createElement() }),
-    calls: "delete_element",
-    takes: "change",
-  },
-  startFilm: {
-    path: ({ filmId }) => `/api/films/${filmId}/generate/first-frame`,
-    options: () => ({ json: {} }),
-    uses: async ({ user }) => {
-      const filmId = await user.createFilm();
-      await user.createProject({ filmId, textPrompt: REFUSED });
-      return { filmId };
-    },
-    calls: "start_film",
-    takes: "generate",
-  },
-  estimateFilm: {
-    path: ({ filmId }) => `/api/films/${filmId}/generate/first-frame/estimate`,
-    options: () => ({ json: {} }),
-    calls: "estimate_film",
-    takes: "read",
-  },
-  shareFilm: {
-    path: ({ filmId }) => `/api/films/${filmId}/share`,
-    options: () => ({ json: {} }),
-    uses: async ({ user }) => ({ filmId: await user.createFilm() }),
-    calls: "share_film",
-    takes: "create",
-  },
-  listShares: { path: ({ filmId }) => `/api/films/${filmId}/shares`, calls: "list_film_shares", takes: "read" },
-  revokeShare: {
-    path: ({ filmId, shareId }) => `/api/films/${filmId}/shares/${shareId}`,
-    uses: async ({ user, filmId }) => ({ shareId: (await shareFilm(user, filmId)).shareId }),
-    calls: "revoke_film_share",
-    takes: "change",
-  },
-  readShared: { path: ({ shareToken }) => `/api/shared/${shareToken}`, calls: "read_shared_film", takes: null },
-  changePrediction: {
-    path: prediction,
-    options: () => ({ json: { hidden: false } }),
-    calls: "update_prediction",
-    takes: "change",
-  },
-  deletePrediction: {
-    path: prediction,
-    uses: async ({ user, projectId }) => {
-      const { predictionId } = await user.finish(await user.start("first-frame", { projectId, prompt: REFUSED }));
-      return { finishedId: predictionId };
-    },
-    calls: "delete_prediction",
-    takes: "change",
-  },
+  createProject: at("/api/projects", "create_project", "create", () => ({ title: "Harbour", textPrompt: "Dawn" })),
+  listProjects: at("/api/projects?limit=2", "list_projects", "read"),
+  readProject: at(PROJECT, "read_project", "read"),
+  changeProject: at(PROJECT, "update_project", "change", () => ({ title: "Lighthouse" })),
+  deleteProject: at(PROJECT, "delete_project", "change", undefined, newProject),
+  listPredictions: at(`${PROJECT}/predictions?step=last-frame`, "list_predictions", "read"),
+  createFilm: at("/api/films", "create_film", "create", () => ({ title: "The pier" })),
+  listFilms: at("/api/films?limit=2", "list_films", "read"),
+  readFilm: at(FILM, "read_film", "read"),
+  changeFilm: at(FILM, "update_film", "change", ({ projectId }) => ({ title: "Quay", projectIds: [projectId] })),
+  deleteFilm: at(`${FILM}?projects=delete`, "delete_film", "change", undefined, newFilmWithShot),
+  createElement: at("/api/elements", "create_element", "create", () => ({ kind: "place", name: "Harbour" })),
+  listElements: at("/api/elements?limit=2", "list_elements", "read"),
+  readElement: at(ELEMENT, "read_element", "read"),
+  changeElement: at(ELEMENT, "update_element", "change", () => ({ text: "Fog" })),
+  deleteElement: at(ELEMENT, "delete_element", "change", undefined, newElement),
+  startFilm: at(`${FILM}/generate/first-frame`, "start_film", "generate", () => ({}), newFilmWithShot),
+  estimateFilm: at(`${FILM}/generate/first-frame/estimate`, "estimate_film", "read", () => ({})),
+  shareFilm: at(`${FILM}/share`, "share_film", "create", () => ({}), newFilm),
+  listShares: at(`${FILM}/shares`, "list_film_shares", "read"),
+  revokeShare: at(`${FILM}/shares/:shareId`, "revoke_film_share", "change", undefined, newShare),
+  readShared: at("/api/shared/:shareToken", "read_shared_film", null),
+  changePrediction: at(PREDICTION, "update_prediction", "change", () => ({ hidden: false })),
+  deletePrediction: at(PREDICTION, "delete_prediction", "change", undefined, newTake),
   uploadReferenceImage: {
-    path: () => "/api/projects/reference-images",
+    ...at("/api/projects/reference-images", "admit_upload", "upload"),
     options: async () => ({ body: await drawImage(), headers: { "content-type": "image/png" } }),
-    calls: "admit_upload",
-    takes: "upload",
   },
-  listModels: { path: () => "/api/models", calls: "list_models", takes: "read" },
+  listModels: at("/api/models", "list_models", "read"),
   startFirstFrame: start("first-frame"),
   startLastFrame: start("last-frame"),
   startVideo: start("video"),
-  readUsage: { path: () => "/api/usage?groupBy=model", calls: "read_usage", takes: "read" },
-  addCredit: {
-    path: () => "/api/credits",
-    options: () => ({ json: { key: "payment-1", kind: "purchase", amountMicros: 1_000_000_000 } }),
-    calls: "add_credit",
-    takes: null,
-  },
+  readUsage: at("/api/usage?groupBy=model", "read_usage", "read"),
+  addCredit: at("/api/credits", "add_credit", null, () => ({
+    ...{ key: "payment-1", kind: "purchase", amountMicros: 1_000_000_000 },
+  })),
   estimateFirstFrame: estimate("first-frame"),
   estimateLastFrame: estimate("last-frame"),
   estimateVideo: estimate("video"),
-  startQuote: {
-    path: () => "/api/projects/generate/quote",
-    options: ({ quoteId }) => ({ json: { quoteId, atMostMicros: FRAME_MICROS } }),
-    uses: async ({ user, projectId }) => ({ quoteId: await quoteFrame(user, projectId) }),
-    calls: "start_quote",
-    takes: "generate",
-  },
-  readFirstFrame: read("first-frame", ({ finishedId }) => finishedId),
-  readLastFrame: read("last-frame", ({ runningId }) => runningId),
-  readVideo: read("video", ({ failedId }) => failedId),
-  cancelPrediction: {
-    path: () => "/api/projects/generate/cancel",
-    options: ({ projectId, runningId }) => ({ json: { projectId, predictionId: runningId } }),
-    calls: "cancel_prediction",
-    takes: "change",
-  },
-  createWebhook: {
-    path: () => "/api/webhooks",
-    options: () => ({ json: { url: "http://127.0.0.1:65535/hooks", enabled: false } }),
-    calls: "create_webhook_endpoint",
-    takes: "create",
-  },
-  listWebhooks: { path: () => "/api/webhooks", calls: "list_webhook_endpoints", takes: "read" },
-  readWebhook: { path: webhook(), calls: "read_webhook_endpoint", takes: "read" },
-  changeWebhook: {
-    path: webhook(),
-    options: () => ({ json: { description: "CRM" } }),
-    calls: "update_webhook_endpoint",
-    takes: "change",
-  },
-  deleteWebhook: {
-    path: webhook(),
-    uses: async ({ manager }) => ({ webhookId: (await register(manager, { enabled: false })).webhookId }),
-    calls: "delete_webhook_endpoint",
-    takes: "change",
-  },
-  revealSecret: { path: webhook("/secret"), calls: "reveal_webhook_secret", takes: "read" },
-  rotateSecret: {
-    path: webhook("/secret/rotate"),
-    options: () => ({ json: { overlapHours: 0 } }),
-    calls: "rotate_webhook_secret",
-    takes: "change",
-  },
-  testWebhook: { path: webhook("/test"), calls: "test_webhook_endpoint", takes: "create" },
-  listDeliveries: { path: webhook("/deliveries"), calls: "list_webhook_deliveries", takes: "read" },
-  readDelivery: {
-    path: ({ deliveryId }) => `/api/webhooks/deliveries/${deliveryId}/attempts`,
-    calls: "read_webhook_delivery",
-    takes: "read",
-  },
-  redeliver: {
-    path: ({ deliveryId }) => `/api/webhooks/deliveries/${deliveryId}/redeliver`,
-    calls: "redeliver_webhook",
-    takes: "change",
-  },
-  recoverWebhook: {
-    path: webhook("/recover"),
-    options: () => ({ json: { since: new Date().toISOString() } }),
-    calls: "recover_webhook_endpoint",
-    takes: "change",
-  },
-  createKey: {
-    path: () => "/api/keys",
-    options: () => ({ json: { name: "A script", may: "read" } }),
-    calls: "create_key",
-    takes: "create",
-  },
-  listKeys: { path: () => "/api/keys", calls: "list_keys", takes: "read" },
-  revokeKey: { path: ({ keyId }) => `/api/keys/${keyId}`, calls: "revoke_key", takes: "change" },
-  readHealth: { path: () => "/api/health", calls: "health", takes: null },
+  startQuote: at(
+    `${GENERATE}/quote`,
+    "start_quote",
+    "generate",
+    ({ quoteId }) => ({ quoteId, atMostMicros }),
+    newQuote,
+  ),
+  readFirstFrame: read("first-frame", "finishedId"),
+  readLastFrame: read("last-frame", "runningId"),
+  readVideo: read("video", "failedId"),
+  cancelPrediction: at(`${GENERATE}/cancel`, "cancel_prediction", "change", ({ projectId, runningId }) => ({
+    ...{ projectId, predictionId: runningId },
+  })),
+  createWebhook: at("/api/webhooks", "create_webhook_endpoint", "create", () => SILENT_WEBHOOK),
+  listWebhooks: at("/api/webhooks", "list_webhook_endpoints", "read"),
+  readWebhook: at(WEBHOOK, "read_webhook_endpoint", "read"),
+  changeWebhook: at(WEBHOOK, "update_webhook_endpoint", "change", () => ({ description: "CRM" })),
+  deleteWebhook: at(WEBHOOK, "delete_webhook_endpoint", "change", undefined, newWebhook),
+  revealSecret: at(`${WEBHOOK}/secret`, "reveal_webhook_secret", "read"),
+  rotateSecret: at(`${WEBHOOK}/secret/rotate`, "rotate_webhook_secret", "change", () => ({ overlapHours: 0 })),
+  testWebhook: at(`${WEBHOOK}/test`, "test_webhook_endpoint", "create"),
+  listDeliveries: at(`${WEBHOOK}/deliveries`, "list_webhook_deliveries", "read"),
+  readDelivery: at(`${DELIVERY}/attempts`, "read_webhook_delivery", "read"),
+  redeliver: at(`${DELIVERY}/redeliver`, "redeliver_webhook", "change"),
+  recoverWebhook: at(`${WEBHOOK}/recover`, "recover_webhook_endpoint", "change", () => ({
+    since: new Date().toISOString(),
+  })),
+  createKey: at("/api/keys", "create_key", "create", () => ({ name: "A script", may: "read" })),
+  listKeys: at("/api/keys", "list_keys", "read"),
+  revokeKey: at("/api/keys/:keyId", "revoke_key", "change"),
+  readHealth: at("/api/health", "health", null),
 };
 
 // The keys of OPERATIONS are the OperationIds, but Object.keys returns strings.
@@ -316,20 +199,11 @@ export async function setScene(sql: postgres.Sql, given?: Manager): Promise<Scen
   const { keyId } = await makeKey(user);
   const failed = await user.finish(await user.start("video", { projectId, prompt: REFUSED }));
   return {
-    user,
-    manager,
-    projectId,
-    filmId,
-    elementId,
-    shareId,
-    shareToken,
+    ...{ user, manager, projectId, filmId, elementId, shareId, shareToken, webhookId, deliveryId, keyId },
     finishedId: finished.predictionId,
     runningId: running.predictionId,
     failedId: failed.predictionId,
-    webhookId,
-    deliveryId,
     quoteId: await quoteFrame(user, projectId),
-    keyId,
   };
 }
 
@@ -343,7 +217,6 @@ export async function prepare(id: OperationId, given: Scene): Promise<{ path: st
   return { path: path(scene), options: { method, ...byServer, ...(await options?.(scene)) } };
 }
 
-/** Makes the request of an operation, by default as the one whose scene it is. */
 export async function request(id: OperationId, scene: Scene, by: Manager = scene.manager): Promise<Reply> {
   const { path, options } = await prepare(id, scene);
   return await by.call(path, options);

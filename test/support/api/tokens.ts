@@ -31,12 +31,10 @@ export async function forgeToken(userId: string, { claims = {}, header = {}, key
     .sign(key ?? (await importJWK(signingKey, "ES256")));
 }
 
-/** The public half of the signing key, as anybody may read it. */
 export function publicJwk() {
   const { kty = "", crv = "", x = "", y = "", kid = "" } = inject("stack").signingKey;
   return { kty, crv, x, y, kid, alg: "ES256", use: "sig" };
 }
 
-/** One part of a token: JSON in base64url. */
 export const tokenPart = (value: unknown) =>
   new TextEncoder().encode(JSON.stringify(value)).toBase64({ alphabet: "base64url", omitPadding: true });

@@ -7,10 +7,8 @@ import type { User } from "./user.ts";
 /** Nobody listens there, so what is sent fails at once. */
 export const SILENT = "http://127.0.0.1:65535/hooks";
 
-/** Manages webhooks: a user, or the project by its secret key. */
 export type Manager = Pick<User, "call" | "post">;
 
-/** The project itself, which manages the service-wide endpoints. */
 export function asProject(): Manager {
   const headers = { apikey: inject("stack").secretKey };
   const call = (path: string, options: CallOptions = {}) =>

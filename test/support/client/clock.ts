@@ -23,9 +23,7 @@ export function makeClientClock() {
   };
   return {
     clock,
-    /** How long the client paused, in ms, one after the other. */
     pauses,
-    /** Time passes while another user is at work. */
     pass: (ms: number) => {
       time += ms;
     },
@@ -33,9 +31,7 @@ export function makeClientClock() {
     endLimits: () => {
       for (const call of [...limits.keys()]) call();
     },
-    /** How long each request under way may take, in ms. */
     underWay: () => [...limits.values()],
-    /** Does this in the middle of each pause. */
     onPause: (act: () => void) => {
       duringPause = act;
     },

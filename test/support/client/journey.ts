@@ -114,22 +114,8 @@ export async function journey({ url, apikey, token, hookUrl, image }: JourneyInp
   await keyframe.deleteProject(projectId);
   return {
     made: [first, last, video],
-    ...{
-      estimateMicros,
-      again,
-      ended,
-      reads,
-      listed,
-      projects,
-      title,
-      predictions,
-      steps,
-      usage,
-      films,
-      shots,
-      lacking,
-      filled,
-    },
+    ...{ estimateMicros, again, ended, reads, listed, projects, title, predictions, steps },
+    ...{ usage, films, shots, lacking, filled },
     shared: [
       seen,
       seenShots[0]?.title,

@@ -87,7 +87,6 @@ const onlyOnNode20 = (option: string) => `, ...("WebSocket" in globalThis ? [] :
 
 const refused = (code: string, status: number, fields: string[] = []) => ({ code, status, fields, hasRequestId: true });
 
-/** What the journey must have seen, in whatever runtime it was made. */
 export function expectJourney(report: JourneyReport): void {
   const { made, ended, refusals, secret, usage } = report;
   for (const { step, status, statuses, downloaded, output } of made) {

@@ -68,13 +68,11 @@ function answer(response: ServerResponse, turn: Exclude<Turn, (...args: never[])
   else response.end(text ?? JSON.stringify({ success: error === undefined, data: data ?? null, error: error ?? null }));
 }
 
-/** An answer that breaks off in the middle. */
 export const breakOff: Turn = (response) => {
   response.writeHead(200, { "content-type": "application/json", "content-length": "1000" });
   response.write('{"success":true,"data":{', () => response.destroy());
 };
 
-/** No answer at all. */
 export const hang: Turn = () => undefined;
 
 /** A refusal as the service writes it. */

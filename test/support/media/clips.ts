@@ -3,7 +3,6 @@ import { PROJECT_ROOT } from "../../../local/stack/project-root.ts";
 
 const FOLDER = `${PROJECT_ROOT}test/support/media/clips/`;
 
-/** A file of test/support/media/clips. */
 export const readClip = (name: string): Uint8Array<ArrayBuffer> => new Uint8Array(Deno.readFileSync(FOLDER + name));
 
 export const CLIPS: string[] = [...Deno.readDirSync(FOLDER)]
@@ -30,6 +29,5 @@ export function recorded(webm: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer>
   return patched(withoutLength, "\x18\x53\x80\x67\x01", 4, [0x01, ...Array(7).fill(0xff)]);
 }
 
-/** Each place where the clip has these letters. */
 export const placesOf = (clip: Uint8Array, letters: string): number[] =>
   [...Buffer.from(clip).toString("latin1").matchAll(new RegExp(letters, "g"))].map(({ index }) => index);

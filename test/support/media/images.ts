@@ -28,7 +28,6 @@ export async function imageOf(size: number): Promise<Uint8Array<ArrayBuffer>> {
   return bytes;
 }
 
-/** A PNG in an icon. */
 export const iconOf = (png: Uint8Array, side: number): Uint8Array<ArrayBuffer> => {
   const bytes = new Uint8Array(22 + png.length);
   const view = new DataView(bytes.buffer);

@@ -10,7 +10,6 @@ export type PhotoKind = (typeof PHOTO_KINDS)[number];
 
 type Bytes = Uint8Array<ArrayBuffer>;
 
-/** A place, in every text of a photo that can name one. Its Exif has it in figures. */
 export const PLACE = "Pier 39, 37.8087 N";
 
 const number = (value: number, bytes: number, isLittle = false): Bytes => {
@@ -53,7 +52,6 @@ export function exif(orientation: number, isLittle = false): Bytes {
 
 const XMP = `<x:xmpmeta xmlns:x="adobe:ns:meta/"><rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#"><rdf:Description rdf:about="" xmlns:exif="http://ns.adobe.com/exif/1.0/" exif:GPSLatitude="37,48.522N" exif:GPSAreaInformation="${PLACE}"/></rdf:RDF></x:xmpmeta>`;
 
-/** A segment of JPEG. */
 export const segment = (marker: number, ...content: (Bytes | string)[]): Bytes => {
   const all = joined(...content);
   return joined(number(0xff00 + marker, 2), number(all.length + 2, 2), all);
@@ -65,7 +63,6 @@ export const pngChunk = (name: string, ...content: (Bytes | string)[]): Bytes =>
   return joined(number(all.length, 4), name, all, number(0, 4));
 };
 
-/** A chunk of WebP. */
 export const webpChunk = (name: string, ...content: (Bytes | string)[]): Bytes => {
   const all = joined(...content);
   return joined(name, number(all.length, 4, true), all, new Uint8Array(all.length % 2));

@@ -1,10 +1,8 @@
 import { type Answer, findPlace, follow, type Header, hasPath, lookUp, pointerTo } from "./document.ts";
 import { faultsOf } from "./schemas.ts";
 
-/** What came back for a request. `path` begins with /api, `text` is the body. */
 type Seen = { method: string; path: string; status: number; headers: Headers; text: string };
 
-/** What about an answer is not as openapi.json has it. */
 export function checkAnswer({ method, path, status, headers, text }: Seen): string[] {
   if (method === "OPTIONS") return checkPreflight(status, headers, text);
   const isHead = method === "HEAD";

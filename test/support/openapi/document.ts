@@ -37,7 +37,6 @@ type OpenApi = {
 /** The document as a reader of openapi.json has it. Its shape is what test/unit/contract/openapi-document.test.ts shows. */
 export const openApi = JSON.parse(JSON.stringify(openApiDocument("http://127.0.0.1/functions/v1", "0.0.0"))) as OpenApi;
 
-/** What a JSON pointer (`#/components/…`) leads to; undefined when there is nothing. */
 export function lookUp(pointer: string): unknown {
   const names = pointer.split("/").slice(1);
   return names.reduce<unknown>((at, name) => {
@@ -59,7 +58,6 @@ export const pointerTo = (...names: string[]): string =>
 /** One method of one path. */
 export type Place = { id: string; method: string; template: string; pointer: string; described: Described };
 
-/** Every operation. Of two templates that fit a path, the one with fewer parameters comes first. */
 export const places: Place[] = Object.entries(openApi.paths)
   .flatMap(([template, methods]) =>
     Object.entries(methods).map(([method, described]) => ({
@@ -72,11 +70,9 @@ export const places: Place[] = Object.entries(openApi.paths)
   )
   .sort((one, other) => parametersOf(one) - parametersOf(other));
 
-/** The operation that a request is for. `path` begins with /api. */
 export const findPlace = (method: string, path: string): Place | undefined =>
   places.find((place) => place.method === method && fits(place.template, path));
 
-/** Whether the document has the path, for whatever method. */
 export const hasPath = (path: string): boolean => places.some(({ template }) => fits(template, path));
 
 function parametersOf({ template }: Place): number {

@@ -3,7 +3,6 @@ import { type Example, findPlace, follow, lookUp, type Parameter, type Place } f
 
 export type FuzzRequest = {
   method: string;
-  /** With its query, below /functions/v1. */
   path: string;
   headers: Record<string, string>;
   /** Undefined: no body at all. */
@@ -28,7 +27,6 @@ const UPLOADS = [
   "multipart/form-data; boundary=x",
 ];
 
-/** The first most of the time, else the second. */
 const mostly = <Value>(times: number, usual: fc.Arbitrary<Value>, other: fc.Arbitrary<Value>) =>
   fc.oneof({ weight: times, arbitrary: usual }, { weight: 1, arbitrary: other });
 const always = <Value>(value: Value) => fc.constant(value);
@@ -80,7 +78,6 @@ function changed(entries: Entries, values: fc.Arbitrary<string>, names: string[]
 
 const isUpload = ({ described }: Place) => "image/png" in (described.requestBody?.content ?? {});
 
-/** The request of an example as it stands. */
 export function plainRequest(place: Place, example: Example, image: Uint8Array<ArrayBuffer>): FuzzRequest {
   const path = place.template.replaceAll(/\{(\w+)\}/g, (_, name: string) => example.path?.[name] ?? "");
   const query = example.query === undefined ? "" : `?${new URLSearchParams(example.query)}`;

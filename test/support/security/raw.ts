@@ -27,8 +27,6 @@ export async function rawExchange(
   const answer = await readAnswer(connection);
   try {
     connection.close();
-  } catch {
-    // The server has closed it.
-  }
+  } catch {}
   return answer;
 }

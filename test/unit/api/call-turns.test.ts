@@ -1,7 +1,6 @@
 import { expect, test } from "vitest";
-import { createCallTurns } from "../../../shared/api/rows/call-turns.ts";
+import { createCallTurns } from "../../../shared/api/data/call-turns.ts";
 
-/** A call of the database that ends when told to. */
 function createCalls() {
   const open: (() => void)[] = [];
   const call = () => new Promise<void>((end) => open.push(end));

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { isCurrent, readTag, tagOf } from "../../../shared/api/http/respond.ts";
-import { predictionRow as schema } from "../../../shared/api/rows/map-prediction.ts";
+import { predictionRow as schema } from "../../../shared/api/data/map-prediction.ts";
 import { NOW, PREDICTION, PROJECT, predictionRow, succeededFields } from "./fixture.ts";
 
 const HOUR = 3_600_000;
@@ -40,11 +40,7 @@ test.each<[string, object, object]>([
   ["the attempt", running, { ...running, attempt: 2 }],
   ["the status", { ...running, status: "starting" }, running],
   ["another run of the step", running, { ...running, id: PROJECT }],
-  [
-    "the cost of a run that has ended",
-    { ...canceled, cost: held },
-    { ...canceled, cost: { ...held, state: "unknown" } },
-  ],
+  ["the cost after its end", { ...canceled, cost: held }, { ...canceled, cost: { ...held, state: "unknown" } }],
   ["its amount", { ...canceled, cost: held }, { ...canceled, cost: { ...held, state: "settled", amountMicros: 5 } }],
 ])("%s has changed → not current", (_what, before, after) => {
   const tag = known(tagOf(rowOf({ ...before }), undefined));
@@ -61,7 +57,6 @@ test("its signed URL is valid for more than a quarter of an hour → current; fo
   expect(isCurrent(known(tagOf(row, undefined)), row, NOW)).toBe(false);
 });
 
-/** A state that a tag could have. */
 const STATE = "00000000-0000-4000-8000-000000000000.0..";
 
 describe("If-None-Match", () => {

@@ -123,10 +123,7 @@ describe("no problem", () => {
     ["no answer yet, or not kept any more", { outcome: "unanswered", madeSeconds: 90_000 }],
     ["accepted and acknowledged", { outcome: "accepted", status: 202, acknowledgedAfterSeconds: 0.01 }],
     ["accepted a moment ago, and not acknowledged yet", { outcome: "accepted", status: 202 }, 19],
-    [
-      "answered too late, and acknowledged",
-      { outcome: "failed", error: "Timeout was reached", acknowledgedAfterSeconds: 6 },
-    ],
+    ["too late, and acknowledged", { outcome: "failed", error: "Timeout was reached", acknowledgedAfterSeconds: 6 }],
     ["answered by a gateway, and acknowledged", { outcome: "answered", status: 504, acknowledgedAfterSeconds: 0.2 }],
   ])("%s", (_, kick, oldest) => {
     expect(afterKick(kick, oldest)).toEqual([]);
@@ -137,10 +134,7 @@ describe("no problem", () => {
     ["a job that failed, and is not late", { jobs: { prune: { ...JOB, failures: 1, lastError: "it broke" } } }],
     ["calls of less than a second, and nine slow requests", deliverIs({ callSeconds: 0.999, slowRequests: 9 })],
     ["a worker whose last word is old", deliverIs({ callSeconds: 1.5, slowRequests: 10, claimedSeconds: 60 })],
-    [
-      "generate, whose requests are slower",
-      { workers: { generate: { ...WORKER, slowRequests: 10 }, deliver: WORKER } },
-    ],
+    ["generate, which is slower", { workers: { generate: { ...WORKER, slowRequests: 10 }, deliver: WORKER } }],
     ["as much left of a budget as the cheapest start costs", { costs: { ...COSTS, month: left(67_000) } }],
   ])("%s", (_, parts) => {
     expect(problemsOf(figures(parts))).toEqual([]);
@@ -167,12 +161,7 @@ describe("a kick that did not get through → one problem, which names the funct
       "keyframe_functions_url in the Vault is wrong",
     ],
     ["no claim since", { outcome: "accepted", status: 202 }, "20 s ago", "its log says why"],
-    [
-      "no claim since, and the sweep's newest kick is not answered yet",
-      { outcome: "unanswered" },
-      "20 s ago",
-      "its log says why",
-    ],
+    ["no claim since, the newest kick not answered yet", { outcome: "unanswered" }, "20 s ago", "its log says why"],
   ])("%s", (_, kick, what, advice) => {
     const [problem = "", ...others] = afterKick(kick, 20);
     expect(others).toEqual([]);
@@ -351,11 +340,7 @@ test.each<[string, Partial<ServiceFigures>, RegExp]>([
     { kicks: { ...KICKS, unsent: 1, oldestUnsentSeconds: 20, othersUnsent: 201 } },
     /^pg_net has had a kick for 20 s .* busy with 201 requests of other senders/,
   ],
-  [
-    "kicks that pg_net does not send",
-    { kicks: { ...KICKS, unsent: 3, oldestUnsentSeconds: 30.6 } },
-    /31 s.*net\.worker_restart\(\)/,
-  ],
+  ["kicks that stay", { kicks: { ...KICKS, unsent: 3, oldestUnsentSeconds: 30.6 } }, /31 s.*net\.worker_restart\(\)/],
   [
     "a database that pg_net does not work for",
     { kicks: { ...KICKS, unsent: 3, oldestUnsentSeconds: 300, servedDatabase: "postgres" } },
@@ -376,11 +361,7 @@ test.each<[string, Partial<ServiceFigures>, RegExp]>([
     deliverIs({ slowRequests: 10 }),
     /^10 requests of deliver have been open for over 3 s: receivers are slow\./,
   ],
-  [
-    "stopped spending",
-    { costs: { ...COSTS, spendingStopped: true } },
-    /^Spending is stopped: .*spending_stopped = false\.$/,
-  ],
+  ["stopped", { costs: { ...COSTS, spendingStopped: true } }, /^Spending is stopped: .*spending_stopped = false\.$/],
   [
     "less left of a day's budget than the cheapest start costs",
     { costs: { ...COSTS, today: left(66_999) } },
@@ -423,13 +404,9 @@ test.each<[string, Partial<ServiceFigures>, RegExp]>([
     gone({ reason: "ended" }),
     /its shutdown_at has passed\. Starts use acme\/film-2\. .*step_defaults/,
   ],
+  ["a default without another", gone({ successor: null }), /Starts of this step are refused with model_unavailable\./],
   [
-    "a default model without another",
-    gone({ successor: null }),
-    /Starts of this step are refused with model_unavailable\./,
-  ],
-  [
-    "another model past its end",
+    "another past its end",
     gone({ reason: "ended", isDefault: false }),
     /its shutdown_at has passed\. .*enabled = false/,
   ],

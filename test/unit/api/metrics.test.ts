@@ -9,7 +9,6 @@ import { sampleFigures } from "./figures.ts";
 // The format, by the running service's answer: test/api/health.test.ts.
 
 const FIGURES = sampleFigures();
-/** Each sample with its value. */
 const samplesOf = (figures: ServiceFigures): Record<string, number> =>
   Object.fromEntries(
     [...metricsText(figures).matchAll(/^keyframe_(\S+) (.+)$/gm)].map(([, name, value]) => [name, Number(value)]),

@@ -1,6 +1,6 @@
 import { afterAll, beforeEach, describe, expect, test } from "vitest";
 import { z } from "zod";
-import { createDatabase, createPlatformClient } from "../../../shared/api/rows/database.ts";
+import { createDatabase, createPlatformClient } from "../../../shared/api/data/database.ts";
 import { PREDICTION, PROJECT, predictionRow, rate, signedFiles, startApi, succeededFields } from "./fixture.ts";
 import { serveKeptAlive } from "../generate/fixture.ts";
 

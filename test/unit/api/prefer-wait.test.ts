@@ -105,10 +105,7 @@ describe("a start with Prefer: wait, and while it waits", () => {
   test.each<[string, () => Response]>([
     ...ENDS_THE_WAIT,
     ["it is gone with its project", () => refusal("not_found")],
-    [
-      "it is not found, because the database is being changed",
-      () => Response.json({ code: "PGRST202" }, { status: 404 }),
-    ],
+    ["it is not found: the database is changing", () => Response.json({ code: "PGRST202" }, { status: 404 })],
     ["it has another shape", () => Response.json({ prediction: {} })],
   ])("%s → 202 as it was at first: it has been started, and would be paid for twice", async (_what, answer) => {
     readFails = answer;
@@ -159,21 +156,22 @@ describe("a status read with Prefer: wait, and during the wait", () => {
     expect(asked).toEqual([one, look, look]);
   });
 
-  test("the latest run is asked for, with the tag of an earlier one of the same status → 200 at once", async () => {
-    rowAt = () => predictionRow({ ...running, id: crypto.randomUUID() });
-    const tag = (await read({})).headers.get("etag") ?? "";
-    rowAt = () => predictionRow(running);
-    const response = await read({ prefer: "wait=25", "if-none-match": tag }, {}, `projectId=${PROJECT}`);
-    expect([response.status, (await response.json()).data.predictionId]).toEqual([200, PREDICTION]);
-    expect(clock.pauses).toEqual([]);
-  });
-
-  test("the status has changed since its tag → 200 at once", async () => {
-    const tag = (await read({})).headers.get("etag") ?? "";
-    rowAt = () => predictionRow(running);
-    const response = await read({ prefer: "wait=25", "if-none-match": tag });
-    expect([response.status, await statusOf(response)]).toEqual([200, "processing"]);
-    expect(clock.pauses).toEqual([]);
+  const ANOTHER = { ...running, id: crypto.randomUUID() };
+  const latest = `projectId=${PROJECT}`;
+  test.each<[what: string, before: object, now: object, query: string, status: number]>([
+    ["the status has changed since its tag", {}, running, where, 200],
+    ["the latest run is another one of the same status", ANOTHER, running, latest, 200],
+    ["it has ended already, and the caller has it", succeededFields, succeededFields, where, 304],
+  ])("%s → answered at once", async (_what, before, now, query, status) => {
+    rowAt = () => predictionRow({ ...before });
+    const tag = (await read({}, {}, query)).headers.get("etag") ?? "";
+    rowAt = () => predictionRow({ ...now });
+    const response = await read({ prefer: "wait=25", "if-none-match": tag }, {}, query);
+    expect([response.status, clock.pauses]).toEqual([status, []]);
+    expect(response.headers.get("preference-applied")).toBe("wait=25");
+    expect(response.headers.get("retry-after")).toBe(status === 304 ? null : "1");
+    if (status === 200)
+      expect((await response.json()).data).toMatchObject({ status: "processing", predictionId: PREDICTION });
   });
 
   test("HEAD → held as GET is, and no body", async () => {
@@ -221,16 +219,6 @@ describe("a status read with Prefer: wait, and during the wait", () => {
     expect([reads, clock.pauses.length]).toEqual([2, 2]);
     await read({ prefer: "wait=25" }, { signal: gone.signal });
     expect([reads, clock.pauses.length]).toEqual([3, 2]);
-  });
-
-  test("it has ended already, and the caller has it → 304 at once", async () => {
-    rowAt = () => predictionRow(succeededFields);
-    const tag = (await read({})).headers.get("etag") ?? "";
-    const response = await read({ prefer: "wait=25", "if-none-match": tag });
-    expect(response.status).toBe(304);
-    expect(response.headers.get("preference-applied")).toBe("wait=25");
-    expect(response.headers.get("retry-after")).toBeNull();
-    expect(clock.pauses).toEqual([]);
   });
 });
 

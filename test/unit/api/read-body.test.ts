@@ -80,10 +80,6 @@ describe("what comes is what is read", () => {
     expect(await text(post(bytewise(), { "content-length": "a few" }))).toBe(expected);
   });
 
-  test("no body at all → nothing", async () => {
-    expect(await start().read(post(null), LIMITS)).toHaveLength(0);
-  });
-
   test("what is no UTF-8 → invalid_request", () => {
     const half = bytesOf("ö").subarray(0, 1);
     expect(() => decodeBody(half)).toThrow(expect.objectContaining({ code: "invalid_request" }));
@@ -149,16 +145,6 @@ describe("all open bodies together", () => {
     await settle();
     expect(outcomes.map(({ is }) => is)).toEqual(["unavailable", "open", "open", "open"]);
     expect(outcomes[0]?.error?.extra.headers).toEqual({ "Retry-After": expect.stringMatching(/^[2-5]$/) });
-  });
-
-  test("300 stalled bodies, 3 permits → a body that comes whole is read each time", async () => {
-    const { read } = start(roomFor(3));
-    const stalled = [];
-    for (let time = 0; time < 300; time++) {
-      stalled.push(follow(read(post(slowly().body), LIMITS)));
-      expect(await read(post("a callback"), LIMITS)).toHaveLength(10);
-    }
-    expect(stalled.filter(({ is }) => is === "open").length).toBeLessThanOrEqual(3);
   });
 
   test("a body that goes on while others stall → is not the one that is ended", async () => {

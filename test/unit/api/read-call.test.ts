@@ -1,3 +1,4 @@
+import process from "node:process";
 import { afterAll, beforeEach, describe, expect, test } from "vitest";
 import { createDocumentText } from "../../../shared/api/create-api.ts";
 import { failedBody, lastArguments, rate, startApi } from "./fixture.ts";
@@ -34,15 +35,29 @@ test.each(["constructor", "toString", "__proto__", "hasOwnProperty", "unknown"])
   },
 );
 
-test("sixty thousand parameters, all different or all the same → a small 400 in no time", async () => {
-  const names = Array.from({ length: 60_000 }, (_, at) => at.toString(36));
-  for (const query of [names.join("&"), "a&".repeat(60_000)]) {
-    const began = performance.now();
+/** The least processor time of such requests: what the clock says depends on what else the machine does. */
+async function processorTime(query: string, times = 1): Promise<number> {
+  const taken: number[] = [];
+  for (let time = 0; time < times; time++) {
+    const before = process.cpuUsage();
     const response = await api.call(`/api/projects?${query}`);
     expect([response.status, (await response.text()).length < 5000]).toEqual([400, true]);
-    expect(performance.now() - began).toBeLessThan(5000); // comparing each with each takes twice as long
+    const { user, system } = process.cpuUsage(before);
+    taken.push(user + system);
   }
-});
+  return Math.min(...taken);
+}
+
+test.each([
+  ["different", (count: number) => Array.from({ length: count }, (_, at) => at.toString(36)).join("&")],
+  ["the same", (count: number) => "a&".repeat(count)],
+])(
+  "sixty thousand parameters, all %s → a small 400, for about ten times the work of six thousand",
+  async (_, query) => {
+    const few = await processorTime(query(6_000), 3);
+    expect((await processorTime(query(60_000))) / few).toBeLessThan(40); // a hundred where each is compared with each
+  },
+);
 
 test("a hundred unknown fields with names of 500 characters → an answer that stays small", async () => {
   const many = Array.from({ length: 100 }, (_, index) => [`${index}${"x".repeat(500)}`, 1]);
@@ -120,6 +135,7 @@ test.each([
     (step) => `/api/projects/generate/${step}`,
   ),
   "/api/projects/generate/first-frame/x",
+  `/api/films/${ID}/generate/middle-frame`,
   "/api/projects/1",
   `/api/projects/${ID}x`,
   `/api/projects/x${ID}`,

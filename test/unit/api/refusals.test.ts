@@ -1,7 +1,6 @@
 import { expect, test } from "vitest";
 import { createRefusals } from "../../../shared/api/http/refusals.ts";
 
-/** Refusals by a clock that goes on when told to. */
 function setUp() {
   let at = 0;
   const sleeping: (() => void)[] = [];

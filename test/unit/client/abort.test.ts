@@ -8,7 +8,6 @@ const server = await useScriptedServer();
 
 const reason = new Error("The page was left.");
 
-/** The methods that differ in how they wait. */
 const CALLS: [name: string, call: (client: KeyframeClient, signal: AbortSignal) => Promise<unknown>][] = [
   ["a GET", (client, signal) => client.readProject("p", { signal })],
   ["a POST", (client, signal) => client.createProject({ title: "a", textPrompt: "b" }, { signal })],

@@ -7,7 +7,6 @@ import { until } from "../../support/until.ts";
 
 const server = await useScriptedServer();
 
-/** What a call without retries is refused with. */
 async function refused(turn: Turn, options = {}): Promise<KeyframeError> {
   server.play(turn);
   const error = await server

@@ -8,8 +8,6 @@ import { bundle } from "../../support/client/bundle.ts";
 import { readClip } from "../../support/media/clips.ts";
 import { ODD_IMAGES, ODD_VIDEOS } from "../../support/media/odd-files.ts";
 
-// Shots whose sound can be heard, which the simulator's cannot: made and joined in a browser.
-
 let browser: Browser;
 let page: Page;
 beforeAll(async () => {
@@ -55,7 +53,6 @@ async function makeShot(channels) {
   await output.finalize();
   return new Blob([target.buffer]);
 }
-/** Half a second of a dark picture of 320 × 180 that is white in its upper left corner, with how it is to be shown; white from one on. */
 async function makeTurned(format, shown, from = 0) {
   const target = new BufferTarget();
   const output = new Output({ format: new { MP4: Mp4OutputFormat, Matroska: MkvOutputFormat }[format](), target });
@@ -79,7 +76,6 @@ async function look(film) {
   const { value } = await new CanvasSink(track, { width: 4, height: 4, fit: "fill" }).canvases().next();
   return [await track.getDisplayWidth(), await track.getDisplayHeight(), ...whiteCorners(value.canvas)];
 }
-/** The same of the picture on which a video ends; without a canvas, as where there is none. */
 async function lookAtEnd(video, hasCanvas) {
   const file = await video;
   if (!hasCanvas) OffscreenCanvas = undefined;
@@ -222,11 +218,7 @@ test.each<[what: string, clips: string[], expected: object]>([
   ["quicktime.mov", ["quicktime.mov"], { packets: [72, 142] }],
   ["a QuickTime file without a brand", ["no-brand.mov"], { packets: [72, 142] }],
   ["WebM → copied", ["vp9-opus.webm", "vp9-opus.webm"], { packets: [144, expect.any(Number)] }],
-  [
-    "WebM of VP8, which few players know in an MP4 → encoded again",
-    ["vp8-vorbis.webm"],
-    { codec: expect.not.stringMatching("vp8") },
-  ],
+  ["WebM of VP8, rare in an MP4 → encoded again", ["vp8-vorbis.webm"], { codec: expect.not.stringMatching("vp8") }],
   ["MP4, WebM and Matroska → encoded again", ["plain.mp4", "vp9-opus.webm", "h264.mkv"], {}],
   ["fragments", ["fragments.mp4"], { packets: [72, 142] }],
   ["fragments with an index", ["fragments-indexed.mp4"], { packets: [72, 142] }],
@@ -460,7 +452,7 @@ test.each([
   ["a WebM", ["plain.mp4", "vp9-opus.webm"], `"02-Shot.webm"`],
   ["another codec of sound, too", ["plain.mp4", "vp9-opus.mp4"], "fps=24,"],
   [
-    "another rate and one channel",
+    "another rate, one channel",
     ["sound-late.mp4", "sound-44100-mono-late.mp4"],
     "aresample=48000:async=1:first_pts=0,",
   ],

@@ -121,7 +121,6 @@ describe.each([18, 19] as const)("React %s", (version) => {
   const pauses = () => page.evaluate<number[]>("page.pauses.filter((ms) => ms > 0)");
   const refetch = (part: Part) => page.locator(`#${part} button`).click();
 
-  /** The page's next request. */
   const next = async (what: string): Promise<Asked> => {
     const one = await until(`${what}, not ${asked.map((other) => other.what)}`, () =>
       asked.find((other) => other.what === what),
@@ -135,7 +134,6 @@ describe.each([18, 19] as const)("React %s", (version) => {
     (await next("GET /last")).answer({});
     expect(asked.map(({ what }) => what)).toEqual([]);
   };
-  /** Every component of this name comes to show this. */
   const shows = async (part: Part, state: object, count = 1) => {
     const texts = () => page.locator(`#${part} output`).allInnerTexts();
     const states = async () => (await texts()).map((text): unknown => JSON.parse(text));

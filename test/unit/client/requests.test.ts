@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from "vitest";
-import { createKeyframeClient, type Step } from "../../../client/index.ts";
+import type { Step } from "../../../client/index.ts";
 import { predictionWith, REF, refusal, useScriptedServer } from "../../support/client/server.ts";
 
 const server = await useScriptedServer();
@@ -123,26 +123,6 @@ test("a url with a path before it, as self-hosted projects have → kept", async
   await server.client({ url: `${server.url}/supabase/` }).listProjects();
   expect(server.seen[0]?.url).toBe("/supabase/functions/v1/api/projects");
 });
-
-test.each([
-  "",
-  "abc.supabase.co",
-  "ftp://abc.supabase.co",
-  "https://abc.supabase.co/functions/v1",
-  "https://abc.supabase.co/functions/v1/api/",
-  "https://user:secret@abc.supabase.co",
-  "https://abc.supabase.co/?apikey=1",
-])("the url %j → TypeError that says what it must be", (url) => {
-  expect(() => createKeyframeClient({ url, getToken: () => null })).toThrow(/url must be the project's Supabase URL/);
-});
-
-test.each([{ retries: -1 }, { retries: 0.5 }, { requestTimeoutMs: 0 }, { apikey: "a\nb" }])(
-  "the option %j → TypeError that names it",
-  (option) => {
-    const [name] = Object.keys(option);
-    expect(() => server.client(option)).toThrow(`${name} must be`);
-  },
-);
 
 test("methods taken out of the client → work: they need no this", async () => {
   const { readProject, webhooks } = keyframe;

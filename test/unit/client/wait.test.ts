@@ -40,6 +40,12 @@ const same =
     response.writeHead(304, { etag: `W/"${tag}"`, "retry-after": told, ...applied }).end();
   };
 
+/** Waits while the service answers so, with as little chance as can be. */
+function waitFor(turns: Turn[], options?: Parameters<ReturnType<typeof server.client>["waitFor"]>[1]) {
+  server.play(...turns);
+  return server.client({ random: () => 0 }).waitFor(REF, options);
+}
+
 const ended = { status: "succeeded", completedAt: "2026-03-01T00:01:00Z", progress: 1 } as const;
 const headersOf = (name: string) => server.seen.map(({ headers }) => headers[name]);
 /** The time between one request and the next, in ms. */
@@ -67,36 +73,32 @@ test("a service that neither tags nor holds → asked at its own pace, never ear
 });
 
 test("no Retry-After at all → a second between two polls", async () => {
-  server.play({ data: predictionWith() }, state(ended));
-  await server.client({ random: () => 0 }).waitFor(REF);
+  await waitFor([{ data: predictionWith() }, state(ended)]);
   expect(gaps()).toEqual([1000]);
 });
 
 test("tags, not held → conditional requests; 304 keeps what is known; after an answer that lost its tag, a plain one", async () => {
   const lost = state({ status: "starting" });
-  server.play(state({}, { tag: "a" }), same(), same(), state({}, { tag: "b" }), lost, state(ended));
-  await server.client().waitFor(REF);
+  await waitFor([state({}, { tag: "a" }), same(), same(), state({}, { tag: "b" }), lost, state(ended)]);
   expect(headersOf("if-none-match")).toEqual([undefined, 'W/"a"', 'W/"a"', 'W/"a"', 'W/"b"', undefined]);
   for (const gap of gaps()) expect(gap).toBeGreaterThanOrEqual(2000);
 });
 
 test("a service that holds → asked for 25 s, and again at once when the status changed or the time was up", async () => {
-  server.play(
+  await waitFor([
     state({}, { tag: "a" }),
     same({ held: 25_000 }),
     state({ status: "starting" }, { tag: "b", held: 300 }),
     state({ status: "processing" }, { tag: "c", held: 100 }),
     state(ended, { held: 9000 }),
-  );
-  await server.client({ random: () => 0 }).waitFor(REF);
+  ]);
   expect(headersOf("prefer")).toEqual([undefined, "wait=25", "wait=25", "wait=25", "wait=25"]);
   // The first look was not held: two seconds' pause. The others came at once, so what lies between is the holding.
   expect(gaps()).toEqual([2000, 25_000, 300, 100]);
 });
 
 test("a service that says it holds, and does not → asked at its own pace", async () => {
-  server.play(state({}, { tag: "a" }), same({ held: 0 }), same({ held: 500 }), state(ended));
-  await server.client({ random: () => 0 }).waitFor(REF);
+  await waitFor([state({}, { tag: "a" }), same({ held: 0 }), same({ held: 500 }), state(ended)]);
   expect(gaps()).toEqual([2000, 2000, 2000]);
 });
 
@@ -120,16 +122,18 @@ test("progress is watched → the hold is as short as the pace, and onProgress g
   const told: unknown[] = [];
   const onProgress = ({ status, progress, queuePosition }: Prediction) =>
     void told.push([status, progress, queuePosition]);
-  server.play(
-    state({ queuePosition: 2 }, { tag: "a" }),
-    same({ held: 2000 }),
-    state({ queuePosition: 1 }, { tag: "b", held: 2000 }),
-    state({ status: "processing", progress: 0.25 }, { tag: "c", held: 700 }),
-    state({ status: "processing", progress: 0.25, attempt: 1 }, { tag: "d", held: 2000 }),
-    state({ status: "processing", progress: 0.5 }, { tag: "e", held: 2000 }),
-    state(ended, { held: 100 }),
+  await waitFor(
+    [
+      state({ queuePosition: 2 }, { tag: "a" }),
+      same({ held: 2000 }),
+      state({ queuePosition: 1 }, { tag: "b", held: 2000 }),
+      state({ status: "processing", progress: 0.25 }, { tag: "c", held: 700 }),
+      state({ status: "processing", progress: 0.25, attempt: 1 }, { tag: "d", held: 2000 }),
+      state({ status: "processing", progress: 0.5 }, { tag: "e", held: 2000 }),
+      state(ended, { held: 100 }),
+    ],
+    { onProgress },
   );
-  await server.client({ random: () => 0 }).waitFor(REF, { onProgress });
   expect(told).toEqual([
     ["queued", null, 2],
     ["queued", null, 1],
@@ -162,21 +166,21 @@ test("a film's take, whose input has no elements → asked for, so that the answ
 });
 
 test.each(["failed", "canceled"] as const)("a generation that ends %s → resolves with it", async (status) => {
-  server.play(state({ status, completedAt: "2026-03-01T00:01:00Z" }));
-  expect(await server.client().waitFor(REF)).toMatchObject({ status });
+  expect(await waitFor([state({ status, completedAt: "2026-03-01T00:01:00Z" })])).toMatchObject({ status });
 });
 
 test("an outage, with every kind of failure → waited out, Retry-After kept, and the look after it not held", async () => {
-  server.play(
-    state({}, { tag: "a" }),
-    refusal(503, "unavailable", { "retry-after": "5" }),
-    breakOff,
-    { status: 524, text: "<h1>524</h1>" },
-    refusal(429, "rate_limited", { "retry-after": "90" }),
-    same(),
-    state(ended),
-  );
-  expect(await server.client({ random: () => 0 }).waitFor(REF)).toMatchObject(ended);
+  expect(
+    await waitFor([
+      state({}, { tag: "a" }),
+      refusal(503, "unavailable", { "retry-after": "5" }),
+      breakOff,
+      { status: 524, text: "<h1>524</h1>" },
+      refusal(429, "rate_limited", { "retry-after": "90" }),
+      same(),
+      state(ended),
+    ]),
+  ).toMatchObject(ended);
   expect(gaps()).toEqual([2000, 5000, 500, 1000, 90_000, 2000]);
   expect(headersOf("prefer")).toEqual([undefined, "wait=25", undefined, undefined, undefined, undefined, "wait=25"]);
 });
@@ -195,8 +199,7 @@ test.each<[what: string, turn: Turn, code: string]>([
 
 test("failures with successes between them → never given up", async () => {
   const turns = Array.from({ length: 30 }, () => [breakOff, state({})]).flat();
-  server.play(...turns, state(ended));
-  expect(await server.client().waitFor(REF)).toMatchObject(ended);
+  expect(await waitFor([...turns, state(ended)])).toMatchObject(ended);
 });
 
 test.each<[what: string, turn: Turn, code: string]>([
@@ -204,8 +207,7 @@ test.each<[what: string, turn: Turn, code: string]>([
   ["a page of another user", { text: "<h1>Log in</h1>" }, "not_an_envelope"],
   ["a session that ended for good", refusal(401, "unauthorized"), "unauthorized"],
 ])("%s → thrown at once", async (_, turn, code) => {
-  server.play(state({}), turn, state(ended));
-  await expect(server.client().waitFor(REF)).rejects.toMatchObject({ code });
+  await expect(waitFor([state({}), turn, state(ended)])).rejects.toMatchObject({ code });
   expect(server.left()).toBe(1);
 });
 
@@ -221,9 +223,10 @@ test("a session that ends while it waits → goes on with the new one", async ()
 });
 
 test("timeoutMs → timeout when it is over, no poll before Retry-After, and no hold beyond it", async () => {
-  server.play(state({}, { tag: "a" }), same({ held: 4000 }), same({ held: 1000 }), state(ended));
   const began = server.time.clock.now();
-  const wait = server.client({ random: () => 0 }).waitFor(REF, { timeoutMs: 7500 });
+  const wait = waitFor([state({}, { tag: "a" }), same({ held: 4000 }), same({ held: 1000 }), state(ended)], {
+    timeoutMs: 7500,
+  });
   await expect(wait).rejects.toMatchObject({
     code: "timeout",
     status: null,
@@ -252,14 +255,14 @@ test("a laptop that slept through timeoutMs, and through the end of the run → 
     if (asleep) server.time.pass(8 * 3_600_000);
     asleep = false;
   });
-  server.play(state({}), state(ended));
-  expect(await server.client().waitFor(REF, { timeoutMs: 60_000 })).toMatchObject(ended);
+  expect(await waitFor([state({}), state(ended)], { timeoutMs: 60_000 })).toMatchObject(ended);
   server.time.onPause(() => undefined);
 });
 
 test("a clock that is set back by an hour → timeoutMs is over no later", async () => {
-  server.play(state({}), state({}, { held: -3_600_000 }), ...Array.from({ length: 9 }, () => state({})));
-  const wait = server.client({ random: () => 0 }).waitFor(REF, { timeoutMs: 7000 });
+  const wait = waitFor([state({}), state({}, { held: -3_600_000 }), ...Array.from({ length: 9 }, () => state({}))], {
+    timeoutMs: 7000,
+  });
   await expect(wait).rejects.toMatchObject({ code: "timeout" });
   expect(server.time.pauses).toEqual([2000, 2000, 2000, 1000]);
 });

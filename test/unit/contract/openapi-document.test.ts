@@ -20,7 +20,6 @@ import { faultsOf } from "../../support/openapi/schemas.ts";
 
 type Node = { pointer: string; value: Record<string, unknown> };
 
-/** Every object of the document with where it is. */
 function* nodes(value: unknown = openApi, pointer = "#"): Generator<Node> {
   if (value === null || typeof value !== "object") return;
   if (!Array.isArray(value)) yield { pointer, value: value as Record<string, unknown> };

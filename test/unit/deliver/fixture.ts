@@ -22,14 +22,12 @@ export const delivery = (url: string, change: Partial<Delivery> = {}): Delivery 
   ...change,
 });
 
-/** Makes attempts against receivers on this machine. */
 export function makeAttempt(
   settings: Partial<PostSettings> & {
     resolve?: Resolve;
     allowLocal?: boolean;
     now?: () => number;
     elapsed?: () => number;
-    /** Lines of the log. */
     lines?: string[];
   } = {},
 ) {

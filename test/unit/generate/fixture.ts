@@ -8,9 +8,10 @@ import { createStorage } from "../../../supabase/functions/keyframe-generate/fil
 import type { StoreTask, SubmitTask } from "../../../supabase/functions/keyframe-generate/tasks/task.ts";
 import { NANO_BANANA } from "../../support/models.ts";
 
-export const PREDICTION = "0d7f6f0e-6a0c-4d6e-9f38-0e8f6f1b7a01";
-export const OWNER = "1d7f6f0e-6a0c-4d6e-9f38-0e8f6f1b7a02";
-export const PROJECT = "2d7f6f0e-6a0c-4d6e-9f38-0e8f6f1b7a03";
+// Chosen by an administrator: of no version of RFC 9562.
+export const PREDICTION = "0d7f6f0e-6a0c-65d6-1f38-0e8f6f1b7a01";
+export const OWNER = "1d7f6f0e-6a0c-65d6-1f38-0e8f6f1b7a02";
+export const PROJECT = "2d7f6f0e-6a0c-65d6-1f38-0e8f6f1b7a03";
 const LEASE = "3d7f6f0e-6a0c-4d6e-9f38-0e8f6f1b7a04";
 
 const leased = {
@@ -48,7 +49,6 @@ export const storeTask = (url: string, change: Partial<StoreTask> = {}): StoreTa
 /** A task as claim_tasks returns it; what it is about comes with begin_submit. */
 export const WORK = { work_id: 1, lease_token: LEASE };
 
-/** What was called, with its arguments but for the task. */
 export type Call = [name: keyof Database, ...args: unknown[]];
 
 /** What a database answers for a row that no other worker changes. */
@@ -75,7 +75,6 @@ function fakeDatabase(answers: Partial<Database> = {}): { database: Database; ca
 export type StorageServer = {
   url: string;
   files: Map<string, { bytes: Uint8Array; contentType: string }>;
-  /** Each request to remove files. */
   removals: { bucket: string; names: string[] }[];
   /** Set: uploads and removals get this status, and change nothing; 200 as a gateway's page of maintenance has it. */
   refuse: number | null;

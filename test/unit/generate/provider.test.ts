@@ -22,7 +22,6 @@ const AT = Date.parse("2026-01-02T03:04:05Z");
 
 const providerAt = (url: string) => createProvider({ token: "r8_test", baseUrl: `${url}/v1`, fetch, now: () => AT });
 
-/** A provider that answers everything alike, and counts. */
 function answering(handler: (request: Request) => Response | Promise<Response>) {
   const requests: Request[] = [];
   const url = serve((request) => {

@@ -18,7 +18,6 @@ beforeEach(async () => {
 });
 afterEach(() => storage.stop());
 
-/** Does a task whose files begin_removal returns. */
 async function run(given: { files?: unknown; storageUrl?: string; signal?: AbortSignal }) {
   const { files = FILES, storageUrl = storage.url, signal = kit.never() } = given;
   const made = kit.makeDeps({ storageUrl, database: { beginRemoval: async () => filesSchema.parse(files) } });
@@ -43,7 +42,6 @@ test("one bucket is refused → the other's files go, and only this one's are pu
   expect([...storage.files.keys()]).toEqual([`/keyframe-outputs/${FRAME}`]);
 });
 
-/** A hundred files of a bucket, which are there. */
 function storeHundred() {
   storage.files.clear();
   const bucket = "keyframe-outputs" as const;

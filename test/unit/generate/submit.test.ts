@@ -52,7 +52,6 @@ test("a model that the provider does not have → recorded as refused; no run", 
   expect(await runsAtProvider()).toEqual([]);
 });
 
-/** The submit after one that had no answer. */
 const again = (change: Partial<SubmitTask> = {}, options: Options = {}) =>
   run({ attempt: 2, search_attempt: 1, search_since: new Date(), ...change }, options);
 
@@ -65,10 +64,8 @@ const fromProvider = async (path: string) => {
 const runsAtProvider = async (): Promise<{ id: string }[]> => (await fromProvider("/v1/predictions")).results;
 const recordedRun = ({ calls }: { calls: kit.Call[] }) =>
   calls.find(([name]) => name === "recordState")?.[1] as ProviderPrediction | undefined;
-/** The run that was made, as the provider shows it. */
 const made = async (after: { calls: kit.Call[] }) => await fromProvider(`/v1/predictions/${recordedRun(after)?.id}`);
 
-/** A provider that answers every request like this. */
 const answering = (answer: (request: Request) => Response) => ({ url: kit.serve(answer), token: "t" });
 
 test("a first frame → one run with input, callback address and deadline, at least what the provider accepts, recorded", async () => {
@@ -116,7 +113,7 @@ const withoutReferences = { ...NANO_BANANA, controls: { prompt: { field: "prompt
 test.each<[string, Partial<SubmitTask>, Options, unknown[]]>([
   ["a file that has been deleted", withImages({ ...REFERENCE, name: "gone.png" }), {}, fails("input_file_missing")],
   [
-    "a deleted file to copy",
+    "a lost file to copy",
     withImages({ ...REFERENCE, name: "a.png" }),
     { publicUrl: null },
     fails("input_file_missing"),
@@ -291,7 +288,6 @@ describe("a search for a prediction that has ended", () => {
     ...{ id, model: "google/nano-banana", status: "processing", input: {}, output: null, error: null, logs: "" },
     ...{ created_at: new Date().toISOString(), webhook },
   });
-  /** As claim_tasks returns it. */
   const search = async (answer: () => Response, change: Partial<SubmitTask> = {}) => {
     const { deps, calls } = make({ provider: answering(answer), database: { recordState: async () => "ended" } });
     const { deadline_at: _over, ...task } = kit.submitTask({ search_attempt: 1, ...change });

@@ -15,12 +15,9 @@ export interface TestPlatform {
   signingKey: SigningKey;
   storageFolder: string;
   postgres: RunningPostgres;
-  /** As the superuser. */
   admin: Sql;
-  /** As `postgres`, the role migrations run as. */
   migrate: Sql;
   client(key?: string): SupabaseClient;
-  /** A client with a new user signed in. */
   signedIn(): Promise<{ client: SupabaseClient; userId: string; token: string }>;
   stop(): Promise<void>;
 }

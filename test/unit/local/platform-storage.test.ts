@@ -10,7 +10,6 @@ beforeAll(async () => {
 });
 afterAll(() => platform?.stop());
 
-/** Written as for a hosted project, and run as its role postgres. */
 const MIGRATION = `
 insert into storage.buckets (id, name, public, file_size_limit, allowed_mime_types) values
   ('pictures', 'pictures', false, 100000, '{image/png,text/plain,text/html}'),

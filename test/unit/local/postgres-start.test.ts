@@ -10,7 +10,6 @@ import { chooseServerUser, placeBinaries, removePostgresData } from "../../../lo
 import { type RunningPostgres, startPostgres } from "../../../local/postgres/start-postgres.ts";
 import { until } from "../../support/until.ts";
 
-// initdb and each start take seconds where the machine is busy.
 const asRoot = Deno.uid() === 0;
 let folder: string;
 let dataDir: string;

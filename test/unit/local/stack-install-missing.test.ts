@@ -16,7 +16,6 @@ beforeEach(async () => {
 
 afterEach(() => Deno.remove(project, { recursive: true }));
 
-/** An npm that says with what it was called, instead of installing. */
 async function writeNpm(status: number): Promise<void> {
   await Deno.writeTextFile(join(project, "bin/npm"), `#!/bin/sh\necho "npm $1"\nexit ${status}\n`, { mode: 0o755 });
 }
@@ -26,7 +25,6 @@ async function lock(path: string, packages: Record<string, Package>): Promise<vo
   await Deno.writeTextFile(join(project, path), JSON.stringify({ packages: { "": {}, ...Object.fromEntries(named) } }));
 }
 
-/** What npm leaves after installing these. */
 async function install(packages: Record<string, Package>): Promise<void> {
   await Deno.mkdir(join(project, "node_modules/.bin"), { recursive: true });
   await Deno.writeTextFile(join(project, "node_modules/.bin/deno"), "");

@@ -16,7 +16,6 @@ afterEach(() => removeData(dataDir));
 
 type Given = { port?: string; data?: string; reset?: boolean };
 
-/** What a start that cannot succeed says. */
 async function refusal({ port = "0", data = dataDir, reset }: Given = {}, env: Record<string, string> = {}) {
   const start = async () => await startStack({ ...readStackOptions({ port, data }, (name) => env[name]), reset });
   return await start().then(() => "It started.", oneLine);

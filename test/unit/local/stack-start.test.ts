@@ -6,7 +6,6 @@ import { removeData } from "../../../local/stack/data-folder.ts";
 import { loadStackKeys } from "../../../local/stack/stack-keys.ts";
 import { allGone, descendantsOf, type Running, runCommand } from "../../support/tools/run-command.ts";
 
-// A start and a film take a minute where the machine is busy.
 const created = z.object({ success: z.literal(true), data: z.object({ projectId: z.string() }) });
 let dataDir: string;
 let stack: Running;
@@ -35,7 +34,6 @@ async function health(): Promise<number> {
   return response.status;
 }
 
-/** Pastes what the welcome shows into a shell and returns what that prints. */
 async function paste(): Promise<string> {
   const command = /^ +TOKEN=[\s\S]*?"description":""}'$/m.exec(stack.output())?.[0] ?? "the welcome has no command";
   const shell = new Deno.Command("/bin/sh", { args: ["-c", command] });

@@ -29,7 +29,6 @@ function serveStorage(bytes: number) {
   return { sent, asked, readPictures: createReadPictures({ supabaseUrl: url, clientUrl: CLIENT_URL, fetch }) };
 }
 
-/** The files of an answer. */
 const files = (count: number, bytes = MIB) =>
   Array.from({ length: count }, (_, index) => ({
     name: `first-frame ${index}`,

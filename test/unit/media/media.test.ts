@@ -36,7 +36,6 @@ function read(type: MediaType, bytes: Uint8Array, chunkBytes = bytes.byteLength)
   return reader.end();
 }
 
-/** What is found; null: the file is unusable. */
 type Found = object | null;
 
 function expectFound(type: MediaType, bytes: Uint8Array, found: Found): void {

@@ -60,7 +60,7 @@ test.each<[string, Change, ModelSettings, object]>([
   ],
   ["one reference → a list of one", { files: { references: [ref] } }, NANO_BANANA, { ...IMAGE, image_input: [ref] }],
   [
-    "several → in their order",
+    "two → in their order",
     { files: { references: [ref, other] } },
     NANO_BANANA,
     { ...IMAGE, image_input: [ref, other] },

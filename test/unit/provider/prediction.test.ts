@@ -17,11 +17,7 @@ test.each([
   ["an empty list", [], null],
   ["a text that is no address", "a cat", null],
   ["an address with a zero, which Postgres does not store", "https://replicate.delivery/\u0000.png", null],
-  [
-    "an address with half of a character, which it does not store either",
-    "https://replicate.delivery/\ud800.png",
-    null,
-  ],
+  ["an address with half of a character, neither", "https://replicate.delivery/\ud800.png", null],
   ["an address too long for a row", `https://replicate.delivery/${"a".repeat(3000)}`, null],
 ])("output %s → its address or null", (_name, output, url) => {
   expect(providerState(run({ output })).output_url).toBe(url);
@@ -94,7 +90,7 @@ test.each([
   ["lines and control characters", "one\n\ttwo\u0007", "one two"],
   ["an address with a token", "cannot read https://x.test/a?token=secret now", "cannot read [address] now"],
   [
-    "a header that a proxy shows",
+    "a header shown by a proxy",
     "Authorization: Bearer r8_abcDEF123 was refused",
     "Authorization: [secret] was refused",
   ],
@@ -129,11 +125,7 @@ test.each([
   ["a refusal", `Failed to fetch image from https://p.supabase.co${SIGNED}: 403`, true],
   ["a refusal in words", `Could not download https://p.supabase.co${SIGNED} (403 Forbidden)`, true],
   ["a status alone", `Error opening https://p.supabase.co${SIGNED}: status code 404`, true],
-  [
-    "an image that was fetched and is too small",
-    `Failed to load image https://p.supabase.co${SIGNED}: width must be 500`,
-    false,
-  ],
+  ["an image that is too small", `Failed to load image https://p.supabase.co${SIGNED}: width must be 500`, false],
   ["an image that is none", `Prediction failed: cannot identify image file https://p.supabase.co${SIGNED}`, false],
   ["another server's 502", "502 Server Error: Bad Gateway for url: https://weights.test/model.bin", false],
   ["nothing", null, false],

@@ -33,7 +33,6 @@ function serveDatabase(call: (name: string, given: unknown) => unknown): string 
   return `http://127.0.0.1:${server.addr.port}`;
 }
 
-/** A picture of 300 kB, most of it a text between its header and its pixels. */
 async function drawLarge(): Promise<Uint8Array<ArrayBuffer>> {
   const image = await drawImage();
   return await new Blob([image.subarray(0, 33), pngChunk("teXt", "x".repeat(300_000)), image.subarray(33)]).bytes();

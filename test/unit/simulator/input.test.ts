@@ -5,7 +5,6 @@ import { models } from "../../../local/simulator/models.ts";
 
 const image = "https://example.com/image.png";
 
-/** What the check complains of, as `field: description` lines. */
 function complaints(name: string, input: Record<string, unknown>): string[] {
   const model = models[name];
   if (!model) throw new Error(`no model ${name}`);

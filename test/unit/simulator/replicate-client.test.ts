@@ -26,7 +26,6 @@ beforeAll(async () => {
 });
 afterAll(() => simulator.stop());
 
-/** A simulator of one test's own. */
 async function another(options: SimulatorOptions) {
   const own = await startSimulator(options);
   onTestFinished(own.stop);

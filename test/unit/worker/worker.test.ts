@@ -131,6 +131,17 @@ function makeQueue(options: {
   };
 }
 
+/** A kick, and all that comes of it. */
+async function runQueue(
+  options: Parameters<typeof makeQueue>[0],
+  plan?: (queue: ReturnType<typeof makeQueue>) => unknown,
+) {
+  const queue = makeQueue(options);
+  plan?.(queue);
+  await queue.runUntil(queue.kick());
+  return queue;
+}
+
 test("the limits → a run ends well before the platform's 150 s, and a heartbeat outlasts two claims", () => {
   const run = L.maxRunMs + L.heartbeatMs + L.claimEveryMs + L.giveUpAfterMs;
   expect(run + 2 * REQUEST_MS).toBeLessThan(100_000);
@@ -158,17 +169,13 @@ describe("a kick while idle", () => {
   });
 
   test("work is committed during the idle grace → it starts at once, without a kick, and the grace begins again", async () => {
-    const queue = makeQueue({});
-    queue.clock.after(1_050, () => queue.add(1));
-    await queue.runUntil(queue.kick());
+    const queue = await runQueue({}, ({ clock, add }) => clock.after(1_050, () => add(1)));
     expect(queue.startedAt.get(1)).toBeLessThanOrEqual(1_060);
     expect(queue.calls.at(-1)?.at).toBeGreaterThan(1_050 + L.idleGraceMs);
   });
 
   test("work was being committed without a kick while the heartbeat ended → the last claim finds it, and claiming goes on", async () => {
-    const queue = makeQueue({});
-    queue.clock.after(L.idleGraceMs + 150, () => queue.add(1));
-    await queue.runUntil(queue.kick());
+    const queue = await runQueue({}, ({ clock, add }) => clock.after(L.idleGraceMs + 150, () => add(1)));
     expect(queue.startedAt.size).toBe(1);
     expect(queue.calls.at(-1)?.at).toBeGreaterThan(2 * L.idleGraceMs);
   });
@@ -215,16 +222,14 @@ describe("a kick while running", () => {
 
 describe("much work", () => {
   test("more than there is room for → never more than maxOpen at once, one call at a time, and all is done", async () => {
-    const queue = makeQueue({ due: 120, limits: { maxOpen: 25 }, work: (id) => 5 + (id % 50) });
-    await queue.runUntil(queue.kick());
+    const queue = await runQueue({ due: 120, limits: { maxOpen: 25 }, work: (id) => 5 + (id % 50) });
     expect(queue.mostOpen()).toBe(25);
     expect(queue.mostCalling()).toBe(1);
     expect(queue.startedAt.size).toBe(120);
   });
 
   test("the last of it ends after the maximum run time → the run ends with it", async () => {
-    const queue = makeQueue({ due: 1, limits: { maxRunMs: 1_000 }, work: () => 8_000 });
-    await queue.runUntil(queue.kick());
+    const queue = await runQueue({ due: 1, limits: { maxRunMs: 1_000 }, work: () => 8_000 });
     expect(queue.now()).toBe(8_005);
   });
 
@@ -240,24 +245,22 @@ describe("much work", () => {
 
 describe("results", () => {
   test("a hundred, quick → each is recorded once, in batches, and one call is open at a time", async () => {
-    const queue = makeQueue({ due: 100, hasResults: true, claimAtOnce: 100, work: (id) => 3 + (id % 17) });
-    await queue.runUntil(queue.kick());
+    const queue = await runQueue({ due: 100, hasResults: true, claimAtOnce: 100, work: (id) => 3 + (id % 17) });
     expect(queue.recorded.size).toBe(100);
     expect(queue.mostCalling()).toBe(1);
     expect(queue.calls.filter(({ results }) => results.length > 0).length).toBeLessThanOrEqual(5);
   });
 
   test("it is recorded and nothing is due → the next call waits in the database at once, so that new work starts when it comes", async () => {
-    const queue = makeQueue({ due: 1, hasResults: true });
-    queue.clock.after(60, () => queue.add(1));
-    await queue.runUntil(queue.kick());
+    const queue = await runQueue({ due: 1, hasResults: true }, ({ clock, add }) => clock.after(60, () => add(1)));
     expect(queue.startedAt.get(2)).toBeLessThanOrEqual(70);
   });
 
   test("one beside slow work → recorded when the call that waits in the database returns", async () => {
-    const queue = makeQueue({ due: 1, hasResults: true, work: (id) => (id === 1 ? REQUEST_MS : 10) });
-    queue.clock.after(1_000, () => queue.add(1));
-    await queue.runUntil(queue.kick());
+    const queue = await runQueue(
+      { due: 1, hasResults: true, work: (id) => (id === 1 ? REQUEST_MS : 10) },
+      ({ clock, add }) => clock.after(1_000, () => add(1)),
+    );
     expect(queue.recorded.get(2)).toBeLessThan(1_000 + 10 + L.claimEveryMs + L.recordAfterMs + 20);
   });
 });
@@ -279,12 +282,11 @@ describe("work that fails", () => {
   });
 
   test("it hangs → its signal aborts after workMs; it is given up after a grace, its room is free and the run ends", async () => {
-    const queue = makeQueue({
+    const queue = await runQueue({
       due: 2,
       limits: { workMs: 20_000, maxOpen: 1 },
       work: (id) => (id === 1 ? Number.POSITIVE_INFINITY : 10),
     });
-    await queue.runUntil(queue.kick());
     expect(queue.aborted).toEqual([20_005]);
     expect(queue.startedAt.get(2)).toBeGreaterThanOrEqual(25_005);
     expect(queue.events()).toEqual(["work_hangs"]);
@@ -292,8 +294,7 @@ describe("work that fails", () => {
 
   test("it ends in time, or when its signal aborts → nothing is logged, however long the run goes on", async () => {
     const limits = { workMs: 500, abortGraceMs: 500 };
-    const queue = makeQueue({ due: 2, limits, work: (id) => (id === 1 ? 10 : 600) });
-    await queue.runUntil(queue.kick());
+    const queue = await runQueue({ due: 2, limits, work: (id) => (id === 1 ? 10 : 600) });
     expect(queue.now()).toBeGreaterThan(1_000);
     expect([queue.aborted, queue.events()]).toEqual([[505], []]);
   });
@@ -322,29 +323,26 @@ describe("the database is away", () => {
   });
 
   test("while work is open → calls with growing pauses, and its results are recorded when it is back", async () => {
-    const queue = makeQueue({
+    const queue = await runQueue({
       due: 100,
       claimAtOnce: 100,
       hasResults: true,
       work: (id) => id * 20,
       fault: ({ at }) => void (at > 0 && at < 8_000 && away()),
     });
-    await queue.runUntil(queue.kick());
     expect(queue.recorded.size).toBe(100);
     expect(queue.calls.filter(({ at }) => at < 8_000).length).toBeLessThan(12);
   });
 
   test("when the last result of a run is recorded → tried again until it is", async () => {
     const fault = ({ at }: Call) => void (at > 400 && at < 3_000 && away());
-    const queue = makeQueue({ due: 1, hasResults: true, limits: { maxRunMs: 300 }, work: () => 500, fault });
-    await queue.runUntil(queue.kick());
+    const queue = await runQueue({ due: 1, hasResults: true, limits: { maxRunMs: 300 }, work: () => 500, fault });
     expect(queue.recorded.size).toBe(1);
   });
 
   test("for good → the run gives up after 20 s; the next one records what it kept", async () => {
     let isAway = true;
-    const queue = makeQueue({ due: 8, hasResults: true, fault: ({ at }) => void (isAway && at > 0 && away()) });
-    await queue.runUntil(queue.kick());
+    const queue = await runQueue({ due: 8, hasResults: true, fault: ({ at }) => void (isAway && at > 0 && away()) });
     expect(queue.now()).toBeGreaterThan(L.giveUpAfterMs);
     expect(queue.now()).toBeLessThan(2 * L.giveUpAfterMs);
     expect(queue.recorded.size).toBe(0);
