@@ -6,7 +6,14 @@ import { plansOf, readBy } from "../../support/database/plans.ts";
 import { addProject, addWorld, seedPrediction, type World } from "../../support/database/predictions.ts";
 import { rolledBack } from "../../support/database/rolled-back.ts";
 import { addReference } from "../../support/database/user.ts";
-import { addEndpoint, clearWebhooks, exchange, record, resultOf, seedDeliveries } from "../../support/database/webhooks.ts";
+import {
+  addEndpoint,
+  clearWebhooks,
+  exchange,
+  record,
+  resultOf,
+  seedDeliveries,
+} from "../../support/database/webhooks.ts";
 import { LONGER } from "../../support/longer.ts";
 
 // A great deal has ended or waits, and little is due: every statement reads the little alone. What counts is how many rows its widest scan
@@ -336,7 +343,7 @@ describe("many endpoints at one host with a delivery each", () => {
     await rolledBack(own.sql, async (sql) => {
       await sql.unsafe(call); // the first call in a session also reads the catalog
       const [row] = await sql.unsafe(`explain (analyze, buffers, format json) ${call}`);
-      const { Plan: plan } = row?.["QUERY PLAN"][0];
+      const plan = row?.["QUERY PLAN"][0].Plan;
       pages = plan["Shared Hit Blocks"] + plan["Shared Read Blocks"];
     });
     return pages;
