@@ -21,6 +21,7 @@ import {
   type Row,
   seedCopies,
   seedPrediction,
+  seedSubmit,
   useWorld,
 } from "../../support/database/predictions.ts";
 import { setSettings } from "../../support/database/settings.ts";
@@ -150,6 +151,35 @@ test.each([
     for (const lease of [held, null]) expect(await call(db.sql, id, lease)).toBe(refused);
   },
 );
+
+test.each([
+  ["complete_prediction", complete, false],
+  ["fail_prediction", fail, true],
+  ["retry_prediction_later", retryLater, "too_late"],
+] as const)(
+  "%s of a poll, when a callback has moved the prediction on → nothing happens",
+  async (_name, call, answer) => {
+    const { id, lease, run } = await seedPrediction(db.sql, world, { status: "processing" });
+    await providerSays(db.sql, { id, run: run ?? "", status: "succeeded" });
+    expect(await call(db.sql, id, lease)).toBe(answer);
+    expect(await readRow(db.sql, id)).toMatchObject({ status: "storing", failures: 0 });
+  },
+);
+
+test("fail_prediction of a poll, when the prediction follows another run by now → nothing happens", async () => {
+  const { id, lease } = await seedPrediction(db.sql, world, { status: "processing" });
+  const ran = { provider_prediction_id: `next-${id}`, submitted_at: new Date(), answered_at: new Date() };
+  await seedSubmit(db.sql, { owner_id: world.owner, project_id: world.project, prediction_id: id, attempt: 2, ...ran });
+  await db.sql`update keyframe.predictions set attempt = 2, provider_prediction_id = ${`next-${id}`} where id = ${id}`;
+  expect(await fail(db.sql, id, lease)).toBe(true);
+  expect((await readRow(db.sql, id)).status).toBe("processing");
+});
+
+test("complete_prediction of an output whose prediction was canceled meanwhile → false", async () => {
+  const { id, lease } = await seedPrediction(db.sql, world, { status: "storing" });
+  await db.sql`select keyframe_private.mark_canceled(${id})`;
+  expect(await complete(db.sql, id, lease)).toBe(false);
+});
 
 describe("putting a task off", () => {
   test("the waits double from retry_base up to retry_max, each ±20 % by chance", async () => {

@@ -28,7 +28,8 @@ test("a callback that comes before the submit's answer moves the prediction on, 
   const run = newRun();
   expect(await providerSays(db.sql, { id, run, status: "processing", progress: 0.2 })).toBe("recorded");
   expect(await providerSays(db.sql, { id, run, status: "starting" })).toBe("unchanged");
-  expect(await readRow(db.sql, id)).toMatchObject({ status: "processing", provider_prediction_id: run });
+  expect(await providerSays(db.sql, { id, run, progress: 0.7 })).toBe("recorded");
+  expect(await readRow(db.sql, id)).toMatchObject({ status: "processing", provider_prediction_id: run, progress: 0.7 });
   expect(await runsToCancel(db.sql)).toEqual([]);
 });
 
@@ -153,6 +154,7 @@ test.each<Case>([
     expect(await providerSays(db.sql, { id, run: FOLLOWED, ...saying })).toBe(answer);
   expect(await readRow(db.sql, id)).toMatchObject(row);
   expect(await runsToCancel(db.sql)).toEqual(canceled);
+  expect((await workOf(db.sql, id)).filter(({ kind }) => kind === "cancel")).toHaveLength(canceled.length);
 });
 
 test.each([0, 2, -1])("attempt %i, which never was → unknown, and nothing is kept of it", async (attempt) => {
@@ -167,17 +169,6 @@ test("a run that belongs to another prediction → unknown, and neither predicti
   const other = await seedPrediction(db.sql, world, { status: "queued" });
   expect(await providerSays(db.sql, { id: other.id, run: run ?? "", status: "succeeded" })).toBe("unknown");
   expect((await readRow(db.sql, other.id)).status).toBe("queued");
-});
-
-test("a run that is being recorded for another prediction → unknown", async () => {
-  await db.sql`alter function keyframe_worker.record_provider_state set lock_timeout = '60s'`; // the other transaction stays open here
-  const [one, other] = [await seedPrediction(db.sql, world), await seedPrediction(db.sql, world)];
-  const says = (sql: TransactionSql | Sql, id: string) =>
-    providerSays(sql, { id, run: "run-of-one", status: "starting" });
-  const said = whileOpen(db.sql, (open) => says(open, one.id), () => says(db.sql, other.id)); // biome-ignore format: one line
-  expect(await said).toBe("unknown");
-  expect((await readRow(db.sql, other.id)).status).toBe("queued");
-  await db.sql`alter function keyframe_worker.record_provider_state set lock_timeout = '100ms'`;
 });
 
 describe("a run that failed because it could not read the images", () => {
@@ -245,15 +236,53 @@ describe("a run that failed because it could not read the images", () => {
 
 const interrupted = { status: "failed", failure: "interrupted", error: "Director: unexpected error (E9828)" } as const;
 
-test("a run is interrupted at the provider → submitted once more; interrupted again → failed, retryable", async () => {
-  const { id, run } = await seedPrediction(db.sql, world, { status: "processing" });
-  expect(await providerSays(db.sql, { id, run: run ?? "", ...interrupted })).toBe("recorded");
+test("a run is interrupted, after a submit that had none → submitted once more; interrupted again → failed, retryable", async () => {
+  const { id, run } = await seedPrediction(db.sql, world, { status: "processing", columns: { attempt: 2 } });
+  const refused = { submitted_at: new Date(), answered_at: new Date(), ended_at: new Date(), outcome: "no_run" };
+  await seedSubmit(db.sql, {
+    owner_id: world.owner,
+    project_id: world.project,
+    prediction_id: id,
+    attempt: 1,
+    ...refused,
+  });
+  expect(await providerSays(db.sql, { id, attempt: 2, run: run ?? "", ...interrupted })).toBe("recorded");
   expect(await readRow(db.sql, id)).toMatchObject({ status: "queued", last_error: "provider_failed" });
   await makeDue(db.sql, id);
-  expect((await claim(db.sql, 100)).find((task) => task.id === id)).toMatchObject({ task: "submit", attempt: 2 });
-  expect(await providerSays(db.sql, { id, attempt: 2, run: newRun(), ...interrupted })).toBe("recorded");
+  expect((await claim(db.sql, 100)).find((task) => task.id === id)).toMatchObject({ task: "submit", attempt: 3 });
+  expect(await providerSays(db.sql, { id, attempt: 3, run: newRun(), ...interrupted })).toBe("recorded");
   expect(await readRow(db.sql, id)).toMatchObject(failed("provider_failed", { error_message: interrupted.error }));
   expect(await runsToCancel(db.sql)).toEqual([]);
+});
+
+describe("a transaction that has recorded something is open", () => {
+  const setTimeout = (time: string) =>
+    db.sql.unsafe(`alter function keyframe_worker.record_provider_state set lock_timeout = '${time}'`);
+  beforeEach(() => setTimeout("60s"));
+  afterEach(() => setTimeout("100ms"));
+
+  test.each<[of: Status, first: Partial<Saying>, then: Partial<Saying>, answer: string, status: Status]>([
+    ["starting", { progress: 0.7 }, { progress: 0.5 }, "unchanged", "processing"],
+    ["processing", { status: "succeeded" }, { status: "failed" }, "unchanged", "storing"],
+    ["processing", { status: "failed" }, { status: "succeeded" }, "ended", "failed"],
+    ["processing", interrupted, interrupted, "given_up", "queued"],
+  ])("%s: %j, and meanwhile %j comes → it waits, then %s: %s", async (of, first, then, answer, status) => {
+    const { id, run } = await seedPrediction(db.sql, world, { status: of });
+    const says = (sql: TransactionSql | Sql, said: Partial<Saying>) =>
+      providerSays(sql, { id, run: run ?? "", ...said });
+    const waited = whileOpen(db.sql, (open) => says(open, first), () => says(db.sql, then)); // biome-ignore format: one line
+    expect(await waited).toBe(answer);
+    expect((await readRow(db.sql, id)).status).toBe(status);
+  });
+
+  test("a run, for another prediction → unknown", async () => {
+    const [one, other] = [await seedPrediction(db.sql, world), await seedPrediction(db.sql, world)];
+    const says = (sql: TransactionSql | Sql, id: string) =>
+      providerSays(sql, { id, run: "run-of-one", status: "starting" });
+    const said = whileOpen(db.sql, (open) => says(open, one.id), () => says(db.sql, other.id)); // biome-ignore format: one line
+    expect(await said).toBe("unknown");
+    expect((await readRow(db.sql, other.id)).status).toBe("queued");
+  });
 });
 
 describe("asking the provider to cancel a run", () => {
