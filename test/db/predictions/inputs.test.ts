@@ -1,14 +1,14 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { useDatabase } from "../../support/database/clone-database.ts";
-import { emptyTables } from "../../support/database/empty-tables.ts";
-import { addWorld, useWorld, seedPrediction } from "../../support/database/predictions.ts";
+import { clearPredictions } from "../../support/database/empty-tables.ts";
+import { addWorld, columnOf, seedPrediction, type Step, useWorld } from "../../support/database/predictions.ts";
 import { codeOf, refusalOf } from "../../support/database/refusal.ts";
 import { addReference, start, type Wanted } from "../../support/database/user.ts";
 
 const db = useDatabase();
 const world = useWorld(db);
 beforeEach(async () => {
-  await emptyTables(db.sql, "keyframe.predictions, keyframe_private.prediction_images");
+  await clearPredictions(db.sql);
   await db.sql`delete from keyframe.models where model like 'test/%'`;
   await seedPrediction(db.sql, world, { status: "succeeded" });
 });
@@ -49,13 +49,8 @@ describe("the stored input is complete", () => {
       negativePrompt: { field: "negative_prompt", maxLength: 10 },
       seed: { field: "seed", min: 0, max: 100 },
     });
-    const asked = {
-      durationSeconds: 10,
-      resolution: "1080p",
-      negativePrompt: "blur",
-      seed: 7,
-      prompt: "The boat leaves",
-    };
+    const values = { durationSeconds: 10, resolution: "1080p", negativePrompt: "blur", seed: 7 };
+    const asked = { ...values, prompt: "The boat leaves" };
     const input = await video(asked);
     expect(input).toMatchObject(asked);
     expect(await video(input)).toEqual(input);
@@ -69,23 +64,19 @@ describe("the stored input is complete", () => {
     });
     const { id } = await seedPrediction(db.sql, world, { step: "last-frame", status: "succeeded" });
     expect((await video({ durationSeconds: null, prompt: null })).durationSeconds).toBe(5);
-    expect((await video({})).lastFramePredictionId).toBe(id);
-    expect((await video({ lastFramePredictionId: null })).lastFramePredictionId).toBeNull();
-    expect(
-      (await video({ firstFramePredictionId: null, lastFramePredictionId: null })).firstFramePredictionId,
-    ).toBeNull();
+    expect(await video({})).toMatchObject({ lastFramePredictionId: id });
+    expect(await video({ lastFramePredictionId: null })).toMatchObject({ lastFramePredictionId: null });
+    const none = { firstFramePredictionId: null, lastFramePredictionId: null };
+    expect(await video(none)).toMatchObject(none);
   });
 
   test("several reference images → kept in their order; one that is not there → not_found, and nothing is started", async () => {
     const [one, two] = [await addReference(db, world.owner), await addReference(db, world.owner)];
     const { prediction } = await start(db, world, { input: { referenceImagePaths: [two, one] } });
     expect(prediction.input.referenceImagePaths).toEqual([two, one]);
-    const images = await db.sql`
-      select role, position, path from keyframe_private.prediction_images where prediction_id = ${prediction.id} order by position`;
-    expect(images).toEqual([
-      { role: "reference", position: 1, path: two },
-      { role: "reference", position: 2, path: one },
-    ]);
+    const images = await columnOf(db.sql`
+      select concat_ws(' ', role, position, path) from keyframe_private.prediction_images where prediction_id = ${prediction.id} order by position`);
+    expect(images).toEqual([`reference 1 ${two}`, `reference 2 ${one}`]);
     const missing = { referenceImagePaths: [one, "projects/missing.png"] };
     expect(await codeOf(start(db, world, { input: missing }))).toBe("not_found");
     const both = { referenceImagePaths: [one, two], referenceImagePath: one }; // as in an answer
@@ -95,16 +86,12 @@ describe("the stored input is complete", () => {
 });
 
 describe("choices that depend on each other", () => {
+  const RESOLUTION = { field: "mode", values: ["720p", "1080p", "4k"], default: "720p" };
   beforeEach(() =>
     addModel("test/video", {
       lastFrame: { field: "end", needs: ["firstFrame"], forces: { resolution: "1080p" } },
       referenceImages: { field: "images", list: true, max: 2, excludes: ["lastFrame"] },
-      resolution: {
-        field: "mode",
-        values: ["720p", "1080p", "4k"],
-        default: "720p",
-        forcesByValue: { "4k": { durationSeconds: 5 } },
-      },
+      resolution: { ...RESOLUTION, forcesByValue: { "4k": { durationSeconds: 5 } } },
       durationSeconds: { field: "duration", values: [5, 10], default: 10 },
     }),
   );
@@ -144,9 +131,8 @@ describe("choices that depend on each other", () => {
     await seedPrediction(db.sql, world, { step: "last-frame", status: "succeeded" });
     const reference = await addReference(db, world.owner);
     expect(await refusal({}, { reference })).toMatch(/^test\/video takes either referenceImages or lastFrame/);
-    expect(await video({ lastFramePredictionId: null }, { reference })).toMatchObject({
-      referenceImagePaths: [reference],
-    });
+    const taken = await video({ lastFramePredictionId: null }, { reference });
+    expect(taken).toMatchObject({ referenceImagePaths: [reference] });
   });
 });
 
@@ -157,47 +143,26 @@ describe("what the model does not take is refused before any charge, with the va
       seed: { field: "seed", min: 0, max: 100 },
       negativePrompt: { field: "negative_prompt", maxLength: 10 },
     });
-    await addModel(
-      "test/other",
-      {
-        durationSeconds: { field: "duration", values: [7], default: 7 },
-        resolution: { field: "size", values: ["9k"], default: "9k" },
-      },
-      1,
-    );
+    const others = { resolution: { field: "size", values: ["9k"], default: "9k" } };
+    await addModel("test/other", { ...others, durationSeconds: { field: "duration", values: [7], default: 7 } }, 1);
   });
 
-  test.each<[string, Record<string, unknown>, RegExp]>([
-    [
-      "a length",
-      { durationSeconds: 7 },
-      /^durationSeconds 7: test\/video takes 5, 10\. Models that take it: test\/other/,
-    ],
-    [
-      "a length that no model has",
-      { durationSeconds: 99 },
-      /^durationSeconds 99: .* No other model of this step takes it\.$/,
-    ],
-    ["a length as text", { durationSeconds: "5" }, /^durationSeconds 5: test\/video takes 5, 10\./],
-    ["a length in a list", { durationSeconds: [5] }, /^durationSeconds 3 characters: /],
-    ["a seed beyond the range", { seed: 101 }, /^seed 101: test\/video takes 0 to 100\./],
-    ["half a seed", { seed: 1.5 }, /^seed 1\.5: /],
-    [
-      "too long a text",
-      { negativePrompt: "x".repeat(11) },
-      /^negativePrompt 11 characters: test\/video takes at most 10 characters\./,
-    ],
-    [
-      "a control of other models",
-      { resolution: "9k" },
-      /^test\/video has no resolution \(sent: 9k\)\. Models that take it: test\/other\.$/,
-    ],
-    ["sound from a model without", { audio: true }, /^test\/video has no audio \(sent: true\)\. Models that take it: /],
-  ])("%s", async (_what, input, sentence) => {
-    const before = await db.sql`select count(*) from keyframe.predictions`;
-    expect(await codeOf(start(db, world, { step: "video", model: "test/video", input }))).toBe("unsupported_input");
-    expect(await refusal(input)).toMatch(sentence);
-    expect(await db.sql`select count(*) from keyframe.predictions`).toEqual(before);
+  test.each<[input: Record<string, unknown>, sentence: RegExp]>([
+    [{ durationSeconds: 7 }, /^durationSeconds 7: test\/video takes 5, 10\. Models that take it: test\/other/],
+    [{ durationSeconds: 99 }, /^durationSeconds 99: .* No other model of this step takes it\.$/],
+    [{ durationSeconds: "5" }, /^durationSeconds 5: test\/video takes 5, 10\./],
+    [{ durationSeconds: [5] }, /^durationSeconds 3 characters: /],
+    [{ seed: 101 }, /^seed 101: test\/video takes 0 to 100\./],
+    [{ seed: 1.5 }, /^seed 1\.5: /],
+    [{ negativePrompt: "more than ten" }, /^negativePrompt 13 characters: test\/video takes at most 10 characters\./],
+    [{ resolution: "9k" }, /^test\/video has no resolution \(sent: 9k\)\. Models that take it: test\/other\.$/],
+    // Without the value: Postgres logs refusals.
+    [{ resolution: "x".repeat(100_000) }, /^test\/video has no resolution \(sent: 100000 characters\)\./],
+    [{ audio: true }, /^test\/video has no audio \(sent: true\)\. Models that take it: /],
+  ])("%o → unsupported_input", async (input, sentence) => {
+    const refused = await refusalOf(start(db, world, { step: "video", model: "test/video", input }));
+    expect(refused).toMatchObject({ message: "unsupported_input", detail: expect.stringMatching(sentence) });
+    expect(await db.sql`select from keyframe.predictions`).toHaveLength(1);
   });
 
   test("no sound from a model that makes none → accepted", async () => {
@@ -215,20 +180,14 @@ describe("what the model does not take is refused before any charge, with the va
       ...['{"aspectRatio": "0:1"}', '{"aspectRatio": "16:9:1"}', '{"aspectRatio": "1.6e1:9"}', '{"aspectRatio": 1}'],
     ]) {
       for (const step of ["first-frame", "video"]) {
+        const row = db.sql`(${world.project}::uuid, ${step}::keyframe.generation_step, ${input}::text::jsonb)`;
         const insert = db.asUser(
           world.owner,
-          (sql) =>
-            sql`insert into keyframe.predictions (project_id, step, input) values (${world.project}, ${step}, ${input}::text::jsonb)`,
+          (sql) => sql`insert into keyframe.predictions (project_id, step, input) values ${row}`,
         );
-        expect([step, input, await codeOf(insert)]).toEqual([step, input, "invalid_request"]);
+        expect(await codeOf(insert), `${step} ${input}`).toBe("invalid_request");
       }
     }
-  });
-
-  test("a text where a value belongs → refused without it: Postgres logs refusals", async () => {
-    expect(await refusal({ resolution: "x".repeat(100_000) })).toMatch(
-      /^test\/video has no resolution \(sent: 100000 characters\)\./,
-    );
   });
 
   test("an image or a length that the model has no use for, named or taken by default → refused", async () => {
@@ -247,28 +206,27 @@ describe("what the model does not take is refused before any charge, with the va
       expect([wanted, await codeOf(start(db, world, wanted))]).toEqual([wanted, "unsupported_input"]);
     }
     await db.sql`delete from keyframe.predictions`;
-    expect((await start(db, world, { step: "last-frame", model: oneImage, reference })).prediction.model).toBe(
-      oneImage,
-    );
+    await start(db, world, { step: "last-frame", model: oneImage, reference });
   });
 
   test("more reference images than the model takes → refused, with both numbers", async () => {
     const paths = await Promise.all(Array.from({ length: 11 }, () => addReference(db, world.owner)));
-    expect(
-      (await refusalOf(start(db, world, { model: "google/nano-banana", input: { referenceImagePaths: paths } })))
-        .detail,
-    ).toMatch(/^google\/nano-banana takes 10 reference images, and 11 would be sent\./);
+    const eleven = { step: "first-frame", model: "google/nano-banana" };
+    expect(await refusal({ referenceImagePaths: paths }, eleven)).toMatch(
+      /^google\/nano-banana takes 10 reference images, and 11 would be sent\./,
+    );
   });
 });
 
 describe("a video without a first frame: firstFramePredictionId null", () => {
   const NONE = { firstFramePredictionId: null, lastFramePredictionId: null };
+  const IMAGES = { field: "images", list: true, max: 3 };
   const ratio = { aspectRatio: { field: "ratio", values: ["16:9", "9:16"], omitWith: ["firstFrame"] } };
 
   test("of a project that has a frame → made of the text, in the project's ratio; without the field → from the frame", async () => {
     await addModel("test/video", ratio);
     await db.sql`update keyframe.projects set aspect_ratio = '9:16' where id = ${world.project}`;
-    const { input } = (await start(db, world, { step: "video", model: "test/video", input: NONE })).prediction;
+    const input = await video(NONE);
     expect(input).toMatchObject({ ...NONE, aspectRatio: "9:16", referenceImagePaths: [] });
     expect(await video(input)).toEqual(input); // sent again as it was read
     await db.sql`update keyframe.projects set aspect_ratio = '16:9' where id = ${world.project}`;
@@ -307,33 +265,20 @@ describe("a video without a first frame: firstFramePredictionId null", () => {
   test("a last frame alone → taken by a model whose last frame needs no other, in the ratio of the frame", async () => {
     await addModel("test/video", { lastFrame: { field: "end" } });
     const { id } = await seedPrediction(db.sql, world, { step: "last-frame", status: "succeeded" });
-    const { prediction } = await start(db, world, {
-      step: "video",
-      model: "test/video",
-      input: { firstFramePredictionId: null },
-    });
+    const input = { firstFramePredictionId: null };
+    const { prediction } = await start(db, world, { step: "video", model: "test/video", input });
     expect(prediction.input).toMatchObject({ firstFramePredictionId: null, lastFramePredictionId: id });
     const images = await db.sql`
       select role, source_prediction_id as id from keyframe_private.prediction_images where prediction_id = ${prediction.id}`;
     expect(images).toEqual([{ role: "last_frame", id }]);
-    expect(
-      (await refusalOf(start(db, world, { step: "video", input: { firstFramePredictionId: null } }))).detail,
-    ).toMatch(
+    expect(await refusal(input, { model: null })).toMatch(
       /^kwaivgi\/kling-v3-omni-video takes lastFrame only together with firstFrame \(lastFramePredictionId null: no frame\)\. Models that take it: /,
     );
   });
 
   test("references that exclude frames → refused beside the project's frame, with how to leave it out; taken without", async () => {
-    await addModel("test/video", {
-      ...ratio,
-      referenceImages: {
-        field: "images",
-        list: true,
-        max: 3,
-        excludes: ["firstFrame"],
-        forces: { aspectRatio: "16:9" },
-      },
-    });
+    const rules = { excludes: ["firstFrame"], forces: { aspectRatio: "16:9" } };
+    await addModel("test/video", { ...ratio, referenceImages: { ...IMAGES, ...rules } });
     const reference = await addReference(db, world.owner);
     expect(await refusal({}, { reference })).toMatch(
       /^test\/video takes either referenceImages or firstFrame: .* \(firstFramePredictionId null: no frame\)\. Models that take it: kwaivgi\/kling-v3-omni-video\.$/,
@@ -345,10 +290,7 @@ describe("a video without a first frame: firstFramePredictionId null", () => {
   });
 
   test("references that the frames count towards → as many more as there are fewer frames", async () => {
-    await addModel("test/video", {
-      ...ratio,
-      referenceImages: { field: "images", list: true, max: 3, countsFrames: true },
-    });
+    await addModel("test/video", { ...ratio, referenceImages: { ...IMAGES, countsFrames: true } });
     const referenceImagePaths = await Promise.all([1, 2, 3].map(() => addReference(db, world.owner)));
     expect(await video({ ...NONE, referenceImagePaths })).toMatchObject({ referenceImagePaths });
     expect(await refusal({ referenceImagePaths })).toMatch(
@@ -358,23 +300,18 @@ describe("a video without a first frame: firstFramePredictionId null", () => {
   });
 });
 
-describe("the model of a start", () => {
-  test("named → that one; not of the step, unknown or not enabled → refused", async () => {
-    await addModel("test/video", {});
-    expect((await start(db, world, { step: "video", model: "test/video" })).prediction).toMatchObject({
-      model: "test/video",
-      requested_model: null,
-    });
-    await db.sql`update keyframe.models set enabled = false where model = 'test/video'`;
-    for (const model of ["test/video", "google/nano-banana", "nobody/nothing"]) {
-      expect([model, await codeOf(start(db, world, { step: "video", model }))]).toEqual([model, "unsupported_input"]);
-    }
-  });
+test("a model that is named → that one; not of the step, unknown or not enabled → refused", async () => {
+  await addModel("test/video", {});
+  const { prediction } = await start(db, world, { step: "video", model: "test/video" });
+  expect(prediction).toMatchObject({ model: "test/video", requested_model: null });
+  await db.sql`update keyframe.models set enabled = false where model = 'test/video'`;
+  for (const model of ["test/video", "google/nano-banana", "nobody/nothing"])
+    expect(await codeOf(start(db, world, { step: "video", model })), model).toBe("unsupported_input");
 });
 
 describe("the aspect ratio", () => {
-  const ofSize = (output_width: number, output_height: number) =>
-    seedPrediction(db.sql, world, { status: "succeeded", columns: { output_width, output_height } });
+  const ofSize = (output_width: number, output_height: number, step: Step = "first-frame") =>
+    seedPrediction(db.sql, world, { step, status: "succeeded", columns: { output_width, output_height } });
   beforeEach(() =>
     addModel("test/video", {
       lastFrame: { field: "end" },
@@ -384,10 +321,9 @@ describe("the aspect ratio", () => {
 
   test("of the project → that of its steps, unless a start names another", async () => {
     await db.sql`update keyframe.projects set aspect_ratio = '9:16' where id = ${world.project}`;
-    expect((await start(db, world)).prediction.input).toMatchObject({ aspectRatio: "9:16" });
-    expect((await start(db, world, { input: { aspectRatio: "1:1" } })).prediction.input).toMatchObject({
-      aspectRatio: "1:1",
-    });
+    const frame = async (input = {}) => (await start(db, world, { input })).prediction.input;
+    expect(await frame()).toMatchObject({ aspectRatio: "9:16" });
+    expect(await frame({ aspectRatio: "1:1" })).toMatchObject({ aspectRatio: "1:1" });
     await ofSize(720, 1280);
     expect(await video({})).toMatchObject({ aspectRatio: "9:16" });
   });
@@ -423,11 +359,7 @@ describe("the aspect ratio", () => {
   test("one that the model does not make → refused, unless it follows the frame", async () => {
     await ofSize(1000, 1000);
     expect(await refusal({ aspectRatio: "1:1" })).toMatch(/^aspectRatio 1:1: test\/video takes 16:9, 9:16\./);
-    await seedPrediction(db.sql, world, {
-      step: "last-frame",
-      status: "succeeded",
-      columns: { output_width: 500, output_height: 500 },
-    });
+    await ofSize(500, 500, "last-frame");
     expect(await video({ aspectRatio: "1:1" })).toMatchObject({ aspectRatio: "1:1" });
   });
 });

@@ -4,6 +4,7 @@ import { begin, claim, claimOnly, complete, fail, providerSays, retryLater } fro
 import { useDatabase } from "../../support/database/clone-database.ts";
 import {
   useWorld,
+  columnOf,
   columnsIn,
   outputPathOf,
   isOver,
@@ -40,6 +41,11 @@ const overdue: Attempt = async (sql, { id }, { owner }) => {
   const expire = (await claimOnly(sql)).find(({ task }) => task === "expire");
   return expire && (await begin(sql, expire));
 };
+
+const move =
+  (call: (id: string, sql: TransactionSql) => PromiseLike<Iterable<object | undefined>>): Attempt =>
+  async (sql, { id }) =>
+    (await columnOf<boolean>(call(id, sql)))[0];
 
 /** In each status that is not an end: the same answer, and it stays or becomes this one. */
 const active = (answer: unknown, status?: Status): Record<Active, Outcome> => ({
@@ -91,6 +97,14 @@ const EXPECTED: Record<string, [Attempt, Record<Status, Outcome>]> = {
   cancel_prediction: [
     cancel,
     { ...active("canceled", "canceled"), ...ended("generation_ended"), canceled: ["canceled", "canceled"] },
+  ],
+  "mark_failed, by an administrator": [
+    move((id, sql) => sql`select keyframe_private.mark_failed(${id}, 'failed_by_administrator', 'Ended.', true)`),
+    { ...active(true, "failed"), ...ended(false) },
+  ],
+  mark_queued_again: [
+    move((id, sql) => sql`select keyframe_private.mark_queued_again(${id}, 'provider_failed', 9)`),
+    { ...active(true, "queued"), storing: [false, "storing"], ...ended(false) },
   ],
   expire_prediction: [overdue, { ...active(null, "failed"), ...ended(null) }],
 };

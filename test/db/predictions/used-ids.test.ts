@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { useDatabase } from "../../support/database/clone-database.ts";
 import { claim, complete, fail, makeDue, providerSays, readRow } from "../../support/database/calls.ts";
-import { addProject, addWorld, type World } from "../../support/database/predictions.ts";
+import { addProject, addWorld, columnOf, type World } from "../../support/database/predictions.ts";
 import { refusalOf } from "../../support/database/refusal.ts";
 import { start } from "../../support/database/user.ts";
 import { whileOpen } from "../../support/database/waiting.ts";
@@ -15,11 +15,9 @@ beforeEach(async () => {
   world = await addWorld(db);
 });
 
-const eventsOf = async (id: string) =>
-  (
-    await db.sql<{ type: string }[]>`
-      select type from keyframe.webhook_events where project_id = ${id} and prediction_id is null or prediction_id = ${id}`
-  ).map(({ type }) => type);
+const eventsOf = (id: string) =>
+  columnOf(db.sql`
+    select type from keyframe.webhook_events where project_id = ${id} and prediction_id is null or prediction_id = ${id}`);
 
 const CREATED = ["project.created"];
 const REFUSED = { sqlstate: "KEYFR", message: "invalid_request" };
@@ -65,32 +63,25 @@ describe("an administrator inserts a prediction with an id", () => {
     const [task] = await claim(db.sql);
     return { id, lease: task?.lease_token ?? "" };
   };
-  const LIVES: [
-    string,
-    () => Promise<{ id: string; lease: string }>,
-    (life: { id: string; lease: string }) => unknown,
-  ][] = [
+  type Life = { id: string; lease: string };
+  test.each<[string, () => Promise<Life>, (life: Life) => unknown]>([
     ["that succeeded, which has its event", store, ({ id, lease }) => complete(db.sql, id, lease)],
     ["that failed, which has its event", begin, ({ id, lease }) => fail(db.sql, id, lease)],
     ["whose run is known, and may call back", begin, ({ id }) => providerSays(db.sql, { id, run: "run-known" })],
     ["whose submit has no answer yet, so that a run may call back", begin, () => undefined],
-  ];
-  test.each(LIVES)(
-    "of a deleted one %s → refused until that is deleted, then it gets its own",
-    async (_what, live, end) => {
-      const life = await live();
-      await end(life);
-      const { id } = life;
-      await remove(id);
-      const other = await addWorld(db);
-      expect(await refusalOf(insert(id, other.project))).toMatchObject(REFUSED);
-      expect((await db.sql`select from keyframe.predictions where id = ${id}`).count).toBe(0);
-      await forget();
-      await insert(id, other.project);
-      await db.sql`select keyframe_private.mark_failed(${id}, 'failed_by_administrator', 'Ended.', true)`;
-      expect(await eventsOf(id)).toEqual(["generation.failed"]);
-    },
-  );
+  ])("of a deleted one %s → refused until that is deleted, then it gets its own", async (_what, live, end) => {
+    const life = await live();
+    await end(life);
+    const { id } = life;
+    await remove(id);
+    const other = await addWorld(db);
+    expect(await refusalOf(insert(id, other.project))).toMatchObject(REFUSED);
+    expect((await db.sql`select from keyframe.predictions where id = ${id}`).count).toBe(0);
+    await forget();
+    await insert(id, other.project);
+    await db.sql`select keyframe_private.mark_failed(${id}, 'failed_by_administrator', 'Ended.', true)`;
+    expect(await eventsOf(id)).toEqual(["generation.failed"]);
+  });
 
   test("of a deleted one whose output is still to be removed from Storage → refused: the removal would take the new one's", async () => {
     const { id } = await store();

@@ -11,16 +11,14 @@ beforeEach(() => clearWebhooks(db.sql));
 const QUICK = { quick_answers_needed: 0 };
 const HANGS = 14_000;
 const isInnocent = (endpoint: string) => endpoint === "innocent";
+const makeSlow = () => makeDeliver({ request: (_id, endpoint) => (isInnocent(endpoint) ? 10 : HANGS) });
+
+// Shares of lanes and resources: test/db/work/places-simulation. When an endpoint counts as slow: queue.test.ts.
 
 /** Sends an event to one of these endpoints every so often; when they are over, each must have been sent soon. */
-const sendEvery = (
-  deliver: ReturnType<typeof makeDeliver>,
-  endpoints: { id: string }[],
-  everyMs: number,
-  forMs = 16_000,
-) => {
+const sendEvery = (deliver: ReturnType<typeof makeDeliver>, endpoints: { id: string }[], everyMs: number) => {
   const events: { id: string; at: number }[] = [];
-  for (let at = 250, turn = 0; at < forMs; at += everyMs, turn++) {
+  for (let at = 250, turn = 0; at < 16_000; at += everyMs, turn++) {
     const { id = "" } = endpoints[turn % endpoints.length] ?? {};
     deliver.clock.after(at, () => void deliver.deliver(id).then((event) => void events.push(event)));
   }
@@ -33,30 +31,11 @@ const sendEvery = (
   };
 };
 
-test("100 owners with five slow endpoints each, one after another → another's events are sent at once", async () => {
-  const deliver = makeDeliver({ request: (_id, endpoint) => (isInnocent(endpoint) ? 10 : HANGS) });
-  const [owners, endpoints] = await addOwners(100, 5);
-  owners.forEach((owner, i) => {
-    const ids = endpoints.filter(({ owner_id }) => owner_id === owner).map(({ id }) => id);
-    deliver.clock.after(i * 100, () => void deliver.outside(seedMany(ids, deliver.at())));
-  });
-  const events = sendEvery(deliver, [await deliver.add("innocent", null, 1)], 750);
-  await deliver.runFor(17_000); // the first requests have ended, and others taken their places
-  events.expectSoon();
-  expect(deliver.mostOpen("all")).toBeLessThan(L.maxOpen);
-});
-
 test("600 slow endpoints of as many owners at the host of quick ones → events of these are sent at once", async () => {
-  const deliver = makeDeliver({ request: (_id, endpoint) => (isInnocent(endpoint) ? 10 : HANGS) });
-  const [, endpoints] = await addOwners(600, 1);
-  const url = "https://slow.example/quick";
-  const innocents = await Promise.all(
-    Array.from({ length: 20 }, () => deliver.add("innocent", null, 0, { url, ...QUICK })),
-  );
-  await seedMany(
-    endpoints.map(({ id }) => id),
-    deliver.at(),
-  );
+  const deliver = makeSlow();
+  const quick = { url: "https://slow.example/quick", ...QUICK };
+  const innocents = await Promise.all(Array.from({ length: 20 }, () => deliver.add("innocent", null, 0, quick)));
+  await seedMany(await addOwners(600), deliver.at());
   const events = sendEvery(deliver, innocents, 400);
   await deliver.runFor(17_000);
   events.expectSoon();
@@ -64,31 +43,8 @@ test("600 slow endpoints of as many owners at the host of quick ones → events 
   expect(first).toBeDefined(); // the slow ones go on too
 });
 
-test("600 endpoints that answer quickly and after 14 s in turn, at the host of quick ones → these are sent to at once", async () => {
-  const requests = new Map<string, number>();
-  const deliver = makeDeliver({
-    request: (_id, endpoint) => {
-      const count = requests.get(endpoint) ?? 0;
-      requests.set(endpoint, count + 1);
-      return isInnocent(endpoint) || count % 2 === 0 ? 10 : HANGS;
-    },
-  });
-  const [, endpoints] = await addOwners(600, 1);
-  for (const { id } of endpoints) deliver.name(id, id);
-  const url = "https://slow.example/quick";
-  const innocents = await Promise.all(
-    Array.from({ length: 20 }, () => deliver.add("innocent", null, 0, { url, ...QUICK })),
-  );
-  const ids = endpoints.map(({ id }) => id);
-  await seedMany(ids, deliver.at());
-  deliver.clock.after(14_000, () => void deliver.outside(seedMany(ids, deliver.at())));
-  const events = sendEvery(deliver, innocents, 400, 28_000);
-  await deliver.runFor(29_000);
-  events.expectSoon();
-});
-
 test("an owner switches hanging endpoints off and on → events to a quick one of the same owner are sent at once", async () => {
-  const deliver = makeDeliver({ request: (_id, endpoint) => (isInnocent(endpoint) ? 10 : HANGS) });
+  const deliver = makeSlow();
   const owner = await db.addUser();
   for (let j = 0; j < 5; j++) await deliver.add("hanging", owner, 60);
   const events = sendEvery(deliver, [await deliver.add("innocent", owner, 0, { url: "https://good.example" })], 750);

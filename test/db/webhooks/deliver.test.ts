@@ -52,10 +52,8 @@ describe("an endpoint", () => {
   test("it is disabled → what waits is not sent after a failure or a claim; what is open is recorded", async () => {
     const deliver = makeDeliver({ request: () => 400 });
     const { id } = await deliver.add("one", null, 50);
-    deliver.clock.after(
-      100,
-      () => void deliver.outside(db.sql`update keyframe.webhook_endpoints set enabled = false where id = ${id}`),
-    );
+    const disable = () => db.sql`update keyframe.webhook_endpoints set enabled = false where id = ${id}`;
+    deliver.clock.after(100, () => void deliver.outside(disable()));
     await deliver.runUntil(deliver.kick());
     expect([deliver.startedAt.size, (await isRecorded()).size]).toEqual([8, 8]);
     expect((await db.sql`select from keyframe_private.work`).count).toBe(0);
@@ -64,10 +62,8 @@ describe("an endpoint", () => {
   test("max_in_flight is lowered → what is open ends, and no more are opened", async () => {
     const deliver = makeDeliver({ request: () => 1_000 });
     const { id } = await deliver.add("before", null, 45);
-    deliver.clock.after(
-      1_500,
-      () => void deliver.outside(db.sql`update keyframe.webhook_endpoints set max_in_flight = 1 where id = ${id}`),
-    );
+    const lower = () => db.sql`update keyframe.webhook_endpoints set max_in_flight = 1 where id = ${id}`;
+    deliver.clock.after(1_500, () => void deliver.outside(lower()));
     deliver.clock.after(4_500, () => deliver.name(id, "after"));
     await deliver.runUntil(deliver.kick());
     expect([deliver.mostOpen("before"), deliver.mostOpen("after")]).toEqual([8, 1]);
@@ -92,9 +88,8 @@ describe("a call that fails", () => {
     const given = deliver.calls.map(({ results }) => results);
     expect(given.filter((results) => results.length > 1 && results.some(({ id }) => id === bad))).toHaveLength(1);
     expect(isSentOnce(deliver.startedAt)).toBe(true);
-    expect(deliver.lines("result_not_recorded")).toContainEqual(
-      expect.objectContaining({ deliveryId: bad, reason: "P0001" }),
-    );
+    const line = expect.objectContaining({ deliveryId: bad, reason: "P0001" });
+    expect(deliver.lines("result_not_recorded")).toContainEqual(line);
     await deliver.sleepUntil(12_000);
     expect((await isRecorded()).has(bad)).toBe(true);
   });

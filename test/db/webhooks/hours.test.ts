@@ -1,5 +1,6 @@
 import { beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { useDatabase } from "../../support/database/clone-database.ts";
+import { columnOf } from "../../support/database/predictions.ts";
 import {
   addEndpoint,
   call,
@@ -25,26 +26,22 @@ beforeEach(async () => {
 
 type Counted = { endpoint: string; hour: string; delivered: number; retrying: number; exhausted: number };
 
-/** What was counted, without hours in which nothing is left. */
-const counted = () => db.sql<Counted[]>`
-  select endpoint_id as endpoint, hour::text, delivered, retrying, exhausted
-  from keyframe_private.webhook_hours where (delivered, retrying, exhausted) <> (0, 0, 0) order by 1, 2`;
-
-/** The same from the deliveries themselves, one by one. */
-const there = () => db.sql<Counted[]>`
-  select endpoint_id as endpoint, date_trunc('hour', last_attempt_at, 'UTC')::text as hour,
-    count(*) filter (where status = 'delivered')::int as delivered,
-    count(*) filter (where status = 'pending' and last_error is not null)::int as retrying,
-    count(*) filter (where status = 'exhausted')::int as exhausted
-  from keyframe.webhook_deliveries where last_attempt_at is not null group by endpoint_id, 2
-  having bool_or(status <> 'pending' or last_error is not null) order by 1, 2`;
-
-const expectAgreement = async () => expect([...(await counted())]).toEqual([...(await there())]);
-const sumOf = async () => {
-  const rows = await counted();
-  const sum = (of: "delivered" | "retrying" | "exhausted") => rows.reduce((total, row) => total + row[of], 0);
+/** What was counted is what the deliveries themselves say, one by one; the sums of the hours. Hours in which nothing is left count as none. */
+async function agreedSums() {
+  const counted = await db.sql<Counted[]>`
+    select endpoint_id as endpoint, hour::text, delivered, retrying, exhausted
+    from keyframe_private.webhook_hours where (delivered, retrying, exhausted) <> (0, 0, 0) order by 1, 2`;
+  const there = await db.sql<Counted[]>`
+    select endpoint_id as endpoint, date_trunc('hour', last_attempt_at, 'UTC')::text as hour,
+      count(*) filter (where status = 'delivered')::int as delivered,
+      count(*) filter (where status = 'pending' and last_error is not null)::int as retrying,
+      count(*) filter (where status = 'exhausted')::int as exhausted
+    from keyframe.webhook_deliveries where last_attempt_at is not null group by endpoint_id, 2
+    having bool_or(status <> 'pending' or last_error is not null) order by 1, 2`;
+  expect([...counted]).toEqual([...there]);
+  const sum = (of: "delivered" | "retrying" | "exhausted") => counted.reduce((total, row) => total + row[of], 0);
   return { delivered: sum("delivered"), retrying: sum("retrying"), exhausted: sum("exhausted") };
-};
+}
 
 describe("a delivery is counted where its last attempt was", () => {
   test("failed, failed again hours later, then delivered → in the last hour, as delivered, and nowhere else", async () => {
@@ -56,9 +53,9 @@ describe("a delivery is counted where its last attempt was", () => {
     ] as const) {
       const at = new Date(Date.now() + hours * HOUR_MS);
       expect(await sendNext(db.sql, { ...outcome, started_at: at.toISOString() }, at)).toHaveLength(1);
-      await expectAgreement();
+      await agreedSums();
     }
-    expect(await sumOf()).toEqual({ delivered: 1, retrying: 0, exhausted: 0 });
+    expect(await agreedSums()).toEqual({ delivered: 1, retrying: 0, exhausted: 0 });
   });
 
   test("given up, sent again by its owner, recovered, moved by hand → the hours follow", async () => {
@@ -66,20 +63,17 @@ describe("a delivery is counted where its last attempt was", () => {
     await seedDeliveries(db.sql, endpoint, 3);
     for (const seconds of [0, 5, 5, 5])
       await sendNext(db.sql, { status_code: 500 }, new Date(Date.now() + seconds * 1000));
-    expect(await sumOf()).toEqual({ delivered: 0, retrying: 0, exhausted: 3 });
+    expect(await agreedSums()).toEqual({ delivered: 0, retrying: 0, exhausted: 3 });
     const [first] = await db.sql<{ id: string }[]>`select id from keyframe.webhook_deliveries limit 1`;
     await call(db, owner, "redeliver_webhook", { delivery_id: first?.id ?? "" });
-    await expectAgreement();
-    expect(await sumOf()).toEqual({ delivered: 0, retrying: 1, exhausted: 2 });
+    expect(await agreedSums()).toEqual({ delivered: 0, retrying: 1, exhausted: 2 });
     await call(db, owner, "recover_webhook_endpoint", { endpoint_id: endpoint, since: new Date(0) });
-    await expectAgreement();
-    expect(await sumOf()).toEqual({ delivered: 0, retrying: 3, exhausted: 0 });
+    expect(await agreedSums()).toEqual({ delivered: 0, retrying: 3, exhausted: 0 });
     for (const _one of ["alone", "the others"]) await sendNext(db.sql, { status_code: 204 });
     await db.sql`update keyframe.webhook_deliveries set last_attempt_at = last_attempt_at - interval '5 hours'`;
-    await expectAgreement();
+    await agreedSums();
     await call(db, owner, "redeliver_webhook", { delivery_id: first?.id ?? "" });
-    await expectAgreement();
-    expect(await sumOf()).toEqual({ delivered: 2, retrying: 0, exhausted: 0 });
+    expect(await agreedSums()).toEqual({ delivered: 2, retrying: 0, exhausted: 0 });
     await db.sql`update keyframe_private.settings set webhook_retry_schedule = default`;
   });
 });
@@ -103,28 +97,23 @@ test("owners resend and recover while results of the same endpoint are recorded,
   const resending = ended.map((delivery_id) => call(db, owner, "redeliver_webhook", { delivery_id }));
   const recovering = call(db, owner, "recover_webhook_endpoint", { endpoint_id: endpoint, since: new Date(0) });
   await Promise.all([...recording, ...resending, recovering]);
-  await expectAgreement();
-  expect(await sumOf()).toEqual({ delivered: 20, retrying: 40, exhausted: 0 });
+  expect(await agreedSums()).toEqual({ delivered: 20, retrying: 40, exhausted: 0 });
 });
 
-describe("pruning", () => {
+test("hours of more than two days → pruned, but for the last of an endpoint, which has its latest attempt", async () => {
   const add = (endpoint: string, daysAgo: number) => db.sql`
     insert into keyframe_private.webhook_hours (endpoint_id, hour, delivered, last_attempt)
     select ${endpoint}, at, 1, row(at, 200, null)::keyframe_private.attempt_outcome from date_trunc('hour', now() - interval '1 day' * ${daysAgo}::float, 'UTC') at`;
-  const left = async () =>
-    (
-      await db.sql<{ days: number }[]>`
-      select round(extract(epoch from now() - hour) / 86400)::int as days from keyframe_private.webhook_hours order by hour desc`
-    ).map(({ days }) => days);
+  const left = () =>
+    columnOf(db.sql`
+      select round(extract(epoch from now() - hour) / 86400)::int from keyframe_private.webhook_hours order by hour desc`);
 
-  test("hours of more than two days → go, but for the last of an endpoint, which has its latest attempt", async () => {
-    for (const days of [0, 1, 4, 5]) await add(endpoint, days);
-    const silent = crypto.randomUUID();
-    for (const days of [7, 8]) await add(silent, days);
-    await add(crypto.randomUUID(), 31); // longer than the retention
-    await db.sql`select keyframe_private.prune_webhooks()`;
-    expect(await left()).toEqual([0, 1, 7]);
-  });
+  for (const days of [0, 1, 4, 5]) await add(endpoint, days);
+  const silent = crypto.randomUUID();
+  for (const days of [7, 8]) await add(silent, days);
+  await add(crypto.randomUUID(), 31); // longer than the retention
+  await db.sql`select keyframe_private.prune_webhooks()`;
+  expect(await left()).toEqual([0, 1, 7]);
 });
 
 type Hour = { hour: string; delivered: number; retrying: number; exhausted: number };
@@ -141,14 +130,9 @@ const ask = (caller: string, args: { endpoint_id?: string } = {}) => call<Health
 const read = async () => (await ask(owner)).endpoints.find(({ endpoint_id }) => endpoint_id === endpoint);
 const hoursAgo = (hours: number) => new Date(Date.now() - hours * HOUR_MS);
 const hourOf = (at: Date) => Math.floor(at.getTime() / HOUR_MS) * HOUR_MS;
-const tried = (at: Date, status: "pending" | "delivered" | "exhausted", last_error: string | null) => ({
-  status,
-  last_attempt_at: at,
-  last_error,
-  attempts: 1,
-  completed_at: status === "pending" ? null : at,
+const delivered = (at: Date) => ({
+  ...{ status: "delivered", last_attempt_at: at, last_error: null, attempts: 1, completed_at: at },
 });
-const delivered = (at: Date) => tried(at, "delivered", null);
 
 describe("webhook_health", () => {
   test("many hours → in order, and the last attempt; what was last tried before the first hour of the window is left out", async () => {
@@ -180,19 +164,12 @@ describe("webhook_health", () => {
   });
 });
 
-describe("whose health it returns", () => {
-  test("all endpoints of the caller, newest first; named one → that one alone", async () => {
-    const newer = await addEndpoint(db.sql, owner, { created_at: new Date(Date.now() + 1_000) });
-    const ids = async (args = {}) => (await ask(owner, args)).endpoints.map(({ endpoint_id }) => endpoint_id);
-    expect(await ids()).toEqual([newer, endpoint]);
-    expect(await ids({ endpoint_id: endpoint })).toEqual([endpoint]);
-  });
-
-  test("another user's, and a service-wide one → nothing, named or not", async () => {
-    const other = await db.addUser();
-    const wide = await addEndpoint(db.sql, null);
-    await seedDeliveries(db.sql, wide, 1, delivered(hoursAgo(1)));
-    expect((await ask(other)).endpoints).toEqual([]);
-    for (const endpoint_id of [endpoint, wide]) expect((await ask(other, { endpoint_id })).endpoints).toEqual([]);
-  });
+test("whose health → all endpoints of the caller, newest first, or the named one; another's or a service-wide one → none", async () => {
+  const newer = await addEndpoint(db.sql, owner, { created_at: new Date(Date.now() + 1_000) });
+  const [other, wide] = [await db.addUser(), await addEndpoint(db.sql, null)];
+  const ids = async (caller: string, args = {}) =>
+    (await ask(caller, args)).endpoints.map(({ endpoint_id }) => endpoint_id);
+  expect(await ids(owner)).toEqual([newer, endpoint]);
+  expect(await ids(owner, { endpoint_id: endpoint })).toEqual([endpoint]);
+  for (const args of [{}, { endpoint_id: endpoint }, { endpoint_id: wide }]) expect(await ids(other, args)).toEqual([]);
 });

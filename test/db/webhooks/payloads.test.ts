@@ -1,23 +1,21 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { useDatabase } from "../../support/database/clone-database.ts";
 import { providerSays, readRow } from "../../support/database/calls.ts";
-import { useWorld, seedPrediction } from "../../support/database/predictions.ts";
+import { columnOf, useWorld, seedPrediction } from "../../support/database/predictions.ts";
 import { clearWebhooks } from "../../support/database/webhooks.ts";
 
 const db = useDatabase();
 const world = useWorld(db);
-beforeEach(async () => {
-  await clearWebhooks(db.sql);
-});
+beforeEach(() => clearWebhooks(db.sql));
 
 // Those of generation.succeeded are in test/e2e/webhooks-signed.test.ts, webhook.test in test/api/webhooks-deliveries.test.ts.
 const ISO = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 
 /** The one event's body, exactly as it is signed and sent. */
 async function body(): Promise<string> {
-  const rows = await db.sql<{ body: string }[]>`select payload::text as body from keyframe.webhook_events`;
-  expect(rows.length).toBe(1);
-  return rows[0]?.body ?? "";
+  const bodies = await columnOf(db.sql`select payload::text from keyframe.webhook_events`);
+  expect(bodies).toHaveLength(1);
+  return bodies[0] ?? "";
 }
 const payload = async () => JSON.parse(await body());
 
@@ -47,11 +45,11 @@ test("project.created → type, timestamp and the project as it was saved", asyn
 });
 
 test("times → in UTC with milliseconds, whatever time zone the session has", async () => {
-  const [row] = await db.sql.begin(async (sql) => {
+  await db.sql.begin(async (sql) => {
     await sql`set local timezone = 'Asia/Kathmandu'`;
-    return await sql`select keyframe_private.wire_time('2026-01-02T03:04:05.6789+05:45') as time`;
+    const time = await columnOf(sql`select keyframe_private.wire_time('2026-01-02T03:04:05.6789+05:45')`);
+    expect(time).toEqual(["2026-01-01T21:19:05.678Z"]);
   });
-  expect(row?.time).toBe("2026-01-01T21:19:05.678Z");
 });
 
 test("generation.failed → the error at the top, where payload.error is specified, and no output", async () => {
@@ -77,10 +75,7 @@ test("generation.failed → the error at the top, where payload.error is specifi
 });
 
 test("generation.failed of a model that took over, with rejected content → both are said", async () => {
-  const { id } = await seedPrediction(db.sql, world, {
-    status: "processing",
-    columns: { requested_model: "old/model" },
-  });
+  const { id } = await seedPrediction(db.sql, world, { columns: { requested_model: "old/model" } });
   await db.sql`select keyframe_private.mark_failed(${id}, 'content_rejected', 'Rejected.', false, stage => 'output')`;
   const { data, error } = await payload();
   expect(data).toMatchObject({ predictionId: id, requestedModel: "old/model" });
@@ -120,9 +115,8 @@ describe("no body is larger than 20 kB", () => {
     for (let size = 0; size < 40; size++) {
       await addText({ text_prompt: long, description: "語".repeat(2100) + "x".repeat(size * 40) });
     }
-    const rows = await db.sql<{ bytes: number }[]>`
-      select octet_length(payload::text) as bytes from keyframe.webhook_events order by 1`;
-    const sizes = rows.map(({ bytes }) => bytes);
+    const sizes = await columnOf<number>(db.sql`
+      select octet_length(payload::text) from keyframe.webhook_events order by 1`);
     expect(sizes).toHaveLength(40);
     expect(sizes.at(-1)).toBeLessThanOrEqual(20_000);
     expect(sizes.filter((bytes) => bytes > 18_900).length).toBeGreaterThan(3); // as near to it as a whole one comes

@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { useDatabase } from "../../support/database/clone-database.ts";
+import { columnOf } from "../../support/database/predictions.ts";
 import {
   addEndpoint,
   clearWebhooks,
@@ -9,6 +10,7 @@ import {
   type Outcome,
   record,
   resultOf,
+  resultsOf,
   seedDeliveries,
   sendNext,
 } from "../../support/database/webhooks.ts";
@@ -20,8 +22,10 @@ const OK: Outcome = { status_code: 200 };
 const QUICK = { quick_answers_needed: 0 };
 const fromNow = (seconds: number) => new Date(Date.now() + seconds * 1000);
 const idsOf = (deliveries: { id: string }[]) => deliveries.map(({ id }) => id);
-const resourcesOf = async (endpoint: string) =>
-  (await db.sql`select distinct resource from keyframe_private.work where lane = ${endpoint}`).map((r) => r.resource);
+const resourcesOf = (endpoint: string) =>
+  columnOf(db.sql`select distinct resource from keyframe_private.work where lane = ${endpoint}`);
+const queued = async () => (await db.sql`select from keyframe_private.work`).count;
+const LARGE = "update keyframe.webhook_events set payload = jsonb_build_object('data', repeat('x', 10000))";
 /** What one process after another is given. */
 const claimAs = async (worker: string, at?: Date) => (await exchange(db.sql, { worker, ...(at && { at }) })).deliveries;
 const [FIRST, SECOND] = [crypto.randomUUID(), crypto.randomUUID()];
@@ -50,10 +54,7 @@ describe("what a claim brings", () => {
     const sent: string[] = [];
     for (let next: Leased[] | undefined; next?.length !== 0; ) {
       next = await claimAs(FIRST);
-      await record(
-        db.sql,
-        next.map((each) => resultOf(each, { ...OK, duration_ms: 5_000 })),
-      );
+      await record(db.sql, resultsOf(next, { ...OK, duration_ms: 5_000 }));
       expect(next.length).toBeLessThanOrEqual(1);
       sent.push(...next.map(({ body }) => JSON.parse(body).data.title));
     }
@@ -63,19 +64,18 @@ describe("what a claim brings", () => {
   test("more is due than max_bytes of bodies → as many as fit, but one in any case; the rest comes with the next calls", async () => {
     const endpoint = await addEndpoint(db.sql, null);
     const ids = await seedDeliveries(db.sql, endpoint, 6);
-    await db.sql`update keyframe.webhook_events set payload = jsonb_build_object('data', repeat('x', 10000))`;
+    await db.sql.unsafe(LARGE);
     const parts = [];
-    for (const maxBytes of [25_000, 5_000, 100_000])
-      parts.push(idsOf((await exchange(db.sql, { maxBytes })).deliveries));
+    for (const maxBytes of [25_000, 5_000, 1e5]) parts.push(idsOf((await exchange(db.sql, { maxBytes })).deliveries));
     expect(parts).toEqual([ids.slice(0, 2), ids.slice(2, 3), ids.slice(3)]);
   });
 
   test("others' large bodies exceed max_bytes → a later owner's small one comes with the same call, and each endpoint's in order", async () => {
-    const large = [];
-    for (let i = 0; i < 2; i++)
-      large.push(await seedDeliveries(db.sql, await addEndpoint(db.sql, await db.addUser()), 6));
-    await db.sql`update keyframe.webhook_events set payload = jsonb_build_object('data', repeat('x', 10000))`;
-    const small = await seedDeliveries(db.sql, await addEndpoint(db.sql, await db.addUser()), 1);
+    const seedOf = async (count: number) =>
+      seedDeliveries(db.sql, await addEndpoint(db.sql, await db.addUser()), count);
+    const large = [await seedOf(6), await seedOf(6)];
+    await db.sql.unsafe(LARGE);
+    const small = await seedOf(1);
     const { deliveries } = await exchange(db.sql, { maxBytes: 45_000 });
     expect(idsOf(deliveries).toSorted()).toEqual([...large.flatMap((ids) => ids.slice(0, 2)), ...small].toSorted());
   });
@@ -119,11 +119,8 @@ describe("how much of an endpoint is leased", () => {
     expect(idsOf((await exchange(db.sql, { maxRows: 440 })).deliveries)).toContain(fresh);
   });
 
-  test.each([
-    ["one endpoint of 60", 1, 60],
-    ["6 endpoints of 20", 6, 20],
-  ])("10 workers at once over %s → each delivery once, each attempt logged once", async (_what, count, each) => {
-    for (let i = 0; i < count; i++) await seedDeliveries(db.sql, await addEndpoint(db.sql, null), each);
+  test("10 workers at once over 6 endpoints of 20 → each delivery once, each attempt logged once", async () => {
+    for (let i = 0; i < 6; i++) await seedDeliveries(db.sql, await addEndpoint(db.sql, null), 20);
     const left = async () => (await db.sql`select from keyframe.webhook_deliveries where status = 'pending'`).count;
     const sent: string[] = [];
     await Promise.all(
@@ -131,16 +128,13 @@ describe("how much of an endpoint is leased", () => {
         for (const worker = crypto.randomUUID(); (await left()) > 0; ) {
           const deliveries = await claimAs(worker);
           sent.push(...idsOf(deliveries));
-          await record(
-            db.sql,
-            deliveries.map((one) => resultOf(one, OK)),
-          );
+          await record(db.sql, resultsOf(deliveries, OK));
         }
       }),
     );
-    expect([sent.length, new Set(sent).size]).toEqual([count * each, count * each]);
+    expect([sent.length, new Set(sent).size]).toEqual([120, 120]);
     const [row] = await db.sql`select count(*)::int as n, max(attempt) as highest from keyframe.webhook_attempts`;
-    expect(row).toEqual({ n: count * each, highest: 1 });
+    expect(row).toEqual({ n: 120, highest: 1 });
   });
 });
 
@@ -181,7 +175,7 @@ describe("an endpoint that is disabled", () => {
     const ids = await seedDeliveries(db.sql, endpoint, 2_300);
     await enable(endpoint, false);
     for (let claims = 0; claims < 3; claims++) expect((await exchange(db.sql)).deliveries).toEqual([]);
-    expect((await db.sql`select from keyframe_private.work`).count).toBe(0);
+    expect(await queued()).toBe(0);
     ids.push(...(await seedDeliveries(db.sql, endpoint, 200)));
     expect((await exchange(db.sql)).deliveries).toEqual([]);
     await enable(endpoint, true);
@@ -190,22 +184,19 @@ describe("an endpoint that is disabled", () => {
       const claimed = await exchange(db.sql, { maxRows: 440 });
       more = claimed.more;
       sent.push(...idsOf(claimed.deliveries));
-      await record(
-        db.sql,
-        claimed.deliveries.map((one) => resultOf(one, OK)),
-      );
+      await record(db.sql, resultsOf(claimed.deliveries, OK));
     }
     expect(sent).toEqual(ids);
-    expect((await db.sql`select from keyframe_private.work`).count).toBe(0);
+    expect(await queued()).toBe(0);
   });
 
   test("and enabled before a claim → each delivery is sent once", async () => {
     const endpoint = await addEndpoint(db.sql, null);
     const ids = await seedDeliveries(db.sql, endpoint, 5);
     for (const enabled of [false, true, false, true]) await enable(endpoint, enabled);
-    const sent = [...(await sendNext(db.sql, OK)), ...(await sendNext(db.sql, OK)), ...(await sendNext(db.sql, OK))];
-    expect(sent.toSorted()).toEqual(ids.toSorted());
-    expect((await db.sql`select from keyframe_private.work`).count).toBe(0);
+    const sent = [];
+    for (let turn = 0; turn < 3; turn++) sent.push(...(await sendNext(db.sql, OK)));
+    expect([sent.toSorted(), await queued()]).toEqual([ids.toSorted(), 0]);
   });
 
   test("while it is sent to → what is being sent is recorded; the rest leaves the queue", async () => {
@@ -213,12 +204,9 @@ describe("an endpoint that is disabled", () => {
     await seedDeliveries(db.sql, endpoint, 3);
     const { deliveries } = await exchange(db.sql);
     await enable(endpoint, false);
-    await record(
-      db.sql,
-      deliveries.map((one) => resultOf(one, OK)),
-    );
+    await record(db.sql, resultsOf(deliveries, OK));
     expect((await exchange(db.sql)).deliveries).toEqual([]);
-    expect((await db.sql`select from keyframe_private.work`).count).toBe(0);
+    expect(await queued()).toBe(0);
     expect((await db.sql`select from keyframe.webhook_deliveries where status = 'delivered'`).count).toBe(1);
   });
 });
@@ -228,11 +216,8 @@ test("two thousand endpoints with work are deleted at once → another's event a
     insert into keyframe_private.work (queue, kind, subject, owner_id, lane, resource, state, due_at)
     select 'deliver', 'deliver', gen_random_uuid(), lane, lane, 'receiver.example new', 'ready', now()
     from (select gen_random_uuid() as lane from generate_series(1, 2000)) l, generate_series(1, 4)`;
-  const [id = ""] = await seedDeliveries(
-    db.sql,
-    await addEndpoint(db.sql, await db.addUser(), { id: "ffffffff-ffff-ffff-ffff-fffffffffffe" }), // the last lane of the walk
-    1,
-  );
+  const last = { id: "ffffffff-ffff-ffff-ffff-fffffffffffe" }; // the last lane of the walk
+  const [id = ""] = await seedDeliveries(db.sql, await addEndpoint(db.sql, await db.addUser(), last), 1);
   let claims = 0;
   let [cursors, sent]: [unknown, string[]] = [["receiver.example new", "00000000-0000-0000-0000-000000000000"], []];
   for (; !sent.includes(id); claims++) {
@@ -257,17 +242,6 @@ describe("a lease", () => {
     const [id] = await seedDeliveries(db.sql, await addEndpoint(db.sql, null), 1);
     await claimAs(FIRST, fromNow(3600));
     expect(idsOf(await claimAs(SECOND))).toEqual([id]);
-  });
-
-  test("of a delivery that was ended meanwhile → its work is gone after the next claim, and its place is free", async () => {
-    const endpoint = await addEndpoint(db.sql, null, { max_in_flight: 1 });
-    const [first = "", second = ""] = await seedDeliveries(db.sql, endpoint, 2);
-    const deliveries = await claimAs(FIRST);
-    expect(idsOf(deliveries)).toEqual([first]);
-    await db.sql`update keyframe.webhook_deliveries set status = 'exhausted', completed_at = now() where id = ${first}`;
-    await exchange(db.sql, { worker: FIRST, results: deliveries.map((each) => resultOf(each, OK)), maxRows: 0 });
-    expect(idsOf(await claimAs(FIRST))).toEqual([]); // the ended one stands first in its lane
-    expect(idsOf(await claimAs(FIRST))).toEqual([second]);
   });
 
   test("that another worker has now → the first cannot give it back; of both results the first counts", async () => {

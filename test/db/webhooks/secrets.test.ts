@@ -1,5 +1,6 @@
 import { beforeAll, beforeEach, expect, test } from "vitest";
 import { useDatabase } from "../../support/database/clone-database.ts";
+import { columnOf } from "../../support/database/predictions.ts";
 import { codeOf } from "../../support/database/refusal.ts";
 import { addEndpoint, call, clearWebhooks, exchange, seedDeliveries } from "../../support/database/webhooks.ts";
 
@@ -16,20 +17,16 @@ beforeEach(async () => {
 
 const hoursFromNow = (hours: number) => new Date(Date.now() + hours * 3_600_000);
 /** What signs for the endpoint at a moment, newest first. */
-async function live(at = new Date()): Promise<string[]> {
-  const [row] = await db.sql<{ secrets: string[] }[]>`
-    select keyframe_private.webhook_secrets_of(${endpoint}, ${at}) as secrets`;
-  return row?.secrets ?? [];
-}
+const live = (at = new Date()) =>
+  columnOf(db.sql`select unnest(keyframe_private.webhook_secrets_of(${endpoint}, ${at}))`);
 const rotate = async (overlap_hours?: number) => {
   const args = { endpoint_id: endpoint, ...(overlap_hours === undefined ? {} : { overlap_hours }) };
   return (await call<{ secret: string }>(db, owner, "rotate_webhook_secret", args)).secret;
 };
-const vaulted = async () => {
-  const rows = await db.sql<{ secret: string }[]>`
-    select decrypted_secret as secret from vault.decrypted_secrets where name like 'keyframe_webhook_%' order by 1`;
-  return rows.map(({ secret }) => secret);
-};
+const vaulted = () =>
+  columnOf(
+    db.sql`select decrypted_secret from vault.decrypted_secrets where name like 'keyframe_webhook_%' order by 1`,
+  );
 const end = (secret: string) => db.sql`
   update keyframe_private.webhook_secrets s set expires_at = now() - interval '1 second'
   from vault.decrypted_secrets v where v.id = s.vault_secret_id and v.decrypted_secret = ${secret}`;
@@ -51,14 +48,8 @@ test("a secret that cannot be decrypted → that endpoint alone has none; what i
     update vault.secrets v set secret = 'AAAA' || secret from keyframe_private.webhook_secrets s
     where s.vault_secret_id = v.id and s.endpoint_id = ${endpoint}`;
   const { endpoints } = await exchange(db.sql);
-  const secretsOf = new Map(endpoints.map(({ endpoint_id, secrets }) => [endpoint_id, secrets.length]));
-  expect(secretsOf).toEqual(
-    new Map([
-      [endpoint, 0],
-      [other, 1],
-      [wide, 1],
-    ]),
-  );
+  const secretsOf = Object.fromEntries(endpoints.map(({ endpoint_id, secrets }) => [endpoint_id, secrets.length]));
+  expect(secretsOf).toEqual({ [endpoint]: 0, [other]: 1, [wide]: 1 });
 });
 
 test("a rotation past the API → overlaps by 24 hours unless it says otherwise, at most 72 and not by less than none", async () => {
@@ -77,13 +68,6 @@ test("a third rotation after an overlap has ended → goes through, and what end
   const [third, fourth] = [await rotate(24), await rotate(24)];
   expect(await live()).toEqual([fourth, third, second]);
   expect(await vaulted()).toEqual([second, third, fourth].sort());
-});
-
-test("a rotation without an overlap → every old secret is gone at once, from the Vault too", async () => {
-  await rotate();
-  await rotate();
-  const fresh = await rotate(0);
-  expect([await live(), await vaulted()]).toEqual([[fresh], [fresh]]);
 });
 
 test("eleven rotations with an overlap, ten at once → each goes through; three stay live, in the Vault too", async () => {

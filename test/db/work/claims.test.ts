@@ -1,52 +1,58 @@
-import postgres from "postgres";
 import { beforeEach, describe, expect, test } from "vitest";
-import { setSettings } from "../../support/database/settings.ts";
+import {
+  begin,
+  claim,
+  claimOnly,
+  complete,
+  fail,
+  makeDue,
+  providerSays,
+  readRow,
+  retryLater,
+  runsToCancel,
+  submitsOf,
+  sweepAndClaim,
+} from "../../support/database/calls.ts";
 import { useDatabase } from "../../support/database/clone-database.ts";
-import { emptyTables } from "../../support/database/empty-tables.ts";
-import { begin, claim, claimOnly, makeDue, readRow, type Task, workOf } from "../../support/database/calls.ts";
-import { addWorld, useWorld, type Row, seedCopies, seedPrediction } from "../../support/database/predictions.ts";
+import { clearPredictions } from "../../support/database/empty-tables.ts";
+import {
+  addWorld,
+  columnOf,
+  type Row,
+  seedCopies,
+  seedPrediction,
+  seedSubmit,
+  useWorld,
+} from "../../support/database/predictions.ts";
+import { setSettings } from "../../support/database/settings.ts";
 
 const db = useDatabase();
 const world = useWorld(db);
-beforeEach(async () => {
-  await emptyTables(db.sql, "keyframe.predictions, keyframe_private.prediction_images, keyframe_private.file_removals");
-});
+beforeEach(() => clearPredictions(db.sql));
 
-const ago = (seconds: number) => new Date(Date.now() - seconds * 1000);
+const inSeconds = (seconds: number) => new Date(Date.now() + seconds * 1000);
+const inMinutes = (minutes: number) => inSeconds(minutes * 60);
 const unclaimed = (columns: Row = {}) => ({ columns: { attempt: 0, lease_token: null, ...columns } });
-
-/** All are one owner's: like a worker, it begins again when another held the owner's row for too long. */
-async function beginPatiently(sql: Parameters<typeof begin>[0], task: Task): Promise<Task | null> {
-  for (;;) {
-    try {
-      return await begin(sql, task);
-    } catch (error) {
-      if (!(error instanceof postgres.PostgresError && error.code === "55P03")) throw error;
-    }
-  }
-}
+/** The task of a prediction that a worker claims. */
+const claimOf = async (id: string) => (await claim(db.sql, 100)).find((task) => task.id === id);
+/** In how many seconds its work is due. */
+const waitOf = async (id: string, sql: Parameters<typeof readRow>[0] = db.sql) =>
+  (
+    await columnOf<number>(sql`
+    select extract(epoch from max(due_at) - now())::float from keyframe_private.work where subject = ${id}`)
+  )[0] ?? Number.NaN;
 
 test("20 claims at once over 200 due predictions → never hand out one twice, and hand out all", async () => {
   const { id } = await seedPrediction(db.sql, world, unclaimed());
   await seedCopies(db.sql, id, 199);
-  /** On its own connection, until nothing is left. */
   const claimAll = async () => {
-    const [connection, worker] = [await db.sql.reserve(), crypto.randomUUID()];
-    const got: string[] = [];
-    try {
-      for (;;) {
-        const tasks = await claimOnly(connection, 3, 60, 0, 0, worker);
-        if (tasks.length === 0) return got;
-        for (const task of tasks) if (await beginPatiently(connection, task)) got.push(task.id);
-      }
-    } finally {
-      connection.release();
-    }
+    const [worker, got] = [crypto.randomUUID(), [] as string[]];
+    for (let tasks = [{ id }]; tasks.length > 0; got.push(...tasks.map((task) => task.id)))
+      tasks = await claimOnly(db.sql, 3, 60, 0, 0, worker);
+    return got;
   };
   const got = (await Promise.all(Array.from({ length: 20 }, claimAll))).flat();
   expect([got.length, new Set(got).size]).toEqual([200, 200]);
-  const [row] = await db.sql`select max(attempt) as attempts from keyframe.predictions`;
-  expect(row).toEqual({ attempts: 1 });
 });
 
 test("a claim → no more than asked for, in turns of the owners, and of each what was added first", async () => {
@@ -60,31 +66,12 @@ test("a claim → no more than asked for, in turns of the owners, and of each wh
 });
 
 test("what is not due yet, or waits in line → is not handed out", async () => {
-  await seedPrediction(db.sql, world, unclaimed({ due_at: ago(-60) }));
+  await seedPrediction(db.sql, world, unclaimed({ due_at: inSeconds(60) }));
   await seedPrediction(db.sql, world, unclaimed({ admitted_at: null, deadline_at: null }));
   expect(await claim(db.sql)).toEqual([]);
 });
 
 describe("a lease", () => {
-  test("that holds → no other worker gets the row; it is due again when the lease runs out", async () => {
-    const { id } = await seedPrediction(db.sql, world, unclaimed());
-    const [task] = await claim(db.sql, 10, 90);
-    expect(task).toMatchObject({ id, task: "submit", attempt: 1 });
-    expect(await claim(db.sql)).toEqual([]);
-    const [row] = await db.sql`
-      select extract(epoch from due_at - now())::float8 as seconds, lease_token from keyframe_private.work where subject = ${id}`;
-    expect(row).toEqual({ seconds: expect.any(Number), lease_token: task?.lease_token });
-    expect([row?.seconds > 60, row?.seconds <= 90]).toEqual([true, true]);
-  });
-
-  test("that ran out → claimed again under a new one, with one failure more", async () => {
-    const { id, lease } = await seedPrediction(db.sql, world, { status: "storing" });
-    const [task] = await claim(db.sql);
-    expect(task).toMatchObject({ id, task: "store", attempt: 1, last_error: "lease_expired" });
-    expect(task?.lease_token).not.toBe(lease);
-    expect(await workOf(db.sql, id)).toMatchObject([{ failures: 1 }]);
-  });
-
   test.each([
     ["store", "storing"],
     ["poll", "processing"],
@@ -93,18 +80,17 @@ describe("a lease", () => {
     "of a %s that ran out max_failures times → the prediction fails with attempts_exhausted",
     async (kind, status) => {
       await setSettings(db.sql, { max_failures: 3 });
-      const { id } = await seedPrediction(db.sql, world, { status, columns: { lease_token: null, attempt: kind === "submit" ? 0 : 1, updated_at: ago(60) } }); // biome-ignore format: one line
+      const columns = { lease_token: null, attempt: kind === "submit" ? 0 : 1, updated_at: inMinutes(-1) };
+      const { id } = await seedPrediction(db.sql, world, { status, columns });
       for (let expired = 0; expired < 3; expired++) {
         expect(await claimOnly(db.sql)).toMatchObject([{ id, task: kind }]);
+        expect(await claimOnly(db.sql)).toEqual([]);
         await makeDue(db.sql, id);
       }
       const [last] = await claimOnly(db.sql);
       expect(last && (await begin(db.sql, last))).toBeNull();
-      expect(await readRow(db.sql, id)).toMatchObject({
-        status: "failed",
-        error_code: "attempts_exhausted",
-        error_retryable: true,
-      });
+      const failed = { status: "failed", error_code: "attempts_exhausted", error_retryable: true };
+      expect(await readRow(db.sql, id)).toMatchObject(failed);
     },
   );
 
@@ -143,5 +129,190 @@ describe("the heartbeat of a claim", () => {
       await claim(sql, 0, 60, 5_000);
       expect((await claim(db.sql, 1, 60, 5_000))[0]?.id).toBe(id);
     });
+  });
+});
+
+test.each([
+  ["complete_prediction", "storing", complete, false, true],
+  ["fail_prediction", "processing", fail, false, true],
+  ["retry_prediction_later", "queued", retryLater, "too_late", "later"],
+] as const)(
+  "%s of a %s prediction under no lease, or one that another worker has taken over → refused; under the new one → done",
+  async (_name, status, call, refused, done) => {
+    const columns = { updated_at: inMinutes(-1), ...(status === "queued" && { lease_token: null, attempt: 0 }) };
+    const { id, lease } = await seedPrediction(db.sql, world, { status, columns });
+    const old = lease ?? (await claimOf(id))?.lease_token ?? null;
+    await makeDue(db.sql, id);
+    const held = (await claimOf(id))?.lease_token ?? null;
+    expect(held).not.toBe(old);
+    for (const lease of [old, null]) expect(await call(db.sql, id, lease)).toBe(refused);
+    expect(await readRow(db.sql, id)).toMatchObject({ status, lease_token: held });
+    expect(await call(db.sql, id, held)).toBe(done);
+    for (const lease of [held, null]) expect(await call(db.sql, id, lease)).toBe(refused);
+  },
+);
+
+test.each([
+  ["complete_prediction", complete, false],
+  ["fail_prediction", fail, true],
+  ["retry_prediction_later", retryLater, "too_late"],
+] as const)(
+  "%s of a poll, when a callback has moved the prediction on → nothing happens",
+  async (_name, call, answer) => {
+    const { id, lease, run } = await seedPrediction(db.sql, world, { status: "processing" });
+    await providerSays(db.sql, { id, run: run ?? "", status: "succeeded" });
+    expect(await call(db.sql, id, lease)).toBe(answer);
+    expect(await readRow(db.sql, id)).toMatchObject({ status: "storing", failures: 0 });
+  },
+);
+
+test("fail_prediction of a poll, when the prediction follows another run by now → nothing happens", async () => {
+  const { id, lease } = await seedPrediction(db.sql, world, { status: "processing" });
+  const ran = { provider_prediction_id: `next-${id}`, submitted_at: new Date(), answered_at: new Date() };
+  await seedSubmit(db.sql, { owner_id: world.owner, project_id: world.project, prediction_id: id, attempt: 2, ...ran });
+  await db.sql`update keyframe.predictions set attempt = 2, provider_prediction_id = ${`next-${id}`} where id = ${id}`;
+  expect(await fail(db.sql, id, lease)).toBe(true);
+  expect((await readRow(db.sql, id)).status).toBe("processing");
+});
+
+test("complete_prediction of an output whose prediction was canceled meanwhile → false", async () => {
+  const { id, lease } = await seedPrediction(db.sql, world, { status: "storing" });
+  await db.sql`select keyframe_private.mark_canceled(${id})`;
+  expect(await complete(db.sql, id, lease)).toBe(false);
+});
+
+describe("putting a task off", () => {
+  test("the waits double from retry_base up to retry_max, each ±20 % by chance", async () => {
+    await setSettings(db.sql, { max_failures: 100 });
+    const { id } = await seedPrediction(db.sql, world, { status: "storing" });
+    const waitAfter = async (failures: number) => {
+      const lease = crypto.randomUUID();
+      await db.sql`
+        update keyframe_private.work set failures = ${failures}, state = 'leased', worker = ${lease}, lease_token = ${lease} where subject = ${id}`;
+      return await db.sql.begin(async (sql) => {
+        expect(await retryLater(sql, id, lease)).toBe("later");
+        return await waitOf(id, sql);
+      });
+    };
+    const doubled = { 0: 2, 1: 4, 2: 8, 5: 64 };
+    for (const [failures, seconds] of Object.entries(doubled)) {
+      const waits: number[] = [];
+      for (let time = 1; time <= 20; time++) waits.push(await waitAfter(Number(failures)));
+      const [shortest, longest] = [Math.min(...waits), Math.max(...waits)];
+      expect(shortest).toBeGreaterThanOrEqual(seconds * 0.8);
+      expect(longest).toBeLessThanOrEqual(seconds * 1.2);
+      // Twenty of them lie closer together once in ten thousand million times.
+      expect(longest - shortest).toBeGreaterThan(seconds * 0.1);
+      const counted = { failures: Number(failures) + 1, last_error: "provider_unavailable", lease_token: null };
+      expect(await readRow(db.sql, id)).toMatchObject(counted);
+    }
+    for (const failures of [10, 60, 98]) expect(await waitAfter(failures)).toBe(120);
+  });
+
+  test("a rate limit of the provider → waited for in full, as often as it takes, and never counted", async () => {
+    const { id, lease } = await seedPrediction(db.sql, world, { status: "queued", columns: { failures: 7 } });
+    expect(await retryLater(db.sql, id, lease, { code: "provider_rate_limited", retryAfter: 300 })).toBe("later");
+    expect(await waitOf(id)).toBeGreaterThan(240);
+    const waiting = { status: "queued", failures: 7, last_error: "provider_rate_limited" };
+    expect(await readRow(db.sql, id)).toMatchObject(waiting);
+  });
+
+  test("a poll with nothing new, or progress → failures before it no longer count; polled again after poll_interval", async () => {
+    const columns = { failures: 7, last_error: "provider_unavailable" };
+    const polled = await seedPrediction(db.sql, world, { status: "processing", columns });
+    const says = { id: polled.id, run: polled.run ?? "", lease: polled.lease ?? "" };
+    expect(await providerSays(db.sql, says)).toBe("unchanged");
+    const wait = await waitOf(polled.id);
+    expect([wait > 15, wait <= 30]).toEqual([true, true]);
+    const moved = await seedPrediction(db.sql, world, { status: "starting", columns });
+    await providerSays(db.sql, { id: moved.id, run: moved.run ?? "", status: "succeeded" });
+    const none = { failures: 0, last_error: null, lease_token: null };
+    for (const { id } of [polled, moved]) expect(await readRow(db.sql, id)).toMatchObject(none);
+  });
+});
+
+describe("the search for a run whose submit was never answered", () => {
+  test("after a lost answer → since the first submit without an answer, however many follow", async () => {
+    const { id } = await seedPrediction(db.sql, world, { columns: { attempt: 0, lease_token: null } });
+    const first = await claimOf(id);
+    const [{ submitted_at: since } = {}] = await submitsOf(db.sql, id);
+    expect(first).toMatchObject({ attempt: 1, search_since: null });
+    for (const attempt of [2, 3]) {
+      const { lease_token } = await readRow(db.sql, id);
+      await retryLater(db.sql, id, String(lease_token), { answered: false });
+      await makeDue(db.sql, id);
+      const next = await claimOf(id);
+      expect(next).toMatchObject({ attempt, search_attempt: 1 });
+      expect(new Date(String(next?.search_since))).toEqual(since);
+    }
+  });
+
+  test("and the clock of the database is set back → searched for all the same", async () => {
+    const unanswered = inMinutes(5);
+    const { id } = await seedPrediction(db.sql, world, { columns: { lease_token: null }, unanswered });
+    expect(new Date(String((await claimOf(id))?.search_since))).toEqual(unanswered);
+  });
+});
+
+// Once the provider has accepted a run it is paid for: only its end or its deadline gives it up, not failures of ours.
+
+describe.each(["starting", "processing", "storing"] as const)("a %s prediction", (status) => {
+  test("far more failures than max_failures, and then one lease that ran out → tried again, as often as it takes", async () => {
+    const { id } = await seedPrediction(db.sql, world, { status, columns: { failures: 7 } });
+    for (const failures of [8, 9, 10]) {
+      const { lease_token } = await readRow(db.sql, id);
+      expect(await retryLater(db.sql, id, String(lease_token), { code: "storage_unavailable" })).toBe("later");
+      expect(await readRow(db.sql, id)).toMatchObject({ status, failures, last_error: "storage_unavailable" });
+      await makeDue(db.sql, id);
+      // Its lease was given back, so nobody died over it: handed out, not exhausted.
+      expect(await claimOf(id)).toBeDefined();
+    }
+    await makeDue(db.sql, id);
+    await claim(db.sql, 100);
+    // One lease ran out: the first in a row.
+    expect(await readRow(db.sql, id)).toMatchObject({ status, failures: 1 });
+  });
+
+  test("and then its deadline → failed, with its run canceled unless it is over", async () => {
+    const columns = { failures: 30, deadline_at: inMinutes(-1) };
+    const { id, run } = await seedPrediction(db.sql, world, { status, columns });
+    await sweepAndClaim(db.sql);
+    expect(await readRow(db.sql, id)).toMatchObject({ status: "failed", error_code: "deadline_exceeded" });
+    if (status === "storing") expect(await runsToCancel(db.sql)).not.toContain(run);
+    else expect(await runsToCancel(db.sql)).toContain(run);
+  });
+});
+
+test.each([
+  ["a minute before the deadline → 50 minutes more to copy it: the provider keeps it for an hour", "processing", 1, 50],
+  ["long before the deadline → the deadline stays", "processing", 59, 59],
+  ["a second time → the deadline is not put off again", "storing", 10, 10],
+] as const)("an output is ready %s", async (_what, status, before, after) => {
+  const { id, run } = await seedPrediction(db.sql, world, { status, columns: { deadline_at: inMinutes(before) } });
+  await providerSays(db.sql, { id, run: run ?? "", status: "succeeded" });
+  const left = (await readRow(db.sql, id)).deadline_at as Date; // timestamptz columns are read as dates
+  expect((left.getTime() - Date.now()) / 60_000).toBeCloseTo(after, 0);
+});
+
+test("four lanes, the newest work in the first → two claims of two reach all four", async () => {
+  await db.sql.begin(async (sql) => {
+    const lanes = Array.from({ length: 4 }, (_, at) => `00000000-0000-4000-8000-00000000000${at + 1}`);
+    for (const lane of [...lanes.slice(1), lanes[0] ?? ""]) {
+      await sql`
+        insert into keyframe_private.work (queue, kind, subject, owner_id, lane, resource, state, due_at)
+        select 'ask', 'poll', gen_random_uuid(), ${lane}, ${lane}, 'cursor', 'ready', now() from generate_series(1, 2)`;
+    }
+    const worker = crypto.randomUUID();
+    let cursor = "00000000-0000-0000-0000-000000000000";
+    const reached: string[] = [];
+    for (let claims = 0; claims < 2; claims++) {
+      const [row] = await sql<{ lanes: string[]; cursor_lane: string }[]>`
+        select array(select w.lane from unnest(l.leased) w) as lanes, l.cursor_lane
+        from keyframe_private.lease_work('ask', ${worker}, interval '1 minute', 2, now(), '', ${cursor}) l`;
+      reached.push(...(row?.lanes ?? []));
+      cursor = row?.cursor_lane ?? "";
+    }
+    expect(reached.toSorted()).toEqual(lanes);
+    await sql`delete from keyframe_private.work where resource = 'cursor'`;
   });
 });

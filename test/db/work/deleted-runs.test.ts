@@ -1,6 +1,7 @@
+import type { Sql, TransactionSql } from "postgres";
 import { beforeEach, describe, expect, test } from "vitest";
 import { useDatabase } from "../../support/database/clone-database.ts";
-import { emptyTables } from "../../support/database/empty-tables.ts";
+import { clearPredictions } from "../../support/database/empty-tables.ts";
 import {
   claim,
   endSearch,
@@ -11,35 +12,28 @@ import {
   submitsOf,
   workOf,
 } from "../../support/database/calls.ts";
-import { useWorld, type Row, seedPrediction } from "../../support/database/predictions.ts";
+import { addWorld, useWorld, type Row, seedPrediction } from "../../support/database/predictions.ts";
 import { whileOpen } from "../../support/database/waiting.ts";
 
 // No paid run without a row, also when the prediction goes while a submit of it has no answer.
 const db = useDatabase();
 const world = useWorld(db);
-beforeEach(async () => {
-  await emptyTables(
-    db.sql,
-    "keyframe.predictions, keyframe_private.prediction_images, keyframe_private.provider_submits, keyframe_private.file_removals",
-  );
-});
+beforeEach(() => clearPredictions(db.sql));
 
 const SINCE = new Date(Date.now() - 60_000);
 const inAMinute = () => new Date(Date.now() + 60_000);
 
 /** A prediction with an unanswered submit. */
 const seedUnanswered = (columns: Row = {}, prompt = "A pier at night") =>
-  seedPrediction(db.sql, world, {
-    columns: { due_at: inAMinute(), ...columns },
-    input: { prompt },
-    unanswered: SINCE,
-  });
+  seedPrediction(db.sql, world, { columns: { due_at: inAMinute(), ...columns }, input: { prompt }, unanswered: SINCE });
+const deleteIt = (id: string) => db.sql`delete from keyframe.predictions where id = ${id}`;
+const deleteAccount = () => db.sql`delete from auth.users where id = ${world.owner}`;
 
 /** What is to be searched for at the provider. */
 const searches = async () => (await claim(db.sql)).filter(({ task }) => task === "search");
 const searchOf = async (id: string) => (await workOf(db.sql, id)).find(({ kind }) => kind === "search") ?? {};
 /** Who deletes it, and how. The user has to cancel first: their own deletion is refused while it runs. */
-const DELETIONS: [string, (id: string) => Promise<unknown>][] = [
+const DELETIONS: [string, (id: string) => PromiseLike<unknown>][] = [
   [
     "canceled and its project deleted by its user",
     (id) =>
@@ -48,12 +42,9 @@ const DELETIONS: [string, (id: string) => Promise<unknown>][] = [
         await sql`select keyframe.delete_project(${world.project})`;
       }),
   ],
-  [
-    "its project deleted in Studio",
-    async () => await db.sql`delete from keyframe.projects where id = ${world.project}`,
-  ],
-  ["itself deleted in Studio", async (id) => await db.sql`delete from keyframe.predictions where id = ${id}`],
-  ["its owner's account deleted", async () => await db.sql`delete from auth.users where id = ${world.owner}`],
+  ["its project deleted in Studio", () => db.sql`delete from keyframe.projects where id = ${world.project}`],
+  ["itself deleted in Studio", deleteIt],
+  ["its owner's account deleted", deleteAccount],
 ];
 
 describe.each(DELETIONS)("a submit is under way, and the prediction is %s", (_how, remove) => {
@@ -97,7 +88,7 @@ describe("what the provider says of a deleted prediction with a submit unanswere
     providerSays(db.sql, { id, run: "run-a", ...more });
   const deleted = async (columns: Row = {}) => {
     const { id } = await seedUnanswered(columns);
-    await db.sql`delete from keyframe.predictions where id = ${id}`;
+    await deleteIt(id);
     return id;
   };
 
@@ -106,15 +97,8 @@ describe("what the provider says of a deleted prediction with a submit unanswere
     for (const attempt of [1, 2]) expect(await says(id, { attempt, run: `run-${attempt}` })).toBe("ended");
     expect(await says(id, { run: "run-over", status: "succeeded" })).toBe("ended");
     expect(await runsToCancel(db.sql)).toEqual(["run-1", "run-2"]);
-    const submits = (await submitsOf(db.sql, id)).map(({ provider_prediction_id, outcome }) => [
-      provider_prediction_id,
-      outcome,
-    ]);
-    expect(submits.toSorted()).toEqual([
-      ["run-1", null],
-      ["run-2", null],
-      ["run-over", "succeeded"],
-    ]);
+    const submits = (await submitsOf(db.sql, id)).map((one) => `${one.provider_prediction_id} ${one.outcome}`);
+    expect(submits.toSorted()).toEqual(["run-1 null", "run-2 null", "run-over succeeded"]);
   });
 
   test("it was canceled, and its callback is sent again → not canceled twice", async () => {
@@ -132,37 +116,25 @@ describe("what the provider says of a deleted prediction with a submit unanswere
     expect(await readRow(db.sql, other.id)).toMatchObject({ status: "processing" });
   });
 
-  test("the answer is being recorded as the deletion comes → the deletion waits, and has the run canceled", async () => {
+  test("the answer is being recorded as the deletion comes, or the other way round → it waits, and the run is canceled", async () => {
+    const deleteProject = (sql: Sql | TransactionSql) => sql`delete from keyframe.projects where id = ${world.project}`;
+    const answer = (sql: Sql | TransactionSql, id: string) =>
+      providerSays(sql, { id, run: `run-${id}`, status: "starting" });
     const { id } = await seedUnanswered();
-    await whileOpen(
-      db.sql,
-      (sql) => providerSays(sql, { id, run: "run-b", status: "starting" }),
-      () => db.sql`delete from keyframe.projects where id = ${world.project}`,
-    );
-    expect(await runsToCancel(db.sql)).toEqual(["run-b"]);
+    await whileOpen(db.sql, (sql) => answer(sql, id), () => deleteProject(db.sql)); // biome-ignore format: one line
     expect(await submitsOf(db.sql, id)).toMatchObject([{ search_task: null }]);
-  });
-
-  test("the deletion is under way as the answer comes → the answer waits, and has the run canceled", async () => {
-    const { id } = await seedUnanswered();
-    const answer = await whileOpen(
-      db.sql,
-      (sql) => sql`delete from keyframe.projects where id = ${world.project}`,
-      () => says(id, { status: "starting" }),
-    );
-    expect(answer).toBe("ended");
-    expect(await runsToCancel(db.sql)).toEqual(["run-a"]);
+    Object.assign(world, await addWorld(db));
+    const { id: other } = await seedUnanswered();
+    expect(await whileOpen(db.sql, deleteProject, () => answer(db.sql, other))).toBe("ended");
+    expect(await runsToCancel(db.sql)).toEqual([`run-${id}`, `run-${other}`].toSorted());
   });
 });
 
 test("a last frame with a reference image → the search knows that it had images", async () => {
   const frame = await seedPrediction(db.sql, world, { status: "succeeded" });
-  await seedPrediction(db.sql, world, {
-    step: "last-frame",
-    unanswered: SINCE,
-    input: { firstFramePredictionId: frame.id, referenceImagePaths: ["projects/a.png"] },
-  });
-  await db.sql`delete from auth.users where id = ${world.owner}`;
+  const input = { firstFramePredictionId: frame.id, referenceImagePaths: ["projects/a.png"] };
+  await seedPrediction(db.sql, world, { step: "last-frame", unanswered: SINCE, input });
+  await deleteAccount();
   await makeSearchesDue(db.sql);
   expect(await searches()).toMatchObject([{ has_images: true }]);
 });
@@ -171,7 +143,7 @@ test("deleted before it was submitted, while its run goes on or after that → k
   const waiting = await seedPrediction(db.sql, world, { columns: { attempt: 0, lease_token: null } });
   const running = await seedPrediction(db.sql, world, { status: "processing" });
   const over = await seedPrediction(db.sql, world, { status: "succeeded" });
-  await db.sql`delete from auth.users where id = ${world.owner}`;
+  await deleteAccount();
   expect(await searches()).toEqual([]);
   expect(await submitsOf(db.sql, waiting.id)).toMatchObject([{ outcome: "no_run", submitted_at: null }]);
   expect(await submitsOf(db.sql, over.id)).toMatchObject([{ outcome: "succeeded" }]);
@@ -187,23 +159,19 @@ test("its model's row goes, too → still searched for, by the settings it had",
     insert into keyframe.models (step, model, label, vendor, controls)
     values ('first-frame', 'short/lived', 'Short', 'Lived', '{"prompt": {"field": "text"}}')`;
   await seedUnanswered({ model: "short/lived", due_at: SINCE });
-  await db.sql`delete from auth.users where id = ${world.owner}`;
+  await deleteAccount();
   await db.sql`delete from keyframe.models where model = 'short/lived'`;
-  expect(await searches()).toMatchObject([
-    { model: "short/lived", model_settings: { controls: { prompt: { field: "text" } } } },
-  ]);
+  const model_settings = { controls: { prompt: { field: "text" } } };
+  expect(await searches()).toMatchObject([{ model: "short/lived", model_settings }]);
 });
 
 test("the identifier is used again and deleted again → both are searched for", async () => {
   const { id } = await seedUnanswered({ attempt: 3 });
-  await db.sql`delete from keyframe.predictions where id = ${id}`;
+  await deleteIt(id);
   await seedUnanswered({ id, attempt: 1 }, "A pier by day");
-  await db.sql`delete from keyframe.predictions where id = ${id}`;
+  await deleteIt(id);
   await makeSearchesDue(db.sql);
-  const sought = (await searches()).map(({ attempt, input }) => [attempt, (input as { prompt: string }).prompt]);
-  expect(sought.toSorted()).toEqual([
-    [1, "A pier by day"],
-    [3, "A pier at night"],
-  ]);
+  const sought = (await searches()).map(({ attempt, input }) => `${attempt} ${(input as { prompt: string }).prompt}`);
+  expect(sought.toSorted()).toEqual(["1 A pier by day", "3 A pier at night"]);
   expect(await providerSays(db.sql, { id, attempt: 3, run: "run-3" })).toBe("ended");
 });

@@ -65,6 +65,12 @@ const refusal = (work: Promise<unknown>) =>
     () => expect.unreachable(),
     (error: unknown) => error,
   );
+const OURS = "application_name = 'keyframe-worker' and datname = current_database()";
+/** Sessions of these calls. */
+const sessions = (where: string) =>
+  db.sql.unsafe(`select query, state from pg_stat_activity where ${OURS} and ${where}`);
+const nextCallIsAnswered = (call: ReturnType<typeof open>) =>
+  until("the next call is answered", () => call("probe", {}).then(Boolean, () => false));
 
 test("a call by a login without rights of its own → as service_role, with the time limit of the Data API, arguments by name", async () => {
   const given = { a: `"'\\ $1 ünïcode`, b: { list: [1, null], text: "'" }, c: 7 };
@@ -83,9 +89,7 @@ test("every function of the workers → answers one value, as a call expects it"
 test("nothing of a call → stays on its connection, as behind a pooler that gives each transaction another", async () => {
   const call = open({ connections: 1 });
   await call("probe", {});
-  const [session] = await db.sql`
-    select query, state from pg_stat_activity where application_name = 'keyframe-worker' and datname = current_database() and query = 'commit'`;
-  expect(session).toMatchObject({ state: "idle" });
+  expect((await sessions("query = 'commit'"))[0]).toMatchObject({ state: "idle" });
   expect(await call("probe", {})).toMatchObject({ prepared: 0 });
 });
 
@@ -143,23 +147,13 @@ test("over the time limit of Postgres → 57014; over the client's → no answer
   expect(await refusal(open({ statementMs: 50 })("probe", { sleep_seconds: 5 }))).toMatchObject({ code: "57014" });
   const call = open({ connections: 1, timeoutMs: 300 });
   expect(await refusal(call("probe", { sleep_seconds: 1 }))).toMatchObject({ code: "" });
-  await until("the next call is answered", () =>
-    call("probe", {}).then(
-      () => true,
-      () => false,
-    ),
-  );
+  await nextCallIsAnswered(call);
 });
 
 test("connections that Postgres ends, idle or in a call → no answer once; the next call opens another", async () => {
   const call = open({ connections: 1 });
-  const endAll = () => db.sql`
-    select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'keyframe-worker' and datname = current_database()`;
-  const sleeping = async () =>
-    (
-      await db.sql`select from pg_stat_activity
-        where application_name = 'keyframe-worker' and datname = current_database() and wait_event = 'PgSleep'`
-    ).length > 0;
+  const endAll = () => db.sql.unsafe(`select pg_terminate_backend(pid) from pg_stat_activity where ${OURS}`);
+  const sleeping = async () => (await sessions("wait_event = 'PgSleep'")).length > 0;
   await until("no call of the test before runs", async () => !(await sleeping()));
   await call("probe", {});
   const waiting = refusal(call("probe", { sleep_seconds: 5 }));
@@ -168,12 +162,7 @@ test("connections that Postgres ends, idle or in a call → no answer once; the 
   expect(await waiting).toBeInstanceOf(DatabaseError);
   await call("probe", {});
   await endAll();
-  await until("the next call is answered", () =>
-    call("probe", {}).then(
-      () => true,
-      () => false,
-    ),
-  );
+  await nextCallIsAnswered(call);
 });
 
 test("a connection that is closed when the next call is sent, as by a pooler after idle minutes → another one answers it", async () => {
@@ -192,12 +181,8 @@ test("a process that is killed while its claim waits → what becomes due meanwh
   network.cut("now");
   await claiming;
   const { id } = await seedPrediction(db.sql, world, { columns: { attempt: 0, lease_token: null } });
-  await until("its claim has ended", async () => {
-    const sessions = await db.sql`
-      select from pg_stat_activity
-      where application_name = 'keyframe-worker' and datname = current_database() and query ~ 'claim_tasks' and state <> 'idle'`;
-    return sessions.length === 0;
-  });
+  const claims = () => sessions("query ~ 'claim_tasks' and state <> 'idle'");
+  await until("its claim has ended", async () => (await claims()).length === 0);
   expect(await claim(db.sql)).toMatchObject([{ id, attempt: 1 }]);
 });
 
@@ -208,12 +193,8 @@ test("a machine that is gone without a word, its claim not committed → what it
   await untilACallWaits(db.sql);
   network.stall();
   const { id } = await seedPrediction(db.sql, world, { columns: { attempt: 0, lease_token: null } });
-  await until("its claim has taken the task", async () => {
-    const sessions = await db.sql`
-      select from pg_stat_activity
-      where application_name = 'keyframe-worker' and datname = current_database() and state = 'idle in transaction'`;
-    return sessions.length > 0;
-  });
+  const waits = () => sessions("state = 'idle in transaction'");
+  await until("its claim has taken the task", async () => (await waits()).length > 0);
   await until("another worker takes it", async () => (await claim(db.sql)).some((task) => task.id === id));
   await claiming;
 });

@@ -1,34 +1,25 @@
-import type postgres from "postgres";
-import { afterEach, expect, test } from "vitest";
+import { afterEach, describe, expect, test } from "vitest";
 import { useDatabase } from "../../support/database/clone-database.ts";
-import { emptyTables } from "../../support/database/empty-tables.ts";
-import { claim, complete, providerSays, readRow, sweepAndClaim } from "../../support/database/calls.ts";
-import { addWorld, seedPrediction, type World } from "../../support/database/predictions.ts";
+import { clearPredictions } from "../../support/database/empty-tables.ts";
+import { claim, complete, providerSays, readRow, sweepAndClaim, workOf } from "../../support/database/calls.ts";
+import { addWorld, columnOf, seedPrediction, type World } from "../../support/database/predictions.ts";
 import { start } from "../../support/database/user.ts";
-import { whileOpen } from "../../support/database/waiting.ts";
+import { setSettings } from "../../support/database/settings.ts";
 
 const db = useDatabase();
-afterEach(async () => {
-  await db.sql`update keyframe_private.settings set max_active_per_owner = default`;
-  await emptyTables(
-    db.sql,
-    "keyframe.predictions, keyframe_private.prediction_images, keyframe_private.provider_submits",
-  );
-});
+afterEach(() => clearPredictions(db.sql));
 
 const cancel = (world: World, id: string) =>
   db.asUser(world.owner, (sql) => sql`select keyframe.cancel_prediction(${world.project}, ${id})`);
 
-const positions = async (world: World) => {
-  const rows = await db.sql<{ position: number | null }[]>`
-    select keyframe_private.queue_position(p) as position from keyframe.predictions p where owner_id = ${world.owner} order by created_at, id`;
-  return rows.map(({ position }) => position);
-};
-const admitted = async (world: World) => {
-  const rows = await db.sql`
-    select from keyframe.predictions where owner_id = ${world.owner} and admitted_at is not null and completed_at is null`;
-  return rows.length;
-};
+const positions = ({ owner }: World) =>
+  columnOf<number | null>(db.sql`
+    select keyframe_private.queue_position(p) from keyframe.predictions p where owner_id = ${owner} order by created_at, id`);
+const admitted = async ({ owner }: World) =>
+  (
+    await db.sql`select from keyframe.predictions where owner_id = ${owner} and admitted_at is not null and completed_at is null`
+  ).count;
+const WAITS = { admitted_at: null, deadline_at: null, lease_token: null };
 
 async function startMany(world: World, count: number): Promise<string[]> {
   const ids: string[] = [];
@@ -38,10 +29,7 @@ async function startMany(world: World, count: number): Promise<string[]> {
 
 test("a line of 1,200 → its places are counted up to 1000, which means that or later", async () => {
   const world = await addWorld(db);
-  const { id } = await seedPrediction(db.sql, world, {
-    status: "queued",
-    columns: { admitted_at: null, deadline_at: null },
-  });
+  const { id } = await seedPrediction(db.sql, world, { columns: WAITS });
   await db.sql.begin(async (sql) => {
     await sql`set local session_replication_role = replica`;
     await sql`
@@ -57,56 +45,47 @@ test("the deadline counts from the admission: none while waiting, a frame's 15 m
   const world = await addWorld(db);
   await seedPrediction(db.sql, world, { status: "succeeded" });
   const minutes = async (step: string) => {
-    const { prediction } = await start(db, world, { step });
-    const [row] = await db.sql`
-      select extract(epoch from deadline_at - admitted_at) / 60 as minutes from keyframe.predictions where id = ${prediction.id}`;
-    return row?.minutes === null ? null : Number(row?.minutes);
+    const { deadline_at, admitted_at } = await readRow(db.sql, (await start(db, world, { step })).prediction.id);
+    return deadline_at && (Number(deadline_at) - Number(admitted_at)) / 60_000;
   };
-  expect([
-    await minutes("first-frame"),
-    await minutes("last-frame"),
-    await minutes("video"),
-    await minutes("video"),
-  ]).toEqual([15, 15, 60, 60]);
-  expect(await minutes("video")).toBe(null);
+  const steps = ["first-frame", "last-frame", "video", "video", "video"];
+  const found: unknown[] = [];
+  for (const step of steps) found.push(await minutes(step));
+  expect(found).toEqual([15, 15, 60, 60, null]);
 });
 
 test("one in each status that is no end → each has a slot, and a fifth waits", async () => {
   const world = await addWorld(db);
-  const statuses = ["queued", "starting", "processing", "storing"] as const;
-  for (const status of statuses) await seedPrediction(db.sql, world, { status });
+  for (const status of ["queued", "starting", "processing", "storing"] as const)
+    await seedPrediction(db.sql, world, { status });
   await start(db, world);
   expect(await admitted(world)).toBe(4);
 });
 
-test("one succeeds → the one that waited longest gets its slot, with a deadline, due at once", async () => {
-  const world = await addWorld(db);
-  const ids = await startMany(world, 6);
-  const task = (await claim(db.sql, 100)).find(({ id }) => id === ids[0]);
-  await providerSays(db.sql, { id: task?.id ?? "", run: "run-1", status: "succeeded" });
-  expect(await positions(world)).toEqual([null, 0, 0, 0, 1, 2]);
-  const [storing] = (await claim(db.sql, 100)).filter(({ id }) => id === task?.id);
-  expect(await complete(db.sql, storing?.id ?? "", storing?.lease_token ?? null)).toBe(true);
-  expect(await positions(world)).toEqual([null, 0, 0, 0, 0, 1]);
-  const row = await readRow(db.sql, ids[4] ?? "");
-  expect(row.deadline_at).toBeInstanceOf(Date);
-  expect((await claim(db.sql)).map(({ id }) => id)).toEqual([ids[4]]);
-});
-
-test.each(["fails", "is canceled", "is past its deadline"])("one %s → the next in line gets its slot", async (how) => {
-  const world = await addWorld(db);
-  const [first = ""] = await startMany(world, 5);
-  if (how === "is canceled") await cancel(world, first);
-  if (how === "fails") {
-    const task = (await claim(db.sql, 100)).find(({ id }) => id === first);
-    await providerSays(db.sql, { id: first, attempt: task?.attempt ?? 0, run: "run-x", status: "failed" });
-  }
-  if (how === "is past its deadline") {
-    await db.sql`update keyframe.predictions set deadline_at = now() where id = ${first}`;
-    await sweepAndClaim(db.sql);
-  }
-  expect(await positions(world)).toEqual([null, 0, 0, 0, 0]);
-});
+test.each(["succeeds", "fails", "is canceled", "is past its deadline"])(
+  "one %s → the one that waited longest gets its slot, with a deadline and its work",
+  async (how) => {
+    const world = await addWorld(db);
+    const [first = "", , , , next = ""] = await startMany(world, 6);
+    await claim(db.sql, 100);
+    const says = (status: string) => providerSays(db.sql, { id: first, run: "run-1", status });
+    if (how === "is canceled") await cancel(world, first);
+    if (how === "fails") await says("failed");
+    if (how === "is past its deadline") {
+      await db.sql`update keyframe.predictions set deadline_at = now() where id = ${first}`;
+      await sweepAndClaim(db.sql);
+    }
+    if (how === "succeeds") {
+      await says("succeeded");
+      expect(await positions(world)).toEqual([null, 0, 0, 0, 1, 2]);
+      const [storing] = (await claim(db.sql, 100)).filter(({ id }) => id === first);
+      expect(await complete(db.sql, first, storing?.lease_token ?? null)).toBe(true);
+    }
+    expect(await positions(world)).toEqual([null, 0, 0, 0, 0, 1]);
+    expect((await readRow(db.sql, next)).deadline_at).toBeInstanceOf(Date);
+    expect(await workOf(db.sql, next)).toMatchObject([{ kind: "submit" }]);
+  },
+);
 
 test("the next in line is being canceled while a slot frees → the one after it gets the slot", async () => {
   const world = await addWorld(db);
@@ -125,7 +104,7 @@ test("the next in line is being canceled while a slot frees → the one after it
 test("max_active_per_owner lowered → what runs goes on, and no new one is admitted until below it", async () => {
   const world = await addWorld(db);
   const [first = "", second = "", third = "", fourth = ""] = await startMany(world, 5);
-  await db.sql`update keyframe_private.settings set max_active_per_owner = 2`;
+  await setSettings(db.sql, { max_active_per_owner: 2 });
   for (const id of [first, second]) await cancel(world, id);
   await db.sql`select keyframe_private.sweep()`;
   expect(await positions(world)).toEqual([null, null, 0, 0, 1]);
@@ -133,44 +112,50 @@ test("max_active_per_owner lowered → what runs goes on, and no new one is admi
   expect(await positions(world)).toEqual([null, null, null, null, 0]);
 });
 
-test("20 rows in one insert through the Data API → exactly four are admitted", async () => {
-  const world = await addWorld(db);
-  const rows = Array.from({ length: 20 }, () => ({ project_id: world.project, step: "first-frame" }));
-  await db.asUser(world.owner, (sql) => sql`insert into keyframe.predictions ${sql(rows)}`);
-  expect(await admitted(world)).toBe(4);
-});
-
-test("an insert while another of the same owner is not committed → waits for it, and counts its slot", async () => {
-  const world = await addWorld(db);
-  await startMany(world, 3);
-  // An administrator's inserts: they take no token, so nothing but the count itself keeps them apart.
-  const insert = (sql: postgres.Sql | postgres.TransactionSql) =>
-    sql`insert into keyframe.predictions (project_id, step) values (${world.project}, 'first-frame')`;
-  await whileOpen(db.sql, insert, () => insert(db.sql));
-  expect(await admitted(world)).toBe(4);
-  expect(await positions(world)).toEqual([0, 0, 0, 0, 1]);
-});
-
-test("a prediction ends while a sweep is admitting others → the places are filled, not overfilled", async () => {
-  const world = await addWorld(db);
-  const [first = ""] = await startMany(world, 10);
-  await db.sql`update keyframe_private.settings set max_active_per_owner = 6`;
-  await whileOpen(db.sql, sweepAndClaim, () => cancel(world, first));
-  expect(await admitted(world)).toBe(6);
-});
-
 test("a new request while others wait → goes behind them, even when a slot is free", async () => {
   const world = await addWorld(db);
   await startMany(world, 6);
-  await db.sql`update keyframe_private.settings set max_active_per_owner = 5`;
+  await setSettings(db.sql, { max_active_per_owner: 5 });
   await startMany(world, 1);
   expect(await positions(world)).toEqual([0, 0, 0, 0, 1, 2, 3]);
 });
 
-test("one owner's insert that is not committed yet → does not hold another owner's insert up", async () => {
-  const [slow, other] = [await addWorld(db), await addWorld(db)];
-  await db.asUser(slow.owner, async (sql) => {
-    await sql`select keyframe.start_prediction(${slow.project}, 'first-frame')`;
-    expect((await start(db, other)).prediction.status).toBe("queued");
+describe("the sweep admits where a slot is free", () => {
+  /** So many owners with one prediction in line, and one running, from the identifier `first` on. */
+  const addOwners = (count: number, first: number, runs: boolean) =>
+    db.sql.begin(async (sql) => {
+      const world = await addWorld(db);
+      const states = [{ columns: WAITS }, ...(runs ? [{ status: "processing" as const }] : [])];
+      for (const state of states) {
+        const { id } = await seedPrediction(sql, world, state);
+        await sql`set local session_replication_role = replica`;
+        await sql`
+          insert into keyframe.predictions select copy.* from keyframe.predictions p, generate_series(${first}::bigint, ${first + count - 1}) i
+          cross join lateral jsonb_populate_record(p, jsonb_build_object('id', gen_random_uuid(), 'provider_prediction_id', p.provider_prediction_id || i,
+            'owner_id', lpad(to_hex(i), 8, '0') || '-0000-0000-0000-000000000000')) copy where p.id = ${id}`;
+        await sql`delete from keyframe.predictions where id = ${id}`;
+      }
+    });
+  const waiting = async () =>
+    (await db.sql`select from keyframe.predictions where status = 'queued' and admitted_at is null`).count;
+
+  test("500 owners without a free slot are in line before one who has one, and after → it soon begins with that one", async () => {
+    await setSettings(db.sql, { max_active_per_owner: 1 });
+    for (const first of [1, 0xfffffe00]) await addOwners(500, first, true);
+    const world = { ...(await addWorld(db)), owner: "80000000-0000-4000-8000-000000000000" };
+    await seedPrediction(db.sql, world, { columns: WAITS });
+    // Each second sweep begins between those after and this one: forty without it are no accident.
+    for (let sweep = 0; sweep < 40 && (await admitted(world)) === 0; sweep++) await sweepAndClaim(db.sql);
+    expect([await admitted(world), await waiting()]).toEqual([1, 1000]);
+  });
+
+  test("more owners than one sweep reads, all with a slot → no more work than that for each sweep, until none waits", async () => {
+    await addOwners(7, 1, false);
+    for (let sweep = 0; sweep < 40 && (await waiting()) > 0; sweep++) {
+      await db.sql`select keyframe_private.add_admissions(3)`;
+      expect((await db.sql`select from keyframe_private.work where kind = 'admit'`).count).toBeLessThanOrEqual(3);
+      await claim(db.sql);
+    }
+    expect(await waiting()).toBe(0);
   });
 });

@@ -1,55 +1,33 @@
 import type { TransactionSql } from "postgres";
-import { describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
+import * as calls from "../../support/database/calls.ts";
 import { useDatabase } from "../../support/database/clone-database.ts";
-import { emptyTables } from "../../support/database/empty-tables.ts";
-import {
-  callWorker,
-  claim,
-  claimOnly,
-  begin,
-  complete,
-  endSearch,
-  fail,
-  makeDue,
-  providerSays,
-  readRow,
-  retryLater,
-  workOf,
-} from "../../support/database/calls.ts";
-import type { Task } from "../../support/database/calls.ts";
+import { clearPredictions } from "../../support/database/empty-tables.ts";
 import { addWorld, type Row, type Status, seedPrediction, seedSubmit } from "../../support/database/predictions.ts";
 import { refusalOf } from "../../support/database/refusal.ts";
 import { rolledBack } from "../../support/database/rolled-back.ts";
-import { start } from "../../support/database/user.ts";
+import { addReference, start } from "../../support/database/user.ts";
 import { addEndpoint } from "../../support/database/webhooks.ts";
 
 // Somebody's transaction stays open and holds rows of one owner, or what serves everybody. Whatever it holds, generate's claims and
 // records, callbacks and the scheduled jobs go on for other owners; once it ends, its owner's turn comes.
 
+const { begin, callWorker, claim, claimOnly, providerSays, readRow } = calls;
 const db = useDatabase();
-
-const clear = () =>
-  emptyTables(
-    db.sql,
-    "keyframe.predictions, keyframe_private.prediction_images, keyframe_private.provider_submits, keyframe_private.file_removals",
-  );
+beforeEach(() => clearPredictions(db.sql));
 
 const ago = (seconds: number) => new Date(Date.now() - seconds * 1000);
 const LATER = { due_at: ago(-60) };
 const DEAD = { failures: 7, last_error: "lease_expired" };
-const WAITS = { admitted_at: null, deadline_at: null, lease_token: null };
+const YEARS_AGO = ago(2 * 365 * 86_400);
 
 type Owner = Awaited<ReturnType<typeof addOwner>>;
 
-/** An owner with one piece of each kind of work, all of it due. */
+/** An owner with one piece of each kind of work, all of it due, and of all that is pruned. */
 async function addOwner() {
-  const world = await addWorld(db);
+  const { owner, project } = await addWorld(db);
   const seed = async (status: Status, columns: Row = {}, unanswered?: Date) =>
-    (await seedPrediction(db.sql, world, { status, columns, ...(unanswered && { unanswered }) })).id;
-  const image = `${crypto.randomUUID()}.png`;
-  await db.sql`
-    insert into storage.objects (bucket_id, name, user_metadata)
-    values ('projects', ${image}, jsonb_build_object('width', 16, 'height', 9, 'ownerId', ${world.owner}::text))`;
+    (await seedPrediction(db.sql, { owner, project }, { status, columns, ...(unanswered && { unanswered }) })).id;
   const submit = await seed("queued", { attempt: 0, lease_token: null });
   const ids = {
     late: await seed("processing", { ...LATER, deadline_at: ago(2) }),
@@ -61,222 +39,189 @@ async function addOwner() {
     searched: await seed("canceled", { provider_prediction_id: null }, ago(60)),
     deleted: await seed("queued", {}, ago(60)),
     submit,
-    waiting: await seed("queued", { ...WAITS }),
+    waiting: await seed("queued", { admitted_at: null, deadline_at: null, lease_token: null }),
   };
   await db.sql`delete from keyframe.predictions where id = ${ids.deleted}`;
   const run = `cancel-${crypto.randomUUID()}`;
-  const ofOwner = { owner_id: world.owner, project_id: world.project };
+  const ofOwner = { owner_id: owner, project_id: project };
   const ran = { ...ofOwner, submitted_at: ago(60), answered_at: ago(60) };
-  await seedSubmit(db.sql, {
-    ...{ ...ran, prediction_id: ids.searched, attempt: 2, provider_prediction_id: run },
-  });
+  await seedSubmit(db.sql, { ...ran, prediction_id: ids.searched, attempt: 2, provider_prediction_id: run });
   await db.sql`
     select keyframe_private.add_cancel(s) from keyframe_private.provider_submits s where s.provider_prediction_id = ${run}`;
-  const YEARS = 2 * 365 * 86_400;
-  await seedSubmit(db.sql, { ...ran, created_at: ago(YEARS), ended_at: ago(YEARS), outcome: "no_run", text_hash: 1 });
-  const lost = { ...ofOwner, submitted_at: ago(YEARS), text_hash: 1 };
-  await seedSubmit(db.sql, lost, {});
-  const endpoint = await addEndpoint(db.sql, world.owner);
-  await db.sql`select keyframe_private.replace_webhook_secret(${endpoint}, interval '1 hour')`;
-  await db.sql`update keyframe_private.webhook_secrets set expires_at = ${ago(1)} where endpoint_id = ${endpoint} and expires_at is not null`;
-  await db.sql`
-    insert into keyframe_private.webhook_hours (endpoint_id, hour) select ${endpoint}, now() - interval '1 day' * day from generate_series(3, 4) day`;
-  await db.sql`
+  const old = { created_at: YEARS_AGO, ended_at: YEARS_AGO, outcome: "no_run" };
+  await seedSubmit(db.sql, { ...ran, ...old, text_hash: 1 });
+  await seedSubmit(db.sql, { ...ofOwner, submitted_at: YEARS_AGO, text_hash: 1 }, {});
+  const endpoint = await addEndpoint(db.sql, owner);
+  const at = `timestamptz '${YEARS_AGO.toISOString()}'`;
+  await db.sql.unsafe(`
+    select keyframe_private.replace_webhook_secret('${endpoint}', interval '1 hour');
+    update keyframe_private.webhook_secrets set expires_at = ${at} where endpoint_id = '${endpoint}' and expires_at is not null;
+    insert into keyframe_private.webhook_hours (endpoint_id, hour) values ('${endpoint}', ${at}), ('${endpoint}', ${at} + interval '1 day');
     insert into keyframe_private.idempotency_keys (owner_id, key, request_hash, resource_id, created_at)
-    values (${world.owner}, 'old', repeat('a', 64), gen_random_uuid(), ${ago(YEARS)})`;
-  await db.sql`
-    insert into keyframe_private.exhausted_budgets (owner_id, period, resets_at, limit_micros) values (${world.owner}, 'day', ${ago(YEARS)}, 1)`;
-  await db.sql`insert into keyframe_private.kicks (function_name, made_at, request_id) values ('deliver', ${ago(YEARS)}, 1)`;
-  await db.sql`
-    insert into keyframe_private.rate_buckets (owner_id, route_class, tokens, refilled_at) values (${world.owner}, 'create', 0, ${ago(YEARS)})`;
-  return { ...world, ids, image, run, endpoint };
+      values ('${owner}', 'old', repeat('a', 64), gen_random_uuid(), ${at});
+    insert into keyframe_private.exhausted_budgets (owner_id, period, resets_at, limit_micros) values ('${owner}', 'day', ${at}, 1);
+    insert into keyframe_private.kicks (function_name, made_at, request_id) values ('deliver', ${at}, 1);
+    insert into keyframe_private.rate_buckets (owner_id, route_class, tokens, refilled_at) values ('${owner}', 'create', 0, ${at})`);
+  return { owner, project, image: await addReference(db, owner), endpoint, ...ids };
 }
 
-type Hold = (sql: TransactionSql, owner: Owner) => Promise<unknown>;
-const rowsOf =
-  (table: string): Hold =>
-  (sql, { owner }) =>
-    sql`select from ${sql(table)} where owner_id = ${owner} for update`;
-const lockSlots: Hold = (sql, { owner }) => sql`select keyframe_private.acquire_lock('slots', ${owner})`;
-const HELD: [what: string, hold: Hold][] = [
-  ["predictions", rowsOf("keyframe.predictions")],
-  ["a project", rowsOf("keyframe.projects")],
-  ["a project that is being deleted", (sql, { project }) => sql`delete from keyframe.projects where id = ${project}`],
-  ["an account that is being deleted", (sql, { owner }) => sql`delete from auth.users where id = ${owner}`],
-  ["every model", (sql) => sql`select from keyframe.models for update`],
-  ["the settings", (sql) => sql`update keyframe_private.settings set max_failures = max_failures`],
-  ["submits", rowsOf("keyframe_private.provider_submits")],
-  [
-    "submits that are being changed",
-    (sql, { owner }) => sql`update keyframe_private.provider_submits set attempt = attempt where owner_id = ${owner}`,
-  ],
-  [
-    "files to remove",
-    (sql, { ids }) => sql`
-      insert into keyframe_private.file_removals (bucket, name)
-      select 'keyframe-outputs', keyframe_private.output_names(p) from keyframe.predictions p where p.id in (${ids.lateStoring}, ${ids.deadStoring})`,
-  ],
-  [
-    "the slots, by a start",
-    (sql, { project }) => sql`insert into keyframe.predictions (project_id, step) values (${project}, 'first-frame')`,
-  ],
-  [
-    "a reference image, by a project that takes it",
-    (sql, { project, image }) =>
-      sql`update keyframe.projects set reference_image_path = ${`projects/${image}`} where id = ${project}`,
-  ],
-  ["a stored file", (sql, { image }) => sql`select from storage.objects where name = ${image} for update`],
-  ["an endpoint", rowsOf("keyframe.webhook_endpoints")],
-  [
-    "the old secret of an endpoint",
-    (sql, { endpoint }) => sql`select from keyframe_private.webhook_secrets where endpoint_id = ${endpoint} for update`,
-  ],
-  [
-    "the hours in which an endpoint's deliveries are counted",
-    (sql, { endpoint }) => sql`select from keyframe_private.webhook_hours where endpoint_id = ${endpoint} for update`,
-  ],
-  ["its work", rowsOf("keyframe_private.work")],
-  ["an old Idempotency-Key", rowsOf("keyframe_private.idempotency_keys")],
-  ["a budget that was exhausted", rowsOf("keyframe_private.exhausted_budgets")],
-  ["every kick", (sql) => sql`select from keyframe_private.kicks for update`],
-  ["a full bucket of a rate limit", rowsOf("keyframe_private.rate_buckets")],
-  [
-    "events of the predictions",
-    (sql, { owner, ids }) => sql`
-      insert into keyframe.webhook_events (type, owner_id, prediction_id, payload)
-      select 'generation.failed', ${owner}, unnest(${[ids.late, ids.dead, ids.lateStoring, ids.deadStoring]}::uuid[]), '{}'`,
-  ],
-  ["all that a sweep by hand has taken", (sql) => sql`select keyframe_private.sweep()`],
-];
+/** {name}: that of the owner. */
+const hold = (sql: TransactionSql, statement: string, of: Owner) =>
+  sql.unsafe(statement.replaceAll(/\{(\w+)\}/g, (_, name) => `'${of[name as keyof Owner]}'`));
+const rowsOf = (table: string, column = "owner_id", of = "owner") =>
+  `select from ${table} where ${column} = {${of}} for update`;
+const SLOTS = "select keyframe_private.acquire_lock('slots', {owner})";
+const HELD: Record<string, string> = {
+  predictions: rowsOf("keyframe.predictions"),
+  "a project": rowsOf("keyframe.projects"),
+  "a project that is being deleted": "delete from keyframe.projects where id = {project}",
+  "an account that is being deleted": "delete from auth.users where id = {owner}",
+  "every model": "select from keyframe.models for update",
+  "the settings": "update keyframe_private.settings set max_failures = max_failures",
+  submits: rowsOf("keyframe_private.provider_submits"),
+  "submits that are being changed":
+    "update keyframe_private.provider_submits set attempt = attempt where owner_id = {owner}",
+  "files to remove": `
+    insert into keyframe_private.file_removals (bucket, name) select 'keyframe-outputs', keyframe_private.output_names(p)
+    from keyframe.predictions p where p.id in ({lateStoring}, {deadStoring})`,
+  "the slots, by a start": "insert into keyframe.predictions (project_id, step) values ({project}, 'first-frame')",
+  "a reference image, by a project that takes it":
+    "update keyframe.projects set reference_image_path = {image} where id = {project}",
+  "a stored file": "select from storage.objects where bucket_id || '/' || name = {image} for update",
+  "an endpoint": rowsOf("keyframe.webhook_endpoints"),
+  "the old secret of an endpoint": rowsOf("keyframe_private.webhook_secrets", "endpoint_id", "endpoint"),
+  "the hours of an endpoint": rowsOf("keyframe_private.webhook_hours", "endpoint_id", "endpoint"),
+  "its work": rowsOf("keyframe_private.work"),
+  "an old Idempotency-Key": rowsOf("keyframe_private.idempotency_keys"),
+  "a budget that was exhausted": rowsOf("keyframe_private.exhausted_budgets"),
+  "every kick": "select from keyframe_private.kicks for update",
+  "a full bucket of a rate limit": rowsOf("keyframe_private.rate_buckets"),
+  "events of the predictions": `
+    insert into keyframe.webhook_events (type, owner_id, prediction_id, payload)
+    select 'generation.failed', {owner}, unnest(array[{late}, {dead}, {lateStoring}, {deadStoring}]::uuid[]), '{}'`,
+  "all that a sweep by hand has taken": "select keyframe_private.sweep()",
+};
 
 /** In a transaction of its own, which would wait for longer than anything here takes. */
-const bounded = <T>(work: (sql: TransactionSql) => Promise<T>) =>
-  db.sql.begin(async (sql) => {
+const bounded = async <T>(work: (sql: TransactionSql) => Promise<T>): Promise<T> => {
+  const { value } = await db.sql.begin(async (sql) => {
     await sql`set local statement_timeout = '15s'`;
     return { value: await work(sql) };
-  }) as Promise<{ value: T }>;
+  });
+  return value as T;
+};
 
-/** What the scheduled jobs do. */
-const JOBS = ["sweep", "prune", "queue_unused_references", "prune_rate_buckets"];
 async function runJobs(): Promise<void> {
-  for (const job of JOBS) await bounded((sql) => sql.unsafe(`select keyframe_private.${job}()`));
+  for (const job of ["sweep", "prune", "queue_unused_references", "prune_rate_buckets"])
+    await bounded((sql) => sql.unsafe(`select keyframe_private.${job}()`));
 }
 
 /** What a worker claims and begins, each in a call of its own; what the database refuses is given back. */
-async function workAll(): Promise<Task[]> {
-  const begun: Task[] = [];
+async function workAll(): Promise<calls.Task[]> {
+  const begun: calls.Task[] = [];
   for (let claims = 0; claims < 5; claims++) {
-    for (const task of (await bounded((sql) => claimOnly(sql, 100, 60, 0, 0, crypto.randomUUID()))).value) {
+    for (const task of await bounded((sql) => claimOnly(sql, 100, 60, 0, 0, crypto.randomUUID()))) {
       const lease = { work_id: task.work_id, lease_token: task.lease_token };
       const done = await bounded((sql) => begin(sql, task)).catch(async ({ code }) => {
         await callWorker(db.sql, "retry_work", { ...lease, code }).catch(() => undefined);
-        return { value: null };
+        return null;
       });
-      if (done.value) begun.push(done.value);
+      if (done) begun.push(done);
     }
   }
   return begun;
 }
 
-const statusOf = async (id: string) => (await readRow(db.sql, id)).status;
-
-test.each(HELD)(
+test.each(Object.entries(HELD))(
   "%s held by an open transaction → everybody else's work goes on, and its owner's afterwards",
-  async (what, hold) => {
-    await clear();
+  async (what, statement) => {
     const slow = await addOwner();
+    const endedOf = ({ late, lateStoring, dead, deadStoring }: Owner) => [late, lateStoring, dead, deadStoring];
     await db.sql.begin(async (open) => {
-      await hold(open, slow);
-      const { ids } = await addOwner();
-      for (const id of [ids.deleted, ids.searched]) await makeDue(db.sql, id);
+      await hold(open, statement, slow);
+      const other = await addOwner();
+      for (const id of [other.deleted, other.searched]) await calls.makeDue(db.sql, id);
       await runJobs();
       const tasks = await workAll();
       const of = (id: string) => tasks.filter((task) => task.id === id).map(({ task }) => task);
-      expect(of(ids.submit)).toEqual(["submit"]);
-      expect(of(ids.deleted)).toEqual(["search"]);
-      expect(of(ids.searched).toSorted()).toEqual(["cancel", "search"]);
-      const ended = [ids.late, ids.lateStoring, ids.dead, ids.deadStoring];
-      expect(await Promise.all(ended.map(statusOf))).toEqual(Array(4).fill("failed"));
+      expect(of(other.submit)).toEqual(["submit"]);
+      expect(of(other.deleted)).toEqual(["search"]);
+      expect(of(other.searched).toSorted()).toEqual(["cancel", "search"]);
+      for (const id of endedOf(other)) expect((await readRow(db.sql, id)).status).toBe("failed");
 
-      const { provider_prediction_id: run } = await readRow(db.sql, ids.running);
-      const says = { id: ids.running, run: String(run), status: "succeeded" };
-      expect((await bounded((sql) => providerSays(sql, says))).value).toBe("recorded");
-      const { lease_token: lease } = await readRow(db.sql, ids.storing);
-      expect((await bounded((sql) => complete(sql, ids.storing, String(lease)))).value).toBe(true);
+      const { provider_prediction_id: run } = await readRow(db.sql, other.running);
+      const says = { id: other.running, run: String(run), status: "succeeded" };
+      expect(await bounded((sql) => providerSays(sql, says))).toBe("recorded");
+      const { lease_token: lease } = await readRow(db.sql, other.storing);
+      expect(await bounded((sql) => calls.complete(sql, other.storing, String(lease)))).toBe(true);
     });
-    const { late, lateStoring, dead, deadStoring } = slow.ids;
     await db.sql`delete from keyframe.webhook_events where payload::text = '{}'`;
-    for (const id of [late, lateStoring, dead, deadStoring]) await makeDue(db.sql, id);
+    for (const id of endedOf(slow)) await calls.makeDue(db.sql, id);
     await runJobs();
     await workAll();
-    const left =
-      await db.sql`select status from keyframe.predictions where id in (${late}, ${lateStoring}, ${dead}, ${deadStoring})`;
+    const left = await db.sql`select status from keyframe.predictions where id = any (${endedOf(slow)})`;
     expect(left.map(({ status }) => status)).toEqual(what.includes("deleted") ? [] : Array(4).fill("failed"));
   },
 );
 
 describe("a worker records a result while somebody holds what it needs", () => {
-  const lockPrediction = rowsOf("keyframe.predictions");
-  const lockSubmits: Hold = (sql) => sql`select from keyframe_private.provider_submits for update`;
-  const leaseOf = async (id: string) => String((await readRow(db.sql, id)).lease_token);
-  const lockWork: Hold = (sql) => sql`select from keyframe_private.work for update`;
+  const [PREDICTION, WORK] = [rowsOf("keyframe.predictions"), rowsOf("keyframe_private.work")];
+  const SUBMITS = rowsOf("keyframe_private.provider_submits");
   /** The lease of the work of a kind. */
   const held = async (id: string, kind: string) => {
-    const row = (await workOf(db.sql, id)).find((each) => each.kind === kind);
+    const row = (await calls.workOf(db.sql, id)).find((each) => each.kind === kind);
     return { work_id: row?.id ?? 0, lease_token: row?.lease_token ?? crypto.randomUUID() };
   };
-  const ofLease = (name: string, kind: string, hold: Hold, args: object = {}) =>
-    [hold, async (sql: TransactionSql, { ids }: Owner) =>
-      callWorker(sql, name, { ...(await held(kind === "submit" ? ids.submit : ids.running, kind)), ...args })] as const; // biome-ignore format: one line
-  const RECORDS: Record<
-    string,
-    readonly [hold: Hold, record: (sql: TransactionSql, owner: Owner) => Promise<unknown>]
-  > = {
-    complete_prediction: [lockSlots, async (sql, { ids }) => complete(sql, ids.storing, await leaseOf(ids.storing))],
-    fail_prediction: [lockPrediction, async (sql, { ids }) => fail(sql, ids.storing, await leaseOf(ids.storing))],
-    retry_prediction_later: [
-      lockPrediction,
-      async (sql, { ids }) => retryLater(sql, ids.storing, await leaseOf(ids.storing)),
-    ],
-    begin_submit: ofLease("begin_submit", "submit", lockPrediction),
-    expire_prediction: ofLease("expire_prediction", "poll", lockPrediction),
-    admit_predictions: ofLease("admit_predictions", "poll", lockSlots),
-    continue_shots: ofLease("continue_shots", "poll", lockSlots),
-    begin_removal: ofLease("begin_removal", "poll", lockWork),
-    retry_work: ofLease("retry_work", "poll", lockWork, { code: "P0001" }),
-    record_run_not_canceled: ofLease("record_run_not_canceled", "poll", lockSubmits, { is_unknown: true }),
-    record_files_removed: ofLease("record_files_removed", "poll", lockWork),
-    record_model_refused: [
-      lockPrediction,
-      async (sql, { ids }) =>
-        callWorker(sql, "record_model_refused", { ...(await held(ids.submit, "submit")), prediction_id: ids.submit, message: "It is gone.", attempt_without_run: 1 }), // biome-ignore format: one line
-    ],
-    record_provider_state: [lockPrediction, (sql, { ids }) => providerSays(sql, { id: ids.running, run: "another" })],
-    record_search_ended: [lockSubmits, (sql, { ids }) => endSearch(sql, ids.searched)],
+  type Record = (sql: TransactionSql, of: Owner) => Promise<unknown>;
+  const ofStore =
+    (record: (sql: TransactionSql, id: string, lease: string) => Promise<unknown>): Record =>
+    async (sql, { storing }) =>
+      await record(sql, storing, String((await readRow(db.sql, storing)).lease_token));
+  const ofPoll =
+    (name: string, args: object = {}): Record =>
+    async (sql, { running }) =>
+      await callWorker(sql, name, { ...(await held(running, "poll")), ...args });
+  const ofSubmit =
+    (name: string, args: (id: string) => object = () => ({})): Record =>
+    async (sql, { submit }) =>
+      await callWorker(sql, name, { ...(await held(submit, "submit")), ...args(submit) });
+  const refused = (prediction_id: string) => ({ prediction_id, message: "It is gone.", attempt_without_run: 1 });
+  const RECORDS: { [name: string]: [statement: string, record: Record] } = {
+    complete_prediction: [SLOTS, ofStore(calls.complete)],
+    fail_prediction: [PREDICTION, ofStore(calls.fail)],
+    retry_prediction_later: [PREDICTION, ofStore(calls.retryLater)],
+    begin_submit: [PREDICTION, ofSubmit("begin_submit")],
+    record_model_refused: [PREDICTION, ofSubmit("record_model_refused", refused)],
+    expire_prediction: [PREDICTION, ofPoll("expire_prediction")],
+    admit_predictions: [SLOTS, ofPoll("admit_predictions")],
+    continue_shots: [SLOTS, ofPoll("continue_shots")],
+    begin_removal: [WORK, ofPoll("begin_removal")],
+    retry_work: [WORK, ofPoll("retry_work", { code: "P0001" })],
+    record_run_not_canceled: [SUBMITS, ofPoll("record_run_not_canceled", { is_unknown: true })],
+    record_files_removed: [WORK, ofPoll("record_files_removed")],
+    record_provider_state: [PREDICTION, (sql, { running }) => providerSays(sql, { id: running, run: "another" })],
+    record_search_ended: [SUBMITS, (sql, { searched }) => calls.endSearch(sql, searched)],
   };
 
   test.each(Object.entries(RECORDS))(
     "%s → 55P03 within a second: it does not keep its connection",
-    async (_name, [hold, record]) => {
-      await clear();
+    async (_name, [statement, record]) => {
       const owner = await addOwner();
       await claimOnly(db.sql, 100);
       await db.sql.begin(async (open) => {
-        await hold(open, owner);
-        const { sqlstate } = await refusalOf(bounded((sql) => record(sql, owner)));
-        expect(sqlstate).toBe("55P03");
+        await hold(open, statement, owner);
+        expect(await refusalOf(bounded((sql) => record(sql, owner)))).toMatchObject({ sqlstate: "55P03" });
       });
     },
   );
 
   test("a callback with more progress → unchanged at once: the next one says it again", async () => {
-    await clear();
     const owner = await addOwner();
-    const { provider_prediction_id: run } = await readRow(db.sql, owner.ids.running);
-    const says = { id: owner.ids.running, run: String(run), progress: 0.7 };
+    const { provider_prediction_id: run } = await readRow(db.sql, owner.running);
+    const says = { id: owner.running, run: String(run), progress: 0.7 };
     await db.sql.begin(async (open) => {
-      await lockPrediction(open, owner);
-      expect((await bounded((sql) => providerSays(sql, says))).value).toBe("unchanged");
+      await hold(open, PREDICTION, owner);
+      expect(await bounded((sql) => providerSays(sql, says))).toBe("unchanged");
     });
     expect(await providerSays(db.sql, says)).toBe("recorded");
   });
@@ -293,6 +238,9 @@ describe("a worker records a result while somebody holds what it needs", () => {
 
 describe("an administrator's transaction stays open → everybody's starts go on", () => {
   const DEFAULT = "google/nano-banana-2";
+  const rename = (sql: typeof db.sql | TransactionSql, from: string, to: string) =>
+    sql`update keyframe.models set model = ${to} where model = ${from}`;
+
   test.each([
     ["renames the model", `update keyframe.models set model = 'test/renamed' where model = '${DEFAULT}'`],
     ["holds every model", "select from keyframe.models for update"],
@@ -301,11 +249,10 @@ describe("an administrator's transaction stays open → everybody's starts go on
     ["takes a rate limit away", "delete from keyframe_private.rate_limits where route_class = 'generate'"],
     ["holds the settings", "select from keyframe_private.settings for update"],
     ["holds every price", "select from keyframe_private.model_prices for update"],
-  ])("%s", async (_what, hold) => {
-    await clear();
+  ])("%s", async (_what, statement) => {
     const world = await addWorld(db);
     await rolledBack(db.sql, async (open) => {
-      await open.unsafe(hold);
+      await open.unsafe(statement);
       const started = await db.asUser(world.owner, async (sql) => {
         await sql`set local statement_timeout = '4s'`;
         const [row] = await sql`select keyframe.start_prediction(${world.project}, 'first-frame') as answer`;
@@ -316,39 +263,30 @@ describe("an administrator's transaction stays open → everybody's starts go on
   });
 
   test("a start commits before the name of its model does → it has the new name, and runs", async () => {
-    await clear();
     const world = await addWorld(db);
     let id = "";
     await db.sql.begin(async (open) => {
-      await open`update keyframe.models set model = 'test/renamed' where model = ${DEFAULT}`;
+      await rename(open, DEFAULT, "test/renamed");
       id = (await start(db, world)).prediction.id;
     });
-    expect((await claim(db.sql)).map((task) => [task.id, task.task, task.model])).toEqual([
-      [id, "submit", "test/renamed"],
-    ]);
-    await db.sql`update keyframe.models set model = ${DEFAULT} where model = 'test/renamed'`;
+    expect(await claim(db.sql)).toMatchObject([{ id, task: "submit", model: "test/renamed" }]);
+    await rename(db.sql, "test/renamed", DEFAULT);
   });
 
   test("a start commits after it → it fails when it is claimed, without a run or a cost, and the others are claimed", async () => {
-    await clear();
     const [late, other] = [await addWorld(db), await addWorld(db)];
-    const open = await db.sql.reserve();
-    await open`begin`;
-    const [row] = await open`
-      insert into keyframe.predictions (project_id, step) values (${late.project}, 'first-frame') returning id`;
-    await db.sql`update keyframe.models set model = 'test/renamed' where model = ${DEFAULT}`;
-    await open`commit`;
-    open.release();
+    let id = "";
+    await db.sql.begin(async (open) => {
+      const [row] = await open`
+        insert into keyframe.predictions (project_id, step) values (${late.project}, 'first-frame') returning id`;
+      id = row?.id;
+      await rename(db.sql, DEFAULT, "test/renamed");
+    });
     const { prediction } = await start(db, other);
     expect((await claim(db.sql)).map((task) => task.id)).toContain(prediction.id);
-    expect(await readRow(db.sql, row?.id)).toMatchObject({
-      status: "failed",
-      error_code: "model_unavailable",
-      error_retryable: true,
-    });
-    const [submit] =
-      await db.sql`select outcome, cost_state from keyframe_private.provider_submits where prediction_id = ${row?.id}`;
-    expect(submit).toEqual({ outcome: "no_run", cost_state: "released" });
-    await db.sql`update keyframe.models set model = ${DEFAULT} where model = 'test/renamed'`;
+    const failed = { status: "failed", error_code: "model_unavailable", error_retryable: true };
+    expect(await readRow(db.sql, id)).toMatchObject(failed);
+    expect(await calls.submitsOf(db.sql, id)).toMatchObject([{ outcome: "no_run", cost_state: "released" }]);
+    await rename(db.sql, "test/renamed", DEFAULT);
   });
 });

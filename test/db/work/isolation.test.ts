@@ -15,7 +15,7 @@ import {
   type Task,
 } from "../../support/database/calls.ts";
 import { useDatabase } from "../../support/database/clone-database.ts";
-import { emptyTables } from "../../support/database/empty-tables.ts";
+import { clearPredictions } from "../../support/database/empty-tables.ts";
 import { withFailing } from "../../support/database/failing.ts";
 import { plansOf, readBy } from "../../support/database/plans.ts";
 import { addWorld, seedCopies, seedPrediction, type World } from "../../support/database/predictions.ts";
@@ -28,10 +28,7 @@ const db = useDatabase();
 let bad: World;
 let good: World;
 beforeEach(async () => {
-  await emptyTables(
-    db.sql,
-    "keyframe.predictions, keyframe_private.prediction_images, keyframe_private.provider_submits, keyframe_private.file_removals",
-  );
+  await clearPredictions(db.sql);
   [bad, good] = [await addWorld(db), await addWorld(db)];
 });
 

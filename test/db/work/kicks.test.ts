@@ -3,9 +3,16 @@ import { Webhook } from "standardwebhooks";
 import { beforeAll, beforeEach, describe, expect, inject, test } from "vitest";
 import { fillVault } from "../../../local/stack/apply-migrations.ts";
 import { useDatabase } from "../../support/database/clone-database.ts";
-import { emptyTables } from "../../support/database/empty-tables.ts";
-import { callWorker, claim, complete, providerSays } from "../../support/database/calls.ts";
-import { addWorld, useWorld, seedPrediction, type World } from "../../support/database/predictions.ts";
+import { clearPredictions, emptyTables } from "../../support/database/empty-tables.ts";
+import { callWorker, claim, complete, makeDue, providerSays } from "../../support/database/calls.ts";
+import {
+  addWorld,
+  type Row,
+  seedPrediction,
+  type Status,
+  useWorld,
+  type World,
+} from "../../support/database/predictions.ts";
 import { rolledBack } from "../../support/database/rolled-back.ts";
 import { start } from "../../support/database/user.ts";
 import { addEndpoint, call, clearWebhooks, exchange, seedDeliveries } from "../../support/database/webhooks.ts";
@@ -23,10 +30,7 @@ beforeEach(async () => {
   await clearWebhooks(db.sql);
   other = await addWorld(db);
   for (const { owner } of [world, other]) await addEndpoint(db.sql, owner);
-  await emptyTables(
-    db.sql,
-    "keyframe.predictions, keyframe_private.prediction_images, keyframe_private.worker_heartbeats, keyframe_private.kicks, keyframe_private.provider_submits",
-  );
+  await clearPredictions(db.sql, "worker_heartbeats", "kicks");
   await emptyTables(db.sql, "net.http_request_queue");
 });
 
@@ -53,6 +57,7 @@ async function kicksOf(work: () => Promise<unknown>, name = "generate"): Promise
 }
 
 const UNDONE = new Error("taken back");
+const READY = { columns: { attempt: 0, lease_token: null, due_at: new Date(0) } };
 
 describe.each(Object.keys(WORK))("%s", (name) => {
   const work = async (sql: Sql = db.sql, of = world, rows = 1) => await WORK[name]?.(sql, of, rows);
@@ -72,28 +77,18 @@ describe.each(Object.keys(WORK))("%s", (name) => {
     }
   });
 
+  const undo = (sql: Sql) => work(sql).then(() => Promise.reject(UNDONE));
   test.each<[string, number, (sql: postgres.TransactionSql) => Promise<unknown>]>([
     ["twenty rows in one statement", 1, async (sql) => await work(sql, world, 20)],
     ["two statements in one transaction", 1, async (sql) => [await work(sql), await work(sql)]],
-    [
-      "another transaction while the first is not committed: nobody can know whether it will be",
-      2,
-      async (sql) => [await work(sql), await work(db.sql, other)],
-    ],
+    ["another transaction while the first is open", 2, async (sql) => [await work(sql), await work(db.sql, other)]],
     ["another transaction just after a committed one", 1, async () => [await work(), await work(db.sql, other)]],
     [
-      "a savepoint that is rolled back, then the same again",
+      "a savepoint that is undone, then again",
       1,
-      async (sql) => {
-        const undone = sql.savepoint(async (inner) => {
-          await work(inner);
-          throw UNDONE;
-        });
-        await undone.catch(() => undefined);
-        await work(sql);
-      },
+      async (sql) => [await sql.savepoint(undo).catch(() => 0), await work(sql)],
     ],
-    ["a transaction that is rolled back", 0, (sql) => work(sql).then(() => Promise.reject(UNDONE))],
+    ["a transaction that is rolled back", 0, undo],
   ])("%s → kicks: %i", async (_what, count, burst) => {
     const undone = (error: unknown) => expect(error).toBe(UNDONE);
     expect(await kicksOf(() => db.sql.begin(burst).catch(undone), name)).toBe(count);
@@ -177,10 +172,9 @@ describe("what makes a kick", () => {
   });
 
   test("progress at the provider → no; an output to store → yes; its end with no prediction waiting → no", async () => {
-    const { id } = await seedPrediction(db.sql, world);
-    const says = (status: string) => () => providerSays(db.sql, { id, run: "run-1", status });
-    expect(await kicksOf(says("starting"))).toBe(0);
-    expect(await kicksOf(says("processing"))).toBe(0);
+    const { id, lease } = await seedPrediction(db.sql, world);
+    const says = (status: string) => () => providerSays(db.sql, { id, run: "run-1", status, lease: lease ?? "" });
+    for (const status of ["starting", "processing"]) expect(await kicksOf(says(status))).toBe(0);
     expect(await kicksOf(says("succeeded"))).toBe(1);
     const [task] = await claim(db.sql);
     expect(await kicksOf(() => complete(db.sql, id, task?.lease_token ?? null))).toBe(0);
@@ -195,26 +189,13 @@ describe("what makes a kick", () => {
     expect(await kicksOf(() => claim(db.sql))).toBe(0);
   });
 
-  test("a poll put off → no: that is the sweep's to notice", async () => {
-    const { id, lease, run } = await seedPrediction(db.sql, world, { status: "processing" });
-    const poll = () => providerSays(db.sql, { id, run: run ?? "", lease: lease ?? "" });
-    expect(await kicksOf(poll)).toBe(0);
-  });
-
-  test("generate stops, and takes nothing: a task is due → yes; its heartbeat goes on, or nothing is due → no", async () => {
-    await seedPrediction(db.sql, world, { columns: { attempt: 0, lease_token: null, due_at: new Date(0) } });
-    const claimNothing = (heartbeatMs: number) => () => claim(db.sql, 0, 60, heartbeatMs);
-    expect(await kicksOf(claimNothing(300))).toBe(0);
-    expect(await kicksOf(claimNothing(0))).toBe(1);
+  test("generate stops, and more is due than it took → yes; its heartbeat goes on, or nothing is due → no", async () => {
+    for (let at = 0; at < 2; at++) await seedPrediction(db.sql, world, READY);
+    expect(await kicksOf(() => claim(db.sql, 0, 60, 300))).toBe(0);
+    expect(await kicksOf(() => claim(db.sql, 0, 60, 0))).toBe(1);
+    expect(await kicksOf(() => claim(db.sql, 1, 60, 0))).toBe(1);
     await claim(db.sql);
-    expect(await kicksOf(claimNothing(0))).toBe(0);
-  });
-
-  test("generate stops with a full claim: more is due → yes", async () => {
-    await db.sql`update keyframe_private.settings set max_active_per_owner = 20`;
-    await db.sql`insert into keyframe.predictions (project_id, step) select ${world.project}, 'first-frame' from generate_series(1, 14)`;
-    expect(await kicksOf(() => claim(db.sql, 10, 60, 0))).toBe(1);
-    await db.sql`update keyframe_private.settings set max_active_per_owner = default`;
+    expect(await kicksOf(() => claim(db.sql, 0, 60, 0))).toBe(0);
   });
 
   test("files of a deleted project → yes, once; a project without files → no", async () => {
@@ -227,26 +208,17 @@ describe("what makes a kick", () => {
 });
 
 describe("a kick that cannot be made → prediction, project, event and delivery are saved all the same; kept is why", () => {
-  const BREAKAGES: [what: string, breakage: string, error: RegExp][] = [
-    [
-      "the Vault is empty",
-      "delete from vault.secrets",
-      /The Vault lacks keyframe_functions_url or keyframe_kick_secret/,
-    ],
-    [
-      "the Vault has another key",
-      "update vault.secrets set secret = 'bm90IHJlYWRhYmxl'",
-      /The Vault lacks keyframe_functions_url or keyframe_kick_secret, or cannot decrypt it/,
-    ],
+  const UNREADABLE = /The Vault lacks keyframe_functions_url or keyframe_kick_secret, or cannot decrypt it/;
+  test.each([
+    ["the Vault is empty", "delete from vault.secrets", UNREADABLE],
+    ["the Vault has another key", "update vault.secrets set secret = 'bm90IHJlYWRhYmxl'", UNREADABLE],
     [
       "the address is no URL",
-      "select vault.update_secret((select id from vault.secrets where name = 'keyframe_functions_url'), 'not a url')",
+      "select vault.update_secret(id, 'not a url') from vault.secrets where name like '%_url'",
       /URL/,
     ],
     ["net.http_post is gone", "drop function net.http_post", /does not exist/],
-  ];
-
-  test.each(BREAKAGES)("%s", async (_name, breakage, error) => {
+  ])("%s", async (_name, breakage, error) => {
     await rolledBack(db.sql, async (sql) => {
       await sql.unsafe(breakage);
       await sql`select set_config('request.jwt.claims', ${JSON.stringify({ sub: world.owner })}, true)`;
@@ -268,7 +240,6 @@ describe("a kick that cannot be made → prediction, project, event and delivery
 
 describe("deliver", () => {
   const kicksToDeliver = (work: () => Promise<unknown>) => kicksOf(work, "deliver");
-  const fromNow = (seconds: number) => new Date(Date.now() + seconds * 1000);
   let endpoint: string;
   beforeEach(async () => {
     await clearWebhooks(db.sql);
@@ -293,27 +264,73 @@ describe("deliver", () => {
     expect(await ask("update_webhook_endpoint", { endpoint_id: endpoint, enabled: true })).toBe(1);
   });
 
-  const makeAllDue = () => db.sql`update keyframe_private.work set due_at = ${fromNow(-1)} where queue = 'deliver'`;
-  const LATER = { next_attempt_at: fromNow(3600) };
-  test.each<[string, object, claimed: () => Promise<unknown>, kicks: number]>([
-    ["something is due that no worker has read (its kick was lost) → one kick", {}, async () => undefined, 1],
-    ["its lease ran out (the function died) → one kick", {}, () => exchange(db.sql).then(makeAllDue), 1],
-    ["what is due is being sent → none", {}, () => exchange(db.sql), 0],
-    ["nothing is due yet → none", LATER, () => exchange(db.sql), 0],
-    ["a retry's time has come → one kick", LATER, () => exchange(db.sql).then(makeAllDue), 1],
-    ["all has ended → none", { status: "delivered", completed_at: new Date() }, async () => undefined, 0],
-  ])("the sweep, and %s", async (_name, columns, claimed, count) => {
-    await seedDeliveries(db.sql, endpoint, 3, columns);
-    await claimed();
-    expect(await kicksToDeliver(() => db.sql`select keyframe_private.sweep()`)).toBe(count);
-  });
-
-  test("a last claim or result leaves something due → a kick; a claim with a heartbeat, or that leaves nothing → none", async () => {
+  test("a last claim leaves something due → a kick; a claim with a heartbeat, or that leaves nothing → none", async () => {
     const claim = (heartbeatMs: number, maxRows = 100) => exchange(db.sql, { heartbeatMs, maxRows });
     expect(await kicksToDeliver(() => claim(0))).toBe(0);
-    for (const id of [endpoint, await addEndpoint(db.sql, null), await addEndpoint(db.sql, null)])
-      await seedDeliveries(db.sql, id, 20);
+    for (const id of [endpoint, await addEndpoint(db.sql, null)]) await seedDeliveries(db.sql, id, 20);
     expect(await kicksToDeliver(() => claim(300, 1))).toBe(0);
     expect(await kicksToDeliver(() => claim(0, 0))).toBe(1);
   });
+});
+
+describe("the sweep", () => {
+  const soon = () => new Date(Date.now() + 60_000);
+  const seed = (status: Status, columns: Row = {}) => seedPrediction(db.sql, world, { status, columns });
+  const seedFor =
+    (columns: object = {}) =>
+    async () =>
+      seedDeliveries(db.sql, await addEndpoint(db.sql, world.owner), 3, columns);
+  const makeAllDue = () =>
+    db.sql`update keyframe_private.work set due_at = now() - interval '1 second' where queue = 'deliver'`;
+  const LATER = { next_attempt_at: soon() };
+  const ENDED = { status: "delivered", completed_at: new Date() };
+  const LINE = { admitted_at: null, deadline_at: null, lease_token: null };
+  const lateRun = (id: string) => providerSays(db.sql, { id, run: "run-late" });
+  type Case = [
+    of: string,
+    what: string,
+    kicks: number,
+    () => Promise<{ id: string } | string[]>,
+    (id: string) => unknown,
+  ];
+  const CASES: Case[] = [
+    ["generate", "a back-off that has passed", 1, () => seed("queued", { lease_token: null }), () => 0],
+    ["generate", "a run without a callback", 1, () => seed("processing", { lease_token: null }), () => 0],
+    ["generate", "a lease that ran out", 1, () => seed("storing"), () => 0],
+    ["generate", "a run to cancel", 1, () => seed("canceled"), lateRun],
+    ["generate", "due work, and its heartbeat is live", 0, () => seed("queued"), () => claim(db.sql, 0, 60, 60_000)],
+    ["generate", "nothing that is due yet", 0, () => seed("queued", { due_at: soon() }), () => 0],
+    ["generate", "a lease that holds", 0, () => seed("storing", { due_at: soon() }), () => 0],
+    ["generate", "one that waits in line behind four that run", 0, () => seed("queued", LINE), () => 0],
+    ["generate", "one that has ended", 0, () => seed("succeeded"), () => 0],
+    ["deliver", "what is due and no worker has read", 1, seedFor(), () => 0],
+    ["deliver", "a lease that ran out", 1, seedFor(), () => exchange(db.sql).then(makeAllDue)],
+    ["deliver", "a retry whose time has come", 1, seedFor(LATER), () => exchange(db.sql).then(makeAllDue)],
+    ["deliver", "what is being sent", 0, seedFor(), () => exchange(db.sql)],
+    ["deliver", "nothing that is due yet", 0, seedFor(LATER), () => exchange(db.sql)],
+    ["deliver", "what has ended", 0, seedFor(ENDED), () => 0],
+  ];
+  test.each(CASES)("finds for %s: %s → kicks: %i", async (name, _what, count, seeded, then) => {
+    for (let running = 0; running < 4; running++) await seed("processing", { due_at: soon() });
+    const made = await seeded();
+    await then("id" in made ? made.id : "");
+    await emptyTables(db.sql, "net.http_request_queue, keyframe_private.kicks"); // what made it due has kicked a moment ago
+    expect(await kicksOf(() => db.sql`select keyframe_private.sweep()`, name)).toBe(count);
+  });
+
+  test.each([
+    ["an unanswered submit that is canceled", { unanswered: new Date() }, "select keyframe_private.mark_canceled($1)"],
+    ["an output whose prediction is deleted", { status: "storing" }, "delete from keyframe.predictions where id = $1"],
+  ] as const)(
+    "finds %s, while a worker may have it → no kick; once its lease is over → one",
+    async (_what, of, end) => {
+      const { id } = await seedPrediction(db.sql, world, { columns: { due_at: soon() }, ...of });
+      await db.sql.unsafe(end, [id]);
+      const sweep = () => db.sql`select keyframe_private.sweep()`;
+      await emptyTables(db.sql, "net.http_request_queue, keyframe_private.kicks");
+      expect(await kicksOf(sweep)).toBe(0);
+      await makeDue(db.sql, id);
+      expect(await kicksOf(sweep)).toBe(1);
+    },
+  );
 });

@@ -1,45 +1,35 @@
+import type { TransactionSql } from "postgres";
 import { describe, expect, test } from "vitest";
 import { providerSays } from "../../support/database/calls.ts";
 import { useDatabase } from "../../support/database/clone-database.ts";
-import { addWorld, seedPrediction } from "../../support/database/predictions.ts";
-import { addEndpoint, call, exchange, resultOf, seedDeliveries } from "../../support/database/webhooks.ts";
+import { addWorld, columnOf, seedPrediction } from "../../support/database/predictions.ts";
+import { addEndpoint, call, exchange, record, resultsOf, seedDeliveries } from "../../support/database/webhooks.ts";
 
 const db = useDatabase();
 
 describe("what is written again and again is updated in place, so that no index is written", () => {
   /** Updates of a table while something is done, and how many of them were HOT. */
-  async function updates(
-    table: string,
-    work: (sql: Parameters<Parameters<typeof db.sql.begin>[1]>[0]) => Promise<unknown>,
-  ) {
-    return await db.sql.begin(async (sql) => {
-      const read = async () => {
-        const [row] = await sql<{ all: number; hot: number }[]>`
-          select n_tup_upd::int as all, n_tup_hot_upd::int as hot from pg_stat_xact_user_tables where relid = ${table}::regclass`;
-        return row ?? { all: 0, hot: 0 };
-      };
+  const updates = async (table: string, work: (sql: TransactionSql) => Promise<unknown>) => {
+    const { found } = await db.sql.begin(async (sql) => {
+      const read = () =>
+        columnOf<number>(sql`
+          select unnest(array[n_tup_upd, n_tup_hot_upd]::integer[]) from pg_stat_xact_user_tables where relid = ${table}::regclass`);
       const before = await read(); // what this session did before may still be in them
       await work(sql);
-      const after = await read();
-      return { all: after.all - before.all, hot: after.hot - before.hot };
+      return { found: (await read()).map((count, at) => count - (before[at] ?? 0)) };
     });
-  }
+    return found;
+  };
 
   test("the hour of an endpoint, counted up 20 times", async () => {
-    const endpoint = await addEndpoint(db.sql, null, { max_in_flight: 100 });
-    await seedDeliveries(db.sql, endpoint, 21);
+    await seedDeliveries(db.sql, await addEndpoint(db.sql, null, { max_in_flight: 100 }), 21);
     const { deliveries } = await exchange(db.sql);
-    const started_at = new Date().toISOString();
-    const record = (sql: Parameters<typeof exchange>[0], of: typeof deliveries) =>
-      exchange(sql, {
-        results: of.map((delivery) => resultOf(delivery, { status_code: 200, started_at })),
-        maxRows: 0,
-      });
-    await record(db.sql, deliveries.slice(0, 1));
+    const results = resultsOf(deliveries, { status_code: 200, started_at: new Date().toISOString() });
+    await record(db.sql, results.slice(0, 1));
     const found = await updates("keyframe_private.webhook_hours", async (sql) => {
-      for (const delivery of deliveries.slice(1)) await record(sql, [delivery]);
+      for (const result of results.slice(1)) await record(sql, [result]);
     });
-    expect(found).toEqual({ all: 20, hot: 20 });
+    expect(found).toEqual([20, 20]);
   });
 
   test("the bucket of an owner who reads five times", async () => {
@@ -49,16 +39,15 @@ describe("what is written again and again is updated in place, so that no index 
       await sql`select set_config('request.jwt.claims', ${JSON.stringify({ sub: world.owner })}, true)`;
       await sql`select keyframe.list_projects() from generate_series(1, 5)`;
     });
-    expect(found).toEqual({ all: 5, hot: 5 });
+    expect(found).toEqual([5, 5]);
   });
 
   test("the run that a prediction follows, spoken of 10 times → is not written at all", async () => {
-    const world = await addWorld(db);
-    const { id, run } = await seedPrediction(db.sql, world, { status: "processing" });
+    const { id, run } = await seedPrediction(db.sql, await addWorld(db), { status: "processing" });
     const found = await updates("keyframe_private.provider_submits", async (sql) => {
       for (let said = 1; said <= 10; said++) await providerSays(sql, { id, run: run ?? "", progress: said / 20 });
     });
-    expect(found).toEqual({ all: 0, hot: 0 });
+    expect(found).toEqual([0, 0]);
   });
 });
 
@@ -70,8 +59,7 @@ test("events and deliveries → have identifiers of version 7, in the order in w
     await db.sql`select pg_sleep(0.002)`; // the clock they are made of ticks in milliseconds
   }
   for (const table of ["keyframe.webhook_events", "keyframe.webhook_deliveries"]) {
-    const rows = await db.sql<{ id: string }[]>`select id from ${db.sql(table)} order by created_at desc limit 2`;
-    const ids = rows.map(({ id }) => id);
+    const ids = await columnOf(db.sql`select id from ${db.sql(table)} order by created_at desc limit 2`);
     expect(ids.toSorted()).toEqual(ids.toReversed());
     for (const id of ids) {
       expect(id).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);

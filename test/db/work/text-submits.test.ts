@@ -1,6 +1,6 @@
 import { beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { useDatabase } from "../../support/database/clone-database.ts";
-import { emptyTables } from "../../support/database/empty-tables.ts";
+import { clearPredictions } from "../../support/database/empty-tables.ts";
 import {
   claim,
   endSearch,
@@ -23,10 +23,7 @@ beforeAll(async () => {
   ours = await addWorld(db);
 });
 beforeEach(async () => {
-  await emptyTables(
-    db.sql,
-    "keyframe.predictions, keyframe_private.prediction_images, keyframe_private.provider_submits",
-  );
+  await clearPredictions(db.sql);
   theirs = await addWorld(db);
 });
 
@@ -60,44 +57,36 @@ test("no other prediction submitted this text → recorded", async () => {
 
 test("no other prediction did, and it was canceled → its run is to be canceled", async () => {
   const id = await loseAnswer(ours);
-  await db.sql`select keyframe_private.mark_canceled(${id})`;
+  await cancel(id);
   expect(await found(id)).toBe("ended");
   expect(await runsToCancel(db.sql)).toEqual(["run-in-list"]);
 });
 
+const cancel = (id: string) => db.sql`select keyframe_private.mark_canceled(${id})`;
+const followAnother = (id: string) => providerSays(db.sql, { id, run: "run-second" });
+const deleteAccount = ({ owner }: World) => db.sql`delete from auth.users where id = ${owner}`;
 /** What has become of another prediction that submitted the same text, so that the run may be its own. */
 const OTHERS: [string, (world: World) => Promise<unknown>][] = [
   ["is being submitted", (world) => submit(world)],
   ["lost its answer, too", (world) => loseAnswer(world)],
-  [
-    "lost its answer, and follows another run by now",
-    async (world) => providerSays(db.sql, { id: await loseAnswer(world), run: "run-second" }),
-  ],
-  [
-    "lost its answer, and was canceled",
-    async (world) => db.sql`select keyframe_private.mark_canceled(${await loseAnswer(world)})`,
-  ],
+  ["lost its answer, too, and is of the same owner", () => loseAnswer(ours)],
+  ["lost its answer, and follows another run by now", async (world) => followAnother(await loseAnswer(world))],
+  ["lost its answer, and was canceled", async (world) => cancel(await loseAnswer(world))],
   [
     "lost its answer, was canceled, and its search has ended",
     async (world) => {
       const id = await loseAnswer(world);
-      await db.sql`select keyframe_private.mark_canceled(${id})`;
+      await cancel(id);
       await endSearch(db.sql, id);
     },
   ],
-  [
-    "lost its answer, and its account was deleted",
-    async (world) => {
-      await loseAnswer(world);
-      await db.sql`delete from auth.users where id = ${world.owner}`;
-    },
-  ],
+  ["lost its answer, and its account was deleted", (world) => loseAnswer(world).then(() => deleteAccount(world))],
   [
     "lost its answer, follows another run, and its account was deleted",
-    async (world) => {
-      await providerSays(db.sql, { id: await loseAnswer(world), run: "run-second" });
-      await db.sql`delete from auth.users where id = ${world.owner}`;
-    },
+    (world) =>
+      loseAnswer(world)
+        .then(followAnother)
+        .then(() => deleteAccount(world)),
   ],
 ];
 test.each(OTHERS)(
@@ -119,16 +108,6 @@ test.each(OTHERS)(
   },
 );
 
-test("another prediction of the same owner with the same text → unproven as well", async () => {
-  await loseAnswer(ours);
-  expect(await found(await loseAnswer(ours))).toBe("unproven");
-});
-
-test("both search for their run at the same moment → neither takes it", async () => {
-  const ids = [await loseAnswer(ours), await loseAnswer(theirs)];
-  expect(await Promise.all(ids.map((id) => found(id)))).toEqual(["unproven", "unproven"]);
-});
-
 test.each<[string, (world: World) => Promise<unknown>]>([
   ["another text", (world) => submit(world, { prompt: "A pier" })],
   ["the same text and a picture", (world) => submit(world, { referenceImagePaths: ["projects/a.png"] })],
@@ -141,16 +120,11 @@ test.each<[string, (world: World) => Promise<unknown>]>([
   expect(await found(await loseAnswer(ours))).toBe("recorded");
 });
 
-test("another's was submitted more than an hour before → recorded", async () => {
-  await loseAnswer(theirs);
+test("submitted more than an hour ago → unproven, the provider has deleted the inputs; another's of now → recorded", async () => {
+  const id = await loseAnswer(theirs);
   await letPass(2);
-  expect(await found(await loseAnswer(ours))).toBe("recorded");
-});
-
-test("unanswered for more than an hour → unproven, because the provider has deleted the inputs", async () => {
-  const id = await loseAnswer(ours);
-  await db.sql`update keyframe_private.provider_submits set submitted_at = now() - interval '61 minutes' where prediction_id = ${id}`;
   expect(await found(id)).toBe("unproven");
+  expect(await found(await loseAnswer(ours))).toBe("recorded");
 });
 
 test("it follows a run by now → no other with its text is taken for a second one and canceled", async () => {
@@ -178,23 +152,20 @@ describe("canceled during a submit", () => {
     await makeSearchesDue(db.sql);
     return (await claim(db.sql, 100)).flatMap(({ task, id }) => (task === "search" ? [id] : []));
   };
-  const ENDS: [string, (id: string) => Promise<unknown>][] = [
-    ["canceled", async (id) => await db.sql`select keyframe_private.mark_canceled(${id})`],
-    ["deleted", async (id) => await db.sql`delete from keyframe.predictions where id = ${id}`],
-  ];
-
+  const deleteIt = (id: string) => db.sql`delete from keyframe.predictions where id = ${id}`;
   const AFTER: [string, number, Partial<Saying>, boolean][] = [
     ["its answer or a callback comes → nothing is searched for, because the run is known", 0, {}, false],
     ["a callback of an earlier attempt comes → the last one is searched for", 1, {}, true],
     ["its run is found → nothing more is searched for", 0, { foundBy: "name" }, false],
   ];
-  test.each(ENDS.flatMap(([how, end]) => AFTER.map(([then, ...after]) => [how, then, end, ...after] as const)))(
-    "%s, then %s",
-    async (_how, _then, end, attempt, said, isSearched) => {
-      const { id } = await submit(ours, {}, attempt);
-      await end(id);
-      expect(await providerSays(db.sql, { id, run: "run-a", attempt: 1, ...said })).toBe("ended");
-      expect(await searches()).toEqual(isSearched ? [id] : []);
-    },
-  );
+  const ended = AFTER.flatMap(([then, ...after]) => [
+    ["canceled", then, cancel, ...after] as const,
+    ["deleted", then, deleteIt, ...after] as const,
+  ]);
+  test.each(ended)("%s, then %s", async (_how, _then, end, attempt, said, isSearched) => {
+    const { id } = await submit(ours, {}, attempt);
+    await end(id);
+    expect(await providerSays(db.sql, { id, run: "run-a", attempt: 1, ...said })).toBe("ended");
+    expect(await searches()).toEqual(isSearched ? [id] : []);
+  });
 });

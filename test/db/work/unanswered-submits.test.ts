@@ -12,16 +12,14 @@ import {
   sweepAndClaim,
 } from "../../support/database/calls.ts";
 import { useDatabase } from "../../support/database/clone-database.ts";
-import { emptyTables } from "../../support/database/empty-tables.ts";
-import { useWorld, type Row, seedPrediction } from "../../support/database/predictions.ts";
+import { clearPredictions } from "../../support/database/empty-tables.ts";
+import { columnOf, useWorld, type Row, seedPrediction } from "../../support/database/predictions.ts";
 import { whileOpen } from "../../support/database/waiting.ts";
 
 // A submit without an answer may have been accepted: when its prediction ends, the run it may have made is still searched for.
 const db = useDatabase();
 const world = useWorld(db);
-beforeEach(() =>
-  emptyTables(db.sql, "keyframe.predictions, keyframe_private.prediction_images, keyframe_private.provider_submits"),
-);
+beforeEach(() => clearPredictions(db.sql));
 
 const RECENTLY = new Date(Date.now() - 60_000);
 
@@ -32,23 +30,14 @@ const seedUnanswered = (columns: Row = {}, unanswered = RECENTLY) =>
 const sweep = () => sweepAndClaim(db.sql);
 const isUnanswered = async (id: string) => (await submitsOf(db.sql, id)).some((submit) => submit.is_unanswered);
 
-test.each<
-  [how: string, isSearched: boolean, columns: Row, end: (id: string, lease: string | null) => Promise<unknown>]
->([
+type End = (id: string, lease: string | null) => Promise<unknown>;
+const answerLost: End = (id, lease) => retryLater(db.sql, id, lease, { answered: false });
+const answered: End = (id, lease) => retryLater(db.sql, id, lease);
+test.each<[how: string, isSearched: boolean, columns: Row, end: End]>([
   ["past its deadline", true, { deadline_at: new Date(0), lease_token: null }, sweep],
   ["its workers died too often", true, { failures: 7 }, sweep],
-  [
-    "its failures are used up",
-    true,
-    { failures: 7 },
-    (id, lease) => retryLater(db.sql, id, lease, { answered: false }),
-  ],
-  [
-    "its failures are used up, and the last was an answer",
-    false,
-    { failures: 7 },
-    (id, lease) => retryLater(db.sql, id, lease),
-  ],
+  ["its failures are used up", true, { failures: 7 }, answerLost],
+  ["its failures are used up, and the last was an answer", false, { failures: 7 }, answered],
 ])("%s → failed, and a submit without an answer is searched for: %s", async (_how, isSearched, columns, end) => {
   const { id, lease } = await seedUnanswered(columns);
   await end(id, lease);
@@ -134,28 +123,21 @@ test("two runs are found of two submits without an answer → each submit has on
 test("a refusal of a submit whose run has called back → the submit keeps its run, and what that can cost stays held", async () => {
   const { id, run, lease } = await seedPrediction(db.sql, world, { status: "processing" });
   await fail(db.sql, id, lease, "provider_rejected_input", 1);
-  expect(await submitsOf(db.sql, id)).toMatchObject([
-    { provider_prediction_id: run, outcome: null, cost_state: "held" },
-  ]);
+  const held = { provider_prediction_id: run, outcome: null, cost_state: "held" };
+  expect(await submitsOf(db.sql, id)).toMatchObject([held]);
 });
 
-test("its run is found before the next submit → that of the first attempt; the second was not sent", async () => {
-  const { id } = await seedUnanswered({ lease_token: null });
-  expect(await claim(db.sql)).toMatchObject([{ task: "submit", attempt: 2, search_attempt: 1 }]);
-  const found = { id, run: "run-found", attempt: 1, foundBy: "name", attemptWithoutRun: 2 } as const;
-  expect(await providerSays(db.sql, found)).toBe("recorded");
-  expect(await submitsOf(db.sql, id)).toMatchObject([
-    { attempt: 1, provider_prediction_id: "run-found", outcome: null },
-    { attempt: 2, provider_prediction_id: null, outcome: "no_run" },
-  ]);
-});
-
-test("the run that is found has failed, and this answer is lost → the second submit is not sent; without a run it is", async () => {
+test("its run is found before the next submit → that is not sent, also when this answer is lost; without a run it is", async () => {
   const { id } = await seedUnanswered({ lease_token: null });
   expect(await claim(db.sql)).toMatchObject([{ task: "submit", attempt: 2, search_attempt: 1 }]);
   const found = { id, run: "run-found", attempt: 1, foundBy: "name", attemptWithoutRun: 2 } as const;
   const failed = { ...found, status: "failed", failure: "interrupted" } as const;
   expect([await providerSays(db.sql, failed), await providerSays(db.sql, failed)]).toEqual(["recorded", "given_up"]);
+  expect(await submitsOf(db.sql, id)).toMatchObject([
+    { attempt: 1, provider_prediction_id: "run-found" },
+    { attempt: 2, provider_prediction_id: null, outcome: "no_run" },
+    { attempt: 3, outcome: null },
+  ]);
   expect(await endSearch(db.sql, id, 1, false)).toBe(false);
   const other = await seedUnanswered({ lease_token: null });
   expect(await claim(db.sql)).toMatchObject([{ id: other.id, attempt: 2, search_attempt: 1 }]);
@@ -186,23 +168,15 @@ const LONG_AGO = new Date(Date.now() - 25 * 3_600_000);
 const seedGivenUp = (status: "failed" | "canceled", columns: Row = {}, unanswered = LONG_AGO) =>
   seedPrediction(db.sql, world, { status, columns: { provider_prediction_id: null, ...columns }, unanswered });
 
-test.for(["failed", "canceled"] as const)(
-  "unanswered for a day, %s → lost, for no run goes on so long; the prompt goes",
-  async (status) => {
-    const { id } = await seedGivenUp(status);
-    await prune();
-    expect(await submitsOf(db.sql, id)).toMatchObject([{ outcome: "lost", search_task: null }]);
-    expect(await claim(db.sql)).toEqual([]);
-  },
-);
-
-test("a lost submit whose run calls back after all → its run is known, and to be canceled", async () => {
-  const { id } = await seedGivenUp("canceled");
+test("unanswered for a day → lost, for no run goes on so long, and the prompt goes; a run that calls back is canceled", async () => {
+  const [failed, { id }] = [await seedGivenUp("failed"), await seedGivenUp("canceled")];
   await prune();
+  for (const one of [failed.id, id])
+    expect(await submitsOf(db.sql, one)).toMatchObject([{ outcome: "lost", search_task: null }]);
+  expect(await claim(db.sql)).toEqual([]);
   expect(await providerSays(db.sql, { id, run: "run-late" })).toBe("ended");
-  expect(await submitsOf(db.sql, id)).toMatchObject([
-    { provider_prediction_id: "run-late", outcome: null, ended_at: null },
-  ]);
+  const late = { provider_prediction_id: "run-late", outcome: null, ended_at: null };
+  expect(await submitsOf(db.sql, id)).toMatchObject([late]);
   expect(await runsToCancel(db.sql)).toEqual(["run-late"]);
 });
 
@@ -227,11 +201,9 @@ test("past 13 months → pruned, unless it has not ended", async () => {
 });
 
 test("sums of costs past 13 months → pruned, those that somebody holds later, younger ones never", async () => {
-  const days = async () =>
-    (
-      await db.sql`
-        select (now() at time zone 'UTC')::date - day as age from keyframe_private.daily_costs where model = 'm' order by 1`
-    ).map(({ age }) => age);
+  const days = () =>
+    columnOf(db.sql`
+      select (now() at time zone 'UTC')::date - day from keyframe_private.daily_costs where model = 'm' order by 1`);
   await db.sql`
     insert into keyframe_private.daily_costs (owner_id, day, step, model, is_merged)
     select ${world.owner}, (now() at time zone 'UTC')::date - age, 'video', 'm', true from unnest(array[394, 398, 399]) age`;

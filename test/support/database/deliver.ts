@@ -10,6 +10,7 @@ import {
 import { createQueue, DELIVER_LIMITS } from "../../../supabase/functions/keyframe-deliver/queue/queue.ts";
 import { makeClock } from "../worker-clock.ts";
 import type { ClonedDatabase } from "./clone-database.ts";
+import { columnOf } from "./predictions.ts";
 import { addEndpoint, seedDeliveries } from "./webhooks.ts";
 
 type Call = ExchangeArguments & { at: number; ms: number };
@@ -39,7 +40,6 @@ export function deliverOver(db: ClonedDatabase) {
     const open = new Map<string, number>();
     const mostOpen = new Map<string, number>();
     const names = new Map<string, string>();
-    const claimed = new Map<string, number>();
     const count = (key: string, by: number) => {
       open.set(key, (open.get(key) ?? 0) + by);
       mostOpen.set(key, Math.max(mostOpen.get(key) ?? 0, open.get(key) ?? 0));
@@ -70,10 +70,6 @@ export function deliverOver(db: ClonedDatabase) {
         if (call.wait_ms > 0 && !(await isDue())[0]?.due) await time.sleep(call.wait_ms);
         const what = fault(call);
         const answer = await exchange(args);
-        for (const { endpoint_id } of answer.endpoints) {
-          const name = names.get(endpoint_id) ?? "";
-          claimed.set(name, (claimed.get(name) ?? 0) + 1);
-        }
         await time.sleep(call.ms / 2);
         if (what === "lost") throw new Error("no answer");
         return answer;
@@ -86,17 +82,13 @@ export function deliverOver(db: ClonedDatabase) {
           const took = request(id, endpoint);
           const { ms, error } = typeof took === "number" ? { ms: took, error: null } : took;
           await time.sleep(ms);
-          const result = {
-            id,
-            work_id,
-            attempt,
-            endpoint_id,
-            error,
-            retry_after_seconds: null,
+          const said = {
+            started_at: at().toISOString(),
             duration_ms: ms,
+            status_code: error === null ? 200 : null,
+            error,
           };
-          const started_at = at().toISOString();
-          return { ...result, started_at, status_code: error === null ? 200 : null, response_excerpt: null };
+          return { id, work_id, attempt, endpoint_id, ...said, retry_after_seconds: null, response_excerpt: null };
         } finally {
           for (const key of [endpoint, "all"]) count(key, -1);
         }
@@ -127,8 +119,6 @@ export function deliverOver(db: ClonedDatabase) {
           .map((line) => JSON.parse(line))
           .flatMap(({ event: of, level, time, ...fields }) => (of === event ? fields : [])),
       mostOpen: (key: string) => mostOpen.get(key) ?? 0,
-      /** How often calls brought deliveries of these endpoints. */
-      claimed: (key: string) => claimed.get(key) ?? 0,
       /** An endpoint with so many due deliveries, their ids in order; owner null: a service-wide one. */
       async add(name: string, owner: string | null, deliveries: number, columns: object = {}) {
         const id = await addEndpoint(db.sql, owner, columns);
@@ -146,13 +136,12 @@ export function deliverOver(db: ClonedDatabase) {
     };
   }
 
-  /** So many owners with so many endpoints each, all at one host. */
-  async function addOwners(count: number, each: number) {
+  /** The endpoints of so many owners, all at one host. */
+  async function addOwners(count: number) {
     const owners = await Promise.all(Array.from({ length: count }, () => db.addUser()));
-    const endpoints = await db.sql<{ id: string; owner_id: string }[]>`
+    return await columnOf(db.sql`
       insert into keyframe.webhook_endpoints (owner_id, url)
-      select owner, 'https://slow.example/' || owner from unnest(${owners}::uuid[]) owner, generate_series(1, ${each}::int) returning id, owner_id`;
-    return [owners, endpoints] as const;
+      select owner, 'https://slow.example/' || owner from unnest(${owners}::uuid[]) owner returning id`);
   }
 
   /** Two due deliveries for each of these endpoints. */
@@ -165,11 +154,7 @@ export function deliverOver(db: ClonedDatabase) {
     from events v join keyframe.webhook_endpoints e on e.id = v.endpoint_id`;
 
   const isRecorded = async () =>
-    new Set(
-      (await db.sql<{ id: string }[]>`select id from keyframe.webhook_deliveries where attempts > 0`).map(
-        ({ id }) => id,
-      ),
-    );
+    new Set(await columnOf(db.sql`select id from keyframe.webhook_deliveries where attempts > 0`));
 
   return { makeDeliver, addOwners, seedMany, isRecorded };
 }

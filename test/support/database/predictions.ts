@@ -16,6 +16,10 @@ const MODELS: Record<Step, string> = {
 
 export type Row = Record<string, string | number | boolean | Date | null>;
 
+/** The values of the only column of a query. */
+export const columnOf = async <T = string>(query: PromiseLike<Iterable<object | undefined>>): Promise<T[]> =>
+  [...(await query)].flatMap((row) => Object.values(row ?? {}) as T[]);
+
 /** An owner with one project. */
 export type World = { owner: string; project: string };
 

@@ -117,6 +117,10 @@ export function resultOf(delivery: Omit<Leased, "body" | "event_id">, outcome: O
   };
 }
 
+/** The same result for each. */
+export const resultsOf = (deliveries: Leased[], outcome?: Outcome): Result[] =>
+  deliveries.map((delivery) => resultOf(delivery, outcome));
+
 /** Records results, claiming nothing. */
 export const record = (sql: AnySql, results: Result[], at?: Date): Promise<Exchanged> =>
   exchange(sql, { results, maxRows: 0, ...(at && { at }) });
