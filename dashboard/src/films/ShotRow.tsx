@@ -11,7 +11,8 @@ import screen from "../takes/takes.module.css";
 import { Frame, Outdated, Thumb } from "../takes/Sources.tsx";
 import { StepMark } from "../takes/status.tsx";
 import { PLAYING_ORDER } from "../takes/status-words.ts";
-import { frameOf, givenOf, isUpload, modelOf, settingWords } from "../step-settings/step-options.ts";
+import { givenOf, modelOf, settingWords } from "../step-settings/step-options.ts";
+import { frameOf, isUpload } from "../takes/input-words.ts";
 import link from "../ui/cover-link.module.css";
 import { IconArrowDown, IconArrowRight, IconArrowUp, IconGripVertical, IconPlayerPlay } from "../ui/icons.tsx";
 

@@ -15,7 +15,7 @@ import { BusyButton } from "../ui/buttons.tsx";
 import { errorSentence, isRefusal } from "../ui/errors.ts";
 import { CreditLink, notify } from "../ui/notices.tsx";
 import { movesFocus } from "../ui/window-focus.ts";
-import classes from "./strip.module.css";
+import classes from "../takes/strip.module.css";
 
 type Props = {
   project: ProjectWithPredictions;

@@ -15,7 +15,7 @@ import { StepScreen } from "../takes/StepScreen.tsx";
 import { StepSettings } from "../step-settings/StepSettings.tsx";
 import { Takes } from "../takes/Takes.tsx";
 import { givenOf, modelOf, type StepOptions } from "../step-settings/step-options.ts";
-import classes from "./strip.module.css";
+import classes from "../takes/strip.module.css";
 import { useDownload } from "../takes/use-download.ts";
 import type { Take } from "../queries/use-predictions.ts";
 import type { TextsState } from "./use-texts.ts";

@@ -12,8 +12,6 @@ import type { Look } from "../takes/AboutTake.tsx";
 import { Sources } from "../takes/Sources.tsx";
 import { StepCard } from "./StepCard.tsx";
 import {
-  frameOf,
-  isUpload,
   modelOf,
   fieldsOf,
   optionsOf,
@@ -21,7 +19,8 @@ import {
   usesFirstFrame,
   usesLastFrame,
 } from "../step-settings/step-options.ts";
-import classes from "./strip.module.css";
+import { frameOf, isUpload } from "../takes/input-words.ts";
+import classes from "../takes/strip.module.css";
 import { useModelLabel, useModels } from "../queries/use-models.ts";
 import { predictionKey, predictionQuery, type Take, takeOf, usePrediction } from "../queries/use-predictions.ts";
 import type { TextsState } from "./use-texts.ts";

@@ -2,7 +2,7 @@ import { Paper, Text, Textarea, type TextareaProps, VisuallyHidden } from "@mant
 import { useId } from "@mantine/hooks";
 import { type KeyboardEvent, useRef, useState } from "react";
 import type { Element } from "../../../client/index.ts";
-import classes from "../projects/projects.module.css";
+import classes from "./mentions.module.css";
 import { offeredFor, typedName, unknownName } from "./mentions.ts";
 
 /** The list does not scroll: one more letter shows others. */

@@ -2,7 +2,7 @@ import { Checkbox, Input, NativeSelect, SegmentedControl, Textarea, TextInput } 
 import { useId } from "@mantine/hooks";
 import type { ModelControl } from "../../../client/index.ts";
 import { textProblem } from "../ui/errors.ts";
-import { controlName, type Value, valueWords } from "./step-options.ts";
+import { controlName, type Value, valueWords } from "../takes/input-words.ts";
 
 type Props = {
   name: string;

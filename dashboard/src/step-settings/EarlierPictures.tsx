@@ -6,7 +6,7 @@ import { errorSentence } from "../ui/errors.ts";
 import { useAddReferences } from "../queries/reference-image.ts";
 import { Frame, Thumb } from "../takes/Sources.tsx";
 import classes from "../takes/takes.module.css";
-import { frameOf, isUpload } from "./step-options.ts";
+import { frameOf, isUpload } from "../takes/input-words.ts";
 import { projectNoun } from "../queries/project-queries.ts";
 import { usePredictions } from "../queries/use-predictions.ts";
 

@@ -13,8 +13,6 @@ import { EarlierPictures } from "./EarlierPictures.tsx";
 import { ImageField } from "./ImageField.tsx";
 import {
   fieldsOf,
-  type FrameRole,
-  frameOf,
   type Given,
   makesWithoutFrame,
   maxReferences,
@@ -28,6 +26,7 @@ import {
   valuesOf,
   withoutElements,
 } from "./step-options.ts";
+import { type FrameRole, frameOf } from "../takes/input-words.ts";
 
 type Props = {
   options: StepOptions;

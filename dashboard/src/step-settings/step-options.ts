@@ -1,18 +1,18 @@
-import type {
-  Model,
-  ModelControl,
-  Prediction,
-  Shot,
-  ShotPlan,
-  ShotPrediction,
-  Step,
-  UsedElement,
-} from "../../../client/index.ts";
+import type { Model, ModelControl, Prediction, Shot, ShotPlan, Step, UsedElement } from "../../../client/index.ts";
 import { completeValues } from "../../../shared/models/complete-values.ts";
-import { dollars } from "../ui/money.ts";
 import type { LabelOf } from "../queries/use-models.ts";
-
-export type Value = NonNullable<ModelControl["default"]>;
+import { dollars } from "../ui/money.ts";
+import {
+  byPlace,
+  controlName,
+  ELSEWHERE,
+  type FrameRole,
+  frameOf,
+  isUpload,
+  type Value,
+  valuesIn,
+  valueWords,
+} from "../takes/input-words.ts";
 
 /**
  * Settings for the next prediction of a step: the project's plan, and what no plan has: a seed, and the elements of a repeated take. The
@@ -38,14 +38,6 @@ export function planOfNextShot(plan: ShotPlan, beginning: Beginning): ShotPlan {
     : { ...next, video: { ...next.video, firstFramePredictionId: undefined, ...beginning } };
 }
 
-export type FrameRole = "firstFrame" | "lastFrame";
-
-export const isUpload = (frame: string): boolean => frame.startsWith("projects/");
-
-/** The path or the id of the frame of an input or of settings. */
-export const frameOf = (input: StepOptions | ShotPrediction["input"], role: FrameRole): string | null =>
-  input[`${role}PredictionId`] ?? input[`${role}ImagePath`] ?? null;
-
 /** The fields of a frame: a path, an id, null for none, undefined for the project's. */
 export const fieldsOf = (role: FrameRole, frame: string | null | undefined): Partial<StepOptions> => ({
   [`${role}PredictionId`]: frame && isUpload(frame) ? undefined : frame,
@@ -55,14 +47,6 @@ export const fieldsOf = (role: FrameRole, frame: string | null | undefined): Par
 /** The model that a start would use: the chosen one, or the default of the step. */
 export const modelOf = (models: Model[] | undefined, { model }: StepOptions): Model | undefined =>
   models?.find((one) => one.model === model) ?? models?.find(({ isDefault }) => isDefault) ?? models?.[0];
-
-/** Controls with their own place: the prompt, the images, and the aspect ratio, which belongs to the project. */
-const ELSEWHERE = new Set(["prompt", "firstFrame", "lastFrame", "referenceImages", "aspectRatio"]);
-
-/** The order of display; other controls follow. */
-const ORDER = ["resolution", "durationSeconds", "audio", "seed", "negativePrompt"];
-const placeOf = (name: string): number => (ORDER.includes(name) ? ORDER.indexOf(name) : ORDER.length);
-const byPlace = ([one]: [string, unknown], [other]: [string, unknown]): number => placeOf(one) - placeOf(other);
 
 export const settingsOf = ({ controls }: Model): [name: string, ModelControl][] =>
   Object.entries(controls)
@@ -183,16 +167,6 @@ export function withoutElements({ prompt, referenceImagePaths, elements }: StepO
   };
 }
 
-const OTHERS = /(PredictionId|ImagePaths?|PreviousShot|^model)$/;
-
-/** Settings or the input of a prediction, except its model, prompt, ratio and images. */
-const valuesIn = (input: StepOptions | Prediction["input"]): [string, Value][] =>
-  Object.entries(input)
-    .flatMap(([name, value]): [string, Value][] =>
-      value == null || typeof value === "object" || ELSEWHERE.has(name) || OTHERS.test(name) ? [] : [[name, value]],
-    )
-    .toSorted(byPlace);
-
 const UNITS: Record<Model["prices"][number]["metric"], string> = {
   run: "a run",
   image: "an image",
@@ -213,14 +187,6 @@ export function priceWords({ prices }: Model): string {
   return words.join(" and ") || "price unknown";
 }
 
-const NAMES: Record<string, string> = { negativePrompt: "Avoid", durationSeconds: "Length", audio: "Sound" };
-
-/** The label of a control; an unknown one shows its name. */
-export const controlName = (name: string): string => NAMES[name] ?? name.charAt(0).toUpperCase() + name.slice(1);
-
-export const valueWords = (name: string, value: Value): string =>
-  typeof value === "boolean" ? (value ? "on" : "off") : name === "durationSeconds" ? `${value} s` : String(value);
-
 /** In one line: the settings of the next prediction. */
 export function settingWords(model: Model, options: StepOptions, given: Given): string[] {
   const { values, forced } = valuesOf(model, options, given);
@@ -231,30 +197,4 @@ export function settingWords(model: Model, options: StepOptions, given: Given): 
     return value === true ? label : name === "seed" ? `${label} ${value}` : valueWords(name, value);
   });
   return [model.label, ...shown];
-}
-
-/** `frames`: paths or ids, in place of words. */
-export type Fact = { name: string; words: string; frames?: string[] };
-
-/** The whole input of a prediction. */
-export function factsOf({ input, model, requestedModel }: Prediction, labelOf: LabelOf): Fact[] {
-  const images = (name: string, frames: (string | null)[]): Fact[] => {
-    const given = frames.filter((frame) => frame !== null);
-    return given.length === 0 ? [] : [{ name, words: given.join(), frames: given }];
-  };
-  return [
-    {
-      name: "Model",
-      words: (requestedModel === null ? [model] : [model, requestedModel]).map(labelOf).join(" instead of "),
-    },
-    ...(input.aspectRatio === null ? [] : [{ name: "Ratio", words: input.aspectRatio }]),
-    ...valuesIn(input).map(([name, value]) => ({ name: controlName(name), words: valueWords(name, value) })),
-    { name: "Prompt", words: input.prompt },
-    ...(input.elements.length === 0
-      ? []
-      : [{ name: "Elements", words: input.elements.map(({ name }) => name).join(", ") }]),
-    ...images("First frame", [frameOf(input, "firstFrame")]),
-    ...images("Last frame", [frameOf(input, "lastFrame")]),
-    ...images("References", input.referenceImagePaths),
-  ];
 }

@@ -9,7 +9,7 @@ import { IconCheck, IconRestore } from "../ui/icons.tsx";
 import { Facts } from "../ui/page-parts.tsx";
 import { Time } from "../ui/Time.tsx";
 import { Frame, Outdated } from "./Sources.tsx";
-import { type Fact, factsOf } from "../step-settings/step-options.ts";
+import { type Fact, factsOf } from "./input-words.ts";
 import { TakeMenu } from "./TakeMenu.tsx";
 import { useModelLabel } from "../queries/use-models.ts";
 

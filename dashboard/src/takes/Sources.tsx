@@ -4,7 +4,7 @@ import { nounOf, outdatedWords } from "./status-words.ts";
 import { TakePicture } from "./TakePicture.tsx";
 import classes from "./takes.module.css";
 import { useReferenceAddress } from "../queries/reference-image.ts";
-import { frameOf, isUpload } from "../step-settings/step-options.ts";
+import { frameOf, isUpload } from "./input-words.ts";
 import { type Known, usePrediction } from "../queries/use-predictions.ts";
 
 /** `frame`: a path or an id, as StepOptions has it. */

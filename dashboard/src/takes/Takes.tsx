@@ -11,7 +11,7 @@ import { SmallButton } from "../ui/buttons.tsx";
 import link from "../ui/cover-link.module.css";
 import { costWords } from "./cost-words.ts";
 import { isUsed } from "./AboutTake.tsx";
-import classes from "../project-page/strip.module.css";
+import classes from "./strip.module.css";
 
 /** As many as one start makes. */
 const MOST_SHOWN = 8;

@@ -13,7 +13,7 @@ import { KeepFocus, useIsOnTop, useOpened } from "../ui/window-focus.ts";
 import { AboutTake, isUsed, type TakesProps } from "./AboutTake.tsx";
 import classes from "./takes.module.css";
 import { StepScreen } from "./StepScreen.tsx";
-import { factsOf } from "../step-settings/step-options.ts";
+import { factsOf } from "./input-words.ts";
 import { useModelLabel } from "../queries/use-models.ts";
 import { usePredictions } from "../queries/use-predictions.ts";
 

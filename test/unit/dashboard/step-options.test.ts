@@ -1,7 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { Model, Prediction } from "../../../client/index.ts";
 import {
-  controlName,
   fieldsOf,
   type Given,
   maxReferences,
@@ -16,6 +15,7 @@ import {
   valuesOf,
   withoutElements,
 } from "../../../dashboard/src/step-settings/step-options.ts";
+import { controlName } from "../../../dashboard/src/takes/input-words.ts";
 
 const model = (controls: Model["controls"], more: Partial<Model> = {}): Model => ({
   model: "maker/model",
