@@ -85,8 +85,8 @@ export const succeeded = <Data>(data: Data): Envelope<Data> => ({ success: true,
 
 export const failed = (error: EnvelopeError): Envelope<never> => ({ success: false, data: null, error });
 
-/** The caller's X-Request-Id when it is safe in headers and logs (1 to 128 plain characters), otherwise a new one. */
+/** The caller's X-Request-Id when it is safe in headers and logs (1 to 128 plain characters, no key), or a new one. */
 export function readRequestId({ headers }: Request): string {
   const given = headers.get("x-request-id") ?? "";
-  return /^[A-Za-z0-9._-]{1,128}$/.test(given) ? given : crypto.randomUUID();
+  return /^(?!kf_|sb_secret_)[A-Za-z0-9._-]{1,128}$/.test(given) ? given : crypto.randomUUID();
 }

@@ -49,7 +49,8 @@ test("a proper X-Request-Id → echoed; another one, or none → a new UUID for 
   const idOf = async (given: Record<string, string>) =>
     (await callApi("/api/nothing", { headers: given })).error?.requestId;
   expect(await idOf({ "x-request-id": "film-42_a.B" })).toBe("film-42_a.B");
-  const refused = ["", "a b", "a/b", "<script>", "x".repeat(129), 'a","code":"x', "é"].map((id) => ({
+  const keys = [`kf_${"0".repeat(72)}`, "sb_secret_x"];
+  const refused = ["", "a b", "a/b", "<script>", "x".repeat(129), 'a","code":"x', "é", ...keys].map((id) => ({
     "x-request-id": id,
   }));
   const made = await Promise.all([...refused, {}, {}].map(idOf));

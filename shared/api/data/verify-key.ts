@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { ApiError } from "../../http/errors.ts";
+import { ApiError, type ErrorCode } from "../../http/errors.ts";
 import type { Caller, SessionVerifier, UserVerifier } from "../auth/verify-session.ts";
 import { createBoundedCache } from "../bounded-cache.ts";
 import { sha256 } from "../sha256.ts";
@@ -18,6 +18,8 @@ const MAX_KNOWN = 1000;
 const MAX_WRONG = 20;
 const MINUTE_MS = 60_000;
 const MAX_ADDRESSES = 1000;
+/** What Postgres says of a key that opens nothing. */
+const OF_THE_KEY: ErrorCode[] = ["unauthorized", "key_ended", "user_not_found"];
 
 type Settings = {
   database: Database;
@@ -33,7 +35,7 @@ type Settings = {
  */
 export function createUserVerifier({ database, verifySession, secretKey, elapsed }: Settings): UserVerifier {
   const known = createBoundedCache<{ caller: Caller; until: number }>(MAX_KNOWN, () => true);
-  /** Keys that have ended: they are no guesses, and are not looked up for a minute. */
+  /** Keys that have ended, or whose user cannot sign in: they are no guesses, and are not looked up for a minute. */
   const ended = createBoundedCache<{ error: ApiError; until: number }>(MAX_KNOWN, ({ until }) => until > elapsed());
   const wrong = createBoundedCache<{ count: number; until: number }>(MAX_ADDRESSES, ({ until }) => until > elapsed());
 
@@ -54,7 +56,7 @@ export function createUserVerifier({ database, verifySession, secretKey, elapsed
     const { owner_id: ownerId } = await database
       .read("verify_key", args, turns, verified, "keyframe_worker")
       .catch((error: unknown) => {
-        if (!(error instanceof ApiError) || error.status !== 401) throw error;
+        if (!(error instanceof ApiError && OF_THE_KEY.includes(error.code))) throw error;
         known.forget(hash); // one that has ended must not delay the others
         if (error.code !== "unauthorized") {
           ended.set(hash, { error, until: elapsed() + KNOWN_MS });

@@ -19,7 +19,7 @@ async function startWith(known: string[], wait: () => Promise<void> = () => Prom
       new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(key))).toHex(),
     ),
   );
-  const ended = new Set<string>();
+  const ended = new Map<string, "key_ended" | "user_not_found">();
   const refuse = (message: string) =>
     Response.json({ code: "KEYFR", message, details: "This key is not valid.", hint: "" }, { status: 400 });
   const clock = { now: () => new Date(), elapsed: () => elapsed, sleep: () => Promise.resolve() };
@@ -29,7 +29,8 @@ async function startWith(known: string[], wait: () => Promise<void> = () => Prom
       looks.all += 1;
       const asked = new TextDecoder().decode(body);
       const at = hashes.findIndex((hash) => asked.includes(hash));
-      if (ended.has(known[at] ?? "")) return refuse("key_ended");
+      const end = ended.get(known[at] ?? "");
+      if (end !== undefined) return refuse(end);
       if (at >= 0) return Response.json({ owner_id: OWNER, rate: null });
       looks.most = Math.max(looks.most, ++looks.open);
       await wait();
@@ -98,22 +99,26 @@ test("300 guesses at once, each from an address of its own → four are looked u
   expect(statuses.filter((status) => status === 429)).toHaveLength(300 - 68);
 });
 
-test("a known key has ended → key_ended, looked up once a minute; other keys of its address are not refused", async () => {
-  const [key, other] = [await keyOf(1), await keyOf(2)];
-  const { send, ask, ended, looks, pass } = await startWith([key, other]);
-  expect(await ask(key)).toBe(200);
-  ended.add(key);
-  pass(60_001);
-  const response = await send(key);
-  expect([response.status, response.headers.get("www-authenticate"), (await failedBody(response)).error.code]).toEqual([
-    401,
-    "Bearer",
-    "key_ended",
-  ]);
-  for (let time = 1; time < 30; time++) expect(await ask(key)).toBe(401);
-  expect(looks.all).toBe(2);
-  expect(await ask(other)).toBe(200);
-});
+test.each([
+  ["a known key has ended", "key_ended", 401, "Bearer"],
+  ["a known key's user was banned", "user_not_found", 404, null],
+] as const)(
+  "%s → %s, looked up once a minute; other keys of its address are not refused",
+  async (_, code, status, challenge) => {
+    const [key, other] = [await keyOf(1), await keyOf(2)];
+    const { send, ask, ended, looks, pass } = await startWith([key, other]);
+    expect(await ask(key)).toBe(200);
+    ended.set(key, code);
+    pass(60_001);
+    const response = await send(key);
+    expect(response.status).toBe(status);
+    expect(response.headers.get("www-authenticate")).toBe(challenge);
+    expect((await failedBody(response)).error.code).toBe(code);
+    for (let time = 1; time < 30; time++) expect(await ask(key)).toBe(status);
+    expect(looks.all).toBe(2);
+    expect(await ask(other)).toBe(200);
+  },
+);
 
 test("a key in apikey, and one that is mistyped → a sentence that says so, and no look", async () => {
   const { api, send, looks } = await startWith([]);
