@@ -59,7 +59,8 @@ begin
     least(9007199254740991, coalesce(sum(c.held), 0)), credits, (select s.balance_low_micros from keyframe_private.settings s)
   into available_micros, held_micros, credits, low_micros
   from (
-    select o.held_micros as held, o.settled_micros + o.unknown_micros as ended from keyframe_private.owner_costs o where o.owner_id = owner
+    select o.held_charge_micros as held, o.settled_charge_micros + o.unknown_charge_micros as ended
+    from keyframe_private.daily_costs o where o.owner_id = owner and o.step is null and o.day is null
     union all
     select d.held_charge_micros, d.settled_charge_micros + d.unknown_charge_micros
     from keyframe_private.daily_costs d where d.owner_id = owner and not d.is_merged) c;
@@ -128,10 +129,8 @@ begin
     insert into keyframe_private.credits (owner_id, micros, kind, key, note)
     select new.owner_id, t.settled, 'adjustment', 'opening', 'Settled before the first credit.'
     from (
-      select keyframe_private.exact_sum(sum(c.settled)) as settled from (
-        select o.settled_micros as settled from keyframe_private.owner_costs o where o.owner_id = new.owner_id
-        union all
-        select d.settled_charge_micros from keyframe_private.daily_costs d where d.owner_id = new.owner_id and not d.is_merged) c) t
+      select keyframe_private.exact_sum(sum(d.settled_charge_micros)) as settled from keyframe_private.daily_costs d
+      where d.owner_id = new.owner_id and (d.step is null and d.day is null or not d.is_merged)) t
     where t.settled > 0
     on conflict do nothing;
   end if;

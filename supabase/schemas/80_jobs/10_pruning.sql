@@ -176,7 +176,6 @@ begin
       ('idempotency_keys', 'o.resource_id', $w$o.created_at < now() - interval '24 hours' order by o.created_at$w$),
       ('provider_submits', 'o.id', $w$o.created_at < now() - interval '13 months' and o.ended_at is not null order by o.created_at$w$),
       ('daily_costs', 'o.id', $w$o.is_merged and o.day < (now() at time zone 'UTC')::date - interval '13 months' order by o.day$w$),
-      ('project_costs', 'o.id', $w$o.day < (now() at time zone 'UTC')::date - interval '13 months' order by o.day$w$),
       ('film_shares', 'o.id', $w$o.expires_at < now() order by o.expires_at$w$),
       ('exhausted_budgets', 'o.id', $w$o.resets_at < now() - interval '13 months'$w$),
       ('balance_notes', 'o.id', $w$o.noted_at < now() - interval '13 months'$w$),

@@ -34,7 +34,7 @@ const world = useWorld(db);
 beforeEach(async () => {
   await emptyTables(
     db.sql,
-    "keyframe.predictions, keyframe_private.prediction_images, keyframe_private.provider_submits, keyframe_private.daily_costs, keyframe_private.owner_costs, keyframe_private.owner_budgets, keyframe_private.exhausted_budgets, keyframe_private.work",
+    "keyframe.predictions, keyframe_private.prediction_images, keyframe_private.provider_submits, keyframe_private.daily_costs, keyframe_private.owner_budgets, keyframe_private.exhausted_budgets, keyframe_private.work",
   );
   await db.sql`
     update keyframe_private.settings set owner_day_micros = null, owner_month_micros = null, service_day_micros = null,
@@ -690,7 +690,7 @@ describe("attacked", () => {
     }
   });
 
-  test("merged, while somebody holds some rows → the sums stay; one row for each day, step and model", async () => {
+  test("merged, while somebody holds some rows → the sums stay; one row for each sum", async () => {
     const end = async () => succeed((await submitted()).id);
     const both = async () => [await sums(), await sums(world.owner)];
     const rows = async () => (await db.sql`select from keyframe_private.daily_costs`).count;
@@ -710,13 +710,13 @@ describe("attacked", () => {
     await end();
     await merge();
     const later = { predictions: 4, held: 0, settled: 4 * FRAME, unknown: 0 };
-    expect([await both(), await rows()]).toEqual([[later, later], 2]);
+    expect([await both(), await rows()]).toEqual([[later, later], 4]);
   });
 
   test("a thousand and one projects → usage has the thousand that cost most, those first", async () => {
     await db.sql`
-      insert into keyframe_private.project_costs (owner_id, day, project_id, predictions, held_micros, settled_micros, unknown_micros)
-      select ${world.owner}, (now() at time zone 'UTC')::date, gen_random_uuid(), 1, 0, i, 0 from generate_series(1, 1001) i`;
+      insert into keyframe_private.daily_costs (owner_id, day, project_id, settled_charge_micros, is_merged)
+      select ${world.owner}, (now() at time zone 'UTC')::date, gen_random_uuid(), i, true from generate_series(1, 1001) i`;
     const settled = (await usageByProject()).map((group: { settledMicros: number }) => group.settledMicros);
     expect([settled.length, settled[0], settled.at(-1)]).toEqual([1000, 1001, 2]);
   });

@@ -22,13 +22,11 @@ const OWNED = `
   union all select 'prediction', to_jsonb(t) from keyframe.predictions t where owner_id = $1
   union all select 'image', to_jsonb(t) from keyframe_private.prediction_images t where prediction_id in (select id from keyframe.predictions where owner_id = $1)
   union all select 'submit', to_jsonb(t) - 'id' - 'price_ids' from keyframe_private.provider_submits t where owner_id = $1
-  union all select 'project cost', to_jsonb(t) - 'id' from keyframe_private.project_costs t where owner_id = $1
   union all select 'cost', to_jsonb(t) - 'id' from keyframe_private.daily_costs t where owner_id = $1
   union all select 'element', to_jsonb(t) from keyframe.elements t where owner_id = $1
   union all select 'element image', to_jsonb(t) from keyframe.element_images t where owner_id = $1
   union all select 'share', to_jsonb(t) from keyframe_private.film_shares t
     where film_id in (select id from keyframe.films where owner_id = $1)
-  union all select 'all costs', to_jsonb(t) - 'id' from keyframe_private.owner_costs t where owner_id = $1
   union all select 'budget', to_jsonb(t) from keyframe_private.owner_budgets t where owner_id = $1
   union all select 'credit', to_jsonb(t) - 'id' from keyframe_private.credits t where owner_id = $1
   union all select 'noted balance', to_jsonb(t) - 'id' from keyframe_private.balance_notes t where owner_id = $1
@@ -56,8 +54,6 @@ const KINDS = [
     "credit",
     "noted balance",
     "quote",
-    "project cost",
-    "all costs",
   ],
 ];
 

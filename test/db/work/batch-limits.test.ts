@@ -37,7 +37,7 @@ const P = "keyframe.predictions";
 const EVENTS = "keyframe.webhook_events";
 const HOURS = "keyframe_private.webhook_hours";
 const SECRETS = "keyframe_private.webhook_secrets";
-const [COSTS, PROJECT_COSTS] = ["keyframe_private.daily_costs", "keyframe_private.project_costs"];
+const COSTS = "keyframe_private.daily_costs";
 const SUBMITS = "keyframe_private.provider_submits";
 const WORK = "keyframe_private.work";
 const unanswered = (since: Date): SeedOptions => ({
@@ -60,9 +60,6 @@ const costs = (day: string, isMerged: boolean) =>
     `insert into ${COSTS} (owner_id, day, step, model, is_merged) values (gen_random_uuid(), ${day}, 'video', 'a', ${isMerged})`,
   );
 const [oldCosts, newCosts] = [costs(OLD, true), costs("current_date", false)];
-const oldProjectCosts = run(`
-  insert into ${PROJECT_COSTS} (owner_id, day, project_id, predictions, held_micros, settled_micros, unknown_micros)
-  values (gen_random_uuid(), ${OLD}, gen_random_uuid(), 0, 0, 0, 0)`);
 const budget = run(`
   insert into keyframe_private.exhausted_budgets (owner_id, period, resets_at, limit_micros) values (gen_random_uuid(), 'day', ${OLD}, 1)`);
 const kick = run(
@@ -89,7 +86,6 @@ const BATCHES: [batch: string, table: string, addRow: Work, rows: string, count:
   ["prune", SUBMITS, submit({ ...ANSWERED, created_at: LONG_AGO, ended_at: LONG_AGO, outcome: "failed" }), SUBMITS, 14],
   ["prune", "keyframe_private.idempotency_keys", key, "keyframe_private.idempotency_keys", 14],
   ["prune", COSTS, oldCosts, `${COSTS} where day = ${OLD}`, 14],
-  ["prune", PROJECT_COSTS, oldProjectCosts, PROJECT_COSTS, 14],
   ["merge_costs", COSTS, newCosts, `${COSTS} where not is_merged`, 14],
   ["prune", "keyframe_private.exhausted_budgets", budget, "keyframe_private.exhausted_budgets", 14],
   ["prune", "keyframe_private.kicks", kick, `keyframe_private.kicks where made_at = ${OLD}`, 14],
