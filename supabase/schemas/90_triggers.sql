@@ -250,11 +250,6 @@ create trigger _510_count_removed after delete on keyframe_private.provider_subm
   for each row when (old.created_at >= now() - interval '13 months') execute function keyframe_private.count_cost();
 comment on trigger _510_count_removed on keyframe_private.provider_submits is 'Subtracts its cost from the sums of its day.';
 
--- keyframe_private.exhausted_budgets
-create trigger _500_emit_exhausted after insert on keyframe_private.exhausted_budgets
-  for each row execute function keyframe_private.emit_budget_exhausted();
-comment on trigger _500_emit_exhausted on keyframe_private.exhausted_budgets is 'Writes the event budget.exhausted and its deliveries.';
-
 -- keyframe_private.credits
 create trigger _100_keep before update of id, owner_id, micros, kind, key, created_at or delete or truncate on keyframe_private.credits
   for each statement execute function keyframe_private.keep_credits();

@@ -272,7 +272,7 @@ describe("balance.low", () => {
     await db.sql`update keyframe_private.settings set balance_low_micros = ${2 * FRAME}`;
     await grant(2);
     await db.sql.begin(async (open) => {
-      await open`select keyframe_private.note_balance(${world.owner}, 'balance.low', b.credits, 0, 'thresholdMicros', 0)
+      await open`select keyframe_private.note_once(${world.owner}, 'balance.low', b.credits::text, '{}')
         from keyframe_private.balance_of(${world.owner}) b`;
       await start(db, world);
     });

@@ -34,7 +34,7 @@ const world = useWorld(db);
 beforeEach(async () => {
   await emptyTables(
     db.sql,
-    "keyframe.predictions, keyframe_private.prediction_images, keyframe_private.provider_submits, keyframe_private.daily_costs, keyframe_private.owner_budgets, keyframe_private.exhausted_budgets, keyframe_private.work",
+    "keyframe.predictions, keyframe_private.prediction_images, keyframe_private.provider_submits, keyframe_private.daily_costs, keyframe_private.owner_budgets, keyframe_private.limit_notes, keyframe_private.work",
   );
   await db.sql`
     update keyframe_private.settings set owner_day_micros = null, owner_month_micros = null, service_day_micros = null,
@@ -738,10 +738,10 @@ describe("attacked", () => {
 
   test("a budget that was exhausted 13 months ago → forgotten", async () => {
     await db.sql`
-      insert into keyframe_private.exhausted_budgets (owner_id, period, resets_at, limit_micros)
-      values (${world.owner}, 'day', now() - interval '14 months', 1)`;
+      insert into keyframe_private.limit_notes (owner_id, type, once_for, noted_at)
+      values (${world.owner}, 'budget.exhausted', 'day', now() - interval '14 months')`;
     await db.sql`select keyframe_private.prune()`;
-    expect(await db.sql`select from keyframe_private.exhausted_budgets`).toHaveLength(0);
+    expect(await db.sql`select from keyframe_private.limit_notes`).toHaveLength(0);
   });
 
   async function usageByProject() {

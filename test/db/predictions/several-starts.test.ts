@@ -20,7 +20,7 @@ const world = useWorld(db);
 beforeEach(async () => {
   await emptyTables(
     db.sql,
-    "keyframe.predictions, keyframe_private.prediction_images, keyframe_private.provider_submits, keyframe_private.daily_costs, keyframe_private.owner_budgets, keyframe_private.exhausted_budgets",
+    "keyframe.predictions, keyframe_private.prediction_images, keyframe_private.provider_submits, keyframe_private.daily_costs, keyframe_private.owner_budgets, keyframe_private.limit_notes",
   );
 });
 

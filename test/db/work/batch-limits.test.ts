@@ -61,7 +61,7 @@ const costs = (day: string, isMerged: boolean) =>
   );
 const [oldCosts, newCosts] = [costs(OLD, true), costs("current_date", false)];
 const budget = run(`
-  insert into keyframe_private.exhausted_budgets (owner_id, period, resets_at, limit_micros) values (gen_random_uuid(), 'day', ${OLD}, 1)`);
+  insert into keyframe_private.limit_notes (owner_id, type, once_for, noted_at) values (gen_random_uuid(), 'budget.exhausted', 'day', ${OLD})`);
 const kick = run(
   `insert into keyframe_private.kicks (function_name, made_at, request_id) values ('deliver', ${OLD}, 1)`,
 );
@@ -87,7 +87,7 @@ const BATCHES: [batch: string, table: string, addRow: Work, rows: string, count:
   ["prune", "keyframe_private.idempotency_keys", key, "keyframe_private.idempotency_keys", 14],
   ["prune", COSTS, oldCosts, `${COSTS} where day = ${OLD}`, 14],
   ["merge_costs", COSTS, newCosts, `${COSTS} where not is_merged`, 14],
-  ["prune", "keyframe_private.exhausted_budgets", budget, "keyframe_private.exhausted_budgets", 14],
+  ["prune", "keyframe_private.limit_notes", budget, "keyframe_private.limit_notes", 14],
   ["prune", "keyframe_private.kicks", kick, `keyframe_private.kicks where made_at = ${OLD}`, 14],
   ["prune_rate_buckets", "keyframe_private.rate_buckets", bucket, "keyframe_private.rate_buckets", 14],
   ["prune_webhooks", HOURS, hour, HOURS, 6],

@@ -85,7 +85,7 @@ async function addOwner() {
     insert into keyframe_private.idempotency_keys (owner_id, key, request_hash, resource_id, created_at)
     values (${world.owner}, 'old', repeat('a', 64), gen_random_uuid(), ${ago(YEARS)})`;
   await db.sql`
-    insert into keyframe_private.exhausted_budgets (owner_id, period, resets_at, limit_micros) values (${world.owner}, 'day', ${ago(YEARS)}, 1)`;
+    insert into keyframe_private.limit_notes (owner_id, type, once_for, noted_at) values (${world.owner}, 'budget.exhausted', 'day', ${ago(YEARS)})`;
   await db.sql`insert into keyframe_private.kicks (function_name, made_at, request_id) values ('deliver', ${ago(YEARS)}, 1)`;
   await db.sql`
     insert into keyframe_private.rate_buckets (owner_id, route_class, tokens, refilled_at) values (${world.owner}, 'create', 0, ${ago(YEARS)})`;
@@ -137,7 +137,7 @@ const HELD: [what: string, hold: Hold][] = [
   ],
   ["its work", rowsOf("keyframe_private.work")],
   ["an old Idempotency-Key", rowsOf("keyframe_private.idempotency_keys")],
-  ["a budget that was exhausted", rowsOf("keyframe_private.exhausted_budgets")],
+  ["a budget that was exhausted", rowsOf("keyframe_private.limit_notes")],
   ["every kick", (sql) => sql`select from keyframe_private.kicks for update`],
   ["a full bucket of a rate limit", rowsOf("keyframe_private.rate_buckets")],
   [
