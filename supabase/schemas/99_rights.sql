@@ -76,7 +76,6 @@ grant execute on function
   keyframe_worker.retry_prediction_later, keyframe_worker.record_model_refused,
   keyframe_worker.record_provider_state, keyframe_worker.record_run_not_canceled,
   keyframe_worker.claim_tasks, keyframe_worker.begin_submit, keyframe_worker.expire_prediction, keyframe_worker.admit_predictions,
-  keyframe_worker.continue_shots,
   keyframe_worker.retry_work, keyframe_worker.begin_removal, keyframe_worker.record_files_removed,
   keyframe_worker.exchange_deliveries,
   keyframe_worker.add_credit,

@@ -289,7 +289,7 @@ begin
           update keyframe.predictions p
           set waits_for = other.id, input = p.input || jsonb_build_object('continuesPredictionId', other.id), updated_at = now()
           where p.id = waiting.id;
-          perform keyframe_private.add_work('ask', 'continue', owner, owner, 'continue');
+          perform keyframe_private.add_work('ask', 'admit', owner, owner, 'admit');
         else
           perform keyframe_private.mark_failed(waiting.id, 'previous_shot_failed',
             'The previous shot, which this one continues, was not made. Generate that shot, then run this step again.', true);
@@ -318,24 +318,7 @@ create function keyframe_private.add_waiting_work()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
   if exists (select from keyframe.predictions w where w.waits_for = new.id and w.status = 'queued') then
-    perform keyframe_private.add_work('ask', 'continue', new.owner_id, new.owner_id, 'continue');
+    perform keyframe_private.add_work('ask', 'admit', new.owner_id, new.owner_id, 'admit');
   end if;
   return null;
 end $$;
-
-create function keyframe_worker.continue_shots(work_id bigint, lease_token uuid)
-returns void language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
-declare
-  held constant keyframe_private.work := keyframe_private.held_work(work_id, lease_token);
-begin
-  if held.id is not null then
-    perform keyframe_private.acquire_lock('slots', held.owner_id); -- before the lock of the images, as a start does
-    if keyframe_private.begin_waiting(held.owner_id) then
-      perform keyframe_private.reschedule(held, now(), 0, null);
-    else
-      perform keyframe_private.finish_work(held);
-    end if;
-    perform keyframe_private.admit_waiting(held.owner_id);
-  end if;
-end $$;
-comment on function keyframe_worker.continue_shots is 'Starts predictions that wait for the previous shot, if its end image is known.';

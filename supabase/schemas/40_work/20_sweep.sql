@@ -57,7 +57,7 @@ create function keyframe_private.add_continuing(start uuid, max_rows integer)
 returns void language plpgsql volatile set search_path = '' set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
   as $$
 begin
-  perform keyframe_private.add_work('ask', 'continue', s.owner_id, s.owner_id, 'continue')
+  perform keyframe_private.add_work('ask', 'admit', s.owner_id, s.owner_id, 'admit')
   from (
     select distinct w.owner_id from (
       select o as row, o.owner_id, o.waits_for from keyframe.predictions o
@@ -65,7 +65,7 @@ begin
     where keyframe_private.has_waited_too_long(w.row) or not exists (
       select from keyframe.predictions v where v.id = w.waits_for
         and (v.completed_at is null or v.status = 'succeeded' and keyframe_private.end_image_of(v) is null))) s
-  where not keyframe_private.has_work(s.owner_id, 'continue');
+  where not keyframe_private.has_work(s.owner_id, 'admit');
 end $$;
 comment on function keyframe_private.add_continuing is 'Adds work for owners with predictions that no longer need to wait for the previous shot.';
 

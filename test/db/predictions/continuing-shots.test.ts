@@ -51,7 +51,7 @@ const succeed = async (id: string) => {
 const work = async () => {
   for (let left = 1; left > 0; ) {
     await claim(db.sql, 100);
-    const rows = await db.sql`select from keyframe_private.work where kind = 'continue' and due_at <= now()`;
+    const rows = await db.sql`select from keyframe_private.work where kind = 'admit' and due_at <= now()`;
     left = rows.count;
   }
 };

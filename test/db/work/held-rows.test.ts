@@ -241,7 +241,6 @@ describe("a worker records a result while somebody holds what it needs", () => {
     begin_submit: ofLease("begin_submit", "submit", lockPrediction),
     expire_prediction: ofLease("expire_prediction", "poll", lockPrediction),
     admit_predictions: ofLease("admit_predictions", "poll", lockSlots),
-    continue_shots: ofLease("continue_shots", "poll", lockSlots),
     begin_removal: ofLease("begin_removal", "poll", lockWork),
     retry_work: ofLease("retry_work", "poll", lockWork, { code: "P0001" }),
     record_run_not_canceled: ofLease("record_run_not_canceled", "poll", lockSubmits, { is_unknown: true }),

@@ -63,8 +63,7 @@ export async function begin(sql: AnySql, task: Task): Promise<Task | null> {
   }
   if (task.task === "expire") await callWorker(sql, "expire_prediction", lease);
   if (task.task === "admit") await callWorker(sql, "admit_predictions", lease);
-  if (task.task === "continue") await callWorker(sql, "continue_shots", lease);
-  return ["expire", "admit", "continue"].includes(task.task) ? null : task;
+  return ["expire", "admit"].includes(task.task) ? null : task;
 }
 
 /** The leased work of a token and its subject, as a worker names it. With the token of a lease that is over, the work that others have now. */

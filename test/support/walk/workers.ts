@@ -78,8 +78,6 @@ export async function proceed(walk: Walk, worker: Worker, held: Held, how: numbe
       return void (await tell(walk, task, "expire_prediction", leaseOf(task)));
     case "admit":
       return void (await tell(walk, task, "admit_predictions", leaseOf(task)));
-    case "continue":
-      return void (await tell(walk, task, "continue_shots", leaseOf(task)));
   }
 }
 

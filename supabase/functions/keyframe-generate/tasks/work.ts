@@ -60,8 +60,6 @@ async function perform(task: Task, deps: Deps, signal: AbortSignal): Promise<voi
       return await deps.database.expire(task);
     case "admit":
       return await deps.database.admit(task);
-    case "continue":
-      return await deps.database.continueShots(task);
   }
 }
 
