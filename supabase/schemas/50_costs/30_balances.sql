@@ -119,13 +119,6 @@ begin
   return null;
 end $$;
 
-create function keyframe_private.keep_credits()
-returns trigger language plpgsql volatile set search_path = '' as $$
-begin
-  raise exception 'A credit cannot change. Insert an adjustment with the difference.'
-    using errcode = 'check_violation', constraint = 'credits_are_only_inserted';
-end $$;
-
 create function keyframe_private.add_credit(
   owner uuid, micros bigint, kind text, key text default gen_random_uuid()::text, note text default null)
 returns keyframe_private.credits language plpgsql volatile set search_path = '' as $$

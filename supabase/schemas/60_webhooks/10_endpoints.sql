@@ -79,15 +79,6 @@ begin
   return new;
 end $$;
 
--- Its deliveries belong to its owner.
-create function keyframe_private.refuse_changed_owner()
-returns trigger language plpgsql volatile set search_path = '' as $$
-begin
-  perform keyframe_private.raise_error('invalid_request',
-    'The owner of a webhook endpoint cannot be changed. Delete the endpoint, then add one for the new owner.');
-  return null;
-end $$;
-
 -- Changing `enabled` in Studio is enough. failing_since survives disabling and enabling, so that the owner cannot evade automatic
 -- disabling. An endpoint that the service disabled gets webhook_disable_after once more, with one request at a time until its first
 -- success.

@@ -345,13 +345,11 @@ describe("a markup", () => {
   });
 
   test.each(["30", "10.01", "-0.1", "NaN"])("of %s → refused, with what a markup is", async (factor) => {
-    const sentence = `A markup must be a factor from 0 to 10, not ${factor}. 1.3 charges 30 % more than the provider bills.`;
     for (const statement of [
       `update keyframe_private.settings set markup = '${factor}'`,
       `insert into keyframe_private.model_markups values ('${MODEL}', '${factor}')`,
     ]) {
-      const { message, constraint } = await refusalOf(db.sql.unsafe(statement));
-      expect([message, constraint]).toEqual([sentence, "markup_is_between_0_and_10"]);
+      expect((await refusalOf(db.sql.unsafe(statement))).constraint).toBe("markup_is_between_0_and_10");
     }
   });
 

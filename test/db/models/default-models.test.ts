@@ -36,12 +36,12 @@ describe("a step without a default that a start can use", () => {
     "its default taken away": [
       `delete from keyframe.step_defaults where step = 'video'`,
       "every_step_keeps_a_default",
-      /^The step video needs a default\. Choose another: update keyframe\.step_defaults set model = '…' where step = 'video'\.$/,
+      /^Every step needs a default\. Choose another: update keyframe\.step_defaults set model = '…' where step = '…'\.$/,
     ],
     "its default given to another step": [
       `update keyframe.step_defaults set step = 'video' where step = 'last-frame'`,
       "every_step_keeps_a_default",
-      /^The step last-frame needs a default/,
+      /^Every step needs a default/,
     ],
     "its model disabled": [
       `update keyframe.models set enabled = false where model = 'kwaivgi/kling-v3-omni-video'`,
