@@ -49,19 +49,19 @@ create index work_failed_idx on keyframe_private.work (failures) where queue <> 
 
 create function keyframe_private.add_work(
   queue keyframe_private.work_queue, kind text, subject uuid, owner uuid, resource text, due_at timestamptz default clock_timestamp(), submit_id bigint default null,
-  failures integer default 0, last_error text default null)
+  failures integer default 0, last_error text default null, lane uuid default null)
 returns void language plpgsql volatile set search_path = '' as $$
 declare
   is_due constant boolean := add_work.due_at <= clock_timestamp();
 begin
   insert into keyframe_private.work (queue, kind, subject, submit_id, owner_id, lane, resource, state, due_at, failures, last_error)
-  values (add_work.queue, add_work.kind, add_work.subject, add_work.submit_id, owner, owner, add_work.resource,
+  values (add_work.queue, add_work.kind, add_work.subject, add_work.submit_id, owner, coalesce(add_work.lane, owner), add_work.resource,
     case when is_due then 'ready' else 'scheduled' end::keyframe_private.work_state, add_work.due_at, add_work.failures, add_work.last_error);
   if is_due then
-    perform keyframe_private.kick_unless_running('generate');
+    perform keyframe_private.kick_unless_running(case add_work.queue when 'deliver' then 'deliver' else 'generate' end);
   end if;
 end $$;
-comment on function keyframe_private.add_work is 'Adds work of generate, and kicks it when the work is due.';
+comment on function keyframe_private.add_work is 'Adds work, and kicks its worker when the work is due. The lane is the owner, if none is named.';
 
 -- Always use the index: a plan cached while the table was empty would scan it when it is full.
 create function keyframe_private.has_work(subject uuid, kind text, submit_id bigint default null)
