@@ -224,7 +224,7 @@ begin
     ) w
     order by (w.delivery).created_at desc, (w.delivery).id desc
     limit least(max_rows, 101));
-  rate := keyframe_private.acquire_more_tokens(rate, cardinality(page), keyframe_private.rows_per_token());
+  rate := keyframe_private.acquire_more_tokens(rate, cardinality(page), 25);
   return jsonb_build_object('rate', rate, 'deliveries', (
     select coalesce(jsonb_agg(keyframe_private.delivery_json(d) order by d.created_at desc, d.id desc), '[]') from unnest(page) d));
 exception when sqlstate 'KEYFR' then
