@@ -176,7 +176,7 @@ test("another user's key, and one that never was → not_found, and it stays", a
   expect(await list()).toEqual([created]);
 });
 
-test("60 keys at once → 50; one is revoked → one more; ended ones are kept for 30 days, 50 at most", async () => {
+test("60 keys at once → 50; one is revoked → one more; ended ones are kept for 30 days", async () => {
   await db.sql`update keyframe_private.rate_limits set capacity = 1000 where true`;
   const made = await Promise.allSettled(Array.from({ length: 60 }, () => make()));
   const done = made.filter((one) => one.status === "fulfilled");
@@ -189,6 +189,7 @@ test("60 keys at once → 50; one is revoked → one more; ended ones are kept f
   await db.sql`
     update keyframe_private.allowed_clients set expires_at = now() - interval '31 days' where client_id = ${second?.id ?? ""}`;
   await make();
+  await db.sql`select keyframe_private.prune()`;
   const ids = (await list()).map(({ id }) => id);
   expect([ids.length, ids.includes(first?.id ?? ""), ids.includes(second?.id ?? "")]).toEqual([51, true, false]);
 });
