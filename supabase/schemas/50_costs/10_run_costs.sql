@@ -242,8 +242,6 @@ create function keyframe_private.add_submits(
 returns void language plpgsql volatile set search_path = '' as $$
 declare
   p keyframe.predictions;
-  looks_at jsonb;
-  priced jsonb;
   cost keyframe_private.run_cost;
   total keyframe_private.run_cost := row (null, null, null, 0, null, 0);
   submit keyframe_private.provider_submits;
@@ -251,15 +249,10 @@ declare
 begin
   submit.created_at := coalesce(released.created_at, clock_timestamp());
   foreach p in array predictions loop
-    -- Takes of one step and shots of one film usually differ only in texts, which no price counts.
-    looks_at := jsonb_build_array(p.model, p.input - '{prompt,negativePrompt,elements}'::text[]);
-    if looks_at is distinct from priced then
-      priced := looks_at;
-      cost := keyframe_private.most_cost(p.model, p.input, clock_timestamp());
-      submit.metrics := (
-        select jsonb_build_object('image_input_megapixel_count', keyframe_private.input_megapixels(p.input))
-        where exists (select from keyframe_private.model_prices r where r.id = any (cost.price_ids) and r.metric = 'input_megapixel'));
-    end if;
+    cost := keyframe_private.most_cost(p.model, p.input, clock_timestamp());
+    submit.metrics := (
+      select jsonb_build_object('image_input_megapixel_count', keyframe_private.input_megapixels(p.input))
+      where exists (select from keyframe_private.model_prices r where r.id = any (cost.price_ids) and r.metric = 'input_megapixel'));
     submit.prediction_id := p.id;
     submit.project_id := p.project_id;
     submit.attempt := p.attempt + 1;
