@@ -238,74 +238,51 @@ begin
 end $$;
 comment on function keyframe_private.resolve_beginning is 'A start that continues the previous shot: with that video''s end image, or waiting for it.';
 
--- A row that raises or is locked delays no other. The sweep finds skipped rows.
-create function keyframe_private.begin_waiting(owner uuid)
-returns boolean language plpgsql volatile set search_path = '' as $$
+create function keyframe_private.begin_waiting(waiting keyframe.predictions)
+returns void language plpgsql volatile set search_path = '' as $$
 declare
-  waiting record;
+  video keyframe.predictions;
   frame jsonb;
-  other keyframe.predictions;
-  looked_at integer := 0;
-  raised integer := 0;
+  other uuid;
   refused keyframe_private.refusal;
 begin
-  for waiting in
-    select w.id, w.input, w.model, w.waits_for, v as video, keyframe_private.has_waited_too_long(w) as has_waited_too_long
-    from keyframe.predictions w
-    left join keyframe.predictions v on v.id = w.waits_for
-    where w.owner_id = owner and w.waits_for is not null and w.status = 'queued'
-      and (v.id is null or keyframe_private.has_waited_too_long(w) or v.completed_at is not null
-        and (v.status <> 'succeeded' or keyframe_private.end_image_of(v) is not null))
-    order by w.created_at, w.id limit 50
-    for update of w skip locked
-  loop
-    looked_at := looked_at + 1;
-    frame := keyframe_private.end_image_of(waiting.video);
+  select v.* into video from keyframe.predictions v where v.id = waiting.waits_for;
+  frame := keyframe_private.end_image_of(video);
+  if frame is not null then
     begin
-      if frame is not null then
-        begin
-          perform keyframe_private.require_ratio(f.value #>> '{}', waiting.input ->> 'aspectRatio') from jsonb_each(frame) f;
-          perform keyframe_private.keep_reference(frame ->> 'firstFrameImagePath', owner) where frame ? 'firstFrameImagePath';
-          insert into keyframe_private.prediction_images (prediction_id, role, path, source_prediction_id)
-          select waiting.id, 'first_frame', frame ->> 'firstFrameImagePath', (frame ->> 'firstFramePredictionId')::uuid;
-          update keyframe.predictions p set input = p.input || frame, waits_for = null, updated_at = now() where p.id = waiting.id;
-          update keyframe_private.provider_submits s -- its price counts the pixels of the images, and the model's ceiling was held
-          set metrics = jsonb_build_object('image_input_megapixel_count', keyframe_private.input_megapixels(waiting.input || frame)),
-            most_micros = least(s.most_micros, (keyframe_private.most_cost(waiting.model, waiting.input || frame, s.created_at)).most_micros)
-          where s.prediction_id = waiting.id and s.metrics is not null;
-        exception when sqlstate 'KEYFR' then
-          get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail;
-          perform keyframe_private.mark_failed(waiting.id, refused.code, refused.sentence, false);
-        end;
-      elsif waiting.has_waited_too_long then
-        perform keyframe_private.mark_failed(waiting.id, 'deadline_exceeded',
-          'It waited a day for the previous shot. Generate that video, store its end image, then run this step again.', true);
-      else
-        -- Another take of the same time may exist or be in progress. An older one is the one to replace.
-        select o.* into other from keyframe.projects p join keyframe.predictions o on o.id = keyframe_private.expected_video(p)
-        where p.id = (waiting.video).project_id and p.owner_id = owner
-          and (o.completed_at is null or o.created_at > (waiting.video).created_at - interval '1 minute');
-        if found then
-          update keyframe.predictions p
-          set waits_for = other.id, input = p.input || jsonb_build_object('continuesPredictionId', other.id), updated_at = now()
-          where p.id = waiting.id;
-          perform keyframe_private.add_work('ask', 'admit', owner, owner, 'admit');
-        else
-          perform keyframe_private.mark_failed(waiting.id, 'previous_shot_failed',
-            'The previous shot, which this one continues, was not made. Generate that shot, then run this step again.', true);
-        end if;
-      end if;
-    exception when others or assert_failure then
-      if keyframe_private.is_lock_wait(sqlstate) or sqlstate = '57014' then
-        raise;
-      end if;
-      raise warning 'Prediction % cannot continue the previous shot: % (%)', waiting.id, sqlerrm, sqlstate;
-      raised := raised + 1;
+      perform keyframe_private.require_ratio(f.value #>> '{}', waiting.input ->> 'aspectRatio') from jsonb_each(frame) f;
+      perform keyframe_private.keep_reference(frame ->> 'firstFrameImagePath', waiting.owner_id) where frame ? 'firstFrameImagePath';
+      insert into keyframe_private.prediction_images (prediction_id, role, path, source_prediction_id)
+      select waiting.id, 'first_frame', frame ->> 'firstFrameImagePath', (frame ->> 'firstFramePredictionId')::uuid;
+      update keyframe.predictions p set input = p.input || frame, waits_for = null, updated_at = now() where p.id = waiting.id;
+      update keyframe_private.provider_submits s -- its price counts the pixels of the images, and the model's ceiling was held
+      set metrics = jsonb_build_object('image_input_megapixel_count', keyframe_private.input_megapixels(waiting.input || frame)),
+        most_micros = least(s.most_micros, (keyframe_private.most_cost(waiting.model, waiting.input || frame, s.created_at)).most_micros)
+      where s.prediction_id = waiting.id and s.metrics is not null;
+    exception when sqlstate 'KEYFR' then
+      get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail;
+      perform keyframe_private.mark_failed(waiting.id, refused.code, refused.sentence, false);
     end;
-  end loop;
-  return looked_at = 50 and raised < 50;
+  elsif keyframe_private.has_waited_too_long(waiting) then
+    perform keyframe_private.mark_failed(waiting.id, 'deadline_exceeded',
+      'It waited a day for the previous shot. Generate that video, store its end image, then run this step again.', true);
+  elsif video.id is null or video.status in ('failed', 'canceled') then
+    -- Another take of the same time may exist or be in progress. An older one is the one to replace.
+    select o.id into other from keyframe.projects p join keyframe.predictions o on o.id = keyframe_private.expected_video(p)
+    where p.id = video.project_id and p.owner_id = waiting.owner_id
+      and (o.completed_at is null or o.created_at > video.created_at - interval '1 minute');
+    if found then
+      update keyframe.predictions p
+      set waits_for = other, input = p.input || jsonb_build_object('continuesPredictionId', other), updated_at = now()
+      where p.id = waiting.id;
+      perform keyframe_private.add_work('ask', 'continue', waiting.id, waiting.owner_id, 'continue');
+    else
+      perform keyframe_private.mark_failed(waiting.id, 'previous_shot_failed',
+        'The previous shot, which this one continues, was not made. Generate that shot, then run this step again.', true);
+    end if;
+  end if;
 end $$;
-comment on function keyframe_private.begin_waiting is 'Starts predictions of this owner whose awaited end image is known, and fails those that will never get one. At most 50; true: there may be more.';
+comment on function keyframe_private.begin_waiting is 'Starts a prediction that waits for the previous shot if the awaited end image is known, and fails it if there will never be one.';
 
 create function keyframe_private.has_waited_too_long(waiting keyframe.predictions)
 returns boolean language sql stable set search_path = '' as $$
@@ -317,8 +294,7 @@ comment on function keyframe_private.has_waited_too_long is 'Whether a predictio
 create function keyframe_private.add_waiting_work()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
-  if exists (select from keyframe.predictions w where w.waits_for = new.id and w.status = 'queued') then
-    perform keyframe_private.add_work('ask', 'admit', new.owner_id, new.owner_id, 'admit');
-  end if;
+  perform keyframe_private.add_work('ask', 'continue', w.id, w.owner_id, 'continue')
+  from keyframe.predictions w where w.waits_for = new.id and w.status = 'queued';
   return null;
 end $$;

@@ -185,15 +185,14 @@ declare
 begin
   if held.id is not null then
     perform keyframe_private.acquire_lock('slots', held.owner_id); -- before the lock of the images, as a start does
-    if keyframe_private.begin_waiting(held.owner_id) then
-      perform keyframe_private.reschedule(held, now(), 0, null);
-    else
-      perform keyframe_private.finish_work(held);
-    end if;
+    perform keyframe_private.begin_waiting(w::keyframe.predictions) from (
+      select o.* from keyframe.predictions o
+      where held.kind = 'continue' and o.id = held.subject and o.waits_for is not null and o.status = 'queued' for update) w;
     perform keyframe_private.admit_waiting(held.owner_id);
+    perform keyframe_private.finish_work(held);
   end if;
 end $$;
-comment on function keyframe_worker.admit_predictions is 'Starts an owner''s predictions that wait for the previous shot, if its end image is known, and gives free slots to those that wait.';
+comment on function keyframe_worker.admit_predictions is 'Starts a prediction that waits for the previous shot (continue), and gives the free slots of an owner to predictions that wait.';
 
 -- Reads without a lock. After a recent callback no poll is needed for now.
 create function keyframe_private.task_of(held keyframe_private.work, poll_after interval, at timestamptz)

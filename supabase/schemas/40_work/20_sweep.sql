@@ -57,17 +57,16 @@ create function keyframe_private.add_continuing(start uuid, max_rows integer)
 returns void language plpgsql volatile set search_path = '' set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
   as $$
 begin
-  perform keyframe_private.add_work('ask', 'admit', s.owner_id, s.owner_id, 'admit')
+  perform keyframe_private.add_work('ask', 'continue', w.id, w.owner_id, 'continue')
   from (
-    select distinct w.owner_id from (
-      select o as row, o.owner_id, o.waits_for from keyframe.predictions o
-      where o.waits_for >= start and o.status = 'queued' order by o.waits_for limit max_rows) w
-    where keyframe_private.has_waited_too_long(w.row) or not exists (
+    select o as row, o.id, o.owner_id, o.waits_for from keyframe.predictions o
+    where o.waits_for >= start and o.status = 'queued' order by o.waits_for limit max_rows) w
+  where (keyframe_private.has_waited_too_long(w.row) or not exists (
       select from keyframe.predictions v where v.id = w.waits_for
-        and (v.completed_at is null or v.status = 'succeeded' and keyframe_private.end_image_of(v) is null))) s
-  where not keyframe_private.has_work(s.owner_id, 'admit');
+        and (v.completed_at is null or v.status = 'succeeded' and keyframe_private.end_image_of(v) is null)))
+    and not keyframe_private.has_work(w.id, 'continue');
 end $$;
-comment on function keyframe_private.add_continuing is 'Adds work for owners with predictions that no longer need to wait for the previous shot.';
+comment on function keyframe_private.add_continuing is 'Adds work for predictions that no longer need to wait for the previous shot.';
 
 -- Needed after a restore without the queue, or if a trigger was switched off.
 create function keyframe_private.add_lost(max_rows integer)

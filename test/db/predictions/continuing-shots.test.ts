@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from "vitest";
-import { claim, sweepAndClaim, readRow } from "../../support/database/calls.ts";
+import { claim, makeDue, readRow, sweepAndClaim } from "../../support/database/calls.ts";
 import { useDatabase } from "../../support/database/clone-database.ts";
 import { emptyTables } from "../../support/database/empty-tables.ts";
 import { addFilm, addShot } from "../../support/database/films.ts";
@@ -51,7 +51,7 @@ const succeed = async (id: string) => {
 const work = async () => {
   for (let left = 1; left > 0; ) {
     await claim(db.sql, 100);
-    const rows = await db.sql`select from keyframe_private.work where kind = 'admit' and due_at <= now()`;
+    const rows = await db.sql`select from keyframe_private.work where kind = 'continue' and due_at <= now()`;
     left = rows.count;
   }
 };
@@ -306,7 +306,8 @@ describe("what goes wrong with one that waits", () => {
     await db.sql`drop function public.refuse cascade`;
     expect(await stateOf(one.id)).toEqual(waitsFor(video));
     expect(await stateOf(other.id)).toEqual(STARTED);
-    await sweepAndClaim(db.sql);
+    await makeDue(db.sql, one.id);
+    await work();
     expect(await stateOf(one.id)).toEqual(STARTED);
   });
 
@@ -328,10 +329,11 @@ describe("what goes wrong with one that waits", () => {
         await db.sql`delete from keyframe_private.work`;
       },
     ],
-  ])("it %s → the sweep finds it", async (_what, meanwhile) => {
+  ])("it %s → it begins later", async (_what, meanwhile) => {
     const { projects, video, one } = await twoThatWait();
     await meanwhile(one.id, () => storePicture(video, projects[0]));
     expect(await stateOf(one.id)).toEqual(waitsFor(video));
+    await makeDue(db.sql, one.id);
     await sweepAndClaim(db.sql);
     expect(await stateOf(one.id)).toEqual(STARTED);
   });

@@ -62,8 +62,9 @@ export async function begin(sql: AnySql, task: Task): Promise<Task | null> {
     return files && { ...task, files };
   }
   if (task.task === "expire") await callWorker(sql, "expire_prediction", lease);
-  if (task.task === "admit") await callWorker(sql, "admit_predictions", lease);
-  return ["expire", "admit"].includes(task.task) ? null : task;
+  if (task.task === "admit" || task.task === "continue")
+    await callWorker(sql, "admit_predictions", lease).catch(({ code }) => callWorker(sql, "retry_work", { ...lease, code }));
+  return ["expire", "admit", "continue"].includes(task.task) ? null : task;
 }
 
 /** The leased work of a token and its subject, as a worker names it. With the token of a lease that is over, the work that others have now. */

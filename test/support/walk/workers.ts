@@ -77,6 +77,7 @@ export async function proceed(walk: Walk, worker: Worker, held: Held, how: numbe
     case "expire":
       return void (await tell(walk, task, "expire_prediction", leaseOf(task)));
     case "admit":
+    case "continue":
       return void (await tell(walk, task, "admit_predictions", leaseOf(task)));
   }
 }

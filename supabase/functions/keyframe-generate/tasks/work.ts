@@ -59,6 +59,7 @@ async function perform(task: Task, deps: Deps, signal: AbortSignal): Promise<voi
     case "expire":
       return await deps.database.expire(task);
     case "admit":
+    case "continue":
       return await deps.database.admit(task);
   }
 }
