@@ -13,7 +13,7 @@ comment on function keyframe_private.due_work is 'Due work that no worker has le
 
 create function keyframe_private.prediction_figures()
 returns jsonb language sql stable set search_path = '' as $$
-  select to_jsonb(a) || to_jsonb(d) || to_jsonb(w) || jsonb_build_object(
+  select to_jsonb(a) || to_jsonb(w) || jsonb_build_object(
     'retrying', (
       select count(*) from (
         select from keyframe_private.work r where r.queue <> 'deliver' and r.failures > 0 and r.state = 'scheduled' limit 10000) r),
@@ -31,10 +31,6 @@ returns jsonb language sql stable set search_path = '' as $$
       count(*) filter (where p.status = 'processing') as processing, count(*) filter (where p.status = 'storing') as storing
     from (select o.status from keyframe.predictions o where o.admitted_at is not null and o.completed_at is null limit 10000) p
   ) a
-  cross join (
-    select count(*) as due, keyframe_private.seconds_since(min(u.due_at)) as "oldestDueSeconds"
-    from keyframe_private.due_work() u where u.kind in ('submit', 'poll', 'store')
-  ) d
   cross join (
     select count(*) as waiting, keyframe_private.seconds_since(min(p.created_at)) as "oldestWaitingSeconds"
     from (select o.created_at from keyframe.predictions o where o.admitted_at is null and o.status = 'queued' and o.waits_for is null limit 10000) p
@@ -102,7 +98,7 @@ returns jsonb language sql stable set search_path = '' set enable_seqscan = off 
     join keyframe.webhook_endpoints e on e.id = w.lane and e.enabled
     group by w.lane
   )
-  select to_jsonb(c) || to_jsonb(o) || to_jsonb(f) || jsonb_build_object(
+  select to_jsonb(c) || to_jsonb(o) || jsonb_build_object(
     'sending', (select count(*) from keyframe_private.work l where l.queue = 'deliver' and l.state = 'leased'),
     'paused', (
       select count(*) from (
@@ -135,12 +131,6 @@ returns jsonb language sql stable set search_path = '' set enable_seqscan = off 
     select count(*) as due, keyframe_private.seconds_since(min(u.due_at)) as "oldestDueSeconds"
     from keyframe_private.due_work() u where u.queue = 'deliver'
   ) o
-  cross join (
-    select count(*) as "failingEndpoints", keyframe_private.seconds_since(min(e.failing_since)) as "oldestFailingSeconds"
-    from (
-      select w.failing_since from keyframe.webhook_endpoints w
-      where w.failing_since is not null and w.enabled order by w.failing_since limit 10000) e
-  ) f
 $$;
 comment on function keyframe_private.delivery_figures is 'The figures of pending deliveries, for health and metrics.';
 
@@ -156,10 +146,8 @@ comment on function keyframe_private.event_figures is 'Events of the last five m
 
 create function keyframe_private.file_removal_figures()
 returns jsonb language sql stable set search_path = '' as $$
-  select jsonb_build_object(
-    'pending', count(*), 'due', count(*) filter (where r.failures = 0), 'failing', count(*) filter (where r.failures > 0),
-    'oldestDueSeconds', keyframe_private.seconds_since(min(r.created_at)))
-  from (select f.created_at, f.failures from keyframe_private.file_removals f limit 10000) r
+  select jsonb_build_object('pending', count(*), 'oldestDueSeconds', keyframe_private.seconds_since(min(r.created_at)))
+  from (select f.created_at from keyframe_private.file_removals f limit 10000) r
 $$;
 comment on function keyframe_private.file_removal_figures is 'Files to remove, counted up to 10,000.';
 

@@ -17,9 +17,7 @@ const JOB = {
   ...{
     scheduled: true,
     obstacle: null,
-    lastRunSeconds: 2,
     lastSuccessSeconds: 2,
-    failures: 0,
     lastError: null,
     isLate: false,
   },
@@ -30,7 +28,6 @@ const WORKER: WorkerFigures = {
     claimedSeconds: 1,
     isProcess: false,
     oldestKickSeconds: null,
-    slowestKickSeconds: 0.01,
     callSeconds: 0.004,
     slowRequests: 0,
   },
