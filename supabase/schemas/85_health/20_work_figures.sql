@@ -38,8 +38,8 @@ returns jsonb language sql stable set search_path = '' as $$
 $$;
 comment on function keyframe_private.prediction_figures is 'The figures of active predictions, counted up to 10,000, for health and metrics.';
 
--- Delivery: only of endpoints to which nothing is being sent; others wait for their own receiver. Slot: a prediction waits although its
--- owner has a free one.
+-- Delivery: only of endpoints to which nothing is being sent; others wait for their own receiver. Slot: the sweep has found a prediction
+-- that waits although its owner has a free one.
 create function keyframe_private.due_figures()
 returns jsonb language sql stable set search_path = '' as $$
   select jsonb_build_object(
@@ -50,17 +50,7 @@ returns jsonb language sql stable set search_path = '' as $$
     'search', keyframe_private.seconds_since(min(u.due_at) filter (where u.kind = 'search')),
     'remove', keyframe_private.seconds_since(min(u.due_at) filter (where u.kind = 'remove')),
     'delivery', keyframe_private.seconds_since(min(u.due_at) filter (where u.queue = 'deliver')),
-    'slot', (
-      select keyframe_private.seconds_since(min(o.oldest))
-      from keyframe_private.settings s
-      cross join (
-        select keyframe_private.owners_waiting(gen_random_uuid(), 100)
-        union select keyframe_private.owners_waiting('ffffffff-ffff-ffff-ffff-ffffffffffff', 100)) w (owner)
-      cross join lateral (
-        select q.created_at as oldest from keyframe.predictions q
-        where q.owner_id = w.owner and q.status = 'queued' and q.admitted_at is null and q.waits_for is null order by q.created_at limit 1) o
-      where not s.spending_stopped and s.max_active_per_owner > (
-        select count(*) from keyframe.predictions a where a.owner_id = w.owner and a.admitted_at is not null and a.completed_at is null)))
+    'slot', keyframe_private.seconds_since(min(u.due_at) filter (where u.kind in ('admit', 'continue'))))
   from keyframe_private.due_work() u
   where u.queue <> 'deliver' or not exists (
     select from keyframe_private.work l where l.queue = 'deliver' and l.lane = u.lane and l.state = 'leased')

@@ -574,25 +574,14 @@ test("work of each kind that is due → how long the oldest of it has been due; 
   await addWork("cancel", 60);
   await addWork("search", 50);
   await addWork("remove", 40);
+  await addWork("admit", 35);
   const [mine, others] = [await addEndpoint(db.sql, world.owner), await addEndpoint(db.sql, null)];
   await seedDeliveries(db.sql, others, 1, { next_attempt_at: ago(900) });
   await exchange(db.sql); // something is being sent to others
   await seedDeliveries(db.sql, others, 9, { next_attempt_at: ago(900) });
   await seedDeliveries(db.sql, mine, 2, { next_attempt_at: ago(30) });
   const ages = { submit: about(90), poll: about(80), store: about(70), cancel: about(60), search: about(50) };
-  expect((await read()).due).toEqual({ ...ages, remove: about(40), delivery: about(30), slot: null });
-});
-
-test("a prediction waits although its owner has a free slot → since when; not while spending is stopped, or when all are taken", async () => {
-  await prediction("queued", { ...IN_LINE, created_at: ago(200) });
-  expect((await read()).due.slot).toEqual(about(200));
-  await rolledBack(db.sql, async (sql) => {
-    await sql`update keyframe_private.settings set spending_stopped = true`;
-    const [row] = await sql`select keyframe_private.due_figures() -> 'slot' as slot`;
-    expect(row?.slot).toBeNull();
-  });
-  for (let count = 0; count < 4; count++) await prediction("processing", LATER);
-  expect((await read()).due.slot).toBeNull();
+  expect((await read()).due).toEqual({ ...ages, remove: about(40), delivery: about(30), slot: about(35) });
 });
 
 test("a database that refuses writes, has no settings, or a clock that was set back → figures and health say so", async () => {
