@@ -81,10 +81,7 @@ begin
     perform keyframe_private.require_may_remove(array(select unnest(left_out) except select unnest(keyframe_private.images_of_plan(new.plan))));
     return null;
   end if;
-  perform keyframe_private.acquire_lock('references', old.owner_id);
-  insert into keyframe_private.file_removals (bucket, name, owner_id)
-  select 'projects', substr(path, 10), old.owner_id from unnest(left_out) path where not keyframe_private.is_reference_used(path)
-  on conflict do nothing;
+  perform keyframe_private.remove_unused(old.owner_id, left_out);
   return null;
 end $$;
 
