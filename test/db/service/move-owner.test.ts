@@ -43,18 +43,7 @@ const OWNED = `
 
 const KINDS = [
   ...["user", "film", "project", "prediction", "image", "submit", "cost", "key", "endpoint", "event", "delivery"],
-  ...[
-    "attempt",
-    "secret",
-    "element",
-    "element image",
-    "share",
-    "user key",
-    "budget",
-    "credit",
-    "noted limit",
-    "quote",
-  ],
+  ...["attempt", "secret", "element", "element image", "share", "user key", "budget", "credit", "noted limit", "quote"],
 ];
 
 type Started = { prediction: { id: string; status: string; project_id: string } };

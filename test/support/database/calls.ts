@@ -63,7 +63,9 @@ export async function begin(sql: AnySql, task: Task): Promise<Task | null> {
   }
   if (task.task === "expire") await callWorker(sql, "expire_prediction", lease);
   if (task.task === "admit" || task.task === "continue")
-    await callWorker(sql, "admit_predictions", lease).catch(({ code }) => callWorker(sql, "retry_work", { ...lease, code }));
+    await callWorker(sql, "admit_predictions", lease).catch(({ code }) =>
+      callWorker(sql, "retry_work", { ...lease, code }),
+    );
   return ["expire", "admit", "continue"].includes(task.task) ? null : task;
 }
 
