@@ -2008,9 +2008,10 @@ begin
 end $$;
 comment on function keyframe_private.add_work is 'Adds work, and kicks its worker when the work is due. The lane is the owner, if none is named.';
 
--- Always use the index: a plan cached while the table was empty would scan it when it is full.
+-- Always use the index: a plan cached while the table was empty would scan it when it is full. A disabled scan costs so much that JIT
+-- would compile the plan at each call.
 create function keyframe_private.has_work(subject uuid, kind text, submit_id bigint default null)
-returns boolean language plpgsql stable set search_path = '' set enable_seqscan = off as $$
+returns boolean language plpgsql stable set search_path = '' set jit = off set enable_seqscan = off as $$
 begin
   return exists (
     select from keyframe_private.work w
@@ -2020,7 +2021,7 @@ end $$;
 comment on function keyframe_private.has_work is 'Whether work of generate of this kind is in the queue already.';
 
 create function keyframe_private.held_work(work_id bigint, lease_token uuid)
-returns keyframe_private.work language plpgsql volatile set search_path = '' set enable_seqscan = off as $$
+returns keyframe_private.work language plpgsql volatile set search_path = '' set jit = off set enable_seqscan = off as $$
 declare
   held keyframe_private.work;
 begin
@@ -2031,7 +2032,7 @@ end $$;
 comment on function keyframe_private.held_work is 'Locks leased work for the holder of its lease; null when the lease is gone.';
 
 create function keyframe_private.reschedule(held keyframe_private.work, due timestamptz, failures integer, error text)
-returns void language plpgsql volatile set search_path = '' set enable_seqscan = off as $$
+returns void language plpgsql volatile set search_path = '' set jit = off set enable_seqscan = off as $$
 begin
   update keyframe_private.work w
   set state = 'scheduled', due_at = due, worker = null, lease_token = null, kind = held.kind, submit_id = held.submit_id,
@@ -2096,7 +2097,7 @@ end $$;
 comment on function keyframe_private.make_ready is 'Makes work ready whose time has come or whose lease has expired.';
 
 create function keyframe_private.has_due_work(queues keyframe_private.work_queue[], at timestamptz)
-returns boolean language plpgsql volatile set search_path = '' set enable_seqscan = off as $$
+returns boolean language plpgsql volatile set search_path = '' set jit = off set enable_seqscan = off as $$
 declare
   one keyframe_private.work_queue;
 begin
@@ -2180,7 +2181,7 @@ comment on function keyframe_private.walk_lanes is 'The next lanes with ready wo
 create function keyframe_private.lease_work(
   wanted_queue keyframe_private.work_queue, for_worker uuid, lease interval, max_rows integer, at timestamptz,
   inout cursor_resource text, inout cursor_lane uuid, out leased keyframe_private.work[], out is_cut boolean)
-language plpgsql volatile set search_path = '' set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_hashjoin = off
+language plpgsql volatile set search_path = '' set plan_cache_mode = force_generic_plan set jit = off set enable_seqscan = off set enable_hashjoin = off
   set enable_mergejoin = off as $$
 declare
   places constant integer := keyframe_private.places_of(wanted_queue);
@@ -3809,7 +3810,7 @@ begin
       get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail;
       perform keyframe_private.mark_failed(waiting.id, refused.code, refused.sentence, false);
     end;
-  elsif keyframe_private.has_waited_too_long(waiting) then
+  elsif waiting.created_at < now() - interval '1 day' then -- its price is held, and counts on the day of its start
     perform keyframe_private.mark_failed(waiting.id, 'deadline_exceeded',
       'It waited a day for the previous shot. Generate that video, store its end image, then run this step again.', true);
   elsif video.id is null or video.status in ('failed', 'canceled') then
@@ -3829,12 +3830,6 @@ begin
   end if;
 end $$;
 comment on function keyframe_private.begin_waiting is 'Starts a prediction that waits for the previous shot if the awaited end image is known, and fails it if there will never be one.';
-
-create function keyframe_private.has_waited_too_long(waiting keyframe.predictions)
-returns boolean language sql stable set search_path = '' as $$
-  select waiting.created_at < now() - interval '1 day'
-$$;
-comment on function keyframe_private.has_waited_too_long is 'Whether a prediction has waited too long for the previous shot: its price is held, and counts on the day of its start.';
 
 -- Called for the end of a video, and for its end image. Only inserts, so waiting predictions never delay the end.
 create function keyframe_private.add_waiting_work()
@@ -5830,7 +5825,7 @@ end $$;
 comment on function keyframe_private.is_current is 'Whether the prediction still needs this submit, poll or store.';
 
 create function keyframe_private.finish_work(held keyframe_private.work, has_output boolean default false)
-returns void language plpgsql volatile set search_path = '' set enable_seqscan = off as $$
+returns void language plpgsql volatile set search_path = '' set jit = off set enable_seqscan = off as $$
 begin
   if held.kind = 'store' then -- its output is no longer written, and its run no longer polled
     if not has_output then
@@ -5978,7 +5973,7 @@ comment on function keyframe_worker.admit_predictions is 'Starts a prediction th
 
 -- Reads without a lock. After a recent callback no poll is needed for now.
 create function keyframe_private.task_of(held keyframe_private.work, poll_after interval, at timestamptz)
-returns jsonb language plpgsql volatile set search_path = '' set enable_seqscan = off as $$
+returns jsonb language plpgsql volatile set search_path = '' set jit = off set enable_seqscan = off as $$
 declare
   details jsonb := '{}';
   updated timestamptz;
@@ -6112,14 +6107,14 @@ comment on function keyframe_private.add_admissions is 'Adds work for owners who
 -- Predictions whose awaited video is gone or has ended, or that have waited too long: an end adds this work, but a deletion does not, and
 -- work can be lost.
 create function keyframe_private.add_continuing(start uuid, max_rows integer)
-returns void language plpgsql volatile set search_path = '' set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
+returns void language plpgsql volatile set search_path = '' set jit = off set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
   as $$
 begin
   perform keyframe_private.add_work('ask', 'continue', w.id, w.owner_id, 'continue')
   from (
-    select o as row, o.id, o.owner_id, o.waits_for from keyframe.predictions o
+    select o.id, o.owner_id, o.waits_for, o.created_at from keyframe.predictions o
     where o.waits_for >= start and o.status = 'queued' order by o.waits_for limit max_rows) w
-  where (keyframe_private.has_waited_too_long(w.row) or not exists (
+  where (w.created_at < now() - interval '1 day' or not exists (
       select from keyframe.predictions v where v.id = w.waits_for
         and (v.completed_at is null or v.status = 'succeeded' and keyframe_private.end_image_of(v) is null)))
     and not keyframe_private.has_work(w.id, 'continue');
@@ -6128,7 +6123,7 @@ comment on function keyframe_private.add_continuing is 'Adds work for prediction
 
 -- Needed after a restore without the queue, or if a trigger was switched off.
 create function keyframe_private.add_lost(max_rows integer)
-returns void language plpgsql volatile set search_path = '' set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
+returns void language plpgsql volatile set search_path = '' set jit = off set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
   as $$
 begin
   perform keyframe_private.add_work_of(p::keyframe.predictions)
@@ -6144,9 +6139,11 @@ comment on function keyframe_private.add_lost is 'Adds work for active predictio
 -- Restores the other work that a restore without the queue loses. Reads all pending deliveries, the submits of a day and all files to
 -- remove: call it rarely.
 create function keyframe_private.add_lost_work()
-returns void language plpgsql volatile security definer set search_path = '' set enable_nestloop = off as $$
+returns void language plpgsql volatile security definer set search_path = '' set jit = off set enable_nestloop = off as $$
 begin
-  perform keyframe_private.add_resume(e) from keyframe.webhook_endpoints e
+  perform keyframe_private.add_work('deliver', 'resume', '00000000-0000-0000-0000-000000000000', coalesce(e.owner_id, e.id),
+    keyframe_private.resource_of(e), lane => e.id)
+  from keyframe.webhook_endpoints e
   where e.enabled and exists (
     select from keyframe.webhook_deliveries d
     where d.endpoint_id = e.id and d.status = 'pending' and d.created_at < now() - interval '10 minutes'
@@ -7409,18 +7406,11 @@ begin
 end $$;
 
 -- A claim drops the work of a disabled endpoint. Its deliveries come back in parts: there may be a million.
-create function keyframe_private.add_resume(endpoint keyframe.webhook_endpoints)
-returns void language plpgsql volatile set search_path = '' as $$
-begin
-  perform keyframe_private.add_work('deliver', 'resume', '00000000-0000-0000-0000-000000000000',
-    coalesce(endpoint.owner_id, endpoint.id), keyframe_private.resource_of(endpoint), lane => endpoint.id);
-end $$;
-comment on function keyframe_private.add_resume is 'Adds the work that adds the work of all pending deliveries of an endpoint.';
-
 create function keyframe_private.resume_endpoint()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
-  perform keyframe_private.add_resume(new);
+  perform keyframe_private.add_work('deliver', 'resume', '00000000-0000-0000-0000-000000000000', coalesce(new.owner_id, new.id),
+    keyframe_private.resource_of(new), lane => new.id);
   return null;
 end $$;
 
@@ -7505,7 +7495,7 @@ comment on function keyframe_private.next_delivery_attempt is 'When a failed del
 -- If two workers made the same attempt, the first result counts. An endpoint whose row is locked keeps its state until its next result.
 -- The indexes are used whatever the statistics say: the tables may have been empty when they were made.
 create function keyframe_private.record_results(results jsonb, at timestamptz)
-returns uuid[] language plpgsql volatile set search_path = '' set plan_cache_mode = force_generic_plan set enable_seqscan = off
+returns uuid[] language plpgsql volatile set search_path = '' set plan_cache_mode = force_generic_plan set jit = off set enable_seqscan = off
   set enable_hashjoin = off set enable_mergejoin = off set lock_timeout = '20ms' as $$
 declare
   recorded uuid[];
@@ -7574,7 +7564,7 @@ comment on function keyframe_private.record_results is 'Records the results of u
 -- The endpoints with their deliveries, in order, of at most max_bytes. Owners with fewer bytes come first, so that one owner's large bodies
 -- delay no other's. Ended deliveries, and those leased twice, are dropped.
 create function keyframe_private.describe_deliveries(leased keyframe_private.work[], worker uuid, max_bytes integer, at timestamptz)
-returns jsonb language plpgsql volatile set search_path = '' set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_hashjoin = off
+returns jsonb language plpgsql volatile set search_path = '' set plan_cache_mode = force_generic_plan set jit = off set enable_seqscan = off set enable_hashjoin = off
   set enable_mergejoin = off as $$
 declare
   held keyframe_private.work;
@@ -7861,25 +7851,21 @@ declare
   request record;
   endpoint keyframe.webhook_endpoints;
   event uuid;
-  delivery keyframe.webhook_deliveries;
   refused keyframe_private.refusal;
 begin
   request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'create');
-  if request.replayed then
-    return jsonb_build_object(
-      'delivery', keyframe_private.delivery_json(keyframe_private.own_delivery(request.resource_id)), 'replayed', true,
-      'rate', request.rate);
+  if not request.replayed then
+    endpoint := keyframe_private.own_endpoint(endpoint_id, lock => true);
+    perform keyframe_private.raise_if(not endpoint.enabled, 'invalid_request', 'This endpoint is disabled. Enable it, then test it.');
+    insert into keyframe.webhook_events (type, owner_id, endpoint_id, payload)
+    values ('webhook.test', endpoint.owner_id, endpoint.id, jsonb_build_object(
+      'type', 'webhook.test', 'timestamp', keyframe_private.wire_time(now()), 'data', jsonb_build_object('endpointId', endpoint.id)))
+    returning id into event;
+    insert into keyframe.webhook_deliveries (id, event_id, endpoint_id, owner_id, event_type)
+    values (request.resource_id, event, endpoint.id, endpoint.owner_id, 'webhook.test');
   end if;
-  endpoint := keyframe_private.own_endpoint(endpoint_id, lock => true);
-  perform keyframe_private.raise_if(not endpoint.enabled, 'invalid_request', 'This endpoint is disabled. Enable it, then test it.');
-  insert into keyframe.webhook_events (type, owner_id, endpoint_id, payload)
-  values ('webhook.test', endpoint.owner_id, endpoint.id, jsonb_build_object(
-    'type', 'webhook.test', 'timestamp', keyframe_private.wire_time(now()), 'data', jsonb_build_object('endpointId', endpoint.id)))
-  returning id into event;
-  insert into keyframe.webhook_deliveries (id, event_id, endpoint_id, owner_id, event_type)
-  values (request.resource_id, event, endpoint.id, endpoint.owner_id, 'webhook.test')
-  returning * into delivery;
-  return jsonb_build_object('delivery', keyframe_private.delivery_json(delivery), 'replayed', false, 'rate', request.rate);
+  return jsonb_build_object('delivery', keyframe_private.delivery_json(keyframe_private.own_delivery(request.resource_id)),
+    'replayed', request.replayed, 'rate', request.rate);
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
   return keyframe_private.refuse(refused, 'create');
@@ -7962,7 +7948,7 @@ comment on function keyframe.redeliver_webhook is 'Sends one delivery of the cal
 -- pruned would end in an error. The oldest event is sent first.
 create function keyframe.recover_webhook_endpoint(
   endpoint_id uuid, since timestamptz, idempotency_key text default null, request_hash text default null)
-returns jsonb language plpgsql volatile security definer set search_path = '' set enable_hashjoin = off set enable_mergejoin = off as $$
+returns jsonb language plpgsql volatile security definer set search_path = '' set jit = off set enable_hashjoin = off set enable_mergejoin = off as $$
 declare
   request record;
   oldest constant timestamptz := greatest(
@@ -8687,7 +8673,7 @@ comment on function keyframe_worker.service_figures is 'The figures of the servi
 
 -- Work that a worker could lease now, counted up to 10,000.
 create function keyframe_private.due_work()
-returns setof keyframe_private.work language sql stable set search_path = '' set enable_seqscan = off set enable_bitmapscan = off as $$
+returns setof keyframe_private.work language sql stable set search_path = '' set jit = off set enable_seqscan = off set enable_bitmapscan = off as $$
   select d.* from unnest(enum_range(null::keyframe_private.work_queue)) q
   cross join lateral (
     (select w.* from keyframe_private.work w where w.queue = q and w.state = 'ready' order by w.resource, w.lane, w.id limit 10000)
@@ -8762,7 +8748,7 @@ comment on function keyframe_private.aside_figures is 'Work of generate that the
 
 -- Pending deliveries, counted up to 10,000, from the indexes of the queue.
 create function keyframe_private.delivery_figures()
-returns jsonb language sql stable set search_path = '' set enable_seqscan = off set enable_bitmapscan = off as $$
+returns jsonb language sql stable set search_path = '' set jit = off set enable_seqscan = off set enable_bitmapscan = off as $$
   with counted as materialized (
     select w.lane, (array_agg(e.owner_id))[1] as owner_id, count(*) as pending
     from (
@@ -9998,20 +9984,6 @@ begin
   loop
     execute format('alter function %s set statement_timeout = %L', called.name, case when called.is_read then '2s' else '5s' end);
     execute format('alter function %s set lock_timeout = ''2s''', called.name); -- what an owner's own open transaction holds
-  end loop;
-end $$;
-
--- A disabled scan has such a high cost that JIT would compile the plan at each call.
-do $$
-declare
-  called regprocedure;
-begin
-  for called in
-    select p.oid from pg_proc p
-    where p.pronamespace = any (array['keyframe'::regnamespace, 'keyframe_worker'::regnamespace, 'keyframe_private'::regnamespace])
-      and exists (select from unnest(p.proconfig) setting where setting like 'enable%')
-  loop
-    execute format('alter function %s set jit = off', called);
   end loop;
 end $$;
 

@@ -63,9 +63,10 @@ begin
 end $$;
 comment on function keyframe_private.add_work is 'Adds work, and kicks its worker when the work is due. The lane is the owner, if none is named.';
 
--- Always use the index: a plan cached while the table was empty would scan it when it is full.
+-- Always use the index: a plan cached while the table was empty would scan it when it is full. A disabled scan costs so much that JIT
+-- would compile the plan at each call.
 create function keyframe_private.has_work(subject uuid, kind text, submit_id bigint default null)
-returns boolean language plpgsql stable set search_path = '' set enable_seqscan = off as $$
+returns boolean language plpgsql stable set search_path = '' set jit = off set enable_seqscan = off as $$
 begin
   return exists (
     select from keyframe_private.work w
@@ -75,7 +76,7 @@ end $$;
 comment on function keyframe_private.has_work is 'Whether work of generate of this kind is in the queue already.';
 
 create function keyframe_private.held_work(work_id bigint, lease_token uuid)
-returns keyframe_private.work language plpgsql volatile set search_path = '' set enable_seqscan = off as $$
+returns keyframe_private.work language plpgsql volatile set search_path = '' set jit = off set enable_seqscan = off as $$
 declare
   held keyframe_private.work;
 begin
@@ -86,7 +87,7 @@ end $$;
 comment on function keyframe_private.held_work is 'Locks leased work for the holder of its lease; null when the lease is gone.';
 
 create function keyframe_private.reschedule(held keyframe_private.work, due timestamptz, failures integer, error text)
-returns void language plpgsql volatile set search_path = '' set enable_seqscan = off as $$
+returns void language plpgsql volatile set search_path = '' set jit = off set enable_seqscan = off as $$
 begin
   update keyframe_private.work w
   set state = 'scheduled', due_at = due, worker = null, lease_token = null, kind = held.kind, submit_id = held.submit_id,

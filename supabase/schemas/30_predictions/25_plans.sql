@@ -260,7 +260,7 @@ begin
       get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail;
       perform keyframe_private.mark_failed(waiting.id, refused.code, refused.sentence, false);
     end;
-  elsif keyframe_private.has_waited_too_long(waiting) then
+  elsif waiting.created_at < now() - interval '1 day' then -- its price is held, and counts on the day of its start
     perform keyframe_private.mark_failed(waiting.id, 'deadline_exceeded',
       'It waited a day for the previous shot. Generate that video, store its end image, then run this step again.', true);
   elsif video.id is null or video.status in ('failed', 'canceled') then
@@ -280,12 +280,6 @@ begin
   end if;
 end $$;
 comment on function keyframe_private.begin_waiting is 'Starts a prediction that waits for the previous shot if the awaited end image is known, and fails it if there will never be one.';
-
-create function keyframe_private.has_waited_too_long(waiting keyframe.predictions)
-returns boolean language sql stable set search_path = '' as $$
-  select waiting.created_at < now() - interval '1 day'
-$$;
-comment on function keyframe_private.has_waited_too_long is 'Whether a prediction has waited too long for the previous shot: its price is held, and counts on the day of its start.';
 
 -- Called for the end of a video, and for its end image. Only inserts, so waiting predictions never delay the end.
 create function keyframe_private.add_waiting_work()

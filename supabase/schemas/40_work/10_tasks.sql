@@ -48,7 +48,7 @@ end $$;
 comment on function keyframe_private.is_current is 'Whether the prediction still needs this submit, poll or store.';
 
 create function keyframe_private.finish_work(held keyframe_private.work, has_output boolean default false)
-returns void language plpgsql volatile set search_path = '' set enable_seqscan = off as $$
+returns void language plpgsql volatile set search_path = '' set jit = off set enable_seqscan = off as $$
 begin
   if held.kind = 'store' then -- its output is no longer written, and its run no longer polled
     if not has_output then
@@ -196,7 +196,7 @@ comment on function keyframe_worker.admit_predictions is 'Starts a prediction th
 
 -- Reads without a lock. After a recent callback no poll is needed for now.
 create function keyframe_private.task_of(held keyframe_private.work, poll_after interval, at timestamptz)
-returns jsonb language plpgsql volatile set search_path = '' set enable_seqscan = off as $$
+returns jsonb language plpgsql volatile set search_path = '' set jit = off set enable_seqscan = off as $$
 declare
   details jsonb := '{}';
   updated timestamptz;

@@ -21,18 +21,11 @@ begin
 end $$;
 
 -- A claim drops the work of a disabled endpoint. Its deliveries come back in parts: there may be a million.
-create function keyframe_private.add_resume(endpoint keyframe.webhook_endpoints)
-returns void language plpgsql volatile set search_path = '' as $$
-begin
-  perform keyframe_private.add_work('deliver', 'resume', '00000000-0000-0000-0000-000000000000',
-    coalesce(endpoint.owner_id, endpoint.id), keyframe_private.resource_of(endpoint), lane => endpoint.id);
-end $$;
-comment on function keyframe_private.add_resume is 'Adds the work that adds the work of all pending deliveries of an endpoint.';
-
 create function keyframe_private.resume_endpoint()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
-  perform keyframe_private.add_resume(new);
+  perform keyframe_private.add_work('deliver', 'resume', '00000000-0000-0000-0000-000000000000', coalesce(new.owner_id, new.id),
+    keyframe_private.resource_of(new), lane => new.id);
   return null;
 end $$;
 

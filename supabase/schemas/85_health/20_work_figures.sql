@@ -2,7 +2,7 @@
 
 -- Work that a worker could lease now, counted up to 10,000.
 create function keyframe_private.due_work()
-returns setof keyframe_private.work language sql stable set search_path = '' set enable_seqscan = off set enable_bitmapscan = off as $$
+returns setof keyframe_private.work language sql stable set search_path = '' set jit = off set enable_seqscan = off set enable_bitmapscan = off as $$
   select d.* from unnest(enum_range(null::keyframe_private.work_queue)) q
   cross join lateral (
     (select w.* from keyframe_private.work w where w.queue = q and w.state = 'ready' order by w.resource, w.lane, w.id limit 10000)
@@ -77,7 +77,7 @@ comment on function keyframe_private.aside_figures is 'Work of generate that the
 
 -- Pending deliveries, counted up to 10,000, from the indexes of the queue.
 create function keyframe_private.delivery_figures()
-returns jsonb language sql stable set search_path = '' set enable_seqscan = off set enable_bitmapscan = off as $$
+returns jsonb language sql stable set search_path = '' set jit = off set enable_seqscan = off set enable_bitmapscan = off as $$
   with counted as materialized (
     select w.lane, (array_agg(e.owner_id))[1] as owner_id, count(*) as pending
     from (
