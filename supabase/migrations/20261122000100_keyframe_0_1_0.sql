@@ -3622,19 +3622,6 @@ begin
   return new;
 end $$;
 
-create function keyframe_private.leave_plan()
-returns trigger language plpgsql volatile security definer set search_path = '' as $$
-declare
-  left_out constant text[] := keyframe_private.images_of_plan(old.plan);
-begin
-  if tg_op = 'UPDATE' then
-    perform keyframe_private.require_may_remove(array(select unnest(left_out) except select unnest(keyframe_private.images_of_plan(new.plan))));
-    return null;
-  end if;
-  perform keyframe_private.remove_unused(old.owner_id, left_out);
-  return null;
-end $$;
-
 -- A frame or an image that the request names replaces those of the plan. Values that the model does not accept are left out; if the request
 -- names another model than the plan, so are all values that were chosen for the plan's model.
 create function keyframe_private.apply_plan(inout wanted keyframe.predictions, project keyframe.projects)
@@ -6830,17 +6817,11 @@ begin
 end $$;
 comment on function keyframe_private.require_balance is 'Allows what a submit can cost its owner, or raises balance_exhausted or price_unknown.';
 
-create function keyframe_private.refuse_moved()
-returns trigger language plpgsql volatile security definer set search_path = '' as $$
-begin
-  perform keyframe_private.require_not_moved(new.owner_id);
-  return new;
-end $$;
-
 -- Held and unknown costs stay: if they were offset too, their release would be a gift. Of two first credits at once, the key decides.
 create function keyframe_private.open_balance()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
+  perform keyframe_private.require_not_moved(new.owner_id);
   if new.key <> 'opening' and not exists (select from keyframe_private.credits c where c.owner_id = new.owner_id) then
     insert into keyframe_private.credits (owner_id, micros, kind, key, note)
     select new.owner_id, t.settled, 'adjustment', 'opening', 'Settled before the first credit.'
@@ -8115,13 +8096,6 @@ begin
 end $$;
 comment on function keyframe_private.require_may_remove is 'Called after a change: raises client_not_allowed if nothing uses one of these images any more and the caller is a client that may not delete.';
 
-create function keyframe_private.require_may_remove_reference()
-returns trigger language plpgsql volatile security definer set search_path = '' as $$
-begin
-  perform keyframe_private.require_may_remove(array[old.reference_image_path]);
-  return null;
-end $$;
-
 create function keyframe_private.remove_partial_output(prediction uuid)
 returns void language plpgsql volatile set search_path = '' as $$
 declare
@@ -8139,13 +8113,6 @@ begin
   end if;
 end $$;
 comment on function keyframe_private.remove_partial_output is 'Lists the files that a store may have written for a prediction that ended without its output.';
-
-create function keyframe_private.uploads_of(prediction keyframe.predictions)
-returns text[] language plpgsql immutable set search_path = '' as $$
-begin
-  return array_remove(array(select i.path from keyframe_private.images_of(prediction.input) i) || prediction.end_image_path, null);
-end $$;
-comment on function keyframe_private.uploads_of is 'The uploaded images that a prediction used, and its end image.';
 
 -- Under the lock that a first use takes: a new prediction with the same image is either visible here, or finds the removal recorded.
 create function keyframe_private.remove_unused(owner uuid, paths text[])
@@ -8170,16 +8137,32 @@ begin
   on conflict do nothing;
   perform keyframe_private.remove_unused(u.owner_id, u.paths)
   from (
-    select d.owner_id, array_agg(distinct path) as paths from deleted d, unnest(keyframe_private.uploads_of(d)) path
-    group by d.owner_id order by d.owner_id) u;
+    select d.owner_id, array_agg(distinct i.path) as paths
+    from deleted d
+    cross join lateral (select o.path from keyframe_private.images_of(d.input) o union all select d.end_image_path) i
+    where i.path is not null group by d.owner_id order by d.owner_id) u;
   return null;
 end $$;
 
--- The trigger names the column of the path.
-create function keyframe_private.remove_deleted_reference()
+create function keyframe_private.remove_element_image()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
-  perform keyframe_private.remove_unused(old.owner_id, array[to_jsonb(old) ->> tg_argv[0]]);
+  perform keyframe_private.remove_unused(old.owner_id, array[old.path]);
+  return null;
+end $$;
+
+-- The images of a project are its reference image and those of its plan.
+create function keyframe_private.leave_images()
+returns trigger language plpgsql volatile security definer set search_path = '' as $$
+declare
+  images constant text[] := array_remove(keyframe_private.images_of_plan(old.plan) || old.reference_image_path, null);
+begin
+  if tg_op = 'DELETE' then
+    perform keyframe_private.remove_unused(old.owner_id, images);
+  else
+    perform keyframe_private.require_may_remove(array(
+      select unnest(images) except select unnest(keyframe_private.images_of_plan(new.plan) || new.reference_image_path)));
+  end if;
   return null;
 end $$;
 
@@ -9298,7 +9281,7 @@ create trigger _100_keep before insert or update on keyframe.element_images
   for each row execute function keyframe_private.keep_reference_of_row('path');
 comment on trigger _100_keep on keyframe.element_images is 'Checks the image and keeps it from removal.';
 create trigger _500_remove after delete on keyframe.element_images
-  for each row execute function keyframe_private.remove_deleted_reference('path');
+  for each row execute function keyframe_private.remove_element_image();
 comment on trigger _500_remove on keyframe.element_images is 'Lists the image for removal, unless something else uses it.';
 
 -- keyframe.projects
@@ -9342,19 +9325,13 @@ comment on trigger _195_require_changed_plan on keyframe.projects is 'Checks the
 create trigger _500_stamp_film after delete on keyframe.projects
   for each row when (old.film_id is not null) execute function keyframe_private.change_film();
 comment on trigger _500_stamp_film on keyframe.projects is 'Updates the version of the film that lost a shot.';
-create trigger _505_require_may_remove after update of reference_image_path on keyframe.projects
-  for each row when (old.reference_image_path <> coalesce(new.reference_image_path, ''))
-  execute function keyframe_private.require_may_remove_reference();
+create trigger _505_require_may_remove after update of reference_image_path, plan on keyframe.projects
+  for each row when (old.reference_image_path <> coalesce(new.reference_image_path, '') or old.plan <> '{}' and old.plan <> new.plan)
+  execute function keyframe_private.leave_images();
 comment on trigger _505_require_may_remove on keyframe.projects is 'Refuses a client without the right to delete that removes an image which nothing else uses.';
-create trigger _506_leave_plan after update of plan on keyframe.projects
-  for each row when (old.plan <> '{}' and old.plan <> new.plan) execute function keyframe_private.leave_plan();
-comment on trigger _506_leave_plan on keyframe.projects is 'Refuses a client without the right to delete that removes an image from the plan which nothing else uses.';
-create trigger _507_leave_deleted_plan after delete on keyframe.projects
-  for each row when (old.plan <> '{}') execute function keyframe_private.leave_plan();
-comment on trigger _507_leave_deleted_plan on keyframe.projects is 'Lists the images of the plan for removal, unless something else uses them.';
-create trigger _510_remove_deleted_reference after delete on keyframe.projects
-  for each row when (old.reference_image_path is not null) execute function keyframe_private.remove_deleted_reference('reference_image_path');
-comment on trigger _510_remove_deleted_reference on keyframe.projects is 'Lists the reference image for removal, unless something else uses it.';
+create trigger _510_remove_images after delete on keyframe.projects
+  for each row when (old.reference_image_path is not null or old.plan <> '{}') execute function keyframe_private.leave_images();
+comment on trigger _510_remove_images on keyframe.projects is 'Lists its images for removal, unless something else uses them.';
 create trigger _520_emit_created after insert on keyframe.projects for each row execute function keyframe_private.emit_project_created();
 comment on trigger _520_emit_created on keyframe.projects is 'Writes the event project.created and its deliveries.';
 
@@ -9512,12 +9489,9 @@ create trigger _100_keep before update of id, owner_id, micros, kind, key, creat
   for each statement execute function keyframe_private.refuse_change('credits_are_only_inserted',
     'A credit cannot change. Insert an adjustment with the difference.');
 comment on trigger _100_keep on keyframe_private.credits is 'Refuses to change or delete a credit; its note may be removed.';
-create trigger _105_require_not_moved before insert on keyframe_private.credits
-  for each row execute function keyframe_private.refuse_moved();
-comment on trigger _105_require_not_moved on keyframe_private.credits is 'Refuses credit of an owner who lives in another project of the service.';
 create trigger _110_open_balance before insert on keyframe_private.credits
   for each row execute function keyframe_private.open_balance();
-comment on trigger _110_open_balance on keyframe_private.credits is 'Offsets earlier settled costs before an owner''s first credit.';
+comment on trigger _110_open_balance on keyframe_private.credits is 'Refuses credit of an owner who lives in another project of the service. Offsets earlier settled costs before an owner''s first credit.';
 create trigger _500_note_low after insert on keyframe_private.credits
   for each row when (new.micros < 0) execute function keyframe_private.note_low_after_credit();
 comment on trigger _500_note_low on keyframe_private.credits is 'Writes the event balance.low if a refund has made the balance low.';

@@ -41,7 +41,7 @@ create trigger _100_keep before insert or update on keyframe.element_images
   for each row execute function keyframe_private.keep_reference_of_row('path');
 comment on trigger _100_keep on keyframe.element_images is 'Checks the image and keeps it from removal.';
 create trigger _500_remove after delete on keyframe.element_images
-  for each row execute function keyframe_private.remove_deleted_reference('path');
+  for each row execute function keyframe_private.remove_element_image();
 comment on trigger _500_remove on keyframe.element_images is 'Lists the image for removal, unless something else uses it.';
 
 -- keyframe.projects
@@ -85,19 +85,13 @@ comment on trigger _195_require_changed_plan on keyframe.projects is 'Checks the
 create trigger _500_stamp_film after delete on keyframe.projects
   for each row when (old.film_id is not null) execute function keyframe_private.change_film();
 comment on trigger _500_stamp_film on keyframe.projects is 'Updates the version of the film that lost a shot.';
-create trigger _505_require_may_remove after update of reference_image_path on keyframe.projects
-  for each row when (old.reference_image_path <> coalesce(new.reference_image_path, ''))
-  execute function keyframe_private.require_may_remove_reference();
+create trigger _505_require_may_remove after update of reference_image_path, plan on keyframe.projects
+  for each row when (old.reference_image_path <> coalesce(new.reference_image_path, '') or old.plan <> '{}' and old.plan <> new.plan)
+  execute function keyframe_private.leave_images();
 comment on trigger _505_require_may_remove on keyframe.projects is 'Refuses a client without the right to delete that removes an image which nothing else uses.';
-create trigger _506_leave_plan after update of plan on keyframe.projects
-  for each row when (old.plan <> '{}' and old.plan <> new.plan) execute function keyframe_private.leave_plan();
-comment on trigger _506_leave_plan on keyframe.projects is 'Refuses a client without the right to delete that removes an image from the plan which nothing else uses.';
-create trigger _507_leave_deleted_plan after delete on keyframe.projects
-  for each row when (old.plan <> '{}') execute function keyframe_private.leave_plan();
-comment on trigger _507_leave_deleted_plan on keyframe.projects is 'Lists the images of the plan for removal, unless something else uses them.';
-create trigger _510_remove_deleted_reference after delete on keyframe.projects
-  for each row when (old.reference_image_path is not null) execute function keyframe_private.remove_deleted_reference('reference_image_path');
-comment on trigger _510_remove_deleted_reference on keyframe.projects is 'Lists the reference image for removal, unless something else uses it.';
+create trigger _510_remove_images after delete on keyframe.projects
+  for each row when (old.reference_image_path is not null or old.plan <> '{}') execute function keyframe_private.leave_images();
+comment on trigger _510_remove_images on keyframe.projects is 'Lists its images for removal, unless something else uses them.';
 create trigger _520_emit_created after insert on keyframe.projects for each row execute function keyframe_private.emit_project_created();
 comment on trigger _520_emit_created on keyframe.projects is 'Writes the event project.created and its deliveries.';
 
@@ -255,12 +249,9 @@ create trigger _100_keep before update of id, owner_id, micros, kind, key, creat
   for each statement execute function keyframe_private.refuse_change('credits_are_only_inserted',
     'A credit cannot change. Insert an adjustment with the difference.');
 comment on trigger _100_keep on keyframe_private.credits is 'Refuses to change or delete a credit; its note may be removed.';
-create trigger _105_require_not_moved before insert on keyframe_private.credits
-  for each row execute function keyframe_private.refuse_moved();
-comment on trigger _105_require_not_moved on keyframe_private.credits is 'Refuses credit of an owner who lives in another project of the service.';
 create trigger _110_open_balance before insert on keyframe_private.credits
   for each row execute function keyframe_private.open_balance();
-comment on trigger _110_open_balance on keyframe_private.credits is 'Offsets earlier settled costs before an owner''s first credit.';
+comment on trigger _110_open_balance on keyframe_private.credits is 'Refuses credit of an owner who lives in another project of the service. Offsets earlier settled costs before an owner''s first credit.';
 create trigger _500_note_low after insert on keyframe_private.credits
   for each row when (new.micros < 0) execute function keyframe_private.note_low_after_credit();
 comment on trigger _500_note_low on keyframe_private.credits is 'Writes the event balance.low if a refund has made the balance low.';

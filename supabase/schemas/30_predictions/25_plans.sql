@@ -72,19 +72,6 @@ begin
   return new;
 end $$;
 
-create function keyframe_private.leave_plan()
-returns trigger language plpgsql volatile security definer set search_path = '' as $$
-declare
-  left_out constant text[] := keyframe_private.images_of_plan(old.plan);
-begin
-  if tg_op = 'UPDATE' then
-    perform keyframe_private.require_may_remove(array(select unnest(left_out) except select unnest(keyframe_private.images_of_plan(new.plan))));
-    return null;
-  end if;
-  perform keyframe_private.remove_unused(old.owner_id, left_out);
-  return null;
-end $$;
-
 -- A frame or an image that the request names replaces those of the plan. Values that the model does not accept are left out; if the request
 -- names another model than the plan, so are all values that were chosen for the plan's model.
 create function keyframe_private.apply_plan(inout wanted keyframe.predictions, project keyframe.projects)

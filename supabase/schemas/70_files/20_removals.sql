@@ -57,13 +57,6 @@ begin
 end $$;
 comment on function keyframe_private.require_may_remove is 'Called after a change: raises client_not_allowed if nothing uses one of these images any more and the caller is a client that may not delete.';
 
-create function keyframe_private.require_may_remove_reference()
-returns trigger language plpgsql volatile security definer set search_path = '' as $$
-begin
-  perform keyframe_private.require_may_remove(array[old.reference_image_path]);
-  return null;
-end $$;
-
 create function keyframe_private.remove_partial_output(prediction uuid)
 returns void language plpgsql volatile set search_path = '' as $$
 declare
@@ -81,13 +74,6 @@ begin
   end if;
 end $$;
 comment on function keyframe_private.remove_partial_output is 'Lists the files that a store may have written for a prediction that ended without its output.';
-
-create function keyframe_private.uploads_of(prediction keyframe.predictions)
-returns text[] language plpgsql immutable set search_path = '' as $$
-begin
-  return array_remove(array(select i.path from keyframe_private.images_of(prediction.input) i) || prediction.end_image_path, null);
-end $$;
-comment on function keyframe_private.uploads_of is 'The uploaded images that a prediction used, and its end image.';
 
 -- Under the lock that a first use takes: a new prediction with the same image is either visible here, or finds the removal recorded.
 create function keyframe_private.remove_unused(owner uuid, paths text[])
@@ -112,16 +98,32 @@ begin
   on conflict do nothing;
   perform keyframe_private.remove_unused(u.owner_id, u.paths)
   from (
-    select d.owner_id, array_agg(distinct path) as paths from deleted d, unnest(keyframe_private.uploads_of(d)) path
-    group by d.owner_id order by d.owner_id) u;
+    select d.owner_id, array_agg(distinct i.path) as paths
+    from deleted d
+    cross join lateral (select o.path from keyframe_private.images_of(d.input) o union all select d.end_image_path) i
+    where i.path is not null group by d.owner_id order by d.owner_id) u;
   return null;
 end $$;
 
--- The trigger names the column of the path.
-create function keyframe_private.remove_deleted_reference()
+create function keyframe_private.remove_element_image()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
-  perform keyframe_private.remove_unused(old.owner_id, array[to_jsonb(old) ->> tg_argv[0]]);
+  perform keyframe_private.remove_unused(old.owner_id, array[old.path]);
+  return null;
+end $$;
+
+-- The images of a project are its reference image and those of its plan.
+create function keyframe_private.leave_images()
+returns trigger language plpgsql volatile security definer set search_path = '' as $$
+declare
+  images constant text[] := array_remove(keyframe_private.images_of_plan(old.plan) || old.reference_image_path, null);
+begin
+  if tg_op = 'DELETE' then
+    perform keyframe_private.remove_unused(old.owner_id, images);
+  else
+    perform keyframe_private.require_may_remove(array(
+      select unnest(images) except select unnest(keyframe_private.images_of_plan(new.plan) || new.reference_image_path)));
+  end if;
   return null;
 end $$;
 
