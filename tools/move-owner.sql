@@ -23,8 +23,8 @@ create schema old_cell;
 import foreign schema auth limit to (users, identities) from server old_cell into old_cell;
 import foreign schema keyframe except (models, step_defaults) from server old_cell into old_cell;
 import foreign schema keyframe_private limit to (
-  allowed_clients, balance_notes, credits, daily_costs, film_shares, idempotency_keys, moved_owners, owner_budgets, owner_costs, prediction_images,
-  project_costs, provider_submits, quotes, webhook_secrets) from server old_cell into old_cell;
+  allowed_clients, credits, daily_costs, film_shares, idempotency_keys, limit_notes, moved_owners, owner_budgets, prediction_images,
+  provider_submits, quotes, webhook_secrets) from server old_cell into old_cell;
 import foreign schema vault limit to (decrypted_secrets) from server old_cell into old_cell;
 do $$
 declare
@@ -52,10 +52,9 @@ begin
       ('keyframe_private.film_shares', 'film_id in (select f.id from old_cell.films f where f.owner_id = %L)'),
       ('keyframe.projects', 'owner_id = %L'), ('keyframe.predictions', 'owner_id = %L'),
       ('keyframe_private.prediction_images', 'prediction_id in (select p.id from old_cell.predictions p where p.owner_id = %L)'),
-      ('keyframe_private.provider_submits', 'owner_id = %L'), ('keyframe_private.project_costs', 'owner_id = %L'),
-      ('keyframe_private.daily_costs', 'owner_id = %L'), ('keyframe_private.owner_costs', 'owner_id = %L'),
+      ('keyframe_private.provider_submits', 'owner_id = %L'), ('keyframe_private.daily_costs', 'owner_id = %L'),
       ('keyframe_private.owner_budgets', 'owner_id = %L'),
-      ('keyframe_private.credits', 'owner_id = %L'), ('keyframe_private.balance_notes', 'owner_id = %L'),
+      ('keyframe_private.credits', 'owner_id = %L'), ('keyframe_private.limit_notes', 'owner_id = %L'),
       ('keyframe_private.idempotency_keys', 'owner_id = %L'), ('keyframe_private.quotes', 'owner_id = %L'),
       ('keyframe.webhook_endpoints', 'owner_id = %L'), ('keyframe.webhook_events', 'owner_id = %L'),
       ('keyframe.webhook_deliveries', 'owner_id = %L'), ('keyframe.webhook_attempts', 'owner_id = %L')) t (name, condition)

@@ -12,9 +12,7 @@ const cronJob = z.object({
     .string()
     .nullable()
     .meta({ description: "Why an entry of the job does not run here; null: every entry runs here, or there is none." }),
-  lastRunSeconds: age("Time since the job's last start; null: not recently."),
   lastSuccessSeconds: age("Time since the job's last success; null: not recently."),
-  failures: count("Runs of the job that failed in the last five minutes."),
   lastError: z.string().nullable().meta({ description: "Why its last run failed; null: it has succeeded since." }),
   isLate: z.boolean().meta({ description: "Whether the job has not succeeded for longer than its schedule allows." }),
 });
@@ -54,7 +52,6 @@ const worker = z
     oldestKickSeconds: age(
       "Age of the first kick that the worker has not followed by a claim. Over 20: the worker does not run.",
     ),
-    slowestKickSeconds: age("Longest time from a kick to the worker's claim in the last five minutes."),
     callSeconds: age("How long the worker's last database call took, as the worker measured it."),
     slowRequests: count("Work leased more than three seconds ago (deliver), or ten (generate)."),
     places: z
@@ -133,8 +130,6 @@ const parts = {
     processing: count("Running at the provider."),
     storing: count("Their output is being copied."),
     retrying: count("Tasks that failed and are tried again later."),
-    due: count("Submits, polls and copies that are due."),
-    oldestDueSeconds: age("How long the oldest of these has been due."),
     waiting: count("Waiting, because their owner has no free slot."),
     oldestWaitingSeconds: age("How long the oldest prediction without a slot has waited."),
     runsToCancel: count("Provider runs to cancel."),
@@ -146,10 +141,6 @@ const parts = {
     pending: count("Not ended: due, being sent, or to be retried."),
     paused: count("Waiting until their endpoint is enabled."),
     oldestDueSeconds: age("How long the oldest due delivery that is not leased yet has been due."),
-    failingEndpoints: count("Enabled endpoints without a success since their first failure."),
-    oldestFailingSeconds: age(
-      "How long the endpoint that failed first has been failing; after webhook_disable_after it is disabled.",
-    ),
     endpointsSwitchedOff: count("Endpoints that the service disabled in the last day: gone, or failing for too long."),
     unsignedEndpoints: count("Enabled endpoints whose last attempt could not be signed, in this hour or the last."),
     largest: largest("pending deliveries", "the id of their endpoint."),
@@ -169,7 +160,6 @@ const parts = {
       accepted: count("Kicks that a function accepted."),
       refused: count("Kicks that a function refused; the usual cause is another keyframe_kick_secret."),
       failed: count("Requests of pg_net without an answer, of all senders."),
-      lastAcceptedSeconds: age("Time since the last kick was accepted; null: none in the last hour."),
       servedDatabase: z.string().nullable().meta({
         description: "The database that pg_net serves, if it is not this one: then no kick is sent. Otherwise null.",
       }),
@@ -244,8 +234,6 @@ const parts = {
   jobs: z.record(z.string(), cronJob).meta({ description: "The jobs of pg_cron, by their names without keyframe-." }),
   fileRemovals: z.object({
     pending: count("Files to remove from Storage."),
-    due: count("Files whose removal is due."),
-    failing: count("Files whose removal has failed."),
     oldestDueSeconds: age("How long the oldest removal has been due."),
   }),
   unavailableModels: z

@@ -107,6 +107,13 @@ begin
 end $$;
 comment on function keyframe_private.raise_if is 'Raises an API error when the condition holds.';
 
+-- The trigger names the rule, and says what to do instead.
+create function keyframe_private.refuse_change()
+returns trigger language plpgsql volatile set search_path = '' as $$
+begin
+  raise exception '%', tg_argv[1] using errcode = 'check_violation', constraint = tg_argv[0];
+end $$;
+
 create function keyframe_private.is_lock_wait(code text)
 returns boolean language plpgsql immutable set search_path = '' as $$
 begin
@@ -281,7 +288,7 @@ create table keyframe_private.settings (
   service_day_micros bigint constraint service_day_is_exact_in_json check (service_day_micros between 0 and 9007199254740991),
   service_month_micros bigint constraint service_month_is_exact_in_json check (service_month_micros between 0 and 9007199254740991),
   -- What users pay, and prepaid balances.
-  markup numeric not null default 1,
+  markup numeric not null default 1 constraint markup_is_between_0_and_10 check (markup between 0 and 10),
   prepaid_by_default boolean not null default false,
   balance_low_micros bigint not null default 1000000
     constraint balance_low_is_exact_in_json check (balance_low_micros between 0 and 9007199254740991),
@@ -336,14 +343,6 @@ begin
   return coalesce((select s.poll_interval from keyframe_private.settings s), interval '30 seconds');
 end $$;
 comment on function keyframe_private.poll_interval is 'settings.poll_interval, also without the row.';
-
--- The row has the budgets. Without it, starts are refused (require_budget).
-create function keyframe_private.keep_settings()
-returns trigger language plpgsql volatile set search_path = '' as $$
-begin
-  raise exception 'The row of keyframe_private.settings cannot be deleted: it has the budgets. To set a value: update keyframe_private.settings set … where only_row. To restore a shipped value, set it to default.'
-    using errcode = 'check_violation', constraint = 'settings_keep_their_row';
-end $$;
 
 -- Each version's migration adds its row. health() reads it, and so does a deployment.
 create table keyframe_private.installation (
@@ -408,6 +407,7 @@ comment on column keyframe_private.allowed_clients.expires_at is 'When it ends; 
 comment on column keyframe_private.allowed_clients.created_at is 'When it was allowed, or the key made.';
 comment on column keyframe_private.allowed_clients.last_used_at is 'The minute in which a key was last used; null: never, or an OAuth client.';
 create index allowed_clients_owner_id_idx on keyframe_private.allowed_clients (owner_id) where owner_id is not null;
+create index allowed_clients_expires_at_idx on keyframe_private.allowed_clients (expires_at) where owner_id is not null;
 comment on column keyframe_private.allowed_clients.may is 'read, generate or manage; each includes the previous ones.';
 comment on column keyframe_private.allowed_clients.owner_day_micros is 'The most it may spend for each user in a day (UTC), in micro-dollars, within the user''s budgets; null: no additional limit.';
 
@@ -519,23 +519,18 @@ returns boolean language plpgsql volatile security definer set search_path = '' 
 declare
   caller constant uuid := auth.uid();
   slots integer;
-  slot integer;
 begin
   if caller is null or current_setting('keyframe.call_of', true) = caller::text then
     return true;
   end if;
-  if not keyframe_private.acquire_lock('call 1', caller, waits => false) then
-    slots := (select s.max_calls_per_owner from keyframe_private.settings s);
-    slot := 2;
-    while slot <= slots and not keyframe_private.acquire_lock('call ' || slot, caller, waits => false) loop
-      slot := slot + 1;
-    end loop;
-  end if;
-  if slots is null or slot <= slots then
-    perform set_config('keyframe.call_of', caller::text, true);
-    perform set_config('application_name', 'keyframe ' || caller, true); -- for pg_stat_activity, and the log of Postgres
-    return true;
-  end if;
+  slots := coalesce((select s.max_calls_per_owner from keyframe_private.settings s), 1);
+  for slot in 1 .. slots loop
+    if keyframe_private.acquire_lock('call ' || slot, caller, waits => false) then
+      perform set_config('keyframe.call_of', caller::text, true);
+      perform set_config('application_name', 'keyframe ' || caller, true); -- for pg_stat_activity, and the log of Postgres
+      return true;
+    end if;
+  end loop;
   perform keyframe_private.raise_error('rate_limited',
     'You have too many requests in progress. Wait for the time in Retry-After, then try again.',
     jsonb_build_object('policy', 'calls', 'limit', slots, 'window_seconds', 1, 'wait_seconds', 1)::text);
@@ -669,12 +664,6 @@ begin
 end $$;
 comment on function keyframe_private.acquire_more_tokens is 'Uses one more token of `read` for each per_token rows of an answer. Returns the bucket''s state as rate_json.';
 
-create function keyframe_private.rows_per_token()
-returns integer language sql immutable set search_path = '' as $$
-  select 25
-$$;
-comment on function keyframe_private.rows_per_token is 'How many predictions or deliveries of a list one token pays for.';
-
 create function keyframe_private.rate_json(route_class text, capacity integer, per_second double precision, tokens double precision)
 returns jsonb language plpgsql immutable set search_path = '' as $$
 begin
@@ -723,6 +712,7 @@ end $$;
 -- supabase/schemas/05_requests/50_idempotency_keys.sql
 
 -- Idempotency-Key: the same key and body return the first result again. A unique key decides, so simultaneous requests are safe.
+-- Pruning ends a key (keyframe_private.prune).
 
 create table keyframe_private.idempotency_keys (
   resource_id uuid primary key,
@@ -765,15 +755,7 @@ begin
       'An Idempotency-Key belongs to a signed-in user. Sign in, then try again.');
     insert into keyframe_private.idempotency_keys as k (resource_id, owner_id, key, request_hash)
     values (fresh, caller, reserve_idempotency_key.key, reserve_idempotency_key.request_hash)
-    on conflict (owner_id, client_id, key) do update
-      set (resource_id, request_hash, answer, created_at) = (
-        select
-          case when was.expired then excluded.resource_id else k.resource_id end,
-          case when was.expired then excluded.request_hash else k.request_hash end,
-          case when not was.expired then k.answer end,
-          case when was.expired then excluded.created_at else k.created_at end
-        from (select k.created_at < now() - interval '24 hours' as expired) was
-      )
+    on conflict (owner_id, client_id, key) do update set key = excluded.key
     returning k.* into kept;
     perform keyframe_private.raise_if(
       reserve_idempotency_key.request_hash is not null and kept.request_hash is distinct from reserve_idempotency_key.request_hash,
@@ -909,15 +891,6 @@ begin
       select count(*) >= most from keyframe_private.allowed_clients c
       where c.owner_id = auth.uid() and (c.expires_at > now()) is not false
     ), 'invalid_request', format('You have %s keys, which is the most. Revoke one first.', most));
-    -- Ended ones are kept for a while, so that their use gets a clear error.
-    delete from keyframe_private.allowed_clients c
-    where c.owner_id = auth.uid() and c.client_id in (
-      select o.client_id from (
-        select k.client_id, k.expires_at, row_number() over (order by k.expires_at desc) as place
-        from keyframe_private.allowed_clients k
-        where k.owner_id = auth.uid() and k.expires_at <= now()
-      ) o
-      where o.place > most or o.expires_at < now() - interval '30 days');
     insert into keyframe_private.allowed_clients (client_id, name, may, owner_day_micros, owner_id, secret_hash, expires_at)
     values (key_id, create_key.name, create_key.may::keyframe_private.client_right, create_key.day_limit_micros, auth.uid(), hash,
       create_key.expires_at)
@@ -941,13 +914,14 @@ begin
   rate := keyframe_private.acquire_token('read');
   return json_build_object('rate', rate, 'keys', (
     select coalesce(json_agg(keyframe_private.key_json(c) order by c.created_at desc, c.client_id), '[]')
-    from keyframe_private.allowed_clients c
-    where c.owner_id = auth.uid()));
+    from (
+      select k.* from keyframe_private.allowed_clients k where k.owner_id = auth.uid()
+      order by k.expires_at desc nulls first limit 100) c));
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
   return keyframe_private.refuse(refused);
 end $$;
-comment on function keyframe.list_keys is 'The keys of the caller, also those that ended lately, newest first.';
+comment on function keyframe.list_keys is 'The keys of the caller, also those that ended lately, newest first; at most 100.';
 
 create function keyframe.revoke_key(key_id text)
 returns json language plpgsql volatile security definer set search_path = '' as $$
@@ -1233,16 +1207,26 @@ comment on function keyframe_private.delete_parts is 'Deletes a part of what use
 -- Functions that api calls for projects. All are definers: an Idempotency-Key has an identifier before the row exists, which users may not
 -- choose, and under a policy no condition on a step may use an index (enum_eq is not leakproof).
 
-create function keyframe_private.own_project(project uuid)
+-- `versions`: times of updated_at in milliseconds, of which a row must have one.
+create function keyframe_private.require_version(kind text, updated_at timestamptz, versions timestamptz[])
+returns void language plpgsql stable set search_path = '' as $$
+begin
+  perform keyframe_private.raise_if(date_trunc('milliseconds', updated_at) <> all (versions), 'precondition_failed',
+    format('The %s has changed since you read it. Read it again, then repeat your request with its new ETag.', kind));
+end $$;
+comment on function keyframe_private.require_version is 'Raises precondition_failed for a project, film or element that has another version.';
+
+create function keyframe_private.own_project(project uuid, versions timestamptz[] default null)
 returns keyframe.projects language plpgsql stable set search_path = '' as $$
 declare
   wanted keyframe.projects;
 begin
   select p.* into wanted from keyframe.projects p where p.id = project and keyframe_private.is_own(p.owner_id) and p.deleted_at is null;
   perform keyframe_private.raise_if(not found, 'not_found', 'You have no project with this projectId.');
+  perform keyframe_private.require_version('project', wanted.updated_at, versions);
   return wanted;
 end $$;
-comment on function keyframe_private.own_project is 'The project, if it is the caller''s; otherwise raises not_found.';
+comment on function keyframe_private.own_project is 'The project, if it is the caller''s and has one of these versions; otherwise raises not_found or precondition_failed.';
 
 create function keyframe.create_project(
   title text, text_prompt text, description text default '', aspect_ratio text default '16:9', idempotency_key text default null,
@@ -1347,15 +1331,7 @@ exception when sqlstate 'KEYFR' then
 end $$;
 comment on function keyframe.read_project is 'One project of the caller with the latest prediction and the shown take of each step.';
 
-create function keyframe_private.refuse_changed(kind text)
-returns void language plpgsql stable set search_path = '' as $$
-begin
-  perform keyframe_private.raise_error('precondition_failed',
-    format('The %s has changed since you read it. Read it again, then repeat your request with its new ETag.', kind));
-end $$;
-comment on function keyframe_private.refuse_changed is 'Raises precondition_failed for a project, film or element that has another version.';
-
--- `changes`: columns and values. `versions`: times of updated_at in milliseconds, of which the project must have one.
+-- `changes`: columns and values.
 create function keyframe.update_project(project_id uuid, changes jsonb, versions timestamptz[] default null)
 returns jsonb language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -1374,8 +1350,7 @@ begin
     and (versions is null or date_trunc('milliseconds', p.updated_at) = any (versions))
   returning p.* into changed;
   if not found then
-    perform keyframe_private.own_project(project_id);
-    perform keyframe_private.refuse_changed('project');
+    perform keyframe_private.own_project(project_id, versions);
   end if;
   return jsonb_build_object('project', to_jsonb(changed), 'rate', keyframe_private.rate_state('change'));
 exception when sqlstate 'KEYFR' then
@@ -1384,7 +1359,7 @@ exception when sqlstate 'KEYFR' then
 end $$;
 comment on function keyframe.update_project is 'Changes the caller''s project. Existing predictions keep their inputs.';
 
--- `versions` as for update_project. Triggers refuse it while a prediction runs, and queue the files for removal.
+-- Triggers refuse it while a prediction runs, and queue the files for removal.
 create function keyframe.delete_project(project_id uuid, versions timestamptz[] default null)
 returns jsonb language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -1392,14 +1367,8 @@ declare
   wanted keyframe.projects;
   refused keyframe_private.refusal;
 begin
-  select p.* into wanted from keyframe.projects p
-  where p.id = delete_project.project_id and keyframe_private.is_own(p.owner_id) and p.deleted_at is null
-    and (versions is null or date_trunc('milliseconds', p.updated_at) = any (versions))
-  for update;
-  if not found then
-    perform keyframe_private.own_project(project_id);
-    perform keyframe_private.refuse_changed('project');
-  end if;
+  perform from keyframe.projects p where p.id = delete_project.project_id and keyframe_private.is_own(p.owner_id) for update;
+  wanted := keyframe_private.own_project(project_id, versions);
   delete from keyframe.projects p where p.id = wanted.id;
   return jsonb_build_object('project', to_jsonb(wanted), 'rate', rate);
 exception when sqlstate 'KEYFR' then
@@ -1428,16 +1397,17 @@ begin
 end $$;
 comment on function keyframe_private.film_json is 'A film as its owner sees it.';
 
-create function keyframe_private.own_film(film uuid)
+create function keyframe_private.own_film(film uuid, versions timestamptz[] default null)
 returns keyframe.films language plpgsql stable set search_path = '' as $$
 declare
   wanted keyframe.films;
 begin
   select f.* into wanted from keyframe.films f where f.id = film and keyframe_private.is_own(f.owner_id);
   perform keyframe_private.raise_if(not found, 'not_found', 'You have no film with this filmId.');
+  perform keyframe_private.require_version('film', wanted.updated_at, versions);
   return wanted;
 end $$;
-comment on function keyframe_private.own_film is 'The film, if it is the caller''s; otherwise raises not_found.';
+comment on function keyframe_private.own_film is 'The film, if it is the caller''s and has one of these versions; otherwise raises not_found or precondition_failed.';
 
 create function keyframe.create_film(
   title text, description text default '', idempotency_key text default null, request_hash text default null,
@@ -1554,8 +1524,7 @@ begin
     and (versions is null or date_trunc('milliseconds', f.updated_at) = any (versions))
   returning f.* into changed;
   if not found then
-    perform keyframe_private.own_film(film_id);
-    perform keyframe_private.refuse_changed('film');
+    perform keyframe_private.own_film(film_id, versions);
   end if;
   if project_ids is not null then
     perform keyframe_private.order_shots(changed, project_ids);
@@ -1578,14 +1547,8 @@ declare
   shots uuid[];
   refused keyframe_private.refusal;
 begin
-  select f.* into wanted from keyframe.films f
-  where f.id = delete_film.film_id and keyframe_private.is_own(f.owner_id)
-    and (versions is null or date_trunc('milliseconds', f.updated_at) = any (versions))
-  for update;
-  if not found then
-    perform keyframe_private.own_film(film_id);
-    perform keyframe_private.refuse_changed('film');
-  end if;
+  perform from keyframe.films f where f.id = delete_film.film_id and keyframe_private.is_own(f.owner_id) for update;
+  wanted := keyframe_private.own_film(film_id, versions);
   deleted := keyframe_private.film_json(wanted);
   shots := keyframe_private.shots_of(wanted.id);
   if with_projects then
@@ -1846,16 +1809,17 @@ begin
 end $$;
 comment on function keyframe_private.element_json is 'An element as its owner sees it.';
 
-create function keyframe_private.own_element(element uuid)
+create function keyframe_private.own_element(element uuid, versions timestamptz[] default null)
 returns keyframe.elements language plpgsql stable set search_path = '' as $$
 declare
   wanted keyframe.elements;
 begin
   select e.* into wanted from keyframe.elements e where e.id = element and keyframe_private.is_own(e.owner_id);
   perform keyframe_private.raise_if(not found, 'not_found', 'You have no element with this elementId.');
+  perform keyframe_private.require_version('element', wanted.updated_at, versions);
   return wanted;
 end $$;
-comment on function keyframe_private.own_element is 'The element, if it is the caller''s; otherwise raises not_found.';
+comment on function keyframe_private.own_element is 'The element, if it is the caller''s and has one of these versions; otherwise raises not_found or precondition_failed.';
 
 create function keyframe_private.write_element_images(element keyframe.elements, paths text[])
 returns void language plpgsql volatile set search_path = '' as $$
@@ -1943,8 +1907,7 @@ begin
     and (versions is null or date_trunc('milliseconds', e.updated_at) = any (versions))
   returning e.* into changed;
   if not found then
-    perform keyframe_private.own_element(element_id);
-    perform keyframe_private.refuse_changed('element');
+    perform keyframe_private.own_element(element_id, versions);
   end if;
   images := keyframe_private.images_of_element(changed);
   if image_paths <> images then
@@ -1967,14 +1930,8 @@ declare
   deleted json;
   refused keyframe_private.refusal;
 begin
-  select e.* into wanted from keyframe.elements e
-  where e.id = delete_element.element_id and keyframe_private.is_own(e.owner_id)
-    and (versions is null or date_trunc('milliseconds', e.updated_at) = any (versions))
-  for update;
-  if not found then
-    perform keyframe_private.own_element(element_id);
-    perform keyframe_private.refuse_changed('element');
-  end if;
+  perform from keyframe.elements e where e.id = delete_element.element_id and keyframe_private.is_own(e.owner_id) for update;
+  wanted := keyframe_private.own_element(element_id, versions);
   deleted := keyframe_private.element_json(wanted);
   delete from keyframe.elements e where e.id = wanted.id;
   return json_build_object('element', deleted, 'rate', rate);
@@ -2016,7 +1973,7 @@ create table keyframe_private.work (
 comment on table keyframe_private.work is 'The queue of both workers: what to do, when, and which worker does it.';
 comment on column keyframe_private.work.queue is 'Which worker does it, within the capacity of which queue.';
 comment on column keyframe_private.work.kind is 'submit, poll, store, search, cancel, remove, expire, admit, continue; deliver, resume.';
-comment on column keyframe_private.work.subject is 'Its prediction, its delivery, or its owner (remove, admit, continue). For resume: the delivery after which it continues.';
+comment on column keyframe_private.work.subject is 'Its prediction, its delivery, or its owner (remove, admit). For resume: the delivery after which it continues.';
 comment on column keyframe_private.work.submit_id is 'The row of provider_submits that submit, poll, search and cancel are about.';
 comment on column keyframe_private.work.owner_id is 'The owner whose share of the capacity it uses, or a service-wide endpoint.';
 comment on column keyframe_private.work.lane is 'What takes turns within a resource: the owner, or the endpoint.';
@@ -2037,23 +1994,24 @@ create index work_failed_idx on keyframe_private.work (failures) where queue <> 
 
 create function keyframe_private.add_work(
   queue keyframe_private.work_queue, kind text, subject uuid, owner uuid, resource text, due_at timestamptz default clock_timestamp(), submit_id bigint default null,
-  failures integer default 0, last_error text default null)
+  failures integer default 0, last_error text default null, lane uuid default null)
 returns void language plpgsql volatile set search_path = '' as $$
 declare
   is_due constant boolean := add_work.due_at <= clock_timestamp();
 begin
   insert into keyframe_private.work (queue, kind, subject, submit_id, owner_id, lane, resource, state, due_at, failures, last_error)
-  values (add_work.queue, add_work.kind, add_work.subject, add_work.submit_id, owner, owner, add_work.resource,
+  values (add_work.queue, add_work.kind, add_work.subject, add_work.submit_id, owner, coalesce(add_work.lane, owner), add_work.resource,
     case when is_due then 'ready' else 'scheduled' end::keyframe_private.work_state, add_work.due_at, add_work.failures, add_work.last_error);
   if is_due then
-    perform keyframe_private.kick_unless_running('generate');
+    perform keyframe_private.kick_unless_running(case add_work.queue when 'deliver' then 'deliver' else 'generate' end);
   end if;
 end $$;
-comment on function keyframe_private.add_work is 'Adds work of generate, and kicks it when the work is due.';
+comment on function keyframe_private.add_work is 'Adds work, and kicks its worker when the work is due. The lane is the owner, if none is named.';
 
--- Always use the index: a plan cached while the table was empty would scan it when it is full.
+-- Always use the index: a plan cached while the table was empty would scan it when it is full. A disabled scan costs so much that JIT
+-- would compile the plan at each call.
 create function keyframe_private.has_work(subject uuid, kind text, submit_id bigint default null)
-returns boolean language plpgsql stable set search_path = '' set enable_seqscan = off as $$
+returns boolean language plpgsql stable set search_path = '' set jit = off set enable_seqscan = off as $$
 begin
   return exists (
     select from keyframe_private.work w
@@ -2063,7 +2021,7 @@ end $$;
 comment on function keyframe_private.has_work is 'Whether work of generate of this kind is in the queue already.';
 
 create function keyframe_private.held_work(work_id bigint, lease_token uuid)
-returns keyframe_private.work language plpgsql volatile set search_path = '' set enable_seqscan = off as $$
+returns keyframe_private.work language plpgsql volatile set search_path = '' set jit = off set enable_seqscan = off as $$
 declare
   held keyframe_private.work;
 begin
@@ -2074,7 +2032,7 @@ end $$;
 comment on function keyframe_private.held_work is 'Locks leased work for the holder of its lease; null when the lease is gone.';
 
 create function keyframe_private.reschedule(held keyframe_private.work, due timestamptz, failures integer, error text)
-returns void language plpgsql volatile set search_path = '' set enable_seqscan = off as $$
+returns void language plpgsql volatile set search_path = '' set jit = off set enable_seqscan = off as $$
 begin
   update keyframe_private.work w
   set state = 'scheduled', due_at = due, worker = null, lease_token = null, kind = held.kind, submit_id = held.submit_id,
@@ -2139,7 +2097,7 @@ end $$;
 comment on function keyframe_private.make_ready is 'Makes work ready whose time has come or whose lease has expired.';
 
 create function keyframe_private.has_due_work(queues keyframe_private.work_queue[], at timestamptz)
-returns boolean language plpgsql volatile set search_path = '' set enable_seqscan = off as $$
+returns boolean language plpgsql volatile set search_path = '' set jit = off set enable_seqscan = off as $$
 declare
   one keyframe_private.work_queue;
 begin
@@ -2223,7 +2181,7 @@ comment on function keyframe_private.walk_lanes is 'The next lanes with ready wo
 create function keyframe_private.lease_work(
   wanted_queue keyframe_private.work_queue, for_worker uuid, lease interval, max_rows integer, at timestamptz,
   inout cursor_resource text, inout cursor_lane uuid, out leased keyframe_private.work[], out is_cut boolean)
-language plpgsql volatile set search_path = '' set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_hashjoin = off
+language plpgsql volatile set search_path = '' set plan_cache_mode = force_generic_plan set jit = off set enable_seqscan = off set enable_hashjoin = off
   set enable_mergejoin = off as $$
 declare
   places constant integer := keyframe_private.places_of(wanted_queue);
@@ -2547,14 +2505,6 @@ begin
       using errcode = 'check_violation', constraint = 'default_is_enabled';
   end if;
   return new;
-end $$;
-
-create function keyframe_private.keep_default()
-returns trigger language plpgsql volatile set search_path = '' as $$
-begin
-  raise exception 'The step % needs a default. Choose another: update keyframe.step_defaults set model = ''…'' where step = ''%''.',
-    old.step, old.step
-    using errcode = 'check_violation', constraint = 'every_step_keeps_a_default';
 end $$;
 
 create function keyframe_private.refuse_disabled_default()
@@ -2890,11 +2840,11 @@ end $$;
 -- What users pay: the provider's bill times a factor. A submit keeps its factor, so a change never reaches back.
 create table keyframe_private.model_markups (
   model text primary key,
-  markup numeric not null
+  markup numeric not null constraint markup_is_between_0_and_10 check (markup between 0 and 10)
 );
 comment on table keyframe_private.model_markups is 'Markups of single models, instead of the one in settings.';
 comment on column keyframe_private.model_markups.model is 'A model of keyframe.models.';
-comment on column keyframe_private.model_markups.markup is 'What users pay is what the provider bills times this, from 0 to 10.';
+comment on column keyframe_private.model_markups.markup is 'What users pay is what the provider bills times this, from 0 to 10: 1.3 charges 30 % more.';
 
 create function keyframe_private.require_known_model()
 returns trigger language plpgsql volatile set search_path = '' as $$
@@ -2902,17 +2852,6 @@ begin
   if not exists (select from keyframe.models m where m.model = new.model) then
     raise exception 'There is no model %. keyframe.models has their names.', new.model
       using errcode = 'check_violation', constraint = 'model_is_known';
-  end if;
-  return new;
-end $$;
-
--- A percentage, such as 30, would charge thirty times the price.
-create function keyframe_private.require_markup()
-returns trigger language plpgsql volatile set search_path = '' as $$
-begin
-  if not new.markup between 0 and 10 then
-    raise exception 'A markup must be a factor from 0 to 10, not %. 1.3 charges 30 %% more than the provider bills.', new.markup
-      using errcode = 'check_violation', constraint = 'markup_is_between_0_and_10';
   end if;
   return new;
 end $$;
@@ -2925,14 +2864,6 @@ begin
     (select s.markup from keyframe_private.settings s), 1);
 end $$;
 comment on function keyframe_private.markup_of is 'The factor by which users pay more or less than the provider bills for a model.';
-
--- A run keeps the price of its start.
-create function keyframe_private.keep_price()
-returns trigger language plpgsql volatile set search_path = '' as $$
-begin
-  raise exception 'Runs were started at this price, so it cannot change. Insert a row with the new price, which applies from its valid_from.'
-    using errcode = 'check_violation', constraint = 'price_in_force_stays';
-end $$;
 
 -- A model that gets another name at the provider keeps its prices and markup, also while another step has it under the old name.
 create function keyframe_private.rename_prices()
@@ -3150,8 +3081,8 @@ comment on column keyframe.predictions.client_id is 'The OAuth client or key tha
 comment on column keyframe.predictions.hidden is 'Its owner has hidden it: lists leave it out, and its step shows it only if it is selected.';
 comment on column keyframe.predictions.output_sha256 is 'Hex SHA-256 of the stored file.';
 create index predictions_project_id_step_idx on keyframe.predictions (project_id, step, created_at desc, id desc);
--- For the pages of a project's list, and for the cascade from projects, which searches by both columns.
-create index predictions_project_id_owner_id_idx on keyframe.predictions (project_id, owner_id, created_at desc, id desc);
+-- For the cascade from projects, which searches by both columns.
+create index predictions_project_id_owner_id_idx on keyframe.predictions (project_id, owner_id);
 create index predictions_step_model_idx on keyframe.predictions (step, model);
 -- These indexes contain active rows only, so they stay small as ended predictions accumulate.
 create index predictions_deadline_idx on keyframe.predictions (deadline_at) where admitted_at is not null and completed_at is null;
@@ -3693,22 +3624,6 @@ begin
   return new;
 end $$;
 
-create function keyframe_private.leave_plan()
-returns trigger language plpgsql volatile security definer set search_path = '' as $$
-declare
-  left_out constant text[] := keyframe_private.images_of_plan(old.plan);
-begin
-  if tg_op = 'UPDATE' then
-    perform keyframe_private.require_may_remove(array(select unnest(left_out) except select unnest(keyframe_private.images_of_plan(new.plan))));
-    return null;
-  end if;
-  perform keyframe_private.acquire_lock('references', old.owner_id);
-  insert into keyframe_private.file_removals (bucket, name, owner_id)
-  select 'projects', substr(path, 10), old.owner_id from unnest(left_out) path where not keyframe_private.is_reference_used(path)
-  on conflict do nothing;
-  return null;
-end $$;
-
 -- A frame or an image that the request names replaces those of the plan. Values that the model does not accept are left out; if the request
 -- names another model than the plan, so are all values that were chosen for the plan's model.
 create function keyframe_private.apply_plan(inout wanted keyframe.predictions, project keyframe.projects)
@@ -3859,107 +3774,60 @@ begin
 end $$;
 comment on function keyframe_private.resolve_beginning is 'A start that continues the previous shot: with that video''s end image, or waiting for it.';
 
--- A row that raises or is locked delays no other. The sweep finds skipped rows.
-create function keyframe_private.begin_waiting(owner uuid)
-returns boolean language plpgsql volatile set search_path = '' as $$
+create function keyframe_private.begin_waiting(waiting keyframe.predictions)
+returns void language plpgsql volatile set search_path = '' as $$
 declare
-  waiting record;
+  video keyframe.predictions;
   frame jsonb;
-  other keyframe.predictions;
-  looked_at integer := 0;
-  raised integer := 0;
+  other uuid;
   refused keyframe_private.refusal;
 begin
-  for waiting in
-    select w.id, w.input, w.model, w.waits_for, v as video, keyframe_private.has_waited_too_long(w) as has_waited_too_long
-    from keyframe.predictions w
-    left join keyframe.predictions v on v.id = w.waits_for
-    where w.owner_id = owner and w.waits_for is not null and w.status = 'queued'
-      and (v.id is null or keyframe_private.has_waited_too_long(w) or v.completed_at is not null
-        and (v.status <> 'succeeded' or keyframe_private.end_image_of(v) is not null))
-    order by w.created_at, w.id limit 50
-    for update of w skip locked
-  loop
-    looked_at := looked_at + 1;
-    frame := keyframe_private.end_image_of(waiting.video);
+  select v.* into video from keyframe.predictions v where v.id = waiting.waits_for;
+  frame := keyframe_private.end_image_of(video);
+  if frame is not null then
     begin
-      if frame is not null then
-        begin
-          perform keyframe_private.require_ratio(f.value #>> '{}', waiting.input ->> 'aspectRatio') from jsonb_each(frame) f;
-          perform keyframe_private.keep_reference(frame ->> 'firstFrameImagePath', owner) where frame ? 'firstFrameImagePath';
-          insert into keyframe_private.prediction_images (prediction_id, role, path, source_prediction_id)
-          select waiting.id, 'first_frame', frame ->> 'firstFrameImagePath', (frame ->> 'firstFramePredictionId')::uuid;
-          update keyframe.predictions p set input = p.input || frame, waits_for = null, updated_at = now() where p.id = waiting.id;
-          update keyframe_private.provider_submits s -- its price counts the pixels of the images, and the model's ceiling was held
-          set metrics = jsonb_build_object('image_input_megapixel_count', keyframe_private.input_megapixels(waiting.input || frame)),
-            most_micros = least(s.most_micros, (keyframe_private.most_cost(waiting.model, waiting.input || frame, s.created_at)).most_micros)
-          where s.prediction_id = waiting.id and s.metrics is not null;
-        exception when sqlstate 'KEYFR' then
-          get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail;
-          perform keyframe_private.mark_failed(waiting.id, refused.code, refused.sentence, false);
-        end;
-      elsif waiting.has_waited_too_long then
-        perform keyframe_private.mark_failed(waiting.id, 'deadline_exceeded',
-          'It waited a day for the previous shot. Generate that video, store its end image, then run this step again.', true);
-      else
-        -- Another take of the same time may exist or be in progress. An older one is the one to replace.
-        select o.* into other from keyframe.projects p join keyframe.predictions o on o.id = keyframe_private.expected_video(p)
-        where p.id = (waiting.video).project_id and p.owner_id = owner
-          and (o.completed_at is null or o.created_at > (waiting.video).created_at - interval '1 minute');
-        if found then
-          update keyframe.predictions p
-          set waits_for = other.id, input = p.input || jsonb_build_object('continuesPredictionId', other.id), updated_at = now()
-          where p.id = waiting.id;
-          perform keyframe_private.add_work('ask', 'continue', owner, owner, 'continue');
-        else
-          perform keyframe_private.mark_failed(waiting.id, 'previous_shot_failed',
-            'The previous shot, which this one continues, was not made. Generate that shot, then run this step again.', true);
-        end if;
-      end if;
-    exception when others or assert_failure then
-      if keyframe_private.is_lock_wait(sqlstate) or sqlstate = '57014' then
-        raise;
-      end if;
-      raise warning 'Prediction % cannot continue the previous shot: % (%)', waiting.id, sqlerrm, sqlstate;
-      raised := raised + 1;
+      perform keyframe_private.require_ratio(f.value #>> '{}', waiting.input ->> 'aspectRatio') from jsonb_each(frame) f;
+      perform keyframe_private.keep_reference(frame ->> 'firstFrameImagePath', waiting.owner_id) where frame ? 'firstFrameImagePath';
+      insert into keyframe_private.prediction_images (prediction_id, role, path, source_prediction_id)
+      select waiting.id, 'first_frame', frame ->> 'firstFrameImagePath', (frame ->> 'firstFramePredictionId')::uuid;
+      update keyframe.predictions p set input = p.input || frame, waits_for = null, updated_at = now() where p.id = waiting.id;
+      update keyframe_private.provider_submits s -- its price counts the pixels of the images, and the model's ceiling was held
+      set metrics = jsonb_build_object('image_input_megapixel_count', keyframe_private.input_megapixels(waiting.input || frame)),
+        most_micros = least(s.most_micros, (keyframe_private.most_cost(waiting.model, waiting.input || frame, s.created_at)).most_micros)
+      where s.prediction_id = waiting.id and s.metrics is not null;
+    exception when sqlstate 'KEYFR' then
+      get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail;
+      perform keyframe_private.mark_failed(waiting.id, refused.code, refused.sentence, false);
     end;
-  end loop;
-  return looked_at = 50 and raised < 50;
+  elsif waiting.created_at < now() - interval '1 day' then -- its price is held, and counts on the day of its start
+    perform keyframe_private.mark_failed(waiting.id, 'deadline_exceeded',
+      'It waited a day for the previous shot. Generate that video, store its end image, then run this step again.', true);
+  elsif video.id is null or video.status in ('failed', 'canceled') then
+    -- Another take of the same time may exist or be in progress. An older one is the one to replace.
+    select o.id into other from keyframe.projects p join keyframe.predictions o on o.id = keyframe_private.expected_video(p)
+    where p.id = video.project_id and p.owner_id = waiting.owner_id
+      and (o.completed_at is null or o.created_at > video.created_at - interval '1 minute');
+    if found then
+      update keyframe.predictions p
+      set waits_for = other, input = p.input || jsonb_build_object('continuesPredictionId', other), updated_at = now()
+      where p.id = waiting.id;
+      perform keyframe_private.add_work('ask', 'continue', waiting.id, waiting.owner_id, 'continue');
+    else
+      perform keyframe_private.mark_failed(waiting.id, 'previous_shot_failed',
+        'The previous shot, which this one continues, was not made. Generate that shot, then run this step again.', true);
+    end if;
+  end if;
 end $$;
-comment on function keyframe_private.begin_waiting is 'Starts predictions of this owner whose awaited end image is known, and fails those that will never get one. At most 50; true: there may be more.';
-
-create function keyframe_private.has_waited_too_long(waiting keyframe.predictions)
-returns boolean language sql stable set search_path = '' as $$
-  select waiting.created_at < now() - interval '1 day'
-$$;
-comment on function keyframe_private.has_waited_too_long is 'Whether a prediction has waited too long for the previous shot: its price is held, and counts on the day of its start.';
+comment on function keyframe_private.begin_waiting is 'Starts a prediction that waits for the previous shot if the awaited end image is known, and fails it if there will never be one.';
 
 -- Called for the end of a video, and for its end image. Only inserts, so waiting predictions never delay the end.
 create function keyframe_private.add_waiting_work()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
-  if exists (select from keyframe.predictions w where w.waits_for = new.id and w.status = 'queued') then
-    perform keyframe_private.add_work('ask', 'continue', new.owner_id, new.owner_id, 'continue');
-  end if;
+  perform keyframe_private.add_work('ask', 'continue', w.id, w.owner_id, 'continue')
+  from keyframe.predictions w where w.waits_for = new.id and w.status = 'queued';
   return null;
 end $$;
-
-create function keyframe_worker.continue_shots(work_id bigint, lease_token uuid)
-returns void language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
-declare
-  held constant keyframe_private.work := keyframe_private.held_work(work_id, lease_token);
-begin
-  if held.id is not null then
-    perform keyframe_private.acquire_lock('slots', held.owner_id); -- before the lock of the images, as a start does
-    if keyframe_private.begin_waiting(held.owner_id) then
-      perform keyframe_private.reschedule(held, now(), 0, null);
-    else
-      perform keyframe_private.finish_work(held);
-    end if;
-    perform keyframe_private.admit_waiting(held.owner_id);
-  end if;
-end $$;
-comment on function keyframe_worker.continue_shots is 'Starts predictions that wait for the previous shot, if its end image is known.';
 
 -- supabase/schemas/30_predictions/30_inputs.sql
 
@@ -4589,7 +4457,7 @@ begin
       format('At most %s shots can wait for a previous shot. Cancel some, or wait until they start.', keyframe_private.max_shots()));
     -- Its video may have ended meanwhile: nothing else would look at this row.
     if exists (select from keyframe.predictions v where v.id = new.waits_for and v.completed_at is not null) then
-      perform keyframe_private.add_work('ask', 'continue', new.owner_id, new.owner_id, 'continue');
+      perform keyframe_private.add_work('ask', 'continue', new.id, new.owner_id, 'continue');
     end if;
   elsif keyframe_private.free_slots(new.owner_id) > 0 and not exists (
     select from keyframe.predictions w
@@ -5637,37 +5505,23 @@ declare
   refused keyframe_private.refusal;
 begin
   perform keyframe_private.own_project(project_id);
-  -- One statement for each, so that each plan walks along its own index.
-  if only_takes then
-    page := array(
-      select t.take from unnest(
-        case when step is null then enum_range(null::keyframe.generation_step) else array[step] end) as wanted (step)
-      cross join lateral (
-        select p as take, p.created_at, p.id from keyframe.predictions p
-        where p.project_id = list_predictions.project_id and p.step = wanted.step and p.status = 'succeeded'
-          and (with_hidden or not p.hidden)
-          and (p.created_at, p.id) < (before_created_at, before_id)
-        order by p.created_at desc, p.id desc
-        limit least(max_rows, 101)
-      ) t
-      order by t.created_at desc, t.id desc
-      limit least(max_rows, 101));
-  elsif step is null then
-    page := array(
-      select p from keyframe.predictions p
-      where p.project_id = list_predictions.project_id and p.owner_id = auth.uid() and (with_hidden or not p.hidden)
-        and (p.created_at, p.id) < (before_created_at, before_id)
-      order by p.created_at desc, p.id desc
-      limit least(max_rows, 101));
-  else
-    page := array(
-      select p from keyframe.predictions p
-      where p.project_id = list_predictions.project_id and p.step = list_predictions.step and (with_hidden or not p.hidden)
-        and (p.created_at, p.id) < (before_created_at, before_id)
-      order by p.created_at desc, p.id desc
-      limit least(max_rows, 101));
-  end if;
-  rate := keyframe_private.acquire_more_tokens(rate, cardinality(page), keyframe_private.rows_per_token());
+  -- Walks along an index for each step: few takes among many failed runs are found as quickly.
+  page := array(
+    select w.listed
+    from unnest(case when step is null then enum_range(null::keyframe.generation_step) else array[step] end) as wanted (step)
+    cross join lateral (
+      (select p as listed, p.created_at, p.id from keyframe.predictions p
+       where only_takes and p.project_id = list_predictions.project_id and p.step = wanted.step and p.status = 'succeeded'
+         and (with_hidden or not p.hidden) and (p.created_at, p.id) < (before_created_at, before_id)
+       order by p.created_at desc, p.id desc limit least(max_rows, 101))
+      union all
+      (select p, p.created_at, p.id from keyframe.predictions p
+       where not only_takes and p.project_id = list_predictions.project_id and p.step = wanted.step
+         and (with_hidden or not p.hidden) and (p.created_at, p.id) < (before_created_at, before_id)
+       order by p.created_at desc, p.id desc limit least(max_rows, 101))) w
+    order by w.created_at desc, w.id desc
+    limit least(max_rows, 101));
+  rate := keyframe_private.acquire_more_tokens(rate, cardinality(page), 25);
   return json_build_object(
     'predictions', (
       select coalesce(json_agg(keyframe_private.prediction_json(p, shown) order by p.created_at desc, p.id desc), '[]')
@@ -5960,7 +5814,7 @@ end $$;
 comment on function keyframe_private.is_current is 'Whether the prediction still needs this submit, poll or store.';
 
 create function keyframe_private.finish_work(held keyframe_private.work, has_output boolean default false)
-returns void language plpgsql volatile set search_path = '' set enable_seqscan = off as $$
+returns void language plpgsql volatile set search_path = '' set jit = off set enable_seqscan = off as $$
 begin
   if held.kind = 'store' then -- its output is no longer written, and its run no longer polled
     if not has_output then
@@ -6096,15 +5950,19 @@ declare
   held constant keyframe_private.work := keyframe_private.held_work(work_id, lease_token);
 begin
   if held.id is not null then
+    perform keyframe_private.acquire_lock('slots', held.owner_id); -- before the lock of the images, as a start does
+    perform keyframe_private.begin_waiting(w::keyframe.predictions) from (
+      select o.* from keyframe.predictions o
+      where held.kind = 'continue' and o.id = held.subject and o.waits_for is not null and o.status = 'queued' for update) w;
     perform keyframe_private.admit_waiting(held.owner_id);
     perform keyframe_private.finish_work(held);
   end if;
 end $$;
-comment on function keyframe_worker.admit_predictions is 'Gives the free slots of an owner to the predictions that wait.';
+comment on function keyframe_worker.admit_predictions is 'Starts a prediction that waits for the previous shot (continue), and gives the free slots of an owner to predictions that wait.';
 
 -- Reads without a lock. After a recent callback no poll is needed for now.
 create function keyframe_private.task_of(held keyframe_private.work, poll_after interval, at timestamptz)
-returns jsonb language plpgsql volatile set search_path = '' set enable_seqscan = off as $$
+returns jsonb language plpgsql volatile set search_path = '' set jit = off set enable_seqscan = off as $$
 declare
   details jsonb := '{}';
   updated timestamptz;
@@ -6238,24 +6096,23 @@ comment on function keyframe_private.add_admissions is 'Adds work for owners who
 -- Predictions whose awaited video is gone or has ended, or that have waited too long: an end adds this work, but a deletion does not, and
 -- work can be lost.
 create function keyframe_private.add_continuing(start uuid, max_rows integer)
-returns void language plpgsql volatile set search_path = '' set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
+returns void language plpgsql volatile set search_path = '' set jit = off set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
   as $$
 begin
-  perform keyframe_private.add_work('ask', 'continue', s.owner_id, s.owner_id, 'continue')
+  perform keyframe_private.add_work('ask', 'continue', w.id, w.owner_id, 'continue')
   from (
-    select distinct w.owner_id from (
-      select o as row, o.owner_id, o.waits_for from keyframe.predictions o
-      where o.waits_for >= start and o.status = 'queued' order by o.waits_for limit max_rows) w
-    where keyframe_private.has_waited_too_long(w.row) or not exists (
+    select o.id, o.owner_id, o.waits_for, o.created_at from keyframe.predictions o
+    where o.waits_for >= start and o.status = 'queued' order by o.waits_for limit max_rows) w
+  where (w.created_at < now() - interval '1 day' or not exists (
       select from keyframe.predictions v where v.id = w.waits_for
-        and (v.completed_at is null or v.status = 'succeeded' and keyframe_private.end_image_of(v) is null))) s
-  where not keyframe_private.has_work(s.owner_id, 'continue');
+        and (v.completed_at is null or v.status = 'succeeded' and keyframe_private.end_image_of(v) is null)))
+    and not keyframe_private.has_work(w.id, 'continue');
 end $$;
-comment on function keyframe_private.add_continuing is 'Adds work for owners with predictions that no longer need to wait for the previous shot.';
+comment on function keyframe_private.add_continuing is 'Adds work for predictions that no longer need to wait for the previous shot.';
 
 -- Needed after a restore without the queue, or if a trigger was switched off.
 create function keyframe_private.add_lost(max_rows integer)
-returns void language plpgsql volatile set search_path = '' set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
+returns void language plpgsql volatile set search_path = '' set jit = off set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
   as $$
 begin
   perform keyframe_private.add_work_of(p::keyframe.predictions)
@@ -6271,9 +6128,11 @@ comment on function keyframe_private.add_lost is 'Adds work for active predictio
 -- Restores the other work that a restore without the queue loses. Reads all pending deliveries, the submits of a day and all files to
 -- remove: call it rarely.
 create function keyframe_private.add_lost_work()
-returns void language plpgsql volatile security definer set search_path = '' set enable_nestloop = off as $$
+returns void language plpgsql volatile security definer set search_path = '' set jit = off set enable_nestloop = off as $$
 begin
-  perform keyframe_private.add_resume(e) from keyframe.webhook_endpoints e
+  perform keyframe_private.add_work('deliver', 'resume', '00000000-0000-0000-0000-000000000000', coalesce(e.owner_id, e.id),
+    keyframe_private.resource_of(e), lane => e.id)
+  from keyframe.webhook_endpoints e
   where e.enabled and exists (
     select from keyframe.webhook_deliveries d
     where d.endpoint_id = e.id and d.status = 'pending' and d.created_at < now() - interval '10 minutes'
@@ -6496,47 +6355,54 @@ begin
 end $$;
 comment on function keyframe_private.require_budget is 'Allows a cost, or raises budget_exceeded, balance_exhausted or price_unknown.';
 
-create table keyframe_private.exhausted_budgets (
+create table keyframe_private.limit_notes (
   id bigint generated always as identity primary key,
   owner_id uuid,
-  period text not null,
-  resets_at timestamptz not null,
-  limit_micros bigint not null,
-  constraint once_in_a_period unique nulls not distinct (owner_id, period, resets_at)
+  type text not null,
+  once_for text not null,
+  noted_at timestamptz not null default now(),
+  constraint once_for_each unique nulls not distinct (owner_id, type, once_for)
 );
-comment on table keyframe_private.exhausted_budgets is 'The budgets that have refused a start in their current period, each once. Without an owner: the service''s budget.';
-comment on column keyframe_private.exhausted_budgets.owner_id is 'Whose budget it is.';
-comment on column keyframe_private.exhausted_budgets.period is 'day or month.';
-comment on column keyframe_private.exhausted_budgets.resets_at is 'When its period ends.';
-comment on column keyframe_private.exhausted_budgets.limit_micros is 'The budget then, in millionths of a dollar.';
+comment on table keyframe_private.limit_notes is 'The events budget.exhausted, balance.low and balance.exhausted that were sent: for a budget once in its period, for a balance once after a credit.';
+comment on column keyframe_private.limit_notes.owner_id is 'Whose budget or balance it is; null: the service''s budget.';
+comment on column keyframe_private.limit_notes.type is 'budget.exhausted, balance.low or balance.exhausted.';
+comment on column keyframe_private.limit_notes.once_for is 'The budget''s period and its end, or how many rows of credits had added something. A count, because of two simultaneous credits the earlier one may be committed later.';
+comment on column keyframe_private.limit_notes.noted_at is 'When it was written.';
+
+create function keyframe_private.note_once(owner uuid, type text, once_for text, data jsonb)
+returns void language plpgsql volatile set search_path = '' as $$
+begin
+  if not keyframe_private.acquire_lock(concat_ws(' ', note_once.type, note_once.once_for), owner, waits => false) then
+    return;
+  end if;
+  insert into keyframe_private.limit_notes (owner_id, type, once_for) values (owner, note_once.type, note_once.once_for) on conflict do nothing;
+  if found then
+    perform keyframe_private.emit_event(note_once.type, owner, null, null, now(), data);
+  end if;
+end $$;
+comment on function keyframe_private.note_once is 'Writes an event about a budget or a balance, unless it was written before. Never waits: if two race, one is enough.';
 
 create function keyframe_private.note_exhausted(owner uuid, code text, hint text)
 returns void language plpgsql volatile set search_path = '' as $$
 declare
   refused constant jsonb := case when code in ('budget_exceeded', 'balance_exhausted') then hint end;
   most_micros constant bigint := refused ->> 'estimateMicros';
-  budget record;
 begin
   if code = 'balance_exhausted' then
-    perform keyframe_private.note_balance(owner, 'balance.exhausted', b.credits, b.available_micros, 'estimateMicros', most_micros)
+    perform keyframe_private.note_once(owner, 'balance.exhausted', b.credits::text,
+      jsonb_build_object('ownerId', owner, 'availableMicros', b.available_micros, 'estimateMicros', most_micros))
     from keyframe_private.balance_of(owner) b
     where b.available_micros < most_micros; -- credit may have come since
+  elsif code = 'budget_exceeded' then
+    perform keyframe_private.note_once(b.whose, 'budget.exhausted', concat_ws(' ', b.period, keyframe_private.wire_time(b.resets_at)),
+      jsonb_strip_nulls(jsonb_build_object('ownerId', b.whose, 'scope', b.scope, 'period', b.period,
+        'limitMicros', case when b.scope = 'owner' then b.limit_micros end, 'resetsAt', keyframe_private.wire_time(b.resets_at))))
+    from (select o.*, case o.scope when 'owner' then owner end as whose from keyframe_private.budgets_of(owner, now()) o) b
+    where case b.scope when 'owner' then b.available_micros < most_micros
+      else (b.scope, b.period) = (refused ->> 'scope', refused ->> 'period') end;
   end if;
-  for budget in
-    select b.*, case b.scope when 'owner' then owner end as owner_id
-    from keyframe_private.budgets_of(owner, now()) b
-    where code = 'budget_exceeded'
-      and case b.scope when 'owner' then b.available_micros < most_micros
-        else (b.scope, b.period) = (refused ->> 'scope', refused ->> 'period') end
-  loop
-    if keyframe_private.acquire_lock('exhausted ' || budget.period, budget.owner_id, waits => false) then
-      insert into keyframe_private.exhausted_budgets (owner_id, period, resets_at, limit_micros)
-      values (budget.owner_id, budget.period, budget.resets_at, budget.limit_micros)
-      on conflict do nothing;
-    end if;
-  end loop;
 end $$;
-comment on function keyframe_private.note_exhausted is 'Records the budgets, or the balance, that have refused a start. Never waits: if two race, one insert is enough.';
+comment on function keyframe_private.note_exhausted is 'Notes the budgets, or the balance, that have refused a start.';
 
 -- A submit that replaces a released one counts on its day, and needs budget only if it can cost more. The megapixels of the input are
 -- kept where a price counts them: its images may be deleted before it ends.
@@ -6546,8 +6412,6 @@ create function keyframe_private.add_submits(
 returns void language plpgsql volatile set search_path = '' as $$
 declare
   p keyframe.predictions;
-  looks_at jsonb;
-  priced jsonb;
   cost keyframe_private.run_cost;
   total keyframe_private.run_cost := row (null, null, null, 0, null, 0);
   submit keyframe_private.provider_submits;
@@ -6555,15 +6419,10 @@ declare
 begin
   submit.created_at := coalesce(released.created_at, clock_timestamp());
   foreach p in array predictions loop
-    -- Takes of one step and shots of one film usually differ only in texts, which no price counts.
-    looks_at := jsonb_build_array(p.model, p.input - '{prompt,negativePrompt,elements}'::text[]);
-    if looks_at is distinct from priced then
-      priced := looks_at;
-      cost := keyframe_private.most_cost(p.model, p.input, clock_timestamp());
-      submit.metrics := (
-        select jsonb_build_object('image_input_megapixel_count', keyframe_private.input_megapixels(p.input))
-        where exists (select from keyframe_private.model_prices r where r.id = any (cost.price_ids) and r.metric = 'input_megapixel'));
-    end if;
+    cost := keyframe_private.most_cost(p.model, p.input, clock_timestamp());
+    submit.metrics := (
+      select jsonb_build_object('image_input_megapixel_count', keyframe_private.input_megapixels(p.input))
+      where exists (select from keyframe_private.model_prices r where r.id = any (cost.price_ids) and r.metric = 'input_megapixel'));
     submit.prediction_id := p.id;
     submit.project_id := p.project_id;
     submit.attempt := p.attempt + 1;
@@ -6660,13 +6519,14 @@ end $$;
 -- Costs of submits by day. Amounts are in micro-dollars, millionths of a US dollar. Days and months are in UTC. A cost is what the
 -- provider bills, a charge what the owner pays.
 
--- A submit inserts a row when it is added and when it ends, so that no transaction waits for a sum. New rows are merged every five seconds.
+-- A submit inserts a row when it is added and when it ends, so that no transaction waits for a sum. New rows are merged every five seconds
+-- into four sums: by owner, day, step and model; the same for all owners together; by owner, day and project; and by owner.
 create table keyframe_private.daily_costs (
   id bigint generated always as identity primary key,
   owner_id uuid,
-  day date not null,
-  step keyframe.generation_step not null,
-  model text not null,
+  day date,
+  step keyframe.generation_step,
+  model text,
   project_id uuid,
   predictions integer not null default 0,
   held_micros bigint not null default 0,
@@ -6678,65 +6538,31 @@ create table keyframe_private.daily_costs (
   settled_charge_micros bigint not null default 0,
   unknown_charge_micros bigint not null default 0
 );
-comment on table keyframe_private.daily_costs is 'What submits cost, by owner, day, step and model. Read the view costs. Kept for 13 months.';
+comment on table keyframe_private.daily_costs is 'What submits cost: new rows, and their sums. Read the view costs. Sums of a day are kept for 13 months; those of an owner for good, because balances need them.';
 comment on column keyframe_private.daily_costs.owner_id is 'The owner; null: all owners together.';
-comment on column keyframe_private.daily_costs.day is 'The day, in UTC.';
-comment on column keyframe_private.daily_costs.step is 'first-frame, last-frame or video.';
-comment on column keyframe_private.daily_costs.model is 'The model that was submitted.';
+comment on column keyframe_private.daily_costs.day is 'The day, in UTC; null: all days of the owner.';
+comment on column keyframe_private.daily_costs.step is 'first-frame, last-frame or video; null in a sum of a project or of all days.';
+comment on column keyframe_private.daily_costs.model is 'The model that was submitted; null where the step is.';
 comment on column keyframe_private.daily_costs.predictions is 'How many of the submits were the first of a prediction; negative in a correction, as are the amounts.';
-comment on column keyframe_private.daily_costs.project_id is 'The project; null in a sum.';
+comment on column keyframe_private.daily_costs.project_id is 'The project; null in the other sums.';
 comment on column keyframe_private.daily_costs.held_micros is 'Upper bound for submits that have not ended.';
 comment on column keyframe_private.daily_costs.settled_micros is 'Cost of ended submits.';
 comment on column keyframe_private.daily_costs.unknown_micros is 'Upper bound for submits whose cost is unknown.';
 comment on column keyframe_private.daily_costs.unknown_submits is 'How many submits have an unknown cost.';
-comment on column keyframe_private.daily_costs.is_merged is 'Whether the row is a sum, and added to the service''s sums.';
+comment on column keyframe_private.daily_costs.is_merged is 'Whether the row is a sum.';
 comment on column keyframe_private.daily_costs.held_charge_micros is 'What the owner pays at most for submits that have not ended.';
 comment on column keyframe_private.daily_costs.settled_charge_micros is 'What the owner pays for ended submits.';
 comment on column keyframe_private.daily_costs.unknown_charge_micros is 'What the owner pays at most for submits whose cost is unknown.';
-create index daily_costs_owner_id_day_idx on keyframe_private.daily_costs (owner_id, day, step, model);
+create index daily_costs_owner_id_day_idx on keyframe_private.daily_costs (owner_id, day, step, model) where step is not null;
+create index daily_costs_project_id_idx on keyframe_private.daily_costs (owner_id, day, project_id) where step is null;
 create index daily_costs_day_idx on keyframe_private.daily_costs (day);
 create index daily_costs_to_merge_idx on keyframe_private.daily_costs (owner_id, id) where not is_merged;
-
-create table keyframe_private.project_costs (
-  id bigint generated always as identity primary key,
-  owner_id uuid not null,
-  day date not null,
-  project_id uuid not null,
-  predictions bigint not null,
-  held_micros bigint not null,
-  settled_micros bigint not null,
-  unknown_micros bigint not null
-);
-comment on table keyframe_private.project_costs is 'What submits cost their owner (the charges), by owner, day and project, without those that daily_costs has not merged yet. Kept for 13 months.';
-comment on column keyframe_private.project_costs.owner_id is 'The owner.';
-comment on column keyframe_private.project_costs.day is 'The day, in UTC.';
-comment on column keyframe_private.project_costs.project_id is 'The project.';
-comment on column keyframe_private.project_costs.predictions is 'How many of the submits were the first of a prediction.';
-comment on column keyframe_private.project_costs.held_micros is 'Upper bound for submits that have not ended.';
-comment on column keyframe_private.project_costs.settled_micros is 'Cost of ended submits.';
-comment on column keyframe_private.project_costs.unknown_micros is 'Upper bound for submits whose cost is unknown.';
-create index project_costs_owner_id_day_idx on keyframe_private.project_costs (owner_id, day, project_id);
-create index project_costs_day_idx on keyframe_private.project_costs (day);
-
-create table keyframe_private.owner_costs (
-  id bigint generated always as identity primary key,
-  owner_id uuid not null,
-  held_micros bigint not null,
-  settled_micros bigint not null,
-  unknown_micros bigint not null
-);
-comment on table keyframe_private.owner_costs is 'What submits cost their owner (the charges), all days together, without those that daily_costs has not merged yet. Kept for good: balances need it.';
-comment on column keyframe_private.owner_costs.owner_id is 'The owner.';
-comment on column keyframe_private.owner_costs.held_micros is 'Upper bound for submits that have not ended.';
-comment on column keyframe_private.owner_costs.settled_micros is 'Cost of ended submits.';
-comment on column keyframe_private.owner_costs.unknown_micros is 'Upper bound for submits whose cost is unknown.';
-create index owner_costs_owner_id_idx on keyframe_private.owner_costs (owner_id);
 
 -- The service's sums have only merged rows, so the others are added here.
 create view keyframe_private.costs with (security_invoker = true) as
 select c.owner_id, c.day, c.step, c.model, c.predictions, c.held_micros, c.settled_micros, c.unknown_micros, c.unknown_submits,
   c.held_charge_micros, c.settled_charge_micros, c.unknown_charge_micros
-from keyframe_private.daily_costs c
+from keyframe_private.daily_costs c where c.step is not null
 union all
 select null, c.day, c.step, c.model, c.predictions, c.held_micros, c.settled_micros, c.unknown_micros, c.unknown_submits,
   c.held_charge_micros, c.settled_charge_micros, c.unknown_charge_micros
@@ -6749,67 +6575,40 @@ begin
   with added as (
     delete from keyframe_private.daily_costs c where c.ctid = any (rows) returning c.*
   ), counted as (
-    select a.owner_id, a.day, a.step, a.model, a.predictions, a.held_micros, a.settled_micros, a.unknown_micros, a.unknown_submits,
+    select k.*, a.predictions, a.held_micros, a.settled_micros, a.unknown_micros, a.unknown_submits,
       a.held_charge_micros, a.settled_charge_micros, a.unknown_charge_micros
     from added a
-    union all
-    select null, a.day, a.step, a.model, a.predictions, a.held_micros, a.settled_micros, a.unknown_micros, a.unknown_submits,
-      a.held_charge_micros, a.settled_charge_micros, a.unknown_charge_micros
-    from added a
+    cross join lateral (values
+      (a.owner_id, a.day, a.step, a.model, null::uuid),
+      (null, a.day, a.step, a.model, null),
+      (a.owner_id, a.day, null, null, a.project_id),
+      (a.owner_id, null, null, null, null)) k (owner_id, day, step, model, project_id)
   ), before as (
     delete from keyframe_private.daily_costs c where c.id = any (array(
-      select o.id from (select distinct c.owner_id, c.day, c.step, c.model from added c) k
+      select o.id from (select distinct a.owner_id, a.day, a.step, a.model from added a) k
       join keyframe_private.daily_costs o using (owner_id, day, step, model)
       where o.is_merged for update of o skip locked) || array(
-      select o.id from (select distinct c.day, c.step, c.model from added c) k
+      select o.id from (select distinct a.day, a.step, a.model from added a) k
       join keyframe_private.daily_costs o using (day, step, model)
-      where o.owner_id is null and o.is_merged for update of o skip locked))
-    returning c.owner_id, c.day, c.step, c.model, c.predictions, c.held_micros, c.settled_micros, c.unknown_micros, c.unknown_submits,
-      c.held_charge_micros, c.settled_charge_micros, c.unknown_charge_micros
-  ), projects_before as (
-    delete from keyframe_private.project_costs c where c.id = any (array(
+      where o.owner_id is null and o.is_merged for update of o skip locked) || array(
       select o.id from (select distinct a.owner_id, a.day, a.project_id from added a) k
-      join keyframe_private.project_costs o using (owner_id, day, project_id)
-      for update of o skip locked))
-    returning c.owner_id, c.day, c.project_id, c.predictions, c.held_micros, c.settled_micros, c.unknown_micros
-  ), owners_before as (
-    delete from keyframe_private.owner_costs c where c.id = any (array(
+      join keyframe_private.daily_costs o using (owner_id, day, project_id)
+      where o.step is null for update of o skip locked) || array(
       select o.id from (select distinct a.owner_id from added a) k
-      join keyframe_private.owner_costs o using (owner_id)
-      for update of o skip locked))
-    returning c.owner_id, c.held_micros, c.settled_micros, c.unknown_micros
-  ), merged as (
-    insert into keyframe_private.daily_costs (
-      owner_id, day, step, model, predictions, held_micros, settled_micros, unknown_micros, unknown_submits, held_charge_micros,
-      settled_charge_micros, unknown_charge_micros, is_merged)
-    select c.owner_id, c.day, c.step, c.model, sum(c.predictions), sum(c.held_micros), sum(c.settled_micros), sum(c.unknown_micros),
-      sum(c.unknown_submits), sum(c.held_charge_micros), sum(c.settled_charge_micros), sum(c.unknown_charge_micros), true
-    from (table counted union all table before) c
-    group by c.owner_id, c.day, c.step, c.model
-  ), owners_merged as (
-    insert into keyframe_private.owner_costs (owner_id, held_micros, settled_micros, unknown_micros)
-    select c.owner_id, sum(c.held_micros), sum(c.settled_micros), sum(c.unknown_micros)
-    from (
-      select a.owner_id, a.held_charge_micros as held_micros, a.settled_charge_micros as settled_micros, a.unknown_charge_micros as unknown_micros
-      from added a
-      union all
-      table owners_before
-    ) c
-    group by c.owner_id
+      join keyframe_private.daily_costs o using (owner_id)
+      where o.step is null and o.day is null for update of o skip locked))
+    returning c.owner_id, c.day, c.step, c.model, c.project_id, c.predictions, c.held_micros, c.settled_micros, c.unknown_micros,
+      c.unknown_submits, c.held_charge_micros, c.settled_charge_micros, c.unknown_charge_micros
   )
-  insert into keyframe_private.project_costs (owner_id, day, project_id, predictions, held_micros, settled_micros, unknown_micros)
-  select c.owner_id, c.day, c.project_id, sum(c.predictions), sum(c.held_micros), sum(c.settled_micros), sum(c.unknown_micros)
-  from (
-    select a.owner_id, a.day, a.project_id, a.predictions, a.held_charge_micros as held_micros, a.settled_charge_micros as settled_micros,
-      a.unknown_charge_micros as unknown_micros
-    from added a
-    where a.project_id is not null
-    union all
-    table projects_before
-  ) c
-  group by c.owner_id, c.day, c.project_id;
+  insert into keyframe_private.daily_costs (
+    owner_id, day, step, model, project_id, predictions, held_micros, settled_micros, unknown_micros, unknown_submits, held_charge_micros,
+    settled_charge_micros, unknown_charge_micros, is_merged)
+  select c.owner_id, c.day, c.step, c.model, c.project_id, sum(c.predictions), sum(c.held_micros), sum(c.settled_micros),
+    sum(c.unknown_micros), sum(c.unknown_submits), sum(c.held_charge_micros), sum(c.settled_charge_micros), sum(c.unknown_charge_micros), true
+  from (table counted union all table before) c
+  group by 1, 2, 3, 4, 5;
 end $$;
-comment on function keyframe_private.merge_cost_rows is 'Merges the new rows of an owner''s day, step and model into one, and adds them to the sums of the service, of their projects and of their owners. Skips merged rows that others have locked: then there are several for a while.';
+comment on function keyframe_private.merge_cost_rows is 'Merges new rows into their four sums. Skips sums that others have locked: then there are several for a while.';
 
 -- Maintains the sums whenever a worker or an administrator changes a submit's cost or owner. The previous cost is subtracted.
 create function keyframe_private.count_cost()
@@ -6879,17 +6678,12 @@ returns json language plpgsql stable set search_path = '' set plan_cache_mode = 
 begin
   return (
     select json_agg(g order by g."settledMicros" + g."heldMicros" + g."unknownMicros" desc, g.key) from (
-      select c.project_id as key, sum(c.predictions) as predictions, keyframe_private.exact_sum(sum(c.settled_micros)) as "settledMicros",
-        keyframe_private.exact_sum(sum(c.held_micros)) as "heldMicros",
-        keyframe_private.exact_sum(sum(c.unknown_micros)) as "unknownMicros"
-      from (
-        select p.project_id, p.predictions, p.settled_micros, p.held_micros, p.unknown_micros
-        from keyframe_private.project_costs p where p.owner_id = owner and p.day between first_day and last_day
-        union all
-        select d.project_id, d.predictions, d.settled_charge_micros, d.held_charge_micros, d.unknown_charge_micros
-        from keyframe_private.daily_costs d
-        where d.owner_id = owner and d.day between first_day and last_day and not d.is_merged and d.project_id is not null
-      ) c
+      select c.project_id as key, sum(c.predictions) as predictions,
+        keyframe_private.exact_sum(sum(c.settled_charge_micros)) as "settledMicros",
+        keyframe_private.exact_sum(sum(c.held_charge_micros)) as "heldMicros",
+        keyframe_private.exact_sum(sum(c.unknown_charge_micros)) as "unknownMicros"
+      from keyframe_private.daily_costs c
+      where c.owner_id = owner and c.day between first_day and last_day and c.project_id is not null and (c.step is null or not c.is_merged)
       group by 1 order by 3 desc, 1 limit 1000) g);
 end $$;
 comment on function keyframe_private.usage_by_project is 'What the projects of an owner cost: the 1,000 that cost most.';
@@ -6966,20 +6760,6 @@ comment on column keyframe_private.credits.key is 'A repetition with the same ke
 comment on column keyframe_private.credits.note is 'For administrators.';
 create index credits_owner_id_idx on keyframe_private.credits (owner_id, id) include (micros);
 
-create table keyframe_private.balance_notes (
-  id bigint generated always as identity primary key,
-  owner_id uuid not null,
-  type text not null,
-  credits bigint not null,
-  noted_at timestamptz not null default now(),
-  constraint once_after_a_credit unique (owner_id, type, credits)
-);
-comment on table keyframe_private.balance_notes is 'The events balance.low and balance.exhausted that were sent, each once after a credit.';
-comment on column keyframe_private.balance_notes.owner_id is 'Whose balance it is.';
-comment on column keyframe_private.balance_notes.type is 'balance.low or balance.exhausted.';
-comment on column keyframe_private.balance_notes.credits is 'How many rows of credits had added something. A count, because of two simultaneous credits the earlier one may be committed later.';
-comment on column keyframe_private.balance_notes.noted_at is 'When it was written.';
-
 -- available_micros is null for an owner who is not prepaid. One snapshot for all: a merge moves rows meanwhile. Without a generic plan it
 -- is planned at each start.
 create function keyframe_private.balance_of(
@@ -7000,7 +6780,8 @@ begin
     least(9007199254740991, coalesce(sum(c.held), 0)), credits, (select s.balance_low_micros from keyframe_private.settings s)
   into available_micros, held_micros, credits, low_micros
   from (
-    select o.held_micros as held, o.settled_micros + o.unknown_micros as ended from keyframe_private.owner_costs o where o.owner_id = owner
+    select o.held_charge_micros as held, o.settled_charge_micros + o.unknown_charge_micros as ended
+    from keyframe_private.daily_costs o where o.owner_id = owner and o.step is null and o.day is null
     union all
     select d.held_charge_micros, d.settled_charge_micros + d.unknown_charge_micros
     from keyframe_private.daily_costs d where d.owner_id = owner and not d.is_merged) c;
@@ -7015,22 +6796,6 @@ begin
     from keyframe_private.balance_of(owner) b where b.available_micros is not null);
 end $$;
 comment on function keyframe_private.balance_json is 'The balance as in the API; null without one.';
-
-create function keyframe_private.note_balance(owner uuid, type text, credits bigint, available_micros bigint, name text, micros bigint)
-returns void language plpgsql volatile set search_path = '' as $$
-begin
-  if exists (
-      select from keyframe_private.balance_notes n where n.owner_id = owner and n.type = note_balance.type and n.credits = note_balance.credits)
-    or not keyframe_private.acquire_lock(note_balance.type, owner, waits => false) then
-    return;
-  end if;
-  insert into keyframe_private.balance_notes (owner_id, type, credits) values (owner, note_balance.type, note_balance.credits) on conflict do nothing;
-  if found then
-    perform keyframe_private.emit_event(note_balance.type, owner, null, null, now(),
-      jsonb_build_object('ownerId', owner, 'availableMicros', available_micros, name, micros));
-  end if;
-end $$;
-comment on function keyframe_private.note_balance is 'Writes an event about a balance, once after each credit. Never waits: if two race, one is enough.';
 
 -- Valid while the owner's slots are locked, as for budgets. Credits need no lock: one that is not committed yet counts later.
 create function keyframe_private.require_balance(owner uuid, most_micros bigint, is_start boolean)
@@ -7048,31 +6813,23 @@ begin
       'This generation can cost more than your balance. Add credit, or choose a cheaper model, resolution or length.',
       jsonb_build_object('availableMicros', balance.available_micros, 'estimateMicros', most_micros)::text);
   elsif is_start and balance.available_micros - most_micros < balance.low_micros then
-    perform keyframe_private.note_balance(
-      owner, 'balance.low', balance.credits, balance.available_micros - most_micros, 'thresholdMicros', balance.low_micros);
+    perform keyframe_private.note_once(owner, 'balance.low', balance.credits::text, jsonb_build_object(
+      'ownerId', owner, 'availableMicros', balance.available_micros - most_micros, 'thresholdMicros', balance.low_micros));
   end if;
 end $$;
 comment on function keyframe_private.require_balance is 'Allows what a submit can cost its owner, or raises balance_exhausted or price_unknown.';
-
-create function keyframe_private.refuse_moved()
-returns trigger language plpgsql volatile security definer set search_path = '' as $$
-begin
-  perform keyframe_private.require_not_moved(new.owner_id);
-  return new;
-end $$;
 
 -- Held and unknown costs stay: if they were offset too, their release would be a gift. Of two first credits at once, the key decides.
 create function keyframe_private.open_balance()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
+  perform keyframe_private.require_not_moved(new.owner_id);
   if new.key <> 'opening' and not exists (select from keyframe_private.credits c where c.owner_id = new.owner_id) then
     insert into keyframe_private.credits (owner_id, micros, kind, key, note)
     select new.owner_id, t.settled, 'adjustment', 'opening', 'Settled before the first credit.'
     from (
-      select keyframe_private.exact_sum(sum(c.settled)) as settled from (
-        select o.settled_micros as settled from keyframe_private.owner_costs o where o.owner_id = new.owner_id
-        union all
-        select d.settled_charge_micros from keyframe_private.daily_costs d where d.owner_id = new.owner_id and not d.is_merged) c) t
+      select keyframe_private.exact_sum(sum(d.settled_charge_micros)) as settled from keyframe_private.daily_costs d
+      where d.owner_id = new.owner_id and (d.step is null and d.day is null or not d.is_merged)) t
     where t.settled > 0
     on conflict do nothing;
   end if;
@@ -7085,16 +6842,10 @@ declare
   b constant record := keyframe_private.balance_of(new.owner_id);
 begin
   if b.available_micros < b.low_micros then
-    perform keyframe_private.note_balance(new.owner_id, 'balance.low', b.credits, b.available_micros, 'thresholdMicros', b.low_micros);
+    perform keyframe_private.note_once(new.owner_id, 'balance.low', b.credits::text, jsonb_build_object(
+      'ownerId', new.owner_id, 'availableMicros', b.available_micros, 'thresholdMicros', b.low_micros));
   end if;
   return null;
-end $$;
-
-create function keyframe_private.keep_credits()
-returns trigger language plpgsql volatile set search_path = '' as $$
-begin
-  raise exception 'A credit cannot change. Insert an adjustment with the difference.'
-    using errcode = 'check_violation', constraint = 'credits_are_only_inserted';
 end $$;
 
 create function keyframe_private.add_credit(
@@ -7185,8 +6936,7 @@ comment on column keyframe.webhook_endpoints.disabled_reason is 'Why it gets no 
 comment on column keyframe.webhook_endpoints.failing_since is 'When the failures began, or when it was enabled again after the service had disabled it; null after a success.';
 comment on column keyframe.webhook_endpoints.quick_answers_needed is 'How many more answers in a row must take under three seconds until it counts as quick: 0 when quick, five after a slow answer; negative while it is new.';
 create index webhook_endpoints_owner_id_idx on keyframe.webhook_endpoints (owner_id, created_at desc);
--- The few endpoints that fail or that the service has disabled.
-create index webhook_endpoints_failing_idx on keyframe.webhook_endpoints (failing_since) where failing_since is not null and enabled;
+-- The few endpoints that the service has disabled.
 create index webhook_endpoints_switched_off_idx on keyframe.webhook_endpoints (disabled_at) where disabled_reason in ('gone', 'failing');
 
 -- Deliveries, possibly millions, and test events have no foreign key: they are deleted in batches
@@ -7213,15 +6963,6 @@ begin
   perform keyframe_private.raise_if((select count(*) from keyframe.webhook_endpoints e where e.owner_id = new.owner_id) >= 20,
     'invalid_request', 'You have 20 webhook endpoints already. Delete one first.');
   return new;
-end $$;
-
--- Its deliveries belong to its owner.
-create function keyframe_private.refuse_changed_owner()
-returns trigger language plpgsql volatile set search_path = '' as $$
-begin
-  perform keyframe_private.raise_error('invalid_request',
-    'The owner of a webhook endpoint cannot be changed. Delete the endpoint, then add one for the new owner.');
-  return null;
 end $$;
 
 -- Changing `enabled` in Studio is enough. failing_since survives disabling and enabling, so that the owner cannot evade automatic
@@ -7539,17 +7280,6 @@ begin
   return null;
 end $$;
 
-create function keyframe_private.emit_budget_exhausted()
-returns trigger language plpgsql volatile security definer set search_path = '' as $$
-declare
-  whose constant uuid := new.owner_id;
-begin
-  perform keyframe_private.emit_event('budget.exhausted', whose, null, null, now(), jsonb_strip_nulls(jsonb_build_object(
-    'ownerId', whose, 'scope', case when whose is null then 'service' else 'owner' end, 'period', new.period,
-    'limitMicros', case when whose is not null then new.limit_micros end, 'resetsAt', keyframe_private.wire_time(new.resets_at))));
-  return null;
-end $$;
-
 -- Delivery counts per endpoint and hour: 24 rows for a day (docs/decisions/0014-endpoint-health-is-counted.md).
 
 create type keyframe_private.attempt_outcome as (at timestamptz, status_code integer, error text);
@@ -7652,29 +7382,18 @@ comment on function keyframe_private.resource_of is 'The shared dependency of de
 create function keyframe_private.add_delivery()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
-  insert into keyframe_private.work (queue, kind, subject, owner_id, lane, resource, state, due_at)
-  select 'deliver', 'deliver', new.id, coalesce(e.owner_id, e.id), e.id, keyframe_private.resource_of(e),
-    case when new.next_attempt_at <= clock_timestamp() then 'ready' else 'scheduled' end::keyframe_private.work_state, new.next_attempt_at
+  perform keyframe_private.add_work('deliver', 'deliver', new.id, coalesce(e.owner_id, e.id), keyframe_private.resource_of(e),
+    new.next_attempt_at, lane => e.id)
   from keyframe.webhook_endpoints e where e.id = new.endpoint_id;
-  perform keyframe_private.kick_unless_running('deliver');
   return null;
 end $$;
 
 -- A claim drops the work of a disabled endpoint. Its deliveries come back in parts: there may be a million.
-create function keyframe_private.add_resume(endpoint keyframe.webhook_endpoints)
-returns void language plpgsql volatile set search_path = '' as $$
-begin
-  insert into keyframe_private.work (queue, kind, subject, owner_id, lane, resource, state, due_at)
-  values ('deliver', 'resume', '00000000-0000-0000-0000-000000000000', coalesce(endpoint.owner_id, endpoint.id), endpoint.id,
-    keyframe_private.resource_of(endpoint), 'ready', clock_timestamp());
-  perform keyframe_private.kick_unless_running('deliver');
-end $$;
-comment on function keyframe_private.add_resume is 'Adds the work that adds the work of all pending deliveries of an endpoint.';
-
 create function keyframe_private.resume_endpoint()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
-  perform keyframe_private.add_resume(new);
+  perform keyframe_private.add_work('deliver', 'resume', '00000000-0000-0000-0000-000000000000', coalesce(new.owner_id, new.id),
+    keyframe_private.resource_of(new), lane => new.id);
   return null;
 end $$;
 
@@ -7692,10 +7411,8 @@ begin
     where d.endpoint_id = held.lane and d.status = 'pending'
       and (last.id is null or (d.event_type, d.created_at, d.id) > (last.event_type, last.created_at, last.id))
     order by d.event_type, d.created_at, d.id limit most);
-  insert into keyframe_private.work (queue, kind, subject, owner_id, lane, resource, state, due_at)
-  select 'deliver', 'deliver', d.id, held.owner_id, held.lane, held.resource,
-    case when d.next_attempt_at <= clock_timestamp() then 'ready' else 'scheduled' end::keyframe_private.work_state, d.next_attempt_at
-  from keyframe.webhook_deliveries d where d.id = any (part) order by d.next_attempt_at, d.id;
+  perform keyframe_private.add_work('deliver', 'deliver', d.id, held.owner_id, held.resource, d.next_attempt_at, lane => held.lane)
+  from (select o.* from keyframe.webhook_deliveries o where o.id = any (part) order by o.next_attempt_at, o.id) d;
   if cardinality(part) = most then
     update keyframe_private.work w set subject = part[most], state = 'ready', worker = null, lease_token = null where w.id = held.id;
   else
@@ -7761,7 +7478,7 @@ comment on function keyframe_private.next_delivery_attempt is 'When a failed del
 -- If two workers made the same attempt, the first result counts. An endpoint whose row is locked keeps its state until its next result.
 -- The indexes are used whatever the statistics say: the tables may have been empty when they were made.
 create function keyframe_private.record_results(results jsonb, at timestamptz)
-returns uuid[] language plpgsql volatile set search_path = '' set plan_cache_mode = force_generic_plan set enable_seqscan = off
+returns uuid[] language plpgsql volatile set search_path = '' set plan_cache_mode = force_generic_plan set jit = off set enable_seqscan = off
   set enable_hashjoin = off set enable_mergejoin = off set lock_timeout = '20ms' as $$
 declare
   recorded uuid[];
@@ -7830,7 +7547,7 @@ comment on function keyframe_private.record_results is 'Records the results of u
 -- The endpoints with their deliveries, in order, of at most max_bytes. Owners with fewer bytes come first, so that one owner's large bodies
 -- delay no other's. Ended deliveries, and those leased twice, are dropped.
 create function keyframe_private.describe_deliveries(leased keyframe_private.work[], worker uuid, max_bytes integer, at timestamptz)
-returns jsonb language plpgsql volatile set search_path = '' set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_hashjoin = off
+returns jsonb language plpgsql volatile set search_path = '' set plan_cache_mode = force_generic_plan set jit = off set enable_seqscan = off set enable_hashjoin = off
   set enable_mergejoin = off as $$
 declare
   held keyframe_private.work;
@@ -8117,25 +7834,21 @@ declare
   request record;
   endpoint keyframe.webhook_endpoints;
   event uuid;
-  delivery keyframe.webhook_deliveries;
   refused keyframe_private.refusal;
 begin
   request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'create');
-  if request.replayed then
-    return jsonb_build_object(
-      'delivery', keyframe_private.delivery_json(keyframe_private.own_delivery(request.resource_id)), 'replayed', true,
-      'rate', request.rate);
+  if not request.replayed then
+    endpoint := keyframe_private.own_endpoint(endpoint_id, lock => true);
+    perform keyframe_private.raise_if(not endpoint.enabled, 'invalid_request', 'This endpoint is disabled. Enable it, then test it.');
+    insert into keyframe.webhook_events (type, owner_id, endpoint_id, payload)
+    values ('webhook.test', endpoint.owner_id, endpoint.id, jsonb_build_object(
+      'type', 'webhook.test', 'timestamp', keyframe_private.wire_time(now()), 'data', jsonb_build_object('endpointId', endpoint.id)))
+    returning id into event;
+    insert into keyframe.webhook_deliveries (id, event_id, endpoint_id, owner_id, event_type)
+    values (request.resource_id, event, endpoint.id, endpoint.owner_id, 'webhook.test');
   end if;
-  endpoint := keyframe_private.own_endpoint(endpoint_id, lock => true);
-  perform keyframe_private.raise_if(not endpoint.enabled, 'invalid_request', 'This endpoint is disabled. Enable it, then test it.');
-  insert into keyframe.webhook_events (type, owner_id, endpoint_id, payload)
-  values ('webhook.test', endpoint.owner_id, endpoint.id, jsonb_build_object(
-    'type', 'webhook.test', 'timestamp', keyframe_private.wire_time(now()), 'data', jsonb_build_object('endpointId', endpoint.id)))
-  returning id into event;
-  insert into keyframe.webhook_deliveries (id, event_id, endpoint_id, owner_id, event_type)
-  values (request.resource_id, event, endpoint.id, endpoint.owner_id, 'webhook.test')
-  returning * into delivery;
-  return jsonb_build_object('delivery', keyframe_private.delivery_json(delivery), 'replayed', false, 'rate', request.rate);
+  return jsonb_build_object('delivery', keyframe_private.delivery_json(keyframe_private.own_delivery(request.resource_id)),
+    'replayed', request.replayed, 'rate', request.rate);
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
   return keyframe_private.refuse(refused, 'create');
@@ -8168,7 +7881,7 @@ begin
     ) w
     order by (w.delivery).created_at desc, (w.delivery).id desc
     limit least(max_rows, 101));
-  rate := keyframe_private.acquire_more_tokens(rate, cardinality(page), keyframe_private.rows_per_token());
+  rate := keyframe_private.acquire_more_tokens(rate, cardinality(page), 25);
   return jsonb_build_object('rate', rate, 'deliveries', (
     select coalesce(jsonb_agg(keyframe_private.delivery_json(d) order by d.created_at desc, d.id desc), '[]') from unnest(page) d));
 exception when sqlstate 'KEYFR' then
@@ -8218,7 +7931,7 @@ comment on function keyframe.redeliver_webhook is 'Sends one delivery of the cal
 -- pruned would end in an error. The oldest event is sent first.
 create function keyframe.recover_webhook_endpoint(
   endpoint_id uuid, since timestamptz, idempotency_key text default null, request_hash text default null)
-returns jsonb language plpgsql volatile security definer set search_path = '' set enable_hashjoin = off set enable_mergejoin = off as $$
+returns jsonb language plpgsql volatile security definer set search_path = '' set jit = off set enable_hashjoin = off set enable_mergejoin = off as $$
 declare
   request record;
   oldest constant timestamptz := greatest(
@@ -8385,13 +8098,6 @@ begin
 end $$;
 comment on function keyframe_private.require_may_remove is 'Called after a change: raises client_not_allowed if nothing uses one of these images any more and the caller is a client that may not delete.';
 
-create function keyframe_private.require_may_remove_reference()
-returns trigger language plpgsql volatile security definer set search_path = '' as $$
-begin
-  perform keyframe_private.require_may_remove(array[old.reference_image_path]);
-  return null;
-end $$;
-
 create function keyframe_private.remove_partial_output(prediction uuid)
 returns void language plpgsql volatile set search_path = '' as $$
 declare
@@ -8410,48 +8116,55 @@ begin
 end $$;
 comment on function keyframe_private.remove_partial_output is 'Lists the files that a store may have written for a prediction that ended without its output.';
 
-create function keyframe_private.uploads_of(prediction keyframe.predictions)
-returns text[] language plpgsql immutable set search_path = '' as $$
+-- Under the lock that a first use takes: a new prediction with the same image is either visible here, or finds the removal recorded.
+create function keyframe_private.remove_unused(owner uuid, paths text[])
+returns integer language plpgsql volatile set search_path = '' as $$
+declare
+  added integer;
 begin
-  return array_remove(array(select i.path from keyframe_private.images_of(prediction.input) i) || prediction.end_image_path, null);
+  perform keyframe_private.acquire_lock('references', owner);
+  insert into keyframe_private.file_removals (bucket, name, owner_id)
+  select 'projects', substr(i.path, 10), owner from unnest(paths) i (path) where not keyframe_private.is_reference_used(i.path)
+  on conflict do nothing;
+  get diagnostics added = row_count;
+  return added;
 end $$;
-comment on function keyframe_private.uploads_of is 'The uploaded images that a prediction used, and its end image.';
+comment on function keyframe_private.remove_unused is 'Lists those of an owner''s uploaded images for removal that nothing uses, and returns how many.';
 
 create function keyframe_private.remove_deleted_files()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
-declare
-  owner uuid;
 begin
   insert into keyframe_private.file_removals (bucket, name, owner_id)
   select 'keyframe-outputs', d.output_path, d.owner_id from deleted d where d.output_path is not null
   on conflict do nothing;
-
-  for owner in
-    select distinct d.owner_id from deleted d, unnest(keyframe_private.uploads_of(d)) path order by 1
-  loop
-    perform keyframe_private.acquire_lock('references', owner); -- serialises first uses and the checks that an image is unused
-  end loop;
-  -- Under the lock: a new prediction with the same image is either visible here, or finds the removal recorded.
-  insert into keyframe_private.file_removals (bucket, name, owner_id)
-  select distinct 'projects', substr(path, 10), d.owner_id
-  from deleted d
-  cross join lateral unnest(keyframe_private.uploads_of(d)) path
-  where not keyframe_private.is_reference_used(path)
-  on conflict do nothing;
+  perform keyframe_private.remove_unused(u.owner_id, u.paths)
+  from (
+    select d.owner_id, array_agg(distinct i.path) as paths
+    from deleted d
+    cross join lateral (select o.path from keyframe_private.images_of(d.input) o union all select d.end_image_path) i
+    where i.path is not null group by d.owner_id order by d.owner_id) u;
   return null;
 end $$;
 
--- The trigger names the column of the path.
-create function keyframe_private.remove_deleted_reference()
+create function keyframe_private.remove_element_image()
+returns trigger language plpgsql volatile security definer set search_path = '' as $$
+begin
+  perform keyframe_private.remove_unused(old.owner_id, array[old.path]);
+  return null;
+end $$;
+
+-- The images of a project are its reference image and those of its plan.
+create function keyframe_private.leave_images()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 declare
-  path constant text := to_jsonb(old) ->> tg_argv[0];
+  images constant text[] := array_remove(keyframe_private.images_of_plan(old.plan) || old.reference_image_path, null);
 begin
-  perform keyframe_private.acquire_lock('references', old.owner_id);
-  insert into keyframe_private.file_removals (bucket, name, owner_id)
-  select 'projects', substr(path, 10), old.owner_id
-  where not keyframe_private.is_reference_used(path)
-  on conflict do nothing;
+  if tg_op = 'DELETE' then
+    perform keyframe_private.remove_unused(old.owner_id, images);
+  else
+    perform keyframe_private.require_may_remove(array(
+      select unnest(images) except select unnest(keyframe_private.images_of_plan(new.plan) || new.reference_image_path)));
+  end if;
   return null;
 end $$;
 
@@ -8537,11 +8250,10 @@ create function keyframe_private.queue_unused_references(max_images integer defa
 returns integer language plpgsql volatile security definer set search_path = '' as $$
 declare
   owner uuid;
-  names text[];
-  added integer;
+  paths text[];
   queued integer := 0;
 begin
-  for owner, names in
+  for owner, paths in
     with images as (
       -- A file without a user's id is an administrator's and is kept.
       select case when o.id ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' then o.id::uuid end as owner_id, b.name, b.created_at
@@ -8560,16 +8272,10 @@ begin
       order by row_number() over (partition by i.owner_id order by i.created_at)
       limit max_images
     )
-    select u.owner_id, array_agg(u.name) from unused u group by u.owner_id order by u.owner_id
+    select u.owner_id, array_agg('projects/' || u.name) from unused u group by u.owner_id order by u.owner_id
   loop
-    -- Under the lock, a prediction that uses an image is visible, or finds the removal. An open transaction leaves them to the next run.
-    continue when not keyframe_private.acquire_lock('references', owner, waits => false);
-    insert into keyframe_private.file_removals (bucket, name, owner_id)
-    select 'projects', image.name, owner from unnest(names) as image (name)
-    where not keyframe_private.is_reference_used('projects/' || image.name)
-    on conflict do nothing;
-    get diagnostics added = row_count;
-    queued := queued + added;
+    continue when not keyframe_private.acquire_lock('references', owner, waits => false); -- an open transaction leaves them to the next run
+    queued := queued + keyframe_private.remove_unused(owner, paths);
   end loop;
   return queued;
 end $$;
@@ -8755,10 +8461,10 @@ begin
       ('idempotency_keys', 'o.resource_id', $w$o.created_at < now() - interval '24 hours' order by o.created_at$w$),
       ('provider_submits', 'o.id', $w$o.created_at < now() - interval '13 months' and o.ended_at is not null order by o.created_at$w$),
       ('daily_costs', 'o.id', $w$o.is_merged and o.day < (now() at time zone 'UTC')::date - interval '13 months' order by o.day$w$),
-      ('project_costs', 'o.id', $w$o.day < (now() at time zone 'UTC')::date - interval '13 months' order by o.day$w$),
       ('film_shares', 'o.id', $w$o.expires_at < now() order by o.expires_at$w$),
-      ('exhausted_budgets', 'o.id', $w$o.resets_at < now() - interval '13 months'$w$),
-      ('balance_notes', 'o.id', $w$o.noted_at < now() - interval '13 months'$w$),
+      -- A key that has ended is kept for a while, so that its use gets a clear error.
+      ('allowed_clients', 'o.client_id', $w$o.owner_id is not null and o.expires_at < now() - interval '30 days' order by o.expires_at$w$),
+      ('limit_notes', 'o.id', $w$o.noted_at < now() - interval '13 months'$w$),
       ('kicks', 'o.id', $w$o.made_at < now() - interval '1 hour' order by o.id$w$),
       -- A row that is still due is tried again within minutes: these have ended, or are gone.
       ('unpruned', 'o.subject', $w$o.next_try_at < now() - interval '1 hour' order by o.next_try_at$w$)
@@ -8952,7 +8658,7 @@ comment on function keyframe_worker.service_figures is 'The figures of the servi
 
 -- Work that a worker could lease now, counted up to 10,000.
 create function keyframe_private.due_work()
-returns setof keyframe_private.work language sql stable set search_path = '' set enable_seqscan = off set enable_bitmapscan = off as $$
+returns setof keyframe_private.work language sql stable set search_path = '' set jit = off set enable_seqscan = off set enable_bitmapscan = off as $$
   select d.* from unnest(enum_range(null::keyframe_private.work_queue)) q
   cross join lateral (
     (select w.* from keyframe_private.work w where w.queue = q and w.state = 'ready' order by w.resource, w.lane, w.id limit 10000)
@@ -8963,7 +8669,7 @@ comment on function keyframe_private.due_work is 'Due work that no worker has le
 
 create function keyframe_private.prediction_figures()
 returns jsonb language sql stable set search_path = '' as $$
-  select to_jsonb(a) || to_jsonb(d) || to_jsonb(w) || jsonb_build_object(
+  select to_jsonb(a) || to_jsonb(w) || jsonb_build_object(
     'retrying', (
       select count(*) from (
         select from keyframe_private.work r where r.queue <> 'deliver' and r.failures > 0 and r.state = 'scheduled' limit 10000) r),
@@ -8982,18 +8688,14 @@ returns jsonb language sql stable set search_path = '' as $$
     from (select o.status from keyframe.predictions o where o.admitted_at is not null and o.completed_at is null limit 10000) p
   ) a
   cross join (
-    select count(*) as due, keyframe_private.seconds_since(min(u.due_at)) as "oldestDueSeconds"
-    from keyframe_private.due_work() u where u.kind in ('submit', 'poll', 'store')
-  ) d
-  cross join (
     select count(*) as waiting, keyframe_private.seconds_since(min(p.created_at)) as "oldestWaitingSeconds"
     from (select o.created_at from keyframe.predictions o where o.admitted_at is null and o.status = 'queued' and o.waits_for is null limit 10000) p
   ) w
 $$;
 comment on function keyframe_private.prediction_figures is 'The figures of active predictions, counted up to 10,000, for health and metrics.';
 
--- Delivery: only of endpoints to which nothing is being sent; others wait for their own receiver. Slot: a prediction waits although its
--- owner has a free one.
+-- Delivery: only of endpoints to which nothing is being sent; others wait for their own receiver. Slot: the sweep has found a prediction
+-- that waits although its owner has a free one.
 create function keyframe_private.due_figures()
 returns jsonb language sql stable set search_path = '' as $$
   select jsonb_build_object(
@@ -9004,17 +8706,7 @@ returns jsonb language sql stable set search_path = '' as $$
     'search', keyframe_private.seconds_since(min(u.due_at) filter (where u.kind = 'search')),
     'remove', keyframe_private.seconds_since(min(u.due_at) filter (where u.kind = 'remove')),
     'delivery', keyframe_private.seconds_since(min(u.due_at) filter (where u.queue = 'deliver')),
-    'slot', (
-      select keyframe_private.seconds_since(min(o.oldest))
-      from keyframe_private.settings s
-      cross join (
-        select keyframe_private.owners_waiting(gen_random_uuid(), 100)
-        union select keyframe_private.owners_waiting('ffffffff-ffff-ffff-ffff-ffffffffffff', 100)) w (owner)
-      cross join lateral (
-        select q.created_at as oldest from keyframe.predictions q
-        where q.owner_id = w.owner and q.status = 'queued' and q.admitted_at is null and q.waits_for is null order by q.created_at limit 1) o
-      where not s.spending_stopped and s.max_active_per_owner > (
-        select count(*) from keyframe.predictions a where a.owner_id = w.owner and a.admitted_at is not null and a.completed_at is null)))
+    'slot', keyframe_private.seconds_since(min(u.due_at) filter (where u.kind in ('admit', 'continue'))))
   from keyframe_private.due_work() u
   where u.queue <> 'deliver' or not exists (
     select from keyframe_private.work l where l.queue = 'deliver' and l.lane = u.lane and l.state = 'leased')
@@ -9041,7 +8733,7 @@ comment on function keyframe_private.aside_figures is 'Work of generate that the
 
 -- Pending deliveries, counted up to 10,000, from the indexes of the queue.
 create function keyframe_private.delivery_figures()
-returns jsonb language sql stable set search_path = '' set enable_seqscan = off set enable_bitmapscan = off as $$
+returns jsonb language sql stable set search_path = '' set jit = off set enable_seqscan = off set enable_bitmapscan = off as $$
   with counted as materialized (
     select w.lane, (array_agg(e.owner_id))[1] as owner_id, count(*) as pending
     from (
@@ -9052,7 +8744,7 @@ returns jsonb language sql stable set search_path = '' set enable_seqscan = off 
     join keyframe.webhook_endpoints e on e.id = w.lane and e.enabled
     group by w.lane
   )
-  select to_jsonb(c) || to_jsonb(o) || to_jsonb(f) || jsonb_build_object(
+  select to_jsonb(c) || to_jsonb(o) || jsonb_build_object(
     'sending', (select count(*) from keyframe_private.work l where l.queue = 'deliver' and l.state = 'leased'),
     'paused', (
       select count(*) from (
@@ -9085,12 +8777,6 @@ returns jsonb language sql stable set search_path = '' set enable_seqscan = off 
     select count(*) as due, keyframe_private.seconds_since(min(u.due_at)) as "oldestDueSeconds"
     from keyframe_private.due_work() u where u.queue = 'deliver'
   ) o
-  cross join (
-    select count(*) as "failingEndpoints", keyframe_private.seconds_since(min(e.failing_since)) as "oldestFailingSeconds"
-    from (
-      select w.failing_since from keyframe.webhook_endpoints w
-      where w.failing_since is not null and w.enabled order by w.failing_since limit 10000) e
-  ) f
 $$;
 comment on function keyframe_private.delivery_figures is 'The figures of pending deliveries, for health and metrics.';
 
@@ -9106,10 +8792,8 @@ comment on function keyframe_private.event_figures is 'Events of the last five m
 
 create function keyframe_private.file_removal_figures()
 returns jsonb language sql stable set search_path = '' as $$
-  select jsonb_build_object(
-    'pending', count(*), 'due', count(*) filter (where r.failures = 0), 'failing', count(*) filter (where r.failures > 0),
-    'oldestDueSeconds', keyframe_private.seconds_since(min(r.created_at)))
-  from (select f.created_at, f.failures from keyframe_private.file_removals f limit 10000) r
+  select jsonb_build_object('pending', count(*), 'oldestDueSeconds', keyframe_private.seconds_since(min(r.created_at)))
+  from (select f.created_at from keyframe_private.file_removals f limit 10000) r
 $$;
 comment on function keyframe_private.file_removal_figures is 'Files to remove, counted up to 10,000.';
 
@@ -9164,11 +8848,7 @@ returns jsonb language sql stable set search_path = '' as $$
     -- pg_net's worker serves one database of the server: in any other, nothing is ever sent.
     'servedDatabase', (
       select nullif(current_setting('pg_net.database_name', true), current_database())
-      from pg_catalog.pg_extension e where e.extname = 'pg_net'),
-    'lastAcceptedSeconds', (
-      select keyframe_private.seconds_since(n.created) from net._http_response n
-      where n.created > now() - interval '1 hour' and n.status_code = 202 and n.headers ? 'keyframe-function'
-      order by n.created desc limit 1))
+      from pg_catalog.pg_extension e where e.extname = 'pg_net'))
   from (
     select count(*) as unsent,
       keyframe_private.seconds_since(to_timestamp(min((q.headers ->> 'webhook-timestamp')::double precision))) as "oldestUnsentSeconds"
@@ -9237,10 +8917,7 @@ returns jsonb language sql stable set search_path = '' as $$
           from leased l where l.name = f.name and l.is_slow group by l.queue, l.resource order by count(*) desc limit 5) s)),
     'oldestKickSeconds', (
       select keyframe_private.seconds_since(min(k.made_at)) from keyframe_private.kicks k
-      where k.function_name = f.name and k.acknowledged_at is null and k.error is null),
-    'slowestKickSeconds', (
-      select round(max(greatest(0, extract(epoch from k.acknowledged_at - k.made_at))), 3) from keyframe_private.kicks k
-      where k.function_name = f.name and k.made_at > now() - interval '5 minutes' and k.acknowledged_at is not null)))
+      where k.function_name = f.name and k.acknowledged_at is null and k.error is null)))
   from (values
       ('generate', keyframe_private.places_of('ask') + keyframe_private.places_of('copy')),
       ('deliver', keyframe_private.places_of('deliver'))) f (name, places)
@@ -9388,18 +9065,15 @@ returns jsonb language sql stable set search_path = '' as $$
   with runs as materialized (
     select d.jobid, d.status, d.return_message, d.start_time, d.end_time from cron.job_run_details d order by d.runid desc limit 10000
   ), ran as (
-    select j.jobname, max(r.start_time) as started_at, max(r.end_time) filter (where r.status = 'succeeded') as succeeded_at,
+    select j.jobname, max(r.end_time) filter (where r.status = 'succeeded') as succeeded_at,
       max(r.end_time) filter (where r.status = 'failed') as failed_at,
-      count(*) filter (where r.status = 'failed' and r.start_time > now() - interval '5 minutes') as failures,
       (array_agg(r.return_message order by r.start_time desc) filter (where r.status = 'failed'))[1] as error
     from runs r join cron.job j on j.jobid = r.jobid group by j.jobname
   )
   select jsonb_object_agg(substr(w.name, length('keyframe-') + 1), jsonb_build_object(
     'scheduled', w.scheduled,
     'obstacle', w.obstacle,
-    'lastRunSeconds', keyframe_private.seconds_since(r.started_at),
     'lastSuccessSeconds', keyframe_private.seconds_since(r.succeeded_at),
-    'failures', coalesce(r.failures, 0),
     'lastError', case when r.succeeded_at is null or r.failed_at > r.succeeded_at then left(split_part(r.error, E'\n', 1), 200) end,
     'isLate', coalesce(r.succeeded_at < now() - w.late_after, true)
       and coalesce((select min(l.start_time) from runs l) < now() - w.late_after, true)))
@@ -9570,11 +9244,9 @@ comment on column keyframe_private.admin_balances.held_usd is 'What is reserved 
 
 -- keyframe_private.settings
 create trigger _100_keep before delete or truncate on keyframe_private.settings
-  for each statement execute function keyframe_private.keep_settings();
+  for each statement execute function keyframe_private.refuse_change('settings_keep_their_row',
+    'The row of keyframe_private.settings cannot be deleted: it has the budgets. To set a value: update keyframe_private.settings set … where only_row. To restore a shipped value, set it to default.');
 comment on trigger _100_keep on keyframe_private.settings is 'Refuses to delete the row.';
-create trigger _110_require_markup before insert or update of markup on keyframe_private.settings
-  for each row execute function keyframe_private.require_markup();
-comment on trigger _110_require_markup on keyframe_private.settings is 'Refuses a markup outside 0 to 10.';
 
 -- keyframe_private.moved_owners
 create trigger _500_wait_for_changes after insert on keyframe_private.moved_owners
@@ -9611,7 +9283,7 @@ create trigger _100_keep before insert or update on keyframe.element_images
   for each row execute function keyframe_private.keep_reference_of_row('path');
 comment on trigger _100_keep on keyframe.element_images is 'Checks the image and keeps it from removal.';
 create trigger _500_remove after delete on keyframe.element_images
-  for each row execute function keyframe_private.remove_deleted_reference('path');
+  for each row execute function keyframe_private.remove_element_image();
 comment on trigger _500_remove on keyframe.element_images is 'Lists the image for removal, unless something else uses it.';
 
 -- keyframe.projects
@@ -9655,19 +9327,13 @@ comment on trigger _195_require_changed_plan on keyframe.projects is 'Checks the
 create trigger _500_stamp_film after delete on keyframe.projects
   for each row when (old.film_id is not null) execute function keyframe_private.change_film();
 comment on trigger _500_stamp_film on keyframe.projects is 'Updates the version of the film that lost a shot.';
-create trigger _505_require_may_remove after update of reference_image_path on keyframe.projects
-  for each row when (old.reference_image_path <> coalesce(new.reference_image_path, ''))
-  execute function keyframe_private.require_may_remove_reference();
+create trigger _505_require_may_remove after update of reference_image_path, plan on keyframe.projects
+  for each row when (old.reference_image_path <> coalesce(new.reference_image_path, '') or old.plan <> '{}' and old.plan <> new.plan)
+  execute function keyframe_private.leave_images();
 comment on trigger _505_require_may_remove on keyframe.projects is 'Refuses a client without the right to delete that removes an image which nothing else uses.';
-create trigger _506_leave_plan after update of plan on keyframe.projects
-  for each row when (old.plan <> '{}' and old.plan <> new.plan) execute function keyframe_private.leave_plan();
-comment on trigger _506_leave_plan on keyframe.projects is 'Refuses a client without the right to delete that removes an image from the plan which nothing else uses.';
-create trigger _507_leave_deleted_plan after delete on keyframe.projects
-  for each row when (old.plan <> '{}') execute function keyframe_private.leave_plan();
-comment on trigger _507_leave_deleted_plan on keyframe.projects is 'Lists the images of the plan for removal, unless something else uses them.';
-create trigger _510_remove_deleted_reference after delete on keyframe.projects
-  for each row when (old.reference_image_path is not null) execute function keyframe_private.remove_deleted_reference('reference_image_path');
-comment on trigger _510_remove_deleted_reference on keyframe.projects is 'Lists the reference image for removal, unless something else uses it.';
+create trigger _510_remove_images after delete on keyframe.projects
+  for each row when (old.reference_image_path is not null or old.plan <> '{}') execute function keyframe_private.leave_images();
+comment on trigger _510_remove_images on keyframe.projects is 'Lists its images for removal, unless something else uses them.';
 create trigger _520_emit_created after insert on keyframe.projects for each row execute function keyframe_private.emit_project_created();
 comment on trigger _520_emit_created on keyframe.projects is 'Writes the event project.created and its deliveries.';
 
@@ -9691,11 +9357,14 @@ create constraint trigger _510_rename_predictions after update of step, model on
 comment on trigger _510_rename_predictions on keyframe.models is 'Predictions and plans follow the new name of their model.';
 
 -- keyframe.step_defaults
-create trigger _100_keep_deleted before delete on keyframe.step_defaults for each row execute function keyframe_private.keep_default();
+create trigger _100_keep_deleted before delete on keyframe.step_defaults
+  for each row execute function keyframe_private.refuse_change('every_step_keeps_a_default',
+    'Every step needs a default. Choose another: update keyframe.step_defaults set model = ''…'' where step = ''…''.');
 comment on trigger _100_keep_deleted on keyframe.step_defaults is 'Refuses to delete the default of a step.';
 -- Not `update of step`: a model that gets another name updates both columns.
 create trigger _110_keep_moved before update on keyframe.step_defaults
-  for each row when (old.step <> new.step) execute function keyframe_private.keep_default();
+  for each row when (old.step <> new.step) execute function keyframe_private.refuse_change('every_step_keeps_a_default',
+    'Every step needs a default. Choose another: update keyframe.step_defaults set model = ''…'' where step = ''…''.');
 comment on trigger _110_keep_moved on keyframe.step_defaults is 'Refuses to give a default to another step.';
 create trigger _120_require_enabled before insert or update on keyframe.step_defaults
   for each row execute function keyframe_private.require_enabled_default();
@@ -9709,19 +9378,18 @@ create trigger _110_keep_changed before update on keyframe_private.model_prices
   for each row when (old.valid_from <= now()
     and (old.id, old.applies_to, old.metric, old.price_usd, old.valid_from) is distinct from
       (new.id, new.applies_to, new.metric, new.price_usd, new.valid_from))
-  execute function keyframe_private.keep_price();
+  execute function keyframe_private.refuse_change('price_in_force_stays',
+    'Runs were started at this price, so it cannot change. Insert a row with the new price, which applies from its valid_from.');
 comment on trigger _110_keep_changed on keyframe_private.model_prices is 'Refuses to change a price that has been in force.';
 create trigger _120_keep_deleted before delete on keyframe_private.model_prices
-  for each row when (old.valid_from <= now()) execute function keyframe_private.keep_price();
+  for each row when (old.valid_from <= now()) execute function keyframe_private.refuse_change('price_in_force_stays',
+    'Runs were started at this price, so it cannot be deleted. Insert a row with the new price, which applies from its valid_from.');
 comment on trigger _120_keep_deleted on keyframe_private.model_prices is 'Refuses to delete a price that has been in force.';
 
 -- keyframe_private.model_markups
 create trigger _100_require_known_model before insert or update on keyframe_private.model_markups
   for each row execute function keyframe_private.require_known_model();
 comment on trigger _100_require_known_model on keyframe_private.model_markups is 'Refuses a model that does not exist.';
-create trigger _110_require_markup before insert or update of markup on keyframe_private.model_markups
-  for each row execute function keyframe_private.require_markup();
-comment on trigger _110_require_markup on keyframe_private.model_markups is 'Refuses a markup outside 0 to 10.';
 
 -- keyframe.predictions
 create trigger _090_limit before insert on keyframe.predictions for each statement execute function keyframe_private.limit_inserts('generate');
@@ -9818,21 +9486,14 @@ create trigger _510_count_removed after delete on keyframe_private.provider_subm
   for each row when (old.created_at >= now() - interval '13 months') execute function keyframe_private.count_cost();
 comment on trigger _510_count_removed on keyframe_private.provider_submits is 'Subtracts its cost from the sums of its day.';
 
--- keyframe_private.exhausted_budgets
-create trigger _500_emit_exhausted after insert on keyframe_private.exhausted_budgets
-  for each row execute function keyframe_private.emit_budget_exhausted();
-comment on trigger _500_emit_exhausted on keyframe_private.exhausted_budgets is 'Writes the event budget.exhausted and its deliveries.';
-
 -- keyframe_private.credits
 create trigger _100_keep before update of id, owner_id, micros, kind, key, created_at or delete or truncate on keyframe_private.credits
-  for each statement execute function keyframe_private.keep_credits();
+  for each statement execute function keyframe_private.refuse_change('credits_are_only_inserted',
+    'A credit cannot change. Insert an adjustment with the difference.');
 comment on trigger _100_keep on keyframe_private.credits is 'Refuses to change or delete a credit; its note may be removed.';
-create trigger _105_require_not_moved before insert on keyframe_private.credits
-  for each row execute function keyframe_private.refuse_moved();
-comment on trigger _105_require_not_moved on keyframe_private.credits is 'Refuses credit of an owner who lives in another project of the service.';
 create trigger _110_open_balance before insert on keyframe_private.credits
   for each row execute function keyframe_private.open_balance();
-comment on trigger _110_open_balance on keyframe_private.credits is 'Offsets earlier settled costs before an owner''s first credit.';
+comment on trigger _110_open_balance on keyframe_private.credits is 'Refuses credit of an owner who lives in another project of the service. Offsets earlier settled costs before an owner''s first credit.';
 create trigger _500_note_low after insert on keyframe_private.credits
   for each row when (new.micros < 0) execute function keyframe_private.note_low_after_credit();
 comment on trigger _500_note_low on keyframe_private.credits is 'Writes the event balance.low if a refund has made the balance low.';
@@ -9842,7 +9503,8 @@ create trigger _100_limit before insert on keyframe.webhook_endpoints
   for each row when (new.owner_id is not null) execute function keyframe_private.limit_endpoints();
 comment on trigger _100_limit on keyframe.webhook_endpoints is 'Refuses more than 20 endpoints of an owner.';
 create trigger _110_refuse_changed_owner before update of owner_id on keyframe.webhook_endpoints
-  for each row when (new.owner_id is distinct from old.owner_id) execute function keyframe_private.refuse_changed_owner();
+  for each row when (new.owner_id is distinct from old.owner_id) execute function keyframe_private.refuse_change('endpoint_keeps_its_owner',
+    'The owner of a webhook endpoint cannot be changed. Delete the endpoint, then add one for the new owner.');
 comment on trigger _110_refuse_changed_owner on keyframe.webhook_endpoints is 'Refuses another owner: its deliveries belong to this one.';
 create trigger _120_switch before insert or update of enabled, url, description, event_types, max_in_flight on keyframe.webhook_endpoints
   for each row execute function keyframe_private.record_endpoint_switch();
@@ -10267,17 +9929,7 @@ grant execute on function
 to authenticated, service_role;
 
 -- Only with the secret key: workers, and calls of `api` that no user may make.
-grant execute on function
-  keyframe_worker.record_search_ended, keyframe_worker.complete_prediction, keyframe_worker.fail_prediction,
-  keyframe_worker.retry_prediction_later, keyframe_worker.record_model_refused,
-  keyframe_worker.record_provider_state, keyframe_worker.record_run_not_canceled,
-  keyframe_worker.claim_tasks, keyframe_worker.begin_submit, keyframe_worker.expire_prediction, keyframe_worker.admit_predictions,
-  keyframe_worker.continue_shots,
-  keyframe_worker.retry_work, keyframe_worker.begin_removal, keyframe_worker.record_files_removed,
-  keyframe_worker.exchange_deliveries,
-  keyframe_worker.add_credit,
-  keyframe_worker.act_as, keyframe_worker.verify_key, keyframe_worker.describe_database, keyframe_worker.read_shared_film, keyframe_worker.service_figures
-to service_role;
+grant execute on all functions in schema keyframe_worker to service_role;
 
 -- Functions that policies, checks and indexes call: they run with the rights of the role that reads or writes the row.
 grant execute on function
@@ -10308,20 +9960,6 @@ begin
   loop
     execute format('alter function %s set statement_timeout = %L', called.name, case when called.is_read then '2s' else '5s' end);
     execute format('alter function %s set lock_timeout = ''2s''', called.name); -- what an owner's own open transaction holds
-  end loop;
-end $$;
-
--- A disabled scan has such a high cost that JIT would compile the plan at each call.
-do $$
-declare
-  called regprocedure;
-begin
-  for called in
-    select p.oid from pg_proc p
-    where p.pronamespace = any (array['keyframe'::regnamespace, 'keyframe_worker'::regnamespace, 'keyframe_private'::regnamespace])
-      and exists (select from unnest(p.proconfig) setting where setting like 'enable%')
-  loop
-    execute format('alter function %s set jit = off', called);
   end loop;
 end $$;
 

@@ -2,11 +2,9 @@
 
 -- keyframe_private.settings
 create trigger _100_keep before delete or truncate on keyframe_private.settings
-  for each statement execute function keyframe_private.keep_settings();
+  for each statement execute function keyframe_private.refuse_change('settings_keep_their_row',
+    'The row of keyframe_private.settings cannot be deleted: it has the budgets. To set a value: update keyframe_private.settings set … where only_row. To restore a shipped value, set it to default.');
 comment on trigger _100_keep on keyframe_private.settings is 'Refuses to delete the row.';
-create trigger _110_require_markup before insert or update of markup on keyframe_private.settings
-  for each row execute function keyframe_private.require_markup();
-comment on trigger _110_require_markup on keyframe_private.settings is 'Refuses a markup outside 0 to 10.';
 
 -- keyframe_private.moved_owners
 create trigger _500_wait_for_changes after insert on keyframe_private.moved_owners
@@ -43,7 +41,7 @@ create trigger _100_keep before insert or update on keyframe.element_images
   for each row execute function keyframe_private.keep_reference_of_row('path');
 comment on trigger _100_keep on keyframe.element_images is 'Checks the image and keeps it from removal.';
 create trigger _500_remove after delete on keyframe.element_images
-  for each row execute function keyframe_private.remove_deleted_reference('path');
+  for each row execute function keyframe_private.remove_element_image();
 comment on trigger _500_remove on keyframe.element_images is 'Lists the image for removal, unless something else uses it.';
 
 -- keyframe.projects
@@ -87,19 +85,13 @@ comment on trigger _195_require_changed_plan on keyframe.projects is 'Checks the
 create trigger _500_stamp_film after delete on keyframe.projects
   for each row when (old.film_id is not null) execute function keyframe_private.change_film();
 comment on trigger _500_stamp_film on keyframe.projects is 'Updates the version of the film that lost a shot.';
-create trigger _505_require_may_remove after update of reference_image_path on keyframe.projects
-  for each row when (old.reference_image_path <> coalesce(new.reference_image_path, ''))
-  execute function keyframe_private.require_may_remove_reference();
+create trigger _505_require_may_remove after update of reference_image_path, plan on keyframe.projects
+  for each row when (old.reference_image_path <> coalesce(new.reference_image_path, '') or old.plan <> '{}' and old.plan <> new.plan)
+  execute function keyframe_private.leave_images();
 comment on trigger _505_require_may_remove on keyframe.projects is 'Refuses a client without the right to delete that removes an image which nothing else uses.';
-create trigger _506_leave_plan after update of plan on keyframe.projects
-  for each row when (old.plan <> '{}' and old.plan <> new.plan) execute function keyframe_private.leave_plan();
-comment on trigger _506_leave_plan on keyframe.projects is 'Refuses a client without the right to delete that removes an image from the plan which nothing else uses.';
-create trigger _507_leave_deleted_plan after delete on keyframe.projects
-  for each row when (old.plan <> '{}') execute function keyframe_private.leave_plan();
-comment on trigger _507_leave_deleted_plan on keyframe.projects is 'Lists the images of the plan for removal, unless something else uses them.';
-create trigger _510_remove_deleted_reference after delete on keyframe.projects
-  for each row when (old.reference_image_path is not null) execute function keyframe_private.remove_deleted_reference('reference_image_path');
-comment on trigger _510_remove_deleted_reference on keyframe.projects is 'Lists the reference image for removal, unless something else uses it.';
+create trigger _510_remove_images after delete on keyframe.projects
+  for each row when (old.reference_image_path is not null or old.plan <> '{}') execute function keyframe_private.leave_images();
+comment on trigger _510_remove_images on keyframe.projects is 'Lists its images for removal, unless something else uses them.';
 create trigger _520_emit_created after insert on keyframe.projects for each row execute function keyframe_private.emit_project_created();
 comment on trigger _520_emit_created on keyframe.projects is 'Writes the event project.created and its deliveries.';
 
@@ -123,11 +115,14 @@ create constraint trigger _510_rename_predictions after update of step, model on
 comment on trigger _510_rename_predictions on keyframe.models is 'Predictions and plans follow the new name of their model.';
 
 -- keyframe.step_defaults
-create trigger _100_keep_deleted before delete on keyframe.step_defaults for each row execute function keyframe_private.keep_default();
+create trigger _100_keep_deleted before delete on keyframe.step_defaults
+  for each row execute function keyframe_private.refuse_change('every_step_keeps_a_default',
+    'Every step needs a default. Choose another: update keyframe.step_defaults set model = ''…'' where step = ''…''.');
 comment on trigger _100_keep_deleted on keyframe.step_defaults is 'Refuses to delete the default of a step.';
 -- Not `update of step`: a model that gets another name updates both columns.
 create trigger _110_keep_moved before update on keyframe.step_defaults
-  for each row when (old.step <> new.step) execute function keyframe_private.keep_default();
+  for each row when (old.step <> new.step) execute function keyframe_private.refuse_change('every_step_keeps_a_default',
+    'Every step needs a default. Choose another: update keyframe.step_defaults set model = ''…'' where step = ''…''.');
 comment on trigger _110_keep_moved on keyframe.step_defaults is 'Refuses to give a default to another step.';
 create trigger _120_require_enabled before insert or update on keyframe.step_defaults
   for each row execute function keyframe_private.require_enabled_default();
@@ -141,19 +136,18 @@ create trigger _110_keep_changed before update on keyframe_private.model_prices
   for each row when (old.valid_from <= now()
     and (old.id, old.applies_to, old.metric, old.price_usd, old.valid_from) is distinct from
       (new.id, new.applies_to, new.metric, new.price_usd, new.valid_from))
-  execute function keyframe_private.keep_price();
+  execute function keyframe_private.refuse_change('price_in_force_stays',
+    'Runs were started at this price, so it cannot change. Insert a row with the new price, which applies from its valid_from.');
 comment on trigger _110_keep_changed on keyframe_private.model_prices is 'Refuses to change a price that has been in force.';
 create trigger _120_keep_deleted before delete on keyframe_private.model_prices
-  for each row when (old.valid_from <= now()) execute function keyframe_private.keep_price();
+  for each row when (old.valid_from <= now()) execute function keyframe_private.refuse_change('price_in_force_stays',
+    'Runs were started at this price, so it cannot be deleted. Insert a row with the new price, which applies from its valid_from.');
 comment on trigger _120_keep_deleted on keyframe_private.model_prices is 'Refuses to delete a price that has been in force.';
 
 -- keyframe_private.model_markups
 create trigger _100_require_known_model before insert or update on keyframe_private.model_markups
   for each row execute function keyframe_private.require_known_model();
 comment on trigger _100_require_known_model on keyframe_private.model_markups is 'Refuses a model that does not exist.';
-create trigger _110_require_markup before insert or update of markup on keyframe_private.model_markups
-  for each row execute function keyframe_private.require_markup();
-comment on trigger _110_require_markup on keyframe_private.model_markups is 'Refuses a markup outside 0 to 10.';
 
 -- keyframe.predictions
 create trigger _090_limit before insert on keyframe.predictions for each statement execute function keyframe_private.limit_inserts('generate');
@@ -250,21 +244,14 @@ create trigger _510_count_removed after delete on keyframe_private.provider_subm
   for each row when (old.created_at >= now() - interval '13 months') execute function keyframe_private.count_cost();
 comment on trigger _510_count_removed on keyframe_private.provider_submits is 'Subtracts its cost from the sums of its day.';
 
--- keyframe_private.exhausted_budgets
-create trigger _500_emit_exhausted after insert on keyframe_private.exhausted_budgets
-  for each row execute function keyframe_private.emit_budget_exhausted();
-comment on trigger _500_emit_exhausted on keyframe_private.exhausted_budgets is 'Writes the event budget.exhausted and its deliveries.';
-
 -- keyframe_private.credits
 create trigger _100_keep before update of id, owner_id, micros, kind, key, created_at or delete or truncate on keyframe_private.credits
-  for each statement execute function keyframe_private.keep_credits();
+  for each statement execute function keyframe_private.refuse_change('credits_are_only_inserted',
+    'A credit cannot change. Insert an adjustment with the difference.');
 comment on trigger _100_keep on keyframe_private.credits is 'Refuses to change or delete a credit; its note may be removed.';
-create trigger _105_require_not_moved before insert on keyframe_private.credits
-  for each row execute function keyframe_private.refuse_moved();
-comment on trigger _105_require_not_moved on keyframe_private.credits is 'Refuses credit of an owner who lives in another project of the service.';
 create trigger _110_open_balance before insert on keyframe_private.credits
   for each row execute function keyframe_private.open_balance();
-comment on trigger _110_open_balance on keyframe_private.credits is 'Offsets earlier settled costs before an owner''s first credit.';
+comment on trigger _110_open_balance on keyframe_private.credits is 'Refuses credit of an owner who lives in another project of the service. Offsets earlier settled costs before an owner''s first credit.';
 create trigger _500_note_low after insert on keyframe_private.credits
   for each row when (new.micros < 0) execute function keyframe_private.note_low_after_credit();
 comment on trigger _500_note_low on keyframe_private.credits is 'Writes the event balance.low if a refund has made the balance low.';
@@ -274,7 +261,8 @@ create trigger _100_limit before insert on keyframe.webhook_endpoints
   for each row when (new.owner_id is not null) execute function keyframe_private.limit_endpoints();
 comment on trigger _100_limit on keyframe.webhook_endpoints is 'Refuses more than 20 endpoints of an owner.';
 create trigger _110_refuse_changed_owner before update of owner_id on keyframe.webhook_endpoints
-  for each row when (new.owner_id is distinct from old.owner_id) execute function keyframe_private.refuse_changed_owner();
+  for each row when (new.owner_id is distinct from old.owner_id) execute function keyframe_private.refuse_change('endpoint_keeps_its_owner',
+    'The owner of a webhook endpoint cannot be changed. Delete the endpoint, then add one for the new owner.');
 comment on trigger _110_refuse_changed_owner on keyframe.webhook_endpoints is 'Refuses another owner: its deliveries belong to this one.';
 create trigger _120_switch before insert or update of enabled, url, description, event_types, max_in_flight on keyframe.webhook_endpoints
   for each row execute function keyframe_private.record_endpoint_switch();

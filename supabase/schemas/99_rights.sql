@@ -71,17 +71,7 @@ grant execute on function
 to authenticated, service_role;
 
 -- Only with the secret key: workers, and calls of `api` that no user may make.
-grant execute on function
-  keyframe_worker.record_search_ended, keyframe_worker.complete_prediction, keyframe_worker.fail_prediction,
-  keyframe_worker.retry_prediction_later, keyframe_worker.record_model_refused,
-  keyframe_worker.record_provider_state, keyframe_worker.record_run_not_canceled,
-  keyframe_worker.claim_tasks, keyframe_worker.begin_submit, keyframe_worker.expire_prediction, keyframe_worker.admit_predictions,
-  keyframe_worker.continue_shots,
-  keyframe_worker.retry_work, keyframe_worker.begin_removal, keyframe_worker.record_files_removed,
-  keyframe_worker.exchange_deliveries,
-  keyframe_worker.add_credit,
-  keyframe_worker.act_as, keyframe_worker.verify_key, keyframe_worker.describe_database, keyframe_worker.read_shared_film, keyframe_worker.service_figures
-to service_role;
+grant execute on all functions in schema keyframe_worker to service_role;
 
 -- Functions that policies, checks and indexes call: they run with the rights of the role that reads or writes the row.
 grant execute on function

@@ -20,17 +20,3 @@ begin
     execute format('alter function %s set lock_timeout = ''2s''', called.name); -- what an owner's own open transaction holds
   end loop;
 end $$;
-
--- A disabled scan has such a high cost that JIT would compile the plan at each call.
-do $$
-declare
-  called regprocedure;
-begin
-  for called in
-    select p.oid from pg_proc p
-    where p.pronamespace = any (array['keyframe'::regnamespace, 'keyframe_worker'::regnamespace, 'keyframe_private'::regnamespace])
-      and exists (select from unnest(p.proconfig) setting where setting like 'enable%')
-  loop
-    execute format('alter function %s set jit = off', called);
-  end loop;
-end $$;

@@ -56,15 +56,11 @@ select o.id, (s.created_at at time zone 'UTC')::date, s.step, s.model, count(*),
   coalesce(sum(s.charge_micros), 0), coalesce(sum(s.most_charge_micros) filter (where s.cost_state = 'unknown'), 0), true
 from keyframe_private.provider_submits s cross join lateral (values (s.owner_id), (null)) o (id)
 group by 1, 2, 3, 4 order by 2;
-insert into keyframe_private.owner_costs (owner_id, held_micros, settled_micros, unknown_micros)
-select s.owner_id, 0, coalesce(sum(s.charge_micros), 0), coalesce(sum(s.most_charge_micros) filter (where s.cost_state = 'unknown'), 0)
+insert into keyframe_private.daily_costs (owner_id, day, project_id, predictions, settled_charge_micros, unknown_charge_micros, is_merged)
+select s.owner_id, (s.created_at at time zone 'UTC')::date, s.project_id, count(*), coalesce(sum(s.charge_micros), 0),
+  coalesce(sum(s.most_charge_micros) filter (where s.cost_state = 'unknown'), 0), true
 from keyframe_private.provider_submits s
-group by 1;
-insert into keyframe_private.project_costs (owner_id, day, project_id, predictions, held_micros, settled_micros, unknown_micros)
-select s.owner_id, (s.created_at at time zone 'UTC')::date, s.project_id, count(*), 0, coalesce(sum(s.cost_micros), 0),
-  coalesce(sum(s.most_micros) filter (where s.cost_state = 'unknown'), 0)
-from keyframe_private.provider_submits s
-group by 1, 2, 3 order by 2;
+group by grouping sets ((1), (1, 2, 3)) order by 2;
 
 insert into keyframe.webhook_events (type, owner_id, project_id, prediction_id, payload, created_at)
 select 'generation.' || status, owner_id, project_id, id, jsonb_build_object('type', 'generation.' || status, 'timestamp', completed_at, 'data',

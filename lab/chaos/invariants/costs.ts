@@ -92,13 +92,8 @@ export const costInvariants = {
     broken: `
       select format('project %s, %s: counted %s, the ledger has %s', project_id, day, c.sums, t.sums) as broken
       from (
-        select project_id, day, row(sum(held_micros), sum(settled_micros), sum(unknown_micros))::text as sums
-        from (
-          select project_id, day, held_micros, settled_micros, unknown_micros from keyframe_private.project_costs
-          union all
-          select project_id, day, held_charge_micros, settled_charge_micros, unknown_charge_micros
-          from keyframe_private.daily_costs where not is_merged
-        ) all_sums
+        select project_id, day, row(sum(held_charge_micros), sum(settled_charge_micros), sum(unknown_charge_micros))::text as sums
+        from keyframe_private.daily_costs where project_id is not null
         group by 1, 2
       ) c
       full join (

@@ -81,16 +81,12 @@ export function metricsText(figures: ServiceFigures): string {
     }),
     ...gauges(shape.calls, "", alone(figures.calls), { slow: "calls_slow", slowestSeconds: "calls_slowest_seconds" }),
     ...gauges(shape.predictions, "", alone(figures.predictions), {
-      due: "predictions_due",
-      oldestDueSeconds: "predictions_oldest_due_seconds",
       oldestWaitingSeconds: "predictions_oldest_waiting_seconds",
       retrying: "predictions_retrying",
       runsToCancel: "provider_runs_to_cancel",
     }),
     ...gauges(shape.deliveries, "", alone(figures.deliveries), {
       oldestDueSeconds: "deliveries_oldest_due_seconds",
-      failingEndpoints: "webhook_endpoints_failing",
-      oldestFailingSeconds: "webhook_endpoints_oldest_failing_seconds",
       endpointsSwitchedOff: "webhook_endpoints_switched_off",
       unsignedEndpoints: "webhook_endpoints_unsigned",
     }),
@@ -98,7 +94,6 @@ export function metricsText(figures: ServiceFigures): string {
       unsent: "kicks_unsent",
       othersUnsent: "pg_net_others_unsent",
       oldestUnsentSeconds: "kicks_oldest_unsent_seconds",
-      lastAcceptedSeconds: "kicks_last_accepted_seconds",
     }),
     ...gauges(shape.lastKicks.unwrap().shape.generate, "function", lastKicks ?? {}, {
       status: "last_kick_status",
@@ -109,7 +104,6 @@ export function metricsText(figures: ServiceFigures): string {
       claimedSeconds: "worker_claimed_seconds",
       isProcess: "worker_is_process",
       oldestKickSeconds: "worker_oldest_kick_seconds",
-      slowestKickSeconds: "worker_slowest_kick_seconds",
       callSeconds: "worker_call_seconds",
       slowRequests: "worker_slow_requests",
     }),
@@ -127,15 +121,11 @@ export function metricsText(figures: ServiceFigures): string {
     ),
     ...gauges(shape.jobs.unwrap().valueType, "job", figures.jobs ?? {}, {
       scheduled: "cron_scheduled",
-      lastRunSeconds: "cron_last_run_seconds",
       lastSuccessSeconds: "cron_last_success_seconds",
-      failures: "cron_failures_5m",
       isLate: "cron_late",
     }),
     ...gauges(shape.fileRemovals, "", alone(figures.fileRemovals), {
       pending: "file_removals",
-      due: "file_removals_due",
-      failing: "file_removals_failing",
       oldestDueSeconds: "file_removals_oldest_due_seconds",
     }),
     ...gauges(shape.costs.unwrap().shape.today, "period", costs ? { day: costs.today, month: costs.month } : {}, {

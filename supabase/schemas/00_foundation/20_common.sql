@@ -17,6 +17,13 @@ begin
 end $$;
 comment on function keyframe_private.raise_if is 'Raises an API error when the condition holds.';
 
+-- The trigger names the rule, and says what to do instead.
+create function keyframe_private.refuse_change()
+returns trigger language plpgsql volatile set search_path = '' as $$
+begin
+  raise exception '%', tg_argv[1] using errcode = 'check_violation', constraint = tg_argv[0];
+end $$;
+
 create function keyframe_private.is_lock_wait(code text)
 returns boolean language plpgsql immutable set search_path = '' as $$
 begin

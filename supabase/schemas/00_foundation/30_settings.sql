@@ -22,7 +22,7 @@ create table keyframe_private.settings (
   service_day_micros bigint constraint service_day_is_exact_in_json check (service_day_micros between 0 and 9007199254740991),
   service_month_micros bigint constraint service_month_is_exact_in_json check (service_month_micros between 0 and 9007199254740991),
   -- What users pay, and prepaid balances.
-  markup numeric not null default 1,
+  markup numeric not null default 1 constraint markup_is_between_0_and_10 check (markup between 0 and 10),
   prepaid_by_default boolean not null default false,
   balance_low_micros bigint not null default 1000000
     constraint balance_low_is_exact_in_json check (balance_low_micros between 0 and 9007199254740991),
@@ -77,14 +77,6 @@ begin
   return coalesce((select s.poll_interval from keyframe_private.settings s), interval '30 seconds');
 end $$;
 comment on function keyframe_private.poll_interval is 'settings.poll_interval, also without the row.';
-
--- The row has the budgets. Without it, starts are refused (require_budget).
-create function keyframe_private.keep_settings()
-returns trigger language plpgsql volatile set search_path = '' as $$
-begin
-  raise exception 'The row of keyframe_private.settings cannot be deleted: it has the budgets. To set a value: update keyframe_private.settings set … where only_row. To restore a shipped value, set it to default.'
-    using errcode = 'check_violation', constraint = 'settings_keep_their_row';
-end $$;
 
 -- Each version's migration adds its row. health() reads it, and so does a deployment.
 create table keyframe_private.installation (

@@ -6,23 +6,18 @@ returns boolean language plpgsql volatile security definer set search_path = '' 
 declare
   caller constant uuid := auth.uid();
   slots integer;
-  slot integer;
 begin
   if caller is null or current_setting('keyframe.call_of', true) = caller::text then
     return true;
   end if;
-  if not keyframe_private.acquire_lock('call 1', caller, waits => false) then
-    slots := (select s.max_calls_per_owner from keyframe_private.settings s);
-    slot := 2;
-    while slot <= slots and not keyframe_private.acquire_lock('call ' || slot, caller, waits => false) loop
-      slot := slot + 1;
-    end loop;
-  end if;
-  if slots is null or slot <= slots then
-    perform set_config('keyframe.call_of', caller::text, true);
-    perform set_config('application_name', 'keyframe ' || caller, true); -- for pg_stat_activity, and the log of Postgres
-    return true;
-  end if;
+  slots := coalesce((select s.max_calls_per_owner from keyframe_private.settings s), 1);
+  for slot in 1 .. slots loop
+    if keyframe_private.acquire_lock('call ' || slot, caller, waits => false) then
+      perform set_config('keyframe.call_of', caller::text, true);
+      perform set_config('application_name', 'keyframe ' || caller, true); -- for pg_stat_activity, and the log of Postgres
+      return true;
+    end if;
+  end loop;
   perform keyframe_private.raise_error('rate_limited',
     'You have too many requests in progress. Wait for the time in Retry-After, then try again.',
     jsonb_build_object('policy', 'calls', 'limit', slots, 'window_seconds', 1, 'wait_seconds', 1)::text);

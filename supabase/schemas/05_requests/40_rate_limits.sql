@@ -100,12 +100,6 @@ begin
 end $$;
 comment on function keyframe_private.acquire_more_tokens is 'Uses one more token of `read` for each per_token rows of an answer. Returns the bucket''s state as rate_json.';
 
-create function keyframe_private.rows_per_token()
-returns integer language sql immutable set search_path = '' as $$
-  select 25
-$$;
-comment on function keyframe_private.rows_per_token is 'How many predictions or deliveries of a list one token pays for.';
-
 create function keyframe_private.rate_json(route_class text, capacity integer, per_second double precision, tokens double precision)
 returns jsonb language plpgsql immutable set search_path = '' as $$
 begin

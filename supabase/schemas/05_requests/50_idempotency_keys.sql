@@ -1,4 +1,5 @@
 -- Idempotency-Key: the same key and body return the first result again. A unique key decides, so simultaneous requests are safe.
+-- Pruning ends a key (keyframe_private.prune).
 
 create table keyframe_private.idempotency_keys (
   resource_id uuid primary key,
@@ -41,15 +42,7 @@ begin
       'An Idempotency-Key belongs to a signed-in user. Sign in, then try again.');
     insert into keyframe_private.idempotency_keys as k (resource_id, owner_id, key, request_hash)
     values (fresh, caller, reserve_idempotency_key.key, reserve_idempotency_key.request_hash)
-    on conflict (owner_id, client_id, key) do update
-      set (resource_id, request_hash, answer, created_at) = (
-        select
-          case when was.expired then excluded.resource_id else k.resource_id end,
-          case when was.expired then excluded.request_hash else k.request_hash end,
-          case when not was.expired then k.answer end,
-          case when was.expired then excluded.created_at else k.created_at end
-        from (select k.created_at < now() - interval '24 hours' as expired) was
-      )
+    on conflict (owner_id, client_id, key) do update set key = excluded.key
     returning k.* into kept;
     perform keyframe_private.raise_if(
       reserve_idempotency_key.request_hash is not null and kept.request_hash is distinct from reserve_idempotency_key.request_hash,

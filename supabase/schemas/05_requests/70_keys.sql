@@ -54,15 +54,6 @@ begin
       select count(*) >= most from keyframe_private.allowed_clients c
       where c.owner_id = auth.uid() and (c.expires_at > now()) is not false
     ), 'invalid_request', format('You have %s keys, which is the most. Revoke one first.', most));
-    -- Ended ones are kept for a while, so that their use gets a clear error.
-    delete from keyframe_private.allowed_clients c
-    where c.owner_id = auth.uid() and c.client_id in (
-      select o.client_id from (
-        select k.client_id, k.expires_at, row_number() over (order by k.expires_at desc) as place
-        from keyframe_private.allowed_clients k
-        where k.owner_id = auth.uid() and k.expires_at <= now()
-      ) o
-      where o.place > most or o.expires_at < now() - interval '30 days');
     insert into keyframe_private.allowed_clients (client_id, name, may, owner_day_micros, owner_id, secret_hash, expires_at)
     values (key_id, create_key.name, create_key.may::keyframe_private.client_right, create_key.day_limit_micros, auth.uid(), hash,
       create_key.expires_at)
@@ -86,13 +77,14 @@ begin
   rate := keyframe_private.acquire_token('read');
   return json_build_object('rate', rate, 'keys', (
     select coalesce(json_agg(keyframe_private.key_json(c) order by c.created_at desc, c.client_id), '[]')
-    from keyframe_private.allowed_clients c
-    where c.owner_id = auth.uid()));
+    from (
+      select k.* from keyframe_private.allowed_clients k where k.owner_id = auth.uid()
+      order by k.expires_at desc nulls first limit 100) c));
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
   return keyframe_private.refuse(refused);
 end $$;
-comment on function keyframe.list_keys is 'The keys of the caller, also those that ended lately, newest first.';
+comment on function keyframe.list_keys is 'The keys of the caller, also those that ended lately, newest first; at most 100.';
 
 create function keyframe.revoke_key(key_id text)
 returns json language plpgsql volatile security definer set search_path = '' as $$

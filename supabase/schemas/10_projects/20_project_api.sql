@@ -1,16 +1,26 @@
 -- Functions that api calls for projects. All are definers: an Idempotency-Key has an identifier before the row exists, which users may not
 -- choose, and under a policy no condition on a step may use an index (enum_eq is not leakproof).
 
-create function keyframe_private.own_project(project uuid)
+-- `versions`: times of updated_at in milliseconds, of which a row must have one.
+create function keyframe_private.require_version(kind text, updated_at timestamptz, versions timestamptz[])
+returns void language plpgsql stable set search_path = '' as $$
+begin
+  perform keyframe_private.raise_if(date_trunc('milliseconds', updated_at) <> all (versions), 'precondition_failed',
+    format('The %s has changed since you read it. Read it again, then repeat your request with its new ETag.', kind));
+end $$;
+comment on function keyframe_private.require_version is 'Raises precondition_failed for a project, film or element that has another version.';
+
+create function keyframe_private.own_project(project uuid, versions timestamptz[] default null)
 returns keyframe.projects language plpgsql stable set search_path = '' as $$
 declare
   wanted keyframe.projects;
 begin
   select p.* into wanted from keyframe.projects p where p.id = project and keyframe_private.is_own(p.owner_id) and p.deleted_at is null;
   perform keyframe_private.raise_if(not found, 'not_found', 'You have no project with this projectId.');
+  perform keyframe_private.require_version('project', wanted.updated_at, versions);
   return wanted;
 end $$;
-comment on function keyframe_private.own_project is 'The project, if it is the caller''s; otherwise raises not_found.';
+comment on function keyframe_private.own_project is 'The project, if it is the caller''s and has one of these versions; otherwise raises not_found or precondition_failed.';
 
 create function keyframe.create_project(
   title text, text_prompt text, description text default '', aspect_ratio text default '16:9', idempotency_key text default null,
@@ -115,15 +125,7 @@ exception when sqlstate 'KEYFR' then
 end $$;
 comment on function keyframe.read_project is 'One project of the caller with the latest prediction and the shown take of each step.';
 
-create function keyframe_private.refuse_changed(kind text)
-returns void language plpgsql stable set search_path = '' as $$
-begin
-  perform keyframe_private.raise_error('precondition_failed',
-    format('The %s has changed since you read it. Read it again, then repeat your request with its new ETag.', kind));
-end $$;
-comment on function keyframe_private.refuse_changed is 'Raises precondition_failed for a project, film or element that has another version.';
-
--- `changes`: columns and values. `versions`: times of updated_at in milliseconds, of which the project must have one.
+-- `changes`: columns and values.
 create function keyframe.update_project(project_id uuid, changes jsonb, versions timestamptz[] default null)
 returns jsonb language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -142,8 +144,7 @@ begin
     and (versions is null or date_trunc('milliseconds', p.updated_at) = any (versions))
   returning p.* into changed;
   if not found then
-    perform keyframe_private.own_project(project_id);
-    perform keyframe_private.refuse_changed('project');
+    perform keyframe_private.own_project(project_id, versions);
   end if;
   return jsonb_build_object('project', to_jsonb(changed), 'rate', keyframe_private.rate_state('change'));
 exception when sqlstate 'KEYFR' then
@@ -152,7 +153,7 @@ exception when sqlstate 'KEYFR' then
 end $$;
 comment on function keyframe.update_project is 'Changes the caller''s project. Existing predictions keep their inputs.';
 
--- `versions` as for update_project. Triggers refuse it while a prediction runs, and queue the files for removal.
+-- Triggers refuse it while a prediction runs, and queue the files for removal.
 create function keyframe.delete_project(project_id uuid, versions timestamptz[] default null)
 returns jsonb language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -160,14 +161,8 @@ declare
   wanted keyframe.projects;
   refused keyframe_private.refusal;
 begin
-  select p.* into wanted from keyframe.projects p
-  where p.id = delete_project.project_id and keyframe_private.is_own(p.owner_id) and p.deleted_at is null
-    and (versions is null or date_trunc('milliseconds', p.updated_at) = any (versions))
-  for update;
-  if not found then
-    perform keyframe_private.own_project(project_id);
-    perform keyframe_private.refuse_changed('project');
-  end if;
+  perform from keyframe.projects p where p.id = delete_project.project_id and keyframe_private.is_own(p.owner_id) for update;
+  wanted := keyframe_private.own_project(project_id, versions);
   delete from keyframe.projects p where p.id = wanted.id;
   return jsonb_build_object('project', to_jsonb(wanted), 'rate', rate);
 exception when sqlstate 'KEYFR' then

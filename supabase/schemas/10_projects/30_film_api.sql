@@ -16,16 +16,17 @@ begin
 end $$;
 comment on function keyframe_private.film_json is 'A film as its owner sees it.';
 
-create function keyframe_private.own_film(film uuid)
+create function keyframe_private.own_film(film uuid, versions timestamptz[] default null)
 returns keyframe.films language plpgsql stable set search_path = '' as $$
 declare
   wanted keyframe.films;
 begin
   select f.* into wanted from keyframe.films f where f.id = film and keyframe_private.is_own(f.owner_id);
   perform keyframe_private.raise_if(not found, 'not_found', 'You have no film with this filmId.');
+  perform keyframe_private.require_version('film', wanted.updated_at, versions);
   return wanted;
 end $$;
-comment on function keyframe_private.own_film is 'The film, if it is the caller''s; otherwise raises not_found.';
+comment on function keyframe_private.own_film is 'The film, if it is the caller''s and has one of these versions; otherwise raises not_found or precondition_failed.';
 
 create function keyframe.create_film(
   title text, description text default '', idempotency_key text default null, request_hash text default null,
@@ -142,8 +143,7 @@ begin
     and (versions is null or date_trunc('milliseconds', f.updated_at) = any (versions))
   returning f.* into changed;
   if not found then
-    perform keyframe_private.own_film(film_id);
-    perform keyframe_private.refuse_changed('film');
+    perform keyframe_private.own_film(film_id, versions);
   end if;
   if project_ids is not null then
     perform keyframe_private.order_shots(changed, project_ids);
@@ -166,14 +166,8 @@ declare
   shots uuid[];
   refused keyframe_private.refusal;
 begin
-  select f.* into wanted from keyframe.films f
-  where f.id = delete_film.film_id and keyframe_private.is_own(f.owner_id)
-    and (versions is null or date_trunc('milliseconds', f.updated_at) = any (versions))
-  for update;
-  if not found then
-    perform keyframe_private.own_film(film_id);
-    perform keyframe_private.refuse_changed('film');
-  end if;
+  perform from keyframe.films f where f.id = delete_film.film_id and keyframe_private.is_own(f.owner_id) for update;
+  wanted := keyframe_private.own_film(film_id, versions);
   deleted := keyframe_private.film_json(wanted);
   shots := keyframe_private.shots_of(wanted.id);
   if with_projects then

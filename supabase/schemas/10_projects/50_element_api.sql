@@ -17,16 +17,17 @@ begin
 end $$;
 comment on function keyframe_private.element_json is 'An element as its owner sees it.';
 
-create function keyframe_private.own_element(element uuid)
+create function keyframe_private.own_element(element uuid, versions timestamptz[] default null)
 returns keyframe.elements language plpgsql stable set search_path = '' as $$
 declare
   wanted keyframe.elements;
 begin
   select e.* into wanted from keyframe.elements e where e.id = element and keyframe_private.is_own(e.owner_id);
   perform keyframe_private.raise_if(not found, 'not_found', 'You have no element with this elementId.');
+  perform keyframe_private.require_version('element', wanted.updated_at, versions);
   return wanted;
 end $$;
-comment on function keyframe_private.own_element is 'The element, if it is the caller''s; otherwise raises not_found.';
+comment on function keyframe_private.own_element is 'The element, if it is the caller''s and has one of these versions; otherwise raises not_found or precondition_failed.';
 
 create function keyframe_private.write_element_images(element keyframe.elements, paths text[])
 returns void language plpgsql volatile set search_path = '' as $$
@@ -114,8 +115,7 @@ begin
     and (versions is null or date_trunc('milliseconds', e.updated_at) = any (versions))
   returning e.* into changed;
   if not found then
-    perform keyframe_private.own_element(element_id);
-    perform keyframe_private.refuse_changed('element');
+    perform keyframe_private.own_element(element_id, versions);
   end if;
   images := keyframe_private.images_of_element(changed);
   if image_paths <> images then
@@ -138,14 +138,8 @@ declare
   deleted json;
   refused keyframe_private.refusal;
 begin
-  select e.* into wanted from keyframe.elements e
-  where e.id = delete_element.element_id and keyframe_private.is_own(e.owner_id)
-    and (versions is null or date_trunc('milliseconds', e.updated_at) = any (versions))
-  for update;
-  if not found then
-    perform keyframe_private.own_element(element_id);
-    perform keyframe_private.refuse_changed('element');
-  end if;
+  perform from keyframe.elements e where e.id = delete_element.element_id and keyframe_private.is_own(e.owner_id) for update;
+  wanted := keyframe_private.own_element(element_id, versions);
   deleted := keyframe_private.element_json(wanted);
   delete from keyframe.elements e where e.id = wanted.id;
   return json_build_object('element', deleted, 'rate', rate);

@@ -28,7 +28,7 @@ create table keyframe_private.work (
 comment on table keyframe_private.work is 'The queue of both workers: what to do, when, and which worker does it.';
 comment on column keyframe_private.work.queue is 'Which worker does it, within the capacity of which queue.';
 comment on column keyframe_private.work.kind is 'submit, poll, store, search, cancel, remove, expire, admit, continue; deliver, resume.';
-comment on column keyframe_private.work.subject is 'Its prediction, its delivery, or its owner (remove, admit, continue). For resume: the delivery after which it continues.';
+comment on column keyframe_private.work.subject is 'Its prediction, its delivery, or its owner (remove, admit). For resume: the delivery after which it continues.';
 comment on column keyframe_private.work.submit_id is 'The row of provider_submits that submit, poll, search and cancel are about.';
 comment on column keyframe_private.work.owner_id is 'The owner whose share of the capacity it uses, or a service-wide endpoint.';
 comment on column keyframe_private.work.lane is 'What takes turns within a resource: the owner, or the endpoint.';
@@ -49,23 +49,24 @@ create index work_failed_idx on keyframe_private.work (failures) where queue <> 
 
 create function keyframe_private.add_work(
   queue keyframe_private.work_queue, kind text, subject uuid, owner uuid, resource text, due_at timestamptz default clock_timestamp(), submit_id bigint default null,
-  failures integer default 0, last_error text default null)
+  failures integer default 0, last_error text default null, lane uuid default null)
 returns void language plpgsql volatile set search_path = '' as $$
 declare
   is_due constant boolean := add_work.due_at <= clock_timestamp();
 begin
   insert into keyframe_private.work (queue, kind, subject, submit_id, owner_id, lane, resource, state, due_at, failures, last_error)
-  values (add_work.queue, add_work.kind, add_work.subject, add_work.submit_id, owner, owner, add_work.resource,
+  values (add_work.queue, add_work.kind, add_work.subject, add_work.submit_id, owner, coalesce(add_work.lane, owner), add_work.resource,
     case when is_due then 'ready' else 'scheduled' end::keyframe_private.work_state, add_work.due_at, add_work.failures, add_work.last_error);
   if is_due then
-    perform keyframe_private.kick_unless_running('generate');
+    perform keyframe_private.kick_unless_running(case add_work.queue when 'deliver' then 'deliver' else 'generate' end);
   end if;
 end $$;
-comment on function keyframe_private.add_work is 'Adds work of generate, and kicks it when the work is due.';
+comment on function keyframe_private.add_work is 'Adds work, and kicks its worker when the work is due. The lane is the owner, if none is named.';
 
--- Always use the index: a plan cached while the table was empty would scan it when it is full.
+-- Always use the index: a plan cached while the table was empty would scan it when it is full. A disabled scan costs so much that JIT
+-- would compile the plan at each call.
 create function keyframe_private.has_work(subject uuid, kind text, submit_id bigint default null)
-returns boolean language plpgsql stable set search_path = '' set enable_seqscan = off as $$
+returns boolean language plpgsql stable set search_path = '' set jit = off set enable_seqscan = off as $$
 begin
   return exists (
     select from keyframe_private.work w
@@ -75,7 +76,7 @@ end $$;
 comment on function keyframe_private.has_work is 'Whether work of generate of this kind is in the queue already.';
 
 create function keyframe_private.held_work(work_id bigint, lease_token uuid)
-returns keyframe_private.work language plpgsql volatile set search_path = '' set enable_seqscan = off as $$
+returns keyframe_private.work language plpgsql volatile set search_path = '' set jit = off set enable_seqscan = off as $$
 declare
   held keyframe_private.work;
 begin
@@ -86,7 +87,7 @@ end $$;
 comment on function keyframe_private.held_work is 'Locks leased work for the holder of its lease; null when the lease is gone.';
 
 create function keyframe_private.reschedule(held keyframe_private.work, due timestamptz, failures integer, error text)
-returns void language plpgsql volatile set search_path = '' set enable_seqscan = off as $$
+returns void language plpgsql volatile set search_path = '' set jit = off set enable_seqscan = off as $$
 begin
   update keyframe_private.work w
   set state = 'scheduled', due_at = due, worker = null, lease_token = null, kind = held.kind, submit_id = held.submit_id,

@@ -43,7 +43,7 @@ end $$;
 comment on function keyframe_private.make_ready is 'Makes work ready whose time has come or whose lease has expired.';
 
 create function keyframe_private.has_due_work(queues keyframe_private.work_queue[], at timestamptz)
-returns boolean language plpgsql volatile set search_path = '' set enable_seqscan = off as $$
+returns boolean language plpgsql volatile set search_path = '' set jit = off set enable_seqscan = off as $$
 declare
   one keyframe_private.work_queue;
 begin
@@ -127,7 +127,7 @@ comment on function keyframe_private.walk_lanes is 'The next lanes with ready wo
 create function keyframe_private.lease_work(
   wanted_queue keyframe_private.work_queue, for_worker uuid, lease interval, max_rows integer, at timestamptz,
   inout cursor_resource text, inout cursor_lane uuid, out leased keyframe_private.work[], out is_cut boolean)
-language plpgsql volatile set search_path = '' set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_hashjoin = off
+language plpgsql volatile set search_path = '' set plan_cache_mode = force_generic_plan set jit = off set enable_seqscan = off set enable_hashjoin = off
   set enable_mergejoin = off as $$
 declare
   places constant integer := keyframe_private.places_of(wanted_queue);

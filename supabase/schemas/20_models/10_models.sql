@@ -67,14 +67,6 @@ begin
   return new;
 end $$;
 
-create function keyframe_private.keep_default()
-returns trigger language plpgsql volatile set search_path = '' as $$
-begin
-  raise exception 'The step % needs a default. Choose another: update keyframe.step_defaults set model = ''…'' where step = ''%''.',
-    old.step, old.step
-    using errcode = 'check_violation', constraint = 'every_step_keeps_a_default';
-end $$;
-
 create function keyframe_private.refuse_disabled_default()
 returns trigger language plpgsql volatile set search_path = '' as $$
 begin

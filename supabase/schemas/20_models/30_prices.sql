@@ -66,11 +66,11 @@ end $$;
 -- What users pay: the provider's bill times a factor. A submit keeps its factor, so a change never reaches back.
 create table keyframe_private.model_markups (
   model text primary key,
-  markup numeric not null
+  markup numeric not null constraint markup_is_between_0_and_10 check (markup between 0 and 10)
 );
 comment on table keyframe_private.model_markups is 'Markups of single models, instead of the one in settings.';
 comment on column keyframe_private.model_markups.model is 'A model of keyframe.models.';
-comment on column keyframe_private.model_markups.markup is 'What users pay is what the provider bills times this, from 0 to 10.';
+comment on column keyframe_private.model_markups.markup is 'What users pay is what the provider bills times this, from 0 to 10: 1.3 charges 30 % more.';
 
 create function keyframe_private.require_known_model()
 returns trigger language plpgsql volatile set search_path = '' as $$
@@ -78,17 +78,6 @@ begin
   if not exists (select from keyframe.models m where m.model = new.model) then
     raise exception 'There is no model %. keyframe.models has their names.', new.model
       using errcode = 'check_violation', constraint = 'model_is_known';
-  end if;
-  return new;
-end $$;
-
--- A percentage, such as 30, would charge thirty times the price.
-create function keyframe_private.require_markup()
-returns trigger language plpgsql volatile set search_path = '' as $$
-begin
-  if not new.markup between 0 and 10 then
-    raise exception 'A markup must be a factor from 0 to 10, not %. 1.3 charges 30 %% more than the provider bills.', new.markup
-      using errcode = 'check_violation', constraint = 'markup_is_between_0_and_10';
   end if;
   return new;
 end $$;
@@ -101,14 +90,6 @@ begin
     (select s.markup from keyframe_private.settings s), 1);
 end $$;
 comment on function keyframe_private.markup_of is 'The factor by which users pay more or less than the provider bills for a model.';
-
--- A run keeps the price of its start.
-create function keyframe_private.keep_price()
-returns trigger language plpgsql volatile set search_path = '' as $$
-begin
-  raise exception 'Runs were started at this price, so it cannot change. Insert a row with the new price, which applies from its valid_from.'
-    using errcode = 'check_violation', constraint = 'price_in_force_stays';
-end $$;
 
 -- A model that gets another name at the provider keeps its prices and markup, also while another step has it under the old name.
 create function keyframe_private.rename_prices()

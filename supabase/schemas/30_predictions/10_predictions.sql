@@ -110,8 +110,8 @@ comment on column keyframe.predictions.client_id is 'The OAuth client or key tha
 comment on column keyframe.predictions.hidden is 'Its owner has hidden it: lists leave it out, and its step shows it only if it is selected.';
 comment on column keyframe.predictions.output_sha256 is 'Hex SHA-256 of the stored file.';
 create index predictions_project_id_step_idx on keyframe.predictions (project_id, step, created_at desc, id desc);
--- For the pages of a project's list, and for the cascade from projects, which searches by both columns.
-create index predictions_project_id_owner_id_idx on keyframe.predictions (project_id, owner_id, created_at desc, id desc);
+-- For the cascade from projects, which searches by both columns.
+create index predictions_project_id_owner_id_idx on keyframe.predictions (project_id, owner_id);
 create index predictions_step_model_idx on keyframe.predictions (step, model);
 -- These indexes contain active rows only, so they stay small as ended predictions accumulate.
 create index predictions_deadline_idx on keyframe.predictions (deadline_at) where admitted_at is not null and completed_at is null;

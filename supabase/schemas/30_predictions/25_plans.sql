@@ -72,22 +72,6 @@ begin
   return new;
 end $$;
 
-create function keyframe_private.leave_plan()
-returns trigger language plpgsql volatile security definer set search_path = '' as $$
-declare
-  left_out constant text[] := keyframe_private.images_of_plan(old.plan);
-begin
-  if tg_op = 'UPDATE' then
-    perform keyframe_private.require_may_remove(array(select unnest(left_out) except select unnest(keyframe_private.images_of_plan(new.plan))));
-    return null;
-  end if;
-  perform keyframe_private.acquire_lock('references', old.owner_id);
-  insert into keyframe_private.file_removals (bucket, name, owner_id)
-  select 'projects', substr(path, 10), old.owner_id from unnest(left_out) path where not keyframe_private.is_reference_used(path)
-  on conflict do nothing;
-  return null;
-end $$;
-
 -- A frame or an image that the request names replaces those of the plan. Values that the model does not accept are left out; if the request
 -- names another model than the plan, so are all values that were chosen for the plan's model.
 create function keyframe_private.apply_plan(inout wanted keyframe.predictions, project keyframe.projects)
@@ -238,104 +222,57 @@ begin
 end $$;
 comment on function keyframe_private.resolve_beginning is 'A start that continues the previous shot: with that video''s end image, or waiting for it.';
 
--- A row that raises or is locked delays no other. The sweep finds skipped rows.
-create function keyframe_private.begin_waiting(owner uuid)
-returns boolean language plpgsql volatile set search_path = '' as $$
+create function keyframe_private.begin_waiting(waiting keyframe.predictions)
+returns void language plpgsql volatile set search_path = '' as $$
 declare
-  waiting record;
+  video keyframe.predictions;
   frame jsonb;
-  other keyframe.predictions;
-  looked_at integer := 0;
-  raised integer := 0;
+  other uuid;
   refused keyframe_private.refusal;
 begin
-  for waiting in
-    select w.id, w.input, w.model, w.waits_for, v as video, keyframe_private.has_waited_too_long(w) as has_waited_too_long
-    from keyframe.predictions w
-    left join keyframe.predictions v on v.id = w.waits_for
-    where w.owner_id = owner and w.waits_for is not null and w.status = 'queued'
-      and (v.id is null or keyframe_private.has_waited_too_long(w) or v.completed_at is not null
-        and (v.status <> 'succeeded' or keyframe_private.end_image_of(v) is not null))
-    order by w.created_at, w.id limit 50
-    for update of w skip locked
-  loop
-    looked_at := looked_at + 1;
-    frame := keyframe_private.end_image_of(waiting.video);
+  select v.* into video from keyframe.predictions v where v.id = waiting.waits_for;
+  frame := keyframe_private.end_image_of(video);
+  if frame is not null then
     begin
-      if frame is not null then
-        begin
-          perform keyframe_private.require_ratio(f.value #>> '{}', waiting.input ->> 'aspectRatio') from jsonb_each(frame) f;
-          perform keyframe_private.keep_reference(frame ->> 'firstFrameImagePath', owner) where frame ? 'firstFrameImagePath';
-          insert into keyframe_private.prediction_images (prediction_id, role, path, source_prediction_id)
-          select waiting.id, 'first_frame', frame ->> 'firstFrameImagePath', (frame ->> 'firstFramePredictionId')::uuid;
-          update keyframe.predictions p set input = p.input || frame, waits_for = null, updated_at = now() where p.id = waiting.id;
-          update keyframe_private.provider_submits s -- its price counts the pixels of the images, and the model's ceiling was held
-          set metrics = jsonb_build_object('image_input_megapixel_count', keyframe_private.input_megapixels(waiting.input || frame)),
-            most_micros = least(s.most_micros, (keyframe_private.most_cost(waiting.model, waiting.input || frame, s.created_at)).most_micros)
-          where s.prediction_id = waiting.id and s.metrics is not null;
-        exception when sqlstate 'KEYFR' then
-          get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail;
-          perform keyframe_private.mark_failed(waiting.id, refused.code, refused.sentence, false);
-        end;
-      elsif waiting.has_waited_too_long then
-        perform keyframe_private.mark_failed(waiting.id, 'deadline_exceeded',
-          'It waited a day for the previous shot. Generate that video, store its end image, then run this step again.', true);
-      else
-        -- Another take of the same time may exist or be in progress. An older one is the one to replace.
-        select o.* into other from keyframe.projects p join keyframe.predictions o on o.id = keyframe_private.expected_video(p)
-        where p.id = (waiting.video).project_id and p.owner_id = owner
-          and (o.completed_at is null or o.created_at > (waiting.video).created_at - interval '1 minute');
-        if found then
-          update keyframe.predictions p
-          set waits_for = other.id, input = p.input || jsonb_build_object('continuesPredictionId', other.id), updated_at = now()
-          where p.id = waiting.id;
-          perform keyframe_private.add_work('ask', 'continue', owner, owner, 'continue');
-        else
-          perform keyframe_private.mark_failed(waiting.id, 'previous_shot_failed',
-            'The previous shot, which this one continues, was not made. Generate that shot, then run this step again.', true);
-        end if;
-      end if;
-    exception when others or assert_failure then
-      if keyframe_private.is_lock_wait(sqlstate) or sqlstate = '57014' then
-        raise;
-      end if;
-      raise warning 'Prediction % cannot continue the previous shot: % (%)', waiting.id, sqlerrm, sqlstate;
-      raised := raised + 1;
+      perform keyframe_private.require_ratio(f.value #>> '{}', waiting.input ->> 'aspectRatio') from jsonb_each(frame) f;
+      perform keyframe_private.keep_reference(frame ->> 'firstFrameImagePath', waiting.owner_id) where frame ? 'firstFrameImagePath';
+      insert into keyframe_private.prediction_images (prediction_id, role, path, source_prediction_id)
+      select waiting.id, 'first_frame', frame ->> 'firstFrameImagePath', (frame ->> 'firstFramePredictionId')::uuid;
+      update keyframe.predictions p set input = p.input || frame, waits_for = null, updated_at = now() where p.id = waiting.id;
+      update keyframe_private.provider_submits s -- its price counts the pixels of the images, and the model's ceiling was held
+      set metrics = jsonb_build_object('image_input_megapixel_count', keyframe_private.input_megapixels(waiting.input || frame)),
+        most_micros = least(s.most_micros, (keyframe_private.most_cost(waiting.model, waiting.input || frame, s.created_at)).most_micros)
+      where s.prediction_id = waiting.id and s.metrics is not null;
+    exception when sqlstate 'KEYFR' then
+      get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail;
+      perform keyframe_private.mark_failed(waiting.id, refused.code, refused.sentence, false);
     end;
-  end loop;
-  return looked_at = 50 and raised < 50;
+  elsif waiting.created_at < now() - interval '1 day' then -- its price is held, and counts on the day of its start
+    perform keyframe_private.mark_failed(waiting.id, 'deadline_exceeded',
+      'It waited a day for the previous shot. Generate that video, store its end image, then run this step again.', true);
+  elsif video.id is null or video.status in ('failed', 'canceled') then
+    -- Another take of the same time may exist or be in progress. An older one is the one to replace.
+    select o.id into other from keyframe.projects p join keyframe.predictions o on o.id = keyframe_private.expected_video(p)
+    where p.id = video.project_id and p.owner_id = waiting.owner_id
+      and (o.completed_at is null or o.created_at > video.created_at - interval '1 minute');
+    if found then
+      update keyframe.predictions p
+      set waits_for = other, input = p.input || jsonb_build_object('continuesPredictionId', other), updated_at = now()
+      where p.id = waiting.id;
+      perform keyframe_private.add_work('ask', 'continue', waiting.id, waiting.owner_id, 'continue');
+    else
+      perform keyframe_private.mark_failed(waiting.id, 'previous_shot_failed',
+        'The previous shot, which this one continues, was not made. Generate that shot, then run this step again.', true);
+    end if;
+  end if;
 end $$;
-comment on function keyframe_private.begin_waiting is 'Starts predictions of this owner whose awaited end image is known, and fails those that will never get one. At most 50; true: there may be more.';
-
-create function keyframe_private.has_waited_too_long(waiting keyframe.predictions)
-returns boolean language sql stable set search_path = '' as $$
-  select waiting.created_at < now() - interval '1 day'
-$$;
-comment on function keyframe_private.has_waited_too_long is 'Whether a prediction has waited too long for the previous shot: its price is held, and counts on the day of its start.';
+comment on function keyframe_private.begin_waiting is 'Starts a prediction that waits for the previous shot if the awaited end image is known, and fails it if there will never be one.';
 
 -- Called for the end of a video, and for its end image. Only inserts, so waiting predictions never delay the end.
 create function keyframe_private.add_waiting_work()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
-  if exists (select from keyframe.predictions w where w.waits_for = new.id and w.status = 'queued') then
-    perform keyframe_private.add_work('ask', 'continue', new.owner_id, new.owner_id, 'continue');
-  end if;
+  perform keyframe_private.add_work('ask', 'continue', w.id, w.owner_id, 'continue')
+  from keyframe.predictions w where w.waits_for = new.id and w.status = 'queued';
   return null;
 end $$;
-
-create function keyframe_worker.continue_shots(work_id bigint, lease_token uuid)
-returns void language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
-declare
-  held constant keyframe_private.work := keyframe_private.held_work(work_id, lease_token);
-begin
-  if held.id is not null then
-    perform keyframe_private.acquire_lock('slots', held.owner_id); -- before the lock of the images, as a start does
-    if keyframe_private.begin_waiting(held.owner_id) then
-      perform keyframe_private.reschedule(held, now(), 0, null);
-    else
-      perform keyframe_private.finish_work(held);
-    end if;
-    perform keyframe_private.admit_waiting(held.owner_id);
-  end if;
-end $$;
-comment on function keyframe_worker.continue_shots is 'Starts predictions that wait for the previous shot, if its end image is known.';

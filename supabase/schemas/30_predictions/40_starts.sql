@@ -127,7 +127,7 @@ begin
       format('At most %s shots can wait for a previous shot. Cancel some, or wait until they start.', keyframe_private.max_shots()));
     -- Its video may have ended meanwhile: nothing else would look at this row.
     if exists (select from keyframe.predictions v where v.id = new.waits_for and v.completed_at is not null) then
-      perform keyframe_private.add_work('ask', 'continue', new.owner_id, new.owner_id, 'continue');
+      perform keyframe_private.add_work('ask', 'continue', new.id, new.owner_id, 'continue');
     end if;
   elsif keyframe_private.free_slots(new.owner_id) > 0 and not exists (
     select from keyframe.predictions w

@@ -48,7 +48,7 @@ end $$;
 comment on function keyframe_private.is_current is 'Whether the prediction still needs this submit, poll or store.';
 
 create function keyframe_private.finish_work(held keyframe_private.work, has_output boolean default false)
-returns void language plpgsql volatile set search_path = '' set enable_seqscan = off as $$
+returns void language plpgsql volatile set search_path = '' set jit = off set enable_seqscan = off as $$
 begin
   if held.kind = 'store' then -- its output is no longer written, and its run no longer polled
     if not has_output then
@@ -184,15 +184,19 @@ declare
   held constant keyframe_private.work := keyframe_private.held_work(work_id, lease_token);
 begin
   if held.id is not null then
+    perform keyframe_private.acquire_lock('slots', held.owner_id); -- before the lock of the images, as a start does
+    perform keyframe_private.begin_waiting(w::keyframe.predictions) from (
+      select o.* from keyframe.predictions o
+      where held.kind = 'continue' and o.id = held.subject and o.waits_for is not null and o.status = 'queued' for update) w;
     perform keyframe_private.admit_waiting(held.owner_id);
     perform keyframe_private.finish_work(held);
   end if;
 end $$;
-comment on function keyframe_worker.admit_predictions is 'Gives the free slots of an owner to the predictions that wait.';
+comment on function keyframe_worker.admit_predictions is 'Starts a prediction that waits for the previous shot (continue), and gives the free slots of an owner to predictions that wait.';
 
 -- Reads without a lock. After a recent callback no poll is needed for now.
 create function keyframe_private.task_of(held keyframe_private.work, poll_after interval, at timestamptz)
-returns jsonb language plpgsql volatile set search_path = '' set enable_seqscan = off as $$
+returns jsonb language plpgsql volatile set search_path = '' set jit = off set enable_seqscan = off as $$
 declare
   details jsonb := '{}';
   updated timestamptz;

@@ -54,24 +54,23 @@ comment on function keyframe_private.add_admissions is 'Adds work for owners who
 -- Predictions whose awaited video is gone or has ended, or that have waited too long: an end adds this work, but a deletion does not, and
 -- work can be lost.
 create function keyframe_private.add_continuing(start uuid, max_rows integer)
-returns void language plpgsql volatile set search_path = '' set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
+returns void language plpgsql volatile set search_path = '' set jit = off set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
   as $$
 begin
-  perform keyframe_private.add_work('ask', 'continue', s.owner_id, s.owner_id, 'continue')
+  perform keyframe_private.add_work('ask', 'continue', w.id, w.owner_id, 'continue')
   from (
-    select distinct w.owner_id from (
-      select o as row, o.owner_id, o.waits_for from keyframe.predictions o
-      where o.waits_for >= start and o.status = 'queued' order by o.waits_for limit max_rows) w
-    where keyframe_private.has_waited_too_long(w.row) or not exists (
+    select o.id, o.owner_id, o.waits_for, o.created_at from keyframe.predictions o
+    where o.waits_for >= start and o.status = 'queued' order by o.waits_for limit max_rows) w
+  where (w.created_at < now() - interval '1 day' or not exists (
       select from keyframe.predictions v where v.id = w.waits_for
-        and (v.completed_at is null or v.status = 'succeeded' and keyframe_private.end_image_of(v) is null))) s
-  where not keyframe_private.has_work(s.owner_id, 'continue');
+        and (v.completed_at is null or v.status = 'succeeded' and keyframe_private.end_image_of(v) is null)))
+    and not keyframe_private.has_work(w.id, 'continue');
 end $$;
-comment on function keyframe_private.add_continuing is 'Adds work for owners with predictions that no longer need to wait for the previous shot.';
+comment on function keyframe_private.add_continuing is 'Adds work for predictions that no longer need to wait for the previous shot.';
 
 -- Needed after a restore without the queue, or if a trigger was switched off.
 create function keyframe_private.add_lost(max_rows integer)
-returns void language plpgsql volatile set search_path = '' set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
+returns void language plpgsql volatile set search_path = '' set jit = off set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
   as $$
 begin
   perform keyframe_private.add_work_of(p::keyframe.predictions)
@@ -87,9 +86,11 @@ comment on function keyframe_private.add_lost is 'Adds work for active predictio
 -- Restores the other work that a restore without the queue loses. Reads all pending deliveries, the submits of a day and all files to
 -- remove: call it rarely.
 create function keyframe_private.add_lost_work()
-returns void language plpgsql volatile security definer set search_path = '' set enable_nestloop = off as $$
+returns void language plpgsql volatile security definer set search_path = '' set jit = off set enable_nestloop = off as $$
 begin
-  perform keyframe_private.add_resume(e) from keyframe.webhook_endpoints e
+  perform keyframe_private.add_work('deliver', 'resume', '00000000-0000-0000-0000-000000000000', coalesce(e.owner_id, e.id),
+    keyframe_private.resource_of(e), lane => e.id)
+  from keyframe.webhook_endpoints e
   where e.enabled and exists (
     select from keyframe.webhook_deliveries d
     where d.endpoint_id = e.id and d.status = 'pending' and d.created_at < now() - interval '10 minutes'

@@ -185,47 +185,54 @@ begin
 end $$;
 comment on function keyframe_private.require_budget is 'Allows a cost, or raises budget_exceeded, balance_exhausted or price_unknown.';
 
-create table keyframe_private.exhausted_budgets (
+create table keyframe_private.limit_notes (
   id bigint generated always as identity primary key,
   owner_id uuid,
-  period text not null,
-  resets_at timestamptz not null,
-  limit_micros bigint not null,
-  constraint once_in_a_period unique nulls not distinct (owner_id, period, resets_at)
+  type text not null,
+  once_for text not null,
+  noted_at timestamptz not null default now(),
+  constraint once_for_each unique nulls not distinct (owner_id, type, once_for)
 );
-comment on table keyframe_private.exhausted_budgets is 'The budgets that have refused a start in their current period, each once. Without an owner: the service''s budget.';
-comment on column keyframe_private.exhausted_budgets.owner_id is 'Whose budget it is.';
-comment on column keyframe_private.exhausted_budgets.period is 'day or month.';
-comment on column keyframe_private.exhausted_budgets.resets_at is 'When its period ends.';
-comment on column keyframe_private.exhausted_budgets.limit_micros is 'The budget then, in millionths of a dollar.';
+comment on table keyframe_private.limit_notes is 'The events budget.exhausted, balance.low and balance.exhausted that were sent: for a budget once in its period, for a balance once after a credit.';
+comment on column keyframe_private.limit_notes.owner_id is 'Whose budget or balance it is; null: the service''s budget.';
+comment on column keyframe_private.limit_notes.type is 'budget.exhausted, balance.low or balance.exhausted.';
+comment on column keyframe_private.limit_notes.once_for is 'The budget''s period and its end, or how many rows of credits had added something. A count, because of two simultaneous credits the earlier one may be committed later.';
+comment on column keyframe_private.limit_notes.noted_at is 'When it was written.';
+
+create function keyframe_private.note_once(owner uuid, type text, once_for text, data jsonb)
+returns void language plpgsql volatile set search_path = '' as $$
+begin
+  if not keyframe_private.acquire_lock(concat_ws(' ', note_once.type, note_once.once_for), owner, waits => false) then
+    return;
+  end if;
+  insert into keyframe_private.limit_notes (owner_id, type, once_for) values (owner, note_once.type, note_once.once_for) on conflict do nothing;
+  if found then
+    perform keyframe_private.emit_event(note_once.type, owner, null, null, now(), data);
+  end if;
+end $$;
+comment on function keyframe_private.note_once is 'Writes an event about a budget or a balance, unless it was written before. Never waits: if two race, one is enough.';
 
 create function keyframe_private.note_exhausted(owner uuid, code text, hint text)
 returns void language plpgsql volatile set search_path = '' as $$
 declare
   refused constant jsonb := case when code in ('budget_exceeded', 'balance_exhausted') then hint end;
   most_micros constant bigint := refused ->> 'estimateMicros';
-  budget record;
 begin
   if code = 'balance_exhausted' then
-    perform keyframe_private.note_balance(owner, 'balance.exhausted', b.credits, b.available_micros, 'estimateMicros', most_micros)
+    perform keyframe_private.note_once(owner, 'balance.exhausted', b.credits::text,
+      jsonb_build_object('ownerId', owner, 'availableMicros', b.available_micros, 'estimateMicros', most_micros))
     from keyframe_private.balance_of(owner) b
     where b.available_micros < most_micros; -- credit may have come since
+  elsif code = 'budget_exceeded' then
+    perform keyframe_private.note_once(b.whose, 'budget.exhausted', concat_ws(' ', b.period, keyframe_private.wire_time(b.resets_at)),
+      jsonb_strip_nulls(jsonb_build_object('ownerId', b.whose, 'scope', b.scope, 'period', b.period,
+        'limitMicros', case when b.scope = 'owner' then b.limit_micros end, 'resetsAt', keyframe_private.wire_time(b.resets_at))))
+    from (select o.*, case o.scope when 'owner' then owner end as whose from keyframe_private.budgets_of(owner, now()) o) b
+    where case b.scope when 'owner' then b.available_micros < most_micros
+      else (b.scope, b.period) = (refused ->> 'scope', refused ->> 'period') end;
   end if;
-  for budget in
-    select b.*, case b.scope when 'owner' then owner end as owner_id
-    from keyframe_private.budgets_of(owner, now()) b
-    where code = 'budget_exceeded'
-      and case b.scope when 'owner' then b.available_micros < most_micros
-        else (b.scope, b.period) = (refused ->> 'scope', refused ->> 'period') end
-  loop
-    if keyframe_private.acquire_lock('exhausted ' || budget.period, budget.owner_id, waits => false) then
-      insert into keyframe_private.exhausted_budgets (owner_id, period, resets_at, limit_micros)
-      values (budget.owner_id, budget.period, budget.resets_at, budget.limit_micros)
-      on conflict do nothing;
-    end if;
-  end loop;
 end $$;
-comment on function keyframe_private.note_exhausted is 'Records the budgets, or the balance, that have refused a start. Never waits: if two race, one insert is enough.';
+comment on function keyframe_private.note_exhausted is 'Notes the budgets, or the balance, that have refused a start.';
 
 -- A submit that replaces a released one counts on its day, and needs budget only if it can cost more. The megapixels of the input are
 -- kept where a price counts them: its images may be deleted before it ends.
@@ -235,8 +242,6 @@ create function keyframe_private.add_submits(
 returns void language plpgsql volatile set search_path = '' as $$
 declare
   p keyframe.predictions;
-  looks_at jsonb;
-  priced jsonb;
   cost keyframe_private.run_cost;
   total keyframe_private.run_cost := row (null, null, null, 0, null, 0);
   submit keyframe_private.provider_submits;
@@ -244,15 +249,10 @@ declare
 begin
   submit.created_at := coalesce(released.created_at, clock_timestamp());
   foreach p in array predictions loop
-    -- Takes of one step and shots of one film usually differ only in texts, which no price counts.
-    looks_at := jsonb_build_array(p.model, p.input - '{prompt,negativePrompt,elements}'::text[]);
-    if looks_at is distinct from priced then
-      priced := looks_at;
-      cost := keyframe_private.most_cost(p.model, p.input, clock_timestamp());
-      submit.metrics := (
-        select jsonb_build_object('image_input_megapixel_count', keyframe_private.input_megapixels(p.input))
-        where exists (select from keyframe_private.model_prices r where r.id = any (cost.price_ids) and r.metric = 'input_megapixel'));
-    end if;
+    cost := keyframe_private.most_cost(p.model, p.input, clock_timestamp());
+    submit.metrics := (
+      select jsonb_build_object('image_input_megapixel_count', keyframe_private.input_megapixels(p.input))
+      where exists (select from keyframe_private.model_prices r where r.id = any (cost.price_ids) and r.metric = 'input_megapixel'));
     submit.prediction_id := p.id;
     submit.project_id := p.project_id;
     submit.attempt := p.attempt + 1;

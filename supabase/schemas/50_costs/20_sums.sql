@@ -1,13 +1,14 @@
 -- Costs of submits by day. Amounts are in micro-dollars, millionths of a US dollar. Days and months are in UTC. A cost is what the
 -- provider bills, a charge what the owner pays.
 
--- A submit inserts a row when it is added and when it ends, so that no transaction waits for a sum. New rows are merged every five seconds.
+-- A submit inserts a row when it is added and when it ends, so that no transaction waits for a sum. New rows are merged every five seconds
+-- into four sums: by owner, day, step and model; the same for all owners together; by owner, day and project; and by owner.
 create table keyframe_private.daily_costs (
   id bigint generated always as identity primary key,
   owner_id uuid,
-  day date not null,
-  step keyframe.generation_step not null,
-  model text not null,
+  day date,
+  step keyframe.generation_step,
+  model text,
   project_id uuid,
   predictions integer not null default 0,
   held_micros bigint not null default 0,
@@ -19,65 +20,31 @@ create table keyframe_private.daily_costs (
   settled_charge_micros bigint not null default 0,
   unknown_charge_micros bigint not null default 0
 );
-comment on table keyframe_private.daily_costs is 'What submits cost, by owner, day, step and model. Read the view costs. Kept for 13 months.';
+comment on table keyframe_private.daily_costs is 'What submits cost: new rows, and their sums. Read the view costs. Sums of a day are kept for 13 months; those of an owner for good, because balances need them.';
 comment on column keyframe_private.daily_costs.owner_id is 'The owner; null: all owners together.';
-comment on column keyframe_private.daily_costs.day is 'The day, in UTC.';
-comment on column keyframe_private.daily_costs.step is 'first-frame, last-frame or video.';
-comment on column keyframe_private.daily_costs.model is 'The model that was submitted.';
+comment on column keyframe_private.daily_costs.day is 'The day, in UTC; null: all days of the owner.';
+comment on column keyframe_private.daily_costs.step is 'first-frame, last-frame or video; null in a sum of a project or of all days.';
+comment on column keyframe_private.daily_costs.model is 'The model that was submitted; null where the step is.';
 comment on column keyframe_private.daily_costs.predictions is 'How many of the submits were the first of a prediction; negative in a correction, as are the amounts.';
-comment on column keyframe_private.daily_costs.project_id is 'The project; null in a sum.';
+comment on column keyframe_private.daily_costs.project_id is 'The project; null in the other sums.';
 comment on column keyframe_private.daily_costs.held_micros is 'Upper bound for submits that have not ended.';
 comment on column keyframe_private.daily_costs.settled_micros is 'Cost of ended submits.';
 comment on column keyframe_private.daily_costs.unknown_micros is 'Upper bound for submits whose cost is unknown.';
 comment on column keyframe_private.daily_costs.unknown_submits is 'How many submits have an unknown cost.';
-comment on column keyframe_private.daily_costs.is_merged is 'Whether the row is a sum, and added to the service''s sums.';
+comment on column keyframe_private.daily_costs.is_merged is 'Whether the row is a sum.';
 comment on column keyframe_private.daily_costs.held_charge_micros is 'What the owner pays at most for submits that have not ended.';
 comment on column keyframe_private.daily_costs.settled_charge_micros is 'What the owner pays for ended submits.';
 comment on column keyframe_private.daily_costs.unknown_charge_micros is 'What the owner pays at most for submits whose cost is unknown.';
-create index daily_costs_owner_id_day_idx on keyframe_private.daily_costs (owner_id, day, step, model);
+create index daily_costs_owner_id_day_idx on keyframe_private.daily_costs (owner_id, day, step, model) where step is not null;
+create index daily_costs_project_id_idx on keyframe_private.daily_costs (owner_id, day, project_id) where step is null;
 create index daily_costs_day_idx on keyframe_private.daily_costs (day);
 create index daily_costs_to_merge_idx on keyframe_private.daily_costs (owner_id, id) where not is_merged;
-
-create table keyframe_private.project_costs (
-  id bigint generated always as identity primary key,
-  owner_id uuid not null,
-  day date not null,
-  project_id uuid not null,
-  predictions bigint not null,
-  held_micros bigint not null,
-  settled_micros bigint not null,
-  unknown_micros bigint not null
-);
-comment on table keyframe_private.project_costs is 'What submits cost their owner (the charges), by owner, day and project, without those that daily_costs has not merged yet. Kept for 13 months.';
-comment on column keyframe_private.project_costs.owner_id is 'The owner.';
-comment on column keyframe_private.project_costs.day is 'The day, in UTC.';
-comment on column keyframe_private.project_costs.project_id is 'The project.';
-comment on column keyframe_private.project_costs.predictions is 'How many of the submits were the first of a prediction.';
-comment on column keyframe_private.project_costs.held_micros is 'Upper bound for submits that have not ended.';
-comment on column keyframe_private.project_costs.settled_micros is 'Cost of ended submits.';
-comment on column keyframe_private.project_costs.unknown_micros is 'Upper bound for submits whose cost is unknown.';
-create index project_costs_owner_id_day_idx on keyframe_private.project_costs (owner_id, day, project_id);
-create index project_costs_day_idx on keyframe_private.project_costs (day);
-
-create table keyframe_private.owner_costs (
-  id bigint generated always as identity primary key,
-  owner_id uuid not null,
-  held_micros bigint not null,
-  settled_micros bigint not null,
-  unknown_micros bigint not null
-);
-comment on table keyframe_private.owner_costs is 'What submits cost their owner (the charges), all days together, without those that daily_costs has not merged yet. Kept for good: balances need it.';
-comment on column keyframe_private.owner_costs.owner_id is 'The owner.';
-comment on column keyframe_private.owner_costs.held_micros is 'Upper bound for submits that have not ended.';
-comment on column keyframe_private.owner_costs.settled_micros is 'Cost of ended submits.';
-comment on column keyframe_private.owner_costs.unknown_micros is 'Upper bound for submits whose cost is unknown.';
-create index owner_costs_owner_id_idx on keyframe_private.owner_costs (owner_id);
 
 -- The service's sums have only merged rows, so the others are added here.
 create view keyframe_private.costs with (security_invoker = true) as
 select c.owner_id, c.day, c.step, c.model, c.predictions, c.held_micros, c.settled_micros, c.unknown_micros, c.unknown_submits,
   c.held_charge_micros, c.settled_charge_micros, c.unknown_charge_micros
-from keyframe_private.daily_costs c
+from keyframe_private.daily_costs c where c.step is not null
 union all
 select null, c.day, c.step, c.model, c.predictions, c.held_micros, c.settled_micros, c.unknown_micros, c.unknown_submits,
   c.held_charge_micros, c.settled_charge_micros, c.unknown_charge_micros
@@ -90,67 +57,40 @@ begin
   with added as (
     delete from keyframe_private.daily_costs c where c.ctid = any (rows) returning c.*
   ), counted as (
-    select a.owner_id, a.day, a.step, a.model, a.predictions, a.held_micros, a.settled_micros, a.unknown_micros, a.unknown_submits,
+    select k.*, a.predictions, a.held_micros, a.settled_micros, a.unknown_micros, a.unknown_submits,
       a.held_charge_micros, a.settled_charge_micros, a.unknown_charge_micros
     from added a
-    union all
-    select null, a.day, a.step, a.model, a.predictions, a.held_micros, a.settled_micros, a.unknown_micros, a.unknown_submits,
-      a.held_charge_micros, a.settled_charge_micros, a.unknown_charge_micros
-    from added a
+    cross join lateral (values
+      (a.owner_id, a.day, a.step, a.model, null::uuid),
+      (null, a.day, a.step, a.model, null),
+      (a.owner_id, a.day, null, null, a.project_id),
+      (a.owner_id, null, null, null, null)) k (owner_id, day, step, model, project_id)
   ), before as (
     delete from keyframe_private.daily_costs c where c.id = any (array(
-      select o.id from (select distinct c.owner_id, c.day, c.step, c.model from added c) k
+      select o.id from (select distinct a.owner_id, a.day, a.step, a.model from added a) k
       join keyframe_private.daily_costs o using (owner_id, day, step, model)
       where o.is_merged for update of o skip locked) || array(
-      select o.id from (select distinct c.day, c.step, c.model from added c) k
+      select o.id from (select distinct a.day, a.step, a.model from added a) k
       join keyframe_private.daily_costs o using (day, step, model)
-      where o.owner_id is null and o.is_merged for update of o skip locked))
-    returning c.owner_id, c.day, c.step, c.model, c.predictions, c.held_micros, c.settled_micros, c.unknown_micros, c.unknown_submits,
-      c.held_charge_micros, c.settled_charge_micros, c.unknown_charge_micros
-  ), projects_before as (
-    delete from keyframe_private.project_costs c where c.id = any (array(
+      where o.owner_id is null and o.is_merged for update of o skip locked) || array(
       select o.id from (select distinct a.owner_id, a.day, a.project_id from added a) k
-      join keyframe_private.project_costs o using (owner_id, day, project_id)
-      for update of o skip locked))
-    returning c.owner_id, c.day, c.project_id, c.predictions, c.held_micros, c.settled_micros, c.unknown_micros
-  ), owners_before as (
-    delete from keyframe_private.owner_costs c where c.id = any (array(
+      join keyframe_private.daily_costs o using (owner_id, day, project_id)
+      where o.step is null for update of o skip locked) || array(
       select o.id from (select distinct a.owner_id from added a) k
-      join keyframe_private.owner_costs o using (owner_id)
-      for update of o skip locked))
-    returning c.owner_id, c.held_micros, c.settled_micros, c.unknown_micros
-  ), merged as (
-    insert into keyframe_private.daily_costs (
-      owner_id, day, step, model, predictions, held_micros, settled_micros, unknown_micros, unknown_submits, held_charge_micros,
-      settled_charge_micros, unknown_charge_micros, is_merged)
-    select c.owner_id, c.day, c.step, c.model, sum(c.predictions), sum(c.held_micros), sum(c.settled_micros), sum(c.unknown_micros),
-      sum(c.unknown_submits), sum(c.held_charge_micros), sum(c.settled_charge_micros), sum(c.unknown_charge_micros), true
-    from (table counted union all table before) c
-    group by c.owner_id, c.day, c.step, c.model
-  ), owners_merged as (
-    insert into keyframe_private.owner_costs (owner_id, held_micros, settled_micros, unknown_micros)
-    select c.owner_id, sum(c.held_micros), sum(c.settled_micros), sum(c.unknown_micros)
-    from (
-      select a.owner_id, a.held_charge_micros as held_micros, a.settled_charge_micros as settled_micros, a.unknown_charge_micros as unknown_micros
-      from added a
-      union all
-      table owners_before
-    ) c
-    group by c.owner_id
+      join keyframe_private.daily_costs o using (owner_id)
+      where o.step is null and o.day is null for update of o skip locked))
+    returning c.owner_id, c.day, c.step, c.model, c.project_id, c.predictions, c.held_micros, c.settled_micros, c.unknown_micros,
+      c.unknown_submits, c.held_charge_micros, c.settled_charge_micros, c.unknown_charge_micros
   )
-  insert into keyframe_private.project_costs (owner_id, day, project_id, predictions, held_micros, settled_micros, unknown_micros)
-  select c.owner_id, c.day, c.project_id, sum(c.predictions), sum(c.held_micros), sum(c.settled_micros), sum(c.unknown_micros)
-  from (
-    select a.owner_id, a.day, a.project_id, a.predictions, a.held_charge_micros as held_micros, a.settled_charge_micros as settled_micros,
-      a.unknown_charge_micros as unknown_micros
-    from added a
-    where a.project_id is not null
-    union all
-    table projects_before
-  ) c
-  group by c.owner_id, c.day, c.project_id;
+  insert into keyframe_private.daily_costs (
+    owner_id, day, step, model, project_id, predictions, held_micros, settled_micros, unknown_micros, unknown_submits, held_charge_micros,
+    settled_charge_micros, unknown_charge_micros, is_merged)
+  select c.owner_id, c.day, c.step, c.model, c.project_id, sum(c.predictions), sum(c.held_micros), sum(c.settled_micros),
+    sum(c.unknown_micros), sum(c.unknown_submits), sum(c.held_charge_micros), sum(c.settled_charge_micros), sum(c.unknown_charge_micros), true
+  from (table counted union all table before) c
+  group by 1, 2, 3, 4, 5;
 end $$;
-comment on function keyframe_private.merge_cost_rows is 'Merges the new rows of an owner''s day, step and model into one, and adds them to the sums of the service, of their projects and of their owners. Skips merged rows that others have locked: then there are several for a while.';
+comment on function keyframe_private.merge_cost_rows is 'Merges new rows into their four sums. Skips sums that others have locked: then there are several for a while.';
 
 -- Maintains the sums whenever a worker or an administrator changes a submit's cost or owner. The previous cost is subtracted.
 create function keyframe_private.count_cost()
@@ -220,17 +160,12 @@ returns json language plpgsql stable set search_path = '' set plan_cache_mode = 
 begin
   return (
     select json_agg(g order by g."settledMicros" + g."heldMicros" + g."unknownMicros" desc, g.key) from (
-      select c.project_id as key, sum(c.predictions) as predictions, keyframe_private.exact_sum(sum(c.settled_micros)) as "settledMicros",
-        keyframe_private.exact_sum(sum(c.held_micros)) as "heldMicros",
-        keyframe_private.exact_sum(sum(c.unknown_micros)) as "unknownMicros"
-      from (
-        select p.project_id, p.predictions, p.settled_micros, p.held_micros, p.unknown_micros
-        from keyframe_private.project_costs p where p.owner_id = owner and p.day between first_day and last_day
-        union all
-        select d.project_id, d.predictions, d.settled_charge_micros, d.held_charge_micros, d.unknown_charge_micros
-        from keyframe_private.daily_costs d
-        where d.owner_id = owner and d.day between first_day and last_day and not d.is_merged and d.project_id is not null
-      ) c
+      select c.project_id as key, sum(c.predictions) as predictions,
+        keyframe_private.exact_sum(sum(c.settled_charge_micros)) as "settledMicros",
+        keyframe_private.exact_sum(sum(c.held_charge_micros)) as "heldMicros",
+        keyframe_private.exact_sum(sum(c.unknown_charge_micros)) as "unknownMicros"
+      from keyframe_private.daily_costs c
+      where c.owner_id = owner and c.day between first_day and last_day and c.project_id is not null and (c.step is null or not c.is_merged)
       group by 1 order by 3 desc, 1 limit 1000) g);
 end $$;
 comment on function keyframe_private.usage_by_project is 'What the projects of an owner cost: the 1,000 that cost most.';

@@ -25,20 +25,6 @@ comment on column keyframe_private.credits.key is 'A repetition with the same ke
 comment on column keyframe_private.credits.note is 'For administrators.';
 create index credits_owner_id_idx on keyframe_private.credits (owner_id, id) include (micros);
 
-create table keyframe_private.balance_notes (
-  id bigint generated always as identity primary key,
-  owner_id uuid not null,
-  type text not null,
-  credits bigint not null,
-  noted_at timestamptz not null default now(),
-  constraint once_after_a_credit unique (owner_id, type, credits)
-);
-comment on table keyframe_private.balance_notes is 'The events balance.low and balance.exhausted that were sent, each once after a credit.';
-comment on column keyframe_private.balance_notes.owner_id is 'Whose balance it is.';
-comment on column keyframe_private.balance_notes.type is 'balance.low or balance.exhausted.';
-comment on column keyframe_private.balance_notes.credits is 'How many rows of credits had added something. A count, because of two simultaneous credits the earlier one may be committed later.';
-comment on column keyframe_private.balance_notes.noted_at is 'When it was written.';
-
 -- available_micros is null for an owner who is not prepaid. One snapshot for all: a merge moves rows meanwhile. Without a generic plan it
 -- is planned at each start.
 create function keyframe_private.balance_of(
@@ -59,7 +45,8 @@ begin
     least(9007199254740991, coalesce(sum(c.held), 0)), credits, (select s.balance_low_micros from keyframe_private.settings s)
   into available_micros, held_micros, credits, low_micros
   from (
-    select o.held_micros as held, o.settled_micros + o.unknown_micros as ended from keyframe_private.owner_costs o where o.owner_id = owner
+    select o.held_charge_micros as held, o.settled_charge_micros + o.unknown_charge_micros as ended
+    from keyframe_private.daily_costs o where o.owner_id = owner and o.step is null and o.day is null
     union all
     select d.held_charge_micros, d.settled_charge_micros + d.unknown_charge_micros
     from keyframe_private.daily_costs d where d.owner_id = owner and not d.is_merged) c;
@@ -74,22 +61,6 @@ begin
     from keyframe_private.balance_of(owner) b where b.available_micros is not null);
 end $$;
 comment on function keyframe_private.balance_json is 'The balance as in the API; null without one.';
-
-create function keyframe_private.note_balance(owner uuid, type text, credits bigint, available_micros bigint, name text, micros bigint)
-returns void language plpgsql volatile set search_path = '' as $$
-begin
-  if exists (
-      select from keyframe_private.balance_notes n where n.owner_id = owner and n.type = note_balance.type and n.credits = note_balance.credits)
-    or not keyframe_private.acquire_lock(note_balance.type, owner, waits => false) then
-    return;
-  end if;
-  insert into keyframe_private.balance_notes (owner_id, type, credits) values (owner, note_balance.type, note_balance.credits) on conflict do nothing;
-  if found then
-    perform keyframe_private.emit_event(note_balance.type, owner, null, null, now(),
-      jsonb_build_object('ownerId', owner, 'availableMicros', available_micros, name, micros));
-  end if;
-end $$;
-comment on function keyframe_private.note_balance is 'Writes an event about a balance, once after each credit. Never waits: if two race, one is enough.';
 
 -- Valid while the owner's slots are locked, as for budgets. Credits need no lock: one that is not committed yet counts later.
 create function keyframe_private.require_balance(owner uuid, most_micros bigint, is_start boolean)
@@ -107,31 +78,23 @@ begin
       'This generation can cost more than your balance. Add credit, or choose a cheaper model, resolution or length.',
       jsonb_build_object('availableMicros', balance.available_micros, 'estimateMicros', most_micros)::text);
   elsif is_start and balance.available_micros - most_micros < balance.low_micros then
-    perform keyframe_private.note_balance(
-      owner, 'balance.low', balance.credits, balance.available_micros - most_micros, 'thresholdMicros', balance.low_micros);
+    perform keyframe_private.note_once(owner, 'balance.low', balance.credits::text, jsonb_build_object(
+      'ownerId', owner, 'availableMicros', balance.available_micros - most_micros, 'thresholdMicros', balance.low_micros));
   end if;
 end $$;
 comment on function keyframe_private.require_balance is 'Allows what a submit can cost its owner, or raises balance_exhausted or price_unknown.';
-
-create function keyframe_private.refuse_moved()
-returns trigger language plpgsql volatile security definer set search_path = '' as $$
-begin
-  perform keyframe_private.require_not_moved(new.owner_id);
-  return new;
-end $$;
 
 -- Held and unknown costs stay: if they were offset too, their release would be a gift. Of two first credits at once, the key decides.
 create function keyframe_private.open_balance()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
+  perform keyframe_private.require_not_moved(new.owner_id);
   if new.key <> 'opening' and not exists (select from keyframe_private.credits c where c.owner_id = new.owner_id) then
     insert into keyframe_private.credits (owner_id, micros, kind, key, note)
     select new.owner_id, t.settled, 'adjustment', 'opening', 'Settled before the first credit.'
     from (
-      select keyframe_private.exact_sum(sum(c.settled)) as settled from (
-        select o.settled_micros as settled from keyframe_private.owner_costs o where o.owner_id = new.owner_id
-        union all
-        select d.settled_charge_micros from keyframe_private.daily_costs d where d.owner_id = new.owner_id and not d.is_merged) c) t
+      select keyframe_private.exact_sum(sum(d.settled_charge_micros)) as settled from keyframe_private.daily_costs d
+      where d.owner_id = new.owner_id and (d.step is null and d.day is null or not d.is_merged)) t
     where t.settled > 0
     on conflict do nothing;
   end if;
@@ -144,16 +107,10 @@ declare
   b constant record := keyframe_private.balance_of(new.owner_id);
 begin
   if b.available_micros < b.low_micros then
-    perform keyframe_private.note_balance(new.owner_id, 'balance.low', b.credits, b.available_micros, 'thresholdMicros', b.low_micros);
+    perform keyframe_private.note_once(new.owner_id, 'balance.low', b.credits::text, jsonb_build_object(
+      'ownerId', new.owner_id, 'availableMicros', b.available_micros, 'thresholdMicros', b.low_micros));
   end if;
   return null;
-end $$;
-
-create function keyframe_private.keep_credits()
-returns trigger language plpgsql volatile set search_path = '' as $$
-begin
-  raise exception 'A credit cannot change. Insert an adjustment with the difference.'
-    using errcode = 'check_violation', constraint = 'credits_are_only_inserted';
 end $$;
 
 create function keyframe_private.add_credit(

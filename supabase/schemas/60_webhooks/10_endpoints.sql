@@ -49,8 +49,7 @@ comment on column keyframe.webhook_endpoints.disabled_reason is 'Why it gets no 
 comment on column keyframe.webhook_endpoints.failing_since is 'When the failures began, or when it was enabled again after the service had disabled it; null after a success.';
 comment on column keyframe.webhook_endpoints.quick_answers_needed is 'How many more answers in a row must take under three seconds until it counts as quick: 0 when quick, five after a slow answer; negative while it is new.';
 create index webhook_endpoints_owner_id_idx on keyframe.webhook_endpoints (owner_id, created_at desc);
--- The few endpoints that fail or that the service has disabled.
-create index webhook_endpoints_failing_idx on keyframe.webhook_endpoints (failing_since) where failing_since is not null and enabled;
+-- The few endpoints that the service has disabled.
 create index webhook_endpoints_switched_off_idx on keyframe.webhook_endpoints (disabled_at) where disabled_reason in ('gone', 'failing');
 
 -- Deliveries, possibly millions, and test events have no foreign key: they are deleted in batches
@@ -77,15 +76,6 @@ begin
   perform keyframe_private.raise_if((select count(*) from keyframe.webhook_endpoints e where e.owner_id = new.owner_id) >= 20,
     'invalid_request', 'You have 20 webhook endpoints already. Delete one first.');
   return new;
-end $$;
-
--- Its deliveries belong to its owner.
-create function keyframe_private.refuse_changed_owner()
-returns trigger language plpgsql volatile set search_path = '' as $$
-begin
-  perform keyframe_private.raise_error('invalid_request',
-    'The owner of a webhook endpoint cannot be changed. Delete the endpoint, then add one for the new owner.');
-  return null;
 end $$;
 
 -- Changing `enabled` in Studio is enough. failing_since survives disabling and enabling, so that the owner cannot evade automatic

@@ -172,17 +172,6 @@ begin
   return null;
 end $$;
 
-create function keyframe_private.emit_budget_exhausted()
-returns trigger language plpgsql volatile security definer set search_path = '' as $$
-declare
-  whose constant uuid := new.owner_id;
-begin
-  perform keyframe_private.emit_event('budget.exhausted', whose, null, null, now(), jsonb_strip_nulls(jsonb_build_object(
-    'ownerId', whose, 'scope', case when whose is null then 'service' else 'owner' end, 'period', new.period,
-    'limitMicros', case when whose is not null then new.limit_micros end, 'resetsAt', keyframe_private.wire_time(new.resets_at))));
-  return null;
-end $$;
-
 -- Delivery counts per endpoint and hour: 24 rows for a day (docs/decisions/0014-endpoint-health-is-counted.md).
 
 create type keyframe_private.attempt_outcome as (at timestamptz, status_code integer, error text);

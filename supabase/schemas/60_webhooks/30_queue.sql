@@ -14,29 +14,18 @@ comment on function keyframe_private.resource_of is 'The shared dependency of de
 create function keyframe_private.add_delivery()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
-  insert into keyframe_private.work (queue, kind, subject, owner_id, lane, resource, state, due_at)
-  select 'deliver', 'deliver', new.id, coalesce(e.owner_id, e.id), e.id, keyframe_private.resource_of(e),
-    case when new.next_attempt_at <= clock_timestamp() then 'ready' else 'scheduled' end::keyframe_private.work_state, new.next_attempt_at
+  perform keyframe_private.add_work('deliver', 'deliver', new.id, coalesce(e.owner_id, e.id), keyframe_private.resource_of(e),
+    new.next_attempt_at, lane => e.id)
   from keyframe.webhook_endpoints e where e.id = new.endpoint_id;
-  perform keyframe_private.kick_unless_running('deliver');
   return null;
 end $$;
 
 -- A claim drops the work of a disabled endpoint. Its deliveries come back in parts: there may be a million.
-create function keyframe_private.add_resume(endpoint keyframe.webhook_endpoints)
-returns void language plpgsql volatile set search_path = '' as $$
-begin
-  insert into keyframe_private.work (queue, kind, subject, owner_id, lane, resource, state, due_at)
-  values ('deliver', 'resume', '00000000-0000-0000-0000-000000000000', coalesce(endpoint.owner_id, endpoint.id), endpoint.id,
-    keyframe_private.resource_of(endpoint), 'ready', clock_timestamp());
-  perform keyframe_private.kick_unless_running('deliver');
-end $$;
-comment on function keyframe_private.add_resume is 'Adds the work that adds the work of all pending deliveries of an endpoint.';
-
 create function keyframe_private.resume_endpoint()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
-  perform keyframe_private.add_resume(new);
+  perform keyframe_private.add_work('deliver', 'resume', '00000000-0000-0000-0000-000000000000', coalesce(new.owner_id, new.id),
+    keyframe_private.resource_of(new), lane => new.id);
   return null;
 end $$;
 
@@ -54,10 +43,8 @@ begin
     where d.endpoint_id = held.lane and d.status = 'pending'
       and (last.id is null or (d.event_type, d.created_at, d.id) > (last.event_type, last.created_at, last.id))
     order by d.event_type, d.created_at, d.id limit most);
-  insert into keyframe_private.work (queue, kind, subject, owner_id, lane, resource, state, due_at)
-  select 'deliver', 'deliver', d.id, held.owner_id, held.lane, held.resource,
-    case when d.next_attempt_at <= clock_timestamp() then 'ready' else 'scheduled' end::keyframe_private.work_state, d.next_attempt_at
-  from keyframe.webhook_deliveries d where d.id = any (part) order by d.next_attempt_at, d.id;
+  perform keyframe_private.add_work('deliver', 'deliver', d.id, held.owner_id, held.resource, d.next_attempt_at, lane => held.lane)
+  from (select o.* from keyframe.webhook_deliveries o where o.id = any (part) order by o.next_attempt_at, o.id) d;
   if cardinality(part) = most then
     update keyframe_private.work w set subject = part[most], state = 'ready', worker = null, lease_token = null where w.id = held.id;
   else

@@ -16,7 +16,7 @@ comment on function keyframe_private.next_delivery_attempt is 'When a failed del
 -- If two workers made the same attempt, the first result counts. An endpoint whose row is locked keeps its state until its next result.
 -- The indexes are used whatever the statistics say: the tables may have been empty when they were made.
 create function keyframe_private.record_results(results jsonb, at timestamptz)
-returns uuid[] language plpgsql volatile set search_path = '' set plan_cache_mode = force_generic_plan set enable_seqscan = off
+returns uuid[] language plpgsql volatile set search_path = '' set plan_cache_mode = force_generic_plan set jit = off set enable_seqscan = off
   set enable_hashjoin = off set enable_mergejoin = off set lock_timeout = '20ms' as $$
 declare
   recorded uuid[];
@@ -85,7 +85,7 @@ comment on function keyframe_private.record_results is 'Records the results of u
 -- The endpoints with their deliveries, in order, of at most max_bytes. Owners with fewer bytes come first, so that one owner's large bodies
 -- delay no other's. Ended deliveries, and those leased twice, are dropped.
 create function keyframe_private.describe_deliveries(leased keyframe_private.work[], worker uuid, max_bytes integer, at timestamptz)
-returns jsonb language plpgsql volatile set search_path = '' set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_hashjoin = off
+returns jsonb language plpgsql volatile set search_path = '' set plan_cache_mode = force_generic_plan set jit = off set enable_seqscan = off set enable_hashjoin = off
   set enable_mergejoin = off as $$
 declare
   held keyframe_private.work;

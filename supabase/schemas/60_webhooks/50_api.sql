@@ -173,25 +173,21 @@ declare
   request record;
   endpoint keyframe.webhook_endpoints;
   event uuid;
-  delivery keyframe.webhook_deliveries;
   refused keyframe_private.refusal;
 begin
   request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'create');
-  if request.replayed then
-    return jsonb_build_object(
-      'delivery', keyframe_private.delivery_json(keyframe_private.own_delivery(request.resource_id)), 'replayed', true,
-      'rate', request.rate);
+  if not request.replayed then
+    endpoint := keyframe_private.own_endpoint(endpoint_id, lock => true);
+    perform keyframe_private.raise_if(not endpoint.enabled, 'invalid_request', 'This endpoint is disabled. Enable it, then test it.');
+    insert into keyframe.webhook_events (type, owner_id, endpoint_id, payload)
+    values ('webhook.test', endpoint.owner_id, endpoint.id, jsonb_build_object(
+      'type', 'webhook.test', 'timestamp', keyframe_private.wire_time(now()), 'data', jsonb_build_object('endpointId', endpoint.id)))
+    returning id into event;
+    insert into keyframe.webhook_deliveries (id, event_id, endpoint_id, owner_id, event_type)
+    values (request.resource_id, event, endpoint.id, endpoint.owner_id, 'webhook.test');
   end if;
-  endpoint := keyframe_private.own_endpoint(endpoint_id, lock => true);
-  perform keyframe_private.raise_if(not endpoint.enabled, 'invalid_request', 'This endpoint is disabled. Enable it, then test it.');
-  insert into keyframe.webhook_events (type, owner_id, endpoint_id, payload)
-  values ('webhook.test', endpoint.owner_id, endpoint.id, jsonb_build_object(
-    'type', 'webhook.test', 'timestamp', keyframe_private.wire_time(now()), 'data', jsonb_build_object('endpointId', endpoint.id)))
-  returning id into event;
-  insert into keyframe.webhook_deliveries (id, event_id, endpoint_id, owner_id, event_type)
-  values (request.resource_id, event, endpoint.id, endpoint.owner_id, 'webhook.test')
-  returning * into delivery;
-  return jsonb_build_object('delivery', keyframe_private.delivery_json(delivery), 'replayed', false, 'rate', request.rate);
+  return jsonb_build_object('delivery', keyframe_private.delivery_json(keyframe_private.own_delivery(request.resource_id)),
+    'replayed', request.replayed, 'rate', request.rate);
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
   return keyframe_private.refuse(refused, 'create');
@@ -224,7 +220,7 @@ begin
     ) w
     order by (w.delivery).created_at desc, (w.delivery).id desc
     limit least(max_rows, 101));
-  rate := keyframe_private.acquire_more_tokens(rate, cardinality(page), keyframe_private.rows_per_token());
+  rate := keyframe_private.acquire_more_tokens(rate, cardinality(page), 25);
   return jsonb_build_object('rate', rate, 'deliveries', (
     select coalesce(jsonb_agg(keyframe_private.delivery_json(d) order by d.created_at desc, d.id desc), '[]') from unnest(page) d));
 exception when sqlstate 'KEYFR' then
@@ -274,7 +270,7 @@ comment on function keyframe.redeliver_webhook is 'Sends one delivery of the cal
 -- pruned would end in an error. The oldest event is sent first.
 create function keyframe.recover_webhook_endpoint(
   endpoint_id uuid, since timestamptz, idempotency_key text default null, request_hash text default null)
-returns jsonb language plpgsql volatile security definer set search_path = '' set enable_hashjoin = off set enable_mergejoin = off as $$
+returns jsonb language plpgsql volatile security definer set search_path = '' set jit = off set enable_hashjoin = off set enable_mergejoin = off as $$
 declare
   request record;
   oldest constant timestamptz := greatest(

@@ -57,13 +57,6 @@ begin
 end $$;
 comment on function keyframe_private.require_may_remove is 'Called after a change: raises client_not_allowed if nothing uses one of these images any more and the caller is a client that may not delete.';
 
-create function keyframe_private.require_may_remove_reference()
-returns trigger language plpgsql volatile security definer set search_path = '' as $$
-begin
-  perform keyframe_private.require_may_remove(array[old.reference_image_path]);
-  return null;
-end $$;
-
 create function keyframe_private.remove_partial_output(prediction uuid)
 returns void language plpgsql volatile set search_path = '' as $$
 declare
@@ -82,48 +75,55 @@ begin
 end $$;
 comment on function keyframe_private.remove_partial_output is 'Lists the files that a store may have written for a prediction that ended without its output.';
 
-create function keyframe_private.uploads_of(prediction keyframe.predictions)
-returns text[] language plpgsql immutable set search_path = '' as $$
+-- Under the lock that a first use takes: a new prediction with the same image is either visible here, or finds the removal recorded.
+create function keyframe_private.remove_unused(owner uuid, paths text[])
+returns integer language plpgsql volatile set search_path = '' as $$
+declare
+  added integer;
 begin
-  return array_remove(array(select i.path from keyframe_private.images_of(prediction.input) i) || prediction.end_image_path, null);
+  perform keyframe_private.acquire_lock('references', owner);
+  insert into keyframe_private.file_removals (bucket, name, owner_id)
+  select 'projects', substr(i.path, 10), owner from unnest(paths) i (path) where not keyframe_private.is_reference_used(i.path)
+  on conflict do nothing;
+  get diagnostics added = row_count;
+  return added;
 end $$;
-comment on function keyframe_private.uploads_of is 'The uploaded images that a prediction used, and its end image.';
+comment on function keyframe_private.remove_unused is 'Lists those of an owner''s uploaded images for removal that nothing uses, and returns how many.';
 
 create function keyframe_private.remove_deleted_files()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
-declare
-  owner uuid;
 begin
   insert into keyframe_private.file_removals (bucket, name, owner_id)
   select 'keyframe-outputs', d.output_path, d.owner_id from deleted d where d.output_path is not null
   on conflict do nothing;
-
-  for owner in
-    select distinct d.owner_id from deleted d, unnest(keyframe_private.uploads_of(d)) path order by 1
-  loop
-    perform keyframe_private.acquire_lock('references', owner); -- serialises first uses and the checks that an image is unused
-  end loop;
-  -- Under the lock: a new prediction with the same image is either visible here, or finds the removal recorded.
-  insert into keyframe_private.file_removals (bucket, name, owner_id)
-  select distinct 'projects', substr(path, 10), d.owner_id
-  from deleted d
-  cross join lateral unnest(keyframe_private.uploads_of(d)) path
-  where not keyframe_private.is_reference_used(path)
-  on conflict do nothing;
+  perform keyframe_private.remove_unused(u.owner_id, u.paths)
+  from (
+    select d.owner_id, array_agg(distinct i.path) as paths
+    from deleted d
+    cross join lateral (select o.path from keyframe_private.images_of(d.input) o union all select d.end_image_path) i
+    where i.path is not null group by d.owner_id order by d.owner_id) u;
   return null;
 end $$;
 
--- The trigger names the column of the path.
-create function keyframe_private.remove_deleted_reference()
+create function keyframe_private.remove_element_image()
+returns trigger language plpgsql volatile security definer set search_path = '' as $$
+begin
+  perform keyframe_private.remove_unused(old.owner_id, array[old.path]);
+  return null;
+end $$;
+
+-- The images of a project are its reference image and those of its plan.
+create function keyframe_private.leave_images()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 declare
-  path constant text := to_jsonb(old) ->> tg_argv[0];
+  images constant text[] := array_remove(keyframe_private.images_of_plan(old.plan) || old.reference_image_path, null);
 begin
-  perform keyframe_private.acquire_lock('references', old.owner_id);
-  insert into keyframe_private.file_removals (bucket, name, owner_id)
-  select 'projects', substr(path, 10), old.owner_id
-  where not keyframe_private.is_reference_used(path)
-  on conflict do nothing;
+  if tg_op = 'DELETE' then
+    perform keyframe_private.remove_unused(old.owner_id, images);
+  else
+    perform keyframe_private.require_may_remove(array(
+      select unnest(images) except select unnest(keyframe_private.images_of_plan(new.plan) || new.reference_image_path)));
+  end if;
   return null;
 end $$;
 
@@ -209,11 +209,10 @@ create function keyframe_private.queue_unused_references(max_images integer defa
 returns integer language plpgsql volatile security definer set search_path = '' as $$
 declare
   owner uuid;
-  names text[];
-  added integer;
+  paths text[];
   queued integer := 0;
 begin
-  for owner, names in
+  for owner, paths in
     with images as (
       -- A file without a user's id is an administrator's and is kept.
       select case when o.id ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' then o.id::uuid end as owner_id, b.name, b.created_at
@@ -232,16 +231,10 @@ begin
       order by row_number() over (partition by i.owner_id order by i.created_at)
       limit max_images
     )
-    select u.owner_id, array_agg(u.name) from unused u group by u.owner_id order by u.owner_id
+    select u.owner_id, array_agg('projects/' || u.name) from unused u group by u.owner_id order by u.owner_id
   loop
-    -- Under the lock, a prediction that uses an image is visible, or finds the removal. An open transaction leaves them to the next run.
-    continue when not keyframe_private.acquire_lock('references', owner, waits => false);
-    insert into keyframe_private.file_removals (bucket, name, owner_id)
-    select 'projects', image.name, owner from unnest(names) as image (name)
-    where not keyframe_private.is_reference_used('projects/' || image.name)
-    on conflict do nothing;
-    get diagnostics added = row_count;
-    queued := queued + added;
+    continue when not keyframe_private.acquire_lock('references', owner, waits => false); -- an open transaction leaves them to the next run
+    queued := queued + keyframe_private.remove_unused(owner, paths);
   end loop;
   return queued;
 end $$;

@@ -2,7 +2,7 @@
 
 -- Work that a worker could lease now, counted up to 10,000.
 create function keyframe_private.due_work()
-returns setof keyframe_private.work language sql stable set search_path = '' set enable_seqscan = off set enable_bitmapscan = off as $$
+returns setof keyframe_private.work language sql stable set search_path = '' set jit = off set enable_seqscan = off set enable_bitmapscan = off as $$
   select d.* from unnest(enum_range(null::keyframe_private.work_queue)) q
   cross join lateral (
     (select w.* from keyframe_private.work w where w.queue = q and w.state = 'ready' order by w.resource, w.lane, w.id limit 10000)
@@ -13,7 +13,7 @@ comment on function keyframe_private.due_work is 'Due work that no worker has le
 
 create function keyframe_private.prediction_figures()
 returns jsonb language sql stable set search_path = '' as $$
-  select to_jsonb(a) || to_jsonb(d) || to_jsonb(w) || jsonb_build_object(
+  select to_jsonb(a) || to_jsonb(w) || jsonb_build_object(
     'retrying', (
       select count(*) from (
         select from keyframe_private.work r where r.queue <> 'deliver' and r.failures > 0 and r.state = 'scheduled' limit 10000) r),
@@ -32,18 +32,14 @@ returns jsonb language sql stable set search_path = '' as $$
     from (select o.status from keyframe.predictions o where o.admitted_at is not null and o.completed_at is null limit 10000) p
   ) a
   cross join (
-    select count(*) as due, keyframe_private.seconds_since(min(u.due_at)) as "oldestDueSeconds"
-    from keyframe_private.due_work() u where u.kind in ('submit', 'poll', 'store')
-  ) d
-  cross join (
     select count(*) as waiting, keyframe_private.seconds_since(min(p.created_at)) as "oldestWaitingSeconds"
     from (select o.created_at from keyframe.predictions o where o.admitted_at is null and o.status = 'queued' and o.waits_for is null limit 10000) p
   ) w
 $$;
 comment on function keyframe_private.prediction_figures is 'The figures of active predictions, counted up to 10,000, for health and metrics.';
 
--- Delivery: only of endpoints to which nothing is being sent; others wait for their own receiver. Slot: a prediction waits although its
--- owner has a free one.
+-- Delivery: only of endpoints to which nothing is being sent; others wait for their own receiver. Slot: the sweep has found a prediction
+-- that waits although its owner has a free one.
 create function keyframe_private.due_figures()
 returns jsonb language sql stable set search_path = '' as $$
   select jsonb_build_object(
@@ -54,17 +50,7 @@ returns jsonb language sql stable set search_path = '' as $$
     'search', keyframe_private.seconds_since(min(u.due_at) filter (where u.kind = 'search')),
     'remove', keyframe_private.seconds_since(min(u.due_at) filter (where u.kind = 'remove')),
     'delivery', keyframe_private.seconds_since(min(u.due_at) filter (where u.queue = 'deliver')),
-    'slot', (
-      select keyframe_private.seconds_since(min(o.oldest))
-      from keyframe_private.settings s
-      cross join (
-        select keyframe_private.owners_waiting(gen_random_uuid(), 100)
-        union select keyframe_private.owners_waiting('ffffffff-ffff-ffff-ffff-ffffffffffff', 100)) w (owner)
-      cross join lateral (
-        select q.created_at as oldest from keyframe.predictions q
-        where q.owner_id = w.owner and q.status = 'queued' and q.admitted_at is null and q.waits_for is null order by q.created_at limit 1) o
-      where not s.spending_stopped and s.max_active_per_owner > (
-        select count(*) from keyframe.predictions a where a.owner_id = w.owner and a.admitted_at is not null and a.completed_at is null)))
+    'slot', keyframe_private.seconds_since(min(u.due_at) filter (where u.kind in ('admit', 'continue'))))
   from keyframe_private.due_work() u
   where u.queue <> 'deliver' or not exists (
     select from keyframe_private.work l where l.queue = 'deliver' and l.lane = u.lane and l.state = 'leased')
@@ -91,7 +77,7 @@ comment on function keyframe_private.aside_figures is 'Work of generate that the
 
 -- Pending deliveries, counted up to 10,000, from the indexes of the queue.
 create function keyframe_private.delivery_figures()
-returns jsonb language sql stable set search_path = '' set enable_seqscan = off set enable_bitmapscan = off as $$
+returns jsonb language sql stable set search_path = '' set jit = off set enable_seqscan = off set enable_bitmapscan = off as $$
   with counted as materialized (
     select w.lane, (array_agg(e.owner_id))[1] as owner_id, count(*) as pending
     from (
@@ -102,7 +88,7 @@ returns jsonb language sql stable set search_path = '' set enable_seqscan = off 
     join keyframe.webhook_endpoints e on e.id = w.lane and e.enabled
     group by w.lane
   )
-  select to_jsonb(c) || to_jsonb(o) || to_jsonb(f) || jsonb_build_object(
+  select to_jsonb(c) || to_jsonb(o) || jsonb_build_object(
     'sending', (select count(*) from keyframe_private.work l where l.queue = 'deliver' and l.state = 'leased'),
     'paused', (
       select count(*) from (
@@ -135,12 +121,6 @@ returns jsonb language sql stable set search_path = '' set enable_seqscan = off 
     select count(*) as due, keyframe_private.seconds_since(min(u.due_at)) as "oldestDueSeconds"
     from keyframe_private.due_work() u where u.queue = 'deliver'
   ) o
-  cross join (
-    select count(*) as "failingEndpoints", keyframe_private.seconds_since(min(e.failing_since)) as "oldestFailingSeconds"
-    from (
-      select w.failing_since from keyframe.webhook_endpoints w
-      where w.failing_since is not null and w.enabled order by w.failing_since limit 10000) e
-  ) f
 $$;
 comment on function keyframe_private.delivery_figures is 'The figures of pending deliveries, for health and metrics.';
 
@@ -156,10 +136,8 @@ comment on function keyframe_private.event_figures is 'Events of the last five m
 
 create function keyframe_private.file_removal_figures()
 returns jsonb language sql stable set search_path = '' as $$
-  select jsonb_build_object(
-    'pending', count(*), 'due', count(*) filter (where r.failures = 0), 'failing', count(*) filter (where r.failures > 0),
-    'oldestDueSeconds', keyframe_private.seconds_since(min(r.created_at)))
-  from (select f.created_at, f.failures from keyframe_private.file_removals f limit 10000) r
+  select jsonb_build_object('pending', count(*), 'oldestDueSeconds', keyframe_private.seconds_since(min(r.created_at)))
+  from (select f.created_at from keyframe_private.file_removals f limit 10000) r
 $$;
 comment on function keyframe_private.file_removal_figures is 'Files to remove, counted up to 10,000.';
 

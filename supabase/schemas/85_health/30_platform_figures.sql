@@ -9,11 +9,7 @@ returns jsonb language sql stable set search_path = '' as $$
     -- pg_net's worker serves one database of the server: in any other, nothing is ever sent.
     'servedDatabase', (
       select nullif(current_setting('pg_net.database_name', true), current_database())
-      from pg_catalog.pg_extension e where e.extname = 'pg_net'),
-    'lastAcceptedSeconds', (
-      select keyframe_private.seconds_since(n.created) from net._http_response n
-      where n.created > now() - interval '1 hour' and n.status_code = 202 and n.headers ? 'keyframe-function'
-      order by n.created desc limit 1))
+      from pg_catalog.pg_extension e where e.extname = 'pg_net'))
   from (
     select count(*) as unsent,
       keyframe_private.seconds_since(to_timestamp(min((q.headers ->> 'webhook-timestamp')::double precision))) as "oldestUnsentSeconds"
@@ -82,10 +78,7 @@ returns jsonb language sql stable set search_path = '' as $$
           from leased l where l.name = f.name and l.is_slow group by l.queue, l.resource order by count(*) desc limit 5) s)),
     'oldestKickSeconds', (
       select keyframe_private.seconds_since(min(k.made_at)) from keyframe_private.kicks k
-      where k.function_name = f.name and k.acknowledged_at is null and k.error is null),
-    'slowestKickSeconds', (
-      select round(max(greatest(0, extract(epoch from k.acknowledged_at - k.made_at))), 3) from keyframe_private.kicks k
-      where k.function_name = f.name and k.made_at > now() - interval '5 minutes' and k.acknowledged_at is not null)))
+      where k.function_name = f.name and k.acknowledged_at is null and k.error is null)))
   from (values
       ('generate', keyframe_private.places_of('ask') + keyframe_private.places_of('copy')),
       ('deliver', keyframe_private.places_of('deliver'))) f (name, places)
@@ -233,18 +226,15 @@ returns jsonb language sql stable set search_path = '' as $$
   with runs as materialized (
     select d.jobid, d.status, d.return_message, d.start_time, d.end_time from cron.job_run_details d order by d.runid desc limit 10000
   ), ran as (
-    select j.jobname, max(r.start_time) as started_at, max(r.end_time) filter (where r.status = 'succeeded') as succeeded_at,
+    select j.jobname, max(r.end_time) filter (where r.status = 'succeeded') as succeeded_at,
       max(r.end_time) filter (where r.status = 'failed') as failed_at,
-      count(*) filter (where r.status = 'failed' and r.start_time > now() - interval '5 minutes') as failures,
       (array_agg(r.return_message order by r.start_time desc) filter (where r.status = 'failed'))[1] as error
     from runs r join cron.job j on j.jobid = r.jobid group by j.jobname
   )
   select jsonb_object_agg(substr(w.name, length('keyframe-') + 1), jsonb_build_object(
     'scheduled', w.scheduled,
     'obstacle', w.obstacle,
-    'lastRunSeconds', keyframe_private.seconds_since(r.started_at),
     'lastSuccessSeconds', keyframe_private.seconds_since(r.succeeded_at),
-    'failures', coalesce(r.failures, 0),
     'lastError', case when r.succeeded_at is null or r.failed_at > r.succeeded_at then left(split_part(r.error, E'\n', 1), 200) end,
     'isLate', coalesce(r.succeeded_at < now() - w.late_after, true)
       and coalesce((select min(l.start_time) from runs l) < now() - w.late_after, true)))

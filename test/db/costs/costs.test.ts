@@ -35,7 +35,7 @@ const world = useWorld(db);
 beforeEach(async () => {
   await emptyTables(
     db.sql,
-    "keyframe.predictions, keyframe_private.prediction_images, keyframe_private.provider_submits, keyframe_private.daily_costs, keyframe_private.owner_costs, keyframe_private.owner_budgets, keyframe_private.exhausted_budgets, keyframe_private.work",
+    "keyframe.predictions, keyframe_private.prediction_images, keyframe_private.provider_submits, keyframe_private.daily_costs, keyframe_private.owner_budgets, keyframe_private.limit_notes, keyframe_private.work",
   );
   await db.sql`
     update keyframe_private.settings set owner_day_micros = null, owner_month_micros = null, service_day_micros = null,
@@ -561,7 +561,7 @@ describe("attacked", () => {
     expect(await costOf(id)).toEqual(cost("settled", FRAME));
   });
 
-  test("merged while somebody holds rows → waits for nothing; later one row for each day, step and model", async () => {
+  test("merged while somebody holds rows → waits for nothing; later one row for each sum", async () => {
     const merge = () => db.sql`select keyframe_private.merge_costs()`;
     for (const _ of ["first", "second"]) {
       await succeed((await submitted()).id);
@@ -572,13 +572,13 @@ describe("attacked", () => {
       await merge();
     }
     expect(await sums()).toEqual({ predictions: 2, held: 0, settled: 2 * FRAME, unknown: 0 });
-    expect(await db.sql`select from keyframe_private.daily_costs`).toHaveLength(2);
+    expect(await db.sql`select from keyframe_private.daily_costs`).toHaveLength(4);
   });
 
   test("a thousand and one projects → usage has the thousand that cost most, those first", async () => {
     await db.sql`
-      insert into keyframe_private.project_costs (owner_id, day, project_id, predictions, held_micros, settled_micros, unknown_micros)
-      select ${world.owner}, (now() at time zone 'UTC')::date, gen_random_uuid(), 1, 0, i, 0 from generate_series(1, 1001) i`;
+      insert into keyframe_private.daily_costs (owner_id, day, project_id, settled_charge_micros, is_merged)
+      select ${world.owner}, (now() at time zone 'UTC')::date, gen_random_uuid(), i, true from generate_series(1, 1001) i`;
     const settled = (await usage("project")).groups.map(({ settledMicros }) => settledMicros);
     expect(settled).toEqual(Array.from({ length: 1000 }, (_, i) => 1001 - i));
   });
@@ -600,10 +600,10 @@ describe("attacked", () => {
 
   test("a budget that was exhausted 13 months ago → forgotten", async () => {
     await db.sql`
-      insert into keyframe_private.exhausted_budgets (owner_id, period, resets_at, limit_micros)
-      values (${world.owner}, 'day', now() - interval '14 months', 1)`;
+      insert into keyframe_private.limit_notes (owner_id, type, once_for, noted_at)
+      values (${world.owner}, 'budget.exhausted', 'day', now() - interval '14 months')`;
     await db.sql`select keyframe_private.prune()`;
-    expect(await db.sql`select from keyframe_private.exhausted_budgets`).toHaveLength(0);
+    expect(await db.sql`select from keyframe_private.limit_notes`).toHaveLength(0);
   });
 });
 

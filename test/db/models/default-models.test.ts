@@ -35,12 +35,9 @@ describe("a step without a default that a start can use", () => {
   test.each<[statement: string, words: string]>([
     [
       "delete from keyframe.step_defaults where step = 'video'",
-      "The step video needs a default. Choose another: update keyframe.step_defaults set model = '…' where step = 'video'.",
+      "Every step needs a default. Choose another: update keyframe.step_defaults set model = '…' where step = '…'.",
     ],
-    [
-      "update keyframe.step_defaults set step = 'video' where step = 'last-frame'",
-      "The step last-frame needs a default",
-    ],
+    ["update keyframe.step_defaults set step = 'video' where step = 'last-frame'", "Every step needs a default"],
     [
       `update keyframe.models set enabled = false where model = '${SHIPPED.video}'`,
       "is the default of the step video. Choose another first: update keyframe.step_defaults",

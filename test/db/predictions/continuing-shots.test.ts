@@ -1,6 +1,6 @@
 import type { Sql, TransactionSql } from "postgres";
 import { beforeEach, describe, expect, test } from "vitest";
-import { claim, readRow, submitsOf, sweepAndClaim } from "../../support/database/calls.ts";
+import { claim, makeDue, readRow, submitsOf, sweepAndClaim } from "../../support/database/calls.ts";
 import { useDatabase } from "../../support/database/clone-database.ts";
 import { clearPredictions } from "../../support/database/empty-tables.ts";
 import { addFilm, addShot } from "../../support/database/films.ts";
@@ -286,7 +286,8 @@ describe("what goes wrong with one that waits", () => {
     await db.sql`drop function public.refuse cascade`;
     expect(await stateOf(one.id)).toEqual(waitsFor(video));
     expect(await stateOf(other.id)).toEqual(STARTED);
-    await sweepAndClaim(db.sql);
+    await makeDue(db.sql, one.id);
+    await work();
     expect(await stateOf(one.id)).toEqual(STARTED);
   });
 
@@ -296,10 +297,11 @@ describe("what goes wrong with one that waits", () => {
       "has lost its work, as in a restore",
       (_id, store) => store().then(() => db.sql`delete from keyframe_private.work`),
     ],
-  ])("it %s → the sweep finds it", async (_what, meanwhile) => {
+  ])("it %s → it begins later", async (_what, meanwhile) => {
     const { projects, video, one } = await twoThatWait();
     await meanwhile(one.id, () => storePicture(video, projects[0]));
     expect(await stateOf(one.id)).toEqual(waitsFor(video));
+    await makeDue(db.sql, one.id);
     await sweepAndClaim(db.sql);
     expect(await stateOf(one.id)).toEqual(STARTED);
   });

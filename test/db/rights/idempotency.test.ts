@@ -75,6 +75,7 @@ test("a key of almost 24 hours → remembered with its answer; a replay does not
   const again = { ...first, replayed: true, answer: { recovered: 3 } };
   expect(await remember(world.owner)).toEqual(again);
   await age("24 hours 1 second");
+  await db.sql`select keyframe_private.prune()`;
   const second = await remember(world.owner, OTHER_HASH);
   expect(second).toMatchObject({ replayed: false, answer: null });
   expect(second.resource_id).not.toBe(first.resource_id);
@@ -90,6 +91,7 @@ test("a key that is free again, 20 requests at once → one row more", async () 
   const make = () => start(db, world, { key: "k", hash: HASH });
   await make();
   await age("25 hours");
+  await db.sql`select keyframe_private.prune()`;
   const answers = await Promise.all(Array.from({ length: 20 }, make));
   expect(new Set(answers.map(({ prediction }) => prediction.id)).size).toBe(1);
   expect((await db.sql`select from keyframe.predictions where owner_id = ${world.owner}`).count).toBe(2);

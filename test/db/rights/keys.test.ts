@@ -149,6 +149,7 @@ test("60 keys at once → 50, each another; one is revoked → one more; ended o
   await revoke(second?.id ?? "");
   await expire(second?.id, "31 days");
   await make();
+  await db.sql`select keyframe_private.prune()`;
   const ids = (await list()).map(({ id }) => id);
   expect(ids).toHaveLength(51);
   expect(ids).toContain(first?.id);

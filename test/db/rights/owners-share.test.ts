@@ -258,7 +258,7 @@ describe("sums are kept", () => {
         case ${state}::text when 'settled' then 900 end, ${state}
       from generate_series(1, ${number}::int) i`;
     await db.sql`select keyframe_private.merge_costs()`;
-    await db.sql`vacuum analyze keyframe_private.daily_costs, keyframe_private.project_costs, keyframe_private.provider_submits`;
+    await db.sql`vacuum analyze keyframe_private.daily_costs, keyframe_private.provider_submits`;
   }
 
   test("a start under a service's budget and a balance, with 5,000 holds and 13 months → reads as many pages", async () => {

@@ -160,7 +160,7 @@ const STATEMENTS: Asked[] = [
   ["projects", "keyframe.list_projects(101)", 110, USER],
   ["projects far down, with predictions", `keyframe.list_projects(101, ${DEEP}, with_predictions => true)`, 320, USER], // three steps each
   ["a search for what nobody has", "keyframe.list_projects(search => 'lighthouse')", 5000, USER],
-  ["predictions", "keyframe.list_predictions({crowded}, null, 101)", 110, USER],
+  ["predictions", "keyframe.list_predictions({crowded}, null, 101)", 120, USER],
   ["a rare step, far down", `keyframe.list_predictions({crowded}, 'last-frame', 101, ${DEEP})`, 25, USER],
   ["takes among many", "keyframe.list_predictions({crowded}, 'last-frame', 101, only_takes => true)", LITTLE, USER],
   ["the latest prediction of a rare step", "keyframe.read_prediction({crowded}, 'last-frame')", LITTLE, USER],

@@ -427,9 +427,7 @@ const EFFECTS: Record<string, () => Promise<void>> = {
     const { owner } = gone;
     await db.sql`insert into keyframe_private.owner_budgets (owner_id, note) values (${owner}, 'Jane Roe')`;
     await db.sql`select keyframe_private.add_credit(${owner}, 5, 'grant', 'payment-1', 'Jane Roe')`;
-    await db.sql`insert into keyframe_private.balance_notes (owner_id, type, credits) values (${owner}, 'balance.low', 1)`;
-    await db.sql`
-      insert into keyframe_private.exhausted_budgets (owner_id, period, resets_at, limit_micros) values (${owner}, 'day', now(), 5)`;
+    await db.sql`insert into keyframe_private.limit_notes (owner_id, type, once_for) values (${owner}, 'balance.low', '1')`;
     const left = async ({ owner }: World) => {
       const [row] = await db.sql`
         select (select count(*)::int from auth.users where id = ${owner}) as users,

@@ -22,16 +22,14 @@ const OWNED = `
   union all select 'prediction', to_jsonb(t) from keyframe.predictions t where owner_id = $1
   union all select 'image', to_jsonb(t) from keyframe_private.prediction_images t where prediction_id in (select id from keyframe.predictions where owner_id = $1)
   union all select 'submit', to_jsonb(t) - 'id' - 'price_ids' from keyframe_private.provider_submits t where owner_id = $1
-  union all select 'project cost', to_jsonb(t) - 'id' from keyframe_private.project_costs t where owner_id = $1
   union all select 'cost', to_jsonb(t) - 'id' from keyframe_private.daily_costs t where owner_id = $1
   union all select 'element', to_jsonb(t) from keyframe.elements t where owner_id = $1
   union all select 'element image', to_jsonb(t) from keyframe.element_images t where owner_id = $1
   union all select 'share', to_jsonb(t) from keyframe_private.film_shares t
     where film_id in (select id from keyframe.films where owner_id = $1)
-  union all select 'all costs', to_jsonb(t) - 'id' from keyframe_private.owner_costs t where owner_id = $1
   union all select 'budget', to_jsonb(t) from keyframe_private.owner_budgets t where owner_id = $1
   union all select 'credit', to_jsonb(t) - 'id' from keyframe_private.credits t where owner_id = $1
-  union all select 'noted balance', to_jsonb(t) - 'id' from keyframe_private.balance_notes t where owner_id = $1
+  union all select 'noted limit', to_jsonb(t) - 'id' from keyframe_private.limit_notes t where owner_id = $1
   union all select 'quote', to_jsonb(t) from keyframe_private.quotes t where owner_id = $1
   union all select 'user key', to_jsonb(t) from keyframe_private.allowed_clients t where owner_id = $1
   union all select 'key', to_jsonb(t) from keyframe_private.idempotency_keys t where owner_id = $1
@@ -95,7 +93,7 @@ test("an owner moved to another cell → all rows and secrets are there, nothing
   const asked = { project_id: world.project, step: "first-frame", quote: true };
   await call(oldCell, owner, "estimate_prediction", asked);
   await oldCell.sql`
-    insert into keyframe_private.balance_notes (owner_id, type, credits) values (${owner}, 'balance.low', 1)`;
+    insert into keyframe_private.limit_notes (owner_id, type, once_for) values (${owner}, 'balance.low', '1')`;
   await oldCell.sql`select keyframe_private.merge_costs()`;
   const before = await readOwned(oldCell.sql, owner);
   expect(new Set(before.map((row) => row.split(" {")[0]))).toEqual(new Set(KINDS));

@@ -2,7 +2,7 @@ import type postgres from "postgres";
 import { beforeAll, beforeEach, expect, test } from "vitest";
 import { useDatabase } from "../../support/database/clone-database.ts";
 import type { Row } from "../../support/database/predictions.ts";
-import { codeOf } from "../../support/database/refusal.ts";
+import { codeOf, refusalOf } from "../../support/database/refusal.ts";
 import { whileOpen } from "../../support/database/waiting.ts";
 import {
   addEndpoint,
@@ -57,9 +57,9 @@ test("disabled a second time → the reason and time of the first stay", async (
 test("given to another owner or nobody by hand → refused, a worker may be sending; the same owner → goes through", async () => {
   const id = await addEndpoint(db.sql, owner);
   for (const other of [await db.addUser(), null])
-    expect(await codeOf(db.sql`update keyframe.webhook_endpoints set owner_id = ${other} where id = ${id}`)).toBe(
-      "invalid_request",
-    );
+    expect(
+      await refusalOf(db.sql`update keyframe.webhook_endpoints set owner_id = ${other} where id = ${id}`),
+    ).toMatchObject({ constraint: "endpoint_keeps_its_owner" });
   await db.sql`update keyframe.webhook_endpoints set owner_id = ${owner}, description = 'CRM' where id = ${id}`;
   expect(await readEndpoint(db.sql, id)).toMatchObject({ owner_id: owner, description: "CRM" });
 });

@@ -36,17 +36,12 @@ const key = insert(
   "(gen_random_uuid(), gen_random_uuid()::text, repeat('a', 64), '2025-01-01')",
 );
 const cost = insert(`${COSTS} (owner_id, day, step, model)`, "(gen_random_uuid(), current_date, 'video', 'a')");
-const projectCost = insert(
-  "keyframe_private.project_costs (owner_id, day, project_id, predictions, held_micros, settled_micros, unknown_micros)",
-  "(gen_random_uuid(), '2025-01-01', gen_random_uuid(), 0, 0, 0, 0)",
-);
 
 /** Which rows there are once a batch of two is done. All that is pruned goes through prune_rows, as the keys do. */
 const BATCHES: [batch: string, table: string, addRow: Work, rows: string, count: number][] = [
   ["admit_waiting", P, waiting, `${P} where admitted_at is not null`, 2],
   ["add_overdue", P, overdue, `${WORK} where kind = 'expire'`, 2],
   ["prune", KEYS, key, KEYS, 14],
-  ["prune", "keyframe_private.project_costs", projectCost, "keyframe_private.project_costs", 14],
   ["merge_costs", COSTS, cost, `${COSTS} where not is_merged`, 14],
 ];
 test.each(BATCHES)("%s of two, sixteen are due in %s → two are done", async (batch, table, addRow, rows, count) => {

@@ -59,7 +59,7 @@ async function addOwner() {
     insert into keyframe_private.webhook_hours (endpoint_id, hour) values ('${endpoint}', ${at}), ('${endpoint}', ${at} + interval '1 day');
     insert into keyframe_private.idempotency_keys (owner_id, key, request_hash, resource_id, created_at)
       values ('${owner}', 'old', repeat('a', 64), gen_random_uuid(), ${at});
-    insert into keyframe_private.exhausted_budgets (owner_id, period, resets_at, limit_micros) values ('${owner}', 'day', ${at}, 1);
+    insert into keyframe_private.limit_notes (owner_id, type, once_for, noted_at) values ('${owner}', 'budget.exhausted', 'day', ${at});
     insert into keyframe_private.kicks (function_name, made_at, request_id) values ('deliver', ${at}, 1);
     insert into keyframe_private.rate_buckets (owner_id, route_class, tokens, refilled_at) values ('${owner}', 'create', 0, ${at})`);
   return { owner, project, image: await addReference(db, owner), endpoint, ...ids };
@@ -93,7 +93,7 @@ const HELD: Record<string, string> = {
   "the hours of an endpoint": rowsOf("keyframe_private.webhook_hours", "endpoint_id", "endpoint"),
   "its work": rowsOf("keyframe_private.work"),
   "an old Idempotency-Key": rowsOf("keyframe_private.idempotency_keys"),
-  "a budget that was exhausted": rowsOf("keyframe_private.exhausted_budgets"),
+  "a budget that was exhausted": rowsOf("keyframe_private.limit_notes"),
   "every kick": "select from keyframe_private.kicks for update",
   "a full bucket of a rate limit": rowsOf("keyframe_private.rate_buckets"),
   "events of the predictions": `
@@ -194,7 +194,6 @@ describe("a worker records a result while somebody holds what it needs", () => {
     record_model_refused: [PREDICTION, ofSubmit("record_model_refused", refused)],
     expire_prediction: [PREDICTION, ofPoll("expire_prediction")],
     admit_predictions: [SLOTS, ofPoll("admit_predictions")],
-    continue_shots: [SLOTS, ofPoll("continue_shots")],
     begin_removal: [WORK, ofPoll("begin_removal")],
     retry_work: [WORK, ofPoll("retry_work", { code: "P0001" })],
     record_run_not_canceled: [SUBMITS, ofPoll("record_run_not_canceled", { is_unknown: true })],

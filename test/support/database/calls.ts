@@ -62,8 +62,10 @@ export async function begin(sql: AnySql, task: Task): Promise<Task | null> {
     return files && { ...task, files };
   }
   if (task.task === "expire") await callWorker(sql, "expire_prediction", lease);
-  if (task.task === "admit") await callWorker(sql, "admit_predictions", lease);
-  if (task.task === "continue") await callWorker(sql, "continue_shots", lease);
+  if (task.task === "admit" || task.task === "continue")
+    await callWorker(sql, "admit_predictions", lease).catch(({ code }) =>
+      callWorker(sql, "retry_work", { ...lease, code }),
+    );
   return ["expire", "admit", "continue"].includes(task.task) ? null : task;
 }
 

@@ -77,9 +77,8 @@ export async function proceed(walk: Walk, worker: Worker, held: Held, how: numbe
     case "expire":
       return void (await tell(walk, task, "expire_prediction", leaseOf(task)));
     case "admit":
-      return void (await tell(walk, task, "admit_predictions", leaseOf(task)));
     case "continue":
-      return void (await tell(walk, task, "continue_shots", leaseOf(task)));
+      return void (await tell(walk, task, "admit_predictions", leaseOf(task)));
   }
 }
 

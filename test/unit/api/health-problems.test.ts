@@ -17,9 +17,7 @@ const JOB = {
   ...{
     scheduled: true,
     obstacle: null,
-    lastRunSeconds: 2,
     lastSuccessSeconds: 2,
-    failures: 0,
     lastError: null,
     isLate: false,
   },
@@ -30,7 +28,6 @@ const WORKER: WorkerFigures = {
     claimedSeconds: 1,
     isProcess: false,
     oldestKickSeconds: null,
-    slowestKickSeconds: 0.01,
     callSeconds: 0.004,
     slowRequests: 0,
   },
@@ -131,7 +128,7 @@ describe("no problem", () => {
 
   test.each<[string, Partial<ServiceFigures>]>([
     ["a kick that is to be sent within seconds", { kicks: { ...KICKS, unsent: 1, oldestUnsentSeconds: 19.9 } }],
-    ["a job that failed, and is not late", { jobs: { prune: { ...JOB, failures: 1, lastError: "it broke" } } }],
+    ["a job that failed, and is not late", { jobs: { prune: { ...JOB, lastError: "it broke" } } }],
     ["calls of less than a second, and nine slow requests", deliverIs({ callSeconds: 0.999, slowRequests: 9 })],
     ["a worker whose last word is old", deliverIs({ callSeconds: 1.5, slowRequests: 10, claimedSeconds: 60 })],
     ["generate, which is slower", { workers: { generate: { ...WORKER, slowRequests: 10 }, deliver: WORKER } }],
@@ -386,7 +383,7 @@ test.each<[string, Partial<ServiceFigures>, RegExp]>([
   ],
   [
     "a job that fails",
-    { jobs: { sweep: JOB, "merge-costs": { ...JOB, failures: 9, lastError: "ERROR:  it broke.", isLate: true } } },
+    { jobs: { sweep: JOB, "merge-costs": { ...JOB, lastError: "ERROR:  it broke.", isLate: true } } },
     /^The job keyframe-merge-costs fails: ERROR: {2}it broke\. Fix what the error names\. .*cron\.job_run_details/,
   ],
   [

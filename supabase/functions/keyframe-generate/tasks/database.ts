@@ -69,10 +69,6 @@ export function createDatabase(callOnce: CallDatabase, call: CallDatabase, pollS
     async expire(task: Work): Promise<void> {
       await callOnce("expire_prediction", lease(task));
     },
-    async continueShots(task: Work): Promise<void> {
-      await callOnce("continue_shots", lease(task));
-    },
-
     async admit(task: Work): Promise<void> {
       await callOnce("admit_predictions", lease(task));
     },

@@ -50,8 +50,7 @@ const removeTask = z.object({ task: z.literal("remove"), ...work });
 const cancelTask = z.object({ task: z.literal("cancel"), ...work, attempt, provider_prediction_id });
 /** Tasks that the database does by itself. */
 const expireTask = z.object({ task: z.literal("expire"), ...work });
-const admitTask = z.object({ task: z.literal("admit"), ...work });
-const continueTask = z.object({ task: z.literal("continue"), ...work });
+const admitTask = z.object({ task: z.enum(["admit", "continue"]), ...work });
 
 /** A task from claim_tasks. */
 export const task = z.discriminatedUnion("task", [
@@ -63,7 +62,6 @@ export const task = z.discriminatedUnion("task", [
   removeTask,
   expireTask,
   admitTask,
-  continueTask,
 ]);
 
 /** What begin_removal returns. */
@@ -71,7 +69,7 @@ export const files = z.array(z.object({ bucket: z.enum(["projects", "keyframe-ou
 
 /** The identifier of a task in log lines: its prediction, or the owner. */
 export function identify({ task, id }: { task: string; id: string }): Record<string, string> {
-  return task === "remove" || task === "admit" || task === "continue" ? { ownerId: id } : { predictionId: id };
+  return task === "remove" || task === "admit" ? { ownerId: id } : { predictionId: id };
 }
 
 /** A submit that has begun. */

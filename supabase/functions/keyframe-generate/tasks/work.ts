@@ -59,9 +59,8 @@ async function perform(task: Task, deps: Deps, signal: AbortSignal): Promise<voi
     case "expire":
       return await deps.database.expire(task);
     case "admit":
-      return await deps.database.admit(task);
     case "continue":
-      return await deps.database.continueShots(task);
+      return await deps.database.admit(task);
   }
 }
 
