@@ -24,6 +24,11 @@ const HEADERS = {
   "Referrer-Policy": "no-referrer",
 };
 
+/** Compressed once, as static hosts do: a page of the dashboard requests up to 25 files. */
+const zippedAssets = new Map<string, ArrayBuffer>();
+const gzip = (bytes: Uint8Array<ArrayBuffer>) =>
+  new Response(new Blob([bytes]).stream().pipeThrough(new CompressionStream("gzip"))).arrayBuffer();
+
 /** The paths of the dashboard. Its pages are fragments (#), so it has no others. */
 export const isDashboardPath = (path: string): boolean =>
   path === "/" || path === "/config.json" || path === "/favicon.svg" || /^\/assets\/[A-Za-z0-9._-]+$/.test(path);
@@ -44,8 +49,14 @@ export function callDashboard(request: Request, url: URL, options: DashboardOpti
     const bytes = await Deno.readFile(join(folder, name)).catch(() => null);
     if (bytes === null) return new Response("The dashboard is not built: npm run build", { status: 404 });
     // The file names in assets contain a hash of the content.
-    const cache = name.startsWith("assets/") ? "public, max-age=31536000, immutable" : "no-cache";
+    const isAsset = name.startsWith("assets/");
+    const cache = isAsset ? "public, max-age=31536000, immutable" : "no-cache";
     const type = CONTENT_TYPE[extname(name)] ?? "application/octet-stream";
-    return new Response(bytes, { headers: { ...HEADERS, "Content-Type": type, "Cache-Control": cache } });
+    const headers = { ...HEADERS, "Content-Type": type, "Cache-Control": cache, Vary: "Accept-Encoding" };
+    if (!/\bgzip\b/.test(request.headers.get("accept-encoding") ?? "")) return new Response(bytes, { headers });
+    const path = join(folder, name);
+    const zipped = zippedAssets.get(path) ?? (await gzip(bytes));
+    if (isAsset) zippedAssets.set(path, zipped);
+    return new Response(zipped, { headers: { ...headers, "Content-Encoding": "gzip" } });
   });
 }

@@ -71,7 +71,13 @@ test.each<[what: string, at: [path: string, init?: RequestInit, origin?: string]
   expect(Object.fromEntries(answer.headers)).toMatchObject(headers);
 });
 
-test("HEAD → the headers alone", async () => {
+test("a file for a browser that accepts gzip → compressed, each time alike; HEAD → the headers alone", async () => {
+  for (const path of [SCRIPT, SCRIPT, "/"]) {
+    const zipped = await ask(path, { headers: { "accept-encoding": "gzip, br" } });
+    expect([zipped.headers.get("content-encoding"), zipped.headers.get("vary")]).toEqual(["gzip", "Accept-Encoding"]);
+    const text = await new Response(zipped.body?.pipeThrough(new DecompressionStream("gzip"))).text();
+    expect(text).toBe(path === SCRIPT ? "1" : "<title>Keyframe</title>");
+  }
   const head = await ask("/", { method: "HEAD" });
   expect([head.status, await head.text()]).toEqual([200, ""]);
 });
