@@ -20,9 +20,11 @@ export async function fillCredentials(
   { email, password }: { email: string; password: string },
   button: "Sign in" | "Create account" = "Sign in",
 ): Promise<void> {
+  const send = page.getByRole("button", { name: button, exact: true });
+  await send.waitFor(); // of this form, not of the one that a link has just left
   await page.getByLabel("Email").fill(email);
   await page.getByLabel("Password", { exact: true }).fill(password);
-  await page.getByRole("button", { name: button, exact: true }).click();
+  await send.click();
 }
 
 /** What somebody has whose pages are looked at. */
