@@ -38,9 +38,12 @@ const compiler = {
   server: { deps: { inline: ["openapi-typescript", "@arethetypeswrong/core"] } },
 };
 const STACK_FOLDERS = tests("{db,api,e2e,faults,security,conformance}");
+/** What a release rests on, in minutes: an upgrade and a restored backup, a clone of this repository, the benchmarks. */
+const REHEARSALS = ["test/tools/{upgrade,release-check,fresh-clone}.test.ts", "test/lab/bench-quick.test.ts"];
+const release = project("release", REHEARSALS, compiler);
 /** Vitest runs projects in the order of their names. Of all tests these have the longest files, so they begin. */
-const tools = project("commands", tests("tools"), compiler);
-const lab = project("lab", tests("lab"));
+const tools = project("commands", tests("tools"), { exclude: REHEARSALS, ...compiler });
+const lab = project("lab", tests("lab"), { exclude: REHEARSALS });
 /** The example on Restate. It downloads 220 MB and takes minutes, so `--mode all` leaves it out. Its limit: a film with dozens of restarts. */
 const engines = project("engines", tests("engines"), { testTimeout: 900_000 });
 
@@ -79,6 +82,7 @@ const MODES: Record<string, ReturnType<typeof project>[]> = {
   slow: [project("slow units", SLOW_UNITS), project("slow stack", SLOW_STACK, stackSetup)],
   lab: [lab],
   tools: [tools],
+  release: [release],
   engines: [engines],
   mcp: [mcp],
   runtimes: [runtimes],

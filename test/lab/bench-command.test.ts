@@ -23,32 +23,6 @@ test("--help → the benchmarks, each with its aims in the table of lab/aims.md;
   expect(replaceBlock(await readPage("docs/scale.md"), "costs", "new")).toContain("\nnew\n");
 });
 
-test("--quick and three names → their tables, nothing written; exit 0", async () => {
-  const before = await readPage("docs/benchmarks.md");
-  const { code, output } = await runBench(["--quick", "flow", "cold", "shot"]).ended;
-  expect(code, output).toBe(0);
-  for (const name of [
-    "api",
-    "keyframe-generate",
-    "keyframe-replicate-webhook",
-    "keyframe-deliver",
-    "Hono and supabase-js alone",
-  ])
-    expect(output).toMatch(new RegExp(`^\\| ${name} \\| [\\d.,]{2,}`, "m"));
-  expect(output).toMatch(/^\| Keyframe \| [\d.,]+ \| [\d.,]+ \| [\d.,]+ \|/m);
-  expect(output).toMatch(/^\| DBOS \| [\d.,]+ \| – \| [\d.,]+ \|/m);
-  // One call creates, three start, and each start is read once at least. The table of flow has a row of this form, too.
-  const [, api = "", kicks = "", callbacks = "", deliveries, usd] =
-    /^\| Keyframe \| (\d+) \| (\d+) \| (\d+) \| (\d+) \| ([\d.]+) \|$/m.exec(output.slice(output.indexOf("## shot"))) ??
-    [];
-  expect(Number(api)).toBeGreaterThan(6);
-  expect(Number(kicks)).toBeGreaterThan(0);
-  expect(Number(callbacks)).toBeGreaterThanOrEqual(6); // the start and the end of each
-  expect([deliveries, usd]).toEqual(["4", "0.974"]);
-  expect(output).toMatch(/^\d+ of 12 aims met\.$/m);
-  expect(await readPage("docs/benchmarks.md")).toBe(before);
-});
-
 test("the figures of one shot → shots a day by what is used up first, calls without kicks beside a worker", () => {
   const figures = {
     api: 20,
