@@ -94,7 +94,7 @@ const MODES: Record<string, ReturnType<typeof project>[]> = {
 export default defineConfig(({ mode }) => ({
   test: {
     // More workers than the two cores of the machines this has to pass on: most tests wait for a server most of the time.
-    maxWorkers: 4,
+    maxWorkers: 5,
     // postgres.js asks a new connection for its array types outside of any promise that its user could catch. The gateway
     // passes over that (local/platform/main.ts); here, where tests kill Postgres under it, it must not fail the run.
     onUnhandledError: (error) => !("query" in error && String(error.query).includes("typarray")),
