@@ -94,7 +94,7 @@ export const SCENARIOS: Record<string, Scenario> = {
   },
   crowd: {
     sentence: "a thousand accounts with four endpoints each, to which forty thousand deliveries are due at once",
-    laterMs: 8_000,
+    laterMs: 2_000,
     health: "ok",
     prepare: async (world) => {
       await createProjects(world, await addOwners(world, 1_000, 4, "well"), 10);
