@@ -4,7 +4,7 @@ import type { Log } from "../platform/log.ts";
 
 /** For all bodies whose signature is not verified yet: enough for 256 that have not begun. */
 const MAX_UNSIGNED_BYTES = 16 * 1024 * 1024;
-/** Concurrent callbacks that take more than one read, each for milliseconds. More would cost memory under an attack (lab/bench/memory). */
+/** Bodies that arrive in more than one read, at the same time; each normally takes milliseconds. More would cost memory under an attack (lab/bench/memory). */
 const MAX_SLOW = 4;
 /** Kicks and callbacks arrive within milliseconds, and their senders wait a few seconds at most. */
 const MAX_BODY_MS = 30_000;

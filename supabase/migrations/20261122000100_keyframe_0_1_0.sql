@@ -124,7 +124,8 @@ comment on function keyframe_private.is_lock_wait is 'Whether an SQLSTATE says t
 -- An error that a function returns instead of raising it.
 create type keyframe_private.refusal as (code text, sentence text, hint text);
 
--- The refusal undoes all earlier work. The token that was undone with it is taken again: route_class names its class.
+-- A function that users call catches its refusals. What its body did is undone: a token that it took there is taken again, and
+-- route_class names its class. A token taken in `declare` lies outside of the block that is undone and stays: pass no class.
 create function keyframe_private.refuse(refused keyframe_private.refusal, route_class text default null)
 returns json language plpgsql volatile set search_path = '' as $$
 begin
@@ -2063,8 +2064,8 @@ begin
 end $$;
 comment on function keyframe_private.places_of is 'How many pieces of work of a queue a process can lease at once.';
 
--- Half of the free part of 80 % of the capacity; when the process is nearly full, up to 4. So hanging work, or an owner with much
--- work, leaves capacity for others, and a fifth stays free for new owners and resources.
+-- What is free of 80 % of the capacity; when the process is nearly full, up to 4. One resource or owner alone ends at 40 %, because its own
+-- rows are among the open ones. So hanging work leaves capacity for others, and a fifth stays free for new owners and resources.
 create function keyframe_private.most_of_one(places integer, open bigint)
 returns numeric language plpgsql immutable set search_path = '' as $$
 begin
@@ -2119,7 +2120,7 @@ create type keyframe_private.lane_share as (resource text, lane uuid, most integ
 -- From resource to resource behind the cursor, once around, and in each from the lane behind the cursor on, once around: one probe of the
 -- index for each lane, and for each resource that is full. The next claim begins behind the resource and the lane that this one reached.
 create function keyframe_private.walk_lanes(
-  wanted_queue keyframe_private.work_queue, for_worker uuid, max_lanes integer, open_work jsonb, open_count bigint, cursor_lane uuid,
+  wanted_queue keyframe_private.work_queue, for_worker uuid, max_lanes integer, open_by_resource jsonb, open_count bigint, cursor_lane uuid,
   inout cursor_resource text, out lanes keyframe_private.lane_share[], out is_cut boolean)
 language plpgsql volatile set search_path = '' as $$
 declare
@@ -2147,7 +2148,7 @@ begin
       return;
     end if;
     cursor_resource := next_resource;
-    continue when coalesce((open_work ->> next_resource)::bigint, 0) >= most_of_one;
+    continue when coalesce((open_by_resource ->> next_resource)::bigint, 0) >= most_of_one;
     next_lane := cursor_lane;
     is_behind_cursor := true;
     loop
@@ -2211,8 +2212,8 @@ begin
     return;
   end if;
   with candidate as (
-    select r.id, r.owner_id, l.resource, l.lane, l.place, row_number() over (partition by l.place order by r.id) as turn
-    from unnest(lanes) with ordinality l (resource, lane, most, place)
+    select r.id, r.owner_id, l.resource, l.lane, l.turn_of_lane, row_number() over (partition by l.turn_of_lane order by r.id) as turn
+    from unnest(lanes) with ordinality l (resource, lane, most, turn_of_lane)
     -- The lane as a range: with `lane =` and `order by id` Postgres may walk along the primary key, past all users' rows. Its end as a plain
     -- comparison: a scan does not stop at the end of a row comparison, and would read the lanes behind it too.
     cross join lateral (
@@ -2221,15 +2222,15 @@ begin
         and (w.lane, w.id) > (l.lane, 0) and w.lane <= l.lane
       order by w.lane, w.id limit least(l.most, ceil(max_rows::numeric / cardinality(lanes))) for update skip locked) r
   ), counted as (
-    select c.id, c.resource, c.owner_id, c.lane, c.place,
-      row_number() over (order by c.turn, c.place) - 1 as before_all,
-      row_number() over (partition by c.resource order by c.turn, c.place) - 1
+    select c.id, c.resource, c.owner_id, c.lane, c.turn_of_lane,
+      row_number() over (order by c.turn, c.turn_of_lane) - 1 as before_all,
+      row_number() over (partition by c.resource order by c.turn, c.turn_of_lane) - 1
         + coalesce((by_resource ->> c.resource)::bigint, 0) as of_resource,
-      row_number() over (partition by c.owner_id order by c.turn, c.place) - 1
+      row_number() over (partition by c.owner_id order by c.turn, c.turn_of_lane) - 1
         + coalesce((by_owner ->> c.owner_id::text)::bigint, 0) as of_owner
     from candidate c
   ), chosen as (
-    select c.id, c.lane, c.place from counted c
+    select c.id, c.lane, c.turn_of_lane from counted c
     where c.before_all < least(max_rows, places - open_count)
       and greatest(c.of_resource, c.of_owner) < keyframe_private.most_of_one(places, open_count + c.before_all)
   ), taken as (
@@ -2239,7 +2240,7 @@ begin
     returning w.*
   )
   select coalesce((select array_agg(row(t.*)::keyframe_private.work order by t.id) from taken t), '{}'),
-    coalesce((select c.lane from chosen c order by c.place desc limit 1), cursor_lane)
+    coalesce((select c.lane from chosen c order by c.turn_of_lane desc limit 1), cursor_lane)
   into leased, cursor_lane;
 end $$;
 comment on function keyframe_private.lease_work is 'Leases ready work for a process: a fair share for each lane, owner and resource.';
@@ -6111,7 +6112,7 @@ end $$;
 comment on function keyframe_private.add_continuing is 'Adds work for predictions that no longer need to wait for the previous shot.';
 
 -- Needed after a restore without the queue, or if a trigger was switched off.
-create function keyframe_private.add_lost(max_rows integer)
+create function keyframe_private.add_missing_tasks(max_rows integer)
 returns void language plpgsql volatile set search_path = '' set jit = off set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
   as $$
 begin
@@ -6123,7 +6124,7 @@ begin
       where w.subject = o.id and w.kind = any ('{submit,poll,store,expire}') and w.queue <> 'deliver')
     limit max_rows) p;
 end $$;
-comment on function keyframe_private.add_lost is 'Adds work for active predictions that have none.';
+comment on function keyframe_private.add_missing_tasks is 'Adds work for active predictions that have none.';
 
 -- Restores the other work that a restore without the queue loses. Reads all pending deliveries, the submits of a day and all files to
 -- remove: call it rarely.
@@ -6156,7 +6157,7 @@ begin
   perform keyframe_private.add_admissions(max_rows);
   perform keyframe_private.add_continuing('00000000-0000-0000-0000-000000000000', max_rows);
   perform keyframe_private.add_continuing(gen_random_uuid(), max_rows);
-  perform keyframe_private.add_lost(max_rows);
+  perform keyframe_private.add_missing_tasks(max_rows);
   if keyframe_private.has_due_work('{ask,copy}', now()) then
     perform keyframe_private.kick_unless_running('generate');
   end if;
@@ -6413,10 +6414,12 @@ returns void language plpgsql volatile set search_path = '' as $$
 declare
   p keyframe.predictions;
   cost keyframe_private.run_cost;
-  total keyframe_private.run_cost := row (null, null, null, 0, null, 0);
+  total keyframe_private.run_cost; -- one unknown price makes it null, and the start is refused
   submit keyframe_private.provider_submits;
   submits keyframe_private.provider_submits[] := '{}';
 begin
+  total.most_micros := 0;
+  total.most_charge_micros := 0;
   submit.created_at := coalesce(released.created_at, clock_timestamp());
   foreach p in array predictions loop
     cost := keyframe_private.most_cost(p.model, p.input, clock_timestamp());
@@ -7560,20 +7563,20 @@ begin
     perform keyframe_private.resume_deliveries(held);
   end loop;
   with pending as materialized (
-    select l.id as work_id, l.owner_id, l.lane, l.place, d.id, d.attempts, d.event_id, d.next_attempt_at <= at as is_due
+    select l.id as work_id, l.owner_id, l.lane, l.turn_order, d.id, d.attempts, d.event_id, d.next_attempt_at <= at as is_due
     from unnest(leased) with ordinality l (id, queue, kind, subject, submit_id, owner_id, lane, resource, state, due_at, worker, lease_token,
-      failures, last_error, place)
+      failures, last_error, turn_order)
     join keyframe.webhook_deliveries d on d.id = l.subject and d.status = 'pending'
     where l.kind = 'deliver' and (
       select true from keyframe_private.work o where o.queue = 'deliver' and o.lane = l.lane and o.subject = l.subject and o.state = 'leased'
         and (o.id < l.id or o.lease_token <> l.lease_token) limit 1) is null
   ), due as materialized (
-    select p.*, v.body, sum(octet_length(v.body)) over (partition by p.owner_id order by p.place rows unbounded preceding) as bytes_of_owner
+    select p.*, v.body, sum(octet_length(v.body)) over (partition by p.owner_id order by p.turn_order rows unbounded preceding) as bytes_of_owner
     from pending p
     cross join lateral (select e.payload::text as body from keyframe.webhook_events e where e.id = p.event_id) v
     where p.is_due
   ), counted as (
-    select d.*, sum(octet_length(d.body)) over (order by d.bytes_of_owner, d.place rows unbounded preceding) as bytes from due d
+    select d.*, sum(octet_length(d.body)) over (order by d.bytes_of_owner, d.turn_order rows unbounded preceding) as bytes from due d
   ), fitting as (
     select c.* from counted c where c.bytes <= max_bytes or c.bytes = octet_length(c.body) -- one in any case
   ), by_endpoint as (
@@ -7582,7 +7585,7 @@ begin
       'secrets', keyframe_private.webhook_secrets_of(e.id, at), 'deliveries', f.deliveries) as endpoint
     from (
       select f.lane, jsonb_agg(jsonb_build_object(
-        'id', f.id, 'work_id', f.work_id, 'attempt', f.attempts + 1, 'event_id', f.event_id, 'body', f.body) order by f.place) as deliveries
+        'id', f.id, 'work_id', f.work_id, 'attempt', f.attempts + 1, 'event_id', f.event_id, 'body', f.body) order by f.turn_order) as deliveries
       from fitting f group by f.lane) f
     join keyframe.webhook_endpoints e on e.id = f.lane
   )
@@ -7611,8 +7614,8 @@ comment on function keyframe_private.give_back is 'Returns deliveries that a wor
 
 -- returned: leased work that is not sent. The time limit is below the worker's own.
 create function keyframe_worker.exchange_deliveries(
-  results jsonb, worker uuid, max_rows integer, returned jsonb default '[]', max_bytes integer default 2000000,
-  heartbeat_ms integer default null, wait_ms integer default 0, report jsonb default '{}', cursors jsonb default '{}',
+  results jsonb, worker uuid, max_rows integer, returned jsonb default '[]', max_bytes integer default 500000,
+  heartbeat_ms integer default null, wait_ms integer default 0, report jsonb default '{}', cursors jsonb default '[]',
   at timestamptz default now())
 returns jsonb language plpgsql volatile security definer set search_path = '' set statement_timeout = '4s' as $$
 declare
@@ -9399,7 +9402,7 @@ create trigger _100_guard_move before update of status on keyframe.predictions
 comment on trigger _100_guard_move on keyframe.predictions is 'Refuses a move that is not in prediction_moves.';
 create trigger _110_keep_history before update on keyframe.predictions
   for each row when (old.completed_at is not null or old.input <> new.input) execute function keyframe_private.keep_history();
-comment on trigger _110_keep_history on keyframe.predictions is 'Refuses to edit an ended prediction, except hidden, and the input of any.';
+comment on trigger _110_keep_history on keyframe.predictions is 'An ended prediction keeps all but hidden, its end image and its model''s new name; an active one keeps its input.';
 create trigger _120_resolve before insert on keyframe.predictions for each row execute function keyframe_private.resolve_prediction();
 comment on trigger _120_resolve on keyframe.predictions is 'Chooses the model, checks and completes the input.';
 create trigger _130_admit before insert on keyframe.predictions for each row execute function keyframe_private.admit_or_queue();

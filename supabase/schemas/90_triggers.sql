@@ -157,7 +157,7 @@ create trigger _100_guard_move before update of status on keyframe.predictions
 comment on trigger _100_guard_move on keyframe.predictions is 'Refuses a move that is not in prediction_moves.';
 create trigger _110_keep_history before update on keyframe.predictions
   for each row when (old.completed_at is not null or old.input <> new.input) execute function keyframe_private.keep_history();
-comment on trigger _110_keep_history on keyframe.predictions is 'Refuses to edit an ended prediction, except hidden, and the input of any.';
+comment on trigger _110_keep_history on keyframe.predictions is 'An ended prediction keeps all but hidden, its end image and its model''s new name; an active one keeps its input.';
 create trigger _120_resolve before insert on keyframe.predictions for each row execute function keyframe_private.resolve_prediction();
 comment on trigger _120_resolve on keyframe.predictions is 'Chooses the model, checks and completes the input.';
 create trigger _130_admit before insert on keyframe.predictions for each row execute function keyframe_private.admit_or_queue();

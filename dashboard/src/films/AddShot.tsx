@@ -3,7 +3,7 @@ import { useDebouncedValue } from "@mantine/hooks";
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import type { Film } from "../../../client/index.ts";
-import { useHidden } from "../queries/delete-later.tsx";
+import { useDeleted } from "../queries/delete-later.tsx";
 import { useFilmChoice } from "../queries/film-queries.ts";
 import { useChangeProject } from "../queries/project-queries.ts";
 import { useKeyframe } from "../services.ts";
@@ -24,10 +24,10 @@ export function AddShot({ film, isOpen, onClose }: WindowProps & { film: Film })
     enabled: isOpen,
     placeholderData: keepPreviousData,
   });
-  const hidden = useHidden();
+  const deleted = useDeleted();
   const change = useChangeProject(chosen);
   const offered = data?.projects
-    .filter(({ filmId, projectId }) => filmId !== film.filmId && !hidden.has(projectId))
+    .filter(({ filmId, projectId }) => filmId !== film.filmId && !deleted.has(projectId))
     .slice(0, MOST_SHOWN);
   const { data: films } = useFilmChoice(offered?.some(({ filmId }) => filmId !== null) ?? false);
   const filmName = (id: string) => {

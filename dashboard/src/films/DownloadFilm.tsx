@@ -3,7 +3,7 @@ import { useMutation } from "@tanstack/react-query";
 import { useEffect, useRef, useState } from "react";
 import { type FilmProgress, joinFilm, missingShots, safeFileName, zipFilm } from "../../../client/film.ts";
 import type { FilmWithShots } from "../../../client/index.ts";
-import { useHidden } from "../queries/delete-later.tsx";
+import { useDeleted } from "../queries/delete-later.tsx";
 import { CHANGES_NOTHING } from "../queries/query-client.ts";
 import { useKeyframe } from "../services.ts";
 import { saveAs } from "../takes/use-download.ts";
@@ -26,7 +26,7 @@ type Props = { film: FilmWithShots; isOpen: boolean; onClose: () => void };
 /** Downloads a film as one file. What is downloaded of the shots is kept until the window is closed. */
 export function DownloadFilm({ film, isOpen, onClose }: Props) {
   const keyframe = useKeyframe();
-  const hidden = useHidden();
+  const deleted = useDeleted();
   const [format, setFormat] = useState("mp4");
   const [progress, setProgress] = useState<FilmProgress | null>(null);
   const running = useRef<AbortController>(null);
@@ -47,7 +47,7 @@ export function DownloadFilm({ film, isOpen, onClose }: Props) {
       if (file === null) return null;
       try {
         const read = await keyframe.films.read(film.filmId, { signal }); // with URLs that are valid
-        const fresh = { ...read, shots: read.shots.filter(({ projectId }) => !hidden.has(projectId)) };
+        const fresh = { ...read, shots: read.shots.filter(({ projectId }) => !deleted.has(projectId)) };
         const make = format === "mp4" ? joinFilm : zipFilm;
         const options = { file, isRoughCut, onProgress: setProgress, signal, downloads: downloads.current };
         const made = await make(fresh, options);

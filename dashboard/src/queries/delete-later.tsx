@@ -12,10 +12,10 @@ import { CHANGES_NOTHING, forget, readAgain } from "./query-client.ts";
 const UNDO_MS = 10_000;
 
 /** Ids that are deleted, or about to be: no list shows them. An id is never reused, so deleted ones are kept. */
-let hidden: ReadonlySet<string> = new Set();
+let deleted: ReadonlySet<string> = new Set();
 const followers = new Set<() => void>();
-const setHidden = (ids: Iterable<string>) => {
-  hidden = new Set(ids);
+const setDeleted = (ids: Iterable<string>) => {
+  deleted = new Set(ids);
   for (const follow of followers) follow();
 };
 const follow = (follower: () => void) => {
@@ -24,12 +24,12 @@ const follow = (follower: () => void) => {
 };
 
 /** The ids that are deleted, and those about to be. */
-export const useHidden = (): ReadonlySet<string> => useSyncExternalStore(follow, () => hidden);
+export const useDeleted = (): ReadonlySet<string> => useSyncExternalStore(follow, () => deleted);
 
 /** A new order of the ids that are shown, with those that are about to be deleted where they were. */
-export function withHidden(all: string[], shown: string[]): string[] {
+export function withDeleted(all: string[], shown: string[]): string[] {
   const waiting = [...shown];
-  const whole = all.flatMap((id) => (hidden.has(id) ? id : (waiting.shift() ?? [])));
+  const whole = all.flatMap((id) => (deleted.has(id) ? id : (waiting.shift() ?? [])));
   return [...whole, ...waiting];
 }
 
@@ -56,7 +56,7 @@ export function useDeleteLater({ id, title, remove }: Deletion, onHidden: () => 
       undos = undos.filter((one) => one !== undo);
       notifications.hide(id);
     };
-    const show = () => setHidden([...hidden].filter((one) => one !== id));
+    const show = () => setDeleted([...deleted].filter((one) => one !== id));
     const finish = () => {
       settle();
       remove(keyframe)
@@ -83,7 +83,7 @@ export function useDeleteLater({ id, title, remove }: Deletion, onHidden: () => 
     addEventListener("pagehide", finish);
     addEventListener("keydown", press);
     undos = [...undos, undo];
-    setHidden([...hidden, id]);
+    setDeleted([...deleted, id]);
     notifications.show({
       id,
       autoClose: false, // `settle` closes it

@@ -2,16 +2,19 @@ import { useQuery } from "@tanstack/react-query";
 import { useCallback } from "react";
 import type { Element, Film, Project } from "../../../client/index.ts";
 import { useKeyframe, useOnce, useServices } from "../services.ts";
-import { useHidden } from "./delete-later.tsx";
+import { useDeleted } from "./delete-later.tsx";
 import { useFilm } from "./film-queries.ts";
 
 /** All elements of this user, newest first. */
 export function useElements(enabled = true) {
   const keyframe = useKeyframe();
-  const hidden = useHidden();
+  const deleted = useDeleted();
   return useQuery({
     queryKey: ["elements"],
-    select: useCallback((elements: Element[]) => elements.filter(({ elementId }) => !hidden.has(elementId)), [hidden]),
+    select: useCallback(
+      (elements: Element[]) => elements.filter(({ elementId }) => !deleted.has(elementId)),
+      [deleted],
+    ),
     queryFn: ({ signal }) => Array.fromAsync(keyframe.elements.each({ limit: 100 }, { signal })),
     enabled,
   });

@@ -9,7 +9,7 @@ import type {
   Shot,
 } from "../../../client/index.ts";
 import { runningOf, WHILE_RUNNING_MS, withoutDeleted } from "./project-queries.ts";
-import { useHidden, withHidden } from "./delete-later.tsx";
+import { useDeleted, withDeleted } from "./delete-later.tsx";
 import { IS_SHOWN, PAGED } from "./query-client.ts";
 import { isChangedElsewhere, isGone } from "../ui/errors.ts";
 import { useKeyframe } from "../services.ts";
@@ -21,30 +21,30 @@ const filmKey = (filmId: string | null) => ["film", filmId] as const;
 
 export function useFilms() {
   const keyframe = useKeyframe();
-  const hidden = useHidden();
+  const deleted = useDeleted();
   return useInfiniteQuery({
     queryKey: ["films"],
     select: useCallback(
       (data: InfiniteData<FilmPage>) => ({
         ...data,
-        pages: data.pages.map((page) => ({ ...page, films: shownFilms(page.films, hidden) })),
+        pages: data.pages.map((page) => ({ ...page, films: shownFilms(page.films, deleted) })),
       }),
-      [hidden],
+      [deleted],
     ),
     queryFn: ({ pageParam: cursor, signal }) => keyframe.films.list({ limit: A_PAGE, cursor }, { signal }),
     ...PAGED,
   });
 }
 
-const shownFilms = (films: Film[], hidden: ReadonlySet<string>): Film[] =>
-  films.filter(({ filmId }) => !hidden.has(filmId));
+const shownFilms = (films: Film[], deleted: ReadonlySet<string>): Film[] =>
+  films.filter(({ filmId }) => !deleted.has(filmId));
 
 export function useFilmChoice(enabled: boolean) {
   const keyframe = useKeyframe();
-  const hidden = useHidden();
+  const deleted = useDeleted();
   return useQuery({
     queryKey: ["all films"],
-    select: useCallback((films: Film[]) => shownFilms(films, hidden), [hidden]),
+    select: useCallback((films: Film[]) => shownFilms(films, deleted), [deleted]),
     queryFn: ({ signal }) => Array.fromAsync(keyframe.films.each({ limit: 100 }, { signal })),
     enabled,
   });
@@ -59,20 +59,20 @@ export const pauseWhileRunning = (film?: FilmWithShots): number =>
 /** A film with its shots; without an id nothing is read. It is read again, because other pages and people may change it. */
 export function useFilm(filmId: string | null, pauseOf: (film?: FilmWithShots) => number | false = () => LOOK_MS) {
   const keyframe = useKeyframe();
-  const hidden = useHidden();
+  const deleted = useDeleted();
   return useQuery({
     queryKey: filmKey(filmId),
     queryFn: ({ signal }) => keyframe.films.read(filmId ?? "", { signal }),
-    select: useCallback((film: FilmWithShots) => withoutHidden(film, hidden), [hidden]),
+    select: useCallback((film: FilmWithShots) => withoutDeletedShots(film, deleted), [deleted]),
     enabled: filmId !== null,
     refetchInterval: ({ state: { data, error } }) => (isGone(error) ? false : pauseOf(data)),
   });
 }
 
-function withoutHidden(film: FilmWithShots, hidden: ReadonlySet<string>): FilmWithShots {
-  if (hidden.size === 0) return film;
-  const shots = film.shots.map((shot) => withoutDeleted(shot, hidden));
-  return inOrder({ ...film, shots, projectIds: film.projectIds.filter((id) => !hidden.has(id)) });
+function withoutDeletedShots(film: FilmWithShots, deleted: ReadonlySet<string>): FilmWithShots {
+  if (deleted.size === 0) return film;
+  const shots = film.shots.map((shot) => withoutDeleted(shot, deleted));
+  return inOrder({ ...film, shots, projectIds: film.projectIds.filter((id) => !deleted.has(id)) });
 }
 
 /** Whether a shot is planned to start where the previous one ends, and there is one. */
@@ -94,7 +94,7 @@ export function useChangeFilm(film: Film) {
   const queryKey = filmKey(film.filmId);
   /** The order with the shots that are about to be deleted: one that is left out leaves the film. */
   const wholeOf = (shown: string[] | undefined) =>
-    shown && withHidden(queries.getQueryData<FilmWithShots>(queryKey)?.projectIds ?? shown, shown);
+    shown && withDeleted(queries.getQueryData<FilmWithShots>(queryKey)?.projectIds ?? shown, shown);
   return useMutation({
     meta: IS_SHOWN,
     mutationFn: (asked: Parameters<KeyframeClient["films"]["change"]>[1]) => {

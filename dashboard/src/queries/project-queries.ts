@@ -13,7 +13,7 @@ import {
 } from "../../../client/index.ts";
 import { useKeyframe } from "../services.ts";
 import { isGone, unless } from "../ui/errors.ts";
-import { useHidden } from "./delete-later.tsx";
+import { useDeleted } from "./delete-later.tsx";
 import { projectKey, readAgain } from "./query-client.ts";
 
 /** Polls while a prediction runs, at the service's pace. */
@@ -48,7 +48,7 @@ export function withoutDeleted<Of extends Pick<Shot, "predictions" | "takes">>(
 
 export function useProject(projectId: string) {
   const keyframe = useKeyframe();
-  const deleted = useHidden();
+  const deleted = useDeleted();
   return useQuery({
     queryKey: projectKey(projectId),
     select: useCallback((project: ProjectWithPredictions) => withoutDeleted(project, deleted), [deleted]),

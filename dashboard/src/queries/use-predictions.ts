@@ -7,7 +7,7 @@ import type {
   ShotPrediction,
   Step,
 } from "../../../client/index.ts";
-import { useHidden } from "./delete-later.tsx";
+import { useDeleted } from "./delete-later.tsx";
 import { PAGED } from "./query-client.ts";
 import { WHILE_RUNNING_MS, isRunning } from "./project-queries.ts";
 import { type Services, useKeyframe, useServices } from "../services.ts";
@@ -17,7 +17,7 @@ const A_PAGE = 10;
 /** All predictions of a step, newest first; hidden ones if requested. */
 export function usePredictions(projectId: string, step: Step, enabled: boolean, withHidden = false) {
   const keyframe = useKeyframe();
-  const deleted = useHidden();
+  const deleted = useDeleted();
   return useInfiniteQuery({
     queryKey: ["predictions", projectId, step, withHidden],
     select: useCallback(
@@ -72,7 +72,7 @@ export function usePrediction<One extends ShotPrediction>(
   predictionId: string | null,
 ): One | Prediction | null | undefined {
   const services = useServices();
-  const deleted = useHidden();
+  const deleted = useDeleted();
   const inProject = [...Object.values(predictions), ...Object.values(takes)];
   const known = inProject.find((one) => one?.predictionId === predictionId);
   const { data } = useQuery({

@@ -34,7 +34,8 @@ comment on function keyframe_private.is_lock_wait is 'Whether an SQLSTATE says t
 -- An error that a function returns instead of raising it.
 create type keyframe_private.refusal as (code text, sentence text, hint text);
 
--- The refusal undoes all earlier work. The token that was undone with it is taken again: route_class names its class.
+-- A function that users call catches its refusals. What its body did is undone: a token that it took there is taken again, and
+-- route_class names its class. A token taken in `declare` lies outside of the block that is undone and stays: pass no class.
 create function keyframe_private.refuse(refused keyframe_private.refusal, route_class text default null)
 returns json language plpgsql volatile set search_path = '' as $$
 begin

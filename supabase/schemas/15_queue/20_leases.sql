@@ -9,8 +9,8 @@ begin
 end $$;
 comment on function keyframe_private.places_of is 'How many pieces of work of a queue a process can lease at once.';
 
--- Half of the free part of 80 % of the capacity; when the process is nearly full, up to 4. So hanging work, or an owner with much
--- work, leaves capacity for others, and a fifth stays free for new owners and resources.
+-- What is free of 80 % of the capacity; when the process is nearly full, up to 4. One resource or owner alone ends at 40 %, because its own
+-- rows are among the open ones. So hanging work leaves capacity for others, and a fifth stays free for new owners and resources.
 create function keyframe_private.most_of_one(places integer, open bigint)
 returns numeric language plpgsql immutable set search_path = '' as $$
 begin
@@ -65,7 +65,7 @@ create type keyframe_private.lane_share as (resource text, lane uuid, most integ
 -- From resource to resource behind the cursor, once around, and in each from the lane behind the cursor on, once around: one probe of the
 -- index for each lane, and for each resource that is full. The next claim begins behind the resource and the lane that this one reached.
 create function keyframe_private.walk_lanes(
-  wanted_queue keyframe_private.work_queue, for_worker uuid, max_lanes integer, open_work jsonb, open_count bigint, cursor_lane uuid,
+  wanted_queue keyframe_private.work_queue, for_worker uuid, max_lanes integer, open_by_resource jsonb, open_count bigint, cursor_lane uuid,
   inout cursor_resource text, out lanes keyframe_private.lane_share[], out is_cut boolean)
 language plpgsql volatile set search_path = '' as $$
 declare
@@ -93,7 +93,7 @@ begin
       return;
     end if;
     cursor_resource := next_resource;
-    continue when coalesce((open_work ->> next_resource)::bigint, 0) >= most_of_one;
+    continue when coalesce((open_by_resource ->> next_resource)::bigint, 0) >= most_of_one;
     next_lane := cursor_lane;
     is_behind_cursor := true;
     loop
@@ -157,8 +157,8 @@ begin
     return;
   end if;
   with candidate as (
-    select r.id, r.owner_id, l.resource, l.lane, l.place, row_number() over (partition by l.place order by r.id) as turn
-    from unnest(lanes) with ordinality l (resource, lane, most, place)
+    select r.id, r.owner_id, l.resource, l.lane, l.turn_of_lane, row_number() over (partition by l.turn_of_lane order by r.id) as turn
+    from unnest(lanes) with ordinality l (resource, lane, most, turn_of_lane)
     -- The lane as a range: with `lane =` and `order by id` Postgres may walk along the primary key, past all users' rows. Its end as a plain
     -- comparison: a scan does not stop at the end of a row comparison, and would read the lanes behind it too.
     cross join lateral (
@@ -167,15 +167,15 @@ begin
         and (w.lane, w.id) > (l.lane, 0) and w.lane <= l.lane
       order by w.lane, w.id limit least(l.most, ceil(max_rows::numeric / cardinality(lanes))) for update skip locked) r
   ), counted as (
-    select c.id, c.resource, c.owner_id, c.lane, c.place,
-      row_number() over (order by c.turn, c.place) - 1 as before_all,
-      row_number() over (partition by c.resource order by c.turn, c.place) - 1
+    select c.id, c.resource, c.owner_id, c.lane, c.turn_of_lane,
+      row_number() over (order by c.turn, c.turn_of_lane) - 1 as before_all,
+      row_number() over (partition by c.resource order by c.turn, c.turn_of_lane) - 1
         + coalesce((by_resource ->> c.resource)::bigint, 0) as of_resource,
-      row_number() over (partition by c.owner_id order by c.turn, c.place) - 1
+      row_number() over (partition by c.owner_id order by c.turn, c.turn_of_lane) - 1
         + coalesce((by_owner ->> c.owner_id::text)::bigint, 0) as of_owner
     from candidate c
   ), chosen as (
-    select c.id, c.lane, c.place from counted c
+    select c.id, c.lane, c.turn_of_lane from counted c
     where c.before_all < least(max_rows, places - open_count)
       and greatest(c.of_resource, c.of_owner) < keyframe_private.most_of_one(places, open_count + c.before_all)
   ), taken as (
@@ -185,7 +185,7 @@ begin
     returning w.*
   )
   select coalesce((select array_agg(row(t.*)::keyframe_private.work order by t.id) from taken t), '{}'),
-    coalesce((select c.lane from chosen c order by c.place desc limit 1), cursor_lane)
+    coalesce((select c.lane from chosen c order by c.turn_of_lane desc limit 1), cursor_lane)
   into leased, cursor_lane;
 end $$;
 comment on function keyframe_private.lease_work is 'Leases ready work for a process: a fair share for each lane, owner and resource.';

@@ -69,7 +69,7 @@ end $$;
 comment on function keyframe_private.add_continuing is 'Adds work for predictions that no longer need to wait for the previous shot.';
 
 -- Needed after a restore without the queue, or if a trigger was switched off.
-create function keyframe_private.add_lost(max_rows integer)
+create function keyframe_private.add_missing_tasks(max_rows integer)
 returns void language plpgsql volatile set search_path = '' set jit = off set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
   as $$
 begin
@@ -81,7 +81,7 @@ begin
       where w.subject = o.id and w.kind = any ('{submit,poll,store,expire}') and w.queue <> 'deliver')
     limit max_rows) p;
 end $$;
-comment on function keyframe_private.add_lost is 'Adds work for active predictions that have none.';
+comment on function keyframe_private.add_missing_tasks is 'Adds work for active predictions that have none.';
 
 -- Restores the other work that a restore without the queue loses. Reads all pending deliveries, the submits of a day and all files to
 -- remove: call it rarely.
@@ -114,7 +114,7 @@ begin
   perform keyframe_private.add_admissions(max_rows);
   perform keyframe_private.add_continuing('00000000-0000-0000-0000-000000000000', max_rows);
   perform keyframe_private.add_continuing(gen_random_uuid(), max_rows);
-  perform keyframe_private.add_lost(max_rows);
+  perform keyframe_private.add_missing_tasks(max_rows);
   if keyframe_private.has_due_work('{ask,copy}', now()) then
     perform keyframe_private.kick_unless_running('generate');
   end if;

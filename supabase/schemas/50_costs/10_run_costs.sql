@@ -243,10 +243,12 @@ returns void language plpgsql volatile set search_path = '' as $$
 declare
   p keyframe.predictions;
   cost keyframe_private.run_cost;
-  total keyframe_private.run_cost := row (null, null, null, 0, null, 0);
+  total keyframe_private.run_cost; -- one unknown price makes it null, and the start is refused
   submit keyframe_private.provider_submits;
   submits keyframe_private.provider_submits[] := '{}';
 begin
+  total.most_micros := 0;
+  total.most_charge_micros := 0;
   submit.created_at := coalesce(released.created_at, clock_timestamp());
   foreach p in array predictions loop
     cost := keyframe_private.most_cost(p.model, p.input, clock_timestamp());

@@ -98,20 +98,20 @@ begin
     perform keyframe_private.resume_deliveries(held);
   end loop;
   with pending as materialized (
-    select l.id as work_id, l.owner_id, l.lane, l.place, d.id, d.attempts, d.event_id, d.next_attempt_at <= at as is_due
+    select l.id as work_id, l.owner_id, l.lane, l.turn_order, d.id, d.attempts, d.event_id, d.next_attempt_at <= at as is_due
     from unnest(leased) with ordinality l (id, queue, kind, subject, submit_id, owner_id, lane, resource, state, due_at, worker, lease_token,
-      failures, last_error, place)
+      failures, last_error, turn_order)
     join keyframe.webhook_deliveries d on d.id = l.subject and d.status = 'pending'
     where l.kind = 'deliver' and (
       select true from keyframe_private.work o where o.queue = 'deliver' and o.lane = l.lane and o.subject = l.subject and o.state = 'leased'
         and (o.id < l.id or o.lease_token <> l.lease_token) limit 1) is null
   ), due as materialized (
-    select p.*, v.body, sum(octet_length(v.body)) over (partition by p.owner_id order by p.place rows unbounded preceding) as bytes_of_owner
+    select p.*, v.body, sum(octet_length(v.body)) over (partition by p.owner_id order by p.turn_order rows unbounded preceding) as bytes_of_owner
     from pending p
     cross join lateral (select e.payload::text as body from keyframe.webhook_events e where e.id = p.event_id) v
     where p.is_due
   ), counted as (
-    select d.*, sum(octet_length(d.body)) over (order by d.bytes_of_owner, d.place rows unbounded preceding) as bytes from due d
+    select d.*, sum(octet_length(d.body)) over (order by d.bytes_of_owner, d.turn_order rows unbounded preceding) as bytes from due d
   ), fitting as (
     select c.* from counted c where c.bytes <= max_bytes or c.bytes = octet_length(c.body) -- one in any case
   ), by_endpoint as (
@@ -120,7 +120,7 @@ begin
       'secrets', keyframe_private.webhook_secrets_of(e.id, at), 'deliveries', f.deliveries) as endpoint
     from (
       select f.lane, jsonb_agg(jsonb_build_object(
-        'id', f.id, 'work_id', f.work_id, 'attempt', f.attempts + 1, 'event_id', f.event_id, 'body', f.body) order by f.place) as deliveries
+        'id', f.id, 'work_id', f.work_id, 'attempt', f.attempts + 1, 'event_id', f.event_id, 'body', f.body) order by f.turn_order) as deliveries
       from fitting f group by f.lane) f
     join keyframe.webhook_endpoints e on e.id = f.lane
   )
@@ -149,8 +149,8 @@ comment on function keyframe_private.give_back is 'Returns deliveries that a wor
 
 -- returned: leased work that is not sent. The time limit is below the worker's own.
 create function keyframe_worker.exchange_deliveries(
-  results jsonb, worker uuid, max_rows integer, returned jsonb default '[]', max_bytes integer default 2000000,
-  heartbeat_ms integer default null, wait_ms integer default 0, report jsonb default '{}', cursors jsonb default '{}',
+  results jsonb, worker uuid, max_rows integer, returned jsonb default '[]', max_bytes integer default 500000,
+  heartbeat_ms integer default null, wait_ms integer default 0, report jsonb default '{}', cursors jsonb default '[]',
   at timestamptz default now())
 returns jsonb language plpgsql volatile security definer set search_path = '' set statement_timeout = '4s' as $$
 declare

@@ -5,7 +5,7 @@ import type { AttemptResult, Delivery, Exchange } from "./database.ts";
 import { createLeased } from "./leased.ts";
 import { createResults } from "./results.ts";
 
-/** The database leases no more (places_of in SQL). workMs is longer than a request's 15 s, which post.ts limits. */
+/** maxOpen is what places_of() in SQL allows for `deliver`. workMs is longer than a request's 15 s, which post.ts limits. */
 export const DELIVER_LIMITS: WorkerLimits = { ...COMMON_LIMITS, maxOpen: 440, workMs: 25_000 };
 
 /** Results wait for the current call. */

@@ -18,7 +18,7 @@ import {
   task as taskSchema,
 } from "./task.ts";
 
-/** The database leases no more (places_of in SQL). */
+/** maxOpen is the sum of what places_of() in SQL allows: 96 for `ask` and 36 for `copy`. */
 export const GENERATE_LIMITS: WorkerLimits = { ...COMMON_LIMITS, maxOpen: 132, workMs: 80_000 };
 
 /** Does a claimed task and records its result. Throws when the result could not be recorded. */
