@@ -406,7 +406,7 @@ comment on column keyframe_private.allowed_clients.secret_hash is 'The SHA-256 o
 comment on column keyframe_private.allowed_clients.expires_at is 'When it ends; null: never. To revoke a key, set it to now().';
 comment on column keyframe_private.allowed_clients.created_at is 'When it was allowed, or the key made.';
 comment on column keyframe_private.allowed_clients.last_used_at is 'The minute in which a key was last used; null: never, or an OAuth client.';
-create index allowed_clients_owner_id_idx on keyframe_private.allowed_clients (owner_id) where owner_id is not null;
+create index allowed_clients_owner_id_idx on keyframe_private.allowed_clients (owner_id, expires_at) where owner_id is not null;
 create index allowed_clients_expires_at_idx on keyframe_private.allowed_clients (expires_at) where owner_id is not null;
 comment on column keyframe_private.allowed_clients.may is 'read, generate or manage; each includes the previous ones.';
 comment on column keyframe_private.allowed_clients.owner_day_micros is 'The most it may spend for each user in a day (UTC), in micro-dollars, within the user''s budgets; null: no additional limit.';
@@ -887,9 +887,10 @@ begin
       'The key this Idempotency-Key created has ended or was revoked since. Send a new Idempotency-Key.');
   else
     perform keyframe_private.raise_if(create_key.expires_at <= now(), 'invalid_request', 'expiresAt must be in the future.');
+    -- By the index: tens of thousands may have ended.
     perform keyframe_private.raise_if((
-      select count(*) >= most from keyframe_private.allowed_clients c
-      where c.owner_id = auth.uid() and (c.expires_at > now()) is not false
+      select (c.expires_at > now()) is not false from keyframe_private.allowed_clients c
+      where c.owner_id = auth.uid() order by c.expires_at desc nulls first offset most - 1 limit 1
     ), 'invalid_request', format('You have %s keys, which is the most. Revoke one first.', most));
     insert into keyframe_private.allowed_clients (client_id, name, may, owner_day_micros, owner_id, secret_hash, expires_at)
     values (key_id, create_key.name, create_key.may::keyframe_private.client_right, create_key.day_limit_micros, auth.uid(), hash,

@@ -248,6 +248,16 @@ async function pagesOf(name: string, args: string): Promise<number> {
   });
 }
 
+test("an owner with 5,000 keys that have ended lists them and makes one → reads few pages", async () => {
+  await db.sql`
+    insert into keyframe_private.allowed_clients (client_id, name, may, owner_id, secret_hash, expires_at)
+    select 'kf_' || left(md5(i::text), 16), 'k', 'read', ${world.owner}, sha256(''), now() - i * interval '1 minute'
+    from generate_series(1, 5000) i`;
+  await db.sql`vacuum analyze keyframe_private.allowed_clients`;
+  expect(await pagesOf("list_keys", "")).toBeLessThan(50);
+  expect(await pagesOf("create_key", "'k', 'read'")).toBeLessThan(50);
+});
+
 describe("sums are kept", () => {
   /** So many submits of the owner in three projects, of which the given share has ended, merged and vacuumed. */
   async function addSubmits(number: number, state: "held" | "settled"): Promise<void> {
