@@ -359,6 +359,17 @@ describe("a project with more predictions than one request deletes", () => {
     expect(await db.sql`select from keyframe_private.file_removals where name like ${names}`).toHaveLength(1_001);
   });
 
+  test("deleted again while a part of it is being deleted → not found at once", async () => {
+    await addFrames(1_001, world);
+    await remove();
+    await db.sql.begin(async (open) => {
+      await open`select keyframe_private.delete_parts(800)`;
+      expect(await codeOf(remove())).toBe("not_found");
+    });
+    await part();
+    expect(await isThere(world.project)).toBe(false);
+  });
+
   test("such shots of a film, or rows by the Data API → as many at once as one request deletes, the rest in parts", async () => {
     const { id: film, shots } = await addFilm(3);
     for (const project of shots) await addFrames(400, { owner: world.owner, project });
