@@ -407,7 +407,7 @@ comment on column keyframe_private.allowed_clients.secret_hash is 'The SHA-256 o
 comment on column keyframe_private.allowed_clients.expires_at is 'When it ends; null: never. To revoke a key, set it to now().';
 comment on column keyframe_private.allowed_clients.created_at is 'When it was allowed, or the key made.';
 comment on column keyframe_private.allowed_clients.last_used_at is 'The minute in which a key was last used; null: never, or an OAuth client.';
-create index allowed_clients_owner_id_idx on keyframe_private.allowed_clients (owner_id) where owner_id is not null;
+create index allowed_clients_owner_id_idx on keyframe_private.allowed_clients (owner_id, expires_at) where owner_id is not null;
 create index allowed_clients_expires_at_idx on keyframe_private.allowed_clients (expires_at) where owner_id is not null;
 comment on column keyframe_private.allowed_clients.may is 'read, generate or manage; each includes the previous ones.';
 comment on column keyframe_private.allowed_clients.owner_day_micros is 'The most it may spend for each user in a day (UTC), in micro-dollars, within the user''s budgets; null: no additional limit.';
@@ -888,9 +888,10 @@ begin
       'The key this Idempotency-Key created has ended or was revoked since. Send a new Idempotency-Key.');
   else
     perform keyframe_private.raise_if(create_key.expires_at <= now(), 'invalid_request', 'expiresAt must be in the future.');
+    -- By the index: tens of thousands may have ended.
     perform keyframe_private.raise_if((
-      select count(*) >= most from keyframe_private.allowed_clients c
-      where c.owner_id = auth.uid() and (c.expires_at > now()) is not false
+      select (c.expires_at > now()) is not false from keyframe_private.allowed_clients c
+      where c.owner_id = auth.uid() order by c.expires_at desc nulls first offset most - 1 limit 1
     ), 'invalid_request', format('You have %s keys, which is the most. Revoke one first.', most));
     insert into keyframe_private.allowed_clients (client_id, name, may, owner_day_micros, owner_id, secret_hash, expires_at)
     values (key_id, create_key.name, create_key.may::keyframe_private.client_right, create_key.day_limit_micros, auth.uid(), hash,
@@ -1212,7 +1213,8 @@ comment on function keyframe_private.delete_parts is 'Deletes a part of what use
 create function keyframe_private.require_version(kind text, updated_at timestamptz, versions timestamptz[])
 returns void language plpgsql stable set search_path = '' as $$
 begin
-  perform keyframe_private.raise_if(date_trunc('milliseconds', updated_at) <> all (versions), 'precondition_failed',
+  perform keyframe_private.raise_if(
+    versions is not null and (date_trunc('milliseconds', updated_at) = any (versions)) is not true, 'precondition_failed',
     format('The %s has changed since you read it. Read it again, then repeat your request with its new ETag.', kind));
 end $$;
 comment on function keyframe_private.require_version is 'Raises precondition_failed for a project, film or element that has another version.';
@@ -1368,7 +1370,9 @@ declare
   wanted keyframe.projects;
   refused keyframe_private.refusal;
 begin
-  perform from keyframe.projects p where p.id = delete_project.project_id and keyframe_private.is_own(p.owner_id) for update;
+  -- Not one that is being deleted in parts: pruning holds its row.
+  perform from keyframe.projects p
+  where p.id = delete_project.project_id and keyframe_private.is_own(p.owner_id) and p.deleted_at is null for update;
   wanted := keyframe_private.own_project(project_id, versions);
   delete from keyframe.projects p where p.id = wanted.id;
   return jsonb_build_object('project', to_jsonb(wanted), 'rate', rate);

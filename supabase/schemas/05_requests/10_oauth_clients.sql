@@ -32,7 +32,7 @@ comment on column keyframe_private.allowed_clients.secret_hash is 'The SHA-256 o
 comment on column keyframe_private.allowed_clients.expires_at is 'When it ends; null: never. To revoke a key, set it to now().';
 comment on column keyframe_private.allowed_clients.created_at is 'When it was allowed, or the key made.';
 comment on column keyframe_private.allowed_clients.last_used_at is 'The minute in which a key was last used; null: never, or an OAuth client.';
-create index allowed_clients_owner_id_idx on keyframe_private.allowed_clients (owner_id) where owner_id is not null;
+create index allowed_clients_owner_id_idx on keyframe_private.allowed_clients (owner_id, expires_at) where owner_id is not null;
 create index allowed_clients_expires_at_idx on keyframe_private.allowed_clients (expires_at) where owner_id is not null;
 comment on column keyframe_private.allowed_clients.may is 'read, generate or manage; each includes the previous ones.';
 comment on column keyframe_private.allowed_clients.owner_day_micros is 'The most it may spend for each user in a day (UTC), in micro-dollars, within the user''s budgets; null: no additional limit.';

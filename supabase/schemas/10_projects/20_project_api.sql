@@ -5,7 +5,8 @@
 create function keyframe_private.require_version(kind text, updated_at timestamptz, versions timestamptz[])
 returns void language plpgsql stable set search_path = '' as $$
 begin
-  perform keyframe_private.raise_if(date_trunc('milliseconds', updated_at) <> all (versions), 'precondition_failed',
+  perform keyframe_private.raise_if(
+    versions is not null and (date_trunc('milliseconds', updated_at) = any (versions)) is not true, 'precondition_failed',
     format('The %s has changed since you read it. Read it again, then repeat your request with its new ETag.', kind));
 end $$;
 comment on function keyframe_private.require_version is 'Raises precondition_failed for a project, film or element that has another version.';
@@ -161,7 +162,9 @@ declare
   wanted keyframe.projects;
   refused keyframe_private.refusal;
 begin
-  perform from keyframe.projects p where p.id = delete_project.project_id and keyframe_private.is_own(p.owner_id) for update;
+  -- Not one that is being deleted in parts: pruning holds its row.
+  perform from keyframe.projects p
+  where p.id = delete_project.project_id and keyframe_private.is_own(p.owner_id) and p.deleted_at is null for update;
   wanted := keyframe_private.own_project(project_id, versions);
   delete from keyframe.projects p where p.id = wanted.id;
   return jsonb_build_object('project', to_jsonb(wanted), 'rate', rate);

@@ -125,9 +125,10 @@ describe("an element", () => {
     expect([...new Set(versions)].toSorted()).toEqual(versions);
     const same = await edit(made.id, { name: "Anne" }, { image_paths: [] });
     expect(same).toMatchObject({ name: "Anne", text: "", image_paths: [], updated_at: versions.at(-1) });
-    const stale = { versions: [new Date(versions[0] ?? "").toISOString()] };
-    expect(await codeOf(edit(made.id, { name: "Ann" }, stale))).toBe("precondition_failed");
-    expect(await codeOf(change("delete_element", { element_id: made.id, ...stale }))).toBe("precondition_failed");
+    for (const stale of [{ versions: [new Date(versions[0] ?? "").toISOString()] }, { versions: [null] }]) {
+      expect(await codeOf(edit(made.id, { name: "Ann" }, stale))).toBe("precondition_failed");
+      expect(await codeOf(change("delete_element", { element_id: made.id, ...stale }))).toBe("precondition_failed");
+    }
   });
 
   test("the five hundred and first → refused", async () => {

@@ -248,6 +248,16 @@ async function pagesOf(name: string, args: string): Promise<number> {
   });
 }
 
+test("an owner with 5,000 keys that have ended lists them and makes one → reads few pages", async () => {
+  await db.sql`
+    insert into keyframe_private.allowed_clients (client_id, name, may, owner_id, secret_hash, expires_at)
+    select 'kf_' || left(md5(i::text), 16), 'k', 'read', ${world.owner}, sha256(''), now() - i * interval '1 minute'
+    from generate_series(1, 5000) i`;
+  await db.sql`vacuum analyze keyframe_private.allowed_clients`;
+  expect(await pagesOf("list_keys", "")).toBeLessThan(50);
+  expect(await pagesOf("create_key", "'k', 'read'")).toBeLessThan(50);
+});
+
 describe("sums are kept", () => {
   /** So many submits of the owner in three projects, of which the given share has ended, merged and vacuumed. */
   async function addSubmits(number: number, state: "held" | "settled"): Promise<void> {
@@ -347,6 +357,17 @@ describe("a project with more predictions than one request deletes", () => {
     expect(await isThere(world.project)).toBe(false);
     const names = `${world.owner}/${world.project}/%`;
     expect(await db.sql`select from keyframe_private.file_removals where name like ${names}`).toHaveLength(1_001);
+  });
+
+  test("deleted again while a part of it is being deleted → not found at once", async () => {
+    await addFrames(1_001, world);
+    await remove();
+    await db.sql.begin(async (open) => {
+      await open`select keyframe_private.delete_parts(800)`;
+      expect(await codeOf(remove())).toBe("not_found");
+    });
+    await part();
+    expect(await isThere(world.project)).toBe(false);
   });
 
   test("such shots of a film, or rows by the Data API → as many at once as one request deletes, the rest in parts", async () => {
