@@ -13,13 +13,13 @@ const typescript5 = new URL("node_modules/@supabase/lite/node_modules/typescript
 
 /**
  * Long and seldom red: pages in a browser, guides and examples as people run them, the packed client, random requests,
- * a restored or copied database, an api whose clock is wrong, a process of `npm run worker` beside the functions, an
- * app's own objects beside ours, the slow receivers of hundreds of owners, a minute of claims in simulated time.
+ * a restored database, an api whose clock is wrong, the start of `npm run worker`, an app's own objects beside ours,
+ * the slow receivers of hundreds of owners, a minute of claims in simulated time.
  */
 const SLOW_STACK = [
   "test/e2e/{client,dashboard-*,example-*,quickstart,reference-*,stored-types,studio}.test.ts",
   "test/api/fuzz.test.ts",
-  "test/faults/{api-wrong-clock,copied-database,restore,worker-process,worker-process-start}.test.ts",
+  "test/faults/{api-wrong-clock,restore,worker-process-start}.test.ts",
   "test/db/schema/beside-an-app.test.ts",
   "test/db/webhooks/deliver-many-owners.test.ts",
   "test/db/work/places-simulation.test.ts",
@@ -38,9 +38,16 @@ const compiler = {
   server: { deps: { inline: ["openapi-typescript", "@arethetypeswrong/core"] } },
 };
 const STACK_FOLDERS = tests("{db,api,e2e,faults,security,conformance}");
-/** What a release rests on, in minutes: an upgrade and a restored backup, a clone of this repository, the benchmarks. */
-const REHEARSALS = ["test/tools/{upgrade,release-check,fresh-clone}.test.ts", "test/lab/bench-quick.test.ts"];
-const release = project("release", REHEARSALS, compiler);
+/**
+ * What a release rests on, in minutes: an upgrade and a restored backup, an installation into an app, a clone of this repository, a copied
+ * database, a process of `npm run worker`, a minute of chaos, the benchmarks.
+ */
+const REHEARSALS = [
+  "test/tools/{fresh-clone,install-app,release-check,upgrade}.test.ts",
+  "test/faults/{copied-database,worker-process}.test.ts",
+  "test/lab/{bench-quick,chaos}.test.ts",
+];
+const release = project("release", REHEARSALS, { ...compiler, ...stackSetup });
 /** Vitest runs projects in the order of their names. Of all tests these have the longest files, so they begin. */
 const tools = project("commands", tests("tools"), { exclude: REHEARSALS, ...compiler });
 const lab = project("lab", tests("lab"), { exclude: REHEARSALS });
@@ -77,7 +84,7 @@ const workers = project(
 const MODES: Record<string, ReturnType<typeof project>[]> = {
   test: [
     project("unit", tests("unit"), { exclude: SLOW_UNITS, ...compiler }),
-    project("stack", STACK_FOLDERS, { exclude: SLOW_STACK, ...stackSetup }),
+    project("stack", STACK_FOLDERS, { exclude: [...SLOW_STACK, ...REHEARSALS], ...stackSetup }),
   ],
   slow: [project("slow units", SLOW_UNITS), project("slow stack", SLOW_STACK, stackSetup)],
   lab: [lab],
@@ -88,13 +95,18 @@ const MODES: Record<string, ReturnType<typeof project>[]> = {
   runtimes: [runtimes],
   site: [site],
   workers: [workers],
-  all: [tools, lab, project("stack", STACK_FOLDERS, stackSetup), project("unit", tests("unit"), compiler)],
+  all: [
+    tools,
+    lab,
+    project("stack", STACK_FOLDERS, { exclude: REHEARSALS, ...stackSetup }),
+    project("unit", tests("unit"), compiler),
+  ],
 };
 
 export default defineConfig(({ mode }) => ({
   test: {
     // More workers than the two cores of the machines this has to pass on: most tests wait for a server most of the time.
-    maxWorkers: 5,
+    maxWorkers: 4,
     // postgres.js asks a new connection for its array types outside of any promise that its user could catch. The gateway
     // passes over that (local/platform/main.ts); here, where tests kill Postgres under it, it must not fail the run.
     onUnhandledError: (error) => !("query" in error && String(error.query).includes("typarray")),

@@ -133,6 +133,8 @@ async function play(file, untilEnd = true) {
     Object.assign(video, { [untilEnd ? "onended" : "onloadeddata"]: resolve, onerror: () => reject(new Error(video.error.message)) });
     if (untilEnd) video.play().catch(() => undefined);
   });
+  // On a busy machine a player leaves out pictures, the last one too: a seek shows it.
+  if (untilEnd) await new Promise((resolve) => Object.assign(video, { onseeked: resolve, currentTime: video.currentTime - 0.001 }));
   return { size: [video.videoWidth, video.videoHeight], seconds: video.duration, hasAudio: video.webkitAudioDecodedByteCount > 0, color: colorOf(video) };
 }
 function colorOf(picture) {
