@@ -3,7 +3,7 @@
 -- 1. Stop. Set moving, and in the old cell insert into keyframe_private.moved_owners (owner_id) values ('<owner_id>');. It waits for
 --    started changes and credits. From then on the old cell refuses all others with 409 user_moved, also payments, refunds and disputes.
 -- 2. Wait until none of the owner's predictions lacks completed_at, no row of provider_submits lacks ended_at, no delivery to an enabled
---    endpoint is pending, and no row of daily_costs lacks is_merged.
+--    endpoint is pending, and cost_changes has no row.
 -- 3. Rows. Run this file in the new cell. It moves everything or nothing, and nothing before step 2 has ended.
 -- 4. Files. Then copy, with the secret key, to the same names and with their metadata: in keyframe-outputs what is below <owner_id>/, in
 --    projects what has user_metadata ->> 'ownerId' = '<owner_id>' in storage.objects. Compare outputs with predictions.output_sha256.
@@ -23,7 +23,7 @@ create schema old_cell;
 import foreign schema auth limit to (users, identities) from server old_cell into old_cell;
 import foreign schema keyframe except (models, step_defaults) from server old_cell into old_cell;
 import foreign schema keyframe_private limit to (
-  allowed_clients, credits, daily_costs, film_shares, idempotency_keys, limit_notes, moved_owners, owner_budgets, prediction_images,
+  allowed_clients, cost_changes, cost_sums, credits, film_shares, idempotency_keys, limit_notes, moved_owners, owner_budgets, prediction_images,
   provider_submits, quotes, webhook_secrets) from server old_cell into old_cell;
 import foreign schema vault limit to (decrypted_secrets) from server old_cell into old_cell;
 do $$
@@ -39,7 +39,7 @@ begin
     union all select from old_cell.provider_submits s where s.owner_id = '<owner_id>' and s.ended_at is null
     union all select from old_cell.webhook_deliveries d join old_cell.webhook_endpoints e on e.id = d.endpoint_id
     where d.owner_id = '<owner_id>' and d.status = 'pending' and e.enabled -- others stay pending, here and there
-    union all select from old_cell.daily_costs c where c.owner_id = '<owner_id>' and not c.is_merged)
+    union all select from old_cell.cost_changes c where c.owner_id = '<owner_id>')
   then
     raise exception 'This owner still has open work in the old cell, and both cells would continue it (2. Wait). Nothing was moved.';
   end if;
@@ -52,7 +52,7 @@ begin
       ('keyframe_private.film_shares', 'film_id in (select f.id from old_cell.films f where f.owner_id = %L)'),
       ('keyframe.projects', 'owner_id = %L'), ('keyframe.predictions', 'owner_id = %L'),
       ('keyframe_private.prediction_images', 'prediction_id in (select p.id from old_cell.predictions p where p.owner_id = %L)'),
-      ('keyframe_private.provider_submits', 'owner_id = %L'), ('keyframe_private.daily_costs', 'owner_id = %L'),
+      ('keyframe_private.provider_submits', 'owner_id = %L'), ('keyframe_private.cost_sums', 'owner_id = %L'),
       ('keyframe_private.owner_budgets', 'owner_id = %L'),
       ('keyframe_private.credits', 'owner_id = %L'), ('keyframe_private.limit_notes', 'owner_id = %L'),
       ('keyframe_private.idempotency_keys', 'owner_id = %L'), ('keyframe_private.quotes', 'owner_id = %L'),

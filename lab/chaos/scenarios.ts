@@ -203,24 +203,25 @@ export const SCENARIOS: Record<string, Scenario> = {
         insert into keyframe.webhook_events (type, owner_id, payload, created_at)
         select 'webhook.test', ${owner}, '{}', now() - interval '2 years' from generate_series(1, 500)`;
       await sql`
-        insert into keyframe_private.daily_costs (owner_id, day, step, model, settled_micros)
+        insert into keyframe_private.cost_changes (owner_id, day, step, model, settled_micros)
         select ${owner}, current_date, 'video', 'm', n from generate_series(1, 500) n`;
       await sql.unsafe(`
         create table public.app_log (event_id uuid references keyframe.webhook_events);
         insert into public.app_log select id from keyframe.webhook_events where owner_id = '${owner}' limit 1;
         create function public.refuse_merge() returns trigger language plpgsql as $$ begin raise 'An app keeps it.'; end $$;
-        create trigger refuse before delete on keyframe_private.daily_costs for each row
+        create trigger refuse before delete on keyframe_private.cost_changes for each row
           when (old.owner_id = '${owner}' and old.settled_micros = 7) execute function public.refuse_merge()`);
       // This job runs every minute, a scenario for a third of one.
       await sql`select keyframe_private.prune()`;
       await pause(60_000, over);
       const [left] = await sql<{ events: number; costs: number }[]>`
         select (select count(*)::int from keyframe.webhook_events where owner_id = ${owner}) as events,
-          (select count(*)::int from keyframe_private.daily_costs where owner_id = ${owner} and not is_merged) as costs`;
+          (select count(*)::int from keyframe_private.cost_changes where owner_id = ${owner}) as costs`;
       await sql.unsafe(`
-        drop trigger refuse on keyframe_private.daily_costs; drop function public.refuse_merge(); drop table public.app_log;
+        drop trigger refuse on keyframe_private.cost_changes; drop function public.refuse_merge(); drop table public.app_log;
         delete from keyframe_private.unpruned where true;
-        delete from keyframe_private.daily_costs where owner_id = '${owner}' or model = 'm'`);
+        delete from keyframe_private.cost_changes where owner_id = '${owner}';
+        delete from keyframe_private.cost_sums where owner_id = '${owner}' or model = 'm'`);
       return left?.events === 1 && left.costs === 1
         ? []
         : [`${left?.events} events and ${left?.costs} costs are left of 1 and 1`];
@@ -313,7 +314,8 @@ async function holdAll(open: postgres.Sql, owner: string): Promise<void> {
   await open`select from keyframe.predictions where owner_id = ${owner} order by id for update`;
   await open`select keyframe_private.acquire_lock('slots', ${owner})`;
   await open`select from keyframe_private.provider_submits where owner_id = ${owner} for update`;
-  await open`select from keyframe_private.daily_costs for update`;
+  await open`select from keyframe_private.cost_changes for update`;
+  await open`select from keyframe_private.cost_sums for update`;
   await open`select from auth.users where id = ${owner} for update`;
   await open`update keyframe.models set notes = notes`;
   await open`update keyframe_private.settings set max_failures = max_failures`;

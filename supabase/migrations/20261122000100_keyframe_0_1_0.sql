@@ -2907,7 +2907,7 @@ comment on function keyframe_private.costs_no_more is 'Whether a run takes the p
 create function keyframe_private.default_cost(chosen keyframe.models, at timestamptz)
 returns keyframe_private.run_cost language plpgsql stable set search_path = '' as $$
 begin
-  return keyframe_private.most_cost(chosen.model, (
+  return keyframe_private.estimate_cost(chosen.model, (
     select coalesce(jsonb_object_agg(c.key, c.value -> 'default'), '{}') from jsonb_each(chosen.controls) c where c.value ? 'default'
   ), at);
 end $$;
@@ -3798,7 +3798,7 @@ begin
       update keyframe.predictions p set input = p.input || frame, waits_for = null, updated_at = now() where p.id = waiting.id;
       update keyframe_private.provider_submits s -- its price counts the pixels of the images, and the model's ceiling was held
       set metrics = jsonb_build_object('image_input_megapixel_count', keyframe_private.input_megapixels(waiting.input || frame)),
-        most_micros = least(s.most_micros, (keyframe_private.most_cost(waiting.model, waiting.input || frame, s.created_at)).most_micros)
+        most_micros = least(s.most_micros, (keyframe_private.estimate_cost(waiting.model, waiting.input || frame, s.created_at)).most_micros)
       where s.prediction_id = waiting.id and s.metrics is not null;
     exception when sqlstate 'KEYFR' then
       get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail;
@@ -4381,14 +4381,14 @@ declare
   asked_cost keyframe_private.run_cost;
 begin
   begin
-    asked_cost := keyframe_private.most_cost(gone.model, keyframe_private.resolve_input(asked, project, gone), now());
+    asked_cost := keyframe_private.estimate_cost(gone.model, keyframe_private.resolve_input(asked, project, gone), now());
   exception when sqlstate 'KEYFR' then
     null; -- it did not take this input either, so it has no price for it
   end;
   select m.* into found_model
   from keyframe_private.takers_of(asked, project, gone) with ordinality t (model, input, place)
   join keyframe.models m on m.step = gone.step and m.model = t.model
-  where keyframe_private.costs_no_more(keyframe_private.most_cost(t.model, t.input, now()), asked_cost)
+  where keyframe_private.costs_no_more(keyframe_private.estimate_cost(t.model, t.input, now()), asked_cost)
   order by t.place
   limit 1;
   return found_model;
@@ -5553,24 +5553,9 @@ begin
   wanted.model := price_start.model;
   wanted := keyframe_private.resolve_start(wanted, started);
   perform keyframe_private.require_upload(i.path, wanted.owner_id) from keyframe_private.images_of(wanted.input) i where i.path is not null;
-  cost := keyframe_private.most_cost(wanted.model, wanted.input, now());
+  cost := keyframe_private.estimate_cost(wanted.model, wanted.input, now());
 end $$;
 comment on function keyframe_private.price_start is 'Completes a start with every check except budgets, and returns its cost. started: see resolve_beginning.';
-
-create function keyframe_private.sum_of(costs keyframe_private.run_cost[])
-returns keyframe_private.run_cost language plpgsql immutable set search_path = '' as $$
-declare
-  total keyframe_private.run_cost;
-begin
-  select case when count(*) = count(c.estimate_micros) then coalesce(sum(c.estimate_micros), 0) end,
-    case when count(*) = count(c.most_micros) then coalesce(sum(c.most_micros), 0) end,
-    case when count(*) = count(c.estimate_micros) then coalesce(sum(c.estimate_charge_micros), 0) end,
-    case when count(*) = count(c.most_micros) then coalesce(sum(c.most_charge_micros), 0) end
-  into total.estimate_micros, total.most_micros, total.estimate_charge_micros, total.most_charge_micros
-  from unnest(costs) c;
-  return total;
-end $$;
-comment on function keyframe_private.sum_of is 'What runs cost together; null where one is unknown.';
 
 create function keyframe_private.estimate_json(cost keyframe_private.run_cost)
 returns jsonb language plpgsql stable set search_path = '' as $$
@@ -6173,22 +6158,38 @@ comment on function keyframe_private.sweep is 'Runs every five seconds by pg_cro
 
 -- supabase/schemas/50_costs/10_run_costs.sql
 
--- The upper bound of a run's cost before it starts, and its cost when it has ended.
+-- The life of a cost.
+--
+-- 1. Estimated. A start looks up the prices of its input (estimate_cost): what it should cost, and the most that it can cost. Nothing is
+--    stored.
+-- 2. Held. add_submits refuses the start if the most does not fit the budgets and the balance. Otherwise it inserts the submit
+--    (provider_submits), with its prices and its markup. Until it ends, the most counts.
+-- 3. Ended (settle_ended): settled at the provider's figures, released if it is not billed, or unknown. An unknown cost counts with the most
+--    until an administrator settles it. A success without figures stays held until its prediction ends, because the file may supply them
+--    (settle_by_file).
+-- 4. Given back, if an administrator fails the prediction (give_back_run): its owner pays nothing, and the provider's bill stays.
+--
+-- Each of these changes adds a row to cost_changes, which the job merge_costs adds to cost_sums (20_sums.sql). Budgets, balances and usage
+-- read both. A cost (micros) is what the provider bills, a charge (charge_micros) what the owner pays: the cost times the markup. Both are
+-- in millionths of a US dollar. Days and months are those of UTC.
 
+-- The megapixels of an input's images, each rounded up as providers do (1 MP is 1024 × 1024 pixels). Null when the size of one, or the end of
+-- the previous shot, is unknown.
 create function keyframe_private.input_megapixels(input jsonb)
 returns numeric language plpgsql stable set search_path = '' as $$
 begin
+  if input ? 'continuesPreviousShot' and coalesce(input ->> 'firstFramePredictionId', input ->> 'firstFrameImagePath') is null then
+    return null;
+  end if;
   return (
-    select case when count(*) = count(s.pixels) and (
-      not input_megapixels.input ? 'continuesPreviousShot'
-      or coalesce(input_megapixels.input ->> 'firstFramePredictionId', input_megapixels.input ->> 'firstFrameImagePath') is not null) then coalesce(sum(ceil(s.pixels / 1048576)), 0) end
+    select case when count(*) = count(s.pixels) then coalesce(sum(ceil(s.pixels / 1048576)), 0) end
     from keyframe_private.images_of(input) i
     left join keyframe.predictions p on p.id = i.source_prediction_id
     cross join lateral keyframe_private.upload_size(i.path) u
     cross join lateral (select coalesce(u.width::numeric * u.height, p.output_width::numeric * p.output_height)) s (pixels));
 end $$;
-comment on function keyframe_private.input_megapixels is 'The megapixels of an input''s images, each rounded up as providers do (1 MP is 1024 × 1024 pixels); null when the size of one, or the end of the previous shot, is unknown.';
 
+-- How many units of a metric a run has at most; null: unknown. A run makes one file.
 create function keyframe_private.most_quantity(metric text, input jsonb)
 returns numeric language plpgsql stable set search_path = '' as $$
 begin
@@ -6200,8 +6201,8 @@ begin
     when 'output_megapixel' then ceil(substring(input ->> 'resolution' from '^(\d{1,3}(\.\d{1,3})?) MP$')::numeric)
   end; -- hardware_second: only the run shows it
 end $$;
-comment on function keyframe_private.most_quantity is 'How many units of a metric a run with a resolved input has at most; null: unknown. A run makes one file.';
 
+-- How many units of a metric an ended run had: by the provider's metrics, otherwise by its file; null when neither says it.
 create function keyframe_private.settled_quantity(metric text, metrics jsonb, output jsonb)
 returns numeric language plpgsql stable set search_path = '' as $$
 begin
@@ -6217,11 +6218,11 @@ begin
     when 'hardware_second' then keyframe_private.read_figure(metrics, 'predict_time')
   end;
 end $$;
-comment on function keyframe_private.settled_quantity is 'How many units of a metric a finished run had: by the provider''s metrics, otherwise by its file; null when neither says it.';
 
--- estimate: null when unknown. most: the model's ceiling then. price_ids: null when one is missing. A price of 0 is known whatever the
--- quantity. The cost of a run is capped at a million dollars, so that a mistyped price does not fail.
-create function keyframe_private.most_cost(model text, input jsonb, at timestamptz)
+-- For a complete input. Of each metric that the model is billed by, the matching price with the most values counts, in its newest version. A
+-- price of 0 is known whatever the quantity. Without an estimate the most is the model's ceiling. At most a million dollars, so that a
+-- mistyped price does not fail.
+create function keyframe_private.estimate_cost(model text, input jsonb, at timestamptz)
 returns keyframe_private.run_cost language plpgsql stable set search_path = '' as $$
 #variable_conflict use_column
 declare
@@ -6232,25 +6233,74 @@ begin
     case when bool_and(p.amount is not null) then least(ceil(sum(p.amount) * 1000000), 1000000000000) end
   into cost.price_ids, cost.estimate_micros
   from (
-    select distinct o.metric from keyframe_private.model_prices o where o.model = most_cost.model and o.valid_from <= most_cost.at
+    select distinct o.metric from keyframe_private.model_prices o where o.model = estimate_cost.model and o.valid_from <= estimate_cost.at
   ) billed
   left join lateral (
-    select o.id, case when o.price_usd = 0 then 0 else o.price_usd * keyframe_private.most_quantity(o.metric, most_cost.input) end as amount
+    select o.id, case when o.price_usd = 0 then 0 else o.price_usd * keyframe_private.most_quantity(o.metric, estimate_cost.input) end as amount
     from keyframe_private.model_prices o
-    where o.model = most_cost.model and o.metric = billed.metric and o.valid_from <= most_cost.at and o.applies_to <@ most_cost.input
+    where o.model = estimate_cost.model and o.metric = billed.metric and o.valid_from <= estimate_cost.at and o.applies_to <@ estimate_cost.input
     order by (select count(*) from jsonb_object_keys(o.applies_to)) desc, o.valid_from desc
     limit 1
   ) p on true;
   cost.most_micros := coalesce(cost.estimate_micros,
-    (select max(m.cost_ceiling_micros) from keyframe.models m where m.model = most_cost.model));
-  cost.markup := keyframe_private.markup_of(most_cost.model);
+    (select max(m.cost_ceiling_micros) from keyframe.models m where m.model = estimate_cost.model));
+  cost.markup := keyframe_private.markup_of(estimate_cost.model);
   cost.estimate_charge_micros := ceil(cost.estimate_micros * cost.markup);
   cost.most_charge_micros := ceil(cost.most_micros * cost.markup);
   return cost;
 end $$;
-comment on function keyframe_private.most_cost is 'What a run with a resolved input costs.';
 
--- Without a generic plan it is planned at each end.
+-- What several runs cost together; null where one is unknown.
+create function keyframe_private.sum_of(costs keyframe_private.run_cost[])
+returns keyframe_private.run_cost language plpgsql immutable set search_path = '' as $$
+declare
+  total keyframe_private.run_cost;
+begin
+  select case when count(*) = count(c.estimate_micros) then coalesce(sum(c.estimate_micros), 0) end,
+    case when count(*) = count(c.most_micros) then coalesce(sum(c.most_micros), 0) end,
+    case when count(*) = count(c.estimate_micros) then coalesce(sum(c.estimate_charge_micros), 0) end,
+    case when count(*) = count(c.most_micros) then coalesce(sum(c.most_charge_micros), 0) end
+  into total.estimate_micros, total.most_micros, total.estimate_charge_micros, total.most_charge_micros
+  from unnest(costs) c;
+  return total;
+end $$;
+
+-- Adds the next submit of predictions of one owner and client, which must fit the budgets and the balance together, and the work to send the
+-- admitted ones. A submit that replaces a released one counts on that one's day, and needs budget only if it can cost more. The megapixels of
+-- the input are kept where a price counts them: its images may be deleted before it ends.
+create function keyframe_private.add_submits(
+  predictions keyframe.predictions[], released keyframe_private.provider_submits default null,
+  due_at timestamptz default clock_timestamp(), failures integer default 0, reason text default null)
+returns void language plpgsql volatile set search_path = '' as $$
+declare
+  costs keyframe_private.run_cost[] := '{}';
+  total keyframe_private.run_cost;
+  added_at constant timestamptz := coalesce(released.created_at, clock_timestamp());
+  p keyframe.predictions;
+begin
+  foreach p in array predictions loop
+    costs := costs || keyframe_private.estimate_cost(p.model, p.input, clock_timestamp());
+  end loop;
+  total := keyframe_private.sum_of(costs);
+  if (total.most_micros <= released.most_micros and total.most_charge_micros <= released.most_charge_micros) is not true then
+    perform keyframe_private.require_budget(p.owner_id, total, added_at, p.client_id);
+  end if;
+  for i in 1 .. cardinality(predictions) loop
+    p := predictions[i];
+    insert into keyframe_private.provider_submits (owner_id, project_id, prediction_id, attempt, is_first, step, model, created_at, price_ids,
+      most_micros, markup, client_id, metrics)
+    values (p.owner_id, p.project_id, p.id, p.attempt + 1, p.attempt = 0, p.step, p.model, added_at, costs[i].price_ids,
+      costs[i].most_micros, costs[i].markup, p.client_id, (
+        select jsonb_build_object('image_input_megapixel_count', keyframe_private.input_megapixels(p.input))
+        where exists (select from keyframe_private.model_prices r where r.id = any (costs[i].price_ids) and r.metric = 'input_megapixel')));
+    if p.admitted_at is not null then
+      perform keyframe_private.add_submit_work(p, add_submits.due_at, add_submits.failures, reason);
+    end if;
+  end loop;
+end $$;
+
+-- What an ended run costs by the prices of its start, in micro-dollars rounded up; null when it is unknown. Without a generic plan it is
+-- planned at each end.
 create function keyframe_private.settled_cost(price_ids bigint[], metrics jsonb, output jsonb)
 returns bigint language plpgsql stable set search_path = '' set plan_cache_mode = force_generic_plan as $$
 begin
@@ -6262,247 +6312,39 @@ begin
       where o.id = any (price_ids)
     ) p (amount));
 end $$;
-comment on function keyframe_private.settled_cost is 'What a finished run costs by the prices that it was started under, in micro-dollars rounded up; null when it is unknown.';
 
--- Budgets: a start is refused when the most that it can cost does not fit. An owner's budgets count what the owner pays, the service's what
--- the provider bills.
-
-create table keyframe_private.owner_budgets (
-  owner_id uuid primary key,
-  day_micros bigint check (day_micros between 0 and 9007199254740991),
-  month_micros bigint check (month_micros between 0 and 9007199254740991),
-  note text
-);
-comment on table keyframe_private.owner_budgets is 'Budgets of single owners, instead of those in settings. Null: unlimited.';
-comment on column keyframe_private.owner_budgets.owner_id is 'The user, by the id in auth.users.';
-comment on column keyframe_private.owner_budgets.day_micros is 'For a day (UTC), in millionths of a dollar; null: unlimited.';
-comment on column keyframe_private.owner_budgets.month_micros is 'For a calendar month (UTC), in millionths of a dollar; null: unlimited.';
-comment on column keyframe_private.owner_budgets.note is 'For administrators.';
-
--- The limit of an OAuth client or key counts its starts for this owner. It is read from the ledger, under the lock of a start.
-create function keyframe_private.budgets_of(owner uuid, at timestamptz, client text default null)
-returns table (
-  scope text, period text, limit_micros bigint, settled_micros bigint, held_micros bigint, available_micros bigint, resets_at timestamptz)
-language plpgsql stable set search_path = '' set plan_cache_mode = force_generic_plan as $$
-#variable_conflict use_column
-declare
-  today constant date := (budgets_of.at at time zone 'UTC')::date;
-  month constant date := date_trunc('month', today)::date;
-  next_month constant date := (month + interval '1 month')::date;
-begin
-  return query
-  select w.scope, b.period, b.limit_micros, b.settled, b.held, greatest(0, b.limit_micros - b.settled - b.held),
-    b.ends::timestamp at time zone 'UTC'
-  from keyframe_private.settings s
-  left join keyframe_private.owner_budgets o on o.owner_id = owner
-  cross join lateral (values
-    ('owner', owner, case when o.owner_id is null then s.owner_day_micros else o.day_micros end,
-      case when o.owner_id is null then s.owner_month_micros else o.month_micros end),
-    ('service', null, s.service_day_micros, s.service_month_micros)
-  ) w (scope, owner_id, day_micros, month_micros)
-  cross join lateral ( -- one reading for both
-    select keyframe_private.exact_sum(sum(c.settled)) as month_settled, keyframe_private.exact_sum(sum(c.held)) as month_held,
-      keyframe_private.exact_sum(sum(c.settled) filter (where c.day = today)) as day_settled,
-      keyframe_private.exact_sum(sum(c.held) filter (where c.day = today)) as day_held
-    from (
-      select o.day, o.settled_charge_micros + o.unknown_charge_micros as settled, o.held_charge_micros as held
-      from keyframe_private.costs o where o.owner_id = w.owner_id
-      union all
-      select e.day, e.settled_micros + e.unknown_micros, e.held_micros
-      from keyframe_private.costs e where e.owner_id is null and w.scope = 'service') c
-    where c.day >= month and c.day < next_month and coalesce(w.day_micros, w.month_micros) is not null) u
-  cross join lateral (values
-    ('day', w.day_micros, u.day_settled, u.day_held, today + 1),
-    ('month', w.month_micros, u.month_settled, u.month_held, next_month)
-  ) b (period, limit_micros, settled, held, ends)
-  where b.limit_micros is not null
-  union all
-  select 'client', 'day', c.owner_day_micros, u.settled, u.held, greatest(0, c.owner_day_micros - u.settled - u.held),
-    (today + 1)::timestamp at time zone 'UTC'
-  from keyframe_private.allowed_clients c
-  cross join lateral (
-    select keyframe_private.exact_sum(sum(case s.cost_state when 'settled' then s.charge_micros when 'unknown' then s.most_charge_micros end)) as settled,
-      keyframe_private.exact_sum(sum(s.most_charge_micros) filter (where s.cost_state = 'held')) as held
-    from keyframe_private.provider_submits s
-    where s.owner_id = owner and s.client_id = c.client_id
-      and s.created_at >= today::timestamp at time zone 'UTC' and s.created_at < (today + 1)::timestamp at time zone 'UTC') u
-  where c.client_id = client and c.owner_day_micros is not null;
-end $$;
-comment on function keyframe_private.budgets_of is 'The budgets that a start of this owner (and OAuth client or key) must fit into, with what is used of each.';
-
--- Valid while the owner's slots are locked. The service's sums omit what open transactions reserve, so that no owner waits for another.
-create function keyframe_private.require_budget(
-  owner uuid, cost keyframe_private.run_cost, at timestamptz, client text default null, is_start boolean default true)
-returns void language plpgsql volatile set search_path = '' as $$
-declare
-  budget record;
-begin
-  -- Several starts of one transaction add up, because each sees the rows of those before it.
-  perform keyframe_private.raise_if(not exists (select from keyframe_private.settings), 'spending_stopped',
-    'The row of keyframe_private.settings is missing, and with it the budgets. The administrator must insert it, set the budgets, then set spending_stopped to false.');
-  for budget in select b.* from keyframe_private.budgets_of(owner, at, client) b order by b.available_micros loop
-    if cost.most_micros is null then
-      perform keyframe_private.raise_error('price_unknown',
-        'No price is known for this model and input, and there is a budget. Choose another model, or ask the administrator for its price.');
-    elsif (case budget.scope when 'service' then cost.most_micros else cost.most_charge_micros end) > budget.available_micros then
-      perform keyframe_private.raise_error('budget_exceeded',
-        format('This generation can cost more than what is left of %s budget for this %s. Wait until it resets, or choose a cheaper model, resolution or length.',
-          case budget.scope when 'owner' then 'your' when 'client' then case when client ~ '^kf_' then 'this key''s' else 'this app''s' end else 'the service''s' end, budget.period),
-        -- The caller must not learn what others have spent.
-        (jsonb_build_object('scope', budget.scope, 'period', budget.period, 'estimateMicros', cost.most_charge_micros,
-          'resetsAt', keyframe_private.wire_time(budget.resets_at))
-          || case when budget.scope <> 'service' then jsonb_build_object(
-            'limitMicros', budget.limit_micros, 'settledMicros', budget.settled_micros, 'heldMicros', budget.held_micros,
-            'availableMicros', budget.available_micros) else '{}' end)::text);
-    end if;
-  end loop;
-  perform keyframe_private.require_balance(owner, cost.most_charge_micros, is_start);
-end $$;
-comment on function keyframe_private.require_budget is 'Allows a cost, or raises budget_exceeded, balance_exhausted or price_unknown.';
-
-create table keyframe_private.limit_notes (
-  id bigint generated always as identity primary key,
-  owner_id uuid,
-  type text not null,
-  once_for text not null,
-  noted_at timestamptz not null default now(),
-  constraint once_for_each unique nulls not distinct (owner_id, type, once_for)
-);
-comment on table keyframe_private.limit_notes is 'The events budget.exhausted, balance.low and balance.exhausted that were sent: for a budget once in its period, for a balance once after a credit.';
-comment on column keyframe_private.limit_notes.owner_id is 'Whose budget or balance it is; null: the service''s budget.';
-comment on column keyframe_private.limit_notes.type is 'budget.exhausted, balance.low or balance.exhausted.';
-comment on column keyframe_private.limit_notes.once_for is 'The budget''s period and its end, or how many rows of credits had added something. A count, because of two simultaneous credits the earlier one may be committed later.';
-comment on column keyframe_private.limit_notes.noted_at is 'When it was written.';
-
-create function keyframe_private.note_once(owner uuid, type text, once_for text, data jsonb)
-returns void language plpgsql volatile set search_path = '' as $$
-begin
-  if not keyframe_private.acquire_lock(concat_ws(' ', note_once.type, note_once.once_for), owner, waits => false) then
-    return;
-  end if;
-  insert into keyframe_private.limit_notes (owner_id, type, once_for) values (owner, note_once.type, note_once.once_for) on conflict do nothing;
-  if found then
-    perform keyframe_private.emit_event(note_once.type, owner, null, null, now(), data);
-  end if;
-end $$;
-comment on function keyframe_private.note_once is 'Writes an event about a budget or a balance, unless it was written before. Never waits: if two race, one is enough.';
-
-create function keyframe_private.note_exhausted(owner uuid, code text, hint text)
-returns void language plpgsql volatile set search_path = '' as $$
-declare
-  refused constant jsonb := case when code in ('budget_exceeded', 'balance_exhausted') then hint end;
-  most_micros constant bigint := refused ->> 'estimateMicros';
-begin
-  if code = 'balance_exhausted' then
-    perform keyframe_private.note_once(owner, 'balance.exhausted', b.credits::text,
-      jsonb_build_object('ownerId', owner, 'availableMicros', b.available_micros, 'estimateMicros', most_micros))
-    from keyframe_private.balance_of(owner) b
-    where b.available_micros < most_micros; -- credit may have come since
-  elsif code = 'budget_exceeded' then
-    perform keyframe_private.note_once(b.whose, 'budget.exhausted', concat_ws(' ', b.period, keyframe_private.wire_time(b.resets_at)),
-      jsonb_strip_nulls(jsonb_build_object('ownerId', b.whose, 'scope', b.scope, 'period', b.period,
-        'limitMicros', case when b.scope = 'owner' then b.limit_micros end, 'resetsAt', keyframe_private.wire_time(b.resets_at))))
-    from (select o.*, case o.scope when 'owner' then owner end as whose from keyframe_private.budgets_of(owner, now()) o) b
-    where case b.scope when 'owner' then b.available_micros < most_micros
-      else (b.scope, b.period) = (refused ->> 'scope', refused ->> 'period') end;
-  end if;
-end $$;
-comment on function keyframe_private.note_exhausted is 'Notes the budgets, or the balance, that have refused a start.';
-
--- A submit that replaces a released one counts on its day, and needs budget only if it can cost more. The megapixels of the input are
--- kept where a price counts them: its images may be deleted before it ends.
-create function keyframe_private.add_submits(
-  predictions keyframe.predictions[], released keyframe_private.provider_submits default null,
-  due_at timestamptz default clock_timestamp(), failures integer default 0, reason text default null)
-returns void language plpgsql volatile set search_path = '' as $$
-declare
-  p keyframe.predictions;
-  cost keyframe_private.run_cost;
-  total keyframe_private.run_cost; -- one unknown price makes it null, and the start is refused
-  submit keyframe_private.provider_submits;
-  submits keyframe_private.provider_submits[] := '{}';
-begin
-  total.most_micros := 0;
-  total.most_charge_micros := 0;
-  submit.created_at := coalesce(released.created_at, clock_timestamp());
-  foreach p in array predictions loop
-    cost := keyframe_private.most_cost(p.model, p.input, clock_timestamp());
-    submit.metrics := (
-      select jsonb_build_object('image_input_megapixel_count', keyframe_private.input_megapixels(p.input))
-      where exists (select from keyframe_private.model_prices r where r.id = any (cost.price_ids) and r.metric = 'input_megapixel'));
-    submit.prediction_id := p.id;
-    submit.project_id := p.project_id;
-    submit.attempt := p.attempt + 1;
-    submit.step := p.step;
-    submit.model := p.model;
-    submit.price_ids := cost.price_ids;
-    submit.most_micros := cost.most_micros;
-    submit.markup := cost.markup;
-    submits := submits || submit;
-    total.most_micros := total.most_micros + cost.most_micros;
-    total.most_charge_micros := total.most_charge_micros + cost.most_charge_micros;
-  end loop;
-  if (total.most_micros <= released.most_micros and total.most_charge_micros <= released.most_charge_micros) is not true then
-    perform keyframe_private.require_budget(p.owner_id, total, submit.created_at, p.client_id);
-  end if;
-  insert into keyframe_private.provider_submits (owner_id, project_id, prediction_id, attempt, is_first, step, model, created_at, price_ids,
-    most_micros, markup, client_id, metrics)
-  select p.owner_id, s.project_id, s.prediction_id, s.attempt, s.attempt = 1, s.step, s.model, s.created_at, s.price_ids,
-    s.most_micros, s.markup, p.client_id, s.metrics
-  from unnest(submits) s;
-  foreach p in array predictions loop
-    if p.admitted_at is not null then
-      perform keyframe_private.add_submit_work(p, add_submits.due_at, add_submits.failures, reason);
-    end if;
-  end loop;
-end $$;
-comment on function keyframe_private.add_submits is 'Adds the next submit of predictions of one owner and client, which hold their upper bound at current prices. They must fit the budget together. Adds the work to send the admitted ones.';
-
-create function keyframe_private.require_spending()
-returns void language plpgsql stable set search_path = '' as $$
-begin
-  perform keyframe_private.raise_if((select s.spending_stopped from keyframe_private.settings s), 'spending_stopped',
-    'The administrator has stopped new generations for now. Try again later.');
-end $$;
-comment on function keyframe_private.require_spending is 'Raises spending_stopped while the administrator has stopped new generations.';
-
--- The cost of an ended submit.
-
--- A success without the provider's figures stays held until its prediction ends, because the file may supply them.
 create function keyframe_private.settle_ended()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 declare
-  billed text := case new.outcome when 'no_run' then 'no' when 'aborted' then 'no' when 'succeeded' then 'yes' when 'lost' then 'unknown' end;
+  billed text;
+  cost bigint;
 begin
-  if billed is null then
-    select m.billed_when ->> new.outcome into billed from keyframe.models m
-    -- The model may have been renamed, and the prediction with it.
-    where m.step = new.step and m.model in (new.model, (select p.model from keyframe.predictions p where p.id = new.prediction_id))
-    order by m.model <> new.model limit 1;
+  billed := case
+    when new.outcome in ('no_run', 'aborted') then 'no'
+    when new.outcome = 'succeeded' then 'yes'
+    when new.outcome = 'lost' then 'unknown'
+    when new.outcome is not null then (
+      select m.billed_when ->> new.outcome from keyframe.models m
+      -- The model may have been renamed, and the prediction with it.
+      where m.step = new.step and m.model in (new.model, (select p.model from keyframe.predictions p where p.id = new.prediction_id))
+      order by m.model <> new.model limit 1)
+  end;
+  if billed in ('yes', 'unknown') then
+    cost := keyframe_private.settled_cost(new.price_ids, new.metrics, null);
   end if;
-  new.cost_micros := case when billed in ('yes', 'unknown') then keyframe_private.settled_cost(new.price_ids, new.metrics, null) end;
-  if billed = 'unknown' and new.cost_micros > 0 then
-    new.cost_micros := null; -- but what the provider counted as nothing costs nothing
+  if billed = 'unknown' and cost > 0 then
+    cost := null; -- but what the provider counted as nothing costs nothing
   end if;
-  if billed = 'no' then
-    new.cost_state := 'released';
-  elsif new.cost_micros is not null then
-    new.cost_state := 'settled';
-  elsif new.outcome is null or new.outcome = 'succeeded' -- null: the run of a lost submit was found
-    and exists (select from keyframe.predictions p where p.id = new.prediction_id and p.completed_at is null) then
-    new.cost_state := 'held';
-  else
-    new.cost_state := 'unknown';
-  end if;
+  new.cost_micros := cost;
+  new.cost_state := case
+    when new.outcome is null then 'held' -- the run of a lost submit was found
+    when billed = 'no' then 'released'
+    when cost is not null then 'settled'
+    when new.outcome = 'succeeded' and exists (
+      select from keyframe.predictions p where p.id = new.prediction_id and p.completed_at is null) then 'held'
+    else 'unknown'
+  end;
   return new;
-end $$;
-
--- A markup of 0: what the provider bills stays a cost of the service, because the owner did not end the run.
-create function keyframe_private.give_back_run()
-returns trigger language plpgsql volatile security definer set search_path = '' as $$
-begin
-  update keyframe_private.provider_submits s set markup = 0 where s.prediction_id = new.id;
-  return null;
 end $$;
 
 -- Called when a prediction ends or is deleted. By its file, a run never costs more than was held, because a file may state any length.
@@ -6521,134 +6363,14 @@ begin
   return null;
 end $$;
 
--- supabase/schemas/50_costs/20_sums.sql
-
--- Costs of submits by day. Amounts are in micro-dollars, millionths of a US dollar. Days and months are in UTC. A cost is what the
--- provider bills, a charge what the owner pays.
-
--- A submit inserts a row when it is added and when it ends, so that no transaction waits for a sum. New rows are merged every five seconds
--- into four sums: by owner, day, step and model; the same for all owners together; by owner, day and project; and by owner.
-create table keyframe_private.daily_costs (
-  id bigint generated always as identity primary key,
-  owner_id uuid,
-  day date,
-  step keyframe.generation_step,
-  model text,
-  project_id uuid,
-  predictions integer not null default 0,
-  held_micros bigint not null default 0,
-  settled_micros bigint not null default 0,
-  unknown_micros bigint not null default 0,
-  unknown_submits integer not null default 0,
-  is_merged boolean not null default false,
-  held_charge_micros bigint not null default 0,
-  settled_charge_micros bigint not null default 0,
-  unknown_charge_micros bigint not null default 0
-);
-comment on table keyframe_private.daily_costs is 'What submits cost: new rows, and their sums. Read the view costs. Sums of a day are kept for 13 months; those of an owner for good, because balances need them.';
-comment on column keyframe_private.daily_costs.owner_id is 'The owner; null: all owners together.';
-comment on column keyframe_private.daily_costs.day is 'The day, in UTC; null: all days of the owner.';
-comment on column keyframe_private.daily_costs.step is 'first-frame, last-frame or video; null in a sum of a project or of all days.';
-comment on column keyframe_private.daily_costs.model is 'The model that was submitted; null where the step is.';
-comment on column keyframe_private.daily_costs.predictions is 'How many of the submits were the first of a prediction; negative in a correction, as are the amounts.';
-comment on column keyframe_private.daily_costs.project_id is 'The project; null in the other sums.';
-comment on column keyframe_private.daily_costs.held_micros is 'Upper bound for submits that have not ended.';
-comment on column keyframe_private.daily_costs.settled_micros is 'Cost of ended submits.';
-comment on column keyframe_private.daily_costs.unknown_micros is 'Upper bound for submits whose cost is unknown.';
-comment on column keyframe_private.daily_costs.unknown_submits is 'How many submits have an unknown cost.';
-comment on column keyframe_private.daily_costs.is_merged is 'Whether the row is a sum.';
-comment on column keyframe_private.daily_costs.held_charge_micros is 'What the owner pays at most for submits that have not ended.';
-comment on column keyframe_private.daily_costs.settled_charge_micros is 'What the owner pays for ended submits.';
-comment on column keyframe_private.daily_costs.unknown_charge_micros is 'What the owner pays at most for submits whose cost is unknown.';
-create index daily_costs_owner_id_day_idx on keyframe_private.daily_costs (owner_id, day, step, model) where step is not null;
-create index daily_costs_project_id_idx on keyframe_private.daily_costs (owner_id, day, project_id) where step is null;
-create index daily_costs_day_idx on keyframe_private.daily_costs (day);
-create index daily_costs_to_merge_idx on keyframe_private.daily_costs (owner_id, id) where not is_merged;
-
--- The service's sums have only merged rows, so the others are added here.
-create view keyframe_private.costs with (security_invoker = true) as
-select c.owner_id, c.day, c.step, c.model, c.predictions, c.held_micros, c.settled_micros, c.unknown_micros, c.unknown_submits,
-  c.held_charge_micros, c.settled_charge_micros, c.unknown_charge_micros
-from keyframe_private.daily_costs c where c.step is not null
-union all
-select null, c.day, c.step, c.model, c.predictions, c.held_micros, c.settled_micros, c.unknown_micros, c.unknown_submits,
-  c.held_charge_micros, c.settled_charge_micros, c.unknown_charge_micros
-from keyframe_private.daily_costs c where not c.is_merged;
-comment on view keyframe_private.costs is 'What all submits cost, with the columns of daily_costs: any number of rows for an owner, day, step and model, to be added up. Rows without an owner have the service''s costs.';
-
-create function keyframe_private.merge_cost_rows(rows tid[])
-returns void language plpgsql volatile set search_path = '' as $$
-begin
-  with added as (
-    delete from keyframe_private.daily_costs c where c.ctid = any (rows) returning c.*
-  ), counted as (
-    select k.*, a.predictions, a.held_micros, a.settled_micros, a.unknown_micros, a.unknown_submits,
-      a.held_charge_micros, a.settled_charge_micros, a.unknown_charge_micros
-    from added a
-    cross join lateral (values
-      (a.owner_id, a.day, a.step, a.model, null::uuid),
-      (null, a.day, a.step, a.model, null),
-      (a.owner_id, a.day, null, null, a.project_id),
-      (a.owner_id, null, null, null, null)) k (owner_id, day, step, model, project_id)
-  ), before as (
-    delete from keyframe_private.daily_costs c where c.id = any (array(
-      select o.id from (select distinct a.owner_id, a.day, a.step, a.model from added a) k
-      join keyframe_private.daily_costs o using (owner_id, day, step, model)
-      where o.is_merged for update of o skip locked) || array(
-      select o.id from (select distinct a.day, a.step, a.model from added a) k
-      join keyframe_private.daily_costs o using (day, step, model)
-      where o.owner_id is null and o.is_merged for update of o skip locked) || array(
-      select o.id from (select distinct a.owner_id, a.day, a.project_id from added a) k
-      join keyframe_private.daily_costs o using (owner_id, day, project_id)
-      where o.step is null for update of o skip locked) || array(
-      select o.id from (select distinct a.owner_id from added a) k
-      join keyframe_private.daily_costs o using (owner_id)
-      where o.step is null and o.day is null for update of o skip locked))
-    returning c.owner_id, c.day, c.step, c.model, c.project_id, c.predictions, c.held_micros, c.settled_micros, c.unknown_micros,
-      c.unknown_submits, c.held_charge_micros, c.settled_charge_micros, c.unknown_charge_micros
-  )
-  insert into keyframe_private.daily_costs (
-    owner_id, day, step, model, project_id, predictions, held_micros, settled_micros, unknown_micros, unknown_submits, held_charge_micros,
-    settled_charge_micros, unknown_charge_micros, is_merged)
-  select c.owner_id, c.day, c.step, c.model, c.project_id, sum(c.predictions), sum(c.held_micros), sum(c.settled_micros),
-    sum(c.unknown_micros), sum(c.unknown_submits), sum(c.held_charge_micros), sum(c.settled_charge_micros), sum(c.unknown_charge_micros), true
-  from (table counted union all table before) c
-  group by 1, 2, 3, 4, 5;
-end $$;
-comment on function keyframe_private.merge_cost_rows is 'Merges new rows into their four sums. Skips sums that others have locked: then there are several for a while.';
-
--- Maintains the sums whenever a worker or an administrator changes a submit's cost or owner. The previous cost is subtracted.
-create function keyframe_private.count_cost()
+create function keyframe_private.give_back_run()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
-  if tg_op = 'UPDATE'
-    and (old.owner_id, old.project_id, old.created_at, old.step, old.model, old.is_first, old.most_micros, old.cost_micros, old.cost_state,
-      old.markup)
-    is not distinct from
-    (new.owner_id, new.project_id, new.created_at, new.step, new.model, new.is_first, new.most_micros, new.cost_micros, new.cost_state,
-      new.markup) then
-    return null;
-  end if;
-  insert into keyframe_private.daily_costs (
-    owner_id, day, step, model, project_id, predictions, held_micros, settled_micros, unknown_micros, unknown_submits,
-    held_charge_micros, settled_charge_micros, unknown_charge_micros)
-  select (c.s).owner_id, ((c.s).created_at at time zone 'UTC')::date, (c.s).step, (c.s).model, (c.s).project_id,
-    sum(c.times * (c.s).is_first::integer),
-    sum(case when (c.s).cost_state = 'held' then c.times * coalesce((c.s).most_micros, 0) else 0 end),
-    sum(c.times * coalesce((c.s).cost_micros, 0)),
-    sum(case when (c.s).cost_state = 'unknown' then c.times * coalesce((c.s).most_micros, 0) else 0 end),
-    sum(c.times * ((c.s).cost_state = 'unknown')::integer),
-    sum(case when (c.s).cost_state = 'held' then c.times * coalesce((c.s).most_charge_micros, 0) else 0 end),
-    sum(c.times * coalesce((c.s).charge_micros, 0)),
-    sum(case when (c.s).cost_state = 'unknown' then c.times * coalesce((c.s).most_charge_micros, 0) else 0 end)
-  from (values (old, -1), (new, 1)) c (s, times)
-  where (c.s).id is not null
-  group by 1, 2, 3, 4, 5;
+  update keyframe_private.provider_submits s set markup = 0 where s.prediction_id = new.id;
   return null;
 end $$;
 
--- state: held while a submit has not ended, then unknown, settled or released. A run that was given back (markup 0) is released, whatever
--- the provider bills. atMostMicros: null when unknown.
+-- The cost of all submits of a prediction, as in the API. A run that was given back counts as released. atMostMicros: null when unknown.
 create function keyframe_private.cost_json(prediction uuid)
 returns json language plpgsql stable set search_path = '' as $$
 begin
@@ -6666,20 +6388,149 @@ begin
     where s.prediction_id = cost_json.prediction
     having count(*) > 0);
 end $$;
-comment on function keyframe_private.cost_json is 'The cost of all submits of a prediction for its owner, as in the API.';
+
+-- supabase/schemas/50_costs/20_sums.sql
+
+-- The sums of costs, which budgets, balances and usage read.
+
+-- What has changed since the last merge. Only inserts, so that no transaction waits for a sum.
+create table keyframe_private.cost_changes (
+  id bigint generated always as identity primary key,
+  owner_id uuid,
+  day date,
+  step keyframe.generation_step,
+  model text,
+  project_id uuid,
+  predictions integer not null default 0,
+  held_micros bigint not null default 0,
+  settled_micros bigint not null default 0,
+  unknown_micros bigint not null default 0,
+  unknown_submits integer not null default 0,
+  held_charge_micros bigint not null default 0,
+  settled_charge_micros bigint not null default 0,
+  unknown_charge_micros bigint not null default 0
+);
+comment on table keyframe_private.cost_changes is 'What each change of a submit adds to its costs (negative: subtracts), until merge_costs has added it to cost_sums.';
+comment on column keyframe_private.cost_changes.day is 'The day on which the submit was added, in UTC.';
+comment on column keyframe_private.cost_changes.predictions is 'How many of the submits were the first of a prediction.';
+comment on column keyframe_private.cost_changes.held_micros is 'The most that the provider can bill for submits that have not ended.';
+comment on column keyframe_private.cost_changes.settled_micros is 'What the provider bills for ended submits.';
+comment on column keyframe_private.cost_changes.unknown_micros is 'The most that the provider can bill for submits whose cost is unknown.';
+comment on column keyframe_private.cost_changes.unknown_submits is 'How many submits have an unknown cost.';
+comment on column keyframe_private.cost_changes.held_charge_micros is 'The most that the owner can pay for submits that have not ended.';
+comment on column keyframe_private.cost_changes.settled_charge_micros is 'What the owner pays for ended submits.';
+comment on column keyframe_private.cost_changes.unknown_charge_micros is 'The most that the owner can pay for submits whose cost is unknown.';
+create index cost_changes_owner_id_idx on keyframe_private.cost_changes (owner_id, id);
+
+create type keyframe_private.cost_sum_kind as enum ('owner_day', 'service_day', 'project_day', 'owner_total');
+comment on type keyframe_private.cost_sum_kind is 'owner_day: by owner, day, step and model. service_day: of all owners, by day, step and model. project_day: by owner, day and project. owner_total: by owner, of all days, for balances. The other columns are null.';
+
+create table keyframe_private.cost_sums (
+  kind keyframe_private.cost_sum_kind not null,
+  like keyframe_private.cost_changes including identity including defaults including comments,
+  primary key (id)
+);
+comment on table keyframe_private.cost_sums is 'The sums of cost_changes. There may be several rows of one sum. Those of a day are kept for 13 months, owner_total for good.';
+comment on column keyframe_private.cost_sums.kind is 'What it sums up.';
+create index cost_sums_owner_id_idx on keyframe_private.cost_sums (owner_id, kind, day, step, model, project_id);
+create index cost_sums_day_idx on keyframe_private.cost_sums (day);
+
+create view keyframe_private.costs with (security_invoker = true) as
+select s.owner_id, s.day, s.step, s.model, s.predictions, s.held_micros, s.settled_micros, s.unknown_micros, s.unknown_submits,
+  s.held_charge_micros, s.settled_charge_micros, s.unknown_charge_micros
+from keyframe_private.cost_sums s where s.kind in ('owner_day', 'service_day')
+union all
+select c.owner_id, c.day, c.step, c.model, c.predictions, c.held_micros, c.settled_micros, c.unknown_micros, c.unknown_submits,
+  c.held_charge_micros, c.settled_charge_micros, c.unknown_charge_micros
+from keyframe_private.cost_changes c
+union all
+select null, c.day, c.step, c.model, c.predictions, c.held_micros, c.settled_micros, c.unknown_micros, c.unknown_submits,
+  c.held_charge_micros, c.settled_charge_micros, c.unknown_charge_micros
+from keyframe_private.cost_changes c;
+comment on view keyframe_private.costs is 'What all submits cost, merged or not: any number of rows for an owner, day, step and model, to be added up. Rows without an owner have the costs of all owners.';
+
+-- Called for each change of a submit by a worker or an administrator: subtracts what it cost before.
+create function keyframe_private.add_cost_change()
+returns trigger language plpgsql volatile security definer set search_path = '' as $$
+begin
+  if tg_op = 'UPDATE'
+    and (old.owner_id, old.project_id, old.created_at, old.step, old.model, old.is_first, old.most_micros, old.cost_micros, old.cost_state,
+      old.markup)
+    is not distinct from
+    (new.owner_id, new.project_id, new.created_at, new.step, new.model, new.is_first, new.most_micros, new.cost_micros, new.cost_state,
+      new.markup) then
+    return null;
+  end if;
+  insert into keyframe_private.cost_changes (
+    owner_id, day, step, model, project_id, predictions, held_micros, settled_micros, unknown_micros, unknown_submits,
+    held_charge_micros, settled_charge_micros, unknown_charge_micros)
+  select s.owner_id, (s.created_at at time zone 'UTC')::date, s.step, s.model, s.project_id,
+    sum(c.sign * s.is_first::integer),
+    coalesce(sum(c.sign * s.most_micros) filter (where s.cost_state = 'held'), 0),
+    coalesce(sum(c.sign * s.cost_micros), 0),
+    coalesce(sum(c.sign * s.most_micros) filter (where s.cost_state = 'unknown'), 0),
+    coalesce(sum(c.sign) filter (where s.cost_state = 'unknown'), 0),
+    coalesce(sum(c.sign * s.most_charge_micros) filter (where s.cost_state = 'held'), 0),
+    coalesce(sum(c.sign * s.charge_micros), 0),
+    coalesce(sum(c.sign * s.most_charge_micros) filter (where s.cost_state = 'unknown'), 0)
+  from unnest(array[old, new]::keyframe_private.provider_submits[]) with ordinality s
+  cross join lateral (select case s.ordinality when 1 then -1 else 1 end) c (sign)
+  where s.id is not null -- there is no old row of an insert, and no new one of a deletion
+  group by 1, 2, 3, 4, 5;
+  return null;
+end $$;
+
+-- Adds changes to the four sums of each. Replaces the rows of a sum by one, without those that others have locked.
+create function keyframe_private.merge_cost_changes(rows tid[])
+returns void language plpgsql volatile set search_path = '' as $$
+begin
+  with merged as (
+    delete from keyframe_private.cost_changes c where c.ctid = any (rows) returning c.*
+  ), added as (
+    select k.*, m.predictions, m.held_micros, m.settled_micros, m.unknown_micros, m.unknown_submits, m.held_charge_micros,
+      m.settled_charge_micros, m.unknown_charge_micros
+    from merged m
+    cross join lateral (values
+      ('owner_day'::keyframe_private.cost_sum_kind, m.owner_id, m.day, m.step, m.model, null::uuid),
+      ('service_day', null, m.day, m.step, m.model, null),
+      ('project_day', m.owner_id, m.day, null, null, m.project_id),
+      ('owner_total', m.owner_id, null, null, null, null)) k (kind, owner_id, day, step, model, project_id)
+  ), replaced as (
+    delete from keyframe_private.cost_sums s where s.id = any (array(
+      select o.id from (select distinct m.owner_id, m.day, m.step, m.model from merged m) k
+      join keyframe_private.cost_sums o using (owner_id, day, step, model)
+      where o.kind = 'owner_day' for update of o skip locked) || array(
+      select o.id from (select distinct m.day, m.step, m.model from merged m) k
+      join keyframe_private.cost_sums o using (day, step, model)
+      where o.kind = 'service_day' and o.owner_id is null for update of o skip locked) || array(
+      select o.id from (select distinct m.owner_id, m.day, m.project_id from merged m) k
+      join keyframe_private.cost_sums o using (owner_id, day, project_id)
+      where o.kind = 'project_day' for update of o skip locked) || array(
+      select o.id from (select distinct m.owner_id from merged m) k
+      join keyframe_private.cost_sums o using (owner_id)
+      where o.kind = 'owner_total' for update of o skip locked))
+    returning s.kind, s.owner_id, s.day, s.step, s.model, s.project_id, s.predictions, s.held_micros, s.settled_micros, s.unknown_micros,
+      s.unknown_submits, s.held_charge_micros, s.settled_charge_micros, s.unknown_charge_micros
+  )
+  insert into keyframe_private.cost_sums (
+    kind, owner_id, day, step, model, project_id, predictions, held_micros, settled_micros, unknown_micros, unknown_submits,
+    held_charge_micros, settled_charge_micros, unknown_charge_micros)
+  select c.kind, c.owner_id, c.day, c.step, c.model, c.project_id, sum(c.predictions), sum(c.held_micros), sum(c.settled_micros),
+    sum(c.unknown_micros), sum(c.unknown_submits), sum(c.held_charge_micros), sum(c.settled_charge_micros), sum(c.unknown_charge_micros)
+  from (table added union all table replaced) c
+  group by 1, 2, 3, 4, 5, 6;
+end $$;
 
 create function keyframe_private.merge_costs(max_rows integer default 20000)
 returns void language plpgsql volatile set search_path = '' as $$
 begin
-  perform keyframe_private.prune_rows(
-    'keyframe_private.daily_costs', 'o.id', 'not o.is_merged order by o.owner_id, o.id', max_rows, 'merge',
-      'select keyframe_private.merge_cost_rows($1)');
+  perform keyframe_private.prune_rows('keyframe_private.cost_changes', 'o.id', 'true order by o.owner_id, o.id', max_rows, 'merge',
+    'select keyframe_private.merge_cost_changes($1)');
 end $$;
-comment on function keyframe_private.merge_costs is 'Merges the rows that submits have added since the last time.';
 
 -- A user's usage and costs.
 
--- Planned for the days of each call: a plan for any days reads many rows one by one.
+-- The 1,000 projects that cost most. Planned for the days of each call: a plan for any days reads many rows one by one.
 create function keyframe_private.usage_by_project(owner uuid, first_day date, last_day date)
 returns json language plpgsql stable set search_path = '' set plan_cache_mode = 'force_custom_plan' as $$
 begin
@@ -6689,11 +6540,14 @@ begin
         keyframe_private.exact_sum(sum(c.settled_charge_micros)) as "settledMicros",
         keyframe_private.exact_sum(sum(c.held_charge_micros)) as "heldMicros",
         keyframe_private.exact_sum(sum(c.unknown_charge_micros)) as "unknownMicros"
-      from keyframe_private.daily_costs c
-      where c.owner_id = owner and c.day between first_day and last_day and c.project_id is not null and (c.step is null or not c.is_merged)
+      from (
+        select s.project_id, s.predictions, s.settled_charge_micros, s.held_charge_micros, s.unknown_charge_micros
+        from keyframe_private.cost_sums s where s.kind = 'project_day' and s.owner_id = owner and s.day between first_day and last_day
+        union all
+        select n.project_id, n.predictions, n.settled_charge_micros, n.held_charge_micros, n.unknown_charge_micros
+        from keyframe_private.cost_changes n where n.owner_id = owner and n.day between first_day and last_day) c
       group by 1 order by 3 desc, 1 limit 1000) g);
 end $$;
-comment on function keyframe_private.usage_by_project is 'What the projects of an owner cost: the 1,000 that cost most.';
 
 -- From one day to another, inclusive. Costs a token for each day by project, otherwise one for each month or part of it.
 create function keyframe.read_usage(from_day date default null, to_day date default null, group_by text default 'day')
@@ -6738,7 +6592,162 @@ exception when sqlstate 'KEYFR' then
 end $$;
 comment on function keyframe.read_usage is 'The caller''s predictions and costs by day, model, step or project, and the caller''s budgets and balance.';
 
--- supabase/schemas/50_costs/30_balances.sql
+-- supabase/schemas/50_costs/30_budgets.sql
+
+-- Budgets: a start is refused when the most that it can cost does not fit. An owner's budgets count what the owner pays, the service's what
+-- the provider bills.
+
+create table keyframe_private.owner_budgets (
+  owner_id uuid primary key,
+  day_micros bigint check (day_micros between 0 and 9007199254740991),
+  month_micros bigint check (month_micros between 0 and 9007199254740991),
+  note text
+);
+comment on table keyframe_private.owner_budgets is 'Budgets of single owners, instead of those in settings. Null: unlimited.';
+comment on column keyframe_private.owner_budgets.owner_id is 'The user, by the id in auth.users.';
+comment on column keyframe_private.owner_budgets.day_micros is 'For a day (UTC), in millionths of a dollar; null: unlimited.';
+comment on column keyframe_private.owner_budgets.month_micros is 'For a calendar month (UTC), in millionths of a dollar; null: unlimited.';
+comment on column keyframe_private.owner_budgets.note is 'For administrators.';
+
+-- The budgets that a start of this owner (and OAuth client or key) must fit into. Unknown costs count as settled. What a client may spend in a
+-- day is read from the ledger, under the lock of a start.
+create function keyframe_private.budgets_of(owner uuid, at timestamptz, client text default null)
+returns table (
+  scope text, period text, limit_micros bigint, settled_micros bigint, held_micros bigint, available_micros bigint, resets_at timestamptz)
+language plpgsql stable set search_path = '' set plan_cache_mode = force_generic_plan as $$
+#variable_conflict use_column
+declare
+  today constant date := (budgets_of.at at time zone 'UTC')::date;
+  month constant date := date_trunc('month', today)::date;
+  next_month constant date := (month + interval '1 month')::date;
+begin
+  return query
+  with limits as (
+    select 'owner' as scope, case when o.owner_id is null then s.owner_day_micros else o.day_micros end as day_micros,
+      case when o.owner_id is null then s.owner_month_micros else o.month_micros end as month_micros
+    from keyframe_private.settings s left join keyframe_private.owner_budgets o on o.owner_id = owner
+    union all
+    select 'service', s.service_day_micros, s.service_month_micros from keyframe_private.settings s
+  ), used as (
+    select l.scope, b.period, b.limit_micros, b.settled, b.held, b.ends
+    from limits l
+    cross join lateral ( -- one reading for both
+      select keyframe_private.exact_sum(sum(c.settled)) as month_settled, keyframe_private.exact_sum(sum(c.held)) as month_held,
+        keyframe_private.exact_sum(sum(c.settled) filter (where c.day = today)) as day_settled,
+        keyframe_private.exact_sum(sum(c.held) filter (where c.day = today)) as day_held
+      from (
+        select o.day, o.settled_charge_micros + o.unknown_charge_micros as settled, o.held_charge_micros as held
+        from keyframe_private.costs o where o.owner_id = owner and l.scope = 'owner'
+        union all
+        select e.day, e.settled_micros + e.unknown_micros, e.held_micros
+        from keyframe_private.costs e where e.owner_id is null and l.scope = 'service') c
+      where c.day >= month and c.day < next_month and coalesce(l.day_micros, l.month_micros) is not null) u
+    cross join lateral (values
+      ('day', l.day_micros, u.day_settled, u.day_held, today + 1),
+      ('month', l.month_micros, u.month_settled, u.month_held, next_month)
+    ) b (period, limit_micros, settled, held, ends)
+    where b.limit_micros is not null
+    union all
+    select 'client', 'day', c.owner_day_micros, u.settled, u.held, today + 1
+    from keyframe_private.allowed_clients c
+    cross join lateral (
+      select keyframe_private.exact_sum(sum(case s.cost_state when 'settled' then s.charge_micros when 'unknown' then s.most_charge_micros end)) as settled,
+        keyframe_private.exact_sum(sum(s.most_charge_micros) filter (where s.cost_state = 'held')) as held
+      from keyframe_private.provider_submits s
+      where s.owner_id = owner and s.client_id = c.client_id
+        and s.created_at >= today::timestamp at time zone 'UTC' and s.created_at < (today + 1)::timestamp at time zone 'UTC') u
+    where c.client_id = client and c.owner_day_micros is not null
+  )
+  select u.scope, u.period, u.limit_micros, u.settled, u.held, greatest(0, u.limit_micros - u.settled - u.held),
+    u.ends::timestamp at time zone 'UTC'
+  from used u;
+end $$;
+
+-- Raises budget_exceeded, balance_exhausted or price_unknown unless a cost fits. Valid while the owner's slots are locked. The service's sums
+-- omit what open transactions reserve, so that no owner waits for another.
+create function keyframe_private.require_budget(
+  owner uuid, cost keyframe_private.run_cost, at timestamptz, client text default null, is_start boolean default true)
+returns void language plpgsql volatile set search_path = '' as $$
+declare
+  budget record;
+begin
+  -- Several starts of one transaction add up, because each sees the rows of those before it.
+  perform keyframe_private.raise_if(not exists (select from keyframe_private.settings), 'spending_stopped',
+    'The row of keyframe_private.settings is missing, and with it the budgets. The administrator must insert it, set the budgets, then set spending_stopped to false.');
+  for budget in select b.* from keyframe_private.budgets_of(owner, at, client) b order by b.available_micros loop
+    if cost.most_micros is null then
+      perform keyframe_private.raise_error('price_unknown',
+        'No price is known for this model and input, and there is a budget. Choose another model, or ask the administrator for its price.');
+    elsif (case budget.scope when 'service' then cost.most_micros else cost.most_charge_micros end) > budget.available_micros then
+      perform keyframe_private.raise_error('budget_exceeded',
+        format('This generation can cost more than what is left of %s budget for this %s. Wait until it resets, or choose a cheaper model, resolution or length.',
+          case budget.scope when 'owner' then 'your' when 'client' then case when client ~ '^kf_' then 'this key''s' else 'this app''s' end else 'the service''s' end, budget.period),
+        -- The caller must not learn what others have spent.
+        (jsonb_build_object('scope', budget.scope, 'period', budget.period, 'estimateMicros', cost.most_charge_micros,
+          'resetsAt', keyframe_private.wire_time(budget.resets_at))
+          || case when budget.scope <> 'service' then jsonb_build_object(
+            'limitMicros', budget.limit_micros, 'settledMicros', budget.settled_micros, 'heldMicros', budget.held_micros,
+            'availableMicros', budget.available_micros) else '{}' end)::text);
+    end if;
+  end loop;
+  perform keyframe_private.require_balance(owner, cost.most_charge_micros, is_start);
+end $$;
+
+create function keyframe_private.require_spending()
+returns void language plpgsql stable set search_path = '' as $$
+begin
+  perform keyframe_private.raise_if((select s.spending_stopped from keyframe_private.settings s), 'spending_stopped',
+    'The administrator has stopped new generations for now. Try again later.');
+end $$;
+
+create table keyframe_private.limit_notes (
+  id bigint generated always as identity primary key,
+  owner_id uuid,
+  type text not null,
+  once_for text not null,
+  noted_at timestamptz not null default now(),
+  constraint once_for_each unique nulls not distinct (owner_id, type, once_for)
+);
+comment on table keyframe_private.limit_notes is 'The events budget.exhausted, balance.low and balance.exhausted that were sent: for a budget once in its period, for a balance once after a credit.';
+comment on column keyframe_private.limit_notes.owner_id is 'Whose budget or balance it is; null: the service''s budget.';
+comment on column keyframe_private.limit_notes.once_for is 'The budget''s period and its end, or how many rows of credits had added something. A count, because of two simultaneous credits the earlier one may be committed later.';
+
+-- Writes an event about a budget or a balance, unless it was written before. Never waits: if two race, one is enough.
+create function keyframe_private.note_once(owner uuid, type text, once_for text, data jsonb)
+returns void language plpgsql volatile set search_path = '' as $$
+begin
+  if not keyframe_private.acquire_lock(concat_ws(' ', note_once.type, note_once.once_for), owner, waits => false) then
+    return;
+  end if;
+  insert into keyframe_private.limit_notes (owner_id, type, once_for) values (owner, note_once.type, note_once.once_for) on conflict do nothing;
+  if found then
+    perform keyframe_private.emit_event(note_once.type, owner, null, null, now(), data);
+  end if;
+end $$;
+
+-- Notes the budgets, or the balance, that have refused a start. `refused`: the hint of the refusal.
+create function keyframe_private.note_exhausted(owner uuid, code text, refused text)
+returns void language plpgsql volatile set search_path = '' as $$
+declare
+  figures constant jsonb := case when code in ('budget_exceeded', 'balance_exhausted') then refused end;
+  most_micros constant bigint := figures ->> 'estimateMicros';
+begin
+  if code = 'balance_exhausted' then
+    perform keyframe_private.note_once(owner, 'balance.exhausted', b.credits::text,
+      jsonb_build_object('ownerId', owner, 'availableMicros', b.available_micros, 'estimateMicros', most_micros))
+    from keyframe_private.balance_of(owner) b
+    where b.available_micros < most_micros; -- credit may have come since
+  elsif code = 'budget_exceeded' then
+    perform keyframe_private.note_once(b.whose, 'budget.exhausted', concat_ws(' ', b.period, keyframe_private.wire_time(b.resets_at)),
+      jsonb_strip_nulls(jsonb_build_object('ownerId', b.whose, 'scope', b.scope, 'period', b.period,
+        'limitMicros', case when b.scope = 'owner' then b.limit_micros end, 'resetsAt', keyframe_private.wire_time(b.resets_at))))
+    from (select o.*, case o.scope when 'owner' then owner end as whose from keyframe_private.budgets_of(owner, now()) o) b
+    where case b.scope when 'owner' then b.available_micros < most_micros
+      else (b.scope, b.period) = (figures ->> 'scope', figures ->> 'period') end;
+  end if;
+end $$;
+
+-- supabase/schemas/50_costs/40_balances.sql
 
 -- Prepaid balances. Balance = credits - settled - held - unknown, without a counter.
 
@@ -6767,12 +6776,20 @@ comment on column keyframe_private.credits.key is 'A repetition with the same ke
 comment on column keyframe_private.credits.note is 'For administrators.';
 create index credits_owner_id_idx on keyframe_private.credits (owner_id, id) include (micros);
 
--- available_micros is null for an owner who is not prepaid. One snapshot for all: a merge moves rows meanwhile. Without a generic plan it
--- is planned at each start.
+-- What an owner has to pay, of all days; to be added up.
+create view keyframe_private.owner_charges with (security_invoker = true) as
+select s.owner_id, s.held_charge_micros as held, s.settled_charge_micros as settled, s.unknown_charge_micros as unknown
+from keyframe_private.cost_sums s where s.kind = 'owner_total'
+union all
+select c.owner_id, c.held_charge_micros, c.settled_charge_micros, c.unknown_charge_micros from keyframe_private.cost_changes c;
+
+-- What is left of an owner's credits (null: not prepaid), what is held, how many credits added something, and the threshold of balance.low. One
+-- snapshot for all: a merge moves rows meanwhile. Without a generic plan it is planned at each start.
 create function keyframe_private.balance_of(
   owner uuid, out available_micros bigint, out held_micros bigint, out credits bigint, out low_micros bigint)
 language plpgsql stable set search_path = '' set plan_cache_mode = force_generic_plan as $$
 declare
+  most constant bigint := 9007199254740991; -- what JSON holds exactly
   credited numeric;
 begin
   select sum(c.micros), count(*) filter (where c.micros > 0) into credited, credits
@@ -6782,18 +6799,11 @@ begin
     from keyframe_private.settings s where s.prepaid_by_default;
     return;
   end if;
-  select -- what JSON holds exactly
-    greatest(-9007199254740991, least(9007199254740991, credited - coalesce(sum(c.held + c.ended), 0))),
-    least(9007199254740991, coalesce(sum(c.held), 0)), credits, (select s.balance_low_micros from keyframe_private.settings s)
-  into available_micros, held_micros, credits, low_micros
-  from (
-    select o.held_charge_micros as held, o.settled_charge_micros + o.unknown_charge_micros as ended
-    from keyframe_private.daily_costs o where o.owner_id = owner and o.step is null and o.day is null
-    union all
-    select d.held_charge_micros, d.settled_charge_micros + d.unknown_charge_micros
-    from keyframe_private.daily_costs d where d.owner_id = owner and not d.is_merged) c;
+  select greatest(-most, least(most, credited - coalesce(sum(c.held + c.settled + c.unknown), 0))), least(most, coalesce(sum(c.held), 0)),
+    (select s.balance_low_micros from keyframe_private.settings s)
+  into available_micros, held_micros, low_micros
+  from keyframe_private.owner_charges c where c.owner_id = owner;
 end $$;
-comment on function keyframe_private.balance_of is 'What is left of an owner''s credits and what is reserved; how many credits added something; and the threshold of balance.low.';
 
 create function keyframe_private.balance_json(owner uuid)
 returns json language plpgsql stable set search_path = '' as $$
@@ -6802,9 +6812,9 @@ begin
     select json_build_object('availableMicros', b.available_micros, 'heldMicros', b.held_micros)
     from keyframe_private.balance_of(owner) b where b.available_micros is not null);
 end $$;
-comment on function keyframe_private.balance_json is 'The balance as in the API; null without one.';
 
--- Valid while the owner's slots are locked, as for budgets. Credits need no lock: one that is not committed yet counts later.
+-- Raises balance_exhausted or price_unknown unless the most that a submit can cost its owner fits. Valid while the owner's slots are locked, as
+-- for budgets. Credits need no lock: one that is not committed yet counts later.
 create function keyframe_private.require_balance(owner uuid, most_micros bigint, is_start boolean)
 returns void language plpgsql volatile set search_path = '' as $$
 declare
@@ -6824,9 +6834,9 @@ begin
       'ownerId', owner, 'availableMicros', balance.available_micros - most_micros, 'thresholdMicros', balance.low_micros));
   end if;
 end $$;
-comment on function keyframe_private.require_balance is 'Allows what a submit can cost its owner, or raises balance_exhausted or price_unknown.';
 
--- Held and unknown costs stay: if they were offset too, their release would be a gift. Of two first credits at once, the key decides.
+-- Offsets what was settled before an owner's first credit. Held and unknown costs stay: if they were offset too, their release would be a gift.
+-- Of two first credits at once, the key decides.
 create function keyframe_private.open_balance()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
@@ -6835,8 +6845,7 @@ begin
     insert into keyframe_private.credits (owner_id, micros, kind, key, note)
     select new.owner_id, t.settled, 'adjustment', 'opening', 'Settled before the first credit.'
     from (
-      select keyframe_private.exact_sum(sum(d.settled_charge_micros)) as settled from keyframe_private.daily_costs d
-      where d.owner_id = new.owner_id and (d.step is null and d.day is null or not d.is_merged)) t
+      select keyframe_private.exact_sum(sum(c.settled)) as settled from keyframe_private.owner_charges c where c.owner_id = new.owner_id) t
     where t.settled > 0
     on conflict do nothing;
   end if;
@@ -6845,16 +6854,14 @@ end $$;
 
 create function keyframe_private.note_low_after_credit()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
-declare
-  b constant record := keyframe_private.balance_of(new.owner_id);
 begin
-  if b.available_micros < b.low_micros then
-    perform keyframe_private.note_once(new.owner_id, 'balance.low', b.credits::text, jsonb_build_object(
-      'ownerId', new.owner_id, 'availableMicros', b.available_micros, 'thresholdMicros', b.low_micros));
-  end if;
+  perform keyframe_private.note_once(new.owner_id, 'balance.low', b.credits::text, jsonb_build_object(
+    'ownerId', new.owner_id, 'availableMicros', b.available_micros, 'thresholdMicros', b.low_micros))
+  from keyframe_private.balance_of(new.owner_id) b where b.available_micros < b.low_micros;
   return null;
 end $$;
 
+-- For administrators: adds credit to an owner's balance, or subtracts it, once for each key.
 create function keyframe_private.add_credit(
   owner uuid, micros bigint, kind text, key text default gen_random_uuid()::text, note text default null)
 returns keyframe_private.credits language plpgsql volatile set search_path = '' as $$
@@ -6876,7 +6883,6 @@ begin
   end if;
   return credit;
 end $$;
-comment on function keyframe_private.add_credit is 'Adds credit to an owner''s balance, or subtracts it: once for each key. For administrators.';
 
 -- lock_timeout: an equal credit may be open in another transaction.
 create function keyframe_worker.add_credit(user_id uuid, amount_micros bigint, kind text, key text, note text default null)
@@ -8467,7 +8473,7 @@ begin
       ('quotes', 'o.id', $w$o.kept_until < now() order by o.kept_until$w$),
       ('idempotency_keys', 'o.resource_id', $w$o.created_at < now() - interval '24 hours' order by o.created_at$w$),
       ('provider_submits', 'o.id', $w$o.created_at < now() - interval '13 months' and o.ended_at is not null order by o.created_at$w$),
-      ('daily_costs', 'o.id', $w$o.is_merged and o.day < (now() at time zone 'UTC')::date - interval '13 months' order by o.day$w$),
+      ('cost_sums', 'o.id', $w$o.day < (now() at time zone 'UTC')::date - interval '13 months' order by o.day$w$),
       ('film_shares', 'o.id', $w$o.expires_at < now() order by o.expires_at$w$),
       -- A key that has ended is kept for a while, so that its use gets a clear error.
       ('allowed_clients', 'o.client_id', $w$o.owner_id is not null and o.expires_at < now() - interval '30 days' order by o.expires_at$w$),
@@ -9483,15 +9489,15 @@ create trigger _100_settle before update of outcome on keyframe_private.provider
   for each row when (old.outcome is distinct from new.outcome) execute function keyframe_private.settle_ended();
 comment on trigger _100_settle on keyframe_private.provider_submits is 'Settles, releases or leaves unknown what the ended submit costs.';
 -- outcome: _100_settle writes the cost of an end.
-create trigger _500_count
+create trigger _500_add_cost_change
   after insert or update of owner_id, project_id, created_at, step, model, is_first, outcome, most_micros, cost_micros, cost_state, markup
   on keyframe_private.provider_submits
-  for each row execute function keyframe_private.count_cost();
-comment on trigger _500_count on keyframe_private.provider_submits is 'Adds its cost to the sums of its day, and corrects them.';
+  for each row execute function keyframe_private.add_cost_change();
+comment on trigger _500_add_cost_change on keyframe_private.provider_submits is 'Records what changes in its cost.';
 -- Its sums are deleted with it when both are 13 months old.
-create trigger _510_count_removed after delete on keyframe_private.provider_submits
-  for each row when (old.created_at >= now() - interval '13 months') execute function keyframe_private.count_cost();
-comment on trigger _510_count_removed on keyframe_private.provider_submits is 'Subtracts its cost from the sums of its day.';
+create trigger _510_add_removed_cost after delete on keyframe_private.provider_submits
+  for each row when (old.created_at >= now() - interval '13 months') execute function keyframe_private.add_cost_change();
+comment on trigger _510_add_removed_cost on keyframe_private.provider_submits is 'Records that its cost is gone.';
 
 -- keyframe_private.credits
 create trigger _100_keep before update of id, owner_id, micros, kind, key, created_at or delete or truncate on keyframe_private.credits

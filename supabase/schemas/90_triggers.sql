@@ -234,15 +234,15 @@ create trigger _100_settle before update of outcome on keyframe_private.provider
   for each row when (old.outcome is distinct from new.outcome) execute function keyframe_private.settle_ended();
 comment on trigger _100_settle on keyframe_private.provider_submits is 'Settles, releases or leaves unknown what the ended submit costs.';
 -- outcome: _100_settle writes the cost of an end.
-create trigger _500_count
+create trigger _500_add_cost_change
   after insert or update of owner_id, project_id, created_at, step, model, is_first, outcome, most_micros, cost_micros, cost_state, markup
   on keyframe_private.provider_submits
-  for each row execute function keyframe_private.count_cost();
-comment on trigger _500_count on keyframe_private.provider_submits is 'Adds its cost to the sums of its day, and corrects them.';
+  for each row execute function keyframe_private.add_cost_change();
+comment on trigger _500_add_cost_change on keyframe_private.provider_submits is 'Records what changes in its cost.';
 -- Its sums are deleted with it when both are 13 months old.
-create trigger _510_count_removed after delete on keyframe_private.provider_submits
-  for each row when (old.created_at >= now() - interval '13 months') execute function keyframe_private.count_cost();
-comment on trigger _510_count_removed on keyframe_private.provider_submits is 'Subtracts its cost from the sums of its day.';
+create trigger _510_add_removed_cost after delete on keyframe_private.provider_submits
+  for each row when (old.created_at >= now() - interval '13 months') execute function keyframe_private.add_cost_change();
+comment on trigger _510_add_removed_cost on keyframe_private.provider_submits is 'Records that its cost is gone.';
 
 -- keyframe_private.credits
 create trigger _100_keep before update of id, owner_id, micros, kind, key, created_at or delete or truncate on keyframe_private.credits

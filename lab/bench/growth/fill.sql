@@ -49,18 +49,19 @@ select owner_id, project_id, id, 1, true, step, model, created_at, created_at, s
 from keyframe.predictions order by created_at;
 
 -- As they are once they are merged.
-insert into keyframe_private.daily_costs (owner_id, day, step, model, predictions, settled_micros, unknown_micros, unknown_submits,
-  settled_charge_micros, unknown_charge_micros, is_merged)
-select o.id, (s.created_at at time zone 'UTC')::date, s.step, s.model, count(*), coalesce(sum(s.cost_micros), 0),
+insert into keyframe_private.cost_sums (kind, owner_id, day, step, model, predictions, settled_micros, unknown_micros, unknown_submits,
+  settled_charge_micros, unknown_charge_micros)
+select o.kind, o.id, (s.created_at at time zone 'UTC')::date, s.step, s.model, count(*), coalesce(sum(s.cost_micros), 0),
   coalesce(sum(s.most_micros) filter (where s.cost_state = 'unknown'), 0), count(*) filter (where s.cost_state = 'unknown'),
-  coalesce(sum(s.charge_micros), 0), coalesce(sum(s.most_charge_micros) filter (where s.cost_state = 'unknown'), 0), true
-from keyframe_private.provider_submits s cross join lateral (values (s.owner_id), (null)) o (id)
-group by 1, 2, 3, 4 order by 2;
-insert into keyframe_private.daily_costs (owner_id, day, project_id, predictions, settled_charge_micros, unknown_charge_micros, is_merged)
-select s.owner_id, (s.created_at at time zone 'UTC')::date, s.project_id, count(*), coalesce(sum(s.charge_micros), 0),
-  coalesce(sum(s.most_charge_micros) filter (where s.cost_state = 'unknown'), 0), true
+  coalesce(sum(s.charge_micros), 0), coalesce(sum(s.most_charge_micros) filter (where s.cost_state = 'unknown'), 0)
 from keyframe_private.provider_submits s
-group by grouping sets ((1), (1, 2, 3)) order by 2;
+cross join lateral (values ('owner_day'::keyframe_private.cost_sum_kind, s.owner_id), ('service_day', null)) o (kind, id)
+group by 1, 2, 3, 4, 5 order by 3;
+insert into keyframe_private.cost_sums (kind, owner_id, day, project_id, predictions, settled_charge_micros, unknown_charge_micros)
+select case when grouping(s.project_id) = 1 then 'owner_total' else 'project_day' end::keyframe_private.cost_sum_kind, s.owner_id, (s.created_at at time zone 'UTC')::date, s.project_id, count(*), coalesce(sum(s.charge_micros), 0),
+  coalesce(sum(s.most_charge_micros) filter (where s.cost_state = 'unknown'), 0)
+from keyframe_private.provider_submits s
+group by grouping sets ((2), (2, 3, 4)) order by 3;
 
 insert into keyframe.webhook_events (type, owner_id, project_id, prediction_id, payload, created_at)
 select 'generation.' || status, owner_id, project_id, id, jsonb_build_object('type', 'generation.' || status, 'timestamp', completed_at, 'data',

@@ -93,7 +93,12 @@ export const costInvariants = {
       select format('project %s, %s: counted %s, the ledger has %s', project_id, day, c.sums, t.sums) as broken
       from (
         select project_id, day, row(sum(held_charge_micros), sum(settled_charge_micros), sum(unknown_charge_micros))::text as sums
-        from keyframe_private.daily_costs where project_id is not null
+        from (
+          select project_id, day, held_charge_micros, settled_charge_micros, unknown_charge_micros
+          from keyframe_private.cost_sums where kind = 'project_day'
+          union all
+          select project_id, day, held_charge_micros, settled_charge_micros, unknown_charge_micros from keyframe_private.cost_changes
+        ) n
         group by 1, 2
       ) c
       full join (

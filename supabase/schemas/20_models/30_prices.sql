@@ -128,7 +128,7 @@ comment on function keyframe_private.costs_no_more is 'Whether a run takes the p
 create function keyframe_private.default_cost(chosen keyframe.models, at timestamptz)
 returns keyframe_private.run_cost language plpgsql stable set search_path = '' as $$
 begin
-  return keyframe_private.most_cost(chosen.model, (
+  return keyframe_private.estimate_cost(chosen.model, (
     select coalesce(jsonb_object_agg(c.key, c.value -> 'default'), '{}') from jsonb_each(chosen.controls) c where c.value ? 'default'
   ), at);
 end $$;

@@ -241,7 +241,7 @@ begin
       update keyframe.predictions p set input = p.input || frame, waits_for = null, updated_at = now() where p.id = waiting.id;
       update keyframe_private.provider_submits s -- its price counts the pixels of the images, and the model's ceiling was held
       set metrics = jsonb_build_object('image_input_megapixel_count', keyframe_private.input_megapixels(waiting.input || frame)),
-        most_micros = least(s.most_micros, (keyframe_private.most_cost(waiting.model, waiting.input || frame, s.created_at)).most_micros)
+        most_micros = least(s.most_micros, (keyframe_private.estimate_cost(waiting.model, waiting.input || frame, s.created_at)).most_micros)
       where s.prediction_id = waiting.id and s.metrics is not null;
     exception when sqlstate 'KEYFR' then
       get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail;

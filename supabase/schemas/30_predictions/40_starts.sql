@@ -46,14 +46,14 @@ declare
   asked_cost keyframe_private.run_cost;
 begin
   begin
-    asked_cost := keyframe_private.most_cost(gone.model, keyframe_private.resolve_input(asked, project, gone), now());
+    asked_cost := keyframe_private.estimate_cost(gone.model, keyframe_private.resolve_input(asked, project, gone), now());
   exception when sqlstate 'KEYFR' then
     null; -- it did not take this input either, so it has no price for it
   end;
   select m.* into found_model
   from keyframe_private.takers_of(asked, project, gone) with ordinality t (model, input, place)
   join keyframe.models m on m.step = gone.step and m.model = t.model
-  where keyframe_private.costs_no_more(keyframe_private.most_cost(t.model, t.input, now()), asked_cost)
+  where keyframe_private.costs_no_more(keyframe_private.estimate_cost(t.model, t.input, now()), asked_cost)
   order by t.place
   limit 1;
   return found_model;

@@ -11,24 +11,9 @@ begin
   wanted.model := price_start.model;
   wanted := keyframe_private.resolve_start(wanted, started);
   perform keyframe_private.require_upload(i.path, wanted.owner_id) from keyframe_private.images_of(wanted.input) i where i.path is not null;
-  cost := keyframe_private.most_cost(wanted.model, wanted.input, now());
+  cost := keyframe_private.estimate_cost(wanted.model, wanted.input, now());
 end $$;
 comment on function keyframe_private.price_start is 'Completes a start with every check except budgets, and returns its cost. started: see resolve_beginning.';
-
-create function keyframe_private.sum_of(costs keyframe_private.run_cost[])
-returns keyframe_private.run_cost language plpgsql immutable set search_path = '' as $$
-declare
-  total keyframe_private.run_cost;
-begin
-  select case when count(*) = count(c.estimate_micros) then coalesce(sum(c.estimate_micros), 0) end,
-    case when count(*) = count(c.most_micros) then coalesce(sum(c.most_micros), 0) end,
-    case when count(*) = count(c.estimate_micros) then coalesce(sum(c.estimate_charge_micros), 0) end,
-    case when count(*) = count(c.most_micros) then coalesce(sum(c.most_charge_micros), 0) end
-  into total.estimate_micros, total.most_micros, total.estimate_charge_micros, total.most_charge_micros
-  from unnest(costs) c;
-  return total;
-end $$;
-comment on function keyframe_private.sum_of is 'What runs cost together; null where one is unknown.';
 
 create function keyframe_private.estimate_json(cost keyframe_private.run_cost)
 returns jsonb language plpgsql stable set search_path = '' as $$

@@ -1,9 +1,7 @@
--- Costs of submits by day. Amounts are in micro-dollars, millionths of a US dollar. Days and months are in UTC. A cost is what the
--- provider bills, a charge what the owner pays.
+-- The sums of costs, which budgets, balances and usage read.
 
--- A submit inserts a row when it is added and when it ends, so that no transaction waits for a sum. New rows are merged every five seconds
--- into four sums: by owner, day, step and model; the same for all owners together; by owner, day and project; and by owner.
-create table keyframe_private.daily_costs (
+-- What has changed since the last merge. Only inserts, so that no transaction waits for a sum.
+create table keyframe_private.cost_changes (
   id bigint generated always as identity primary key,
   owner_id uuid,
   day date,
@@ -15,85 +13,51 @@ create table keyframe_private.daily_costs (
   settled_micros bigint not null default 0,
   unknown_micros bigint not null default 0,
   unknown_submits integer not null default 0,
-  is_merged boolean not null default false,
   held_charge_micros bigint not null default 0,
   settled_charge_micros bigint not null default 0,
   unknown_charge_micros bigint not null default 0
 );
-comment on table keyframe_private.daily_costs is 'What submits cost: new rows, and their sums. Read the view costs. Sums of a day are kept for 13 months; those of an owner for good, because balances need them.';
-comment on column keyframe_private.daily_costs.owner_id is 'The owner; null: all owners together.';
-comment on column keyframe_private.daily_costs.day is 'The day, in UTC; null: all days of the owner.';
-comment on column keyframe_private.daily_costs.step is 'first-frame, last-frame or video; null in a sum of a project or of all days.';
-comment on column keyframe_private.daily_costs.model is 'The model that was submitted; null where the step is.';
-comment on column keyframe_private.daily_costs.predictions is 'How many of the submits were the first of a prediction; negative in a correction, as are the amounts.';
-comment on column keyframe_private.daily_costs.project_id is 'The project; null in the other sums.';
-comment on column keyframe_private.daily_costs.held_micros is 'Upper bound for submits that have not ended.';
-comment on column keyframe_private.daily_costs.settled_micros is 'Cost of ended submits.';
-comment on column keyframe_private.daily_costs.unknown_micros is 'Upper bound for submits whose cost is unknown.';
-comment on column keyframe_private.daily_costs.unknown_submits is 'How many submits have an unknown cost.';
-comment on column keyframe_private.daily_costs.is_merged is 'Whether the row is a sum.';
-comment on column keyframe_private.daily_costs.held_charge_micros is 'What the owner pays at most for submits that have not ended.';
-comment on column keyframe_private.daily_costs.settled_charge_micros is 'What the owner pays for ended submits.';
-comment on column keyframe_private.daily_costs.unknown_charge_micros is 'What the owner pays at most for submits whose cost is unknown.';
-create index daily_costs_owner_id_day_idx on keyframe_private.daily_costs (owner_id, day, step, model) where step is not null;
-create index daily_costs_project_id_idx on keyframe_private.daily_costs (owner_id, day, project_id) where step is null;
-create index daily_costs_day_idx on keyframe_private.daily_costs (day);
-create index daily_costs_to_merge_idx on keyframe_private.daily_costs (owner_id, id) where not is_merged;
+comment on table keyframe_private.cost_changes is 'What each change of a submit adds to its costs (negative: subtracts), until merge_costs has added it to cost_sums.';
+comment on column keyframe_private.cost_changes.day is 'The day on which the submit was added, in UTC.';
+comment on column keyframe_private.cost_changes.predictions is 'How many of the submits were the first of a prediction.';
+comment on column keyframe_private.cost_changes.held_micros is 'The most that the provider can bill for submits that have not ended.';
+comment on column keyframe_private.cost_changes.settled_micros is 'What the provider bills for ended submits.';
+comment on column keyframe_private.cost_changes.unknown_micros is 'The most that the provider can bill for submits whose cost is unknown.';
+comment on column keyframe_private.cost_changes.unknown_submits is 'How many submits have an unknown cost.';
+comment on column keyframe_private.cost_changes.held_charge_micros is 'The most that the owner can pay for submits that have not ended.';
+comment on column keyframe_private.cost_changes.settled_charge_micros is 'What the owner pays for ended submits.';
+comment on column keyframe_private.cost_changes.unknown_charge_micros is 'The most that the owner can pay for submits whose cost is unknown.';
+create index cost_changes_owner_id_idx on keyframe_private.cost_changes (owner_id, id);
 
--- The service's sums have only merged rows, so the others are added here.
+create type keyframe_private.cost_sum_kind as enum ('owner_day', 'service_day', 'project_day', 'owner_total');
+comment on type keyframe_private.cost_sum_kind is 'owner_day: by owner, day, step and model. service_day: of all owners, by day, step and model. project_day: by owner, day and project. owner_total: by owner, of all days, for balances. The other columns are null.';
+
+create table keyframe_private.cost_sums (
+  kind keyframe_private.cost_sum_kind not null,
+  like keyframe_private.cost_changes including identity including defaults including comments,
+  primary key (id)
+);
+comment on table keyframe_private.cost_sums is 'The sums of cost_changes. There may be several rows of one sum. Those of a day are kept for 13 months, owner_total for good.';
+comment on column keyframe_private.cost_sums.kind is 'What it sums up.';
+create index cost_sums_owner_id_idx on keyframe_private.cost_sums (owner_id, kind, day, step, model, project_id);
+create index cost_sums_day_idx on keyframe_private.cost_sums (day);
+
 create view keyframe_private.costs with (security_invoker = true) as
+select s.owner_id, s.day, s.step, s.model, s.predictions, s.held_micros, s.settled_micros, s.unknown_micros, s.unknown_submits,
+  s.held_charge_micros, s.settled_charge_micros, s.unknown_charge_micros
+from keyframe_private.cost_sums s where s.kind in ('owner_day', 'service_day')
+union all
 select c.owner_id, c.day, c.step, c.model, c.predictions, c.held_micros, c.settled_micros, c.unknown_micros, c.unknown_submits,
   c.held_charge_micros, c.settled_charge_micros, c.unknown_charge_micros
-from keyframe_private.daily_costs c where c.step is not null
+from keyframe_private.cost_changes c
 union all
 select null, c.day, c.step, c.model, c.predictions, c.held_micros, c.settled_micros, c.unknown_micros, c.unknown_submits,
   c.held_charge_micros, c.settled_charge_micros, c.unknown_charge_micros
-from keyframe_private.daily_costs c where not c.is_merged;
-comment on view keyframe_private.costs is 'What all submits cost, with the columns of daily_costs: any number of rows for an owner, day, step and model, to be added up. Rows without an owner have the service''s costs.';
+from keyframe_private.cost_changes c;
+comment on view keyframe_private.costs is 'What all submits cost, merged or not: any number of rows for an owner, day, step and model, to be added up. Rows without an owner have the costs of all owners.';
 
-create function keyframe_private.merge_cost_rows(rows tid[])
-returns void language plpgsql volatile set search_path = '' as $$
-begin
-  with added as (
-    delete from keyframe_private.daily_costs c where c.ctid = any (rows) returning c.*
-  ), counted as (
-    select k.*, a.predictions, a.held_micros, a.settled_micros, a.unknown_micros, a.unknown_submits,
-      a.held_charge_micros, a.settled_charge_micros, a.unknown_charge_micros
-    from added a
-    cross join lateral (values
-      (a.owner_id, a.day, a.step, a.model, null::uuid),
-      (null, a.day, a.step, a.model, null),
-      (a.owner_id, a.day, null, null, a.project_id),
-      (a.owner_id, null, null, null, null)) k (owner_id, day, step, model, project_id)
-  ), before as (
-    delete from keyframe_private.daily_costs c where c.id = any (array(
-      select o.id from (select distinct a.owner_id, a.day, a.step, a.model from added a) k
-      join keyframe_private.daily_costs o using (owner_id, day, step, model)
-      where o.is_merged for update of o skip locked) || array(
-      select o.id from (select distinct a.day, a.step, a.model from added a) k
-      join keyframe_private.daily_costs o using (day, step, model)
-      where o.owner_id is null and o.is_merged for update of o skip locked) || array(
-      select o.id from (select distinct a.owner_id, a.day, a.project_id from added a) k
-      join keyframe_private.daily_costs o using (owner_id, day, project_id)
-      where o.step is null for update of o skip locked) || array(
-      select o.id from (select distinct a.owner_id from added a) k
-      join keyframe_private.daily_costs o using (owner_id)
-      where o.step is null and o.day is null for update of o skip locked))
-    returning c.owner_id, c.day, c.step, c.model, c.project_id, c.predictions, c.held_micros, c.settled_micros, c.unknown_micros,
-      c.unknown_submits, c.held_charge_micros, c.settled_charge_micros, c.unknown_charge_micros
-  )
-  insert into keyframe_private.daily_costs (
-    owner_id, day, step, model, project_id, predictions, held_micros, settled_micros, unknown_micros, unknown_submits, held_charge_micros,
-    settled_charge_micros, unknown_charge_micros, is_merged)
-  select c.owner_id, c.day, c.step, c.model, c.project_id, sum(c.predictions), sum(c.held_micros), sum(c.settled_micros),
-    sum(c.unknown_micros), sum(c.unknown_submits), sum(c.held_charge_micros), sum(c.settled_charge_micros), sum(c.unknown_charge_micros), true
-  from (table counted union all table before) c
-  group by 1, 2, 3, 4, 5;
-end $$;
-comment on function keyframe_private.merge_cost_rows is 'Merges new rows into their four sums. Skips sums that others have locked: then there are several for a while.';
-
--- Maintains the sums whenever a worker or an administrator changes a submit's cost or owner. The previous cost is subtracted.
-create function keyframe_private.count_cost()
+-- Called for each change of a submit by a worker or an administrator: subtracts what it cost before.
+create function keyframe_private.add_cost_change()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
   if tg_op = 'UPDATE'
@@ -104,57 +68,76 @@ begin
       new.markup) then
     return null;
   end if;
-  insert into keyframe_private.daily_costs (
+  insert into keyframe_private.cost_changes (
     owner_id, day, step, model, project_id, predictions, held_micros, settled_micros, unknown_micros, unknown_submits,
     held_charge_micros, settled_charge_micros, unknown_charge_micros)
-  select (c.s).owner_id, ((c.s).created_at at time zone 'UTC')::date, (c.s).step, (c.s).model, (c.s).project_id,
-    sum(c.times * (c.s).is_first::integer),
-    sum(case when (c.s).cost_state = 'held' then c.times * coalesce((c.s).most_micros, 0) else 0 end),
-    sum(c.times * coalesce((c.s).cost_micros, 0)),
-    sum(case when (c.s).cost_state = 'unknown' then c.times * coalesce((c.s).most_micros, 0) else 0 end),
-    sum(c.times * ((c.s).cost_state = 'unknown')::integer),
-    sum(case when (c.s).cost_state = 'held' then c.times * coalesce((c.s).most_charge_micros, 0) else 0 end),
-    sum(c.times * coalesce((c.s).charge_micros, 0)),
-    sum(case when (c.s).cost_state = 'unknown' then c.times * coalesce((c.s).most_charge_micros, 0) else 0 end)
-  from (values (old, -1), (new, 1)) c (s, times)
-  where (c.s).id is not null
+  select s.owner_id, (s.created_at at time zone 'UTC')::date, s.step, s.model, s.project_id,
+    sum(c.sign * s.is_first::integer),
+    coalesce(sum(c.sign * s.most_micros) filter (where s.cost_state = 'held'), 0),
+    coalesce(sum(c.sign * s.cost_micros), 0),
+    coalesce(sum(c.sign * s.most_micros) filter (where s.cost_state = 'unknown'), 0),
+    coalesce(sum(c.sign) filter (where s.cost_state = 'unknown'), 0),
+    coalesce(sum(c.sign * s.most_charge_micros) filter (where s.cost_state = 'held'), 0),
+    coalesce(sum(c.sign * s.charge_micros), 0),
+    coalesce(sum(c.sign * s.most_charge_micros) filter (where s.cost_state = 'unknown'), 0)
+  from unnest(array[old, new]::keyframe_private.provider_submits[]) with ordinality s
+  cross join lateral (select case s.ordinality when 1 then -1 else 1 end) c (sign)
+  where s.id is not null -- there is no old row of an insert, and no new one of a deletion
   group by 1, 2, 3, 4, 5;
   return null;
 end $$;
 
--- state: held while a submit has not ended, then unknown, settled or released. A run that was given back (markup 0) is released, whatever
--- the provider bills. atMostMicros: null when unknown.
-create function keyframe_private.cost_json(prediction uuid)
-returns json language plpgsql stable set search_path = '' as $$
+-- Adds changes to the four sums of each. Replaces the rows of a sum by one, without those that others have locked.
+create function keyframe_private.merge_cost_changes(rows tid[])
+returns void language plpgsql volatile set search_path = '' as $$
 begin
-  return (
-    select json_build_object(
-      'amountMicros', case when bool_and(c.state in ('settled', 'released')) then keyframe_private.exact_sum(sum(s.charge_micros)) end,
-      'atMostMicros', case when bool_and(c.state in ('settled', 'released') or s.most_micros is not null)
-        then keyframe_private.exact_sum(sum(case c.state when 'settled' then s.charge_micros when 'released' then 0
-          else s.most_charge_micros end)) end,
-      'currency', 'USD',
-      'state', case when bool_or(c.state = 'held') then 'held' when bool_or(c.state = 'unknown') then 'unknown'
-        when bool_or(c.state = 'settled') then 'settled' else 'released' end)
-    from keyframe_private.provider_submits s
-    cross join lateral (select case when s.markup = 0 then 'released' else s.cost_state end) c (state)
-    where s.prediction_id = cost_json.prediction
-    having count(*) > 0);
+  with merged as (
+    delete from keyframe_private.cost_changes c where c.ctid = any (rows) returning c.*
+  ), added as (
+    select k.*, m.predictions, m.held_micros, m.settled_micros, m.unknown_micros, m.unknown_submits, m.held_charge_micros,
+      m.settled_charge_micros, m.unknown_charge_micros
+    from merged m
+    cross join lateral (values
+      ('owner_day'::keyframe_private.cost_sum_kind, m.owner_id, m.day, m.step, m.model, null::uuid),
+      ('service_day', null, m.day, m.step, m.model, null),
+      ('project_day', m.owner_id, m.day, null, null, m.project_id),
+      ('owner_total', m.owner_id, null, null, null, null)) k (kind, owner_id, day, step, model, project_id)
+  ), replaced as (
+    delete from keyframe_private.cost_sums s where s.id = any (array(
+      select o.id from (select distinct m.owner_id, m.day, m.step, m.model from merged m) k
+      join keyframe_private.cost_sums o using (owner_id, day, step, model)
+      where o.kind = 'owner_day' for update of o skip locked) || array(
+      select o.id from (select distinct m.day, m.step, m.model from merged m) k
+      join keyframe_private.cost_sums o using (day, step, model)
+      where o.kind = 'service_day' and o.owner_id is null for update of o skip locked) || array(
+      select o.id from (select distinct m.owner_id, m.day, m.project_id from merged m) k
+      join keyframe_private.cost_sums o using (owner_id, day, project_id)
+      where o.kind = 'project_day' for update of o skip locked) || array(
+      select o.id from (select distinct m.owner_id from merged m) k
+      join keyframe_private.cost_sums o using (owner_id)
+      where o.kind = 'owner_total' for update of o skip locked))
+    returning s.kind, s.owner_id, s.day, s.step, s.model, s.project_id, s.predictions, s.held_micros, s.settled_micros, s.unknown_micros,
+      s.unknown_submits, s.held_charge_micros, s.settled_charge_micros, s.unknown_charge_micros
+  )
+  insert into keyframe_private.cost_sums (
+    kind, owner_id, day, step, model, project_id, predictions, held_micros, settled_micros, unknown_micros, unknown_submits,
+    held_charge_micros, settled_charge_micros, unknown_charge_micros)
+  select c.kind, c.owner_id, c.day, c.step, c.model, c.project_id, sum(c.predictions), sum(c.held_micros), sum(c.settled_micros),
+    sum(c.unknown_micros), sum(c.unknown_submits), sum(c.held_charge_micros), sum(c.settled_charge_micros), sum(c.unknown_charge_micros)
+  from (table added union all table replaced) c
+  group by 1, 2, 3, 4, 5, 6;
 end $$;
-comment on function keyframe_private.cost_json is 'The cost of all submits of a prediction for its owner, as in the API.';
 
 create function keyframe_private.merge_costs(max_rows integer default 20000)
 returns void language plpgsql volatile set search_path = '' as $$
 begin
-  perform keyframe_private.prune_rows(
-    'keyframe_private.daily_costs', 'o.id', 'not o.is_merged order by o.owner_id, o.id', max_rows, 'merge',
-      'select keyframe_private.merge_cost_rows($1)');
+  perform keyframe_private.prune_rows('keyframe_private.cost_changes', 'o.id', 'true order by o.owner_id, o.id', max_rows, 'merge',
+    'select keyframe_private.merge_cost_changes($1)');
 end $$;
-comment on function keyframe_private.merge_costs is 'Merges the rows that submits have added since the last time.';
 
 -- A user's usage and costs.
 
--- Planned for the days of each call: a plan for any days reads many rows one by one.
+-- The 1,000 projects that cost most. Planned for the days of each call: a plan for any days reads many rows one by one.
 create function keyframe_private.usage_by_project(owner uuid, first_day date, last_day date)
 returns json language plpgsql stable set search_path = '' set plan_cache_mode = 'force_custom_plan' as $$
 begin
@@ -164,11 +147,14 @@ begin
         keyframe_private.exact_sum(sum(c.settled_charge_micros)) as "settledMicros",
         keyframe_private.exact_sum(sum(c.held_charge_micros)) as "heldMicros",
         keyframe_private.exact_sum(sum(c.unknown_charge_micros)) as "unknownMicros"
-      from keyframe_private.daily_costs c
-      where c.owner_id = owner and c.day between first_day and last_day and c.project_id is not null and (c.step is null or not c.is_merged)
+      from (
+        select s.project_id, s.predictions, s.settled_charge_micros, s.held_charge_micros, s.unknown_charge_micros
+        from keyframe_private.cost_sums s where s.kind = 'project_day' and s.owner_id = owner and s.day between first_day and last_day
+        union all
+        select n.project_id, n.predictions, n.settled_charge_micros, n.held_charge_micros, n.unknown_charge_micros
+        from keyframe_private.cost_changes n where n.owner_id = owner and n.day between first_day and last_day) c
       group by 1 order by 3 desc, 1 limit 1000) g);
 end $$;
-comment on function keyframe_private.usage_by_project is 'What the projects of an owner cost: the 1,000 that cost most.';
 
 -- From one day to another, inclusive. Costs a token for each day by project, otherwise one for each month or part of it.
 create function keyframe.read_usage(from_day date default null, to_day date default null, group_by text default 'day')

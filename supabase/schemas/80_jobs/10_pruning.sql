@@ -175,7 +175,7 @@ begin
       ('quotes', 'o.id', $w$o.kept_until < now() order by o.kept_until$w$),
       ('idempotency_keys', 'o.resource_id', $w$o.created_at < now() - interval '24 hours' order by o.created_at$w$),
       ('provider_submits', 'o.id', $w$o.created_at < now() - interval '13 months' and o.ended_at is not null order by o.created_at$w$),
-      ('daily_costs', 'o.id', $w$o.is_merged and o.day < (now() at time zone 'UTC')::date - interval '13 months' order by o.day$w$),
+      ('cost_sums', 'o.id', $w$o.day < (now() at time zone 'UTC')::date - interval '13 months' order by o.day$w$),
       ('film_shares', 'o.id', $w$o.expires_at < now() order by o.expires_at$w$),
       -- A key that has ended is kept for a while, so that its use gets a clear error.
       ('allowed_clients', 'o.client_id', $w$o.owner_id is not null and o.expires_at < now() - interval '30 days' order by o.expires_at$w$),

@@ -163,7 +163,7 @@ describe("a balance", () => {
     await grant(2);
     await succeed((await submitted()).id);
     await merge();
-    await db.sql`update keyframe_private.daily_costs set day = day - 800 where owner_id = ${world.owner}`;
+    await db.sql`update keyframe_private.cost_sums set day = day - 800 where owner_id = ${world.owner}`;
     await seedSubmit(db.sql, { owner_id: world.owner, created_at: "2020-01-01T00:00:00Z", most_micros: FRAME });
     await db.sql`select keyframe_private.prune()`;
     expect(await balance()).toEqual({ available: 0, held: 1 });

@@ -35,7 +35,7 @@ const world = useWorld(db);
 beforeEach(async () => {
   await emptyTables(
     db.sql,
-    "keyframe.predictions, keyframe_private.prediction_images, keyframe_private.provider_submits, keyframe_private.daily_costs, keyframe_private.owner_budgets, keyframe_private.limit_notes, keyframe_private.work",
+    "keyframe.predictions, keyframe_private.prediction_images, keyframe_private.provider_submits, keyframe_private.cost_changes, keyframe_private.cost_sums, keyframe_private.owner_budgets, keyframe_private.limit_notes, keyframe_private.work",
   );
   await db.sql`
     update keyframe_private.settings set owner_day_micros = null, owner_month_micros = null, service_day_micros = null,
@@ -364,7 +364,7 @@ const balance = () =>
 async function mostOf(model: string, input: object) {
   const [row] = await db.sql`
     select c.most_micros / 1e6::float as most, c.estimate_micros / 1e6::float as estimate
-    from keyframe_private.most_cost(${model}, ${JSON.stringify(input)}::text::jsonb, now()) c`;
+    from keyframe_private.estimate_cost(${model}, ${JSON.stringify(input)}::text::jsonb, now()) c`;
   return [row?.most, row?.estimate];
 }
 
@@ -566,19 +566,21 @@ describe("attacked", () => {
     for (const _ of ["first", "second"]) {
       await succeed((await submitted()).id);
       await db.sql.begin(async (open) => {
-        await open`select from keyframe_private.daily_costs where is_merged or id % 2 = 0 for update`;
+        await open`select from keyframe_private.cost_sums for update`;
+        await open`select from keyframe_private.cost_changes where id % 2 = 0 for update`;
         await merge();
       });
       await merge();
     }
     expect(await sums()).toEqual({ predictions: 2, held: 0, settled: 2 * FRAME, unknown: 0 });
-    expect(await db.sql`select from keyframe_private.daily_costs`).toHaveLength(4);
+    const left = await db.sql`select kind from keyframe_private.cost_sums union all select null from keyframe_private.cost_changes order by 1`;
+    expect(left.map(({ kind }) => kind)).toEqual(["owner_day", "service_day", "project_day", "owner_total"]);
   });
 
   test("a thousand and one projects → usage has the thousand that cost most, those first", async () => {
     await db.sql`
-      insert into keyframe_private.daily_costs (owner_id, day, project_id, settled_charge_micros, is_merged)
-      select ${world.owner}, (now() at time zone 'UTC')::date, gen_random_uuid(), i, true from generate_series(1, 1001) i`;
+      insert into keyframe_private.cost_sums (kind, owner_id, day, project_id, settled_charge_micros)
+      select 'project_day', ${world.owner}, (now() at time zone 'UTC')::date, gen_random_uuid(), i from generate_series(1, 1001) i`;
     const settled = (await usage("project")).groups.map(({ settledMicros }) => settledMicros);
     expect(settled).toEqual(Array.from({ length: 1000 }, (_, i) => 1001 - i));
   });
@@ -623,7 +625,7 @@ describe("amounts that are mistyped, or sums that no JSON number holds exactly",
     const [price] = await db.sql`
       insert into keyframe_private.model_prices (model, metric, price_usd, source) values ('test/dear', 'output_second', 1000, 's') returning id`;
     const [row] = await db.sql`
-      select (keyframe_private.most_cost('test/dear', '{"durationSeconds": 999999}', now())).most_micros::text as most,
+      select (keyframe_private.estimate_cost('test/dear', '{"durationSeconds": 999999}', now())).most_micros::text as most,
         keyframe_private.settled_cost(array[${price?.id}::bigint], '{"video_output_duration_seconds": 999999}', null)::text as settled`;
     expect(row).toEqual({ most: "1000000000000", settled: "1000000000000" });
     await db.sql`update keyframe.models set model = 'prunaai/p-video' where model = 'test/dear'`;
@@ -632,8 +634,8 @@ describe("amounts that are mistyped, or sums that no JSON number holds exactly",
   test("sums beyond what JSON holds → the most it holds", async () => {
     await budget(MOST);
     await db.sql`
-      insert into keyframe_private.daily_costs (owner_id, day, step, model, settled_charge_micros, unknown_charge_micros)
-      select ${world.owner}, (now() at time zone 'UTC')::date, 'video', 'm', ${MOST}, ${MOST} from generate_series(1, 3)`;
+      insert into keyframe_private.cost_changes (owner_id, day, step, model, project_id, settled_charge_micros, unknown_charge_micros)
+      select ${world.owner}, (now() at time zone 'UTC')::date, 'video', 'm', ${world.project}, ${MOST}, ${MOST} from generate_series(1, 3)`;
     for (const group of ["day", "model", "step", "project"]) {
       const { groups, budgets } = await usage(group);
       const amounts = [...groups, ...budgets].flatMap(Object.entries).filter(([field]) => field.endsWith("Micros"));

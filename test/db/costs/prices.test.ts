@@ -12,8 +12,8 @@ type Cost = { price_ids: number[] | null; most: number | null; estimate: number 
 async function mostCost(model: string, input: object, at = "now"): Promise<Cost> {
   const [cost] = await db.sql<Cost[]>`
     select c.price_ids::int[] as price_ids, c.most_micros / 1e6::float as most, c.estimate_micros / 1e6::float as estimate
-    from keyframe_private.most_cost(${model}, ${JSON.stringify(input)}::text::jsonb, ${at}::text::timestamptz) c`;
-  if (!cost) throw new Error("most_cost gave no row.");
+    from keyframe_private.estimate_cost(${model}, ${JSON.stringify(input)}::text::jsonb, ${at}::text::timestamptz) c`;
+  if (!cost) throw new Error("estimate_cost gave no row.");
   return cost;
 }
 type Finished = { metrics?: object | null; output?: object | null };

@@ -17,7 +17,7 @@ const APP = "An app";
 beforeEach(async () => {
   await emptyTables(
     db.sql,
-    "keyframe.predictions, keyframe_private.provider_submits, keyframe_private.daily_costs, keyframe_private.quotes, keyframe_private.owner_budgets, keyframe_private.allowed_clients, keyframe_private.work",
+    "keyframe.predictions, keyframe_private.provider_submits, keyframe_private.cost_changes, keyframe_private.cost_sums, keyframe_private.quotes, keyframe_private.owner_budgets, keyframe_private.allowed_clients, keyframe_private.work",
   );
   await db.sql`
     update keyframe_private.settings set owner_month_micros = null, spending_stopped = false, max_active_per_owner = 100`;

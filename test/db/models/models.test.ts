@@ -46,7 +46,7 @@ test.each(SERVED)(
       select r.input, keyframe_private.most_quantity('output_megapixel', r.input)::float as megapixels, c.estimate_micros::float as estimate
       from keyframe.models m
       cross join lateral keyframe_private.resolve_values(${JSON.stringify(asked)}::text::jsonb, ${db.sql.array(usedBy(ask))}, m) r (input)
-      cross join lateral keyframe_private.most_cost(m.model, r.input, now()) c
+      cross join lateral keyframe_private.estimate_cost(m.model, r.input, now()) c
       where m.step = ${row.step} and m.model = ${row.model}`;
       expect(completed(row, { ...ask, values: asked }).values, ask.what).toEqual(resolved?.input);
       const input = inputOf(row, { ...ask, values: resolved?.input });

@@ -14,7 +14,7 @@ import { call } from "../../support/database/webhooks.ts";
 
 const db = useDatabase("shipped limits");
 const world = useWorld(db);
-beforeEach(() => clearPredictions(db.sql, "daily_costs", "owner_budgets"));
+beforeEach(() => clearPredictions(db.sql, "cost_changes", "cost_sums", "owner_budgets"));
 
 type Made = Row & { id: string; input: Row };
 const CONTINUES = { video: { continuesPreviousShot: true } };

@@ -17,7 +17,7 @@ const FRAME = 67_000;
 const SEEDED = "black-forest-labs/flux-2-pro"; // takes a seed
 const db = useDatabase();
 const world = useWorld(db);
-beforeEach(() => clearPredictions(db.sql, "daily_costs", "owner_budgets", "limit_notes"));
+beforeEach(() => clearPredictions(db.sql, "cost_changes", "cost_sums", "owner_budgets", "limit_notes"));
 
 type Made = Row & { id: string; project_id: string; input: Record<string, unknown> };
 type Several = { prediction: Made; predictions: Made[]; replayed: boolean; rate: Row };

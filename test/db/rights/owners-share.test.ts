@@ -268,7 +268,7 @@ describe("sums are kept", () => {
         case ${state}::text when 'settled' then 900 end, ${state}
       from generate_series(1, ${number}::int) i`;
     await db.sql`select keyframe_private.merge_costs()`;
-    await db.sql`vacuum analyze keyframe_private.daily_costs, keyframe_private.provider_submits`;
+    await db.sql`vacuum analyze keyframe_private.cost_changes, keyframe_private.cost_sums, keyframe_private.provider_submits`;
   }
 
   test("a start under a service's budget and a balance, with 5,000 holds and 13 months → reads as many pages", async () => {
@@ -277,8 +277,8 @@ describe("sums are kept", () => {
     const starting = () => pagesOf("start_prediction", `'${world.project}', 'first-frame'`);
     const without = await starting();
     await db.sql`
-      insert into keyframe_private.daily_costs (owner_id, day, step, model, settled_charge_micros, is_merged)
-      select ${world.owner}, (now() at time zone 'UTC')::date - i % 400, 'first-frame', 'm' || i % 3, 83, true from generate_series(1, 1200) i`;
+      insert into keyframe_private.cost_sums (kind, owner_id, day, step, model, settled_charge_micros)
+      select 'owner_day', ${world.owner}, (now() at time zone 'UTC')::date - i % 400, 'first-frame', 'm' || i % 3, 83 from generate_series(1, 1200) i`;
     await addSubmits(5_000, "held");
     const held = db.sql`select sum(held_micros)::int from keyframe_private.costs where owner_id = ${world.owner}`;
     expect(await scalar(held)).toBeGreaterThanOrEqual(5_000 * 1000);

@@ -442,7 +442,7 @@ const EFFECTS: Record<string, () => Promise<void>> = {
     expect(await left(gone)).toEqual({ users: 0, predictions: 0, events: 0, buckets: 0 });
     expect(await left(stays)).toEqual({ users: 1, predictions: 1, events: 1, buckets: 1 });
     expect(await tablesWith("Jane Roe")).toEqual([]);
-    const ledger = ["credits", "daily_costs", "provider_submits"];
+    const ledger = ["cost_changes", "credits", "provider_submits"];
     // Until generate has removed the files and canceled the runs.
     expect(await tablesWith(owner)).toEqual([...ledger, "work"].map((name) => `keyframe_private.${name}`));
     const files = await db.sql`select bucket || '/' || name as file from keyframe_private.file_removals`;

@@ -22,7 +22,7 @@ const OWNED = `
   union all select 'prediction', to_jsonb(t) from keyframe.predictions t where owner_id = $1
   union all select 'image', to_jsonb(t) from keyframe_private.prediction_images t where prediction_id in (select id from keyframe.predictions where owner_id = $1)
   union all select 'submit', to_jsonb(t) - 'id' - 'price_ids' from keyframe_private.provider_submits t where owner_id = $1
-  union all select 'cost', to_jsonb(t) - 'id' from keyframe_private.daily_costs t where owner_id = $1
+  union all select 'cost', to_jsonb(t) - 'id' from keyframe_private.cost_sums t where owner_id = $1
   union all select 'element', to_jsonb(t) from keyframe.elements t where owner_id = $1
   union all select 'element image', to_jsonb(t) from keyframe.element_images t where owner_id = $1
   union all select 'share', to_jsonb(t) from keyframe_private.film_shares t

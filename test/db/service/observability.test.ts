@@ -22,7 +22,7 @@ beforeEach(async () => {
   await clearWebhooks(db.sql);
   await emptyTables(
     db.sql,
-    "keyframe.predictions, keyframe_private.prediction_images, keyframe_private.provider_submits, keyframe_private.daily_costs, keyframe_private.file_removals, net.http_request_queue, net._http_response, cron.job_run_details, keyframe_private.kicks, keyframe_private.worker_heartbeats, keyframe_private.work, keyframe_private.unpruned",
+    "keyframe.predictions, keyframe_private.prediction_images, keyframe_private.provider_submits, keyframe_private.cost_changes, keyframe_private.cost_sums, keyframe_private.file_removals, net.http_request_queue, net._http_response, cron.job_run_details, keyframe_private.kicks, keyframe_private.worker_heartbeats, keyframe_private.work, keyframe_private.unpruned",
   );
 });
 
@@ -607,9 +607,9 @@ test("submits of today, and older ones → what they cost all owners, today and 
         insert into keyframe_private.provider_submits (owner_id, project_id, prediction_id, attempt, step, model, created_at, most_micros)
         select ${world.owner}, gen_random_uuid(), gen_random_uuid(), 1, 'video', 'm', day::timestamp at time zone 'UTC', 1 from days
       )
-      insert into keyframe_private.daily_costs (owner_id, day, step, model, settled_micros, unknown_micros, unknown_submits, is_merged)
-      select owner, day, 'video', 'm', 10, 100, 2, true
-      from days cross join (values (null), (${world.owner}::uuid)) o (owner)`;
+      insert into keyframe_private.cost_sums (kind, owner_id, day, step, model, settled_micros, unknown_micros, unknown_submits)
+      select kind::keyframe_private.cost_sum_kind, owner, day, 'video', 'm', 10, 100, 2
+      from days cross join (values ('service_day', null), ('owner_day', ${world.owner}::uuid)) o (kind, owner)`;
     await sql`update keyframe_private.settings set service_day_micros = 50, service_month_micros = 1000, spending_stopped = true`;
     const [row] = await sql`
       select keyframe_worker.service_figures() -> 'costs' as costs, extract(day from now() at time zone 'UTC') = 1 as "isFirst"`;

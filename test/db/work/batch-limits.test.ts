@@ -25,7 +25,7 @@ const withSixteen = (table: string, addRow: Work, then: (sql: TransactionSql) =>
 
 const countOf = async (sql: TransactionSql, rows: string) => (await sql.unsafe(`select from ${rows}`)).count;
 const prediction = (options: SeedOptions) => (sql: TransactionSql) => seedPrediction(sql, world, options);
-const [P, WORK, COSTS] = ["keyframe.predictions", "keyframe_private.work", "keyframe_private.daily_costs"];
+const [P, WORK, COSTS] = ["keyframe.predictions", "keyframe_private.work", "keyframe_private.cost_changes"];
 const KEYS = "keyframe_private.idempotency_keys";
 const insert = (into: string, values: string) => (sql: TransactionSql) =>
   sql.unsafe(`insert into ${into} values ${values}`);
@@ -42,7 +42,7 @@ const BATCHES: [batch: string, table: string, addRow: Work, rows: string, count:
   ["admit_waiting", P, waiting, `${P} where admitted_at is not null`, 2],
   ["add_overdue", P, overdue, `${WORK} where kind = 'expire'`, 2],
   ["prune", KEYS, key, KEYS, 14],
-  ["merge_costs", COSTS, cost, `${COSTS} where not is_merged`, 14],
+  ["merge_costs", COSTS, cost, COSTS, 14],
 ];
 test.each(BATCHES)("%s of two, sixteen are due in %s → two are done", async (batch, table, addRow, rows, count) => {
   await withSixteen(table, addRow, async (sql) => {

@@ -203,12 +203,12 @@ test("past 13 months → pruned, unless it has not ended", async () => {
 test("sums of costs past 13 months → pruned, those that somebody holds later, younger ones never", async () => {
   const days = () =>
     columnOf(db.sql`
-      select (now() at time zone 'UTC')::date - day from keyframe_private.daily_costs where model = 'm' order by 1`);
+      select (now() at time zone 'UTC')::date - day from keyframe_private.cost_sums where model = 'm' order by 1`);
   await db.sql`
-    insert into keyframe_private.daily_costs (owner_id, day, step, model, is_merged)
-    select ${world.owner}, (now() at time zone 'UTC')::date - age, 'video', 'm', true from unnest(array[394, 398, 399]) age`;
+    insert into keyframe_private.cost_sums (kind, owner_id, day, step, model)
+    select 'owner_day', ${world.owner}, (now() at time zone 'UTC')::date - age, 'video', 'm' from unnest(array[394, 398, 399]) age`;
   await db.sql.begin(async (open) => {
-    await open`select from keyframe_private.daily_costs where model = 'm' order by day limit 1 for update`;
+    await open`select from keyframe_private.cost_sums where model = 'm' order by day limit 1 for update`;
     await prune();
     expect(await days()).toEqual([394, 399]);
   });

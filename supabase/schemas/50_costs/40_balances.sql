@@ -25,12 +25,20 @@ comment on column keyframe_private.credits.key is 'A repetition with the same ke
 comment on column keyframe_private.credits.note is 'For administrators.';
 create index credits_owner_id_idx on keyframe_private.credits (owner_id, id) include (micros);
 
--- available_micros is null for an owner who is not prepaid. One snapshot for all: a merge moves rows meanwhile. Without a generic plan it
--- is planned at each start.
+-- What an owner has to pay, of all days; to be added up.
+create view keyframe_private.owner_charges with (security_invoker = true) as
+select s.owner_id, s.held_charge_micros as held, s.settled_charge_micros as settled, s.unknown_charge_micros as unknown
+from keyframe_private.cost_sums s where s.kind = 'owner_total'
+union all
+select c.owner_id, c.held_charge_micros, c.settled_charge_micros, c.unknown_charge_micros from keyframe_private.cost_changes c;
+
+-- What is left of an owner's credits (null: not prepaid), what is held, how many credits added something, and the threshold of balance.low. One
+-- snapshot for all: a merge moves rows meanwhile. Without a generic plan it is planned at each start.
 create function keyframe_private.balance_of(
   owner uuid, out available_micros bigint, out held_micros bigint, out credits bigint, out low_micros bigint)
 language plpgsql stable set search_path = '' set plan_cache_mode = force_generic_plan as $$
 declare
+  most constant bigint := 9007199254740991; -- what JSON holds exactly
   credited numeric;
 begin
   select sum(c.micros), count(*) filter (where c.micros > 0) into credited, credits
@@ -40,18 +48,11 @@ begin
     from keyframe_private.settings s where s.prepaid_by_default;
     return;
   end if;
-  select -- what JSON holds exactly
-    greatest(-9007199254740991, least(9007199254740991, credited - coalesce(sum(c.held + c.ended), 0))),
-    least(9007199254740991, coalesce(sum(c.held), 0)), credits, (select s.balance_low_micros from keyframe_private.settings s)
-  into available_micros, held_micros, credits, low_micros
-  from (
-    select o.held_charge_micros as held, o.settled_charge_micros + o.unknown_charge_micros as ended
-    from keyframe_private.daily_costs o where o.owner_id = owner and o.step is null and o.day is null
-    union all
-    select d.held_charge_micros, d.settled_charge_micros + d.unknown_charge_micros
-    from keyframe_private.daily_costs d where d.owner_id = owner and not d.is_merged) c;
+  select greatest(-most, least(most, credited - coalesce(sum(c.held + c.settled + c.unknown), 0))), least(most, coalesce(sum(c.held), 0)),
+    (select s.balance_low_micros from keyframe_private.settings s)
+  into available_micros, held_micros, low_micros
+  from keyframe_private.owner_charges c where c.owner_id = owner;
 end $$;
-comment on function keyframe_private.balance_of is 'What is left of an owner''s credits and what is reserved; how many credits added something; and the threshold of balance.low.';
 
 create function keyframe_private.balance_json(owner uuid)
 returns json language plpgsql stable set search_path = '' as $$
@@ -60,9 +61,9 @@ begin
     select json_build_object('availableMicros', b.available_micros, 'heldMicros', b.held_micros)
     from keyframe_private.balance_of(owner) b where b.available_micros is not null);
 end $$;
-comment on function keyframe_private.balance_json is 'The balance as in the API; null without one.';
 
--- Valid while the owner's slots are locked, as for budgets. Credits need no lock: one that is not committed yet counts later.
+-- Raises balance_exhausted or price_unknown unless the most that a submit can cost its owner fits. Valid while the owner's slots are locked, as
+-- for budgets. Credits need no lock: one that is not committed yet counts later.
 create function keyframe_private.require_balance(owner uuid, most_micros bigint, is_start boolean)
 returns void language plpgsql volatile set search_path = '' as $$
 declare
@@ -82,9 +83,9 @@ begin
       'ownerId', owner, 'availableMicros', balance.available_micros - most_micros, 'thresholdMicros', balance.low_micros));
   end if;
 end $$;
-comment on function keyframe_private.require_balance is 'Allows what a submit can cost its owner, or raises balance_exhausted or price_unknown.';
 
--- Held and unknown costs stay: if they were offset too, their release would be a gift. Of two first credits at once, the key decides.
+-- Offsets what was settled before an owner's first credit. Held and unknown costs stay: if they were offset too, their release would be a gift.
+-- Of two first credits at once, the key decides.
 create function keyframe_private.open_balance()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
@@ -93,8 +94,7 @@ begin
     insert into keyframe_private.credits (owner_id, micros, kind, key, note)
     select new.owner_id, t.settled, 'adjustment', 'opening', 'Settled before the first credit.'
     from (
-      select keyframe_private.exact_sum(sum(d.settled_charge_micros)) as settled from keyframe_private.daily_costs d
-      where d.owner_id = new.owner_id and (d.step is null and d.day is null or not d.is_merged)) t
+      select keyframe_private.exact_sum(sum(c.settled)) as settled from keyframe_private.owner_charges c where c.owner_id = new.owner_id) t
     where t.settled > 0
     on conflict do nothing;
   end if;
@@ -103,16 +103,14 @@ end $$;
 
 create function keyframe_private.note_low_after_credit()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
-declare
-  b constant record := keyframe_private.balance_of(new.owner_id);
 begin
-  if b.available_micros < b.low_micros then
-    perform keyframe_private.note_once(new.owner_id, 'balance.low', b.credits::text, jsonb_build_object(
-      'ownerId', new.owner_id, 'availableMicros', b.available_micros, 'thresholdMicros', b.low_micros));
-  end if;
+  perform keyframe_private.note_once(new.owner_id, 'balance.low', b.credits::text, jsonb_build_object(
+    'ownerId', new.owner_id, 'availableMicros', b.available_micros, 'thresholdMicros', b.low_micros))
+  from keyframe_private.balance_of(new.owner_id) b where b.available_micros < b.low_micros;
   return null;
 end $$;
 
+-- For administrators: adds credit to an owner's balance, or subtracts it, once for each key.
 create function keyframe_private.add_credit(
   owner uuid, micros bigint, kind text, key text default gen_random_uuid()::text, note text default null)
 returns keyframe_private.credits language plpgsql volatile set search_path = '' as $$
@@ -134,7 +132,6 @@ begin
   end if;
   return credit;
 end $$;
-comment on function keyframe_private.add_credit is 'Adds credit to an owner''s balance, or subtracts it: once for each key. For administrators.';
 
 -- lock_timeout: an equal credit may be open in another transaction.
 create function keyframe_worker.add_credit(user_id uuid, amount_micros bigint, kind text, key text, note text default null)
