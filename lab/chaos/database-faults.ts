@@ -33,7 +33,9 @@ const FAILING_TABLES = [
   ...["projects", "predictions", "webhook_events", "webhook_deliveries", "webhook_attempts"].map(
     (n) => `keyframe.${n}`,
   ),
-  ...["provider_submits", "cost_changes", "cost_sums", "file_removals", "work"].map((name) => `keyframe_private.${name}`),
+  ...["provider_submits", "cost_changes", "cost_sums", "file_removals", "work"].map(
+    (name) => `keyframe_private.${name}`,
+  ),
 ];
 
 /**

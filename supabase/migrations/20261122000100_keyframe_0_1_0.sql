@@ -58,7 +58,8 @@ comment on schema keyframe_worker is 'Keyframe: the functions that workers and a
 create schema keyframe_private;
 comment on schema keyframe_private is 'Keyframe: settings, limits, internals, and the administrators'' views. Never exposed through the Data API.';
 
--- Rights from default privileges cannot be revoked for one schema. Rights that an administrator gave to another role stay.
+-- From every role that the defaults of this database can have given them to: rights from default privileges cannot be revoked for one
+-- schema. Rights that an administrator gave to another role stay.
 create function keyframe_private.revoke_all_rights()
 returns void language plpgsql volatile set search_path = '' as $$
 declare
@@ -84,7 +85,6 @@ begin
     execute format('revoke all on type %s from %s cascade', enumeration, named); -- public may name a type, by default
   end loop;
 end $$;
-comment on function keyframe_private.revoke_all_rights is 'Takes all rights on our schemas from every role that the defaults of this database can have given them to.';
 
 -- supabase/schemas/00_foundation/20_common.sql
 
@@ -96,7 +96,6 @@ returns void language plpgsql volatile set search_path = '' as $$
 begin
   raise exception using errcode = 'KEYFR', message = code, detail = sentence, hint = raise_error.hint;
 end $$;
-comment on function keyframe_private.raise_error is 'Raises an API error.';
 
 create function keyframe_private.raise_if(condition boolean, code text, sentence text, hint text default '')
 returns void language plpgsql volatile set search_path = '' as $$
@@ -105,7 +104,6 @@ begin
     perform keyframe_private.raise_error(code, sentence, hint);
   end if;
 end $$;
-comment on function keyframe_private.raise_if is 'Raises an API error when the condition holds.';
 
 -- The trigger names the rule, and says what to do instead.
 create function keyframe_private.refuse_change()
@@ -114,18 +112,20 @@ begin
   raise exception '%', tg_argv[1] using errcode = 'check_violation', constraint = tg_argv[0];
 end $$;
 
+-- Whether an SQLSTATE says that only another transaction's lock was in the way: lock_not_available, serialization_failure,
+-- deadlock_detected.
 create function keyframe_private.is_lock_wait(code text)
 returns boolean language plpgsql immutable set search_path = '' as $$
 begin
   return code in ('55P03', '40001', '40P01');
 end $$;
-comment on function keyframe_private.is_lock_wait is 'Whether an SQLSTATE says that only another transaction''s lock was in the way: lock_not_available, serialization_failure, deadlock_detected.';
 
 -- An error that a function returns instead of raising it.
 create type keyframe_private.refusal as (code text, sentence text, hint text);
 
--- A function that users call catches its refusals. What its body did is undone: a token that it took there is taken again, and
--- route_class names its class. A token taken in `declare` lies outside of the block that is undone and stays: pass no class.
+-- Returns a caught refusal as an answer, in the form that the Data API gives to an error: an error would undo the whole transaction, and
+-- with it the tokens that the request has used. What the function's body did is undone: a token that it took there is taken again, if
+-- route_class names its class. One taken in `declare` is outside of the block that is undone: pass no class.
 create function keyframe_private.refuse(refused keyframe_private.refusal, route_class text default null)
 returns json language plpgsql volatile set search_path = '' as $$
 begin
@@ -135,19 +135,18 @@ begin
   perform set_config('response.status', '400', true); -- as the Data API answers KEYFR
   return json_build_object('code', 'KEYFR', 'message', refused.code, 'details', refused.sentence, 'hint', refused.hint);
 end $$;
-comment on function keyframe_private.refuse is 'Returns a caught refusal as an answer, in the form that the Data API gives to the error.';
 
--- Shows only what looks like a number, a size or a ratio: Postgres logs refusals, and a prompt may be in any field.
+-- Quotes a caller's value in an error message, if it looks like a number, a size or a ratio: Postgres logs refusals, and a prompt may be in
+-- any field.
 create function keyframe_private.quote_value(value text)
 returns text language plpgsql immutable strict set search_path = '' as $$
 begin
   return case when value ~ '^(true|false|-?[0-9][0-9A-Za-z:. ]{0,9})$' then value else format('%s characters', char_length(value)) end;
 end $$;
-comment on function keyframe_private.quote_value is 'Quotes a caller''s value in an error message.';
 
 -- Used by several subjects: locks, times, secrets, identifiers, exact sums.
 
--- Postgres itself has SHA-256 only, and pgcrypto may be in any schema of the app's.
+-- RFC 2104. Postgres itself has SHA-256 only, and pgcrypto may be in any schema of the app's.
 create function keyframe_private.hmac_sha256(message bytea, key bytea)
 returns bytea language plpgsql immutable strict set search_path = '' as $$
 declare
@@ -161,14 +160,13 @@ begin
   end loop;
   return sha256(outer_key || sha256(inner_key || message));
 end $$;
-comment on function keyframe_private.hmac_sha256 is 'HMAC with SHA-256 (RFC 2104).';
 
+-- A signing secret of Standard Webhooks: whsec_ and the base64 of 32 random bytes. A UUID has 122 random bits.
 create function keyframe_private.random_secret()
 returns text language sql volatile set search_path = '' as $$
   select 'whsec_' || encode(sha256(
     uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid())), 'base64')
 $$;
-comment on function keyframe_private.random_secret is 'A signing secret of Standard Webhooks: whsec_ and the base64 of 32 random bytes. A UUID has 122 of them.';
 
 -- Settings of a transaction record what it has already done, so that it does it once. None identifies the caller. Rolling back a savepoint
 -- undoes them, with the work that they record.
@@ -177,6 +175,8 @@ comment on function keyframe_private.random_secret is 'A signing secret of Stand
 --   keyframe.deleted_predictions: how many it has deleted with their projects, at most 1,000 (delete_by_user).
 --   keyframe.kicked_<worker>: it has kicked this worker (kick_unless_running).
 
+-- Holds the lock of this name, such as `slots` of an owner, until the transaction ends. Without waiting it returns false if the lock is
+-- taken.
 create function keyframe_private.acquire_lock(name text, id uuid, waits boolean default true)
 returns boolean language plpgsql volatile set search_path = '' as $$
 declare
@@ -188,15 +188,15 @@ begin
   end if;
   return pg_try_advisory_xact_lock(key);
 end $$;
-comment on function keyframe_private.acquire_lock is 'Holds the lock of this name, such as `slots` of an owner, until the transaction ends. Without waiting it returns false if the lock is taken.';
 
+-- ISO 8601 in UTC with milliseconds: the times of events and errors.
 create function keyframe_private.wire_time(at timestamptz)
 returns text language plpgsql immutable set search_path = '' as $$
 begin
   return to_char(at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"');
 end $$;
-comment on function keyframe_private.wire_time is 'The format of times in events and errors: ISO 8601 in UTC with milliseconds.';
 
+-- The entries of a JSON object or list; none of another value. `at` continues a path.
 create function keyframe_private.json_entries(value jsonb)
 returns table (at text, key text, item jsonb) language plpgsql immutable set search_path = '' as $$
 begin
@@ -208,8 +208,8 @@ begin
     from jsonb_array_elements(case jsonb_typeof(json_entries.value) when 'array' then json_entries.value else '[]' end)
       with ordinality e (value, place);
 end $$;
-comment on function keyframe_private.json_entries is 'The entries of a JSON object or list; none of another value. `at` continues a path.';
 
+-- A figure of a provider, a file or a worker, up to a million; null for anything else, so that a malformed figure never blocks a result.
 create function keyframe_private.read_figure(figures jsonb, name text)
 returns numeric language plpgsql immutable set search_path = '' as $$
 begin
@@ -218,16 +218,16 @@ begin
   end if;
   return null;
 end $$;
-comment on function keyframe_private.read_figure is 'A figure of a provider, a file or a worker, up to a million; null for anything else, so that a malformed figure never blocks a result.';
 
+-- A sum as the API returns it: JSON numbers are exact to 2^53, and a read never fails for the size of a sum.
 create function keyframe_private.exact_sum(amount numeric)
 returns bigint language plpgsql immutable set search_path = '' as $$
 begin
   return least(coalesce(amount, 0), 9007199254740991);
 end $$;
-comment on function keyframe_private.exact_sum is 'A sum as the API returns it: JSON numbers are exact to 2^53, and a read never fails for the size of a sum.';
 
--- Recent rows share index pages, which stay in memory, and pruning empties whole pages. (Postgres has uuidv7() from version 18.)
+-- A UUID of version 7: 48 bits of milliseconds, 12 bits of their fraction, then random bits. Recent rows share index pages, which stay in
+-- memory, and pruning empties whole pages. (Postgres has uuidv7() from version 18.)
 create function keyframe_private.uuid_v7()
 returns uuid language plpgsql volatile set search_path = '' as $$
 declare
@@ -237,7 +237,6 @@ begin
   return encode(overlay(uuid_send(gen_random_uuid())
     placing substring(int8send(microseconds / 1000) from 3) || int2send((28672 + fraction)::smallint) from 1 for 8), 'hex')::uuid; -- 0x7000
 end $$;
-comment on function keyframe_private.uuid_v7 is 'A UUID of version 7: 48 bits of milliseconds, 12 bits of their fraction, then random bits.';
 
 -- Rules for texts, used in checks. shared/contract/fields.ts has the same for the API; test/db/projects/texts.test.ts compares both.
 
@@ -247,21 +246,20 @@ returns boolean language plpgsql immutable strict set search_path = '' as $$
 begin
   return value ~ '[^\u0001-\u0020\u007F-\u00A0\u00AD\u034F\u061C\u115F\u1160\u1680\u17B4\u17B5\u180B-\u180F\u2000-\u200F\u2028-\u202F\u205F-\u206F\u2800\u3000\u3164\uFE00-\uFE0F\uFEFF\uFFA0\uFFF0-\uFFF8\U0001BCA0-\U0001BCA3\U0001D173-\U0001D17A\U000E0000-\U000E0FFF]';
 end $$;
-comment on function keyframe_private.has_visible_character is 'Whether a text has a character that can be seen.';
 
+-- Refuses control characters, which form terminal escapes, except tabs and line breaks.
 create function keyframe_private.is_plain_text(value text)
 returns boolean language plpgsql immutable strict set search_path = '' as $$
 begin
   return value !~ '[\u0001-\u0008\u000B\u000C\u000E-\u001F\u007F-\u009F]';
 end $$;
-comment on function keyframe_private.is_plain_text is 'Refuses control characters, which form terminal escapes, except tabs and line breaks.';
 
+-- Refuses control characters, line breaks, and bidirectional overrides, which change the direction of the text that follows.
 create function keyframe_private.is_one_line(value text)
 returns boolean language plpgsql immutable strict set search_path = '' as $$
 begin
   return value !~ '[\u0001-\u001F\u007F-\u009F\u2028-\u202E\u2066-\u2069]';
 end $$;
-comment on function keyframe_private.is_one_line is 'Refuses control characters, line breaks, and bidirectional overrides, which change the direction of the text that follows.';
 
 -- supabase/schemas/00_foundation/30_settings.sql
 
@@ -306,7 +304,6 @@ create table keyframe_private.settings (
         and array_position(webhook_retry_schedule, null) is null end)
 );
 comment on table keyframe_private.settings is 'One row. Changes apply from the next statement; no deploy is needed.';
-comment on column keyframe_private.settings.only_row is 'Always true: there is one row.';
 comment on column keyframe_private.settings.max_active_per_owner is 'How many predictions of one owner may run at once; further ones wait in queued, oldest first.';
 comment on column keyframe_private.settings.max_calls_per_owner is 'How many requests of one owner the database may answer at once; further ones are refused (rate_limited). Keep it below a third of the connections of the Data API. A process of the function api makes at most four at once for an owner; further ones wait.';
 comment on column keyframe_private.settings.max_failures is 'How often in a row a submit may fail before its prediction fails; also how many leases of one task may expire in a row.';
@@ -314,12 +311,9 @@ comment on column keyframe_private.settings.frame_deadline is 'The longest time 
 comment on column keyframe_private.settings.video_deadline is 'The longest time from the admission of a video to its end.';
 comment on column keyframe_private.settings.poll_interval is 'How long to wait for a callback before polling the provider.';
 comment on column keyframe_private.settings.retry_base is 'The first back-off after a failure; it doubles with each failure.';
-comment on column keyframe_private.settings.retry_max is 'The longest back-off.';
 comment on column keyframe_private.settings.unused_references_after is 'How long after its upload an unused reference image is kept.';
 comment on column keyframe_private.settings.owner_day_micros is 'The budget of each owner for a day, in micro-dollars; null: none. A row in owner_budgets replaces it.';
-comment on column keyframe_private.settings.owner_month_micros is 'The budget of each owner for a month; null: none.';
 comment on column keyframe_private.settings.service_day_micros is 'The budget of all owners together for a day; null: none.';
-comment on column keyframe_private.settings.service_month_micros is 'The budget of all owners together for a month; null: none.';
 comment on column keyframe_private.settings.markup is 'What users pay is what the provider bills times this, from 0 to 10: 1.3 charges 30 % more. A row in model_markups replaces it.';
 comment on column keyframe_private.settings.prepaid_by_default is 'True: owners without a row in credits cannot start anything that costs money. False: an owner is prepaid from the first row in credits on.';
 comment on column keyframe_private.settings.balance_low_micros is 'A start that leaves a balance below this sends balance.low, once after each credit; in micro-dollars.';
@@ -336,21 +330,18 @@ returns integer language plpgsql stable set search_path = '' as $$
 begin
   return coalesce((select s.max_failures from keyframe_private.settings s), 8);
 end $$;
-comment on function keyframe_private.max_failures is 'settings.max_failures, also without the row.';
 
 create function keyframe_private.poll_interval()
 returns interval language plpgsql stable set search_path = '' as $$
 begin
   return coalesce((select s.poll_interval from keyframe_private.settings s), interval '30 seconds');
 end $$;
-comment on function keyframe_private.poll_interval is 'settings.poll_interval, also without the row.';
 
 -- Each version's migration adds its row. health() reads it, and so does a deployment.
 create table keyframe_private.installation (
   version text primary key constraint version_is_three_numbers check (version ~ '^\d+\.\d+\.\d+$')
 );
 comment on table keyframe_private.installation is 'The versions of Keyframe whose migrations this database has.';
-comment on column keyframe_private.installation.version is 'The version, such as 0.1.0.';
 
 -- Volatile, so that the Data API never uses a read replica. A copy of a database, such as a restored backup, has its own server, and
 -- so another id. Two versions are supported: a release removes only what the previous one did not use.
@@ -402,10 +393,8 @@ create table keyframe_private.allowed_clients (
 comment on table keyframe_private.allowed_clients is 'The OAuth clients that may act for users who approved them, and the keys that users have made for agents and scripts. Every other client is refused.';
 comment on column keyframe_private.allowed_clients.client_id is 'Of an OAuth client: the claim client_id of its tokens, as Authentication › OAuth Apps shows it. Of a key: kf_ and the 16 characters that follow it, which are no secret.';
 comment on column keyframe_private.allowed_clients.name is 'Of an OAuth client, for administrators. Of a key, as its user named it.';
-comment on column keyframe_private.allowed_clients.owner_id is 'The user who made the key; null for an OAuth client.';
 comment on column keyframe_private.allowed_clients.secret_hash is 'The SHA-256 of the whole key, which is stored nowhere; null for an OAuth client.';
 comment on column keyframe_private.allowed_clients.expires_at is 'When it ends; null: never. To revoke a key, set it to now().';
-comment on column keyframe_private.allowed_clients.created_at is 'When it was allowed, or the key made.';
 comment on column keyframe_private.allowed_clients.last_used_at is 'The minute in which a key was last used; null: never, or an OAuth client.';
 create index allowed_clients_owner_id_idx on keyframe_private.allowed_clients (owner_id, expires_at) where owner_id is not null;
 create index allowed_clients_expires_at_idx on keyframe_private.allowed_clients (expires_at) where owner_id is not null;
@@ -426,7 +415,6 @@ begin
     where c.client_id = claims ->> 'client_id' and jsonb_typeof(claims -> 'client_id') = 'string' and c.may >= needed
       and (c.expires_at > now()) is not false and (c.owner_id is null or c.owner_id = keyframe_private.caller_id()));
 end $$;
-comment on function keyframe_private.client_may is 'Whether the caller''s token may do this.';
 
 create function keyframe_private.require_client_may(needed keyframe_private.client_right)
 returns void language plpgsql stable set search_path = '' as $$
@@ -439,13 +427,13 @@ begin
       end);
   end if;
 end $$;
-comment on function keyframe_private.require_client_may is 'Raises client_not_allowed unless the caller''s token may do this.';
 
 -- supabase/schemas/05_requests/20_owners.sql
 
 -- The caller of a request, and the owner of a row.
 
--- For policies and the functions they call, which must not raise: auth.jwt() raises if the claims are not JSON.
+-- The claims of the caller's token; null without one. For policies and the functions they call, which must not raise: auth.jwt() raises if
+-- the claims are not JSON.
 create function keyframe_private.claims()
 returns jsonb language plpgsql stable set search_path = '' as $$
 begin
@@ -453,9 +441,9 @@ begin
 exception when data_exception then
   return null;
 end $$;
-comment on function keyframe_private.claims is 'The claims of the caller''s token; null without one.';
 
--- Policies and the functions they call must not raise, but auth.uid() raises if the sub is not a UUID, as in another service's sessions.
+-- The user whose token this is; null for a token without a user of this project's Auth. Policies and the functions they call must not
+-- raise, but auth.uid() raises if the sub is not a UUID, as in another service's sessions.
 create function keyframe_private.caller_id()
 returns uuid language plpgsql stable security definer set search_path = '' as $$
 declare
@@ -463,8 +451,8 @@ declare
 begin
   return case when sub ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' then sub::uuid end;
 end $$;
-comment on function keyframe_private.caller_id is 'The user whose token this is; null for a token without a user of this project''s Auth.';
 
+-- The triggers treat an insert without a caller as an administrator's.
 create function keyframe_private.require_user()
 returns void language plpgsql stable set search_path = '' as $$
 begin
@@ -472,16 +460,15 @@ begin
     perform keyframe_private.raise_error('unauthorized', 'This session names no user. Sign in, then try again.');
   end if;
 end $$;
-comment on function keyframe_private.require_user is 'Refuses a session that names no user: the triggers treat an insert without a caller as an administrator''s.';
 
--- The functions of the API are definers, so each checks this for a row that it finds by its id. Lists compare owner_id with auth.uid()
--- instead, to use an index; the planner never uses one for this.
+-- Whether a row of this owner is the caller's: users have their own, the secret key has webhook endpoints without an owner. The functions
+-- of the API are definers, so each checks this for a row that it finds by its id. Lists compare owner_id with auth.uid() instead, to use an
+-- index; the planner never uses one for this.
 create function keyframe_private.is_own(owner uuid)
 returns boolean language plpgsql stable set search_path = '' as $$
 begin
   return case when auth.role() = 'service_role' then owner is null else coalesce(owner = auth.uid(), false) end;
 end $$;
-comment on function keyframe_private.is_own is 'Whether a row of this owner is the caller''s: users have their own, the secret key has webhook endpoints without an owner.';
 
 -- Owners who live in another project of the service (docs/scale.md, "Move an owner"): changes and payments here would be lost.
 
@@ -491,7 +478,6 @@ create table keyframe_private.moved_owners (
 );
 comment on table keyframe_private.moved_owners is 'Users who were moved to another project of the service, or are being moved. Their changes and credits are refused here (user_moved). Kept for good: a refund may come after a year.';
 comment on column keyframe_private.moved_owners.owner_id is 'The user, also when the account is deleted.';
-comment on column keyframe_private.moved_owners.moved_at is 'When changes and credits began to be refused.';
 
 create function keyframe_private.wait_for_changes()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
@@ -500,7 +486,7 @@ begin
   return null;
 end $$;
 
--- With the key of the user locked, a mark is visible here, or its transaction waits for this one.
+-- Locks the key of the user until the transaction ends: a mark of a move is visible here, or its transaction waits for this one.
 create function keyframe_private.require_not_moved(owner uuid)
 returns void language plpgsql volatile set search_path = '' as $$
 begin
@@ -508,13 +494,12 @@ begin
   perform keyframe_private.raise_if(exists (select from keyframe_private.moved_owners m where m.owner_id = owner), 'user_moved',
     'This user has moved to another project of the service. Send the request there, with the same key.');
 end $$;
-comment on function keyframe_private.require_not_moved is 'Raises user_moved for an owner who lives in another project of the service; locks the user until the transaction ends.';
 
 -- supabase/schemas/05_requests/30_call_slots.sql
 
 -- Limits how many requests of one owner the database answers at once (docs/decisions/0035-a-share-for-every-owner.md).
 
--- Raises rate_limited at once: a call that waited would keep a connection of the Data API from other owners.
+-- Until the transaction ends. Raises rate_limited at once: a call that waited would keep a connection of the Data API from other owners.
 create function keyframe_private.acquire_call_slot()
 returns boolean language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -536,10 +521,10 @@ begin
     'You have too many requests in progress. Wait for the time in Retry-After, then try again.',
     jsonb_build_object('policy', 'calls', 'limit', slots, 'window_seconds', 1, 'wait_seconds', 1)::text);
 end $$;
-comment on function keyframe_private.acquire_call_slot is 'Gives this transaction one of the call slots of its caller (settings.max_calls_per_owner), until it ends.';
 
--- Reads straight through the Data API cannot use a token, because they cannot write. Two per owner run at a time; others wait for them.
--- Only in a request of the Data API: an error would end Realtime's transaction, which reads the rows of many users.
+-- For reads straight through the Data API, which cannot use a token, because they cannot write: uses a call slot, and two per owner run at
+-- a time; others wait for them. Only in a request of the Data API: an error would end Realtime's transaction, which reads the rows of many
+-- users.
 create function keyframe_private.may_read()
 returns boolean language plpgsql volatile security definer set search_path = '' set lock_timeout = '2s' as $$
 declare
@@ -559,7 +544,6 @@ begin
   end if;
   return true;
 end $$;
-comment on function keyframe_private.may_read is 'Uses one of the caller''s call slots for a read straight through the Data API.';
 
 -- supabase/schemas/05_requests/40_rate_limits.sql
 
@@ -572,8 +556,6 @@ create table keyframe_private.rate_limits (
 );
 comment on table keyframe_private.rate_limits is 'How many tokens of a class an owner has: capacity at once, then per_second more. A request uses one, or more if it costs more. A class without a row has no limit.';
 comment on column keyframe_private.rate_limits.route_class is 'create: projects, films, elements, shares, quotes, webhook endpoints and their tests. generate: starts, one token for each prediction. upload: reference images. change: changes, deletions, cancels, rotations, redeliveries, recoveries. read: every read through the functions, and repetitions with the same Idempotency-Key. wait: each look of a request that waits (Prefer: wait); without a token the next one comes later. shared: reads of a shared film, which has a bucket for each link.';
-comment on column keyframe_private.rate_limits.capacity is 'How many requests are allowed at once.';
-comment on column keyframe_private.rate_limits.per_second is 'How many more are allowed each second.';
 insert into keyframe_private.rate_limits (route_class, capacity, per_second) values
   ('create', 60, 1),
   ('generate', 60, 1),
@@ -594,16 +576,14 @@ create unlogged table keyframe_private.rate_buckets (
 ) with (fillfactor = 50);
 comment on table keyframe_private.rate_buckets is 'The tokens left in each bucket, as of refilled_at.';
 comment on column keyframe_private.rate_buckets.owner_id is 'The user; for the class shared, the id of the link.';
-comment on column keyframe_private.rate_buckets.route_class is 'A class of rate_limits.';
 comment on column keyframe_private.rate_buckets.tokens is 'How many requests were left at refilled_at.';
-comment on column keyframe_private.rate_buckets.refilled_at is 'When tokens was computed.';
 comment on column keyframe_private.rate_buckets.low_since is 'When requests began to leave less than a tenth of the capacity; a full bucket resets it. Null: the last request left more.';
 create index rate_buckets_low_since_idx on keyframe_private.rate_buckets (low_since) where low_since is not null;
 
--- Raises rate_limited without enough tokens; returns null without a caller or a limit. A call never costs more than a full bucket.
--- An error that ends the transaction returns the tokens, so the functions that users call answer refusals instead of raising (refuse).
--- Against deadlocks, locks are taken in this order: call, Idempotency-Key, user, token, then rows that others may hold. A request takes
--- tokens of one class. Changes of one owner run one at a time, because they lock films and projects in any order.
+-- Uses tokens of the bucket of the holder, and returns its state as rate_json; null without a caller or a limit. Raises rate_limited
+-- without enough tokens. A call never costs more than a full bucket. Against deadlocks, locks are taken in this order: call,
+-- Idempotency-Key, user, token, then rows that others may hold. A request takes tokens of one class. Changes of one owner run one at a
+-- time, because they lock films and projects in any order.
 create function keyframe_private.acquire_token(
   route_class text, cost integer default 1, needed keyframe_private.client_right default null, holder uuid default auth.uid())
 returns jsonb language plpgsql volatile security definer set search_path = '' as $$
@@ -655,16 +635,16 @@ begin
   end if;
   return keyframe_private.rate_json(bucket.route_class, bucket.capacity, bucket.per_second, bucket.tokens);
 end $$;
-comment on function keyframe_private.acquire_token is 'Uses tokens of the bucket of its holder, by default the caller, and returns the bucket''s state as rate_json.';
 
--- The cost of a read is known only once its rows are chosen: it uses one token before that, and these before it answers.
+-- For a read whose cost is known only once its rows are chosen: it uses one token before that, and before it answers one more for each
+-- per_token rows.
 create function keyframe_private.acquire_more_tokens(rate jsonb, number integer, per_token integer)
 returns jsonb language plpgsql volatile set search_path = '' as $$
 begin
   return case when number < per_token then rate else keyframe_private.acquire_token('read', number / per_token) end;
 end $$;
-comment on function keyframe_private.acquire_more_tokens is 'Uses one more token of `read` for each per_token rows of an answer. Returns the bucket''s state as rate_json.';
 
+-- The values of the RateLimit headers.
 create function keyframe_private.rate_json(route_class text, capacity integer, per_second double precision, tokens double precision)
 returns jsonb language plpgsql immutable set search_path = '' as $$
 begin
@@ -672,7 +652,6 @@ begin
     'policy', route_class, 'limit', capacity, 'remaining', floor(tokens), 'reset_seconds', ceil((capacity - tokens) / per_second),
     'window_seconds', ceil(capacity / per_second));
 end $$;
-comment on function keyframe_private.rate_json is 'The values of the RateLimit headers: class, limit, remaining, seconds until full.';
 
 -- Functions on a user's request path are plpgsql, whose plans a session keeps: planning SQL functions took half of the time of a start.
 create function keyframe_private.rate_state(route_class text)
@@ -686,7 +665,6 @@ begin
     left join keyframe_private.rate_buckets b on b.owner_id = caller and b.route_class = l.route_class
     where l.route_class = rate_state.route_class and caller is not null);
 end $$;
-comment on function keyframe_private.rate_state is 'The state of the caller''s bucket, as rate_json; null without a caller or a limit.';
 
 -- The trigger names the class.
 create function keyframe_private.limit_inserts()
@@ -734,9 +712,9 @@ comment on column keyframe_private.idempotency_keys.resource_id is 'The resource
 comment on column keyframe_private.idempotency_keys.answer is 'The answer to the first request, when no row can reproduce it (for a recovery, the count). Never a secret: secrets stay in the Vault.';
 create index idempotency_keys_created_at_idx on keyframe_private.idempotency_keys (created_at);
 
--- Runs in the transaction of the request: an equal simultaneous request waits until the first has ended. Without a hash (the
--- body is not read yet) it compares nothing. A replay updates the row to its own values, so that one statement reserves and reads; it
--- is a read, and uses a token of that class. Without a key every request is new.
+-- Reserves a key for the caller, or returns the resource that it created before. An equal simultaneous request waits until the first has
+-- ended. Without a hash (the body is not read yet) it compares nothing. A replay updates the row to its own values, so that one statement
+-- reserves and reads; it is a read, and uses a token of that class. Without a key every request is new.
 create function keyframe_private.reserve_idempotency_key(
   key text, request_hash text, route_class text default null, replay_class text default 'read', out resource_id uuid, out replayed boolean, out answer jsonb, out rate jsonb)
 language plpgsql volatile security definer set search_path = '' as $$
@@ -770,7 +748,6 @@ begin
     rate := keyframe_private.acquire_token(route_class);
   end if;
 end $$;
-comment on function keyframe_private.reserve_idempotency_key is 'Reserves a key for the caller, or returns the resource that it created before.';
 
 -- supabase/schemas/05_requests/60_acting_servers.sql
 
@@ -794,7 +771,6 @@ begin
     'No user with this id can sign in: it is unknown, or the account was deleted or banned.');
   return claims;
 end $$;
-comment on function keyframe_private.claims_for_server is 'The claims of a session of the user.';
 
 -- Calls only functions that users may execute, with named arguments. Role and claims are local to the transaction. Invoker, because a
 -- definer function cannot change its role.
@@ -846,7 +822,6 @@ begin
   perform keyframe_private.raise_if(auth.jwt() ? 'client_id', 'client_not_allowed',
     'Only you can make, list and revoke your keys, signed in to the service itself. A key or an app (OAuth client) cannot.');
 end $$;
-comment on function keyframe_private.require_no_client is 'Raises client_not_allowed for a key, and for an OAuth client, whatever it may.';
 
 create function keyframe_private.key_json(client keyframe_private.allowed_clients)
 returns jsonb language plpgsql stable set search_path = '' as $$
@@ -855,7 +830,6 @@ begin
     'id', client.client_id, 'name', client.name, 'may', client.may, 'day_limit_micros', client.owner_day_micros,
     'created_at', client.created_at, 'expires_at', client.expires_at, 'last_used_at', client.last_used_at);
 end $$;
-comment on function keyframe_private.key_json is 'A key as its user sees it.';
 
 -- The random bits are those of UUIDs: 60 in the name, 190 in the secret. A repeated request gets a new secret, which replaces the first one.
 create function keyframe.create_key(
@@ -945,7 +919,8 @@ exception when sqlstate 'KEYFR' then
 end $$;
 comment on function keyframe.revoke_key is 'Ends a key of the caller.';
 
--- For a key that was found good before: it may have ended since.
+-- The claims of a token of an OAuth client of the user, with the id of the key as client. For a key that was found good before: it may have
+-- ended since.
 create function keyframe_private.claims_for_key(user_id uuid, key_id text)
 returns jsonb language plpgsql stable security definer set search_path = '' as $$
 declare
@@ -957,7 +932,6 @@ begin
   perform keyframe_private.raise_if(ends <= now(), 'key_ended', 'This key was revoked or has expired. Make another one.');
   return keyframe_private.claims_for_server(user_id) - 'keyframe_actor' || jsonb_build_object('client_id', key_id);
 end $$;
-comment on function keyframe_private.claims_for_key is 'The claims of a token of an OAuth client of the user, with the id of the key as client.';
 
 -- Takes no token: nobody's requests are spent by guesses. An unknown id is compared as a wrong secret is. The digests get a random prefix, so
 -- that the time of the comparison says nothing about the stored one.
@@ -1026,7 +1000,6 @@ returns boolean language plpgsql immutable strict set search_path = '' as $$
 begin
   return path ~ '^projects/[A-Za-z0-9_-][A-Za-z0-9._-]{0,199}$' and path not like '%..%';
 end $$;
-comment on function keyframe_private.is_reference_path is 'Whether a path names a reference image: projects/<file_name>.';
 
 create table keyframe.projects (
   id uuid primary key default gen_random_uuid(),
@@ -1113,7 +1086,6 @@ create function keyframe_private.max_shots()
 returns integer language sql immutable set search_path = '' as $$
   select 500
 $$;
-comment on function keyframe_private.max_shots is 'The most shots that a film can have.';
 
 -- A project enters a film, as its last shot, or leaves one. Locks the film until the transaction ends, so that two shots cannot get the
 -- same position.
@@ -1146,12 +1118,12 @@ comment on type keyframe.generation_step is 'What a prediction makes: a first fr
 
 -- Deletions of projects. One with many predictions is deleted in parts.
 
+-- Those of the caller that are being deleted in parts.
 create function keyframe_private.deleted_projects()
 returns uuid[] language plpgsql stable security definer set search_path = '' as $$
 begin
   return array(select p.id from keyframe.projects p where p.owner_id = keyframe_private.caller_id() and p.deleted_at is not null);
 end $$;
-comment on function keyframe_private.deleted_projects is 'The caller''s projects that are being deleted in parts.';
 
 -- A deletion by a user must not discard paid runs. Administrators and account deletions may: their runs are canceled. With more predictions
 -- than one request may delete, the owner no longer sees the project, and delete_parts deletes it.
@@ -1187,6 +1159,7 @@ begin
   return null;
 end $$;
 
+-- Skips rows that others lock, and records those that fail (unpruned).
 create function keyframe_private.delete_parts(max_rows integer default 2000)
 returns void language plpgsql volatile security definer set search_path = '' as $$
 begin
@@ -1202,14 +1175,13 @@ begin
     'o.deleted_at is not null and not exists (select from keyframe.predictions p where p.project_id = o.id) order by o.deleted_at',
     max_rows);
 end $$;
-comment on function keyframe_private.delete_parts is 'Deletes a part of what users have deleted, and each project once it has no predictions left. Skips rows that others lock, and records those that fail (unpruned).';
 
 -- supabase/schemas/10_projects/20_project_api.sql
 
 -- Functions that api calls for projects. All are definers: an Idempotency-Key has an identifier before the row exists, which users may not
 -- choose, and under a policy no condition on a step may use an index (enum_eq is not leakproof).
 
--- `versions`: times of updated_at in milliseconds, of which a row must have one.
+-- `versions`: times of updated_at in milliseconds, of which the row must have one.
 create function keyframe_private.require_version(kind text, updated_at timestamptz, versions timestamptz[])
 returns void language plpgsql stable set search_path = '' as $$
 begin
@@ -1217,7 +1189,6 @@ begin
     versions is not null and (date_trunc('milliseconds', updated_at) = any (versions)) is not true, 'precondition_failed',
     format('The %s has changed since you read it. Read it again, then repeat your request with its new ETag.', kind));
 end $$;
-comment on function keyframe_private.require_version is 'Raises precondition_failed for a project, film or element that has another version.';
 
 create function keyframe_private.own_project(project uuid, versions timestamptz[] default null)
 returns keyframe.projects language plpgsql stable set search_path = '' as $$
@@ -1229,7 +1200,6 @@ begin
   perform keyframe_private.require_version('project', wanted.updated_at, versions);
   return wanted;
 end $$;
-comment on function keyframe_private.own_project is 'The project, if it is the caller''s and has one of these versions; otherwise raises not_found or precondition_failed.';
 
 create function keyframe.create_project(
   title text, text_prompt text, description text default '', aspect_ratio text default '16:9', idempotency_key text default null,
@@ -1262,11 +1232,11 @@ exception when sqlstate 'KEYFR' then
 end $$;
 comment on function keyframe.create_project is 'Creates a project of the caller; with film_id, as the last shot of that film.';
 
+-- Projects that are read with their predictions, or priced by a refused start of a film.
 create function keyframe_private.projects_per_token()
 returns integer language sql immutable set search_path = '' as $$
   select 10
 $$;
-comment on function keyframe_private.projects_per_token is 'How many projects one token pays for: read with predictions, or priced by a refused start of a film.';
 
 -- The next page follows (before_created_at, before_id); the first one infinity, so that every plan is a walk along the index. A search
 -- looks at 5,000 projects (about 10 ms); `searched_until` is the last of them if the page is not full. With predictions it costs one token
@@ -1391,7 +1361,6 @@ returns uuid[] language plpgsql stable set search_path = '' as $$
 begin
   return array(select p.id from keyframe.projects p where p.film_id = film order by p.film_position);
 end $$;
-comment on function keyframe_private.shots_of is 'The shots of a film, in order.';
 
 create function keyframe_private.film_json(film keyframe.films)
 returns json language plpgsql stable set search_path = '' as $$
@@ -1400,7 +1369,6 @@ begin
     'id', film.id, 'title', film.title, 'description', film.description, 'project_ids', keyframe_private.shots_of(film.id),
     'element_ids', film.element_ids, 'created_at', film.created_at, 'updated_at', film.updated_at);
 end $$;
-comment on function keyframe_private.film_json is 'A film as its owner sees it.';
 
 create function keyframe_private.own_film(film uuid, versions timestamptz[] default null)
 returns keyframe.films language plpgsql stable set search_path = '' as $$
@@ -1412,7 +1380,6 @@ begin
   perform keyframe_private.require_version('film', wanted.updated_at, versions);
   return wanted;
 end $$;
-comment on function keyframe_private.own_film is 'The film, if it is the caller''s and has one of these versions; otherwise raises not_found or precondition_failed.';
 
 create function keyframe.create_film(
   title text, description text default '', idempotency_key text default null, request_hash text default null,
@@ -1486,6 +1453,7 @@ exception when sqlstate 'KEYFR' then
 end $$;
 comment on function keyframe.read_film is 'One film of the caller with its shots in order, each with the latest prediction and the shown take of each step, without the elements of their input. Costs one token more for each ten shots.';
 
+-- The film's other shots leave it, and shots of other films leave those.
 create function keyframe_private.order_shots(film keyframe.films, project_ids uuid[])
 returns void language plpgsql volatile set search_path = '' as $$
 declare
@@ -1514,7 +1482,6 @@ begin
   from unnest(project_ids) with ordinality w (id, position)
   where p.id = w.id and p.film_position is distinct from w.position;
 end $$;
-comment on function keyframe_private.order_shots is 'Makes these projects the shots of a film, in this order. The film''s other shots leave it; shots of other films leave those films.';
 
 create function keyframe.update_film(
   film_id uuid, changes jsonb default '{}', project_ids uuid[] default null, versions timestamptz[] default null)
@@ -1624,7 +1591,6 @@ create function keyframe_private.max_elements(list text)
 returns integer language sql immutable set search_path = '' as $$
   select case list when 'owner' then 500 when 'film' then 50 when 'start' then 20 end
 $$;
-comment on function keyframe_private.max_elements is 'The most elements of an owner, of a film or project, and of a start.';
 
 -- Locked until the transaction ends: a deletion waits, and then finds the list that names it.
 create function keyframe_private.require_elements(ids uuid[], owner uuid)
@@ -1641,7 +1607,6 @@ begin
   where not exists (select from keyframe.elements e where e.id = i.id and e.owner_id = owner) limit 1;
   perform keyframe_private.raise_if(found, 'not_found', format('You have no element with the elementId %s.', unknown));
 end $$;
-comment on function keyframe_private.require_elements is 'Raises unless each id is of a different element of the owner.';
 
 create function keyframe_private.require_own_elements()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
@@ -1677,8 +1642,6 @@ create table keyframe_private.film_shares (
     least(created_at, expires_at) >= '1970-01-01 00:00Z' and greatest(created_at, expires_at) < '9999-01-01 00:00Z')
 );
 comment on table keyframe_private.film_shares is 'Links to films. To revoke one, delete its row.';
-comment on column keyframe_private.film_shares.id is 'Named by shareId in the API.';
-comment on column keyframe_private.film_shares.film_id is 'The film that it shows.';
 comment on column keyframe_private.film_shares.token_hash is 'The SHA-256 of the token. The token itself is stored nowhere.';
 comment on column keyframe_private.film_shares.expires_at is 'When the link expires; null: never, until it is revoked.';
 create index film_shares_film_id_created_at_idx on keyframe_private.film_shares (film_id, created_at desc);
@@ -1803,7 +1766,6 @@ begin
   return array(
     select i.path from keyframe.element_images i where i.owner_id = element.owner_id and i.element_id = element.id order by i.position);
 end $$;
-comment on function keyframe_private.images_of_element is 'The paths of an element''s images, in order.';
 
 create function keyframe_private.element_json(element keyframe.elements)
 returns json language plpgsql stable set search_path = '' as $$
@@ -1812,7 +1774,6 @@ begin
     'id', element.id, 'kind', element.kind, 'name', element.name, 'text', element.text,
     'image_paths', keyframe_private.images_of_element(element), 'created_at', element.created_at, 'updated_at', element.updated_at);
 end $$;
-comment on function keyframe_private.element_json is 'An element as its owner sees it.';
 
 create function keyframe_private.own_element(element uuid, versions timestamptz[] default null)
 returns keyframe.elements language plpgsql stable set search_path = '' as $$
@@ -1824,8 +1785,8 @@ begin
   perform keyframe_private.require_version('element', wanted.updated_at, versions);
   return wanted;
 end $$;
-comment on function keyframe_private.own_element is 'The element, if it is the caller''s and has one of these versions; otherwise raises not_found or precondition_failed.';
 
+-- Triggers list an image that nothing else uses for removal.
 create function keyframe_private.write_element_images(element keyframe.elements, paths text[])
 returns void language plpgsql volatile set search_path = '' as $$
 begin
@@ -1833,7 +1794,6 @@ begin
   insert into keyframe.element_images (owner_id, element_id, position, path)
   select element.owner_id, element.id, w.position, w.path from unnest(paths) with ordinality w (path, position);
 end $$;
-comment on function keyframe_private.write_element_images is 'Replaces the images of an element. One that nothing else uses is removed.';
 
 create function keyframe.create_element(
   name text, kind keyframe.element_kind default 'character', text text default '', image_paths text[] default '{}',
@@ -1976,19 +1936,14 @@ create table keyframe_private.work (
 -- more than half of an insert, and only our functions write here.
 ) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000, autovacuum_analyze_scale_factor = 0.5);
 comment on table keyframe_private.work is 'The queue of both workers: what to do, when, and which worker does it.';
-comment on column keyframe_private.work.queue is 'Which worker does it, within the capacity of which queue.';
 comment on column keyframe_private.work.kind is 'submit, poll, store, search, cancel, remove, expire, admit, continue; deliver, resume.';
 comment on column keyframe_private.work.subject is 'Its prediction, its delivery, or its owner (remove, admit). For resume: the delivery after which it continues.';
 comment on column keyframe_private.work.submit_id is 'The row of provider_submits that submit, poll, search and cancel are about.';
 comment on column keyframe_private.work.owner_id is 'The owner whose share of the capacity it uses, or a service-wide endpoint.';
 comment on column keyframe_private.work.lane is 'What takes turns within a resource: the owner, or the endpoint.';
 comment on column keyframe_private.work.resource is 'The shared dependency that can be slow for many owners: a model, an output''s host and model, a receiver''s host and the endpoint''s standing, otherwise the kind.';
-comment on column keyframe_private.work.state is 'scheduled, ready or leased.';
 comment on column keyframe_private.work.due_at is 'When it is due, or was; while it is leased, when the lease expires.';
-comment on column keyframe_private.work.worker is 'The process that has leased it.';
 comment on column keyframe_private.work.lease_token is 'Names the lease: only its holder may record a result.';
-comment on column keyframe_private.work.failures is 'How often in a row it failed.';
-comment on column keyframe_private.work.last_error is 'The code of the last failure.';
 -- A claim walks from resource to resource and lane to lane, one probe each. The next two indexes have scheduled work and leases; the last
 -- two find work of generate, and failing work.
 create index work_ready_idx on keyframe_private.work (queue, resource, lane, id) where state = 'ready';
@@ -1997,6 +1952,7 @@ create index work_leased_idx on keyframe_private.work (queue, lane, subject) whe
 create index work_subject_idx on keyframe_private.work (kind, subject) where queue <> 'deliver';
 create index work_failed_idx on keyframe_private.work (failures) where queue <> 'deliver' and failures > 0;
 
+-- Kicks the worker if the work is due. The lane is the owner, if none is named.
 create function keyframe_private.add_work(
   queue keyframe_private.work_queue, kind text, subject uuid, owner uuid, resource text, due_at timestamptz default clock_timestamp(), submit_id bigint default null,
   failures integer default 0, last_error text default null, lane uuid default null)
@@ -2011,7 +1967,6 @@ begin
     perform keyframe_private.kick_unless_running(case add_work.queue when 'deliver' then 'deliver' else 'generate' end);
   end if;
 end $$;
-comment on function keyframe_private.add_work is 'Adds work, and kicks its worker when the work is due. The lane is the owner, if none is named.';
 
 -- Always use the index: a plan cached while the table was empty would scan it when it is full. A disabled scan costs so much that JIT
 -- would compile the plan at each call.
@@ -2023,8 +1978,8 @@ begin
     where w.subject = has_work.subject and w.kind = has_work.kind and w.queue <> 'deliver'
       and (has_work.submit_id is null or w.submit_id = has_work.submit_id));
 end $$;
-comment on function keyframe_private.has_work is 'Whether work of generate of this kind is in the queue already.';
 
+-- Locks leased work for the holder of its lease; null when the lease is gone.
 create function keyframe_private.held_work(work_id bigint, lease_token uuid)
 returns keyframe_private.work language plpgsql volatile set search_path = '' set jit = off set enable_seqscan = off as $$
 declare
@@ -2034,7 +1989,6 @@ begin
   where w.id = work_id and w.lease_token = held_work.lease_token and w.state = 'leased' for update;
   return held;
 end $$;
-comment on function keyframe_private.held_work is 'Locks leased work for the holder of its lease; null when the lease is gone.';
 
 create function keyframe_private.reschedule(held keyframe_private.work, due timestamptz, failures integer, error text)
 returns void language plpgsql volatile set search_path = '' set jit = off set enable_seqscan = off as $$
@@ -2044,8 +1998,8 @@ begin
       resource = held.resource, failures = least(reschedule.failures, 1000000), last_error = error
   where w.id = held.id;
 end $$;
-comment on function keyframe_private.reschedule is 'Gives leased work back, due at a later time.';
 
+-- Doubles with each failure, ±20 %; a minute without settings. More than 20 doublings would exceed the range of an interval.
 create function keyframe_private.retry_delay(failures integer)
 returns interval language plpgsql volatile set search_path = '' as $$
 begin
@@ -2053,7 +2007,6 @@ begin
     select least(s.retry_max, s.retry_base * power(2, least(20, greatest(0, failures - 1))) * (0.8 + random() * 0.4))
     from keyframe_private.settings s), interval '1 minute');
 end $$;
-comment on function keyframe_private.retry_delay is 'The back-off after so many failures; a minute without settings. Doubles with each failure, ±20 %. power() is capped at 20 doublings: more would exceed the range of an interval.';
 
 -- supabase/schemas/15_queue/20_leases.sql
 
@@ -2066,18 +2019,18 @@ returns integer language plpgsql immutable set search_path = '' as $$
 begin
   return case queue when 'ask' then 96 when 'copy' then 36 when 'deliver' then 440 end;
 end $$;
-comment on function keyframe_private.places_of is 'How many pieces of work of a queue a process can lease at once.';
 
--- What is free of 80 % of the capacity; when the process is nearly full, up to 4. One resource or owner alone ends at 40 %, because its own
--- rows are among the open ones. So hanging work leaves capacity for others, and a fifth stays free for new owners and resources.
+-- A resource or an owner may lease another row while it has fewer than this: what is free of 80 % of the capacity or, when the process is
+-- nearly full, up to 4. One resource or owner alone ends at 40 %, because its own rows are among the open ones. So hanging work leaves
+-- capacity for others, and a fifth stays free for new owners and resources.
 create function keyframe_private.most_of_one(places integer, open bigint)
 returns numeric language plpgsql immutable set search_path = '' as $$
 begin
   return greatest(places * 4 / 5 - open, least(4, (places - open) / 6.0));
 end $$;
-comment on function keyframe_private.most_of_one is 'A resource or an owner may lease another row while it has fewer than this. `open`: how many the process has leased.';
 
--- An expired lease is a failure. Work of an accepted run, which is paid for, is abandoned only after several leases expired in a row.
+-- Also work whose lease has expired, which is a failure. Work of an accepted run, which is paid for, is abandoned only after several leases
+-- expired in a row.
 create function keyframe_private.make_ready(wanted_queue keyframe_private.work_queue, at timestamptz)
 returns void language plpgsql volatile set search_path = '' as $$
 declare
@@ -2099,7 +2052,6 @@ begin
     where w.id = any (expired);
   end if;
 end $$;
-comment on function keyframe_private.make_ready is 'Makes work ready whose time has come or whose lease has expired.';
 
 create function keyframe_private.has_due_work(queues keyframe_private.work_queue[], at timestamptz)
 returns boolean language plpgsql volatile set search_path = '' set jit = off set enable_seqscan = off as $$
@@ -2116,13 +2068,13 @@ begin
   end loop;
   return false;
 end $$;
-comment on function keyframe_private.has_due_work is 'Whether a claim could get work.';
 
 -- A lane of a walk, and how much of it may be leased.
 create type keyframe_private.lane_share as (resource text, lane uuid, most integer);
 
--- From resource to resource behind the cursor, once around, and in each from the lane behind the cursor on, once around: one probe of the
--- index for each lane, and for each resource that is full. The next claim begins behind the resource and the lane that this one reached.
+-- The next lanes with ready work, from resource to resource behind the cursor, once around, and in each from the lane behind the cursor on,
+-- once around: one probe of the index for each lane, and for each resource that is full. The next claim begins behind the resource and the
+-- lane that this one reached. is_cut: there are more.
 create function keyframe_private.walk_lanes(
   wanted_queue keyframe_private.work_queue, for_worker uuid, max_lanes integer, open_by_resource jsonb, open_count bigint, cursor_lane uuid,
   inout cursor_resource text, out lanes keyframe_private.lane_share[], out is_cut boolean)
@@ -2179,10 +2131,9 @@ begin
     end loop;
   end loop;
 end $$;
-comment on function keyframe_private.walk_lanes is 'The next lanes with ready work, without those of full resources. is_cut: there are more.';
 
--- Takes one row per lane in turn, until a resource, an owner or the process has reached its limit. The indexes are used whatever
--- the statistics say, because the table is empty in one moment and full in the next.
+-- Leases ready work for a process: one row per lane in turn, until a resource, an owner or the process has reached its limit. The indexes
+-- are used whatever the statistics say, because the table is empty in one moment and full in the next.
 create function keyframe_private.lease_work(
   wanted_queue keyframe_private.work_queue, for_worker uuid, lease interval, max_rows integer, at timestamptz,
   inout cursor_resource text, inout cursor_lane uuid, out leased keyframe_private.work[], out is_cut boolean)
@@ -2247,10 +2198,10 @@ begin
     coalesce((select c.lane from chosen c order by c.turn_of_lane desc limit 1), cursor_lane)
   into leased, cursor_lane;
 end $$;
-comment on function keyframe_private.lease_work is 'Leases ready work for a process: a fair share for each lane, owner and resource.';
 
--- Checks run every 1/50 of the wait, and use at most a tenth of the time. Only one call per worker waits; others return at once. Work
--- of generate takes seconds at the provider, so 5 ms is enough: with 2 ms, waiting used 4 % of a core.
+-- False: nothing became due. At most a second, because the call holds a connection. Checks run every 1/50 of the wait, and use at most a
+-- tenth of the time. Only one call per worker waits; others return at once. Work of generate takes seconds at the provider, so 5 ms is
+-- enough: with 2 ms, waiting used 4 % of a core.
 create function keyframe_private.wait_for_due(function_name text, queues keyframe_private.work_queue[], wait_ms integer)
 returns boolean language plpgsql volatile set search_path = '' as $$
 declare
@@ -2275,7 +2226,6 @@ begin
     perform pg_sleep(rest);
   end loop;
 end $$;
-comment on function keyframe_private.wait_for_due is 'Waits until work of a worker is due, at most wait_ms and at most a second: the call holds a connection. False: nothing became due.';
 
 -- supabase/schemas/15_queue/30_kicks.sql
 
@@ -2292,10 +2242,7 @@ create unlogged table keyframe_private.kicks (
   constraint kick_is_made_or_failed check ((request_id is null) = (error is not null))
 );
 comment on table keyframe_private.kicks is 'The kicks of the last hour, for the figures of the service (docs/operate.md).';
-comment on column keyframe_private.kicks.function_name is 'The worker that was kicked: generate or deliver.';
-comment on column keyframe_private.kicks.made_at is 'When it was made; pg_net sends it when that transaction commits.';
 comment on column keyframe_private.kicks.request_id is 'The id of its answer in net._http_response; null when it could not be made.';
-comment on column keyframe_private.kicks.error is 'Why it could not be made.';
 comment on column keyframe_private.kicks.acknowledged_at is 'When the function first claimed after it.';
 create index kicks_made_at_idx on keyframe_private.kicks (function_name, made_at);
 create index kicks_unacknowledged_idx on keyframe_private.kicks (function_name) where acknowledged_at is null and error is null;
@@ -2308,12 +2255,10 @@ create unlogged table keyframe_private.worker_heartbeats (
   report jsonb not null default '{}'
 ) with (fillfactor = 50);
 comment on table keyframe_private.worker_heartbeats is 'The last claim of each worker.';
-comment on column keyframe_private.worker_heartbeats.function_name is 'The worker: generate or deliver.';
 comment on column keyframe_private.worker_heartbeats.alive_until is 'The time by which the worker will claim again.';
-comment on column keyframe_private.worker_heartbeats.claimed_at is 'When a claim last succeeded.';
 comment on column keyframe_private.worker_heartbeats.report is 'What the worker reported: callMs, how long its last database call took; isProcess, whether it is a process of npm run worker and not a function; address, the project that a process works for.';
 
--- After a restore under another key the Vault's entries cannot be decrypted.
+-- Null when it is missing or cannot be decrypted, as after a restore under another key.
 create function keyframe_private.read_secret(secret_name text)
 returns text language plpgsql stable set search_path = '' as $$
 begin
@@ -2321,16 +2266,16 @@ begin
 exception when others then
   return null;
 end $$;
-comment on function keyframe_private.read_secret is 'A secret of the Vault; null when it is missing or cannot be decrypted.';
 
--- A copy of this database, such as a restored dump, has the address of its original: its kicks go there, and worker processes beside it are
--- refused. It submits and sends nothing until set_address.
+-- The address of the project that this database works for; null when the Vault does not say. A copy of a database, such as a restored dump,
+-- has the address of its original: its kicks go there, and worker processes beside it are refused. It submits and sends nothing until
+-- set_address.
 create function keyframe_private.address()
 returns text language sql stable set search_path = '' as $$
   select substring(keyframe_private.read_secret('keyframe_functions_url') from '^(.*)/functions/v1$')
 $$;
-comment on function keyframe_private.address is 'The address of the project that this database works for, by its Vault; null when that does not say.';
 
+-- For administrators: makes this database work for the project at this address, after it was moved or copied.
 create function keyframe_private.set_address(address text)
 returns void language plpgsql volatile set search_path = '' as $$
 declare
@@ -2344,10 +2289,10 @@ begin
     perform vault.create_secret(base || '/functions/v1', 'keyframe_functions_url', 'Where Keyframe kicks its functions: the project that this database works for');
   end if;
 end $$;
-comment on function keyframe_private.set_address is 'Makes this database work for the project at this address, for example after it was moved or copied: kicks go there from then on.';
 
--- Skips rows that another claim has locked, because that one records the same. It fails only the claim of another project's process:
--- without a heartbeat the sweep kicks. A function works for the project that kicks it.
+-- The worker will claim again within heartbeat_ms (0: it stops). Skips rows that another claim has locked, because that one records the
+-- same. Fails only the claim of another project's process: without a heartbeat the sweep kicks. A function works for the project that kicks
+-- it.
 create function keyframe_private.record_heartbeat(function_name text, heartbeat_ms integer, report jsonb)
 returns void language plpgsql volatile set search_path = '' set lock_timeout = '20ms' as $$
 declare
@@ -2383,8 +2328,8 @@ exception
   when others or assert_failure then
     raise warning 'No heartbeat of %: % (%)', function_name, sqlerrm, sqlstate;
 end $$;
-comment on function keyframe_private.record_heartbeat is 'Records a worker''s heartbeat: it will claim again within heartbeat_ms (0: the heartbeat ends).';
 
+-- Signed according to Standard Webhooks. Never fails its caller: the sweep replaces a kick that could not be made.
 create function keyframe_private.kick(function_name text)
 returns boolean language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -2417,9 +2362,9 @@ exception when others then
   insert into keyframe_private.kicks (function_name, error) values (kick.function_name, left(sqlerrm, 200));
   return false;
 end $$;
-comment on function keyframe_private.kick is 'Signs and posts a kick according to Standard Webhooks. It never fails its caller: the sweep replaces a kick that could not be made.';
 
--- Without a lock, so that an open transaction does not stop other kicks. Times in the future are from before the clock was set back.
+-- One kick per burst: none while the worker's heartbeat is live or just after a kick, and one per transaction. Without a lock, so that an
+-- open transaction does not stop other kicks. Times in the future are from before the clock was set back.
 create function keyframe_private.kick_unless_running(function_name text)
 returns void language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -2439,7 +2384,6 @@ begin
   perform set_config(marker, 'true', true);
   perform keyframe_private.kick(function_name);
 end $$;
-comment on function keyframe_private.kick_unless_running is 'One kick per burst: none while the worker''s heartbeat is live or just after a kick, and one per transaction.';
 
 -- supabase/schemas/20_models/10_models.sql
 
@@ -2527,7 +2471,6 @@ returns boolean language plpgsql stable set search_path = '' as $$
 begin
   return candidate.enabled and candidate.refused_at is null and coalesce(candidate.shutdown_at > at, true);
 end $$;
-comment on function keyframe_private.is_available is 'Whether a start can use a model at a time.';
 
 -- Editing a refused model retries it.
 create function keyframe_private.clear_refusal()
@@ -2537,6 +2480,7 @@ begin
   return new;
 end $$;
 
+-- In the order in which a start tries them.
 create function keyframe_private.successors_of(model keyframe.models, at timestamptz)
 returns setof keyframe.models language plpgsql stable set search_path = '' as $$
 begin
@@ -2545,7 +2489,6 @@ begin
     where m.step = (successors_of.model).step and m.model <> (successors_of.model).model and keyframe_private.is_available(m, at)
     order by m.position, m.model;
 end $$;
-comment on function keyframe_private.successors_of is 'The models that can take over from one, in the order in which a start tries them.';
 
 -- No foreign key: all users' starts would wait for a transaction that locks the model. Deferred, so that simultaneous starts are renamed
 -- too.
@@ -2589,8 +2532,8 @@ begin
     when 'the name of a field' then value::text ~ '^"[A-Za-z_][A-Za-z0-9_.-]*"$'
   end;
 end $$;
-comment on function keyframe_private.has_shape is 'Whether a JSON value has the shape that a mistake names.';
 
+-- The shape of a choice's values, and the key that each control needs beside field.
 create function keyframe_private.known_controls()
 returns table (name text, kind text, shape text, only_video boolean, needs text, why text) language sql immutable set search_path = '' as $$
   values
@@ -2605,8 +2548,8 @@ returns table (name text, kind text, shape text, only_video boolean, needs text,
     ('audio', 'choice', 'true or false', true, 'default', 'it decides the price, so it is always sent'),
     ('seed', 'choice', 'an integer', false, null, null)
 $$;
-comment on function keyframe_private.known_controls is 'The controls that a row of models can have: the shape of a choice''s values, and the key that each needs beside field.';
 
+-- By the control's kind: the shape of each key, and of its elements.
 create function keyframe_private.known_keys()
 returns table (key text, kinds text[], shape text, element text) language sql immutable set search_path = '' as $$
   values
@@ -2627,8 +2570,8 @@ returns table (key text, kinds text[], shape text, element text) language sql im
     ('forces', '{image,images,choice}', 'an object', 'a text, a number, true or false'),
     ('forcesByValue', '{choice}', 'an object', 'an object')
 $$;
-comment on function keyframe_private.known_keys is 'The keys that a control can have, by the control''s kind: the shape of each, and of its elements.';
 
+-- As a list of our values; null for a range and for a text.
 create function keyframe_private.control_values(control jsonb)
 returns jsonb language plpgsql immutable set search_path = '' as $$
 begin
@@ -2637,8 +2580,8 @@ begin
     when 'object' then coalesce(control -> 'order', (select jsonb_agg(v.key order by v.key) from jsonb_each(control -> 'values') v))
   end;
 end $$;
-comment on function keyframe_private.control_values is 'The values that a control of a model accepts, as a list of our values; null for a range and for a text.';
 
+-- A model without the control (null) takes none.
 create function keyframe_private.control_takes(control jsonb, value jsonb)
 returns boolean language plpgsql immutable set search_path = '' as $$
 begin
@@ -2653,7 +2596,6 @@ begin
   end if;
   return jsonb_typeof(value) = 'string' and char_length(value #>> '{}') <= coalesce((control ->> 'maxLength')::integer, 4000);
 end $$;
-comment on function keyframe_private.control_takes is 'Whether a control of a model takes a value. A model without the control (null) takes none.';
 
 create function keyframe_private.shape_mistakes(step keyframe.generation_step, controls jsonb, fixed jsonb)
 returns setof text language plpgsql immutable set search_path = '' as $$
@@ -2710,8 +2652,8 @@ begin
     union all select e.path || ' is listed twice.' from element e
       where e.ours is null and exists (select from keyframe_private.json_entries(e.list) o where o.item = e.item and o.at < e.at);
 end $$;
-comment on function keyframe_private.shape_mistakes is 'What is wrong with the shape of a row of models.';
 
+-- Between the controls of a model, when their shapes are right.
 create function keyframe_private.meaning_mistakes(controls jsonb, fixed jsonb)
 returns setof text language plpgsql immutable set search_path = '' as $$
 begin
@@ -2757,7 +2699,6 @@ begin
     union all select format('%s is not among the values of %s.', f.path, f.other) from forced f
       where f.other <> f.name and controls ? f.other and not keyframe_private.control_takes(controls -> f.other, f.value);
 end $$;
-comment on function keyframe_private.meaning_mistakes is 'What is wrong between the controls of a model, when their shapes are right.';
 
 create function keyframe_private.require_well_formed_model()
 returns trigger language plpgsql volatile set search_path = '' as $$
@@ -2794,13 +2735,11 @@ create table keyframe_private.model_prices (
 );
 comment on table keyframe_private.model_prices is 'What a model costs per unit of a metric. The metrics of a model add up; a metric without a matching row makes the price of a run unknown.';
 comment on column keyframe_private.model_prices.id is 'Runs keep the ids of their prices.';
-comment on column keyframe_private.model_prices.model is 'A model of keyframe.models.';
 comment on column keyframe_private.model_prices.price_usd is 'US dollars for one unit of the metric.';
 comment on column keyframe_private.model_prices.applies_to is 'The values of an input for which it applies, for example {"resolution": "1080p", "audio": true}. Of the matching rows, the one with the most values counts.';
 comment on column keyframe_private.model_prices.metric is 'run, image, output_second, input_megapixel, output_megapixel or hardware_second.';
 comment on column keyframe_private.model_prices.valid_from is 'When it starts to apply, until a later row with the same applies_to.';
 comment on column keyframe_private.model_prices.source is 'The address of the page with the price.';
-comment on column keyframe_private.model_prices.checked_at is 'When the source was checked.';
 
 create function keyframe_private.require_well_formed_price()
 returns trigger language plpgsql volatile set search_path = '' as $$
@@ -2848,7 +2787,6 @@ create table keyframe_private.model_markups (
   markup numeric not null constraint markup_is_between_0_and_10 check (markup between 0 and 10)
 );
 comment on table keyframe_private.model_markups is 'Markups of single models, instead of the one in settings.';
-comment on column keyframe_private.model_markups.model is 'A model of keyframe.models.';
 comment on column keyframe_private.model_markups.markup is 'What users pay is what the provider bills times this, from 0 to 10: 1.3 charges 30 % more.';
 
 create function keyframe_private.require_known_model()
@@ -2868,7 +2806,6 @@ begin
     (select m.markup from keyframe_private.model_markups m where m.model = markup_of.model),
     (select s.markup from keyframe_private.settings s), 1);
 end $$;
-comment on function keyframe_private.markup_of is 'The factor by which users pay more or less than the provider bills for a model.';
 
 -- A model that gets another name at the provider keeps its prices and markup, also while another step has it under the old name.
 create function keyframe_private.rename_prices()
@@ -2896,14 +2833,15 @@ end $$;
 create type keyframe_private.run_cost as (
   price_ids bigint[], markup numeric, estimate_micros bigint, most_micros bigint, estimate_charge_micros bigint, most_charge_micros bigint);
 
+-- By the most that the provider bills and the user pays. Every run may replace one of unknown cost.
 create function keyframe_private.costs_no_more(run keyframe_private.run_cost, asked keyframe_private.run_cost)
 returns boolean language plpgsql immutable set search_path = '' as $$
 begin
   return asked.most_micros is null
     or coalesce(run.most_micros <= asked.most_micros and run.most_charge_micros <= asked.most_charge_micros, false);
 end $$;
-comment on function keyframe_private.costs_no_more is 'Whether a run takes the place of another, by the most that the provider bills and the user pays. Every run may replace one of unknown cost.';
 
+-- With the defaults of its controls.
 create function keyframe_private.default_cost(chosen keyframe.models, at timestamptz)
 returns keyframe_private.run_cost language plpgsql stable set search_path = '' as $$
 begin
@@ -2911,8 +2849,8 @@ begin
     select coalesce(jsonb_object_agg(c.key, c.value -> 'default'), '{}') from jsonb_each(chosen.controls) c where c.value ? 'default'
   ), at);
 end $$;
-comment on function keyframe_private.default_cost is 'What a run of a model with its defaults costs.';
 
+-- For an input without choices.
 create function keyframe_private.default_successor(gone keyframe.models, at timestamptz)
 returns text language plpgsql stable set search_path = '' as $$
 begin
@@ -2921,8 +2859,8 @@ begin
     where keyframe_private.costs_no_more(keyframe_private.default_cost(s, at), keyframe_private.default_cost(gone, at))
     limit 1);
 end $$;
-comment on function keyframe_private.default_successor is 'The model that replaces another for an input without choices; null without one.';
 
+-- As users pay them.
 create function keyframe_private.prices_json(model text)
 returns json language plpgsql stable set search_path = '' as $$
 declare
@@ -2937,7 +2875,6 @@ begin
       order by o.metric, o.applies_to, o.valid_from desc
     ) p);
 end $$;
-comment on function keyframe_private.prices_json is 'The current prices of a model, as users pay them.';
 
 create function keyframe.list_models()
 returns json language plpgsql volatile security definer set search_path = '' as $$
@@ -3137,8 +3074,6 @@ create table keyframe_private.prediction_moves (
   primary key (from_status, to_status)
 );
 comment on table keyframe_private.prediction_moves is 'Every legal move of a prediction''s status. Any other move is refused.';
-comment on column keyframe_private.prediction_moves.from_status is 'Before the move.';
-comment on column keyframe_private.prediction_moves.to_status is 'After the move.';
 insert into keyframe_private.prediction_moves (from_status, to_status) values
   ('queued', 'starting'), ('queued', 'processing'), ('queued', 'storing'), ('queued', 'failed'), ('queued', 'canceled'),
   ('starting', 'processing'), ('starting', 'storing'), ('starting', 'failed'), ('starting', 'canceled'),
@@ -3199,15 +3134,13 @@ create table keyframe_private.prediction_images (
   constraint uploaded_or_generated check (num_nonnulls(path, source_prediction_id) <= 1)
 );
 comment on table keyframe_private.prediction_images is 'The images that a prediction uses, written from its input.';
-comment on column keyframe_private.prediction_images.prediction_id is 'The prediction that uses it.';
-comment on column keyframe_private.prediction_images.role is 'first_frame, last_frame or reference.';
-comment on column keyframe_private.prediction_images.position is 'Its place among the references, from 1.';
 comment on column keyframe_private.prediction_images.path is 'projects/<file_name>: an uploaded image of the owner.';
 comment on column keyframe_private.prediction_images.source_prediction_id is 'The prediction that made the image; null once that is deleted.';
 create index prediction_images_path_idx on keyframe_private.prediction_images (path) where path is not null;
 create index prediction_images_source_prediction_id_idx on keyframe_private.prediction_images (source_prediction_id)
   where source_prediction_id is not null;
 
+-- Also when the rows in prediction_images are deleted.
 create function keyframe_private.images_of(input jsonb)
 returns table (role text, "position" integer, path text, source_prediction_id uuid) language plpgsql immutable set search_path = '' as $$
 begin
@@ -3219,7 +3152,6 @@ begin
     select 'reference', i.number::integer, i.path, null
     from jsonb_array_elements_text(input -> 'referenceImagePaths') with ordinality i (path, number);
 end $$;
-comment on function keyframe_private.images_of is 'The images that an input names, also when the rows in prediction_images are deleted.';
 
 create function keyframe_private.has_images(input jsonb)
 returns boolean language plpgsql immutable set search_path = '' as $$
@@ -3227,7 +3159,6 @@ begin
   return coalesce(input ->> 'firstFramePredictionId', input ->> 'firstFrameImagePath', input ->> 'lastFramePredictionId',
     input ->> 'lastFrameImagePath', input #>> '{referenceImagePaths,0}') is not null;
 end $$;
-comment on function keyframe_private.has_images is 'Whether an input has an image.';
 
 create function keyframe_private.write_prediction_images()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
@@ -3247,6 +3178,7 @@ begin
   return null;
 end $$;
 
+-- In the order in which the model gets them. The name is null when the prediction that made the image is deleted.
 create function keyframe_private.images_json(prediction uuid)
 returns jsonb language plpgsql stable set search_path = '' as $$
 begin
@@ -3261,10 +3193,10 @@ begin
     where i.prediction_id = prediction
   );
 end $$;
-comment on function keyframe_private.images_json is 'The images of a prediction, in the order in which the model gets them. The name is null when the prediction that made the image is deleted.';
 
 -- Takes: the succeeded predictions of a step, of which a project selects one.
 
+-- The selected one, otherwise the latest that is not hidden.
 create function keyframe_private.shown_take(project keyframe.projects, wanted keyframe.generation_step)
 returns uuid language plpgsql stable set search_path = '' as $$
 begin
@@ -3277,7 +3209,6 @@ begin
      order by p.created_at desc, p.id desc
      limit 1));
 end $$;
-comment on function keyframe_private.shown_take is 'The take that a step of a project shows: the selected one, otherwise the latest that is not hidden. Null without a take.';
 
 create function keyframe_private.shown_takes(project uuid)
 returns uuid[] language plpgsql stable set search_path = '' as $$
@@ -3286,7 +3217,6 @@ begin
     select keyframe_private.shown_take(p, step) from keyframe.projects p, unnest(enum_range(null::keyframe.generation_step)) step
     where p.id = project), null);
 end $$;
-comment on function keyframe_private.shown_takes is 'The takes that the steps of a project show.';
 
 create function keyframe_private.require_success(take keyframe.predictions)
 returns void language plpgsql immutable set search_path = '' as $$
@@ -3298,7 +3228,6 @@ begin
     format('The %s prediction %s is %s, not succeeded. Try again once it has succeeded.', take.step, take.id,
       case when take.status = 'storing' then 'processing' else take.status::text end));
 end $$;
-comment on function keyframe_private.require_success is 'Raises unless a prediction has succeeded.';
 
 -- A newly selected prediction must be a take of the same project and of the step. It stays one until it is deleted: success is final.
 create function keyframe_private.require_selected_takes()
@@ -3387,12 +3316,8 @@ create table keyframe_private.provider_submits (
 ) with (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02);
 comment on table keyframe_private.provider_submits is 'Each submit to the provider, kept for 13 months, also when its prediction, project or account is deleted.';
 comment on column keyframe_private.provider_submits.owner_id is 'The user who pays, also when the account is deleted.';
-comment on column keyframe_private.provider_submits.prediction_id is 'Its prediction, also when that is deleted.';
-comment on column keyframe_private.provider_submits.project_id is 'Its project, also when that is deleted.';
-comment on column keyframe_private.provider_submits.step is 'first-frame, last-frame or video.';
 comment on column keyframe_private.provider_submits.attempt is 'Its number among the prediction''s submits. A second provider run of one submit has a row of its own.';
 comment on column keyframe_private.provider_submits.is_first is 'Whether it is the first of its prediction: usage counts these.';
-comment on column keyframe_private.provider_submits.model is 'The requested model.';
 comment on column keyframe_private.provider_submits.created_at is 'When it was added or, if it replaces a released submit, when that one was added: its cost counts on this day.';
 comment on column keyframe_private.provider_submits.submitted_at is 'When begin_submit recorded it, just before the call; null while it waits.';
 comment on column keyframe_private.provider_submits.answered_at is 'When the provider answered it, or its provider run was found.';
@@ -3406,8 +3331,6 @@ comment on column keyframe_private.provider_submits.metrics is 'What the provide
 comment on column keyframe_private.provider_submits.price_ids is 'The prices by which it is settled: those in force when it was added. Null when one is unknown.';
 comment on column keyframe_private.provider_submits.most_micros is 'The most that the provider can bill, in micro-dollars; null: no price is known.';
 comment on column keyframe_private.provider_submits.cost_micros is 'What the provider bills; only when it is settled.';
-comment on column keyframe_private.provider_submits.markup is 'The markup in force when it was added.';
-comment on column keyframe_private.provider_submits.most_charge_micros is 'The most that its owner can pay.';
 comment on column keyframe_private.provider_submits.charge_micros is 'What its owner pays; only when it is settled.';
 comment on column keyframe_private.provider_submits.cost_state is 'held: it has not ended. settled: it has cost cost_micros. released: it was not billed. unknown: it counts with most_micros until an administrator settles it.';
 comment on column keyframe_private.provider_submits.client_id is 'The OAuth client or key that started its prediction; null: the owner''s session, or a server.';
@@ -3420,6 +3343,7 @@ create index provider_submits_client_id_idx on keyframe_private.provider_submits
   where client_id is not null;
 create index provider_submits_text_idx on keyframe_private.provider_submits (submitted_at, text_hash) where text_hash is not null;
 
+-- The only place where a submit ends. The first end counts, unless it was `lost` and more is known now.
 create function keyframe_private.end_submit(submit bigint, how text, measured jsonb default null)
 returns void language plpgsql volatile set search_path = '' as $$
 begin
@@ -3428,9 +3352,9 @@ begin
     answered_at = case when how = 'lost' or s.submitted_at is null then s.answered_at else coalesce(s.answered_at, now()) end
   where s.id = submit and (s.ended_at is null or s.outcome = 'lost');
 end $$;
-comment on function keyframe_private.end_submit is 'Ends a submit: the only place where one ends. The first end counts, unless it was `lost` and more is known now.';
 
--- Works even if the lease is gone. Locks the prediction first, like all functions that record results. Does nothing if attempt is null.
+-- The provider refused the submit, or it was not sent. Works even if the lease is gone. Locks the prediction first, like all functions that
+-- record results. Does nothing if attempt is null.
 create function keyframe_private.end_without_run(prediction uuid, attempt_without_run integer)
 returns void language plpgsql volatile set search_path = '' as $$
 begin
@@ -3440,10 +3364,10 @@ begin
     where s.prediction_id = prediction and s.attempt = attempt_without_run and s.is_unanswered;
   end if;
 end $$;
-comment on function keyframe_private.end_without_run is 'Ends a submit that created no run: the provider refused it, or it was not sent.';
 
--- If the submit already has another run or ended without one, the run gets its own row, at the same prices and whatever the budget, because
--- it exists. A run from the provider's list names no attempt: with is_found, any unanswered one matches.
+-- Returns the submit of a provider run that has none yet. If the submit already has another run or ended without one, the run gets its own
+-- row, at the same prices and whatever the budget, because it exists. A run from the provider's list names no attempt: with is_found, any
+-- unanswered one matches.
 create function keyframe_private.record_run(run text, prediction uuid, attempt integer, is_found boolean)
 returns bigint language plpgsql volatile set search_path = '' as $$
 declare
@@ -3473,8 +3397,8 @@ begin
 exception when unique_violation then
   return null; -- recorded for another prediction at the same moment
 end $$;
-comment on function keyframe_private.record_run is 'Records a provider run that no submit has yet. Returns its submit, or null: the run was recorded for another prediction at the same moment.';
 
+-- For a provider run that no prediction follows.
 create function keyframe_private.add_cancel(submit keyframe_private.provider_submits)
 returns void language plpgsql volatile set search_path = '' as $$
 begin
@@ -3482,7 +3406,6 @@ begin
     perform keyframe_private.add_work('ask', 'cancel', submit.prediction_id, submit.owner_id, 'cancel', submit_id => submit.id);
   end if;
 end $$;
-comment on function keyframe_private.add_cancel is 'Adds the work to cancel a provider run that no prediction follows.';
 
 -- When a prediction leaves the queue, ends or is deleted, its unanswered submits are searched for, once no worker can still be submitting
 -- them. When it ends or is deleted, its running provider runs are canceled.
@@ -3516,8 +3439,9 @@ begin
   return null;
 end $$;
 
--- The provider's list shows the input of a run: addresses of files name the prediction, text does not. begin_submit commits before
--- its submit, so every candidate is in the table. After an hour the provider deletes the inputs of runs.
+-- Whether no other prediction in this database can have made a run with the text of this submit. The provider's list shows the input of a
+-- run: addresses of files name the prediction, text does not. begin_submit commits before its submit, so every candidate is in the table.
+-- After an hour the provider deletes the inputs of runs.
 create function keyframe_private.is_only_submit_of_its_text(prediction uuid, attempt integer)
 returns boolean language plpgsql stable set search_path = '' as $$
 begin
@@ -3532,7 +3456,6 @@ begin
       )
   );
 end $$;
-comment on function keyframe_private.is_only_submit_of_its_text is 'Whether no other prediction in this database can have made a run with the text of this submit.';
 
 -- Then no run exists, unless one in the list may belong to them, or the submit is so old that the provider has deleted the input of its
 -- run. `for update`: a submit that is answered at the same time is read again, and keeps its run.
@@ -3562,9 +3485,9 @@ returns text[] language sql immutable set search_path = '' as $$
   select coalesce(array_agg(distinct i.path #>> '{}'), '{}')
   from jsonb_path_query(plan, '$.*.keyvalue() ? (@.key like_regex "ImagePaths?$").value[*] ? (@.type() == "string")', silent => true) i (path)
 $$;
-comment on function keyframe_private.images_of_plan is 'The uploaded images that a plan names.';
 create index projects_images_of_plan_idx on keyframe.projects using gin (keyframe_private.images_of_plan(plan)) where plan <> '{}';
 
+-- shared/contract/projects.ts has the same.
 create function keyframe_private.planned_fields(step text)
 returns text[] language plpgsql immutable set search_path = '' as $$
 begin
@@ -3574,7 +3497,6 @@ begin
       and (step = 'video' or f <> all (array['continuesPreviousShot', 'durationSeconds', 'audio', 'lastFramePredictionId', 'lastFrameImagePath']))
       and (step <> 'first-frame' or f not like 'firstFrame%'));
 end $$;
-comment on function keyframe_private.planned_fields is 'The fields that a plan can have for a step; shared/contract/projects.ts has the same.';
 
 -- Which values are allowed depends on the model, and is checked by the start. This refuses what no start could use.
 create function keyframe_private.require_planned(step text, settings jsonb)
@@ -3609,7 +3531,6 @@ begin
     select from keyframe.models m where m.step::text = require_planned.step and m.model = settings ->> 'model'), 'unsupported_input',
     format('plan.%s.model: there is no such model for this step. GET /api/models lists them.', step));
 end $$;
-comment on function keyframe_private.require_planned is 'Raises unless a plan may have these settings for a step.';
 
 create function keyframe_private.require_plan()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
@@ -3629,8 +3550,9 @@ begin
   return new;
 end $$;
 
--- A frame or an image that the request names replaces those of the plan. Values that the model does not accept are left out; if the request
--- names another model than the plan, so are all values that were chosen for the plan's model.
+-- Adds to a start what its project's plan says about its step. A frame or an image that the request names replaces those of the plan.
+-- Values that the model does not accept are left out; if the request names another model than the plan, so are all values that were chosen
+-- for the plan's model.
 create function keyframe_private.apply_plan(inout wanted keyframe.predictions, project keyframe.projects)
 language plpgsql stable set search_path = '' as $$
 declare
@@ -3680,10 +3602,10 @@ begin
   end if;
   wanted.input := planned || wanted.input;
 end $$;
-comment on function keyframe_private.apply_plan is 'A start, completed with what its project''s plan says about its step.';
 
 -- How a video starts.
 
+-- Whether its video starts on a first frame of its own, and not on something else.
 create function keyframe_private.needs_first_frame(project keyframe.projects)
 returns boolean language plpgsql stable set search_path = '' as $$
 begin
@@ -3691,7 +3613,6 @@ begin
     and not coalesce(project.plan -> 'video' ?| array['firstFramePredictionId', 'firstFrameImagePath'], false)
     and (keyframe_private.shown_take(project, 'video') is null or keyframe_private.shown_take(project, 'first-frame') is not null);
 end $$;
-comment on function keyframe_private.needs_first_frame is 'Whether a first frame must be made for a shot: its video starts there, and is not made from something else.';
 
 create function keyframe_private.previous_shot(project keyframe.projects)
 returns keyframe.projects language plpgsql stable set search_path = '' as $$
@@ -3703,9 +3624,9 @@ begin
   order by p.film_position desc limit 1;
   return previous;
 end $$;
-comment on function keyframe_private.previous_shot is 'The previous shot in its film; null for the first one.';
 
--- The stored end image; without it the frame that the video was made to end on, which is nearly the same.
+-- The end image of a video, as a field of an input; null while it is not known. The stored one; without it the frame that the video was
+-- made to end on, which is nearly the same.
 create function keyframe_private.end_image_of(video keyframe.predictions)
 returns jsonb language plpgsql stable set search_path = '' as $$
 begin
@@ -3719,8 +3640,8 @@ begin
       then jsonb_build_object('firstFramePredictionId', video.input -> 'lastFramePredictionId')
   end;
 end $$;
-comment on function keyframe_private.end_image_of is 'The end image of a video, as a field of an input; null while it is not known.';
 
+-- The selected one, the one being made, or the one shown now.
 create function keyframe_private.expected_video(shot keyframe.projects)
 returns uuid language plpgsql stable set search_path = '' as $$
 begin
@@ -3730,10 +3651,10 @@ begin
      order by r.created_at desc, r.id desc limit 1),
     keyframe_private.shown_take(shot, 'video'));
 end $$;
-comment on function keyframe_private.expected_video is 'The video that a shot will show: the selected one, the one being made, or the one shown now.';
 
--- The video is not locked: if it is deleted, a start that waits for it fails as if the video had failed. `started`: the shot whose video
--- the same request starts, which has no row yet; or this shot itself, to get a price as if its first frame were being made.
+-- A start that continues the previous shot: with that video's end image, or waiting for it. The video is not locked: if it is deleted, a
+-- start that waits for it fails as if the video had failed. `started`: the shot whose video the same request starts, which has no row yet;
+-- or this shot itself, to get a price as if its first frame were being made.
 create function keyframe_private.resolve_beginning(inout wanted keyframe.predictions, project keyframe.projects, started uuid)
 language plpgsql volatile set search_path = '' as $$
 declare
@@ -3777,8 +3698,8 @@ begin
   wanted.input := wanted.input - 'firstFrameImagePath'::text
     || jsonb_build_object('firstFramePredictionId', null, 'continuesPredictionId', video.id) || coalesce(frame, '{}');
 end $$;
-comment on function keyframe_private.resolve_beginning is 'A start that continues the previous shot: with that video''s end image, or waiting for it.';
 
+-- If the awaited end image is known. Fails the prediction if there will never be one.
 create function keyframe_private.begin_waiting(waiting keyframe.predictions)
 returns void language plpgsql volatile set search_path = '' as $$
 declare
@@ -3823,7 +3744,6 @@ begin
     end if;
   end if;
 end $$;
-comment on function keyframe_private.begin_waiting is 'Starts a prediction that waits for the previous shot if the awaited end image is known, and fails it if there will never be one.';
 
 -- Called for the end of a video, and for its end image. Only inserts, so waiting predictions never delay the end.
 create function keyframe_private.add_waiting_work()
@@ -3838,6 +3758,7 @@ end $$;
 
 -- Checks and completes an input, whether it comes through a function or the Data API.
 
+-- A frame that has succeeded with an image, in any of the owner's projects.
 create function keyframe_private.require_frame(frame uuid, owner uuid)
 returns void language plpgsql volatile set search_path = '' as $$
 declare
@@ -3862,7 +3783,6 @@ begin
       'The file of the frame %s is not an image: its type is %s. Generate the frame again, or name another.', frame, candidate.output_content_type));
   end if;
 end $$;
-comment on function keyframe_private.require_frame is 'Raises unless a prediction is a frame of the owner that has succeeded with an image, in any of the owner''s projects.';
 
 -- Administrators can put unmeasured files there: here an image needs recorded pixels.
 create function keyframe_private.require_upload(path text, owner uuid)
@@ -3884,7 +3804,6 @@ begin
       'The size of the image %s is not known. Upload it by POST /api/projects/reference-images.', path));
   end if;
 end $$;
-comment on function keyframe_private.require_upload is 'Raises unless a path names an uploaded image of the owner, of known size.';
 
 create function keyframe_private.describe_control(control jsonb)
 returns text language plpgsql immutable set search_path = '' as $$
@@ -3896,15 +3815,15 @@ begin
     else format('at most %s characters', coalesce(control ->> 'maxLength', '4000'))
   end;
 end $$;
-comment on function keyframe_private.describe_control is 'What a control accepts, for a sentence: "5 or 10".';
 
+-- How a start leaves out a frame that it did not name.
 create function keyframe_private.without_frame(control text)
 returns text language plpgsql immutable set search_path = '' as $$
 begin
   return case when control in ('firstFrame', 'lastFrame') then format(' (%sPredictionId null: no frame)', control) else '' end;
 end $$;
-comment on function keyframe_private.without_frame is 'How a start leaves out a frame that it did not name, for a sentence.';
 
+-- Refuses what a model would ignore or refuse. `used`: the image controls that are used.
 create function keyframe_private.require_supported(asked jsonb, used text[], chosen keyframe.models)
 returns void language plpgsql stable set search_path = '' as $$
 declare
@@ -3952,8 +3871,8 @@ begin
     end if;
   end loop;
 end $$;
-comment on function keyframe_private.require_supported is 'Raises unsupported_input when a model would ignore or refuse a requested image or value. `used` names the image controls that are used.';
 
+-- The prompt and the controls without images: the requested values, those that another choice forces, and the model's defaults.
 create function keyframe_private.resolve_values(asked jsonb, used text[], chosen keyframe.models)
 returns jsonb language plpgsql stable set search_path = '' as $$
 declare
@@ -3986,10 +3905,9 @@ begin
   end loop;
   return complete;
 end $$;
-comment on function keyframe_private.resolve_values is 'The values of an input (prompt and controls without images), complete for a model: the requested ones, those that another choice forces, and the model''s defaults.';
 
--- Models round the sides of an image to multiples of up to 32 pixels, so a deviation of 6 % is allowed; the nearest two ratios in use
--- differ by 7 %.
+-- Raises unless a frame, by its id or the path of its upload, has the aspect ratio of the video: it would be cut or distorted. Models round
+-- the sides of an image to multiples of up to 32 pixels, so a deviation of 6 % is allowed; the nearest two ratios in use differ by 7 %.
 create function keyframe_private.require_ratio(frame text, ratio text)
 returns void language plpgsql stable set search_path = '' as $$
 declare
@@ -4008,9 +3926,9 @@ begin
       frame, width, height, ratio, ratio));
   end if;
 end $$;
-comment on function keyframe_private.require_ratio is 'Raises unless a frame, by its id or the path of its upload, has the aspect ratio of the video: it would be cut or distorted.';
 
--- If the input names none and does not exclude one with null: the take that the project's step shows.
+-- The frame that the input names, by `role`PredictionId or `role`ImagePath. If it names none and does not exclude one with null: the take
+-- that the project's step shows.
 create function keyframe_private.resolve_frame(input jsonb, role text, project keyframe.projects)
 returns jsonb language plpgsql volatile set search_path = '' as $$
 declare
@@ -4037,7 +3955,6 @@ begin
   end if;
   return jsonb_build_object(id_field, frame);
 end $$;
-comment on function keyframe_private.resolve_frame is 'A frame as fields of an input: the one that the input names, by `role`PredictionId or `role`ImagePath.';
 
 -- Immutable, so that the session's plan contains the list: known_controls is planned at each call, which took half of the time of a start.
 create function keyframe_private.input_fields()
@@ -4046,8 +3963,8 @@ returns text[] language sql immutable set search_path = '' as $$
     'referenceImagePaths', 'elementIds', 'elements', 'continuesPreviousShot', 'continuesPredictionId']
     || array(select c.name from keyframe_private.known_controls() c where c.kind in ('text', 'choice'))
 $$;
-comment on function keyframe_private.input_fields is 'The fields that an input can have.';
 
+-- The requested input with the resolved frames. Its fields are checked, but it is not yet complete.
 create function keyframe_private.read_input(input jsonb, step keyframe.generation_step, project keyframe.projects)
 returns jsonb language plpgsql volatile set search_path = '' as $$
 declare
@@ -4105,8 +4022,8 @@ begin
   end if;
   return asked;
 end $$;
-comment on function keyframe_private.read_input is 'The requested input with the resolved frames: its fields are checked, but it is not yet complete.';
 
+-- Completes what read_input returned for a model.
 create function keyframe_private.resolve_input(asked jsonb, project keyframe.projects, chosen keyframe.models)
 returns jsonb language plpgsql stable set search_path = '' as $$
 declare
@@ -4145,12 +4062,12 @@ begin
   end if;
   return images || keyframe_private.resolve_values(values_asked, used, chosen);
 end $$;
-comment on function keyframe_private.resolve_input is 'The complete input for a model, from what read_input returned.';
 
 -- supabase/schemas/30_predictions/35_elements.sql
 
 -- The elements of a start: their images are added to its references, their texts to its prompt, and its input keeps a record of each.
 
+-- As the input of a prediction keeps it.
 create function keyframe_private.element_record(element keyframe.elements)
 returns jsonb language plpgsql stable set search_path = '' as $$
 begin
@@ -4158,20 +4075,20 @@ begin
     'elementId', element.id, 'updatedAt', keyframe_private.wire_time(element.updated_at), 'name', element.name, 'text', element.text,
     'imagePaths', to_jsonb(keyframe_private.images_of_element(element)));
 end $$;
-comment on function keyframe_private.element_record is 'An element as the input of a prediction keeps it.';
 
--- Names and prompts are compared in NFC, so a composed and a decomposed accent are equal.
--- NFC puts marks in the order of their classes, and U+0345 has the last one: a character that moves before it is a mark. The list has the
--- marks without a class that are not letters for Postgres, except those that displays may ignore.
+-- Whether a character (may be empty) is a letter, a digit, an underscore or a mark on the letter before it. Names and prompts are compared
+-- in NFC, so a composed and a decomposed accent are equal. NFC puts marks in the order of their classes, and U+0345 has the last one: a
+-- character that moves before it is a mark. The list has the marks without a class that are not letters for Postgres, except those that
+-- displays may ignore.
 create function keyframe_private.continues_a_name(letter text)
 returns boolean language plpgsql immutable set search_path = '' as $$
 begin
   return letter ~ '[[:alnum:]_\u0488\u0489\u0897\u0AFA-\u0AFF\u0B55\u0E47-\u0E4E\u0EC8-\u0ECE\u0F3E\u0F3F\u17C6-\u17D3\u1ABE\u1CE1\u1CF7\u20DD-\u20E4\uA670-\uA672\uABEC]'
     or normalize(chr(837) || letter) <> chr(837) || letter;
 end $$;
-comment on function keyframe_private.continues_a_name is 'Whether a character (in NFC; may be empty) is a letter, a digit, an underscore or a mark on the letter before it.';
 
--- An e-mail address has a letter before its @, and is left as it is. The elements are read once, however often the prompt names them.
+-- The elements that a prompt names by @name, and the prompt without those @. Raises for an unknown name. An e-mail address has a letter
+-- before its @, and is left as it is. The elements are read once, however often the prompt names them.
 create function keyframe_private.read_mentions(prompt text, known uuid[], owner uuid, out ids uuid[], out plain text)
 language plpgsql stable set search_path = '' as $$
 declare
@@ -4207,9 +4124,9 @@ begin
     plain := plain || (named.element ->> 'name') || substr(part, named.length + 1);
   end loop;
 end $$;
-comment on function keyframe_private.read_mentions is 'The elements that a prompt names by @name, and the prompt without those @. Raises for an unknown name.';
 
--- For a repeated input. A record is kept while its text is in the prompt or, without a text, while one of its images is in the references.
+-- For a repeated input, whose prompt and references already have its elements. A record is kept while its text is in the prompt or, without
+-- a text, while one of its images is in the references.
 create function keyframe_private.keep_element_records(asked jsonb)
 returns jsonb language plpgsql stable set search_path = '' as $$
 declare
@@ -4235,10 +4152,10 @@ begin
     else strpos(asked ->> 'prompt', format('%s: %s', e ->> 'name', e ->> 'text')) > 0 end;
   return asked - array['elements', 'elementIds'] || jsonb_strip_nulls(jsonb_build_object('elements', kept));
 end $$;
-comment on function keyframe_private.keep_element_records is 'An input whose prompt and references already have its elements, with only the records that still apply.';
 
--- The elements of the start, else of the project, else of the film; of the film's only those that the prompt names, if it names any. A
--- video that starts at a frame shows them in the frame: it gets their images only if the start has elementIds.
+-- Adds elements to the prompt and the references from read_input, with a record of each: those of the start, else of the project, else of
+-- the film; of the film's only those that the prompt names, if it names any. A video that starts at a frame shows them in the frame: it
+-- gets their images only if the start has elementIds.
 create function keyframe_private.use_elements(asked jsonb, step keyframe.generation_step, project keyframe.projects)
 returns jsonb language plpgsql volatile set search_path = '' as $$
 declare
@@ -4299,7 +4216,6 @@ begin
     char_length(asked ->> 'prompt'), used.number));
   return asked;
 end $$;
-comment on function keyframe_private.use_elements is 'The input from read_input, with its elements added to prompt and references, and a record of each.';
 
 create function keyframe_private.element_names(input jsonb)
 returns jsonb language plpgsql stable set search_path = '' as $$
@@ -4307,9 +4223,9 @@ begin
   return (select coalesce(jsonb_agg(jsonb_build_object('elementId', e -> 'elementId', 'name', e -> 'name') order by place), '[]')
     from jsonb_array_elements(input -> 'elements') with ordinality r (e, place));
 end $$;
-comment on function keyframe_private.element_names is 'The elements of a complete input, by id and name.';
 
--- A film can have 1,500 takes of 20 elements: each is looked up by its key (`offset 0`), and compared only if its version has moved.
+-- Those that are deleted or changed since the prediction was made, with the fields that differ. A film can have 1,500 takes of 20 elements:
+-- each is looked up by its key (`offset 0`), and compared only if its version has moved.
 create function keyframe_private.changed_elements(prediction keyframe.predictions)
 returns json language plpgsql stable set search_path = '' as $$
 begin
@@ -4329,7 +4245,6 @@ begin
       else '{}' end) c (fields)
     where c.fields <> '{}'), '[]');
 end $$;
-comment on function keyframe_private.changed_elements is 'The elements that a prediction was made with and that are deleted or changed since, with the fields that differ.';
 
 -- supabase/schemas/30_predictions/40_starts.sql
 
@@ -4337,6 +4252,7 @@ comment on function keyframe_private.changed_elements is 'The elements that a pr
 -- rest. For the statement: its first token, before anything is locked. For each row: owner, model, input, slot. For the rows together: the
 -- images, the other tokens, the budget of each owner, submits, a kick. A refusal undoes all rows.
 
+-- The default of a step may be unavailable.
 create function keyframe_private.choose_model(wanted keyframe.generation_step, named text)
 returns keyframe.models language plpgsql stable set search_path = '' as $$
 declare
@@ -4355,8 +4271,8 @@ begin
   end if;
   return chosen;
 end $$;
-comment on function keyframe_private.choose_model is 'The model of a new prediction: the one that was named, or the default of the step, which may be unavailable.';
 
+-- The other available models of a step that accept an input, in order, with the input completed for each.
 create function keyframe_private.takers_of(asked jsonb, project keyframe.projects, other_than keyframe.models)
 returns table (model text, input jsonb) language plpgsql stable set search_path = '' as $$
 declare
@@ -4372,8 +4288,8 @@ begin
     end;
   end loop;
 end $$;
-comment on function keyframe_private.takers_of is 'The other available models of a step that accept an input, in order, with the input completed for each.';
 
+-- The first available model that accepts the same input and costs no more, or null.
 create function keyframe_private.find_successor(gone keyframe.models, asked jsonb, project keyframe.projects)
 returns keyframe.models language plpgsql stable set search_path = '' as $$
 declare
@@ -4393,8 +4309,8 @@ begin
   limit 1;
   return found_model;
 end $$;
-comment on function keyframe_private.find_successor is 'The first available model that accepts the same input and costs no more, or null.';
 
+-- Completes and checks a start: owner, model, input. started: see resolve_beginning.
 create function keyframe_private.resolve_start(inout wanted keyframe.predictions, started uuid default null)
 language plpgsql volatile set search_path = '' as $$
 declare
@@ -4440,7 +4356,6 @@ begin
       from keyframe_private.takers_of(asked, project, chosen) t)));
   end;
 end $$;
-comment on function keyframe_private.resolve_start is 'Completes and checks a start: owner, model, input. started: see resolve_beginning.';
 
 create function keyframe_private.resolve_prediction()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
@@ -4532,15 +4447,14 @@ begin
     where p.owner_id = owner and p.admitted_at is not null and p.completed_at is null
   );
 end $$;
-comment on function keyframe_private.free_slots is 'How many more predictions of this owner may start.';
 
 create function keyframe_private.deadline_of(step keyframe.generation_step)
 returns interval language plpgsql stable set search_path = '' as $$
 begin
   return (select case when step = 'video' then s.video_deadline else s.frame_deadline end from keyframe_private.settings s);
 end $$;
-comment on function keyframe_private.deadline_of is 'How long a prediction of this step may take once admitted.';
 
+-- To those that have waited longest.
 create function keyframe_private.admit_waiting(owner uuid)
 returns void language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -4562,7 +4476,6 @@ begin
       for update skip locked)); -- a locked row is being canceled; the next one takes its turn
   end if;
 end $$;
-comment on function keyframe_private.admit_waiting is 'Gives an owner''s free slots to the predictions that have waited longest.';
 
 -- The end of one prediction frees a slot for the next. A failed admission does not undo the end: it is retried.
 create function keyframe_private.admit_next()
@@ -4579,6 +4492,8 @@ exception when others or query_canceled or assert_failure then
   return null;
 end $$;
 
+-- 1 for the next to run, 0 once it has a slot; null when it is not queued, waits for the previous shot, or is queued again after a provider
+-- run. Counting stops at 1000, which means 1000 or later: otherwise a page of a very long queue would count it for each row.
 create function keyframe_private.queue_position(prediction keyframe.predictions)
 returns integer language plpgsql stable set search_path = '' as $$
 begin
@@ -4596,15 +4511,14 @@ begin
     ) before
   );
 end $$;
-comment on function keyframe_private.queue_position is 'The position in the owner''s queue: 1 for the next to run, 0 once it has a slot, null when it is not queued, waits for the previous shot, or is queued again after a provider run. Counting stops at 1000, which means 1000 or later: otherwise a page of a very long queue would count it for each row.';
 
 -- supabase/schemas/30_predictions/50_transitions.sql
 
 -- One function per transition, guarded in its WHERE. False (no row) is a normal answer to a late or duplicate call. Those of workers have
 -- a lock_timeout: ten calls that wait would take every connection of the Data API. The call fails with 55P03 and the worker repeats it.
 
--- Makes several moves at once if needed. The provider keeps an output for an hour, so a run that ends late still gets 50 minutes for
--- copying.
+-- queued → starting → processing → storing, as the provider run does; several moves at once if needed. The provider keeps an output for an
+-- hour, so a run that ends late still gets 50 minutes for copying.
 create function keyframe_private.mark_running(
   prediction uuid, wanted keyframe.prediction_status, run text, done real, output_url text)
 returns boolean language plpgsql volatile set search_path = '' as $$
@@ -4616,8 +4530,8 @@ begin
   where p.id = prediction and p.completed_at is null and (p.status < wanted or p.status = 'processing' and wanted = 'processing');
   return found;
 end $$;
-comment on function keyframe_private.mark_running is 'queued → starting → processing → storing, as the provider run does.';
 
+-- active → failed.
 create function keyframe_private.mark_failed(prediction uuid, code text, sentence text, retryable boolean, stage text default null)
 returns boolean language plpgsql volatile set search_path = '' as $$
 begin
@@ -4627,10 +4541,9 @@ begin
   where p.id = prediction and p.completed_at is null;
   return found;
 end $$;
-comment on function keyframe_private.mark_failed is 'active → failed.';
 
--- It needs budget unless it replaces a submit that was released in this transaction (ended_at = now()) and costs no more. Another start may
--- already hold what was released earlier.
+-- For a queued prediction. It needs budget unless it replaces a submit that was released in this transaction (ended_at = now()) and costs
+-- no more. Another start may already hold what was released earlier.
 create function keyframe_private.add_next_submit(prediction keyframe.predictions, due_at timestamptz, failures integer, reason text)
 returns void language plpgsql volatile set search_path = '' as $$
 declare
@@ -4656,8 +4569,9 @@ exception when sqlstate 'KEYFR' then
   perform keyframe_private.note_exhausted(prediction.owner_id, code, figures);
   perform keyframe_private.mark_failed(prediction.id, code, sentence, true);
 end $$;
-comment on function keyframe_private.add_next_submit is 'Adds the next submit of a queued prediction, and the work to send it when it is due.';
 
+-- starting, processing → queued: the provider run failed for a temporary cause, so the prediction is submitted again. started_at and the
+-- progress stay: the API shows it as processing. False when it has had max_runs provider runs, each of which may cost money.
 create function keyframe_private.mark_queued_again(prediction uuid, reason text, max_runs integer)
 returns boolean language plpgsql volatile set search_path = '' as $$
 declare
@@ -4677,9 +4591,8 @@ begin
   perform keyframe_private.add_next_submit(again, now() + keyframe_private.retry_delay(runs), runs, reason);
   return true;
 end $$;
-comment on function keyframe_private.mark_queued_again is 'starting, processing → queued: the provider run failed for a temporary cause (it could not read the images, or was interrupted), so the prediction is submitted again. started_at and the progress stay: the API shows it as processing. False when it has had max_runs provider runs, each of which may cost money.';
 
--- A submit in progress notices when it records its answer.
+-- active → canceled. A submit in progress notices when it records its answer.
 create function keyframe_private.mark_canceled(prediction uuid)
 returns boolean language plpgsql volatile set search_path = '' as $$
 begin
@@ -4688,9 +4601,8 @@ begin
   where p.id = prediction and p.completed_at is null;
   return found;
 end $$;
-comment on function keyframe_private.mark_canceled is 'active → canceled.';
 
--- An administrator who holds the row decides.
+-- When the provider began to refuse a model as unknown; null when it has the model again. An administrator who holds the row decides.
 create function keyframe_private.set_refused(wanted_step keyframe.generation_step, wanted_model text, since timestamptz)
 returns void language plpgsql volatile set search_path = '' as $$
 begin
@@ -4698,7 +4610,6 @@ begin
   where (m.step, m.model) in (
     select l.step, l.model from keyframe.models l where l.step = wanted_step and l.model = wanted_model for no key update skip locked);
 end $$;
-comment on function keyframe_private.set_refused is 'Records when the provider began to refuse a model as unknown; null when it has the model again.';
 
 create function keyframe_worker.complete_prediction(
   work_id bigint, lease_token uuid, output_path text, content_type text, bytes bigint, sha256 text, width integer default null,
@@ -4789,7 +4700,8 @@ comment on function keyframe_worker.retry_prediction_later is 'Retries the curre
 create type keyframe_private.provider_run as (
   id text, status text, output_url text, output_files jsonb, progress real, error_message text, failure text, stage text, metrics jsonb);
 
--- Without a lock: the state of a run never moves backwards, so an update that changes nothing here changes nothing later.
+-- Whether a state changes nothing, as most callbacks. Without a lock: the state of a run never moves backwards, so an update that changes
+-- nothing here changes nothing later.
 create function keyframe_private.is_state_known(prediction uuid, attempt integer, run keyframe_private.provider_run)
 returns boolean language plpgsql stable set search_path = '' as $$
 begin
@@ -4805,10 +4717,10 @@ begin
       end
   );
 end $$;
-comment on function keyframe_private.is_state_known is 'Whether a state changes nothing of the prediction that follows this run, as most callbacks do.';
 
--- The file is the first at `named`, or the first of the only list with files of the step's kind, so that a paid run is stored even if its
--- model's row is wrong. Null: ambiguous. A file with another extension, or none, counts if no file has the right one.
+-- The output file among those that a run returned: the first at `named`, or the first of the only list with files of the step's kind, so
+-- that a paid run is stored even if its model's row is wrong. Null: ambiguous. A file with another extension, or none, counts if no file
+-- has the right one.
 create function keyframe_private.find_output(prediction keyframe.predictions, named text, files jsonb)
 returns text language plpgsql stable set search_path = '' as $$
 declare
@@ -4844,9 +4756,8 @@ begin
   end if;
   return coalesce(case when is_clear then likely_url end, named_url);
 end $$;
-comment on function keyframe_private.find_output is 'The address of the output file among those that a run returned.';
 
--- False: nothing changes.
+-- Moves an active prediction to the state of its run. False: nothing changes.
 create function keyframe_private.apply_provider_state(
   row_now keyframe.predictions, run keyframe_private.provider_run)
 returns boolean language plpgsql volatile set search_path = '' as $$
@@ -4911,11 +4822,11 @@ begin
       raise exception 'Unknown provider status: %.', run.status using errcode = 'invalid_parameter_value';
   end case;
 end $$;
-comment on function keyframe_private.apply_provider_state is 'Moves an active prediction to the state of its run.';
 
--- unknown: no such prediction, or the run of another. unproven: it may be the run of another. stale: not the run that the prediction
--- follows; it will be canceled. given_up: the prediction followed it before. found_by, for runs from the provider's list: 'name' when the
--- input names the prediction, 'text' when only the text is equal. attempt_without_run was not sent: an earlier one's run was found.
+-- Records the state of a provider run and returns: recorded, unchanged, unknown, unproven, ended, stale or given_up. unknown: no such
+-- prediction, or the run of another. unproven: it may be the run of another. stale: not the run that the prediction follows; it will be
+-- canceled. given_up: the prediction followed it before. found_by, for runs from the provider's list: 'name' when the input names the
+-- prediction, 'text' when only the text is equal. attempt_without_run was not sent: an earlier one's run was found.
 create function keyframe_private.record_run_state(
   prediction uuid, attempt integer, run keyframe_private.provider_run, found_by text, attempt_without_run integer)
 returns text language plpgsql volatile set search_path = '' as $$
@@ -4982,7 +4893,6 @@ begin
   end if;
   return case when keyframe_private.apply_provider_state(row_now, run) then 'recorded' else 'unchanged' end;
 end $$;
-comment on function keyframe_private.record_run_state is 'Records the state of a provider run and returns: recorded, unchanged, unknown, unproven, ended, stale or given_up.';
 
 create function keyframe_worker.record_provider_state(
   prediction_id uuid, attempt integer, run jsonb, found_by text default null, attempt_without_run integer default null,
@@ -5080,30 +4990,25 @@ create table keyframe_private.quotes (
   constraint project_ids_are_a_list check (array_ndims(project_ids) = 1)
 );
 comment on table keyframe_private.quotes is 'Prices that hold for ten minutes, each for one start.';
-comment on column keyframe_private.quotes.owner_id is 'Who may start it.';
 comment on column keyframe_private.quotes.client_id is 'The OAuth client or key that may start it; null: the owner''s session, or a server.';
 comment on column keyframe_private.quotes.film_id is 'The film whose shots it is for; null: one project.';
-comment on column keyframe_private.quotes.project_ids is 'The project, or the shots in order.';
 comment on column keyframe_private.quotes.with_outdated is 'Whether shots whose shown take is outdated count as without it.';
-comment on column keyframe_private.quotes.step is 'first-frame, last-frame or video.';
 comment on column keyframe_private.quotes.asked is 'The input of the request. The start sends it again.';
-comment on column keyframe_private.quotes.asked_model is 'The model of the request; null: the default.';
-comment on column keyframe_private.quotes.asked_count is 'How many takes were requested; null: one.';
 comment on column keyframe_private.quotes.digest is 'The SHA-256 of the models and complete inputs that were priced: of the first take, or of each shot.';
 comment on column keyframe_private.quotes.most_micros is 'The price: the most that a start reserves of what its user pays, in micro-dollars. A second run after an interruption reserves its own.';
-comment on column keyframe_private.quotes.expires_at is 'Until when it can be started.';
 comment on column keyframe_private.quotes.kept_until is 'When it is deleted. A start sets it to a day later.';
 create index quotes_owner_id_idx on keyframe_private.quotes (owner_id);
 create index quotes_kept_until_idx on keyframe_private.quotes (kept_until);
 
+-- Identifies the models and inputs of starts, in order. Not the video that one continues: in a film it has no row before the start.
 create function keyframe_private.digest_of(starts keyframe.predictions[])
 returns text language plpgsql stable set search_path = '' as $$
 begin
   return (select encode(sha256(convert_to(string_agg(s.model || (s.input - 'continuesPredictionId')::text, e'\n' order by s.ordinality), 'UTF8')), 'hex')
     from unnest(starts) with ordinality s);
 end $$;
-comment on function keyframe_private.digest_of is 'Identifies starts: their models and inputs, in order. Not the video that one continues: in a film it has no row before the start.';
 
+-- Raises the errors of the start.
 create function keyframe_private.add_quote(
   priced keyframe.predictions[], film uuid, asked jsonb, asked_model text, asked_count integer, cost keyframe_private.run_cost,
   with_outdated boolean default false)
@@ -5125,7 +5030,6 @@ begin
   returning * into made;
   return made;
 end $$;
-comment on function keyframe_private.add_quote is 'Holds the price of a start, or raises the errors of the start.';
 
 -- The start resolves its input again. The result and its cost must equal the quote; otherwise nothing is started.
 create function keyframe.start_quote(quote_id uuid, at_most_micros bigint)
@@ -5186,8 +5090,9 @@ comment on function keyframe.start_quote is 'Starts what the caller''s quote is 
 
 -- Functions that api calls for predictions.
 
--- A frame of another project or an upload is always current, but the previous shot is looked up in the current film. `shown`: the shown
--- takes, if the caller knows them.
+-- Whether a take was made with a frame that is deleted, or that its step no longer shows in the same project, or continues a video that the
+-- previous shot no longer shows. A frame of another project or an upload is always current, but the previous shot is looked up in the
+-- current film. `shown`: the shown takes, if the caller knows them.
 create function keyframe_private.is_outdated(prediction keyframe.predictions, shown uuid[])
 returns boolean language plpgsql stable set search_path = '' as $$
 declare
@@ -5208,7 +5113,6 @@ begin
     select keyframe_private.shown_take(keyframe_private.previous_shot(p), 'video')::text from keyframe.projects p
     where p.id = prediction.project_id) is distinct from prediction.input ->> 'continuesPredictionId';
 end $$;
-comment on function keyframe_private.is_outdated is 'Whether a take (a succeeded prediction) was made with a frame that is deleted, or that its step no longer shows in the same project, or continues a video that the previous shot no longer shows.';
 
 -- The API shows the columns listed here; the Data API shows owners the whole row. json, not jsonb: copying jsonb took four fifths of the
 -- time of a page of projects.
@@ -5237,7 +5141,6 @@ begin
     'created_at', prediction.created_at, 'started_at', prediction.started_at, 'completed_at', prediction.completed_at
   );
 end $$;
-comment on function keyframe_private.prediction_json is 'A prediction as its owner sees it, with its queue position.';
 
 -- Consecutive seeds make different takes, each of which can be repeated.
 create function keyframe_private.input_of_take(input jsonb, number integer)
@@ -5246,8 +5149,8 @@ begin
   return case when number > 1 and jsonb_typeof(input -> 'seed') = 'number'
     then input || jsonb_build_object('seed', (input ->> 'seed')::numeric + number - 1) else input end;
 end $$;
-comment on function keyframe_private.input_of_take is 'The input of one of several takes (`count`).';
 
+-- What a repeated request has started, without deleted predictions.
 create function keyframe_private.started_before(ids jsonb)
 returns keyframe.predictions[] language plpgsql stable set search_path = '' as $$
 begin
@@ -5256,14 +5159,12 @@ begin
     where keyframe_private.is_own(p.owner_id) and p.project_id <> all ((select keyframe_private.deleted_projects())::uuid[])
     order by i.number);
 end $$;
-comment on function keyframe_private.started_before is 'What a repeated request has started, without deleted predictions.';
 
 create function keyframe_private.started_json(started keyframe.predictions[])
 returns json language plpgsql stable set search_path = '' as $$
 begin
   return (select coalesce(json_agg(keyframe_private.prediction_json(p)), '[]') from unnest(started) p);
 end $$;
-comment on function keyframe_private.started_json is 'What a request has started, in order.';
 
 -- Without a generic plan it is planned at each start.
 create function keyframe.start_prediction(
@@ -5385,7 +5286,6 @@ begin
   perform keyframe_private.raise_if(not found, 'not_found', 'You have no such prediction in this project.');
   return wanted;
 end $$;
-comment on function keyframe_private.own_prediction is 'Locks and returns a prediction of the caller; otherwise raises not_found.';
 
 create function keyframe.cancel_prediction(
   project_id uuid, prediction_id uuid, idempotency_key text default null, request_hash text default null)
@@ -5472,8 +5372,9 @@ exception when sqlstate 'KEYFR' then
 end $$;
 comment on function keyframe.delete_prediction is 'Deletes a prediction of the caller that has ended; its file is removed soon after. Its events stay.';
 
--- Usually both are the same prediction, which is listed once. One query for each project took twice as long for a film of 500 shots. A
--- film's predictions omit their elements: a cast of 20 with its images would be repeated 1,500 times, and be most of the answer.
+-- The latest prediction of each step, and the shown take. Usually both are the same prediction, which is listed once. One query for each
+-- project took twice as long for a film of 500 shots. A film's predictions omit their elements: a cast of 20 with its images would be
+-- repeated 1,500 times, and be most of the answer.
 create function keyframe_private.step_predictions(projects keyframe.projects[], with_elements boolean default true)
 returns table (project_id uuid, predictions json) language plpgsql stable set search_path = '' as $$
 begin
@@ -5495,7 +5396,6 @@ begin
     join takes t on t.id = p.project_id
     group by p.project_id;
 end $$;
-comment on function keyframe_private.step_predictions is 'The latest prediction of each step of the caller''s projects, and the shown take.';
 
 -- The next page follows (before_created_at, before_id), as for list_projects. `only_takes` leaves out predictions that have not succeeded.
 create function keyframe.list_predictions(
@@ -5542,6 +5442,7 @@ comment on function keyframe.list_predictions is 'The predictions of the caller'
 
 -- The cost of starts before they are made, and the missing shots of a film.
 
+-- Completes a start with every check except budgets, and returns its cost. started: see resolve_beginning.
 create function keyframe_private.price_start(
   project_id uuid, step keyframe.generation_step, input jsonb, model text, out wanted keyframe.predictions, out cost keyframe_private.run_cost,
   started uuid default null)
@@ -5555,8 +5456,8 @@ begin
   perform keyframe_private.require_upload(i.path, wanted.owner_id) from keyframe_private.images_of(wanted.input) i where i.path is not null;
   cost := keyframe_private.estimate_cost(wanted.model, wanted.input, now());
 end $$;
-comment on function keyframe_private.price_start is 'Completes a start with every check except budgets, and returns its cost. started: see resolve_beginning.';
 
+-- What starts of the caller cost together, and whether the budgets and the balance would allow them.
 create function keyframe_private.estimate_json(cost keyframe_private.run_cost)
 returns jsonb language plpgsql stable set search_path = '' as $$
 begin
@@ -5572,8 +5473,9 @@ begin
         select from keyframe_private.balance_of(auth.uid()) b
         where b.available_micros is not null and (cost.most_charge_micros <= b.available_micros) is not true));
 end $$;
-comment on function keyframe_private.estimate_json is 'What starts of the caller cost together, and whether the budgets and the balance would allow them.';
 
+-- Whether the shown take of a step is outdated, or will be when the previous shot gets another one. Never for a selected take, because a
+-- new one would not be shown.
 create function keyframe_private.is_replaceable(project keyframe.projects, wanted keyframe.generation_step, is_previous_replaced boolean)
 returns boolean language plpgsql stable set search_path = '' as $$
 begin
@@ -5586,9 +5488,10 @@ begin
         and (keyframe_private.is_outdated(t, null) or json_array_length(keyframe_private.changed_elements(t)) > 0
           or is_previous_replaced and t.input -> 'continuesPreviousShot' = 'true'));
 end $$;
-comment on function keyframe_private.is_replaceable is 'Whether the shown take of a step is outdated, or will be when the previous shot gets another one. Never for a selected take, because a new one would not be shown.';
 
--- At most 60: a full bucket of starts by default, and what a request can do in its time.
+-- The shots of the caller's film that have no take of a step (with_outdated: no current take) and no running prediction, in order; with
+-- project_ids, only these. Skips first frames that no video needs. At most 60: a full bucket of starts by default, and what a request can
+-- do in its time.
 create function keyframe_private.shots_without(film_id uuid, wanted keyframe.generation_step, project_ids uuid[], with_outdated boolean)
 returns uuid[] language plpgsql volatile set search_path = '' as $$
 declare
@@ -5612,8 +5515,9 @@ begin
   end loop;
   return shots;
 end $$;
-comment on function keyframe_private.shots_without is 'The shots of the caller''s film that have no take of a step (with_outdated: no current take) and no running prediction, in order; with project_ids, only these. Skips first frames that no video needs.';
 
+-- The cost of each start or why it is refused, and the sum of the others, with these completed. A start that lacks only the frame on which
+-- its video starts has a cost, too.
 create function keyframe_private.estimate_starts(
   projects uuid[], step keyframe.generation_step, input jsonb, model text,
   out estimate jsonb, out starts keyframe.predictions[], out cost keyframe_private.run_cost)
@@ -5655,7 +5559,6 @@ begin
   cost := keyframe_private.sum_of(costs);
   estimate := jsonb_build_object('shots', shots) || keyframe_private.estimate_json(cost);
 end $$;
-comment on function keyframe_private.estimate_starts is 'The cost of each start or why it is refused, and the sum of the others, with these completed. A start that lacks only the frame on which its video starts has a cost, too.';
 
 create function keyframe.start_film(
   film_id uuid, step keyframe.generation_step, input jsonb default '{}', model text default null, project_ids uuid[] default null,
@@ -5764,8 +5667,8 @@ begin
     select s.id from keyframe_private.provider_submits s
     where s.prediction_id = p.id and s.submitted_at is null and s.ended_at is null order by s.id limit 1), add_submit_work.failures, reason);
 end $$;
-comment on function keyframe_private.add_submit_work is 'Adds the work to send the submit of an admitted prediction that waits.';
 
+-- What an active prediction needs in its status.
 create function keyframe_private.add_work_of(p keyframe.predictions)
 returns void language plpgsql volatile set search_path = '' as $$
 begin
@@ -5779,7 +5682,6 @@ begin
       select s.id from keyframe_private.provider_submits s where s.provider_prediction_id = p.provider_prediction_id));
   end if;
 end $$;
-comment on function keyframe_private.add_work_of is 'Adds the work that an active prediction needs in its status.';
 
 -- Work that is no longer needed stays until a worker claims it: nothing here locks or changes existing work.
 create function keyframe_private.add_work_of_prediction()
@@ -5789,6 +5691,7 @@ begin
   return null;
 end $$;
 
+-- Whether the prediction still needs this submit, poll or store.
 create function keyframe_private.is_current(held keyframe_private.work)
 returns boolean language plpgsql stable set search_path = '' as $$
 begin
@@ -5801,8 +5704,8 @@ begin
       when 'store' then p.status = 'storing'
     end);
 end $$;
-comment on function keyframe_private.is_current is 'Whether the prediction still needs this submit, poll or store.';
 
+-- Deletes work that is done, or that is not needed any more.
 create function keyframe_private.finish_work(held keyframe_private.work, has_output boolean default false)
 returns void language plpgsql volatile set search_path = '' set jit = off set enable_seqscan = off as $$
 begin
@@ -5816,9 +5719,9 @@ begin
   end if;
   delete from keyframe_private.work w where w.id = held.id;
 end $$;
-comment on function keyframe_private.finish_work is 'Deletes work that is done, or that is not needed any more.';
 
--- A run is polled by the work that submitted it: one row follows a prediction from its submit to the end of its run.
+-- Settles work whose result is recorded: a running run is polled later, an unsuccessful cancel is repeated, and the rest is done. A run is
+-- polled by the work that submitted it: one row follows a prediction from its submit to the end of its run.
 create function keyframe_private.settle_work(held keyframe_private.work, poll_seconds double precision default null)
 returns void language plpgsql volatile set search_path = '' as $$
 declare
@@ -5845,7 +5748,6 @@ begin
   end if;
   perform keyframe_private.finish_work(held);
 end $$;
-comment on function keyframe_private.settle_work is 'Settles work whose result is recorded: a running run is polled later, an unsuccessful cancel is repeated, and the rest is done.';
 
 create function keyframe_worker.retry_work(work_id bigint, lease_token uuid, code text)
 returns void language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
@@ -5950,7 +5852,8 @@ begin
 end $$;
 comment on function keyframe_worker.admit_predictions is 'Starts a prediction that waits for the previous shot (continue), and gives the free slots of an owner to predictions that wait.';
 
--- Reads without a lock. After a recent callback no poll is needed for now.
+-- Leased work as a task of generate; null when there is nothing to do. Reads without a lock. After a recent callback no poll is needed for
+-- now.
 create function keyframe_private.task_of(held keyframe_private.work, poll_after interval, at timestamptz)
 returns jsonb language plpgsql volatile set search_path = '' set jit = off set enable_seqscan = off as $$
 declare
@@ -5987,7 +5890,6 @@ begin
   return jsonb_build_object('task', held.kind, 'id', held.subject, 'work_id', held.id, 'lease_token', held.lease_token,
     'owner_id', held.owner_id) || details;
 end $$;
-comment on function keyframe_private.task_of is 'Leased work as a task of generate; null when there is nothing to do.';
 
 create function keyframe_worker.claim_tasks(
   worker uuid, max_rows integer, lease_seconds integer, heartbeat_ms integer default 0, wait_ms integer default 0, report jsonb default '{}',
@@ -6043,9 +5945,9 @@ begin
       and not keyframe_private.has_work(o.id, 'expire')
     order by o.deadline_at limit max_rows) p;
 end $$;
-comment on function keyframe_private.add_overdue is 'Adds work for predictions past their deadline.';
 
--- One probe of the index for each owner. Descending: recent admissions leave dead entries at the start of each owner's range.
+-- Owners with a waiting prediction, from an id downwards: one probe of the index for each. Descending, because recent admissions leave dead
+-- entries at the start of each owner's range.
 create function keyframe_private.owners_waiting(start uuid, most integer)
 returns setof uuid language plpgsql stable set search_path = '' as $$
 declare
@@ -6062,9 +5964,10 @@ begin
     before := '-infinity';
   end loop;
 end $$;
-comment on function keyframe_private.owners_waiting is 'Owners from an id downwards with a waiting prediction.';
 
--- From a random id downwards, then from the top: otherwise owners without a free slot would block all after them.
+-- For owners whose predictions wait although a slot is free: max_active_per_owner was raised, a running prediction was deleted, or the next
+-- in line was locked by a cancellation that failed. From a random id downwards, then from the top: otherwise owners without a free slot
+-- would block all after them.
 create function keyframe_private.add_admissions(max_owners integer)
 returns void language plpgsql volatile set search_path = '' as $$
 begin
@@ -6081,10 +5984,9 @@ begin
     where keyframe_private.free_slots(w.owner) > 0 and not keyframe_private.has_work(w.owner, 'admit')
     limit max_owners) a;
 end $$;
-comment on function keyframe_private.add_admissions is 'Adds work for owners whose predictions wait although a slot is free: max_active_per_owner was raised, a running prediction was deleted, or the next in line was locked by a cancellation that failed.';
 
--- Predictions whose awaited video is gone or has ended, or that have waited too long: an end adds this work, but a deletion does not, and
--- work can be lost.
+-- For predictions whose awaited video is gone or has ended, or that have waited too long: an end adds this work, but a deletion does not,
+-- and work can be lost.
 create function keyframe_private.add_continuing(start uuid, max_rows integer)
 returns void language plpgsql volatile set search_path = '' set jit = off set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
   as $$
@@ -6098,7 +6000,6 @@ begin
         and (v.completed_at is null or v.status = 'succeeded' and keyframe_private.end_image_of(v) is null)))
     and not keyframe_private.has_work(w.id, 'continue');
 end $$;
-comment on function keyframe_private.add_continuing is 'Adds work for predictions that no longer need to wait for the previous shot.';
 
 -- Needed after a restore without the queue, or if a trigger was switched off.
 create function keyframe_private.add_missing_tasks(max_rows integer)
@@ -6113,10 +6014,9 @@ begin
       where w.subject = o.id and w.kind = any ('{submit,poll,store,expire}') and w.queue <> 'deliver')
     limit max_rows) p;
 end $$;
-comment on function keyframe_private.add_missing_tasks is 'Adds work for active predictions that have none.';
 
--- Restores the other work that a restore without the queue loses. Reads all pending deliveries, the submits of a day and all files to
--- remove: call it rarely.
+-- The other work that a restore without the queue loses. Reads all pending deliveries, the submits of a day and all files to remove: call
+-- it rarely.
 create function keyframe_private.add_lost_work()
 returns void language plpgsql volatile security definer set search_path = '' set jit = off set enable_nestloop = off as $$
 begin
@@ -6137,7 +6037,6 @@ begin
   from (select distinct f.owner_id from keyframe_private.file_removals f) r
   where not keyframe_private.has_work(r.owner_id, 'remove');
 end $$;
-comment on function keyframe_private.add_lost_work is 'Adds work for pending deliveries, searches, runs to cancel and files to remove that have none.';
 
 create function keyframe_private.sweep(max_rows integer default 500)
 returns void language plpgsql volatile security definer set search_path = '' as $$
@@ -6154,7 +6053,6 @@ begin
     perform keyframe_private.kick_unless_running('deliver');
   end if;
 end $$;
-comment on function keyframe_private.sweep is 'Runs every five seconds by pg_cron.';
 
 -- supabase/schemas/50_costs/10_run_costs.sql
 
@@ -6416,10 +6314,6 @@ comment on column keyframe_private.cost_changes.predictions is 'How many of the 
 comment on column keyframe_private.cost_changes.held_micros is 'The most that the provider can bill for submits that have not ended.';
 comment on column keyframe_private.cost_changes.settled_micros is 'What the provider bills for ended submits.';
 comment on column keyframe_private.cost_changes.unknown_micros is 'The most that the provider can bill for submits whose cost is unknown.';
-comment on column keyframe_private.cost_changes.unknown_submits is 'How many submits have an unknown cost.';
-comment on column keyframe_private.cost_changes.held_charge_micros is 'The most that the owner can pay for submits that have not ended.';
-comment on column keyframe_private.cost_changes.settled_charge_micros is 'What the owner pays for ended submits.';
-comment on column keyframe_private.cost_changes.unknown_charge_micros is 'The most that the owner can pay for submits whose cost is unknown.';
 create index cost_changes_owner_id_idx on keyframe_private.cost_changes (owner_id, id);
 
 create type keyframe_private.cost_sum_kind as enum ('owner_day', 'service_day', 'project_day', 'owner_total');
@@ -6431,7 +6325,6 @@ create table keyframe_private.cost_sums (
   primary key (id)
 );
 comment on table keyframe_private.cost_sums is 'The sums of cost_changes. There may be several rows of one sum. Those of a day are kept for 13 months, owner_total for good.';
-comment on column keyframe_private.cost_sums.kind is 'What it sums up.';
 create index cost_sums_owner_id_idx on keyframe_private.cost_sums (owner_id, kind, day, step, model, project_id);
 create index cost_sums_day_idx on keyframe_private.cost_sums (day);
 
@@ -6604,10 +6497,8 @@ create table keyframe_private.owner_budgets (
   note text
 );
 comment on table keyframe_private.owner_budgets is 'Budgets of single owners, instead of those in settings. Null: unlimited.';
-comment on column keyframe_private.owner_budgets.owner_id is 'The user, by the id in auth.users.';
 comment on column keyframe_private.owner_budgets.day_micros is 'For a day (UTC), in millionths of a dollar; null: unlimited.';
 comment on column keyframe_private.owner_budgets.month_micros is 'For a calendar month (UTC), in millionths of a dollar; null: unlimited.';
-comment on column keyframe_private.owner_budgets.note is 'For administrators.';
 
 -- The budgets that a start of this owner (and OAuth client or key) must fit into. Unknown costs count as settled. What a client may spend in a
 -- day is read from the ledger, under the lock of a start.
@@ -6771,17 +6662,15 @@ create table keyframe_private.credits (
 comment on table keyframe_private.credits is 'What was added to balances and taken from them, kept for good. An owner with a row is prepaid. Rows are only inserted: an adjustment corrects one. Only the note may be removed.';
 comment on column keyframe_private.credits.owner_id is 'The user, also when the account is deleted.';
 comment on column keyframe_private.credits.micros is 'In micro-dollars; negative for a refund or an expiry.';
-comment on column keyframe_private.credits.kind is 'grant, purchase, refund, adjustment or expiry.';
 comment on column keyframe_private.credits.key is 'A repetition with the same key adds nothing: for example the id of the payment.';
-comment on column keyframe_private.credits.note is 'For administrators.';
 create index credits_owner_id_idx on keyframe_private.credits (owner_id, id) include (micros);
 
--- What an owner has to pay, of all days; to be added up.
 create view keyframe_private.owner_charges with (security_invoker = true) as
 select s.owner_id, s.held_charge_micros as held, s.settled_charge_micros as settled, s.unknown_charge_micros as unknown
 from keyframe_private.cost_sums s where s.kind = 'owner_total'
 union all
 select c.owner_id, c.held_charge_micros, c.settled_charge_micros, c.unknown_charge_micros from keyframe_private.cost_changes c;
+comment on view keyframe_private.owner_charges is 'What an owner has to pay, of all days, merged or not: any number of rows, to be added up.';
 
 -- What is left of an owner's credits (null: not prepaid), what is held, how many credits added something, and the threshold of balance.low. One
 -- snapshot for all: a merge moves rows meanwhile. Without a generic plan it is planned at each start.
@@ -6907,7 +6796,6 @@ begin
   return array['project.created', 'generation.succeeded', 'generation.failed', 'budget.exhausted', 'balance.low', 'balance.exhausted',
     'webhook.test'];
 end $$;
-comment on function keyframe_private.event_types is 'Every type of event.';
 
 create table keyframe.webhook_endpoints (
   id uuid primary key default gen_random_uuid(),
@@ -6959,8 +6847,6 @@ create table keyframe_private.deleted_endpoints (
   deleted_at timestamptz not null default now()
 );
 comment on table keyframe_private.deleted_endpoints is 'Deleted endpoints that may still have deliveries. The job keyframe-prune deletes those first, then the row.';
-comment on column keyframe_private.deleted_endpoints.endpoint_id is 'Its former id in webhook_endpoints.';
-comment on column keyframe_private.deleted_endpoints.deleted_at is 'When it was deleted.';
 
 create function keyframe_private.record_deleted_endpoint()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
@@ -7011,9 +6897,6 @@ create table keyframe_private.webhook_secrets (
   expires_at timestamptz
 );
 comment on table keyframe_private.webhook_secrets is 'The Vault entries that sign for an endpoint: the current one (expires_at is null), and older ones until expires_at.';
-comment on column keyframe_private.webhook_secrets.endpoint_id is 'The endpoint that it signs for.';
-comment on column keyframe_private.webhook_secrets.vault_secret_id is 'Its id in vault.secrets.';
-comment on column keyframe_private.webhook_secrets.created_at is 'When it became the current one.';
 comment on column keyframe_private.webhook_secrets.expires_at is 'Until when it still signs; null: it is the current one.';
 create unique index webhook_secrets_one_current on keyframe_private.webhook_secrets (endpoint_id) where expires_at is null;
 create index webhook_secrets_endpoint_id_idx on keyframe_private.webhook_secrets (endpoint_id, created_at);
@@ -7028,7 +6911,6 @@ begin
   values (add_webhook_secret.id, endpoint,
     vault.create_secret(secret, 'keyframe_webhook_' || gen_random_uuid()::text, 'Signs events for webhook endpoint ' || endpoint::text));
 end $$;
-comment on function keyframe_private.add_webhook_secret is 'Creates the current secret of an endpoint, stored only in the Vault.';
 
 create function keyframe_private.delete_vault_secret()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
@@ -7047,6 +6929,8 @@ begin
   return null;
 end $$;
 
+-- The live secrets, newest first, at most three. Empty if one cannot be decrypted, as after a restore under another key: then nothing is
+-- sent to this endpoint.
 create function keyframe_private.webhook_secrets_of(endpoint uuid, at timestamptz default now())
 returns text[] language plpgsql stable security definer set search_path = '' as $$
 begin
@@ -7061,14 +6945,14 @@ exception when others then
   raise warning 'The secrets of webhook endpoint % cannot be decrypted: %', endpoint, sqlstate;
   return '{}';
 end $$;
-comment on function keyframe_private.webhook_secrets_of is 'The live secrets of an endpoint, newest first, at most three. Empty if one cannot be decrypted, as after a restore under another key: then nothing is sent to this endpoint.';
 
+-- For administrators: the secret that signs for an endpoint now.
 create function keyframe_private.webhook_secret(endpoint uuid)
 returns text language sql stable security definer set search_path = '' as $$
   select (keyframe_private.webhook_secrets_of(endpoint))[1]
 $$;
-comment on function keyframe_private.webhook_secret is 'For administrators: the secret that signs for an endpoint now.';
 
+-- The old secret also signs for overlap (0: it stops at once). Three are live at most: a fourth ends the oldest.
 create function keyframe_private.replace_webhook_secret(endpoint uuid, overlap interval, id uuid default gen_random_uuid())
 returns void language plpgsql volatile security definer set search_path = '' as $$
 begin
@@ -7085,7 +6969,6 @@ begin
   end if;
   perform keyframe_private.add_webhook_secret(endpoint, id);
 end $$;
-comment on function keyframe_private.replace_webhook_secret is 'Replaces the current secret by one with this id. The old one also signs for overlap (0: it stops at once). Three are live at most: a fourth ends the oldest.';
 
 create function keyframe.rotate_webhook_secret(
   endpoint_id uuid, overlap_hours integer default 24, idempotency_key text default null, request_hash text default null)
@@ -7220,6 +7103,7 @@ comment on column keyframe.webhook_attempts.response_excerpt is 'The first 1 KiB
 create unique index webhook_attempts_delivery_id_attempt_idx on keyframe.webhook_attempts (delivery_id, attempt);
 create index webhook_attempts_owner_id_idx on keyframe.webhook_attempts (owner_id) where owner_id is not null;
 
+-- With its deliveries. False: the event exists already.
 create function keyframe_private.emit_event(
   event_type text, owner uuid, project uuid, prediction uuid, happened_at timestamptz, data jsonb, error jsonb default null)
 returns boolean language plpgsql volatile security definer set search_path = '' as $$
@@ -7242,7 +7126,6 @@ begin
     and (e.event_types = '{}' or emit_event.event_type = any (e.event_types));
   return true;
 end $$;
-comment on function keyframe_private.emit_event is 'Writes an event and its deliveries. False: the event exists already.';
 
 -- project.created. A project near the size limits would exceed 20 kB: its texts are shortened, and truncated is set.
 create function keyframe_private.emit_project_created()
@@ -7309,13 +7192,9 @@ create table keyframe_private.webhook_hours (
   primary key (endpoint_id, hour)
 ) with (fillfactor = 50);
 comment on table keyframe_private.webhook_hours is 'The outcomes of an endpoint''s deliveries, each counted in the hour (UTC) of its last attempt. Kept for two days, an endpoint''s last hour for webhook_retention. No foreign key: counting and the deletion of an endpoint would wait for each other.';
-comment on column keyframe_private.webhook_hours.endpoint_id is 'Its id in webhook_endpoints.';
-comment on column keyframe_private.webhook_hours.hour is 'When the hour began (UTC).';
 comment on column keyframe_private.webhook_hours.delivered is 'Answered 2xx.';
 comment on column keyframe_private.webhook_hours.retrying is 'Failed, to be retried.';
 comment on column keyframe_private.webhook_hours.exhausted is 'Failed at the last attempt of the retry schedule.';
-comment on column keyframe_private.webhook_hours.last_attempt is 'The latest attempt of the hour.';
-comment on column keyframe_private.webhook_hours.last_failure is 'The latest failed attempt of the hour.';
 create index webhook_hours_hour_idx on keyframe_private.webhook_hours (hour);
 
 -- Subtracts a delivery from its previous hour and outcome. For each statement: row by row would update one hour thousands of times.
@@ -7381,15 +7260,13 @@ comment on function keyframe.webhook_health is 'The outcomes of the caller''s de
 
 -- The work of deliver: one row for each delivery to send. An endpoint is a lane.
 
--- The standing of an endpoint is part of its resource: at a shared host, slow or unknown endpoints do not delay
--- quick ones.
+-- The host of an endpoint, with its standing there: at a shared host, slow or unknown endpoints do not delay quick ones.
 create function keyframe_private.resource_of(endpoint keyframe.webhook_endpoints)
 returns text language plpgsql immutable set search_path = '' as $$
 begin
   return lower(left(substring(endpoint.url from '^https?://(\[[^\]]*\]|[^:/?]*)'), 255)) || case
     when endpoint.quick_answers_needed < 0 then ' new' when endpoint.quick_answers_needed = 0 then ' quick' else ' slow' end;
 end $$;
-comment on function keyframe_private.resource_of is 'The shared dependency of deliveries to an endpoint: its host, with its standing there.';
 
 -- For each row: Postgres plans a query on a transition table at each call, which took as long as the event itself.
 create function keyframe_private.add_delivery()
@@ -7432,10 +7309,10 @@ begin
     delete from keyframe_private.work w where w.id = held.id;
   end if;
 end $$;
-comment on function keyframe_private.resume_deliveries is 'Adds the work of the next pending deliveries of an endpoint.';
 
--- Under the lock of the lane, so that its limit holds for any number of workers. A quick endpoint gets four times max_in_flight, because a
--- call takes as long as a few requests; not when another process has leased some of it.
+-- How many more deliveries to an endpoint a worker may lease; below 0: none, because that many were dropped (the endpoint is disabled or
+-- gone) or moved (its resource has changed). Under the lock of the lane, so that its limit holds for any number of workers. A quick
+-- endpoint gets four times max_in_flight, because a call takes as long as a few requests; not when another process has leased some of it.
 create function keyframe_private.open_lane(endpoint uuid, resource text, for_worker uuid)
 returns integer language plpgsql volatile set search_path = '' as $$
 declare
@@ -7469,12 +7346,12 @@ begin
   return case when receiver.failing_since is not null then 1
       when receiver.quick_answers_needed = 0 and is_others is not true then 4 * receiver.max_in_flight else receiver.max_in_flight end - leased;
 end $$;
-comment on function keyframe_private.open_lane is 'How many more deliveries to an endpoint a worker may lease; below 0: none, because that many were dropped or moved. Drops those of an endpoint that is disabled or gone, and moves those whose resource has changed.';
 
 -- supabase/schemas/60_webhooks/40_sending.sql
 
 -- Recording the results of requests in batches, and scheduling retries.
 
+-- Null when its attempts are used up. Retry-After of a 429 or 503 is respected up to a day.
 create function keyframe_private.next_delivery_attempt(
   attempts integer, status_code integer, retry_after_seconds double precision, at timestamptz)
 returns timestamptz language sql volatile set search_path = '' as $$
@@ -7486,10 +7363,10 @@ returns timestamptz language sql volatile set search_path = '' as $$
     array_fill(interval '5 minutes', array[attempts])) as schedule) s
   where attempts <= cardinality(s.schedule)
 $$;
-comment on function keyframe_private.next_delivery_attempt is 'When a failed delivery is retried; null when its attempts are used up. Retry-After of a 429 or 503 is respected up to a day.';
 
--- If two workers made the same attempt, the first result counts. An endpoint whose row is locked keeps its state until its next result.
--- The indexes are used whatever the statistics say: the tables may have been empty when they were made.
+-- Records the results of unlocked deliveries, settles their work, and returns which. If two workers made the same attempt, the first result
+-- counts. An endpoint whose row is locked keeps its state until its next result. The indexes are used whatever the statistics say: the
+-- tables may have been empty when they were made.
 create function keyframe_private.record_results(results jsonb, at timestamptz)
 returns uuid[] language plpgsql volatile set search_path = '' set plan_cache_mode = force_generic_plan set jit = off set enable_seqscan = off
   set enable_hashjoin = off set enable_mergejoin = off set lock_timeout = '20ms' as $$
@@ -7555,10 +7432,9 @@ begin
   select coalesce(array_agg(j.id), '{}') into recorded from judged j;
   return recorded;
 end $$;
-comment on function keyframe_private.record_results is 'Records the results of unlocked deliveries, settles their work, and returns which.';
 
--- The endpoints with their deliveries, in order, of at most max_bytes. Owners with fewer bytes come first, so that one owner's large bodies
--- delay no other's. Ended deliveries, and those leased twice, are dropped.
+-- What a worker needs to send what it has leased: the endpoints with their deliveries, in order, of at most max_bytes. Owners with fewer
+-- bytes come first, so that one owner's large bodies delay no other's. Ended deliveries, and those leased twice, are dropped.
 create function keyframe_private.describe_deliveries(leased keyframe_private.work[], worker uuid, max_bytes integer, at timestamptz)
 returns jsonb language plpgsql volatile set search_path = '' set plan_cache_mode = force_generic_plan set jit = off set enable_seqscan = off set enable_hashjoin = off
   set enable_mergejoin = off as $$
@@ -7612,15 +7488,14 @@ begin
     select l.id from unnest(leased) l where l.kind = 'deliver' and l.id <> all (sent || too_large || later)));
   return endpoints;
 end $$;
-comment on function keyframe_private.describe_deliveries is 'What a worker needs to send what it has leased.';
 
+-- Returns deliveries that a worker has leased and not sent.
 create function keyframe_private.give_back(work_ids bigint[], worker uuid)
 returns void language plpgsql volatile set search_path = '' as $$
 begin
   update keyframe_private.work w set state = 'ready', worker = null, lease_token = null
   where w.id = any (work_ids) and w.worker = give_back.worker;
 end $$;
-comment on function keyframe_private.give_back is 'Returns deliveries that a worker has leased and not sent.';
 
 -- returned: leased work that is not sent. The time limit is below the worker's own.
 create function keyframe_worker.exchange_deliveries(
@@ -7688,14 +7563,13 @@ begin
   perform keyframe_private.raise_if(not found, 'not_found', 'You have no webhook endpoint with this id.');
   return wanted;
 end $$;
-comment on function keyframe_private.own_endpoint is 'The endpoint, if it is the caller''s; otherwise raises not_found.';
 
+-- Administrators may set up to 100 by hand.
 create function keyframe_private.require_max_in_flight(max_in_flight integer)
 returns void language plpgsql immutable set search_path = '' as $$
 begin
   perform keyframe_private.raise_if(max_in_flight not between 1 and 8, 'invalid_request', 'maxInFlight must be from 1 to 8.');
 end $$;
-comment on function keyframe_private.require_max_in_flight is 'Raises unless a caller may set this max_in_flight. Administrators may set up to 100 by hand.';
 
 create function keyframe.create_webhook_endpoint(
   url text, description text default '', event_types text[] default '{}', enabled boolean default true, max_in_flight integer default 8,
@@ -7822,7 +7696,6 @@ begin
     left join keyframe.projects p on p.id = v.project_id and p.owner_id = v.owner_id
     where v.id = delivery.event_id);
 end $$;
-comment on function keyframe_private.delivery_json is 'A delivery with its attempts, its signed body and its subject, as its owner sees it.';
 
 create function keyframe_private.own_delivery(delivery uuid, lock boolean default false)
 returns keyframe.webhook_deliveries language plpgsql volatile set search_path = '' as $$
@@ -7839,7 +7712,6 @@ begin
   perform keyframe_private.raise_if(not found, 'not_found', 'You have no delivery with this id.');
   return wanted;
 end $$;
-comment on function keyframe_private.own_delivery is 'The delivery, if it is the caller''s and its endpoint exists; otherwise raises not_found.';
 
 create function keyframe.test_webhook_endpoint(endpoint_id uuid, idempotency_key text default null, request_hash text default null)
 returns jsonb language plpgsql volatile security definer set search_path = '' as $$
@@ -8008,7 +7880,7 @@ insert into storage.buckets (id, name, public, file_size_limit, allowed_mime_typ
 -- Uploads of reference images. `api` makes them with the secret key, which has no owner in Storage, and writes `user_metadata`: the pixels
 -- and the owner. Users may write no file (98_policies.sql).
 
--- Null for a file that an administrator put there.
+-- The pixels of an uploaded image as it is shown, which the upload read from its bytes. Null for a file that an administrator put there.
 create function keyframe_private.upload_size(path text, out width integer, out height integer)
 language plpgsql stable set search_path = '' as $$
 begin
@@ -8017,7 +7889,6 @@ begin
   where o.bucket_id = 'projects' and o.name = substr(path, 10)
     and o.user_metadata ->> 'width' ~ '^[1-9][0-9]{0,4}$' and o.user_metadata ->> 'height' ~ '^[1-9][0-9]{0,4}$';
 end $$;
-comment on function keyframe_private.upload_size is 'The pixels of an uploaded image as it is shown, which the upload read from its bytes.';
 
 -- Called before the body is read, and with an Idempotency-Key again with its hash. Each request uses a token, even a refused one.
 create function keyframe.admit_upload(idempotency_key text default null, request_hash text default null)
@@ -8065,10 +7936,7 @@ create table keyframe_private.file_removals (
   primary key (bucket, name)
 ) with (autovacuum_vacuum_scale_factor = 0.02);
 comment on table keyframe_private.file_removals is 'Files to remove from Storage, retried until it works: Storage may be down for a day. Their work is a row of each owner.';
-comment on column keyframe_private.file_removals.bucket is 'projects or keyframe-outputs.';
-comment on column keyframe_private.file_removals.name is 'The path of the file in its bucket.';
 comment on column keyframe_private.file_removals.owner_id is 'The owner of the file. All-f, the default, means no owner.';
-comment on column keyframe_private.file_removals.failures is 'How often the removal failed.';
 comment on column keyframe_private.file_removals.removed_by is 'The work that has begun to remove it: the file may already be gone.';
 create index file_removals_owner_id_idx on keyframe_private.file_removals (owner_id, failures, bucket, name);
 
@@ -8080,13 +7948,13 @@ begin
   return null;
 end $$;
 
+-- All possible ones, before a worker has reported which one it wrote.
 create function keyframe_private.output_names(prediction keyframe.predictions)
 returns setof text language sql stable set search_path = '' as $$
   select format('%s/%s/%s.%s', prediction.owner_id, prediction.project_id, prediction.id, extension)
   from unnest(array[
     'png', 'jpg', 'webp', 'gif', 'avif', 'bmp', 'ico', 'mp4', 'webm', 'mkv', 'ogv', 'mp3', 'wav', 'flac', 'aac']) as extension
 $$;
-comment on function keyframe_private.output_names is 'The possible names of a prediction''s output in the bucket keyframe-outputs, before a worker has reported which one it wrote.';
 
 create function keyframe_private.is_reference_used(path text)
 returns boolean language plpgsql stable set search_path = '' as $$
@@ -8099,8 +7967,8 @@ begin
       select from keyframe.projects p
       where p.plan <> '{}' and keyframe_private.images_of_plan(p.plan) @> array[is_reference_used.path]);
 end $$;
-comment on function keyframe_private.is_reference_used is 'Whether a prediction, a project, its plan or an element uses an uploaded image.';
 
+-- Called after a change: raises if nothing uses one of these images any more and the caller is a client that may not delete.
 create function keyframe_private.require_may_remove(paths text[])
 returns void language plpgsql stable set search_path = '' as $$
 begin
@@ -8109,8 +7977,8 @@ begin
     perform keyframe_private.require_client_may('manage');
   end if;
 end $$;
-comment on function keyframe_private.require_may_remove is 'Called after a change: raises client_not_allowed if nothing uses one of these images any more and the caller is a client that may not delete.';
 
+-- Lists the files that a store may have written for a prediction that ended without its output.
 create function keyframe_private.remove_partial_output(prediction uuid)
 returns void language plpgsql volatile set search_path = '' as $$
 declare
@@ -8127,9 +7995,9 @@ begin
     on conflict do nothing;
   end if;
 end $$;
-comment on function keyframe_private.remove_partial_output is 'Lists the files that a store may have written for a prediction that ended without its output.';
 
--- Under the lock that a first use takes: a new prediction with the same image is either visible here, or finds the removal recorded.
+-- Lists those of an owner's uploaded images for removal that nothing uses, and returns how many. Under the lock that a first use takes: a
+-- new prediction with the same image is either visible here, or finds the removal recorded.
 create function keyframe_private.remove_unused(owner uuid, paths text[])
 returns integer language plpgsql volatile set search_path = '' as $$
 declare
@@ -8142,7 +8010,6 @@ begin
   get diagnostics added = row_count;
   return added;
 end $$;
-comment on function keyframe_private.remove_unused is 'Lists those of an owner''s uploaded images for removal that nothing uses, and returns how many.';
 
 create function keyframe_private.remove_deleted_files()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
@@ -8181,7 +8048,7 @@ begin
   return null;
 end $$;
 
--- An image whose removal has begun is lost. Raises unless the image is in the bucket projects and belongs to the owner.
+-- Cancels the queued removal of an image that is used again. One whose removal has begun is lost. Raises unless the image is the owner's.
 create function keyframe_private.keep_reference(path text, owner uuid)
 returns void language plpgsql volatile set search_path = '' as $$
 begin
@@ -8193,7 +8060,6 @@ begin
     'This image is being removed because nothing used it. Upload it again.');
   perform keyframe_private.require_upload(path, owner); -- it may have gone meanwhile
 end $$;
-comment on function keyframe_private.keep_reference is 'Cancels the queued removal of an image that is used again.';
 
 -- The trigger names the column of the path.
 create function keyframe_private.keep_reference_of_row()
@@ -8258,7 +8124,8 @@ begin
 end $$;
 comment on function keyframe_worker.record_files_removed is 'Records a task that removes files: refused ones are retried later. `refused`: a list of {bucket, name}.';
 
--- Reads the whole list of images, because we cannot add an index to Storage's table: call it rarely.
+-- Those that nothing uses: unused_references_after their upload, or when the owner's account is deleted. Reads the whole list of images,
+-- because we cannot add an index to Storage's table: call it rarely.
 create function keyframe_private.queue_unused_references(max_images integer default 1000)
 returns integer language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -8292,7 +8159,6 @@ begin
   end loop;
   return queued;
 end $$;
-comment on function keyframe_private.queue_unused_references is 'Queues the removal of reference images that nothing uses: unused_references_after their upload, or when the owner''s account is deleted.';
 
 -- supabase/schemas/80_jobs/10_pruning.sql
 
@@ -8309,10 +8175,6 @@ create table keyframe_private.unpruned (
 comment on table keyframe_private.unpruned is 'Rows that pruning skips until next_try_at, because their deletion or merge raised an error. Empty in a healthy service.';
 comment on column keyframe_private.unpruned.subject is 'The operation, the table and the row''s key.';
 comment on column keyframe_private.unpruned.code is 'The SQLSTATE of the last error; 57014: it used all the time of the job.';
-comment on column keyframe_private.unpruned.reason is 'The message of the last error.';
-comment on column keyframe_private.unpruned.failures is 'How often it failed in a row.';
-comment on column keyframe_private.unpruned.since is 'When it first failed.';
-comment on column keyframe_private.unpruned.next_try_at is 'When it is retried.';
 create index unpruned_next_try_at_idx on keyframe_private.unpruned (next_try_at);
 
 -- A function, so that no plan joins the tables: the rows are read in the order in which they are due.
@@ -8321,8 +8183,8 @@ returns boolean language plpgsql stable set search_path = '' as $$
 begin
   return exists (select from keyframe_private.unpruned u where u.subject = is_unpruned.subject and u.next_try_at > now());
 end $$;
-comment on function keyframe_private.is_unpruned is 'Whether pruning skips a row for now.';
 
+-- To skip the row, for longer each time.
 create function keyframe_private.note_unpruned(subject text, code text, reason text)
 returns void language plpgsql volatile set search_path = '' as $$
 begin
@@ -8333,9 +8195,9 @@ begin
     set code = excluded.code, reason = excluded.reason, failures = least(u.failures + 1, 1000000),
       next_try_at = clock_timestamp() + keyframe_private.retry_delay(u.failures + 1);
 end $$;
-comment on function keyframe_private.note_unpruned is 'Records a row to skip, for longer each time.';
 
--- Once the timer has fired and was caught, nothing limits the statement. 80 %, because the timer may start before statement_timestamp().
+-- Whether 80 % of this statement's statement_timeout has passed. Once the timer has fired and was caught, nothing limits the statement. Not
+-- 100 %, because the timer may start before statement_timestamp().
 create function keyframe_private.is_out_of_time()
 returns boolean language plpgsql volatile set search_path = '' as $$
 declare
@@ -8343,10 +8205,10 @@ declare
 begin
   return most > interval '0' and clock_timestamp() - statement_timestamp() > most * 0.8;
 end $$;
-comment on function keyframe_private.is_out_of_time is 'Whether 80 % of this statement''s statement_timeout has passed.';
 
--- A row that fails is skipped; one that only waits for a lock is left to the next run. Failing work takes two seconds at most. When several
--- rows used all the time of the call, the next run does them one by one, to find the slow one.
+-- Works on the rows that `candidates` selects (ctid, subject): on all at once; after an error on fewer, down to the one that fails. A row
+-- that fails is skipped; one that only waits for a lock is left to the next run. Failing work takes two seconds at most. When several rows
+-- used all the time of the call, the next run does them one by one, to find the slow one.
 create function keyframe_private.work_in_parts(part text, candidates text, work text)
 returns void language plpgsql volatile set search_path = '' set lock_timeout = '10ms' as $$
 declare
@@ -8394,8 +8256,9 @@ begin
 exception when others then
   perform keyframe_private.note_unpruned(part, sqlstate, sqlerrm);
 end $$;
-comment on function keyframe_private.work_in_parts is 'Works on the rows that `candidates` selects (ctid, subject): on all at once; after an error on fewer, down to the one that fails.';
 
+-- Works in parts on the rows of a table (alias o) that fulfil the condition, without locked or failed ones. Deletes them by default. `key`
+-- is an SQL expression.
 create function keyframe_private.prune_rows(
   name text, key text, condition text, max_rows integer, verb text default 'delete',
   work text default 'delete from %s o where o.ctid = any ($1)')
@@ -8412,9 +8275,8 @@ begin
     -- A subquery, because the planner reads whole small tables when it sees how many rows there are.
     replace(format(work, name), '$1', 'array(select unnest($1))'));
 end $$;
-comment on function keyframe_private.prune_rows is 'Works in parts on the rows of a table (alias o) that fulfil the condition, without locked or failed ones. Deletes them by default. `key` is an SQL expression.';
 
--- Deliveries first, then test events without deliveries: a locked delivery would block the deletion of its event.
+-- A batch: deliveries first, then test events without deliveries, because a locked delivery would block the deletion of its event.
 create function keyframe_private.prune_deleted_endpoints(max_rows integer default 10000)
 returns void language plpgsql volatile set search_path = '' as $$
 declare
@@ -8434,9 +8296,9 @@ begin
     is_left || ' and not exists (select from keyframe.webhook_deliveries d where d.endpoint_id = o.endpoint_id)
       and not exists (select from keyframe.webhook_events v where v.endpoint_id = o.endpoint_id)', max_rows);
 end $$;
-comment on function keyframe_private.prune_deleted_endpoints is 'Deletes a batch of what deleted endpoints left.';
 
--- Also what deleted endpoints left, hours after two days, and expired secrets.
+-- A batch of events with their deliveries and attempts past their retention; also what deleted endpoints left, hours after two days, and
+-- expired secrets.
 create function keyframe_private.prune_webhooks(max_rows integer default 2000)
 returns void language plpgsql volatile security definer set search_path = '' as $$
 begin
@@ -8451,7 +8313,6 @@ begin
   perform keyframe_private.prune_rows('keyframe.webhook_events', 'o.id',
     'o.created_at < now() - (select s.webhook_retention from keyframe_private.settings s) order by o.created_at', max_rows);
 end $$;
-comment on function keyframe_private.prune_webhooks is 'Deletes a batch of events, deliveries and attempts past their retention.';
 
 create function keyframe_private.prune(max_rows integer default 5000)
 returns void language plpgsql volatile security definer set search_path = '' as $$
@@ -8486,9 +8347,9 @@ begin
   end loop;
   perform keyframe_private.prune_webhooks();
 end $$;
-comment on function keyframe_private.prune is 'Deletes what is kept for a limited time, in small batches. Skips locked rows, and records failing ones (unpruned).';
 
--- Reads all rows, one per active owner and class; an index on refilled_at would end HOT updates.
+-- Full buckets unused for a day: a missing bucket is a full one. Reads all rows, one per active owner and class; an index on refilled_at
+-- would end HOT updates.
 create function keyframe_private.prune_rate_buckets(max_rows integer default 50000)
 returns void language plpgsql volatile set search_path = '' as $$
 begin
@@ -8497,14 +8358,13 @@ begin
       select o.tokens + l.per_second * extract(epoch from now() - o.refilled_at) < l.capacity
       from keyframe_private.rate_limits l where l.route_class = o.route_class) is not true$w$, max_rows);
 end $$;
-comment on function keyframe_private.prune_rate_buckets is 'Deletes full buckets unused for a day: a missing bucket is a full one.';
 
 -- supabase/schemas/80_jobs/20_jobs.sql
 
 -- The jobs of pg_cron.
 
--- Deployments schedule every job, and health watches it (keyframe_private.job_figures). `late_after`: after this time without a success, it
--- is late. Each has a time limit, because an app's trigger may sleep: then pruning skips the slow row.
+-- Deployments schedule every job, and health watches it (job_figures). `late_after`: after this time without a success, it is late. Each
+-- has a time limit, because an app's trigger may sleep: then pruning skips the slow row.
 create function keyframe_private.jobs()
 returns table (name text, schedule text, command text, late_after interval) language sql immutable set search_path = '' as $$
   values
@@ -8520,10 +8380,10 @@ returns table (name text, schedule text, command text, late_after interval) lang
       'delete from cron.job_run_details d using cron.job j
         where j.jobid = d.jobid and j.jobname in (select w.name from keyframe_private.jobs() w) and d.end_time < now() - interval ''1 day''', interval '3 hours')
 $$;
-comment on function keyframe_private.jobs is 'The jobs that pg_cron runs for Keyframe.';
 
--- pg_cron runs an entry as its role, in its database, and connects to its node unless it uses background workers. A restored or renamed
--- database keeps entries of the former one. Two entries of one name have two roles.
+-- The entries of each job in pg_cron, with the reason why an entry does not run in this database (null: it runs). pg_cron runs an entry as
+-- its role, in its database, and connects to its node unless it uses background workers. A restored or renamed database keeps entries of
+-- the former one. Two entries of one name have two roles.
 create function keyframe_private.scheduled_jobs()
 returns table (name text, schedule text, command text, late_after interval, jobid bigint, role text, obstacle text)
 language sql stable set search_path = '' as $$
@@ -8543,9 +8403,9 @@ language sql stable set search_path = '' as $$
     select pg_catalog.pg_get_userbyid(n.nspowner)::text as owner from pg_catalog.pg_namespace n where n.nspname = 'keyframe_private') o
   left join cron.job c on c.jobname = w.name
 $$;
-comment on function keyframe_private.scheduled_jobs is 'The entries of each job in pg_cron, with the reason why an entry does not run in this database; null: it runs.';
 
--- A schedule that an administrator has changed stays. cron.schedule leaves a job that is switched off switched off, and schedules for the
+-- Schedules the jobs without an entry that runs in this database, and removes other entries. Returns those that the caller cannot remove. A
+-- schedule that an administrator has changed stays. cron.schedule leaves a job that is switched off switched off, and schedules for the
 -- current role: that of the migrations, also when a superuser calls.
 create function keyframe_private.schedule_jobs()
 returns text[] language plpgsql volatile set search_path = '' as $$
@@ -8576,7 +8436,6 @@ begin
   end loop;
   return kept;
 end $$;
-comment on function keyframe_private.schedule_jobs is 'Schedules the jobs without an entry that runs in this database, and removes other entries. Returns those that the caller cannot remove.';
 
 select keyframe_private.schedule_jobs();
 
@@ -8615,11 +8474,11 @@ begin
 end $$;
 comment on function keyframe.health is 'Answers when the database does, with the version of its schema.';
 
+-- 0 for a future moment.
 create function keyframe_private.seconds_since(moment timestamptz)
 returns numeric language sql stable set search_path = '' as $$
   select case when moment is not null then round(greatest(0, extract(epoch from now() - moment)), 3) end
 $$;
-comment on function keyframe_private.seconds_since is 'Seconds from a moment until now; 0 for a future one, null for none.';
 
 -- Reads each part on its own. Together they wait for locks for 300 ms, and then for 10 ms each: a null part could not be read, and
 -- `unread` says why. Definer: only the secret key may call it, and it needs no right on the tables.
@@ -8669,7 +8528,7 @@ comment on function keyframe_worker.service_figures is 'The figures of the servi
 
 -- The figures of the work: predictions, deliveries, files, models, costs.
 
--- Work that a worker could lease now, counted up to 10,000.
+-- What no worker has leased, counted up to 10,000.
 create function keyframe_private.due_work()
 returns setof keyframe_private.work language sql stable set search_path = '' set jit = off set enable_seqscan = off set enable_bitmapscan = off as $$
   select d.* from unnest(enum_range(null::keyframe_private.work_queue)) q
@@ -8678,8 +8537,8 @@ returns setof keyframe_private.work language sql stable set search_path = '' set
     union all
     (select w.* from keyframe_private.work w where w.queue = q and w.state = 'scheduled' and w.due_at <= now() order by w.due_at limit 1000)) d
 $$;
-comment on function keyframe_private.due_work is 'Due work that no worker has leased.';
 
+-- Active predictions, counted up to 10,000.
 create function keyframe_private.prediction_figures()
 returns jsonb language sql stable set search_path = '' as $$
   select to_jsonb(a) || to_jsonb(w) || jsonb_build_object(
@@ -8705,10 +8564,9 @@ returns jsonb language sql stable set search_path = '' as $$
     from (select o.created_at from keyframe.predictions o where o.admitted_at is null and o.status = 'queued' and o.waits_for is null limit 10000) p
   ) w
 $$;
-comment on function keyframe_private.prediction_figures is 'The figures of active predictions, counted up to 10,000, for health and metrics.';
 
--- Delivery: only of endpoints to which nothing is being sent; others wait for their own receiver. Slot: the sweep has found a prediction
--- that waits although its owner has a free one.
+-- How long the oldest due work of each kind has been due. Delivery: only of endpoints to which nothing is being sent; others wait for their
+-- own receiver. Slot: the sweep has found a prediction that waits although its owner has a free one.
 create function keyframe_private.due_figures()
 returns jsonb language sql stable set search_path = '' as $$
   select jsonb_build_object(
@@ -8724,9 +8582,9 @@ returns jsonb language sql stable set search_path = '' as $$
   where u.queue <> 'deliver' or not exists (
     select from keyframe_private.work l where l.queue = 'deliver' and l.lane = u.lane and l.state = 'leased')
 $$;
-comment on function keyframe_private.due_figures is 'How long the oldest due work of each kind has been due.';
 
--- Work whose last error is an SQLSTATE, not one of our codes.
+-- Work of generate that the database has refused three times in a row or more (its last error is an SQLSTATE, not one of our codes), and
+-- rows that pruning cannot delete.
 create function keyframe_private.aside_figures()
 returns jsonb language sql stable set search_path = '' as $$
   with failing as materialized (
@@ -8742,7 +8600,6 @@ returns jsonb language sql stable set search_path = '' as $$
     'kinds', (select coalesce(jsonb_object_agg(k.kind, k.count), '{}') from (select f.kind, count(*) from failing f group by f.kind) k),
     'worst', (select to_jsonb(f) from failing f order by f.failures desc, f.subject limit 1))
 $$;
-comment on function keyframe_private.aside_figures is 'Work of generate that the database has refused three times in a row or more, and rows that pruning cannot delete.';
 
 -- Pending deliveries, counted up to 10,000, from the indexes of the queue.
 create function keyframe_private.delivery_figures()
@@ -8791,8 +8648,8 @@ returns jsonb language sql stable set search_path = '' set jit = off set enable_
     from keyframe_private.due_work() u where u.queue = 'deliver'
   ) o
 $$;
-comment on function keyframe_private.delivery_figures is 'The figures of pending deliveries, for health and metrics.';
 
+-- Of the last five minutes, counted up to 10,000.
 create function keyframe_private.event_figures()
 returns jsonb language sql stable set search_path = '' as $$
   select jsonb_build_object(
@@ -8801,14 +8658,13 @@ returns jsonb language sql stable set search_path = '' as $$
     'generationFailed', count(*) filter (where v.type = 'generation.failed'))
   from (select o.type from keyframe.webhook_events o where o.created_at > now() - interval '5 minutes' order by o.created_at desc limit 10000) v
 $$;
-comment on function keyframe_private.event_figures is 'Events of the last five minutes, counted up to 10,000.';
 
+-- Counted up to 10,000.
 create function keyframe_private.file_removal_figures()
 returns jsonb language sql stable set search_path = '' as $$
   select jsonb_build_object('pending', count(*), 'oldestDueSeconds', keyframe_private.seconds_since(min(r.created_at)))
   from (select f.created_at from keyframe_private.file_removals f limit 10000) r
 $$;
-comment on function keyframe_private.file_removal_figures is 'Files to remove, counted up to 10,000.';
 
 create function keyframe_private.unavailable_models()
 returns jsonb language sql stable set search_path = '' as $$
@@ -8820,7 +8676,6 @@ returns jsonb language sql stable set search_path = '' as $$
   from keyframe.models m
   where m.enabled and not keyframe_private.is_available(m, now())
 $$;
-comment on function keyframe_private.unavailable_models is 'Enabled models that a start cannot use.';
 
 create function keyframe_private.cost_figures()
 returns jsonb language sql stable set search_path = '' as $$
@@ -8846,7 +8701,6 @@ returns jsonb language sql stable set search_path = '' as $$
       from keyframe_private.costs c where c.owner_id is null and c.day >= p.begins) u
   ) f
 $$;
-comment on function keyframe_private.cost_figures is 'The costs of all owners today and this month, and what is left of the service''s budgets.';
 
 -- supabase/schemas/85_health/30_platform_figures.sql
 
@@ -8876,10 +8730,8 @@ returns jsonb language sql stable set search_path = '' as $$
     where n.created > now() - interval '5 minutes'
   ) r
 $$;
-comment on function keyframe_private.kick_figures is 'The figures of kicks in pg_net, for health and metrics.';
 
--- The last kick of each worker. Searches five minutes of answers: ids have no index there, and pg_net keeps the answers of all senders for
--- hours.
+-- Searches five minutes of answers: ids have no index there, and pg_net keeps the answers of all senders for hours.
 create function keyframe_private.last_kick_figures()
 returns jsonb language sql stable set search_path = '' as $$
   select jsonb_object_agg(f.name, jsonb_build_object(
@@ -8906,7 +8758,6 @@ returns jsonb language sql stable set search_path = '' as $$
     limit 1
   ) a on true
 $$;
-comment on function keyframe_private.last_kick_figures is 'The last kick of each worker: when it was made, its outcome, and how long until the worker claimed.';
 
 -- Malformed parts of a report are skipped. Slow: work leased more than 10 s ago, for deliver more than 3 s.
 create function keyframe_private.worker_figures()
@@ -8936,10 +8787,10 @@ returns jsonb language sql stable set search_path = '' as $$
       ('deliver', keyframe_private.places_of('deliver'))) f (name, places)
   left join keyframe_private.worker_heartbeats w on w.function_name = f.name
 $$;
-comment on function keyframe_private.worker_figures is 'The figures of each worker: its last claim, how its kicks are acknowledged, what it does.';
 
--- Follows lock waits from sessions that have waited for a second, have locked one of our tables against writers for `locked_for`, or
--- have locked our rows for `held_for`. At most five, those that block most first. A role that cannot see others' sessions sees none.
+-- The transactions at the ends of the chains: each blocks others, and waits for none. Follows lock waits from sessions that have waited for
+-- a second, have locked one of our tables against writers for `locked_for`, or have locked our rows for `held_for`. At most five, those
+-- that block most first. A role that cannot see others' sessions sees none.
 create function keyframe_private.blocker_figures(locked_for interval, held_for interval default '20 seconds')
 returns jsonb language sql volatile set search_path = '' as $$
   with recursive locks as materialized (
@@ -8984,11 +8835,10 @@ returns jsonb language sql volatile set search_path = '' as $$
     'blocks', n.blocks, 'tables', n.tables, 'locksTables', coalesce(n.is_table, false)) order by n.blocks desc, n.xact_start), '[]')
   from named n
 $$;
-comment on function keyframe_private.blocker_figures is 'The transactions at the ends of the chains: each blocks others, and waits for none.';
 
--- Snapshots lock nothing: without this, health would be ok while tables grow and each claim reads more dead rows. A standby with
--- hot_standby_feedback holds by its slot or by its sender, and like a slot before Postgres 17 it does not say since when: then transactions
--- count.
+-- What has long kept dead rows from being removed, at most three. Snapshots lock nothing: without this, health would be ok while tables
+-- grow and each claim reads more dead rows. A standby with hot_standby_feedback holds by its slot or by its sender, and like a slot before
+-- Postgres 17 it does not say since when: then transactions count.
 create function keyframe_private.snapshot_figures(held_for interval default '15 minutes', transactions_held integer default 1000000)
 returns jsonb language sql volatile set search_path = '' as $$
   select coalesce(jsonb_agg(to_jsonb(s) order by s.transactions desc), '[]')
@@ -9011,10 +8861,10 @@ returns jsonb language sql volatile set search_path = '' as $$
     where h.since < clock_timestamp() - held_for or h.transactions > transactions_held
     order by h.transactions desc limit 3) s
 $$;
-comment on function keyframe_private.snapshot_figures is 'What has long kept dead rows from being removed: sessions, prepared transactions, replication slots, standbys; at most three.';
 
--- A worker's call waits for a second at most. A call of an owner has the owner's id as the name of its session (acquire_call_slot), which
--- other roles can forge. Owners who use three connections or more, for two seconds in total, are named, at most three.
+-- Calls of our functions and tables that have run for over two seconds; a worker's call waits for a second at most. A call of an owner has
+-- the owner's id as the name of its session (acquire_call_slot), which other roles can forge. Owners who use three connections or more, for
+-- two seconds in total, are named, at most three.
 create function keyframe_private.call_figures()
 returns jsonb language sql stable set search_path = '' as $$
   with open as materialized (
@@ -9036,9 +8886,9 @@ returns jsonb language sql stable set search_path = '' as $$
     select count(*) as slow, mode() within group (order by c.called) as slowest, keyframe_private.seconds_since(min(c.query_start)) as "slowestSeconds"
     from open c where c.state = 'active' and c.query_start < now() - interval '2 seconds' and c.called is not null) s
 $$;
-comment on function keyframe_private.call_figures is 'Calls of our functions and tables that have run for over two seconds, the most frequent one, and the owners whose calls take longest.';
 
--- Only steady demand keeps a bucket low. Includes `wait`: an owner with too many waits is checked less often.
+-- Owners who have used up the rate of a class for ten seconds, the longest first, at most three. Only steady demand keeps a bucket low.
+-- Includes `wait`: an owner with too many waits is checked less often.
 create function keyframe_private.limited_owners()
 returns jsonb language sql stable set search_path = '' as $$
   select coalesce(jsonb_agg(jsonb_build_object(
@@ -9053,9 +8903,8 @@ returns jsonb language sql stable set search_path = '' as $$
       and b.tokens + l.per_second * abs(extract(epoch from now() - b.refilled_at)) < l.capacity / 10.0 -- abs: the clock was set back
     order by b.low_since limit 3) o
 $$;
-comment on function keyframe_private.limited_owners is 'Owners who have used up the rate of a class for ten seconds, the longest first, at most three.';
 
--- Triggers of these tables run in transactions that serve all users; those of projects and films do not.
+-- Enabled ones on tables that serve all users; those of projects and films do not.
 create function keyframe_private.app_triggers()
 returns jsonb language sql stable set search_path = '' as $$
   select coalesce(jsonb_agg(t.name order by t.name), '[]')
@@ -9069,7 +8918,6 @@ returns jsonb language sql stable set search_path = '' as $$
         or c.relnamespace = 'keyframe'::regnamespace and c.relname ~ '^(predictions$|webhook_)')
     limit 20) t
 $$;
-comment on function keyframe_private.app_triggers is 'Enabled triggers of the app on Keyframe''s tables that serve all users.';
 
 -- Reads the last 10,000 runs of all jobs, more than four hours of our jobs. A job is late only if this log begins before late_after, or is
 -- empty.
@@ -9095,7 +8943,6 @@ returns jsonb language sql stable set search_path = '' as $$
     from keyframe_private.scheduled_jobs() j group by j.name, j.late_after) w
   left join ran r on r.jobname = w.name
 $$;
-comment on function keyframe_private.job_figures is 'The recent runs of each job (keyframe_private.jobs), for health and metrics.';
 
 -- Times in the future show how far the clock went back.
 create function keyframe_private.setting_figures()
@@ -9115,7 +8962,6 @@ returns jsonb language sql stable set search_path = '' as $$
         union all select max(r.start_time) from (select d.start_time from cron.job_run_details d order by d.runid desc limit 1000) r) t (moment)
       where t.moment > now() + interval '5 seconds'))
 $$;
-comment on function keyframe_private.setting_figures is 'What an installation needs besides its tables: a database that can be written to, the row of settings, two secrets that can be decrypted, the address of its project, and a clock that goes forward.';
 
 -- supabase/schemas/88_admin_views.sql
 
@@ -9159,13 +9005,9 @@ select
 from keyframe.predictions p
 where p.status = 'queued' and p.waits_for is not null;
 comment on view keyframe_private.admin_queue is 'For administrators: every active prediction, its age, and why it waits.';
-comment on column keyframe_private.admin_queue.prediction_id is 'Its id in predictions.';
-comment on column keyframe_private.admin_queue.since_created is 'The time since its insert.';
 comment on column keyframe_private.admin_queue.why is 'worked_on: a worker holds its lease. lease_expired: the worker died; another will claim it. due: not claimed yet. backing_off: retried at due_at because of last_error. at_the_provider: running there, polled at due_at. waiting: its owner has max_active_per_owner predictions running. continues: the previous shot''s video, or its end image, is missing.';
 comment on column keyframe_private.admin_queue.queue_position is '1: the owner''s next prediction to run; null once it has a slot.';
-comment on column keyframe_private.admin_queue.leased_until is 'When its lease expires; null without a lease.';
 comment on column keyframe_private.admin_queue.due_at is 'When its next task is due; null while it waits for a slot.';
-comment on column keyframe_private.admin_queue.deadline_at is 'When it fails if it has not ended; null while it waits for a slot.';
 
 -- Reads the counts in webhook_hours, and the pending deliveries of each endpoint.
 create view keyframe_private.admin_webhook_health with (security_invoker = true) as
@@ -9192,13 +9034,9 @@ cross join lateral (
   ) o
 ) w;
 comment on view keyframe_private.admin_webhook_health is 'For administrators: every webhook endpoint, the outcomes of its deliveries since the hour that began 23 hours ago, and what is due. Each delivery counts once, by its last attempt.';
-comment on column keyframe_private.admin_webhook_health.endpoint_id is 'Its id in webhook_endpoints.';
 comment on column keyframe_private.admin_webhook_health.last_attempt_at is 'The latest attempt in these hours; null: none.';
 comment on column keyframe_private.admin_webhook_health.last_error is 'The latest error in these hours, even if a retry succeeded: http_status, timeout, connection, dns, tls, address, redirect, too_large, not_signed (its secret cannot be read).';
-comment on column keyframe_private.admin_webhook_health.last_error_status is 'The HTTP status of that response; null without a response.';
-comment on column keyframe_private.admin_webhook_health.last_error_at is 'The time of that error.';
 comment on column keyframe_private.admin_webhook_health.due is 'Deliveries that are due or being sent, counted up to 10,000. Those of a disabled endpoint wait until it is enabled.';
-comment on column keyframe_private.admin_webhook_health.oldest_due_at is 'When the oldest of them became due.';
 
 create view keyframe_private.admin_usage with (security_invoker = true) as
 select
@@ -9215,12 +9053,6 @@ select
 from keyframe.predictions p
 group by (p.created_at at time zone 'UTC')::date, p.owner_id, p.step;
 comment on view keyframe_private.admin_usage is 'For administrators: the predictions that each owner started, by day (UTC) and step. Always filter by day: where day >= … reads only those days. Deleted predictions are not counted: admin_costs has them, with what they cost.';
-comment on column keyframe_private.admin_usage.started is 'How many were started.';
-comment on column keyframe_private.admin_usage.succeeded is 'How many succeeded.';
-comment on column keyframe_private.admin_usage.failed is 'How many failed.';
-comment on column keyframe_private.admin_usage.canceled is 'How many were canceled.';
-comment on column keyframe_private.admin_usage.day is 'The day (UTC) on which the predictions were started.';
-comment on column keyframe_private.admin_usage.active is 'How many have not ended.';
 comment on column keyframe_private.admin_usage.stored_bytes is 'The total size of their outputs in the bucket keyframe-outputs.';
 comment on column keyframe_private.admin_usage.provider_runs is 'How many provider runs were accepted. The provider charges for those of deleted predictions too: admin_costs.';
 comment on column keyframe_private.admin_usage.submits is 'How often they were submitted to the provider, including refused submits.';
@@ -9233,13 +9065,10 @@ select c.day, c.owner_id, c.step, c.model, sum(c.predictions) as predictions,
 from keyframe_private.costs c
 where c.owner_id is not null
 group by c.day, c.owner_id, c.step, c.model;
-comment on view keyframe_private.admin_costs is 'For administrators: what the provider bills for the submits of a day, and what their owners pay, by owner, step and model, in US dollars.';
+comment on view keyframe_private.admin_costs is 'For administrators: what the provider bills for the submits of a day, and what their owners pay (charge), by owner, step and model, in US dollars.';
 comment on column keyframe_private.admin_costs.settled_usd is 'What the provider bills for ended submits.';
 comment on column keyframe_private.admin_costs.held_usd is 'Upper bound for submits that have not ended.';
 comment on column keyframe_private.admin_costs.unknown_usd is 'Upper bound for submits whose cost is unknown.';
-comment on column keyframe_private.admin_costs.settled_charge_usd is 'What the owner pays for ended submits.';
-comment on column keyframe_private.admin_costs.held_charge_usd is 'What the owner pays at most for submits that have not ended.';
-comment on column keyframe_private.admin_costs.unknown_charge_usd is 'What the owner pays at most for submits whose cost is unknown.';
 
 create view keyframe_private.admin_balances with (security_invoker = true) as
 select c.owner_id, round(c.credits / 1e6, 6) as credits_usd, round(b.available_micros / 1e6, 6) as balance_usd,
@@ -9247,8 +9076,6 @@ select c.owner_id, round(c.credits / 1e6, 6) as credits_usd, round(b.available_m
 from (select o.owner_id, sum(o.micros) as credits from keyframe_private.credits o group by 1) c
 cross join lateral keyframe_private.balance_of(c.owner_id) b;
 comment on view keyframe_private.admin_balances is 'For administrators: the balance of each owner who has credits, in US dollars.';
-comment on column keyframe_private.admin_balances.credits_usd is 'The sum of the owner''s credits.';
-comment on column keyframe_private.admin_balances.balance_usd is 'What is left of them.';
 comment on column keyframe_private.admin_balances.held_usd is 'What is reserved for submits that have not ended; balance_usd is without it.';
 
 -- supabase/schemas/90_triggers.sql
@@ -9259,283 +9086,207 @@ comment on column keyframe_private.admin_balances.held_usd is 'What is reserved 
 create trigger _100_keep before delete or truncate on keyframe_private.settings
   for each statement execute function keyframe_private.refuse_change('settings_keep_their_row',
     'The row of keyframe_private.settings cannot be deleted: it has the budgets. To set a value: update keyframe_private.settings set … where only_row. To restore a shipped value, set it to default.');
-comment on trigger _100_keep on keyframe_private.settings is 'Refuses to delete the row.';
 
 -- keyframe_private.moved_owners
 create trigger _500_wait_for_changes after insert on keyframe_private.moved_owners
   for each row execute function keyframe_private.wait_for_changes();
-comment on trigger _500_wait_for_changes on keyframe_private.moved_owners is 'Waits for the owner''s changes and credits in progress.';
 
 -- keyframe.films
 create trigger _100_limit_changes before update or delete on keyframe.films
   for each statement execute function keyframe_private.limit_changes();
-comment on trigger _100_limit_changes on keyframe.films is 'Counts an update or delete by a user against the rate limit.';
 create trigger _110_limit before insert on keyframe.films for each row execute function keyframe_private.limit_inserts('create');
-comment on trigger _110_limit on keyframe.films is 'Counts an insert by a user against the rate limit.';
 create trigger _120_complete_owner before insert on keyframe.films
   for each row when (new.owner_id is null) execute function keyframe_private.complete_owner();
-comment on trigger _120_complete_owner on keyframe.films is 'Fills in the only user, if an administrator leaves the owner out.';
 create trigger _130_stamp before update on keyframe.films
   for each row when (old is distinct from new) execute function keyframe_private.move_version();
-comment on trigger _130_stamp on keyframe.films is 'Updates the film''s version.';
 create trigger _140_require_own_elements before insert or update of element_ids on keyframe.films
   for each row execute function keyframe_private.require_own_elements();
-comment on trigger _140_require_own_elements on keyframe.films is 'Refuses elements of others.';
 
 -- keyframe.elements
 create trigger _100_stamp before update on keyframe.elements
   for each row when (old is distinct from new) execute function keyframe_private.move_version();
-comment on trigger _100_stamp on keyframe.elements is 'Updates the element''s version.';
 -- Not when an account is deleted: its films and projects go too.
 create trigger _110_leave_lists before delete on keyframe.elements
   for each row when (pg_trigger_depth() = 0) execute function keyframe_private.leave_lists();
-comment on trigger _110_leave_lists on keyframe.elements is 'Removes it from films and projects.';
 
 -- keyframe.element_images
 create trigger _100_keep before insert or update on keyframe.element_images
   for each row execute function keyframe_private.keep_reference_of_row('path');
-comment on trigger _100_keep on keyframe.element_images is 'Checks the image and keeps it from removal.';
 create trigger _500_remove after delete on keyframe.element_images
   for each row execute function keyframe_private.remove_element_image();
-comment on trigger _500_remove on keyframe.element_images is 'Lists the image for removal, unless something else uses it.';
 
 -- keyframe.projects
 create trigger _100_limit_changes before update or delete on keyframe.projects
   for each statement execute function keyframe_private.limit_changes();
-comment on trigger _100_limit_changes on keyframe.projects is 'Counts an update or delete by a user against the rate limit.';
 create trigger _110_limit before insert on keyframe.projects for each row execute function keyframe_private.limit_inserts('create');
-comment on trigger _110_limit on keyframe.projects is 'Counts an insert by a user against the rate limit.';
 create trigger _120_complete_owner before insert on keyframe.projects
   for each row when (new.owner_id is null) execute function keyframe_private.complete_owner();
-comment on trigger _120_complete_owner on keyframe.projects is 'Fills in the only user, if an administrator leaves the owner out.';
 create trigger _130_delete before delete on keyframe.projects for each row execute function keyframe_private.delete_by_user();
-comment on trigger _130_delete on keyframe.projects is 'Refuses a deletion by a user while a prediction runs; hides a project with many, which is then deleted in parts.';
 create trigger _140_stamp before update on keyframe.projects for each row execute function keyframe_private.stamp_project();
-comment on trigger _140_stamp on keyframe.projects is 'Updates the project''s version.';
 -- Before the film is locked: the deletion of an element locks the element, then its films.
 create trigger _145_require_own_elements before insert or update of element_ids on keyframe.projects
   for each row when (new.element_ids is not null) execute function keyframe_private.require_own_elements();
-comment on trigger _145_require_own_elements on keyframe.projects is 'Refuses elements of others.';
 -- Not if update_film has set the position.
 create trigger _150_change_film before update of film_id on keyframe.projects
   for each row when (new.film_id is distinct from old.film_id and new.film_position is not distinct from old.film_position)
   execute function keyframe_private.change_film();
-comment on trigger _150_change_film on keyframe.projects is 'Makes a project that enters a film its last shot.';
 create trigger _160_enter_film before insert on keyframe.projects
   for each row when (new.film_id is not null and new.film_position is null) execute function keyframe_private.change_film();
-comment on trigger _160_enter_film on keyframe.projects is 'Makes a new project the last shot of its film.';
 create trigger _170_require_selected_takes
   before insert or update of selected_first_frame_id, selected_last_frame_id, selected_video_id on keyframe.projects
   for each row execute function keyframe_private.require_selected_takes();
-comment on trigger _170_require_selected_takes on keyframe.projects is 'Refuses to select what is not a take of this project and step.';
 create trigger _180_keep_reference before insert or update on keyframe.projects
   for each row when (new.reference_image_path is not null) execute function keyframe_private.keep_reference_of_row('reference_image_path');
-comment on trigger _180_keep_reference on keyframe.projects is 'Checks the reference image and keeps it from removal.';
 create trigger _190_require_plan before insert on keyframe.projects
   for each row when (new.plan <> '{}') execute function keyframe_private.require_plan();
-comment on trigger _190_require_plan on keyframe.projects is 'Checks the plan, and keeps its images from removal.';
 create trigger _195_require_changed_plan before update of plan on keyframe.projects
   for each row when (old.plan <> new.plan) execute function keyframe_private.require_plan();
-comment on trigger _195_require_changed_plan on keyframe.projects is 'Checks the changed parts of the plan, and keeps its images from removal.';
 create trigger _500_stamp_film after delete on keyframe.projects
   for each row when (old.film_id is not null) execute function keyframe_private.change_film();
-comment on trigger _500_stamp_film on keyframe.projects is 'Updates the version of the film that lost a shot.';
 create trigger _505_require_may_remove after update of reference_image_path, plan on keyframe.projects
   for each row when (old.reference_image_path <> coalesce(new.reference_image_path, '') or old.plan <> '{}' and old.plan <> new.plan)
   execute function keyframe_private.leave_images();
-comment on trigger _505_require_may_remove on keyframe.projects is 'Refuses a client without the right to delete that removes an image which nothing else uses.';
 create trigger _510_remove_images after delete on keyframe.projects
   for each row when (old.reference_image_path is not null or old.plan <> '{}') execute function keyframe_private.leave_images();
-comment on trigger _510_remove_images on keyframe.projects is 'Lists its images for removal, unless something else uses them.';
 create trigger _520_emit_created after insert on keyframe.projects for each row execute function keyframe_private.emit_project_created();
-comment on trigger _520_emit_created on keyframe.projects is 'Writes the event project.created and its deliveries.';
 
 -- keyframe.models
 create trigger _100_require_well_formed before insert or update on keyframe.models
   for each row execute function keyframe_private.require_well_formed_model();
-comment on trigger _100_require_well_formed on keyframe.models is 'Refuses a row with a mistake, with its path.';
 create trigger _110_keep_used before delete on keyframe.models for each row execute function keyframe_private.keep_used_model();
-comment on trigger _110_keep_used on keyframe.models is 'Refuses to delete a model that has made predictions.';
 create trigger _120_refuse_disabled_default before update of enabled on keyframe.models
   for each row when (old.enabled and not new.enabled) execute function keyframe_private.refuse_disabled_default();
-comment on trigger _120_refuse_disabled_default on keyframe.models is 'Refuses to disable the default of a step.';
 create trigger _130_clear_refusal before update on keyframe.models
   for each row when (old.refused_at is not null and new.refused_at = old.refused_at) execute function keyframe_private.clear_refusal();
-comment on trigger _130_clear_refusal on keyframe.models is 'Makes a model that the provider refused available again.';
 create trigger _500_rename_prices after update of model on keyframe.models
   for each row when (new.model <> old.model) execute function keyframe_private.rename_prices();
-comment on trigger _500_rename_prices on keyframe.models is 'Gives the model''s new name to its prices and markup.';
 create constraint trigger _510_rename_predictions after update of step, model on keyframe.models deferrable initially deferred
   for each row when ((old.step, old.model) <> (new.step, new.model)) execute function keyframe_private.rename_model();
-comment on trigger _510_rename_predictions on keyframe.models is 'Predictions and plans follow the new name of their model.';
 
 -- keyframe.step_defaults
 create trigger _100_keep_deleted before delete on keyframe.step_defaults
   for each row execute function keyframe_private.refuse_change('every_step_keeps_a_default',
     'Every step needs a default. Choose another: update keyframe.step_defaults set model = ''…'' where step = ''…''.');
-comment on trigger _100_keep_deleted on keyframe.step_defaults is 'Refuses to delete the default of a step.';
 -- Not `update of step`: a model that gets another name updates both columns.
 create trigger _110_keep_moved before update on keyframe.step_defaults
   for each row when (old.step <> new.step) execute function keyframe_private.refuse_change('every_step_keeps_a_default',
     'Every step needs a default. Choose another: update keyframe.step_defaults set model = ''…'' where step = ''…''.');
-comment on trigger _110_keep_moved on keyframe.step_defaults is 'Refuses to give a default to another step.';
 create trigger _120_require_enabled before insert or update on keyframe.step_defaults
   for each row execute function keyframe_private.require_enabled_default();
-comment on trigger _120_require_enabled on keyframe.step_defaults is 'Refuses a model that is not enabled.';
 
 -- keyframe_private.model_prices
 create trigger _100_require_well_formed before insert or update on keyframe_private.model_prices
   for each row execute function keyframe_private.require_well_formed_price();
-comment on trigger _100_require_well_formed on keyframe_private.model_prices is 'Refuses a row with a mistake, with its path.';
 create trigger _110_keep_changed before update on keyframe_private.model_prices
   for each row when (old.valid_from <= now()
     and (old.id, old.applies_to, old.metric, old.price_usd, old.valid_from) is distinct from
       (new.id, new.applies_to, new.metric, new.price_usd, new.valid_from))
   execute function keyframe_private.refuse_change('price_in_force_stays',
     'Runs were started at this price, so it cannot change. Insert a row with the new price, which applies from its valid_from.');
-comment on trigger _110_keep_changed on keyframe_private.model_prices is 'Refuses to change a price that has been in force.';
 create trigger _120_keep_deleted before delete on keyframe_private.model_prices
   for each row when (old.valid_from <= now()) execute function keyframe_private.refuse_change('price_in_force_stays',
     'Runs were started at this price, so it cannot be deleted. Insert a row with the new price, which applies from its valid_from.');
-comment on trigger _120_keep_deleted on keyframe_private.model_prices is 'Refuses to delete a price that has been in force.';
 
 -- keyframe_private.model_markups
 create trigger _100_require_known_model before insert or update on keyframe_private.model_markups
   for each row execute function keyframe_private.require_known_model();
-comment on trigger _100_require_known_model on keyframe_private.model_markups is 'Refuses a model that does not exist.';
 
 -- keyframe.predictions
 create trigger _090_limit before insert on keyframe.predictions for each statement execute function keyframe_private.limit_inserts('generate');
-comment on trigger _090_limit on keyframe.predictions is 'Counts an insert by a user against the rate limit.';
 create trigger _100_guard_move before update of status on keyframe.predictions
   for each row when (old.status is distinct from new.status) execute function keyframe_private.guard_prediction_move();
-comment on trigger _100_guard_move on keyframe.predictions is 'Refuses a move that is not in prediction_moves.';
 create trigger _110_keep_history before update on keyframe.predictions
   for each row when (old.completed_at is not null or old.input <> new.input) execute function keyframe_private.keep_history();
-comment on trigger _110_keep_history on keyframe.predictions is 'An ended prediction keeps all but hidden, its end image and its model''s new name; an active one keeps its input.';
 create trigger _120_resolve before insert on keyframe.predictions for each row execute function keyframe_private.resolve_prediction();
-comment on trigger _120_resolve on keyframe.predictions is 'Chooses the model, checks and completes the input.';
 create trigger _130_admit before insert on keyframe.predictions for each row execute function keyframe_private.admit_or_queue();
-comment on trigger _130_admit on keyframe.predictions is 'Gives it a slot or lets it wait.';
 create trigger _500_refuse_used_id after insert on keyframe.predictions for each row execute function keyframe_private.refuse_used_id();
-comment on trigger _500_refuse_used_id on keyframe.predictions is 'Refuses an id that left an event, a submit or a file.';
 create trigger _505_require_sound_input after insert on keyframe.predictions
   for each row execute function keyframe_private.require_sound_input();
-comment on trigger _505_require_sound_input on keyframe.predictions is 'Refuses an input that breaks a rule, by its name.';
 create trigger _506_require_sound_change after update on keyframe.predictions
   for each row when (old.input is distinct from new.input or old.step <> new.step) execute function keyframe_private.require_sound_input();
-comment on trigger _506_require_sound_change on keyframe.predictions is 'Refuses an input that breaks a rule, by its name.';
 alter table keyframe.predictions enable always trigger _505_require_sound_input, enable always trigger _506_require_sound_change;
 create trigger _520_give_back after update of status on keyframe.predictions
   for each row when (old.completed_at is null and new.error_code = 'failed_by_administrator') execute function keyframe_private.give_back_run();
-comment on trigger _520_give_back on keyframe.predictions is 'Makes a run that an administrator failed free for its owner.';
 create trigger _530_settle_by_file after update of status on keyframe.predictions
   for each row when (old.completed_at is null and new.completed_at is not null) execute function keyframe_private.settle_by_file();
-comment on trigger _530_settle_by_file on keyframe.predictions is 'Settles a run without the provider''s figures by its file.';
 create trigger _540_settle_deleted after delete on keyframe.predictions
   for each row when (old.completed_at is null) execute function keyframe_private.settle_by_file();
-comment on trigger _540_settle_deleted on keyframe.predictions is 'Settles a run without the provider''s figures.';
 create trigger _550_abandon_deleted_submits after delete on keyframe.predictions
   for each row when (old.completed_at is null) execute function keyframe_private.abandon_submits();
-comment on trigger _550_abandon_deleted_submits on keyframe.predictions is 'Marks provider runs of a deleted prediction for canceling, and unanswered submits for a search.';
 create trigger _560_abandon_submits after update of status on keyframe.predictions
   for each row when (old.completed_at is null
     and (new.status in ('failed', 'canceled') or (old.status = 'queued' and new.status <> 'queued')))
   execute function keyframe_private.abandon_submits();
-comment on trigger _560_abandon_submits on keyframe.predictions is 'Marks unneeded provider runs for canceling, and unanswered submits for a search.';
 create trigger _570_unselect_deleted_take after delete on keyframe.predictions
   for each row when (old.status = 'succeeded') execute function keyframe_private.unselect_deleted_take();
-comment on trigger _570_unselect_deleted_take on keyframe.predictions is 'Removes it from its project''s selection.';
 create trigger _590_admit_next after update of status on keyframe.predictions
   for each row
   when (old.completed_at is null and new.completed_at is not null and old.admitted_at is not null)
   execute function keyframe_private.admit_next();
-comment on trigger _590_admit_next on keyframe.predictions is 'Gives the slot to the owner''s next waiting prediction.';
 create trigger _595_continue after update of status on keyframe.predictions
   for each row when (old.completed_at is null and new.completed_at is not null and old.step = 'video')
   execute function keyframe_private.add_waiting_work();
-comment on trigger _595_continue on keyframe.predictions is 'Adds the work to start predictions that wait for this video.';
 create trigger _596_continue_from_end_image after update of end_image_path on keyframe.predictions
   for each row when (new.end_image_path is not null and new.end_image_path is distinct from old.end_image_path)
   execute function keyframe_private.add_waiting_work();
-comment on trigger _596_continue_from_end_image on keyframe.predictions is 'Adds the work to start predictions that wait for this video''s end image.';
 create trigger _600_emit_ended after update of status on keyframe.predictions
   for each row when (old.status is distinct from new.status and new.status in ('succeeded', 'failed'))
   execute function keyframe_private.emit_generation_ended();
-comment on trigger _600_emit_ended on keyframe.predictions is 'Writes the event generation.succeeded or generation.failed and its deliveries.';
 create trigger _610_add_submit after update of admitted_at on keyframe.predictions
   for each row when (old.admitted_at is null and new.admitted_at is not null and new.status = 'queued')
   execute function keyframe_private.add_work_of_prediction();
-comment on trigger _610_add_submit on keyframe.predictions is 'Adds the work to submit it.';
 create trigger _620_add_store after update of status on keyframe.predictions
   for each row when (old.status <> 'storing' and new.status = 'storing') execute function keyframe_private.add_work_of_prediction();
-comment on trigger _620_add_store on keyframe.predictions is 'Adds the work to copy its output.';
 create trigger _640_remove_deleted_files after delete on keyframe.predictions
   referencing old table as deleted
   for each statement execute function keyframe_private.remove_deleted_files();
-comment on trigger _640_remove_deleted_files on keyframe.predictions is 'Lists outputs and unused images for removal.';
 -- Before the price, which reveals the size of an image to others than its owner.
 create trigger _650_write_images after insert on keyframe.predictions
   referencing new table as started
   for each statement execute function keyframe_private.write_prediction_images();
-comment on trigger _650_write_images on keyframe.predictions is 'Writes prediction_images and keeps the images from removal.';
 create trigger _660_begin after insert on keyframe.predictions
   referencing new table as started
   for each statement execute function keyframe_private.begin_starts();
-comment on trigger _660_begin on keyframe.predictions is 'Counts further rows against the rate limit; adds the first submits to the ledger, refuses them over a budget, and adds their work.';
 
 -- keyframe_private.provider_submits
 create trigger _100_settle before update of outcome on keyframe_private.provider_submits
   for each row when (old.outcome is distinct from new.outcome) execute function keyframe_private.settle_ended();
-comment on trigger _100_settle on keyframe_private.provider_submits is 'Settles, releases or leaves unknown what the ended submit costs.';
 -- outcome: _100_settle writes the cost of an end.
 create trigger _500_add_cost_change
   after insert or update of owner_id, project_id, created_at, step, model, is_first, outcome, most_micros, cost_micros, cost_state, markup
   on keyframe_private.provider_submits
   for each row execute function keyframe_private.add_cost_change();
-comment on trigger _500_add_cost_change on keyframe_private.provider_submits is 'Records what changes in its cost.';
 -- Its sums are deleted with it when both are 13 months old.
 create trigger _510_add_removed_cost after delete on keyframe_private.provider_submits
   for each row when (old.created_at >= now() - interval '13 months') execute function keyframe_private.add_cost_change();
-comment on trigger _510_add_removed_cost on keyframe_private.provider_submits is 'Records that its cost is gone.';
 
 -- keyframe_private.credits
 create trigger _100_keep before update of id, owner_id, micros, kind, key, created_at or delete or truncate on keyframe_private.credits
   for each statement execute function keyframe_private.refuse_change('credits_are_only_inserted',
     'A credit cannot change. Insert an adjustment with the difference.');
-comment on trigger _100_keep on keyframe_private.credits is 'Refuses to change or delete a credit; its note may be removed.';
 create trigger _110_open_balance before insert on keyframe_private.credits
   for each row execute function keyframe_private.open_balance();
-comment on trigger _110_open_balance on keyframe_private.credits is 'Refuses credit of an owner who lives in another project of the service. Offsets earlier settled costs before an owner''s first credit.';
 create trigger _500_note_low after insert on keyframe_private.credits
   for each row when (new.micros < 0) execute function keyframe_private.note_low_after_credit();
-comment on trigger _500_note_low on keyframe_private.credits is 'Writes the event balance.low if a refund has made the balance low.';
 
 -- keyframe.webhook_endpoints
 create trigger _100_limit before insert on keyframe.webhook_endpoints
   for each row when (new.owner_id is not null) execute function keyframe_private.limit_endpoints();
-comment on trigger _100_limit on keyframe.webhook_endpoints is 'Refuses more than 20 endpoints of an owner.';
 create trigger _110_refuse_changed_owner before update of owner_id on keyframe.webhook_endpoints
   for each row when (new.owner_id is distinct from old.owner_id) execute function keyframe_private.refuse_change('endpoint_keeps_its_owner',
     'The owner of a webhook endpoint cannot be changed. Delete the endpoint, then add one for the new owner.');
-comment on trigger _110_refuse_changed_owner on keyframe.webhook_endpoints is 'Refuses another owner: its deliveries belong to this one.';
 create trigger _120_switch before insert or update of enabled, url, description, event_types, max_in_flight on keyframe.webhook_endpoints
   for each row execute function keyframe_private.record_endpoint_switch();
-comment on trigger _120_switch on keyframe.webhook_endpoints is 'Keeps enabled, disabled_at and disabled_reason consistent.';
 create trigger _500_create_secret after insert on keyframe.webhook_endpoints
   for each row execute function keyframe_private.create_endpoint_secret();
-comment on trigger _500_create_secret on keyframe.webhook_endpoints is 'Creates its signing secret; refuses an id whose deliveries are still being deleted.';
 create trigger _510_record_deleted after delete on keyframe.webhook_endpoints
   for each row execute function keyframe_private.record_deleted_endpoint();
-comment on trigger _510_record_deleted on keyframe.webhook_endpoints is 'Lists it, so that its deliveries are deleted.';
 create trigger _520_resume after update of enabled on keyframe.webhook_endpoints
   for each row when (new.enabled and not old.enabled) execute function keyframe_private.resume_endpoint();
-comment on trigger _520_resume on keyframe.webhook_endpoints is 'Adds the work to send what is pending.';
 
 -- keyframe_private.webhook_secrets
 create trigger _500_delete_vault_secret after delete on keyframe_private.webhook_secrets
   for each row execute function keyframe_private.delete_vault_secret();
-comment on trigger _500_delete_vault_secret on keyframe_private.webhook_secrets is 'Deletes the secret from the Vault.';
 
 -- keyframe.webhook_deliveries
 -- Workers record attempts themselves.
@@ -9543,20 +9294,16 @@ create trigger _500_add_changed after update of status, next_attempt_at on keyfr
   for each row when (new.status = 'pending' and new.attempts <= old.attempts
     and (new.status <> old.status or new.next_attempt_at <> old.next_attempt_at))
   execute function keyframe_private.add_delivery();
-comment on trigger _500_add_changed on keyframe.webhook_deliveries is 'Adds the work of sending it again.';
 create trigger _510_add_inserted after insert on keyframe.webhook_deliveries
   for each row when (new.status = 'pending') execute function keyframe_private.add_delivery();
-comment on trigger _510_add_inserted on keyframe.webhook_deliveries is 'Adds the work of sending it.';
 create trigger _520_count_changed after update on keyframe.webhook_deliveries
   referencing old table as changed_from new table as changed_to
   for each statement execute function keyframe_private.count_deliveries();
-comment on trigger _520_count_changed on keyframe.webhook_deliveries is 'Counts the outcomes in webhook_hours.';
 
 -- keyframe_private.file_removals
 create trigger _500_add_work after insert on keyframe_private.file_removals
   referencing new table as added
   for each statement execute function keyframe_private.add_removal_work();
-comment on trigger _500_add_work on keyframe_private.file_removals is 'Adds the work to remove them.';
 
 -- supabase/schemas/95_shipped_rows.sql
 
@@ -9796,8 +9543,7 @@ begin
     execute format(
       'create policy %1$s_all_client on keyframe.%1$s as restrictive to authenticated using ((select keyframe_private.client_may(%2$L)))',
       name, case when name like 'webhook_%' then 'manage' else 'read' end);
-    execute format('comment on policy %1$s_all_client on keyframe.%1$s is ''Hides the rows from OAuth clients that may not see them.''', name);
-  end loop;
+    execute format('  end loop;
 end $$;
 
 -- <table>_select_owner: users see their own rows. A subquery in a condition runs once per statement.
@@ -9817,38 +9563,28 @@ begin
   loop
     execute format('create policy %1$s_select_owner on keyframe.%1$s for select to authenticated
       using (owner_id = (select keyframe_private.caller_id()) and (select keyframe_private.may_read())%2$s)', seen.name, seen.condition);
-    execute format('comment on policy %1$s_select_owner on keyframe.%1$s is ''Users see their own rows.''', seen.name);
-  end loop;
+    execute format('  end loop;
 end $$;
 
 create policy models_select_everyone on keyframe.models for select to authenticated using (true);
-comment on policy models_select_everyone on keyframe.models is 'Every signed-in user sees all rows.';
 create policy step_defaults_select_everyone on keyframe.step_defaults for select to authenticated using (true);
-comment on policy step_defaults_select_everyone on keyframe.step_defaults is 'Every signed-in user sees all rows.';
 
 -- keyframe.films
 create policy films_insert_owner on keyframe.films for insert to authenticated with check (owner_id = (select keyframe_private.caller_id()));
-comment on policy films_insert_owner on keyframe.films is 'Users insert their own rows.';
 create policy films_update_owner on keyframe.films for update to authenticated
   using (owner_id = (select keyframe_private.caller_id())) with check (owner_id = (select keyframe_private.caller_id()));
-comment on policy films_update_owner on keyframe.films is 'Users change their own rows, which stay theirs.';
 create policy films_delete_owner on keyframe.films for delete to authenticated using (owner_id = (select keyframe_private.caller_id()));
-comment on policy films_delete_owner on keyframe.films is 'Users delete their own rows.';
 
 -- keyframe.projects
 create policy projects_insert_owner on keyframe.projects for insert to authenticated with check (owner_id = (select keyframe_private.caller_id()));
-comment on policy projects_insert_owner on keyframe.projects is 'Users insert their own rows.';
 create policy projects_update_owner on keyframe.projects for update to authenticated
   using (owner_id = (select keyframe_private.caller_id()) and deleted_at is null) with check (owner_id = (select keyframe_private.caller_id()));
-comment on policy projects_update_owner on keyframe.projects is 'Users change their own rows, which stay theirs.';
 create policy projects_delete_owner on keyframe.projects for delete to authenticated
   using (owner_id = (select keyframe_private.caller_id()) and deleted_at is null);
-comment on policy projects_delete_owner on keyframe.projects is 'Users delete their own rows.';
 
 -- keyframe.predictions: only a run that has not begun, even if a grant lets users name more columns.
 create policy predictions_insert_owner on keyframe.predictions for insert to authenticated
   with check (owner_id = (select keyframe_private.caller_id()) and status = 'queued' and attempt = 0 and provider_output_url is null);
-comment on policy predictions_insert_owner on keyframe.predictions is 'Users insert their own predictions, which have not begun.';
 
 -- storage.objects. Users and their clients cannot write or delete files: `api` stores what it has measured, because a price counts pixels
 -- and the metadata names the owner.

@@ -38,13 +38,9 @@ select
 from keyframe.predictions p
 where p.status = 'queued' and p.waits_for is not null;
 comment on view keyframe_private.admin_queue is 'For administrators: every active prediction, its age, and why it waits.';
-comment on column keyframe_private.admin_queue.prediction_id is 'Its id in predictions.';
-comment on column keyframe_private.admin_queue.since_created is 'The time since its insert.';
 comment on column keyframe_private.admin_queue.why is 'worked_on: a worker holds its lease. lease_expired: the worker died; another will claim it. due: not claimed yet. backing_off: retried at due_at because of last_error. at_the_provider: running there, polled at due_at. waiting: its owner has max_active_per_owner predictions running. continues: the previous shot''s video, or its end image, is missing.';
 comment on column keyframe_private.admin_queue.queue_position is '1: the owner''s next prediction to run; null once it has a slot.';
-comment on column keyframe_private.admin_queue.leased_until is 'When its lease expires; null without a lease.';
 comment on column keyframe_private.admin_queue.due_at is 'When its next task is due; null while it waits for a slot.';
-comment on column keyframe_private.admin_queue.deadline_at is 'When it fails if it has not ended; null while it waits for a slot.';
 
 -- Reads the counts in webhook_hours, and the pending deliveries of each endpoint.
 create view keyframe_private.admin_webhook_health with (security_invoker = true) as
@@ -71,13 +67,9 @@ cross join lateral (
   ) o
 ) w;
 comment on view keyframe_private.admin_webhook_health is 'For administrators: every webhook endpoint, the outcomes of its deliveries since the hour that began 23 hours ago, and what is due. Each delivery counts once, by its last attempt.';
-comment on column keyframe_private.admin_webhook_health.endpoint_id is 'Its id in webhook_endpoints.';
 comment on column keyframe_private.admin_webhook_health.last_attempt_at is 'The latest attempt in these hours; null: none.';
 comment on column keyframe_private.admin_webhook_health.last_error is 'The latest error in these hours, even if a retry succeeded: http_status, timeout, connection, dns, tls, address, redirect, too_large, not_signed (its secret cannot be read).';
-comment on column keyframe_private.admin_webhook_health.last_error_status is 'The HTTP status of that response; null without a response.';
-comment on column keyframe_private.admin_webhook_health.last_error_at is 'The time of that error.';
 comment on column keyframe_private.admin_webhook_health.due is 'Deliveries that are due or being sent, counted up to 10,000. Those of a disabled endpoint wait until it is enabled.';
-comment on column keyframe_private.admin_webhook_health.oldest_due_at is 'When the oldest of them became due.';
 
 create view keyframe_private.admin_usage with (security_invoker = true) as
 select
@@ -94,12 +86,6 @@ select
 from keyframe.predictions p
 group by (p.created_at at time zone 'UTC')::date, p.owner_id, p.step;
 comment on view keyframe_private.admin_usage is 'For administrators: the predictions that each owner started, by day (UTC) and step. Always filter by day: where day >= … reads only those days. Deleted predictions are not counted: admin_costs has them, with what they cost.';
-comment on column keyframe_private.admin_usage.started is 'How many were started.';
-comment on column keyframe_private.admin_usage.succeeded is 'How many succeeded.';
-comment on column keyframe_private.admin_usage.failed is 'How many failed.';
-comment on column keyframe_private.admin_usage.canceled is 'How many were canceled.';
-comment on column keyframe_private.admin_usage.day is 'The day (UTC) on which the predictions were started.';
-comment on column keyframe_private.admin_usage.active is 'How many have not ended.';
 comment on column keyframe_private.admin_usage.stored_bytes is 'The total size of their outputs in the bucket keyframe-outputs.';
 comment on column keyframe_private.admin_usage.provider_runs is 'How many provider runs were accepted. The provider charges for those of deleted predictions too: admin_costs.';
 comment on column keyframe_private.admin_usage.submits is 'How often they were submitted to the provider, including refused submits.';
@@ -112,13 +98,10 @@ select c.day, c.owner_id, c.step, c.model, sum(c.predictions) as predictions,
 from keyframe_private.costs c
 where c.owner_id is not null
 group by c.day, c.owner_id, c.step, c.model;
-comment on view keyframe_private.admin_costs is 'For administrators: what the provider bills for the submits of a day, and what their owners pay, by owner, step and model, in US dollars.';
+comment on view keyframe_private.admin_costs is 'For administrators: what the provider bills for the submits of a day, and what their owners pay (charge), by owner, step and model, in US dollars.';
 comment on column keyframe_private.admin_costs.settled_usd is 'What the provider bills for ended submits.';
 comment on column keyframe_private.admin_costs.held_usd is 'Upper bound for submits that have not ended.';
 comment on column keyframe_private.admin_costs.unknown_usd is 'Upper bound for submits whose cost is unknown.';
-comment on column keyframe_private.admin_costs.settled_charge_usd is 'What the owner pays for ended submits.';
-comment on column keyframe_private.admin_costs.held_charge_usd is 'What the owner pays at most for submits that have not ended.';
-comment on column keyframe_private.admin_costs.unknown_charge_usd is 'What the owner pays at most for submits whose cost is unknown.';
 
 create view keyframe_private.admin_balances with (security_invoker = true) as
 select c.owner_id, round(c.credits / 1e6, 6) as credits_usd, round(b.available_micros / 1e6, 6) as balance_usd,
@@ -126,6 +109,4 @@ select c.owner_id, round(c.credits / 1e6, 6) as credits_usd, round(b.available_m
 from (select o.owner_id, sum(o.micros) as credits from keyframe_private.credits o group by 1) c
 cross join lateral keyframe_private.balance_of(c.owner_id) b;
 comment on view keyframe_private.admin_balances is 'For administrators: the balance of each owner who has credits, in US dollars.';
-comment on column keyframe_private.admin_balances.credits_usd is 'The sum of the owner''s credits.';
-comment on column keyframe_private.admin_balances.balance_usd is 'What is left of them.';
 comment on column keyframe_private.admin_balances.held_usd is 'What is reserved for submits that have not ended; balance_usd is without it.';

@@ -14,8 +14,7 @@ begin
     execute format(
       'create policy %1$s_all_client on keyframe.%1$s as restrictive to authenticated using ((select keyframe_private.client_may(%2$L)))',
       name, case when name like 'webhook_%' then 'manage' else 'read' end);
-    execute format('comment on policy %1$s_all_client on keyframe.%1$s is ''Hides the rows from OAuth clients that may not see them.''', name);
-  end loop;
+    execute format('  end loop;
 end $$;
 
 -- <table>_select_owner: users see their own rows. A subquery in a condition runs once per statement.
@@ -35,38 +34,28 @@ begin
   loop
     execute format('create policy %1$s_select_owner on keyframe.%1$s for select to authenticated
       using (owner_id = (select keyframe_private.caller_id()) and (select keyframe_private.may_read())%2$s)', seen.name, seen.condition);
-    execute format('comment on policy %1$s_select_owner on keyframe.%1$s is ''Users see their own rows.''', seen.name);
-  end loop;
+    execute format('  end loop;
 end $$;
 
 create policy models_select_everyone on keyframe.models for select to authenticated using (true);
-comment on policy models_select_everyone on keyframe.models is 'Every signed-in user sees all rows.';
 create policy step_defaults_select_everyone on keyframe.step_defaults for select to authenticated using (true);
-comment on policy step_defaults_select_everyone on keyframe.step_defaults is 'Every signed-in user sees all rows.';
 
 -- keyframe.films
 create policy films_insert_owner on keyframe.films for insert to authenticated with check (owner_id = (select keyframe_private.caller_id()));
-comment on policy films_insert_owner on keyframe.films is 'Users insert their own rows.';
 create policy films_update_owner on keyframe.films for update to authenticated
   using (owner_id = (select keyframe_private.caller_id())) with check (owner_id = (select keyframe_private.caller_id()));
-comment on policy films_update_owner on keyframe.films is 'Users change their own rows, which stay theirs.';
 create policy films_delete_owner on keyframe.films for delete to authenticated using (owner_id = (select keyframe_private.caller_id()));
-comment on policy films_delete_owner on keyframe.films is 'Users delete their own rows.';
 
 -- keyframe.projects
 create policy projects_insert_owner on keyframe.projects for insert to authenticated with check (owner_id = (select keyframe_private.caller_id()));
-comment on policy projects_insert_owner on keyframe.projects is 'Users insert their own rows.';
 create policy projects_update_owner on keyframe.projects for update to authenticated
   using (owner_id = (select keyframe_private.caller_id()) and deleted_at is null) with check (owner_id = (select keyframe_private.caller_id()));
-comment on policy projects_update_owner on keyframe.projects is 'Users change their own rows, which stay theirs.';
 create policy projects_delete_owner on keyframe.projects for delete to authenticated
   using (owner_id = (select keyframe_private.caller_id()) and deleted_at is null);
-comment on policy projects_delete_owner on keyframe.projects is 'Users delete their own rows.';
 
 -- keyframe.predictions: only a run that has not begun, even if a grant lets users name more columns.
 create policy predictions_insert_owner on keyframe.predictions for insert to authenticated
   with check (owner_id = (select keyframe_private.caller_id()) and status = 'queued' and attempt = 0 and provider_output_url is null);
-comment on policy predictions_insert_owner on keyframe.predictions is 'Users insert their own predictions, which have not begun.';
 
 -- storage.objects. Users and their clients cannot write or delete files: `api` stores what it has measured, because a price counts pixels
 -- and the metadata names the owner.

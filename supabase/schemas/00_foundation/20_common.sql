@@ -6,7 +6,6 @@ returns void language plpgsql volatile set search_path = '' as $$
 begin
   raise exception using errcode = 'KEYFR', message = code, detail = sentence, hint = raise_error.hint;
 end $$;
-comment on function keyframe_private.raise_error is 'Raises an API error.';
 
 create function keyframe_private.raise_if(condition boolean, code text, sentence text, hint text default '')
 returns void language plpgsql volatile set search_path = '' as $$
@@ -15,7 +14,6 @@ begin
     perform keyframe_private.raise_error(code, sentence, hint);
   end if;
 end $$;
-comment on function keyframe_private.raise_if is 'Raises an API error when the condition holds.';
 
 -- The trigger names the rule, and says what to do instead.
 create function keyframe_private.refuse_change()
@@ -24,18 +22,20 @@ begin
   raise exception '%', tg_argv[1] using errcode = 'check_violation', constraint = tg_argv[0];
 end $$;
 
+-- Whether an SQLSTATE says that only another transaction's lock was in the way: lock_not_available, serialization_failure,
+-- deadlock_detected.
 create function keyframe_private.is_lock_wait(code text)
 returns boolean language plpgsql immutable set search_path = '' as $$
 begin
   return code in ('55P03', '40001', '40P01');
 end $$;
-comment on function keyframe_private.is_lock_wait is 'Whether an SQLSTATE says that only another transaction''s lock was in the way: lock_not_available, serialization_failure, deadlock_detected.';
 
 -- An error that a function returns instead of raising it.
 create type keyframe_private.refusal as (code text, sentence text, hint text);
 
--- A function that users call catches its refusals. What its body did is undone: a token that it took there is taken again, and
--- route_class names its class. A token taken in `declare` lies outside of the block that is undone and stays: pass no class.
+-- Returns a caught refusal as an answer, in the form that the Data API gives to an error: an error would undo the whole transaction, and
+-- with it the tokens that the request has used. What the function's body did is undone: a token that it took there is taken again, if
+-- route_class names its class. One taken in `declare` is outside of the block that is undone: pass no class.
 create function keyframe_private.refuse(refused keyframe_private.refusal, route_class text default null)
 returns json language plpgsql volatile set search_path = '' as $$
 begin
@@ -45,19 +45,18 @@ begin
   perform set_config('response.status', '400', true); -- as the Data API answers KEYFR
   return json_build_object('code', 'KEYFR', 'message', refused.code, 'details', refused.sentence, 'hint', refused.hint);
 end $$;
-comment on function keyframe_private.refuse is 'Returns a caught refusal as an answer, in the form that the Data API gives to the error.';
 
--- Shows only what looks like a number, a size or a ratio: Postgres logs refusals, and a prompt may be in any field.
+-- Quotes a caller's value in an error message, if it looks like a number, a size or a ratio: Postgres logs refusals, and a prompt may be in
+-- any field.
 create function keyframe_private.quote_value(value text)
 returns text language plpgsql immutable strict set search_path = '' as $$
 begin
   return case when value ~ '^(true|false|-?[0-9][0-9A-Za-z:. ]{0,9})$' then value else format('%s characters', char_length(value)) end;
 end $$;
-comment on function keyframe_private.quote_value is 'Quotes a caller''s value in an error message.';
 
 -- Used by several subjects: locks, times, secrets, identifiers, exact sums.
 
--- Postgres itself has SHA-256 only, and pgcrypto may be in any schema of the app's.
+-- RFC 2104. Postgres itself has SHA-256 only, and pgcrypto may be in any schema of the app's.
 create function keyframe_private.hmac_sha256(message bytea, key bytea)
 returns bytea language plpgsql immutable strict set search_path = '' as $$
 declare
@@ -71,14 +70,13 @@ begin
   end loop;
   return sha256(outer_key || sha256(inner_key || message));
 end $$;
-comment on function keyframe_private.hmac_sha256 is 'HMAC with SHA-256 (RFC 2104).';
 
+-- A signing secret of Standard Webhooks: whsec_ and the base64 of 32 random bytes. A UUID has 122 random bits.
 create function keyframe_private.random_secret()
 returns text language sql volatile set search_path = '' as $$
   select 'whsec_' || encode(sha256(
     uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid())), 'base64')
 $$;
-comment on function keyframe_private.random_secret is 'A signing secret of Standard Webhooks: whsec_ and the base64 of 32 random bytes. A UUID has 122 of them.';
 
 -- Settings of a transaction record what it has already done, so that it does it once. None identifies the caller. Rolling back a savepoint
 -- undoes them, with the work that they record.
@@ -87,6 +85,8 @@ comment on function keyframe_private.random_secret is 'A signing secret of Stand
 --   keyframe.deleted_predictions: how many it has deleted with their projects, at most 1,000 (delete_by_user).
 --   keyframe.kicked_<worker>: it has kicked this worker (kick_unless_running).
 
+-- Holds the lock of this name, such as `slots` of an owner, until the transaction ends. Without waiting it returns false if the lock is
+-- taken.
 create function keyframe_private.acquire_lock(name text, id uuid, waits boolean default true)
 returns boolean language plpgsql volatile set search_path = '' as $$
 declare
@@ -98,15 +98,15 @@ begin
   end if;
   return pg_try_advisory_xact_lock(key);
 end $$;
-comment on function keyframe_private.acquire_lock is 'Holds the lock of this name, such as `slots` of an owner, until the transaction ends. Without waiting it returns false if the lock is taken.';
 
+-- ISO 8601 in UTC with milliseconds: the times of events and errors.
 create function keyframe_private.wire_time(at timestamptz)
 returns text language plpgsql immutable set search_path = '' as $$
 begin
   return to_char(at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"');
 end $$;
-comment on function keyframe_private.wire_time is 'The format of times in events and errors: ISO 8601 in UTC with milliseconds.';
 
+-- The entries of a JSON object or list; none of another value. `at` continues a path.
 create function keyframe_private.json_entries(value jsonb)
 returns table (at text, key text, item jsonb) language plpgsql immutable set search_path = '' as $$
 begin
@@ -118,8 +118,8 @@ begin
     from jsonb_array_elements(case jsonb_typeof(json_entries.value) when 'array' then json_entries.value else '[]' end)
       with ordinality e (value, place);
 end $$;
-comment on function keyframe_private.json_entries is 'The entries of a JSON object or list; none of another value. `at` continues a path.';
 
+-- A figure of a provider, a file or a worker, up to a million; null for anything else, so that a malformed figure never blocks a result.
 create function keyframe_private.read_figure(figures jsonb, name text)
 returns numeric language plpgsql immutable set search_path = '' as $$
 begin
@@ -128,16 +128,16 @@ begin
   end if;
   return null;
 end $$;
-comment on function keyframe_private.read_figure is 'A figure of a provider, a file or a worker, up to a million; null for anything else, so that a malformed figure never blocks a result.';
 
+-- A sum as the API returns it: JSON numbers are exact to 2^53, and a read never fails for the size of a sum.
 create function keyframe_private.exact_sum(amount numeric)
 returns bigint language plpgsql immutable set search_path = '' as $$
 begin
   return least(coalesce(amount, 0), 9007199254740991);
 end $$;
-comment on function keyframe_private.exact_sum is 'A sum as the API returns it: JSON numbers are exact to 2^53, and a read never fails for the size of a sum.';
 
--- Recent rows share index pages, which stay in memory, and pruning empties whole pages. (Postgres has uuidv7() from version 18.)
+-- A UUID of version 7: 48 bits of milliseconds, 12 bits of their fraction, then random bits. Recent rows share index pages, which stay in
+-- memory, and pruning empties whole pages. (Postgres has uuidv7() from version 18.)
 create function keyframe_private.uuid_v7()
 returns uuid language plpgsql volatile set search_path = '' as $$
 declare
@@ -147,7 +147,6 @@ begin
   return encode(overlay(uuid_send(gen_random_uuid())
     placing substring(int8send(microseconds / 1000) from 3) || int2send((28672 + fraction)::smallint) from 1 for 8), 'hex')::uuid; -- 0x7000
 end $$;
-comment on function keyframe_private.uuid_v7 is 'A UUID of version 7: 48 bits of milliseconds, 12 bits of their fraction, then random bits.';
 
 -- Rules for texts, used in checks. shared/contract/fields.ts has the same for the API; test/db/projects/texts.test.ts compares both.
 
@@ -157,18 +156,17 @@ returns boolean language plpgsql immutable strict set search_path = '' as $$
 begin
   return value ~ '[^\u0001-\u0020\u007F-\u00A0\u00AD\u034F\u061C\u115F\u1160\u1680\u17B4\u17B5\u180B-\u180F\u2000-\u200F\u2028-\u202F\u205F-\u206F\u2800\u3000\u3164\uFE00-\uFE0F\uFEFF\uFFA0\uFFF0-\uFFF8\U0001BCA0-\U0001BCA3\U0001D173-\U0001D17A\U000E0000-\U000E0FFF]';
 end $$;
-comment on function keyframe_private.has_visible_character is 'Whether a text has a character that can be seen.';
 
+-- Refuses control characters, which form terminal escapes, except tabs and line breaks.
 create function keyframe_private.is_plain_text(value text)
 returns boolean language plpgsql immutable strict set search_path = '' as $$
 begin
   return value !~ '[\u0001-\u0008\u000B\u000C\u000E-\u001F\u007F-\u009F]';
 end $$;
-comment on function keyframe_private.is_plain_text is 'Refuses control characters, which form terminal escapes, except tabs and line breaks.';
 
+-- Refuses control characters, line breaks, and bidirectional overrides, which change the direction of the text that follows.
 create function keyframe_private.is_one_line(value text)
 returns boolean language plpgsql immutable strict set search_path = '' as $$
 begin
   return value !~ '[\u0001-\u001F\u007F-\u009F\u2028-\u202E\u2066-\u2069]';
 end $$;
-comment on function keyframe_private.is_one_line is 'Refuses control characters, line breaks, and bidirectional overrides, which change the direction of the text that follows.';

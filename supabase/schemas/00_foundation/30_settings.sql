@@ -39,7 +39,6 @@ create table keyframe_private.settings (
         and array_position(webhook_retry_schedule, null) is null end)
 );
 comment on table keyframe_private.settings is 'One row. Changes apply from the next statement; no deploy is needed.';
-comment on column keyframe_private.settings.only_row is 'Always true: there is one row.';
 comment on column keyframe_private.settings.max_active_per_owner is 'How many predictions of one owner may run at once; further ones wait in queued, oldest first.';
 comment on column keyframe_private.settings.max_calls_per_owner is 'How many requests of one owner the database may answer at once; further ones are refused (rate_limited). Keep it below a third of the connections of the Data API. A process of the function api makes at most four at once for an owner; further ones wait.';
 comment on column keyframe_private.settings.max_failures is 'How often in a row a submit may fail before its prediction fails; also how many leases of one task may expire in a row.';
@@ -47,12 +46,9 @@ comment on column keyframe_private.settings.frame_deadline is 'The longest time 
 comment on column keyframe_private.settings.video_deadline is 'The longest time from the admission of a video to its end.';
 comment on column keyframe_private.settings.poll_interval is 'How long to wait for a callback before polling the provider.';
 comment on column keyframe_private.settings.retry_base is 'The first back-off after a failure; it doubles with each failure.';
-comment on column keyframe_private.settings.retry_max is 'The longest back-off.';
 comment on column keyframe_private.settings.unused_references_after is 'How long after its upload an unused reference image is kept.';
 comment on column keyframe_private.settings.owner_day_micros is 'The budget of each owner for a day, in micro-dollars; null: none. A row in owner_budgets replaces it.';
-comment on column keyframe_private.settings.owner_month_micros is 'The budget of each owner for a month; null: none.';
 comment on column keyframe_private.settings.service_day_micros is 'The budget of all owners together for a day; null: none.';
-comment on column keyframe_private.settings.service_month_micros is 'The budget of all owners together for a month; null: none.';
 comment on column keyframe_private.settings.markup is 'What users pay is what the provider bills times this, from 0 to 10: 1.3 charges 30 % more. A row in model_markups replaces it.';
 comment on column keyframe_private.settings.prepaid_by_default is 'True: owners without a row in credits cannot start anything that costs money. False: an owner is prepaid from the first row in credits on.';
 comment on column keyframe_private.settings.balance_low_micros is 'A start that leaves a balance below this sends balance.low, once after each credit; in micro-dollars.';
@@ -69,21 +65,18 @@ returns integer language plpgsql stable set search_path = '' as $$
 begin
   return coalesce((select s.max_failures from keyframe_private.settings s), 8);
 end $$;
-comment on function keyframe_private.max_failures is 'settings.max_failures, also without the row.';
 
 create function keyframe_private.poll_interval()
 returns interval language plpgsql stable set search_path = '' as $$
 begin
   return coalesce((select s.poll_interval from keyframe_private.settings s), interval '30 seconds');
 end $$;
-comment on function keyframe_private.poll_interval is 'settings.poll_interval, also without the row.';
 
 -- Each version's migration adds its row. health() reads it, and so does a deployment.
 create table keyframe_private.installation (
   version text primary key constraint version_is_three_numbers check (version ~ '^\d+\.\d+\.\d+$')
 );
 comment on table keyframe_private.installation is 'The versions of Keyframe whose migrations this database has.';
-comment on column keyframe_private.installation.version is 'The version, such as 0.1.0.';
 
 -- Volatile, so that the Data API never uses a read replica. A copy of a database, such as a restored backup, has its own server, and
 -- so another id. Two versions are supported: a release removes only what the previous one did not use.

@@ -27,10 +27,8 @@ create table keyframe_private.allowed_clients (
 comment on table keyframe_private.allowed_clients is 'The OAuth clients that may act for users who approved them, and the keys that users have made for agents and scripts. Every other client is refused.';
 comment on column keyframe_private.allowed_clients.client_id is 'Of an OAuth client: the claim client_id of its tokens, as Authentication › OAuth Apps shows it. Of a key: kf_ and the 16 characters that follow it, which are no secret.';
 comment on column keyframe_private.allowed_clients.name is 'Of an OAuth client, for administrators. Of a key, as its user named it.';
-comment on column keyframe_private.allowed_clients.owner_id is 'The user who made the key; null for an OAuth client.';
 comment on column keyframe_private.allowed_clients.secret_hash is 'The SHA-256 of the whole key, which is stored nowhere; null for an OAuth client.';
 comment on column keyframe_private.allowed_clients.expires_at is 'When it ends; null: never. To revoke a key, set it to now().';
-comment on column keyframe_private.allowed_clients.created_at is 'When it was allowed, or the key made.';
 comment on column keyframe_private.allowed_clients.last_used_at is 'The minute in which a key was last used; null: never, or an OAuth client.';
 create index allowed_clients_owner_id_idx on keyframe_private.allowed_clients (owner_id, expires_at) where owner_id is not null;
 create index allowed_clients_expires_at_idx on keyframe_private.allowed_clients (expires_at) where owner_id is not null;
@@ -51,7 +49,6 @@ begin
     where c.client_id = claims ->> 'client_id' and jsonb_typeof(claims -> 'client_id') = 'string' and c.may >= needed
       and (c.expires_at > now()) is not false and (c.owner_id is null or c.owner_id = keyframe_private.caller_id()));
 end $$;
-comment on function keyframe_private.client_may is 'Whether the caller''s token may do this.';
 
 create function keyframe_private.require_client_may(needed keyframe_private.client_right)
 returns void language plpgsql stable set search_path = '' as $$
@@ -64,4 +61,3 @@ begin
       end);
   end if;
 end $$;
-comment on function keyframe_private.require_client_may is 'Raises client_not_allowed unless the caller''s token may do this.';

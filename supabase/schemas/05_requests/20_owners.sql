@@ -1,6 +1,7 @@
 -- The caller of a request, and the owner of a row.
 
--- For policies and the functions they call, which must not raise: auth.jwt() raises if the claims are not JSON.
+-- The claims of the caller's token; null without one. For policies and the functions they call, which must not raise: auth.jwt() raises if
+-- the claims are not JSON.
 create function keyframe_private.claims()
 returns jsonb language plpgsql stable set search_path = '' as $$
 begin
@@ -8,9 +9,9 @@ begin
 exception when data_exception then
   return null;
 end $$;
-comment on function keyframe_private.claims is 'The claims of the caller''s token; null without one.';
 
--- Policies and the functions they call must not raise, but auth.uid() raises if the sub is not a UUID, as in another service's sessions.
+-- The user whose token this is; null for a token without a user of this project's Auth. Policies and the functions they call must not
+-- raise, but auth.uid() raises if the sub is not a UUID, as in another service's sessions.
 create function keyframe_private.caller_id()
 returns uuid language plpgsql stable security definer set search_path = '' as $$
 declare
@@ -18,8 +19,8 @@ declare
 begin
   return case when sub ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' then sub::uuid end;
 end $$;
-comment on function keyframe_private.caller_id is 'The user whose token this is; null for a token without a user of this project''s Auth.';
 
+-- The triggers treat an insert without a caller as an administrator's.
 create function keyframe_private.require_user()
 returns void language plpgsql stable set search_path = '' as $$
 begin
@@ -27,16 +28,15 @@ begin
     perform keyframe_private.raise_error('unauthorized', 'This session names no user. Sign in, then try again.');
   end if;
 end $$;
-comment on function keyframe_private.require_user is 'Refuses a session that names no user: the triggers treat an insert without a caller as an administrator''s.';
 
--- The functions of the API are definers, so each checks this for a row that it finds by its id. Lists compare owner_id with auth.uid()
--- instead, to use an index; the planner never uses one for this.
+-- Whether a row of this owner is the caller's: users have their own, the secret key has webhook endpoints without an owner. The functions
+-- of the API are definers, so each checks this for a row that it finds by its id. Lists compare owner_id with auth.uid() instead, to use an
+-- index; the planner never uses one for this.
 create function keyframe_private.is_own(owner uuid)
 returns boolean language plpgsql stable set search_path = '' as $$
 begin
   return case when auth.role() = 'service_role' then owner is null else coalesce(owner = auth.uid(), false) end;
 end $$;
-comment on function keyframe_private.is_own is 'Whether a row of this owner is the caller''s: users have their own, the secret key has webhook endpoints without an owner.';
 
 -- Owners who live in another project of the service (docs/scale.md, "Move an owner"): changes and payments here would be lost.
 
@@ -46,7 +46,6 @@ create table keyframe_private.moved_owners (
 );
 comment on table keyframe_private.moved_owners is 'Users who were moved to another project of the service, or are being moved. Their changes and credits are refused here (user_moved). Kept for good: a refund may come after a year.';
 comment on column keyframe_private.moved_owners.owner_id is 'The user, also when the account is deleted.';
-comment on column keyframe_private.moved_owners.moved_at is 'When changes and credits began to be refused.';
 
 create function keyframe_private.wait_for_changes()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
@@ -55,7 +54,7 @@ begin
   return null;
 end $$;
 
--- With the key of the user locked, a mark is visible here, or its transaction waits for this one.
+-- Locks the key of the user until the transaction ends: a mark of a move is visible here, or its transaction waits for this one.
 create function keyframe_private.require_not_moved(owner uuid)
 returns void language plpgsql volatile set search_path = '' as $$
 begin
@@ -63,4 +62,3 @@ begin
   perform keyframe_private.raise_if(exists (select from keyframe_private.moved_owners m where m.owner_id = owner), 'user_moved',
     'This user has moved to another project of the service. Send the request there, with the same key.');
 end $$;
-comment on function keyframe_private.require_not_moved is 'Raises user_moved for an owner who lives in another project of the service; locks the user until the transaction ends.';

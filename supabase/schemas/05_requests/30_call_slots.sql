@@ -1,6 +1,6 @@
 -- Limits how many requests of one owner the database answers at once (docs/decisions/0035-a-share-for-every-owner.md).
 
--- Raises rate_limited at once: a call that waited would keep a connection of the Data API from other owners.
+-- Until the transaction ends. Raises rate_limited at once: a call that waited would keep a connection of the Data API from other owners.
 create function keyframe_private.acquire_call_slot()
 returns boolean language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -22,10 +22,10 @@ begin
     'You have too many requests in progress. Wait for the time in Retry-After, then try again.',
     jsonb_build_object('policy', 'calls', 'limit', slots, 'window_seconds', 1, 'wait_seconds', 1)::text);
 end $$;
-comment on function keyframe_private.acquire_call_slot is 'Gives this transaction one of the call slots of its caller (settings.max_calls_per_owner), until it ends.';
 
--- Reads straight through the Data API cannot use a token, because they cannot write. Two per owner run at a time; others wait for them.
--- Only in a request of the Data API: an error would end Realtime's transaction, which reads the rows of many users.
+-- For reads straight through the Data API, which cannot use a token, because they cannot write: uses a call slot, and two per owner run at
+-- a time; others wait for them. Only in a request of the Data API: an error would end Realtime's transaction, which reads the rows of many
+-- users.
 create function keyframe_private.may_read()
 returns boolean language plpgsql volatile security definer set search_path = '' set lock_timeout = '2s' as $$
 declare
@@ -45,4 +45,3 @@ begin
   end if;
   return true;
 end $$;
-comment on function keyframe_private.may_read is 'Uses one of the caller''s call slots for a read straight through the Data API.';

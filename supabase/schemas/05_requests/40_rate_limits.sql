@@ -7,8 +7,6 @@ create table keyframe_private.rate_limits (
 );
 comment on table keyframe_private.rate_limits is 'How many tokens of a class an owner has: capacity at once, then per_second more. A request uses one, or more if it costs more. A class without a row has no limit.';
 comment on column keyframe_private.rate_limits.route_class is 'create: projects, films, elements, shares, quotes, webhook endpoints and their tests. generate: starts, one token for each prediction. upload: reference images. change: changes, deletions, cancels, rotations, redeliveries, recoveries. read: every read through the functions, and repetitions with the same Idempotency-Key. wait: each look of a request that waits (Prefer: wait); without a token the next one comes later. shared: reads of a shared film, which has a bucket for each link.';
-comment on column keyframe_private.rate_limits.capacity is 'How many requests are allowed at once.';
-comment on column keyframe_private.rate_limits.per_second is 'How many more are allowed each second.';
 insert into keyframe_private.rate_limits (route_class, capacity, per_second) values
   ('create', 60, 1),
   ('generate', 60, 1),
@@ -29,16 +27,14 @@ create unlogged table keyframe_private.rate_buckets (
 ) with (fillfactor = 50);
 comment on table keyframe_private.rate_buckets is 'The tokens left in each bucket, as of refilled_at.';
 comment on column keyframe_private.rate_buckets.owner_id is 'The user; for the class shared, the id of the link.';
-comment on column keyframe_private.rate_buckets.route_class is 'A class of rate_limits.';
 comment on column keyframe_private.rate_buckets.tokens is 'How many requests were left at refilled_at.';
-comment on column keyframe_private.rate_buckets.refilled_at is 'When tokens was computed.';
 comment on column keyframe_private.rate_buckets.low_since is 'When requests began to leave less than a tenth of the capacity; a full bucket resets it. Null: the last request left more.';
 create index rate_buckets_low_since_idx on keyframe_private.rate_buckets (low_since) where low_since is not null;
 
--- Raises rate_limited without enough tokens; returns null without a caller or a limit. A call never costs more than a full bucket.
--- An error that ends the transaction returns the tokens, so the functions that users call answer refusals instead of raising (refuse).
--- Against deadlocks, locks are taken in this order: call, Idempotency-Key, user, token, then rows that others may hold. A request takes
--- tokens of one class. Changes of one owner run one at a time, because they lock films and projects in any order.
+-- Uses tokens of the bucket of the holder, and returns its state as rate_json; null without a caller or a limit. Raises rate_limited
+-- without enough tokens. A call never costs more than a full bucket. Against deadlocks, locks are taken in this order: call,
+-- Idempotency-Key, user, token, then rows that others may hold. A request takes tokens of one class. Changes of one owner run one at a
+-- time, because they lock films and projects in any order.
 create function keyframe_private.acquire_token(
   route_class text, cost integer default 1, needed keyframe_private.client_right default null, holder uuid default auth.uid())
 returns jsonb language plpgsql volatile security definer set search_path = '' as $$
@@ -90,16 +86,16 @@ begin
   end if;
   return keyframe_private.rate_json(bucket.route_class, bucket.capacity, bucket.per_second, bucket.tokens);
 end $$;
-comment on function keyframe_private.acquire_token is 'Uses tokens of the bucket of its holder, by default the caller, and returns the bucket''s state as rate_json.';
 
--- The cost of a read is known only once its rows are chosen: it uses one token before that, and these before it answers.
+-- For a read whose cost is known only once its rows are chosen: it uses one token before that, and before it answers one more for each
+-- per_token rows.
 create function keyframe_private.acquire_more_tokens(rate jsonb, number integer, per_token integer)
 returns jsonb language plpgsql volatile set search_path = '' as $$
 begin
   return case when number < per_token then rate else keyframe_private.acquire_token('read', number / per_token) end;
 end $$;
-comment on function keyframe_private.acquire_more_tokens is 'Uses one more token of `read` for each per_token rows of an answer. Returns the bucket''s state as rate_json.';
 
+-- The values of the RateLimit headers.
 create function keyframe_private.rate_json(route_class text, capacity integer, per_second double precision, tokens double precision)
 returns jsonb language plpgsql immutable set search_path = '' as $$
 begin
@@ -107,7 +103,6 @@ begin
     'policy', route_class, 'limit', capacity, 'remaining', floor(tokens), 'reset_seconds', ceil((capacity - tokens) / per_second),
     'window_seconds', ceil(capacity / per_second));
 end $$;
-comment on function keyframe_private.rate_json is 'The values of the RateLimit headers: class, limit, remaining, seconds until full.';
 
 -- Functions on a user's request path are plpgsql, whose plans a session keeps: planning SQL functions took half of the time of a start.
 create function keyframe_private.rate_state(route_class text)
@@ -121,7 +116,6 @@ begin
     left join keyframe_private.rate_buckets b on b.owner_id = caller and b.route_class = l.route_class
     where l.route_class = rate_state.route_class and caller is not null);
 end $$;
-comment on function keyframe_private.rate_state is 'The state of the caller''s bucket, as rate_json; null without a caller or a limit.';
 
 -- The trigger names the class.
 create function keyframe_private.limit_inserts()

@@ -20,9 +20,9 @@ comment on column keyframe_private.idempotency_keys.resource_id is 'The resource
 comment on column keyframe_private.idempotency_keys.answer is 'The answer to the first request, when no row can reproduce it (for a recovery, the count). Never a secret: secrets stay in the Vault.';
 create index idempotency_keys_created_at_idx on keyframe_private.idempotency_keys (created_at);
 
--- Runs in the transaction of the request: an equal simultaneous request waits until the first has ended. Without a hash (the
--- body is not read yet) it compares nothing. A replay updates the row to its own values, so that one statement reserves and reads; it
--- is a read, and uses a token of that class. Without a key every request is new.
+-- Reserves a key for the caller, or returns the resource that it created before. An equal simultaneous request waits until the first has
+-- ended. Without a hash (the body is not read yet) it compares nothing. A replay updates the row to its own values, so that one statement
+-- reserves and reads; it is a read, and uses a token of that class. Without a key every request is new.
 create function keyframe_private.reserve_idempotency_key(
   key text, request_hash text, route_class text default null, replay_class text default 'read', out resource_id uuid, out replayed boolean, out answer jsonb, out rate jsonb)
 language plpgsql volatile security definer set search_path = '' as $$
@@ -56,4 +56,3 @@ begin
     rate := keyframe_private.acquire_token(route_class);
   end if;
 end $$;
-comment on function keyframe_private.reserve_idempotency_key is 'Reserves a key for the caller, or returns the resource that it created before.';

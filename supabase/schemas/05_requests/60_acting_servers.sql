@@ -18,7 +18,6 @@ begin
     'No user with this id can sign in: it is unknown, or the account was deleted or banned.');
   return claims;
 end $$;
-comment on function keyframe_private.claims_for_server is 'The claims of a session of the user.';
 
 -- Calls only functions that users may execute, with named arguments. Role and claims are local to the transaction. Invoker, because a
 -- definer function cannot change its role.

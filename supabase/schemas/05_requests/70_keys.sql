@@ -8,7 +8,6 @@ begin
   perform keyframe_private.raise_if(auth.jwt() ? 'client_id', 'client_not_allowed',
     'Only you can make, list and revoke your keys, signed in to the service itself. A key or an app (OAuth client) cannot.');
 end $$;
-comment on function keyframe_private.require_no_client is 'Raises client_not_allowed for a key, and for an OAuth client, whatever it may.';
 
 create function keyframe_private.key_json(client keyframe_private.allowed_clients)
 returns jsonb language plpgsql stable set search_path = '' as $$
@@ -17,7 +16,6 @@ begin
     'id', client.client_id, 'name', client.name, 'may', client.may, 'day_limit_micros', client.owner_day_micros,
     'created_at', client.created_at, 'expires_at', client.expires_at, 'last_used_at', client.last_used_at);
 end $$;
-comment on function keyframe_private.key_json is 'A key as its user sees it.';
 
 -- The random bits are those of UUIDs: 60 in the name, 190 in the secret. A repeated request gets a new secret, which replaces the first one.
 create function keyframe.create_key(
@@ -107,7 +105,8 @@ exception when sqlstate 'KEYFR' then
 end $$;
 comment on function keyframe.revoke_key is 'Ends a key of the caller.';
 
--- For a key that was found good before: it may have ended since.
+-- The claims of a token of an OAuth client of the user, with the id of the key as client. For a key that was found good before: it may have
+-- ended since.
 create function keyframe_private.claims_for_key(user_id uuid, key_id text)
 returns jsonb language plpgsql stable security definer set search_path = '' as $$
 declare
@@ -119,7 +118,6 @@ begin
   perform keyframe_private.raise_if(ends <= now(), 'key_ended', 'This key was revoked or has expired. Make another one.');
   return keyframe_private.claims_for_server(user_id) - 'keyframe_actor' || jsonb_build_object('client_id', key_id);
 end $$;
-comment on function keyframe_private.claims_for_key is 'The claims of a token of an OAuth client of the user, with the id of the key as client.';
 
 -- Takes no token: nobody's requests are spent by guesses. An unknown id is compared as a wrong secret is. The digests get a random prefix, so
 -- that the time of the comparison says nothing about the stored one.

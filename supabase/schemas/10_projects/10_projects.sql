@@ -39,7 +39,6 @@ returns boolean language plpgsql immutable strict set search_path = '' as $$
 begin
   return path ~ '^projects/[A-Za-z0-9_-][A-Za-z0-9._-]{0,199}$' and path not like '%..%';
 end $$;
-comment on function keyframe_private.is_reference_path is 'Whether a path names a reference image: projects/<file_name>.';
 
 create table keyframe.projects (
   id uuid primary key default gen_random_uuid(),
@@ -126,7 +125,6 @@ create function keyframe_private.max_shots()
 returns integer language sql immutable set search_path = '' as $$
   select 500
 $$;
-comment on function keyframe_private.max_shots is 'The most shots that a film can have.';
 
 -- A project enters a film, as its last shot, or leaves one. Locks the film until the transaction ends, so that two shots cannot get the
 -- same position.
@@ -159,12 +157,12 @@ comment on type keyframe.generation_step is 'What a prediction makes: a first fr
 
 -- Deletions of projects. One with many predictions is deleted in parts.
 
+-- Those of the caller that are being deleted in parts.
 create function keyframe_private.deleted_projects()
 returns uuid[] language plpgsql stable security definer set search_path = '' as $$
 begin
   return array(select p.id from keyframe.projects p where p.owner_id = keyframe_private.caller_id() and p.deleted_at is not null);
 end $$;
-comment on function keyframe_private.deleted_projects is 'The caller''s projects that are being deleted in parts.';
 
 -- A deletion by a user must not discard paid runs. Administrators and account deletions may: their runs are canceled. With more predictions
 -- than one request may delete, the owner no longer sees the project, and delete_parts deletes it.
@@ -200,6 +198,7 @@ begin
   return null;
 end $$;
 
+-- Skips rows that others lock, and records those that fail (unpruned).
 create function keyframe_private.delete_parts(max_rows integer default 2000)
 returns void language plpgsql volatile security definer set search_path = '' as $$
 begin
@@ -215,4 +214,3 @@ begin
     'o.deleted_at is not null and not exists (select from keyframe.predictions p where p.project_id = o.id) order by o.deleted_at',
     max_rows);
 end $$;
-comment on function keyframe_private.delete_parts is 'Deletes a part of what users have deleted, and each project once it has no predictions left. Skips rows that others lock, and records those that fail (unpruned).';

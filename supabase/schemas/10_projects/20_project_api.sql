@@ -1,7 +1,7 @@
 -- Functions that api calls for projects. All are definers: an Idempotency-Key has an identifier before the row exists, which users may not
 -- choose, and under a policy no condition on a step may use an index (enum_eq is not leakproof).
 
--- `versions`: times of updated_at in milliseconds, of which a row must have one.
+-- `versions`: times of updated_at in milliseconds, of which the row must have one.
 create function keyframe_private.require_version(kind text, updated_at timestamptz, versions timestamptz[])
 returns void language plpgsql stable set search_path = '' as $$
 begin
@@ -9,7 +9,6 @@ begin
     versions is not null and (date_trunc('milliseconds', updated_at) = any (versions)) is not true, 'precondition_failed',
     format('The %s has changed since you read it. Read it again, then repeat your request with its new ETag.', kind));
 end $$;
-comment on function keyframe_private.require_version is 'Raises precondition_failed for a project, film or element that has another version.';
 
 create function keyframe_private.own_project(project uuid, versions timestamptz[] default null)
 returns keyframe.projects language plpgsql stable set search_path = '' as $$
@@ -21,7 +20,6 @@ begin
   perform keyframe_private.require_version('project', wanted.updated_at, versions);
   return wanted;
 end $$;
-comment on function keyframe_private.own_project is 'The project, if it is the caller''s and has one of these versions; otherwise raises not_found or precondition_failed.';
 
 create function keyframe.create_project(
   title text, text_prompt text, description text default '', aspect_ratio text default '16:9', idempotency_key text default null,
@@ -54,11 +52,11 @@ exception when sqlstate 'KEYFR' then
 end $$;
 comment on function keyframe.create_project is 'Creates a project of the caller; with film_id, as the last shot of that film.';
 
+-- Projects that are read with their predictions, or priced by a refused start of a film.
 create function keyframe_private.projects_per_token()
 returns integer language sql immutable set search_path = '' as $$
   select 10
 $$;
-comment on function keyframe_private.projects_per_token is 'How many projects one token pays for: read with predictions, or priced by a refused start of a film.';
 
 -- The next page follows (before_created_at, before_id); the first one infinity, so that every plan is a walk along the index. A search
 -- looks at 5,000 projects (about 10 ms); `searched_until` is the last of them if the page is not full. With predictions it costs one token

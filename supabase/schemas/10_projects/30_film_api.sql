@@ -5,7 +5,6 @@ returns uuid[] language plpgsql stable set search_path = '' as $$
 begin
   return array(select p.id from keyframe.projects p where p.film_id = film order by p.film_position);
 end $$;
-comment on function keyframe_private.shots_of is 'The shots of a film, in order.';
 
 create function keyframe_private.film_json(film keyframe.films)
 returns json language plpgsql stable set search_path = '' as $$
@@ -14,7 +13,6 @@ begin
     'id', film.id, 'title', film.title, 'description', film.description, 'project_ids', keyframe_private.shots_of(film.id),
     'element_ids', film.element_ids, 'created_at', film.created_at, 'updated_at', film.updated_at);
 end $$;
-comment on function keyframe_private.film_json is 'A film as its owner sees it.';
 
 create function keyframe_private.own_film(film uuid, versions timestamptz[] default null)
 returns keyframe.films language plpgsql stable set search_path = '' as $$
@@ -26,7 +24,6 @@ begin
   perform keyframe_private.require_version('film', wanted.updated_at, versions);
   return wanted;
 end $$;
-comment on function keyframe_private.own_film is 'The film, if it is the caller''s and has one of these versions; otherwise raises not_found or precondition_failed.';
 
 create function keyframe.create_film(
   title text, description text default '', idempotency_key text default null, request_hash text default null,
@@ -100,6 +97,7 @@ exception when sqlstate 'KEYFR' then
 end $$;
 comment on function keyframe.read_film is 'One film of the caller with its shots in order, each with the latest prediction and the shown take of each step, without the elements of their input. Costs one token more for each ten shots.';
 
+-- The film's other shots leave it, and shots of other films leave those.
 create function keyframe_private.order_shots(film keyframe.films, project_ids uuid[])
 returns void language plpgsql volatile set search_path = '' as $$
 declare
@@ -128,7 +126,6 @@ begin
   from unnest(project_ids) with ordinality w (id, position)
   where p.id = w.id and p.film_position is distinct from w.position;
 end $$;
-comment on function keyframe_private.order_shots is 'Makes these projects the shots of a film, in this order. The film''s other shots leave it; shots of other films leave those films.';
 
 create function keyframe.update_film(
   film_id uuid, changes jsonb default '{}', project_ids uuid[] default null, versions timestamptz[] default null)

@@ -49,7 +49,6 @@ create function keyframe_private.max_elements(list text)
 returns integer language sql immutable set search_path = '' as $$
   select case list when 'owner' then 500 when 'film' then 50 when 'start' then 20 end
 $$;
-comment on function keyframe_private.max_elements is 'The most elements of an owner, of a film or project, and of a start.';
 
 -- Locked until the transaction ends: a deletion waits, and then finds the list that names it.
 create function keyframe_private.require_elements(ids uuid[], owner uuid)
@@ -66,7 +65,6 @@ begin
   where not exists (select from keyframe.elements e where e.id = i.id and e.owner_id = owner) limit 1;
   perform keyframe_private.raise_if(found, 'not_found', format('You have no element with the elementId %s.', unknown));
 end $$;
-comment on function keyframe_private.require_elements is 'Raises unless each id is of a different element of the owner.';
 
 create function keyframe_private.require_own_elements()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$

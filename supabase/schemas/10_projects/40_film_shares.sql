@@ -10,8 +10,6 @@ create table keyframe_private.film_shares (
     least(created_at, expires_at) >= '1970-01-01 00:00Z' and greatest(created_at, expires_at) < '9999-01-01 00:00Z')
 );
 comment on table keyframe_private.film_shares is 'Links to films. To revoke one, delete its row.';
-comment on column keyframe_private.film_shares.id is 'Named by shareId in the API.';
-comment on column keyframe_private.film_shares.film_id is 'The film that it shows.';
 comment on column keyframe_private.film_shares.token_hash is 'The SHA-256 of the token. The token itself is stored nowhere.';
 comment on column keyframe_private.film_shares.expires_at is 'When the link expires; null: never, until it is revoked.';
 create index film_shares_film_id_created_at_idx on keyframe_private.film_shares (film_id, created_at desc);

@@ -6,7 +6,6 @@ begin
   return array(
     select i.path from keyframe.element_images i where i.owner_id = element.owner_id and i.element_id = element.id order by i.position);
 end $$;
-comment on function keyframe_private.images_of_element is 'The paths of an element''s images, in order.';
 
 create function keyframe_private.element_json(element keyframe.elements)
 returns json language plpgsql stable set search_path = '' as $$
@@ -15,7 +14,6 @@ begin
     'id', element.id, 'kind', element.kind, 'name', element.name, 'text', element.text,
     'image_paths', keyframe_private.images_of_element(element), 'created_at', element.created_at, 'updated_at', element.updated_at);
 end $$;
-comment on function keyframe_private.element_json is 'An element as its owner sees it.';
 
 create function keyframe_private.own_element(element uuid, versions timestamptz[] default null)
 returns keyframe.elements language plpgsql stable set search_path = '' as $$
@@ -27,8 +25,8 @@ begin
   perform keyframe_private.require_version('element', wanted.updated_at, versions);
   return wanted;
 end $$;
-comment on function keyframe_private.own_element is 'The element, if it is the caller''s and has one of these versions; otherwise raises not_found or precondition_failed.';
 
+-- Triggers list an image that nothing else uses for removal.
 create function keyframe_private.write_element_images(element keyframe.elements, paths text[])
 returns void language plpgsql volatile set search_path = '' as $$
 begin
@@ -36,7 +34,6 @@ begin
   insert into keyframe.element_images (owner_id, element_id, position, path)
   select element.owner_id, element.id, w.position, w.path from unnest(paths) with ordinality w (path, position);
 end $$;
-comment on function keyframe_private.write_element_images is 'Replaces the images of an element. One that nothing else uses is removed.';
 
 create function keyframe.create_element(
   name text, kind keyframe.element_kind default 'character', text text default '', image_paths text[] default '{}',

@@ -26,19 +26,14 @@ create table keyframe_private.work (
 -- more than half of an insert, and only our functions write here.
 ) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000, autovacuum_analyze_scale_factor = 0.5);
 comment on table keyframe_private.work is 'The queue of both workers: what to do, when, and which worker does it.';
-comment on column keyframe_private.work.queue is 'Which worker does it, within the capacity of which queue.';
 comment on column keyframe_private.work.kind is 'submit, poll, store, search, cancel, remove, expire, admit, continue; deliver, resume.';
 comment on column keyframe_private.work.subject is 'Its prediction, its delivery, or its owner (remove, admit). For resume: the delivery after which it continues.';
 comment on column keyframe_private.work.submit_id is 'The row of provider_submits that submit, poll, search and cancel are about.';
 comment on column keyframe_private.work.owner_id is 'The owner whose share of the capacity it uses, or a service-wide endpoint.';
 comment on column keyframe_private.work.lane is 'What takes turns within a resource: the owner, or the endpoint.';
 comment on column keyframe_private.work.resource is 'The shared dependency that can be slow for many owners: a model, an output''s host and model, a receiver''s host and the endpoint''s standing, otherwise the kind.';
-comment on column keyframe_private.work.state is 'scheduled, ready or leased.';
 comment on column keyframe_private.work.due_at is 'When it is due, or was; while it is leased, when the lease expires.';
-comment on column keyframe_private.work.worker is 'The process that has leased it.';
 comment on column keyframe_private.work.lease_token is 'Names the lease: only its holder may record a result.';
-comment on column keyframe_private.work.failures is 'How often in a row it failed.';
-comment on column keyframe_private.work.last_error is 'The code of the last failure.';
 -- A claim walks from resource to resource and lane to lane, one probe each. The next two indexes have scheduled work and leases; the last
 -- two find work of generate, and failing work.
 create index work_ready_idx on keyframe_private.work (queue, resource, lane, id) where state = 'ready';
@@ -47,6 +42,7 @@ create index work_leased_idx on keyframe_private.work (queue, lane, subject) whe
 create index work_subject_idx on keyframe_private.work (kind, subject) where queue <> 'deliver';
 create index work_failed_idx on keyframe_private.work (failures) where queue <> 'deliver' and failures > 0;
 
+-- Kicks the worker if the work is due. The lane is the owner, if none is named.
 create function keyframe_private.add_work(
   queue keyframe_private.work_queue, kind text, subject uuid, owner uuid, resource text, due_at timestamptz default clock_timestamp(), submit_id bigint default null,
   failures integer default 0, last_error text default null, lane uuid default null)
@@ -61,7 +57,6 @@ begin
     perform keyframe_private.kick_unless_running(case add_work.queue when 'deliver' then 'deliver' else 'generate' end);
   end if;
 end $$;
-comment on function keyframe_private.add_work is 'Adds work, and kicks its worker when the work is due. The lane is the owner, if none is named.';
 
 -- Always use the index: a plan cached while the table was empty would scan it when it is full. A disabled scan costs so much that JIT
 -- would compile the plan at each call.
@@ -73,8 +68,8 @@ begin
     where w.subject = has_work.subject and w.kind = has_work.kind and w.queue <> 'deliver'
       and (has_work.submit_id is null or w.submit_id = has_work.submit_id));
 end $$;
-comment on function keyframe_private.has_work is 'Whether work of generate of this kind is in the queue already.';
 
+-- Locks leased work for the holder of its lease; null when the lease is gone.
 create function keyframe_private.held_work(work_id bigint, lease_token uuid)
 returns keyframe_private.work language plpgsql volatile set search_path = '' set jit = off set enable_seqscan = off as $$
 declare
@@ -84,7 +79,6 @@ begin
   where w.id = work_id and w.lease_token = held_work.lease_token and w.state = 'leased' for update;
   return held;
 end $$;
-comment on function keyframe_private.held_work is 'Locks leased work for the holder of its lease; null when the lease is gone.';
 
 create function keyframe_private.reschedule(held keyframe_private.work, due timestamptz, failures integer, error text)
 returns void language plpgsql volatile set search_path = '' set jit = off set enable_seqscan = off as $$
@@ -94,8 +88,8 @@ begin
       resource = held.resource, failures = least(reschedule.failures, 1000000), last_error = error
   where w.id = held.id;
 end $$;
-comment on function keyframe_private.reschedule is 'Gives leased work back, due at a later time.';
 
+-- Doubles with each failure, ±20 %; a minute without settings. More than 20 doublings would exceed the range of an interval.
 create function keyframe_private.retry_delay(failures integer)
 returns interval language plpgsql volatile set search_path = '' as $$
 begin
@@ -103,4 +97,3 @@ begin
     select least(s.retry_max, s.retry_base * power(2, least(20, greatest(0, failures - 1))) * (0.8 + random() * 0.4))
     from keyframe_private.settings s), interval '1 minute');
 end $$;
-comment on function keyframe_private.retry_delay is 'The back-off after so many failures; a minute without settings. Doubles with each failure, ±20 %. power() is capped at 20 doublings: more would exceed the range of an interval.';

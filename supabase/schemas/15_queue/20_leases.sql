@@ -7,18 +7,18 @@ returns integer language plpgsql immutable set search_path = '' as $$
 begin
   return case queue when 'ask' then 96 when 'copy' then 36 when 'deliver' then 440 end;
 end $$;
-comment on function keyframe_private.places_of is 'How many pieces of work of a queue a process can lease at once.';
 
--- What is free of 80 % of the capacity; when the process is nearly full, up to 4. One resource or owner alone ends at 40 %, because its own
--- rows are among the open ones. So hanging work leaves capacity for others, and a fifth stays free for new owners and resources.
+-- A resource or an owner may lease another row while it has fewer than this: what is free of 80 % of the capacity or, when the process is
+-- nearly full, up to 4. One resource or owner alone ends at 40 %, because its own rows are among the open ones. So hanging work leaves
+-- capacity for others, and a fifth stays free for new owners and resources.
 create function keyframe_private.most_of_one(places integer, open bigint)
 returns numeric language plpgsql immutable set search_path = '' as $$
 begin
   return greatest(places * 4 / 5 - open, least(4, (places - open) / 6.0));
 end $$;
-comment on function keyframe_private.most_of_one is 'A resource or an owner may lease another row while it has fewer than this. `open`: how many the process has leased.';
 
--- An expired lease is a failure. Work of an accepted run, which is paid for, is abandoned only after several leases expired in a row.
+-- Also work whose lease has expired, which is a failure. Work of an accepted run, which is paid for, is abandoned only after several leases
+-- expired in a row.
 create function keyframe_private.make_ready(wanted_queue keyframe_private.work_queue, at timestamptz)
 returns void language plpgsql volatile set search_path = '' as $$
 declare
@@ -40,7 +40,6 @@ begin
     where w.id = any (expired);
   end if;
 end $$;
-comment on function keyframe_private.make_ready is 'Makes work ready whose time has come or whose lease has expired.';
 
 create function keyframe_private.has_due_work(queues keyframe_private.work_queue[], at timestamptz)
 returns boolean language plpgsql volatile set search_path = '' set jit = off set enable_seqscan = off as $$
@@ -57,13 +56,13 @@ begin
   end loop;
   return false;
 end $$;
-comment on function keyframe_private.has_due_work is 'Whether a claim could get work.';
 
 -- A lane of a walk, and how much of it may be leased.
 create type keyframe_private.lane_share as (resource text, lane uuid, most integer);
 
--- From resource to resource behind the cursor, once around, and in each from the lane behind the cursor on, once around: one probe of the
--- index for each lane, and for each resource that is full. The next claim begins behind the resource and the lane that this one reached.
+-- The next lanes with ready work, from resource to resource behind the cursor, once around, and in each from the lane behind the cursor on,
+-- once around: one probe of the index for each lane, and for each resource that is full. The next claim begins behind the resource and the
+-- lane that this one reached. is_cut: there are more.
 create function keyframe_private.walk_lanes(
   wanted_queue keyframe_private.work_queue, for_worker uuid, max_lanes integer, open_by_resource jsonb, open_count bigint, cursor_lane uuid,
   inout cursor_resource text, out lanes keyframe_private.lane_share[], out is_cut boolean)
@@ -120,10 +119,9 @@ begin
     end loop;
   end loop;
 end $$;
-comment on function keyframe_private.walk_lanes is 'The next lanes with ready work, without those of full resources. is_cut: there are more.';
 
--- Takes one row per lane in turn, until a resource, an owner or the process has reached its limit. The indexes are used whatever
--- the statistics say, because the table is empty in one moment and full in the next.
+-- Leases ready work for a process: one row per lane in turn, until a resource, an owner or the process has reached its limit. The indexes
+-- are used whatever the statistics say, because the table is empty in one moment and full in the next.
 create function keyframe_private.lease_work(
   wanted_queue keyframe_private.work_queue, for_worker uuid, lease interval, max_rows integer, at timestamptz,
   inout cursor_resource text, inout cursor_lane uuid, out leased keyframe_private.work[], out is_cut boolean)
@@ -188,10 +186,10 @@ begin
     coalesce((select c.lane from chosen c order by c.turn_of_lane desc limit 1), cursor_lane)
   into leased, cursor_lane;
 end $$;
-comment on function keyframe_private.lease_work is 'Leases ready work for a process: a fair share for each lane, owner and resource.';
 
--- Checks run every 1/50 of the wait, and use at most a tenth of the time. Only one call per worker waits; others return at once. Work
--- of generate takes seconds at the provider, so 5 ms is enough: with 2 ms, waiting used 4 % of a core.
+-- False: nothing became due. At most a second, because the call holds a connection. Checks run every 1/50 of the wait, and use at most a
+-- tenth of the time. Only one call per worker waits; others return at once. Work of generate takes seconds at the provider, so 5 ms is
+-- enough: with 2 ms, waiting used 4 % of a core.
 create function keyframe_private.wait_for_due(function_name text, queues keyframe_private.work_queue[], wait_ms integer)
 returns boolean language plpgsql volatile set search_path = '' as $$
 declare
@@ -216,4 +214,3 @@ begin
     perform pg_sleep(rest);
   end loop;
 end $$;
-comment on function keyframe_private.wait_for_due is 'Waits until work of a worker is due, at most wait_ms and at most a second: the call holds a connection. False: nothing became due.';

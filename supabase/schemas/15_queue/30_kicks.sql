@@ -11,10 +11,7 @@ create unlogged table keyframe_private.kicks (
   constraint kick_is_made_or_failed check ((request_id is null) = (error is not null))
 );
 comment on table keyframe_private.kicks is 'The kicks of the last hour, for the figures of the service (docs/operate.md).';
-comment on column keyframe_private.kicks.function_name is 'The worker that was kicked: generate or deliver.';
-comment on column keyframe_private.kicks.made_at is 'When it was made; pg_net sends it when that transaction commits.';
 comment on column keyframe_private.kicks.request_id is 'The id of its answer in net._http_response; null when it could not be made.';
-comment on column keyframe_private.kicks.error is 'Why it could not be made.';
 comment on column keyframe_private.kicks.acknowledged_at is 'When the function first claimed after it.';
 create index kicks_made_at_idx on keyframe_private.kicks (function_name, made_at);
 create index kicks_unacknowledged_idx on keyframe_private.kicks (function_name) where acknowledged_at is null and error is null;
@@ -27,12 +24,10 @@ create unlogged table keyframe_private.worker_heartbeats (
   report jsonb not null default '{}'
 ) with (fillfactor = 50);
 comment on table keyframe_private.worker_heartbeats is 'The last claim of each worker.';
-comment on column keyframe_private.worker_heartbeats.function_name is 'The worker: generate or deliver.';
 comment on column keyframe_private.worker_heartbeats.alive_until is 'The time by which the worker will claim again.';
-comment on column keyframe_private.worker_heartbeats.claimed_at is 'When a claim last succeeded.';
 comment on column keyframe_private.worker_heartbeats.report is 'What the worker reported: callMs, how long its last database call took; isProcess, whether it is a process of npm run worker and not a function; address, the project that a process works for.';
 
--- After a restore under another key the Vault's entries cannot be decrypted.
+-- Null when it is missing or cannot be decrypted, as after a restore under another key.
 create function keyframe_private.read_secret(secret_name text)
 returns text language plpgsql stable set search_path = '' as $$
 begin
@@ -40,16 +35,16 @@ begin
 exception when others then
   return null;
 end $$;
-comment on function keyframe_private.read_secret is 'A secret of the Vault; null when it is missing or cannot be decrypted.';
 
--- A copy of this database, such as a restored dump, has the address of its original: its kicks go there, and worker processes beside it are
--- refused. It submits and sends nothing until set_address.
+-- The address of the project that this database works for; null when the Vault does not say. A copy of a database, such as a restored dump,
+-- has the address of its original: its kicks go there, and worker processes beside it are refused. It submits and sends nothing until
+-- set_address.
 create function keyframe_private.address()
 returns text language sql stable set search_path = '' as $$
   select substring(keyframe_private.read_secret('keyframe_functions_url') from '^(.*)/functions/v1$')
 $$;
-comment on function keyframe_private.address is 'The address of the project that this database works for, by its Vault; null when that does not say.';
 
+-- For administrators: makes this database work for the project at this address, after it was moved or copied.
 create function keyframe_private.set_address(address text)
 returns void language plpgsql volatile set search_path = '' as $$
 declare
@@ -63,10 +58,10 @@ begin
     perform vault.create_secret(base || '/functions/v1', 'keyframe_functions_url', 'Where Keyframe kicks its functions: the project that this database works for');
   end if;
 end $$;
-comment on function keyframe_private.set_address is 'Makes this database work for the project at this address, for example after it was moved or copied: kicks go there from then on.';
 
--- Skips rows that another claim has locked, because that one records the same. It fails only the claim of another project's process:
--- without a heartbeat the sweep kicks. A function works for the project that kicks it.
+-- The worker will claim again within heartbeat_ms (0: it stops). Skips rows that another claim has locked, because that one records the
+-- same. Fails only the claim of another project's process: without a heartbeat the sweep kicks. A function works for the project that kicks
+-- it.
 create function keyframe_private.record_heartbeat(function_name text, heartbeat_ms integer, report jsonb)
 returns void language plpgsql volatile set search_path = '' set lock_timeout = '20ms' as $$
 declare
@@ -102,8 +97,8 @@ exception
   when others or assert_failure then
     raise warning 'No heartbeat of %: % (%)', function_name, sqlerrm, sqlstate;
 end $$;
-comment on function keyframe_private.record_heartbeat is 'Records a worker''s heartbeat: it will claim again within heartbeat_ms (0: the heartbeat ends).';
 
+-- Signed according to Standard Webhooks. Never fails its caller: the sweep replaces a kick that could not be made.
 create function keyframe_private.kick(function_name text)
 returns boolean language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -136,9 +131,9 @@ exception when others then
   insert into keyframe_private.kicks (function_name, error) values (kick.function_name, left(sqlerrm, 200));
   return false;
 end $$;
-comment on function keyframe_private.kick is 'Signs and posts a kick according to Standard Webhooks. It never fails its caller: the sweep replaces a kick that could not be made.';
 
--- Without a lock, so that an open transaction does not stop other kicks. Times in the future are from before the clock was set back.
+-- One kick per burst: none while the worker's heartbeat is live or just after a kick, and one per transaction. Without a lock, so that an
+-- open transaction does not stop other kicks. Times in the future are from before the clock was set back.
 create function keyframe_private.kick_unless_running(function_name text)
 returns void language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -158,4 +153,3 @@ begin
   perform set_config(marker, 'true', true);
   perform keyframe_private.kick(function_name);
 end $$;
-comment on function keyframe_private.kick_unless_running is 'One kick per burst: none while the worker''s heartbeat is live or just after a kick, and one per transaction.';

@@ -82,7 +82,6 @@ returns boolean language plpgsql stable set search_path = '' as $$
 begin
   return candidate.enabled and candidate.refused_at is null and coalesce(candidate.shutdown_at > at, true);
 end $$;
-comment on function keyframe_private.is_available is 'Whether a start can use a model at a time.';
 
 -- Editing a refused model retries it.
 create function keyframe_private.clear_refusal()
@@ -92,6 +91,7 @@ begin
   return new;
 end $$;
 
+-- In the order in which a start tries them.
 create function keyframe_private.successors_of(model keyframe.models, at timestamptz)
 returns setof keyframe.models language plpgsql stable set search_path = '' as $$
 begin
@@ -100,7 +100,6 @@ begin
     where m.step = (successors_of.model).step and m.model <> (successors_of.model).model and keyframe_private.is_available(m, at)
     order by m.position, m.model;
 end $$;
-comment on function keyframe_private.successors_of is 'The models that can take over from one, in the order in which a start tries them.';
 
 -- No foreign key: all users' starts would wait for a transaction that locks the model. Deferred, so that simultaneous starts are renamed
 -- too.

@@ -17,8 +17,8 @@ begin
     when 'the name of a field' then value::text ~ '^"[A-Za-z_][A-Za-z0-9_.-]*"$'
   end;
 end $$;
-comment on function keyframe_private.has_shape is 'Whether a JSON value has the shape that a mistake names.';
 
+-- The shape of a choice's values, and the key that each control needs beside field.
 create function keyframe_private.known_controls()
 returns table (name text, kind text, shape text, only_video boolean, needs text, why text) language sql immutable set search_path = '' as $$
   values
@@ -33,8 +33,8 @@ returns table (name text, kind text, shape text, only_video boolean, needs text,
     ('audio', 'choice', 'true or false', true, 'default', 'it decides the price, so it is always sent'),
     ('seed', 'choice', 'an integer', false, null, null)
 $$;
-comment on function keyframe_private.known_controls is 'The controls that a row of models can have: the shape of a choice''s values, and the key that each needs beside field.';
 
+-- By the control's kind: the shape of each key, and of its elements.
 create function keyframe_private.known_keys()
 returns table (key text, kinds text[], shape text, element text) language sql immutable set search_path = '' as $$
   values
@@ -55,8 +55,8 @@ returns table (key text, kinds text[], shape text, element text) language sql im
     ('forces', '{image,images,choice}', 'an object', 'a text, a number, true or false'),
     ('forcesByValue', '{choice}', 'an object', 'an object')
 $$;
-comment on function keyframe_private.known_keys is 'The keys that a control can have, by the control''s kind: the shape of each, and of its elements.';
 
+-- As a list of our values; null for a range and for a text.
 create function keyframe_private.control_values(control jsonb)
 returns jsonb language plpgsql immutable set search_path = '' as $$
 begin
@@ -65,8 +65,8 @@ begin
     when 'object' then coalesce(control -> 'order', (select jsonb_agg(v.key order by v.key) from jsonb_each(control -> 'values') v))
   end;
 end $$;
-comment on function keyframe_private.control_values is 'The values that a control of a model accepts, as a list of our values; null for a range and for a text.';
 
+-- A model without the control (null) takes none.
 create function keyframe_private.control_takes(control jsonb, value jsonb)
 returns boolean language plpgsql immutable set search_path = '' as $$
 begin
@@ -81,7 +81,6 @@ begin
   end if;
   return jsonb_typeof(value) = 'string' and char_length(value #>> '{}') <= coalesce((control ->> 'maxLength')::integer, 4000);
 end $$;
-comment on function keyframe_private.control_takes is 'Whether a control of a model takes a value. A model without the control (null) takes none.';
 
 create function keyframe_private.shape_mistakes(step keyframe.generation_step, controls jsonb, fixed jsonb)
 returns setof text language plpgsql immutable set search_path = '' as $$
@@ -138,8 +137,8 @@ begin
     union all select e.path || ' is listed twice.' from element e
       where e.ours is null and exists (select from keyframe_private.json_entries(e.list) o where o.item = e.item and o.at < e.at);
 end $$;
-comment on function keyframe_private.shape_mistakes is 'What is wrong with the shape of a row of models.';
 
+-- Between the controls of a model, when their shapes are right.
 create function keyframe_private.meaning_mistakes(controls jsonb, fixed jsonb)
 returns setof text language plpgsql immutable set search_path = '' as $$
 begin
@@ -185,7 +184,6 @@ begin
     union all select format('%s is not among the values of %s.', f.path, f.other) from forced f
       where f.other <> f.name and controls ? f.other and not keyframe_private.control_takes(controls -> f.other, f.value);
 end $$;
-comment on function keyframe_private.meaning_mistakes is 'What is wrong between the controls of a model, when their shapes are right.';
 
 create function keyframe_private.require_well_formed_model()
 returns trigger language plpgsql volatile set search_path = '' as $$

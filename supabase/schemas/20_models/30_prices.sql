@@ -15,13 +15,11 @@ create table keyframe_private.model_prices (
 );
 comment on table keyframe_private.model_prices is 'What a model costs per unit of a metric. The metrics of a model add up; a metric without a matching row makes the price of a run unknown.';
 comment on column keyframe_private.model_prices.id is 'Runs keep the ids of their prices.';
-comment on column keyframe_private.model_prices.model is 'A model of keyframe.models.';
 comment on column keyframe_private.model_prices.price_usd is 'US dollars for one unit of the metric.';
 comment on column keyframe_private.model_prices.applies_to is 'The values of an input for which it applies, for example {"resolution": "1080p", "audio": true}. Of the matching rows, the one with the most values counts.';
 comment on column keyframe_private.model_prices.metric is 'run, image, output_second, input_megapixel, output_megapixel or hardware_second.';
 comment on column keyframe_private.model_prices.valid_from is 'When it starts to apply, until a later row with the same applies_to.';
 comment on column keyframe_private.model_prices.source is 'The address of the page with the price.';
-comment on column keyframe_private.model_prices.checked_at is 'When the source was checked.';
 
 create function keyframe_private.require_well_formed_price()
 returns trigger language plpgsql volatile set search_path = '' as $$
@@ -69,7 +67,6 @@ create table keyframe_private.model_markups (
   markup numeric not null constraint markup_is_between_0_and_10 check (markup between 0 and 10)
 );
 comment on table keyframe_private.model_markups is 'Markups of single models, instead of the one in settings.';
-comment on column keyframe_private.model_markups.model is 'A model of keyframe.models.';
 comment on column keyframe_private.model_markups.markup is 'What users pay is what the provider bills times this, from 0 to 10: 1.3 charges 30 % more.';
 
 create function keyframe_private.require_known_model()
@@ -89,7 +86,6 @@ begin
     (select m.markup from keyframe_private.model_markups m where m.model = markup_of.model),
     (select s.markup from keyframe_private.settings s), 1);
 end $$;
-comment on function keyframe_private.markup_of is 'The factor by which users pay more or less than the provider bills for a model.';
 
 -- A model that gets another name at the provider keeps its prices and markup, also while another step has it under the old name.
 create function keyframe_private.rename_prices()
@@ -117,14 +113,15 @@ end $$;
 create type keyframe_private.run_cost as (
   price_ids bigint[], markup numeric, estimate_micros bigint, most_micros bigint, estimate_charge_micros bigint, most_charge_micros bigint);
 
+-- By the most that the provider bills and the user pays. Every run may replace one of unknown cost.
 create function keyframe_private.costs_no_more(run keyframe_private.run_cost, asked keyframe_private.run_cost)
 returns boolean language plpgsql immutable set search_path = '' as $$
 begin
   return asked.most_micros is null
     or coalesce(run.most_micros <= asked.most_micros and run.most_charge_micros <= asked.most_charge_micros, false);
 end $$;
-comment on function keyframe_private.costs_no_more is 'Whether a run takes the place of another, by the most that the provider bills and the user pays. Every run may replace one of unknown cost.';
 
+-- With the defaults of its controls.
 create function keyframe_private.default_cost(chosen keyframe.models, at timestamptz)
 returns keyframe_private.run_cost language plpgsql stable set search_path = '' as $$
 begin
@@ -132,8 +129,8 @@ begin
     select coalesce(jsonb_object_agg(c.key, c.value -> 'default'), '{}') from jsonb_each(chosen.controls) c where c.value ? 'default'
   ), at);
 end $$;
-comment on function keyframe_private.default_cost is 'What a run of a model with its defaults costs.';
 
+-- For an input without choices.
 create function keyframe_private.default_successor(gone keyframe.models, at timestamptz)
 returns text language plpgsql stable set search_path = '' as $$
 begin
@@ -142,8 +139,8 @@ begin
     where keyframe_private.costs_no_more(keyframe_private.default_cost(s, at), keyframe_private.default_cost(gone, at))
     limit 1);
 end $$;
-comment on function keyframe_private.default_successor is 'The model that replaces another for an input without choices; null without one.';
 
+-- As users pay them.
 create function keyframe_private.prices_json(model text)
 returns json language plpgsql stable set search_path = '' as $$
 declare
@@ -158,7 +155,6 @@ begin
       order by o.metric, o.applies_to, o.valid_from desc
     ) p);
 end $$;
-comment on function keyframe_private.prices_json is 'The current prices of a model, as users pay them.';
 
 create function keyframe.list_models()
 returns json language plpgsql volatile security definer set search_path = '' as $$

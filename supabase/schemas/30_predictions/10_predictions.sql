@@ -161,8 +161,6 @@ create table keyframe_private.prediction_moves (
   primary key (from_status, to_status)
 );
 comment on table keyframe_private.prediction_moves is 'Every legal move of a prediction''s status. Any other move is refused.';
-comment on column keyframe_private.prediction_moves.from_status is 'Before the move.';
-comment on column keyframe_private.prediction_moves.to_status is 'After the move.';
 insert into keyframe_private.prediction_moves (from_status, to_status) values
   ('queued', 'starting'), ('queued', 'processing'), ('queued', 'storing'), ('queued', 'failed'), ('queued', 'canceled'),
   ('starting', 'processing'), ('starting', 'storing'), ('starting', 'failed'), ('starting', 'canceled'),
@@ -223,15 +221,13 @@ create table keyframe_private.prediction_images (
   constraint uploaded_or_generated check (num_nonnulls(path, source_prediction_id) <= 1)
 );
 comment on table keyframe_private.prediction_images is 'The images that a prediction uses, written from its input.';
-comment on column keyframe_private.prediction_images.prediction_id is 'The prediction that uses it.';
-comment on column keyframe_private.prediction_images.role is 'first_frame, last_frame or reference.';
-comment on column keyframe_private.prediction_images.position is 'Its place among the references, from 1.';
 comment on column keyframe_private.prediction_images.path is 'projects/<file_name>: an uploaded image of the owner.';
 comment on column keyframe_private.prediction_images.source_prediction_id is 'The prediction that made the image; null once that is deleted.';
 create index prediction_images_path_idx on keyframe_private.prediction_images (path) where path is not null;
 create index prediction_images_source_prediction_id_idx on keyframe_private.prediction_images (source_prediction_id)
   where source_prediction_id is not null;
 
+-- Also when the rows in prediction_images are deleted.
 create function keyframe_private.images_of(input jsonb)
 returns table (role text, "position" integer, path text, source_prediction_id uuid) language plpgsql immutable set search_path = '' as $$
 begin
@@ -243,7 +239,6 @@ begin
     select 'reference', i.number::integer, i.path, null
     from jsonb_array_elements_text(input -> 'referenceImagePaths') with ordinality i (path, number);
 end $$;
-comment on function keyframe_private.images_of is 'The images that an input names, also when the rows in prediction_images are deleted.';
 
 create function keyframe_private.has_images(input jsonb)
 returns boolean language plpgsql immutable set search_path = '' as $$
@@ -251,7 +246,6 @@ begin
   return coalesce(input ->> 'firstFramePredictionId', input ->> 'firstFrameImagePath', input ->> 'lastFramePredictionId',
     input ->> 'lastFrameImagePath', input #>> '{referenceImagePaths,0}') is not null;
 end $$;
-comment on function keyframe_private.has_images is 'Whether an input has an image.';
 
 create function keyframe_private.write_prediction_images()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
@@ -271,6 +265,7 @@ begin
   return null;
 end $$;
 
+-- In the order in which the model gets them. The name is null when the prediction that made the image is deleted.
 create function keyframe_private.images_json(prediction uuid)
 returns jsonb language plpgsql stable set search_path = '' as $$
 begin
@@ -285,10 +280,10 @@ begin
     where i.prediction_id = prediction
   );
 end $$;
-comment on function keyframe_private.images_json is 'The images of a prediction, in the order in which the model gets them. The name is null when the prediction that made the image is deleted.';
 
 -- Takes: the succeeded predictions of a step, of which a project selects one.
 
+-- The selected one, otherwise the latest that is not hidden.
 create function keyframe_private.shown_take(project keyframe.projects, wanted keyframe.generation_step)
 returns uuid language plpgsql stable set search_path = '' as $$
 begin
@@ -301,7 +296,6 @@ begin
      order by p.created_at desc, p.id desc
      limit 1));
 end $$;
-comment on function keyframe_private.shown_take is 'The take that a step of a project shows: the selected one, otherwise the latest that is not hidden. Null without a take.';
 
 create function keyframe_private.shown_takes(project uuid)
 returns uuid[] language plpgsql stable set search_path = '' as $$
@@ -310,7 +304,6 @@ begin
     select keyframe_private.shown_take(p, step) from keyframe.projects p, unnest(enum_range(null::keyframe.generation_step)) step
     where p.id = project), null);
 end $$;
-comment on function keyframe_private.shown_takes is 'The takes that the steps of a project show.';
 
 create function keyframe_private.require_success(take keyframe.predictions)
 returns void language plpgsql immutable set search_path = '' as $$
@@ -322,7 +315,6 @@ begin
     format('The %s prediction %s is %s, not succeeded. Try again once it has succeeded.', take.step, take.id,
       case when take.status = 'storing' then 'processing' else take.status::text end));
 end $$;
-comment on function keyframe_private.require_success is 'Raises unless a prediction has succeeded.';
 
 -- A newly selected prediction must be a take of the same project and of the step. It stays one until it is deleted: success is final.
 create function keyframe_private.require_selected_takes()

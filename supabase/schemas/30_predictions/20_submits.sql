@@ -44,12 +44,8 @@ create table keyframe_private.provider_submits (
 ) with (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02);
 comment on table keyframe_private.provider_submits is 'Each submit to the provider, kept for 13 months, also when its prediction, project or account is deleted.';
 comment on column keyframe_private.provider_submits.owner_id is 'The user who pays, also when the account is deleted.';
-comment on column keyframe_private.provider_submits.prediction_id is 'Its prediction, also when that is deleted.';
-comment on column keyframe_private.provider_submits.project_id is 'Its project, also when that is deleted.';
-comment on column keyframe_private.provider_submits.step is 'first-frame, last-frame or video.';
 comment on column keyframe_private.provider_submits.attempt is 'Its number among the prediction''s submits. A second provider run of one submit has a row of its own.';
 comment on column keyframe_private.provider_submits.is_first is 'Whether it is the first of its prediction: usage counts these.';
-comment on column keyframe_private.provider_submits.model is 'The requested model.';
 comment on column keyframe_private.provider_submits.created_at is 'When it was added or, if it replaces a released submit, when that one was added: its cost counts on this day.';
 comment on column keyframe_private.provider_submits.submitted_at is 'When begin_submit recorded it, just before the call; null while it waits.';
 comment on column keyframe_private.provider_submits.answered_at is 'When the provider answered it, or its provider run was found.';
@@ -63,8 +59,6 @@ comment on column keyframe_private.provider_submits.metrics is 'What the provide
 comment on column keyframe_private.provider_submits.price_ids is 'The prices by which it is settled: those in force when it was added. Null when one is unknown.';
 comment on column keyframe_private.provider_submits.most_micros is 'The most that the provider can bill, in micro-dollars; null: no price is known.';
 comment on column keyframe_private.provider_submits.cost_micros is 'What the provider bills; only when it is settled.';
-comment on column keyframe_private.provider_submits.markup is 'The markup in force when it was added.';
-comment on column keyframe_private.provider_submits.most_charge_micros is 'The most that its owner can pay.';
 comment on column keyframe_private.provider_submits.charge_micros is 'What its owner pays; only when it is settled.';
 comment on column keyframe_private.provider_submits.cost_state is 'held: it has not ended. settled: it has cost cost_micros. released: it was not billed. unknown: it counts with most_micros until an administrator settles it.';
 comment on column keyframe_private.provider_submits.client_id is 'The OAuth client or key that started its prediction; null: the owner''s session, or a server.';
@@ -77,6 +71,7 @@ create index provider_submits_client_id_idx on keyframe_private.provider_submits
   where client_id is not null;
 create index provider_submits_text_idx on keyframe_private.provider_submits (submitted_at, text_hash) where text_hash is not null;
 
+-- The only place where a submit ends. The first end counts, unless it was `lost` and more is known now.
 create function keyframe_private.end_submit(submit bigint, how text, measured jsonb default null)
 returns void language plpgsql volatile set search_path = '' as $$
 begin
@@ -85,9 +80,9 @@ begin
     answered_at = case when how = 'lost' or s.submitted_at is null then s.answered_at else coalesce(s.answered_at, now()) end
   where s.id = submit and (s.ended_at is null or s.outcome = 'lost');
 end $$;
-comment on function keyframe_private.end_submit is 'Ends a submit: the only place where one ends. The first end counts, unless it was `lost` and more is known now.';
 
--- Works even if the lease is gone. Locks the prediction first, like all functions that record results. Does nothing if attempt is null.
+-- The provider refused the submit, or it was not sent. Works even if the lease is gone. Locks the prediction first, like all functions that
+-- record results. Does nothing if attempt is null.
 create function keyframe_private.end_without_run(prediction uuid, attempt_without_run integer)
 returns void language plpgsql volatile set search_path = '' as $$
 begin
@@ -97,10 +92,10 @@ begin
     where s.prediction_id = prediction and s.attempt = attempt_without_run and s.is_unanswered;
   end if;
 end $$;
-comment on function keyframe_private.end_without_run is 'Ends a submit that created no run: the provider refused it, or it was not sent.';
 
--- If the submit already has another run or ended without one, the run gets its own row, at the same prices and whatever the budget, because
--- it exists. A run from the provider's list names no attempt: with is_found, any unanswered one matches.
+-- Returns the submit of a provider run that has none yet. If the submit already has another run or ended without one, the run gets its own
+-- row, at the same prices and whatever the budget, because it exists. A run from the provider's list names no attempt: with is_found, any
+-- unanswered one matches.
 create function keyframe_private.record_run(run text, prediction uuid, attempt integer, is_found boolean)
 returns bigint language plpgsql volatile set search_path = '' as $$
 declare
@@ -130,8 +125,8 @@ begin
 exception when unique_violation then
   return null; -- recorded for another prediction at the same moment
 end $$;
-comment on function keyframe_private.record_run is 'Records a provider run that no submit has yet. Returns its submit, or null: the run was recorded for another prediction at the same moment.';
 
+-- For a provider run that no prediction follows.
 create function keyframe_private.add_cancel(submit keyframe_private.provider_submits)
 returns void language plpgsql volatile set search_path = '' as $$
 begin
@@ -139,7 +134,6 @@ begin
     perform keyframe_private.add_work('ask', 'cancel', submit.prediction_id, submit.owner_id, 'cancel', submit_id => submit.id);
   end if;
 end $$;
-comment on function keyframe_private.add_cancel is 'Adds the work to cancel a provider run that no prediction follows.';
 
 -- When a prediction leaves the queue, ends or is deleted, its unanswered submits are searched for, once no worker can still be submitting
 -- them. When it ends or is deleted, its running provider runs are canceled.
@@ -173,8 +167,9 @@ begin
   return null;
 end $$;
 
--- The provider's list shows the input of a run: addresses of files name the prediction, text does not. begin_submit commits before
--- its submit, so every candidate is in the table. After an hour the provider deletes the inputs of runs.
+-- Whether no other prediction in this database can have made a run with the text of this submit. The provider's list shows the input of a
+-- run: addresses of files name the prediction, text does not. begin_submit commits before its submit, so every candidate is in the table.
+-- After an hour the provider deletes the inputs of runs.
 create function keyframe_private.is_only_submit_of_its_text(prediction uuid, attempt integer)
 returns boolean language plpgsql stable set search_path = '' as $$
 begin
@@ -189,7 +184,6 @@ begin
       )
   );
 end $$;
-comment on function keyframe_private.is_only_submit_of_its_text is 'Whether no other prediction in this database can have made a run with the text of this submit.';
 
 -- Then no run exists, unless one in the list may belong to them, or the submit is so old that the provider has deleted the input of its
 -- run. `for update`: a submit that is answered at the same time is read again, and keeps its run.

@@ -5,9 +5,9 @@ returns text[] language sql immutable set search_path = '' as $$
   select coalesce(array_agg(distinct i.path #>> '{}'), '{}')
   from jsonb_path_query(plan, '$.*.keyvalue() ? (@.key like_regex "ImagePaths?$").value[*] ? (@.type() == "string")', silent => true) i (path)
 $$;
-comment on function keyframe_private.images_of_plan is 'The uploaded images that a plan names.';
 create index projects_images_of_plan_idx on keyframe.projects using gin (keyframe_private.images_of_plan(plan)) where plan <> '{}';
 
+-- shared/contract/projects.ts has the same.
 create function keyframe_private.planned_fields(step text)
 returns text[] language plpgsql immutable set search_path = '' as $$
 begin
@@ -17,7 +17,6 @@ begin
       and (step = 'video' or f <> all (array['continuesPreviousShot', 'durationSeconds', 'audio', 'lastFramePredictionId', 'lastFrameImagePath']))
       and (step <> 'first-frame' or f not like 'firstFrame%'));
 end $$;
-comment on function keyframe_private.planned_fields is 'The fields that a plan can have for a step; shared/contract/projects.ts has the same.';
 
 -- Which values are allowed depends on the model, and is checked by the start. This refuses what no start could use.
 create function keyframe_private.require_planned(step text, settings jsonb)
@@ -52,7 +51,6 @@ begin
     select from keyframe.models m where m.step::text = require_planned.step and m.model = settings ->> 'model'), 'unsupported_input',
     format('plan.%s.model: there is no such model for this step. GET /api/models lists them.', step));
 end $$;
-comment on function keyframe_private.require_planned is 'Raises unless a plan may have these settings for a step.';
 
 create function keyframe_private.require_plan()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
@@ -72,8 +70,9 @@ begin
   return new;
 end $$;
 
--- A frame or an image that the request names replaces those of the plan. Values that the model does not accept are left out; if the request
--- names another model than the plan, so are all values that were chosen for the plan's model.
+-- Adds to a start what its project's plan says about its step. A frame or an image that the request names replaces those of the plan.
+-- Values that the model does not accept are left out; if the request names another model than the plan, so are all values that were chosen
+-- for the plan's model.
 create function keyframe_private.apply_plan(inout wanted keyframe.predictions, project keyframe.projects)
 language plpgsql stable set search_path = '' as $$
 declare
@@ -123,10 +122,10 @@ begin
   end if;
   wanted.input := planned || wanted.input;
 end $$;
-comment on function keyframe_private.apply_plan is 'A start, completed with what its project''s plan says about its step.';
 
 -- How a video starts.
 
+-- Whether its video starts on a first frame of its own, and not on something else.
 create function keyframe_private.needs_first_frame(project keyframe.projects)
 returns boolean language plpgsql stable set search_path = '' as $$
 begin
@@ -134,7 +133,6 @@ begin
     and not coalesce(project.plan -> 'video' ?| array['firstFramePredictionId', 'firstFrameImagePath'], false)
     and (keyframe_private.shown_take(project, 'video') is null or keyframe_private.shown_take(project, 'first-frame') is not null);
 end $$;
-comment on function keyframe_private.needs_first_frame is 'Whether a first frame must be made for a shot: its video starts there, and is not made from something else.';
 
 create function keyframe_private.previous_shot(project keyframe.projects)
 returns keyframe.projects language plpgsql stable set search_path = '' as $$
@@ -146,9 +144,9 @@ begin
   order by p.film_position desc limit 1;
   return previous;
 end $$;
-comment on function keyframe_private.previous_shot is 'The previous shot in its film; null for the first one.';
 
--- The stored end image; without it the frame that the video was made to end on, which is nearly the same.
+-- The end image of a video, as a field of an input; null while it is not known. The stored one; without it the frame that the video was
+-- made to end on, which is nearly the same.
 create function keyframe_private.end_image_of(video keyframe.predictions)
 returns jsonb language plpgsql stable set search_path = '' as $$
 begin
@@ -162,8 +160,8 @@ begin
       then jsonb_build_object('firstFramePredictionId', video.input -> 'lastFramePredictionId')
   end;
 end $$;
-comment on function keyframe_private.end_image_of is 'The end image of a video, as a field of an input; null while it is not known.';
 
+-- The selected one, the one being made, or the one shown now.
 create function keyframe_private.expected_video(shot keyframe.projects)
 returns uuid language plpgsql stable set search_path = '' as $$
 begin
@@ -173,10 +171,10 @@ begin
      order by r.created_at desc, r.id desc limit 1),
     keyframe_private.shown_take(shot, 'video'));
 end $$;
-comment on function keyframe_private.expected_video is 'The video that a shot will show: the selected one, the one being made, or the one shown now.';
 
--- The video is not locked: if it is deleted, a start that waits for it fails as if the video had failed. `started`: the shot whose video
--- the same request starts, which has no row yet; or this shot itself, to get a price as if its first frame were being made.
+-- A start that continues the previous shot: with that video's end image, or waiting for it. The video is not locked: if it is deleted, a
+-- start that waits for it fails as if the video had failed. `started`: the shot whose video the same request starts, which has no row yet;
+-- or this shot itself, to get a price as if its first frame were being made.
 create function keyframe_private.resolve_beginning(inout wanted keyframe.predictions, project keyframe.projects, started uuid)
 language plpgsql volatile set search_path = '' as $$
 declare
@@ -220,8 +218,8 @@ begin
   wanted.input := wanted.input - 'firstFrameImagePath'::text
     || jsonb_build_object('firstFramePredictionId', null, 'continuesPredictionId', video.id) || coalesce(frame, '{}');
 end $$;
-comment on function keyframe_private.resolve_beginning is 'A start that continues the previous shot: with that video''s end image, or waiting for it.';
 
+-- If the awaited end image is known. Fails the prediction if there will never be one.
 create function keyframe_private.begin_waiting(waiting keyframe.predictions)
 returns void language plpgsql volatile set search_path = '' as $$
 declare
@@ -266,7 +264,6 @@ begin
     end if;
   end if;
 end $$;
-comment on function keyframe_private.begin_waiting is 'Starts a prediction that waits for the previous shot if the awaited end image is known, and fails it if there will never be one.';
 
 -- Called for the end of a video, and for its end image. Only inserts, so waiting predictions never delay the end.
 create function keyframe_private.add_waiting_work()

@@ -1,5 +1,6 @@
 -- Checks and completes an input, whether it comes through a function or the Data API.
 
+-- A frame that has succeeded with an image, in any of the owner's projects.
 create function keyframe_private.require_frame(frame uuid, owner uuid)
 returns void language plpgsql volatile set search_path = '' as $$
 declare
@@ -24,7 +25,6 @@ begin
       'The file of the frame %s is not an image: its type is %s. Generate the frame again, or name another.', frame, candidate.output_content_type));
   end if;
 end $$;
-comment on function keyframe_private.require_frame is 'Raises unless a prediction is a frame of the owner that has succeeded with an image, in any of the owner''s projects.';
 
 -- Administrators can put unmeasured files there: here an image needs recorded pixels.
 create function keyframe_private.require_upload(path text, owner uuid)
@@ -46,7 +46,6 @@ begin
       'The size of the image %s is not known. Upload it by POST /api/projects/reference-images.', path));
   end if;
 end $$;
-comment on function keyframe_private.require_upload is 'Raises unless a path names an uploaded image of the owner, of known size.';
 
 create function keyframe_private.describe_control(control jsonb)
 returns text language plpgsql immutable set search_path = '' as $$
@@ -58,15 +57,15 @@ begin
     else format('at most %s characters', coalesce(control ->> 'maxLength', '4000'))
   end;
 end $$;
-comment on function keyframe_private.describe_control is 'What a control accepts, for a sentence: "5 or 10".';
 
+-- How a start leaves out a frame that it did not name.
 create function keyframe_private.without_frame(control text)
 returns text language plpgsql immutable set search_path = '' as $$
 begin
   return case when control in ('firstFrame', 'lastFrame') then format(' (%sPredictionId null: no frame)', control) else '' end;
 end $$;
-comment on function keyframe_private.without_frame is 'How a start leaves out a frame that it did not name, for a sentence.';
 
+-- Refuses what a model would ignore or refuse. `used`: the image controls that are used.
 create function keyframe_private.require_supported(asked jsonb, used text[], chosen keyframe.models)
 returns void language plpgsql stable set search_path = '' as $$
 declare
@@ -114,8 +113,8 @@ begin
     end if;
   end loop;
 end $$;
-comment on function keyframe_private.require_supported is 'Raises unsupported_input when a model would ignore or refuse a requested image or value. `used` names the image controls that are used.';
 
+-- The prompt and the controls without images: the requested values, those that another choice forces, and the model's defaults.
 create function keyframe_private.resolve_values(asked jsonb, used text[], chosen keyframe.models)
 returns jsonb language plpgsql stable set search_path = '' as $$
 declare
@@ -148,10 +147,9 @@ begin
   end loop;
   return complete;
 end $$;
-comment on function keyframe_private.resolve_values is 'The values of an input (prompt and controls without images), complete for a model: the requested ones, those that another choice forces, and the model''s defaults.';
 
--- Models round the sides of an image to multiples of up to 32 pixels, so a deviation of 6 % is allowed; the nearest two ratios in use
--- differ by 7 %.
+-- Raises unless a frame, by its id or the path of its upload, has the aspect ratio of the video: it would be cut or distorted. Models round
+-- the sides of an image to multiples of up to 32 pixels, so a deviation of 6 % is allowed; the nearest two ratios in use differ by 7 %.
 create function keyframe_private.require_ratio(frame text, ratio text)
 returns void language plpgsql stable set search_path = '' as $$
 declare
@@ -170,9 +168,9 @@ begin
       frame, width, height, ratio, ratio));
   end if;
 end $$;
-comment on function keyframe_private.require_ratio is 'Raises unless a frame, by its id or the path of its upload, has the aspect ratio of the video: it would be cut or distorted.';
 
--- If the input names none and does not exclude one with null: the take that the project's step shows.
+-- The frame that the input names, by `role`PredictionId or `role`ImagePath. If it names none and does not exclude one with null: the take
+-- that the project's step shows.
 create function keyframe_private.resolve_frame(input jsonb, role text, project keyframe.projects)
 returns jsonb language plpgsql volatile set search_path = '' as $$
 declare
@@ -199,7 +197,6 @@ begin
   end if;
   return jsonb_build_object(id_field, frame);
 end $$;
-comment on function keyframe_private.resolve_frame is 'A frame as fields of an input: the one that the input names, by `role`PredictionId or `role`ImagePath.';
 
 -- Immutable, so that the session's plan contains the list: known_controls is planned at each call, which took half of the time of a start.
 create function keyframe_private.input_fields()
@@ -208,8 +205,8 @@ returns text[] language sql immutable set search_path = '' as $$
     'referenceImagePaths', 'elementIds', 'elements', 'continuesPreviousShot', 'continuesPredictionId']
     || array(select c.name from keyframe_private.known_controls() c where c.kind in ('text', 'choice'))
 $$;
-comment on function keyframe_private.input_fields is 'The fields that an input can have.';
 
+-- The requested input with the resolved frames. Its fields are checked, but it is not yet complete.
 create function keyframe_private.read_input(input jsonb, step keyframe.generation_step, project keyframe.projects)
 returns jsonb language plpgsql volatile set search_path = '' as $$
 declare
@@ -267,8 +264,8 @@ begin
   end if;
   return asked;
 end $$;
-comment on function keyframe_private.read_input is 'The requested input with the resolved frames: its fields are checked, but it is not yet complete.';
 
+-- Completes what read_input returned for a model.
 create function keyframe_private.resolve_input(asked jsonb, project keyframe.projects, chosen keyframe.models)
 returns jsonb language plpgsql stable set search_path = '' as $$
 declare
@@ -307,4 +304,3 @@ begin
   end if;
   return images || keyframe_private.resolve_values(values_asked, used, chosen);
 end $$;
-comment on function keyframe_private.resolve_input is 'The complete input for a model, from what read_input returned.';

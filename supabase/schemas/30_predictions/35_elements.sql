@@ -1,5 +1,6 @@
 -- The elements of a start: their images are added to its references, their texts to its prompt, and its input keeps a record of each.
 
+-- As the input of a prediction keeps it.
 create function keyframe_private.element_record(element keyframe.elements)
 returns jsonb language plpgsql stable set search_path = '' as $$
 begin
@@ -7,20 +8,20 @@ begin
     'elementId', element.id, 'updatedAt', keyframe_private.wire_time(element.updated_at), 'name', element.name, 'text', element.text,
     'imagePaths', to_jsonb(keyframe_private.images_of_element(element)));
 end $$;
-comment on function keyframe_private.element_record is 'An element as the input of a prediction keeps it.';
 
--- Names and prompts are compared in NFC, so a composed and a decomposed accent are equal.
--- NFC puts marks in the order of their classes, and U+0345 has the last one: a character that moves before it is a mark. The list has the
--- marks without a class that are not letters for Postgres, except those that displays may ignore.
+-- Whether a character (may be empty) is a letter, a digit, an underscore or a mark on the letter before it. Names and prompts are compared
+-- in NFC, so a composed and a decomposed accent are equal. NFC puts marks in the order of their classes, and U+0345 has the last one: a
+-- character that moves before it is a mark. The list has the marks without a class that are not letters for Postgres, except those that
+-- displays may ignore.
 create function keyframe_private.continues_a_name(letter text)
 returns boolean language plpgsql immutable set search_path = '' as $$
 begin
   return letter ~ '[[:alnum:]_\u0488\u0489\u0897\u0AFA-\u0AFF\u0B55\u0E47-\u0E4E\u0EC8-\u0ECE\u0F3E\u0F3F\u17C6-\u17D3\u1ABE\u1CE1\u1CF7\u20DD-\u20E4\uA670-\uA672\uABEC]'
     or normalize(chr(837) || letter) <> chr(837) || letter;
 end $$;
-comment on function keyframe_private.continues_a_name is 'Whether a character (in NFC; may be empty) is a letter, a digit, an underscore or a mark on the letter before it.';
 
--- An e-mail address has a letter before its @, and is left as it is. The elements are read once, however often the prompt names them.
+-- The elements that a prompt names by @name, and the prompt without those @. Raises for an unknown name. An e-mail address has a letter
+-- before its @, and is left as it is. The elements are read once, however often the prompt names them.
 create function keyframe_private.read_mentions(prompt text, known uuid[], owner uuid, out ids uuid[], out plain text)
 language plpgsql stable set search_path = '' as $$
 declare
@@ -56,9 +57,9 @@ begin
     plain := plain || (named.element ->> 'name') || substr(part, named.length + 1);
   end loop;
 end $$;
-comment on function keyframe_private.read_mentions is 'The elements that a prompt names by @name, and the prompt without those @. Raises for an unknown name.';
 
--- For a repeated input. A record is kept while its text is in the prompt or, without a text, while one of its images is in the references.
+-- For a repeated input, whose prompt and references already have its elements. A record is kept while its text is in the prompt or, without
+-- a text, while one of its images is in the references.
 create function keyframe_private.keep_element_records(asked jsonb)
 returns jsonb language plpgsql stable set search_path = '' as $$
 declare
@@ -84,10 +85,10 @@ begin
     else strpos(asked ->> 'prompt', format('%s: %s', e ->> 'name', e ->> 'text')) > 0 end;
   return asked - array['elements', 'elementIds'] || jsonb_strip_nulls(jsonb_build_object('elements', kept));
 end $$;
-comment on function keyframe_private.keep_element_records is 'An input whose prompt and references already have its elements, with only the records that still apply.';
 
--- The elements of the start, else of the project, else of the film; of the film's only those that the prompt names, if it names any. A
--- video that starts at a frame shows them in the frame: it gets their images only if the start has elementIds.
+-- Adds elements to the prompt and the references from read_input, with a record of each: those of the start, else of the project, else of
+-- the film; of the film's only those that the prompt names, if it names any. A video that starts at a frame shows them in the frame: it
+-- gets their images only if the start has elementIds.
 create function keyframe_private.use_elements(asked jsonb, step keyframe.generation_step, project keyframe.projects)
 returns jsonb language plpgsql volatile set search_path = '' as $$
 declare
@@ -148,7 +149,6 @@ begin
     char_length(asked ->> 'prompt'), used.number));
   return asked;
 end $$;
-comment on function keyframe_private.use_elements is 'The input from read_input, with its elements added to prompt and references, and a record of each.';
 
 create function keyframe_private.element_names(input jsonb)
 returns jsonb language plpgsql stable set search_path = '' as $$
@@ -156,9 +156,9 @@ begin
   return (select coalesce(jsonb_agg(jsonb_build_object('elementId', e -> 'elementId', 'name', e -> 'name') order by place), '[]')
     from jsonb_array_elements(input -> 'elements') with ordinality r (e, place));
 end $$;
-comment on function keyframe_private.element_names is 'The elements of a complete input, by id and name.';
 
--- A film can have 1,500 takes of 20 elements: each is looked up by its key (`offset 0`), and compared only if its version has moved.
+-- Those that are deleted or changed since the prediction was made, with the fields that differ. A film can have 1,500 takes of 20 elements:
+-- each is looked up by its key (`offset 0`), and compared only if its version has moved.
 create function keyframe_private.changed_elements(prediction keyframe.predictions)
 returns json language plpgsql stable set search_path = '' as $$
 begin
@@ -178,4 +178,3 @@ begin
       else '{}' end) c (fields)
     where c.fields <> '{}'), '[]');
 end $$;
-comment on function keyframe_private.changed_elements is 'The elements that a prediction was made with and that are deleted or changed since, with the fields that differ.';

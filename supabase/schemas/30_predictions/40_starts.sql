@@ -2,6 +2,7 @@
 -- rest. For the statement: its first token, before anything is locked. For each row: owner, model, input, slot. For the rows together: the
 -- images, the other tokens, the budget of each owner, submits, a kick. A refusal undoes all rows.
 
+-- The default of a step may be unavailable.
 create function keyframe_private.choose_model(wanted keyframe.generation_step, named text)
 returns keyframe.models language plpgsql stable set search_path = '' as $$
 declare
@@ -20,8 +21,8 @@ begin
   end if;
   return chosen;
 end $$;
-comment on function keyframe_private.choose_model is 'The model of a new prediction: the one that was named, or the default of the step, which may be unavailable.';
 
+-- The other available models of a step that accept an input, in order, with the input completed for each.
 create function keyframe_private.takers_of(asked jsonb, project keyframe.projects, other_than keyframe.models)
 returns table (model text, input jsonb) language plpgsql stable set search_path = '' as $$
 declare
@@ -37,8 +38,8 @@ begin
     end;
   end loop;
 end $$;
-comment on function keyframe_private.takers_of is 'The other available models of a step that accept an input, in order, with the input completed for each.';
 
+-- The first available model that accepts the same input and costs no more, or null.
 create function keyframe_private.find_successor(gone keyframe.models, asked jsonb, project keyframe.projects)
 returns keyframe.models language plpgsql stable set search_path = '' as $$
 declare
@@ -58,8 +59,8 @@ begin
   limit 1;
   return found_model;
 end $$;
-comment on function keyframe_private.find_successor is 'The first available model that accepts the same input and costs no more, or null.';
 
+-- Completes and checks a start: owner, model, input. started: see resolve_beginning.
 create function keyframe_private.resolve_start(inout wanted keyframe.predictions, started uuid default null)
 language plpgsql volatile set search_path = '' as $$
 declare
@@ -105,7 +106,6 @@ begin
       from keyframe_private.takers_of(asked, project, chosen) t)));
   end;
 end $$;
-comment on function keyframe_private.resolve_start is 'Completes and checks a start: owner, model, input. started: see resolve_beginning.';
 
 create function keyframe_private.resolve_prediction()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
@@ -197,15 +197,14 @@ begin
     where p.owner_id = owner and p.admitted_at is not null and p.completed_at is null
   );
 end $$;
-comment on function keyframe_private.free_slots is 'How many more predictions of this owner may start.';
 
 create function keyframe_private.deadline_of(step keyframe.generation_step)
 returns interval language plpgsql stable set search_path = '' as $$
 begin
   return (select case when step = 'video' then s.video_deadline else s.frame_deadline end from keyframe_private.settings s);
 end $$;
-comment on function keyframe_private.deadline_of is 'How long a prediction of this step may take once admitted.';
 
+-- To those that have waited longest.
 create function keyframe_private.admit_waiting(owner uuid)
 returns void language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -227,7 +226,6 @@ begin
       for update skip locked)); -- a locked row is being canceled; the next one takes its turn
   end if;
 end $$;
-comment on function keyframe_private.admit_waiting is 'Gives an owner''s free slots to the predictions that have waited longest.';
 
 -- The end of one prediction frees a slot for the next. A failed admission does not undo the end: it is retried.
 create function keyframe_private.admit_next()
@@ -244,6 +242,8 @@ exception when others or query_canceled or assert_failure then
   return null;
 end $$;
 
+-- 1 for the next to run, 0 once it has a slot; null when it is not queued, waits for the previous shot, or is queued again after a provider
+-- run. Counting stops at 1000, which means 1000 or later: otherwise a page of a very long queue would count it for each row.
 create function keyframe_private.queue_position(prediction keyframe.predictions)
 returns integer language plpgsql stable set search_path = '' as $$
 begin
@@ -261,4 +261,3 @@ begin
     ) before
   );
 end $$;
-comment on function keyframe_private.queue_position is 'The position in the owner''s queue: 1 for the next to run, 0 once it has a slot, null when it is not queued, waits for the previous shot, or is queued again after a provider run. Counting stops at 1000, which means 1000 or later: otherwise a page of a very long queue would count it for each row.';

@@ -1,8 +1,8 @@
 -- One function per transition, guarded in its WHERE. False (no row) is a normal answer to a late or duplicate call. Those of workers have
 -- a lock_timeout: ten calls that wait would take every connection of the Data API. The call fails with 55P03 and the worker repeats it.
 
--- Makes several moves at once if needed. The provider keeps an output for an hour, so a run that ends late still gets 50 minutes for
--- copying.
+-- queued → starting → processing → storing, as the provider run does; several moves at once if needed. The provider keeps an output for an
+-- hour, so a run that ends late still gets 50 minutes for copying.
 create function keyframe_private.mark_running(
   prediction uuid, wanted keyframe.prediction_status, run text, done real, output_url text)
 returns boolean language plpgsql volatile set search_path = '' as $$
@@ -14,8 +14,8 @@ begin
   where p.id = prediction and p.completed_at is null and (p.status < wanted or p.status = 'processing' and wanted = 'processing');
   return found;
 end $$;
-comment on function keyframe_private.mark_running is 'queued → starting → processing → storing, as the provider run does.';
 
+-- active → failed.
 create function keyframe_private.mark_failed(prediction uuid, code text, sentence text, retryable boolean, stage text default null)
 returns boolean language plpgsql volatile set search_path = '' as $$
 begin
@@ -25,10 +25,9 @@ begin
   where p.id = prediction and p.completed_at is null;
   return found;
 end $$;
-comment on function keyframe_private.mark_failed is 'active → failed.';
 
--- It needs budget unless it replaces a submit that was released in this transaction (ended_at = now()) and costs no more. Another start may
--- already hold what was released earlier.
+-- For a queued prediction. It needs budget unless it replaces a submit that was released in this transaction (ended_at = now()) and costs
+-- no more. Another start may already hold what was released earlier.
 create function keyframe_private.add_next_submit(prediction keyframe.predictions, due_at timestamptz, failures integer, reason text)
 returns void language plpgsql volatile set search_path = '' as $$
 declare
@@ -54,8 +53,9 @@ exception when sqlstate 'KEYFR' then
   perform keyframe_private.note_exhausted(prediction.owner_id, code, figures);
   perform keyframe_private.mark_failed(prediction.id, code, sentence, true);
 end $$;
-comment on function keyframe_private.add_next_submit is 'Adds the next submit of a queued prediction, and the work to send it when it is due.';
 
+-- starting, processing → queued: the provider run failed for a temporary cause, so the prediction is submitted again. started_at and the
+-- progress stay: the API shows it as processing. False when it has had max_runs provider runs, each of which may cost money.
 create function keyframe_private.mark_queued_again(prediction uuid, reason text, max_runs integer)
 returns boolean language plpgsql volatile set search_path = '' as $$
 declare
@@ -75,9 +75,8 @@ begin
   perform keyframe_private.add_next_submit(again, now() + keyframe_private.retry_delay(runs), runs, reason);
   return true;
 end $$;
-comment on function keyframe_private.mark_queued_again is 'starting, processing → queued: the provider run failed for a temporary cause (it could not read the images, or was interrupted), so the prediction is submitted again. started_at and the progress stay: the API shows it as processing. False when it has had max_runs provider runs, each of which may cost money.';
 
--- A submit in progress notices when it records its answer.
+-- active → canceled. A submit in progress notices when it records its answer.
 create function keyframe_private.mark_canceled(prediction uuid)
 returns boolean language plpgsql volatile set search_path = '' as $$
 begin
@@ -86,9 +85,8 @@ begin
   where p.id = prediction and p.completed_at is null;
   return found;
 end $$;
-comment on function keyframe_private.mark_canceled is 'active → canceled.';
 
--- An administrator who holds the row decides.
+-- When the provider began to refuse a model as unknown; null when it has the model again. An administrator who holds the row decides.
 create function keyframe_private.set_refused(wanted_step keyframe.generation_step, wanted_model text, since timestamptz)
 returns void language plpgsql volatile set search_path = '' as $$
 begin
@@ -96,7 +94,6 @@ begin
   where (m.step, m.model) in (
     select l.step, l.model from keyframe.models l where l.step = wanted_step and l.model = wanted_model for no key update skip locked);
 end $$;
-comment on function keyframe_private.set_refused is 'Records when the provider began to refuse a model as unknown; null when it has the model again.';
 
 create function keyframe_worker.complete_prediction(
   work_id bigint, lease_token uuid, output_path text, content_type text, bytes bigint, sha256 text, width integer default null,
@@ -187,7 +184,8 @@ comment on function keyframe_worker.retry_prediction_later is 'Retries the curre
 create type keyframe_private.provider_run as (
   id text, status text, output_url text, output_files jsonb, progress real, error_message text, failure text, stage text, metrics jsonb);
 
--- Without a lock: the state of a run never moves backwards, so an update that changes nothing here changes nothing later.
+-- Whether a state changes nothing, as most callbacks. Without a lock: the state of a run never moves backwards, so an update that changes
+-- nothing here changes nothing later.
 create function keyframe_private.is_state_known(prediction uuid, attempt integer, run keyframe_private.provider_run)
 returns boolean language plpgsql stable set search_path = '' as $$
 begin
@@ -203,10 +201,10 @@ begin
       end
   );
 end $$;
-comment on function keyframe_private.is_state_known is 'Whether a state changes nothing of the prediction that follows this run, as most callbacks do.';
 
--- The file is the first at `named`, or the first of the only list with files of the step's kind, so that a paid run is stored even if its
--- model's row is wrong. Null: ambiguous. A file with another extension, or none, counts if no file has the right one.
+-- The output file among those that a run returned: the first at `named`, or the first of the only list with files of the step's kind, so
+-- that a paid run is stored even if its model's row is wrong. Null: ambiguous. A file with another extension, or none, counts if no file
+-- has the right one.
 create function keyframe_private.find_output(prediction keyframe.predictions, named text, files jsonb)
 returns text language plpgsql stable set search_path = '' as $$
 declare
@@ -242,9 +240,8 @@ begin
   end if;
   return coalesce(case when is_clear then likely_url end, named_url);
 end $$;
-comment on function keyframe_private.find_output is 'The address of the output file among those that a run returned.';
 
--- False: nothing changes.
+-- Moves an active prediction to the state of its run. False: nothing changes.
 create function keyframe_private.apply_provider_state(
   row_now keyframe.predictions, run keyframe_private.provider_run)
 returns boolean language plpgsql volatile set search_path = '' as $$
@@ -309,11 +306,11 @@ begin
       raise exception 'Unknown provider status: %.', run.status using errcode = 'invalid_parameter_value';
   end case;
 end $$;
-comment on function keyframe_private.apply_provider_state is 'Moves an active prediction to the state of its run.';
 
--- unknown: no such prediction, or the run of another. unproven: it may be the run of another. stale: not the run that the prediction
--- follows; it will be canceled. given_up: the prediction followed it before. found_by, for runs from the provider's list: 'name' when the
--- input names the prediction, 'text' when only the text is equal. attempt_without_run was not sent: an earlier one's run was found.
+-- Records the state of a provider run and returns: recorded, unchanged, unknown, unproven, ended, stale or given_up. unknown: no such
+-- prediction, or the run of another. unproven: it may be the run of another. stale: not the run that the prediction follows; it will be
+-- canceled. given_up: the prediction followed it before. found_by, for runs from the provider's list: 'name' when the input names the
+-- prediction, 'text' when only the text is equal. attempt_without_run was not sent: an earlier one's run was found.
 create function keyframe_private.record_run_state(
   prediction uuid, attempt integer, run keyframe_private.provider_run, found_by text, attempt_without_run integer)
 returns text language plpgsql volatile set search_path = '' as $$
@@ -380,7 +377,6 @@ begin
   end if;
   return case when keyframe_private.apply_provider_state(row_now, run) then 'recorded' else 'unchanged' end;
 end $$;
-comment on function keyframe_private.record_run_state is 'Records the state of a provider run and returns: recorded, unchanged, unknown, unproven, ended, stale or given_up.';
 
 create function keyframe_worker.record_provider_state(
   prediction_id uuid, attempt integer, run jsonb, found_by text default null, attempt_without_run integer default null,

@@ -21,30 +21,25 @@ create table keyframe_private.quotes (
   constraint project_ids_are_a_list check (array_ndims(project_ids) = 1)
 );
 comment on table keyframe_private.quotes is 'Prices that hold for ten minutes, each for one start.';
-comment on column keyframe_private.quotes.owner_id is 'Who may start it.';
 comment on column keyframe_private.quotes.client_id is 'The OAuth client or key that may start it; null: the owner''s session, or a server.';
 comment on column keyframe_private.quotes.film_id is 'The film whose shots it is for; null: one project.';
-comment on column keyframe_private.quotes.project_ids is 'The project, or the shots in order.';
 comment on column keyframe_private.quotes.with_outdated is 'Whether shots whose shown take is outdated count as without it.';
-comment on column keyframe_private.quotes.step is 'first-frame, last-frame or video.';
 comment on column keyframe_private.quotes.asked is 'The input of the request. The start sends it again.';
-comment on column keyframe_private.quotes.asked_model is 'The model of the request; null: the default.';
-comment on column keyframe_private.quotes.asked_count is 'How many takes were requested; null: one.';
 comment on column keyframe_private.quotes.digest is 'The SHA-256 of the models and complete inputs that were priced: of the first take, or of each shot.';
 comment on column keyframe_private.quotes.most_micros is 'The price: the most that a start reserves of what its user pays, in micro-dollars. A second run after an interruption reserves its own.';
-comment on column keyframe_private.quotes.expires_at is 'Until when it can be started.';
 comment on column keyframe_private.quotes.kept_until is 'When it is deleted. A start sets it to a day later.';
 create index quotes_owner_id_idx on keyframe_private.quotes (owner_id);
 create index quotes_kept_until_idx on keyframe_private.quotes (kept_until);
 
+-- Identifies the models and inputs of starts, in order. Not the video that one continues: in a film it has no row before the start.
 create function keyframe_private.digest_of(starts keyframe.predictions[])
 returns text language plpgsql stable set search_path = '' as $$
 begin
   return (select encode(sha256(convert_to(string_agg(s.model || (s.input - 'continuesPredictionId')::text, e'\n' order by s.ordinality), 'UTF8')), 'hex')
     from unnest(starts) with ordinality s);
 end $$;
-comment on function keyframe_private.digest_of is 'Identifies starts: their models and inputs, in order. Not the video that one continues: in a film it has no row before the start.';
 
+-- Raises the errors of the start.
 create function keyframe_private.add_quote(
   priced keyframe.predictions[], film uuid, asked jsonb, asked_model text, asked_count integer, cost keyframe_private.run_cost,
   with_outdated boolean default false)
@@ -66,7 +61,6 @@ begin
   returning * into made;
   return made;
 end $$;
-comment on function keyframe_private.add_quote is 'Holds the price of a start, or raises the errors of the start.';
 
 -- The start resolves its input again. The result and its cost must equal the quote; otherwise nothing is started.
 create function keyframe.start_quote(quote_id uuid, at_most_micros bigint)

@@ -1,7 +1,8 @@
 -- Functions that api calls for predictions.
 
--- A frame of another project or an upload is always current, but the previous shot is looked up in the current film. `shown`: the shown
--- takes, if the caller knows them.
+-- Whether a take was made with a frame that is deleted, or that its step no longer shows in the same project, or continues a video that the
+-- previous shot no longer shows. A frame of another project or an upload is always current, but the previous shot is looked up in the
+-- current film. `shown`: the shown takes, if the caller knows them.
 create function keyframe_private.is_outdated(prediction keyframe.predictions, shown uuid[])
 returns boolean language plpgsql stable set search_path = '' as $$
 declare
@@ -22,7 +23,6 @@ begin
     select keyframe_private.shown_take(keyframe_private.previous_shot(p), 'video')::text from keyframe.projects p
     where p.id = prediction.project_id) is distinct from prediction.input ->> 'continuesPredictionId';
 end $$;
-comment on function keyframe_private.is_outdated is 'Whether a take (a succeeded prediction) was made with a frame that is deleted, or that its step no longer shows in the same project, or continues a video that the previous shot no longer shows.';
 
 -- The API shows the columns listed here; the Data API shows owners the whole row. json, not jsonb: copying jsonb took four fifths of the
 -- time of a page of projects.
@@ -51,7 +51,6 @@ begin
     'created_at', prediction.created_at, 'started_at', prediction.started_at, 'completed_at', prediction.completed_at
   );
 end $$;
-comment on function keyframe_private.prediction_json is 'A prediction as its owner sees it, with its queue position.';
 
 -- Consecutive seeds make different takes, each of which can be repeated.
 create function keyframe_private.input_of_take(input jsonb, number integer)
@@ -60,8 +59,8 @@ begin
   return case when number > 1 and jsonb_typeof(input -> 'seed') = 'number'
     then input || jsonb_build_object('seed', (input ->> 'seed')::numeric + number - 1) else input end;
 end $$;
-comment on function keyframe_private.input_of_take is 'The input of one of several takes (`count`).';
 
+-- What a repeated request has started, without deleted predictions.
 create function keyframe_private.started_before(ids jsonb)
 returns keyframe.predictions[] language plpgsql stable set search_path = '' as $$
 begin
@@ -70,14 +69,12 @@ begin
     where keyframe_private.is_own(p.owner_id) and p.project_id <> all ((select keyframe_private.deleted_projects())::uuid[])
     order by i.number);
 end $$;
-comment on function keyframe_private.started_before is 'What a repeated request has started, without deleted predictions.';
 
 create function keyframe_private.started_json(started keyframe.predictions[])
 returns json language plpgsql stable set search_path = '' as $$
 begin
   return (select coalesce(json_agg(keyframe_private.prediction_json(p)), '[]') from unnest(started) p);
 end $$;
-comment on function keyframe_private.started_json is 'What a request has started, in order.';
 
 -- Without a generic plan it is planned at each start.
 create function keyframe.start_prediction(
@@ -199,7 +196,6 @@ begin
   perform keyframe_private.raise_if(not found, 'not_found', 'You have no such prediction in this project.');
   return wanted;
 end $$;
-comment on function keyframe_private.own_prediction is 'Locks and returns a prediction of the caller; otherwise raises not_found.';
 
 create function keyframe.cancel_prediction(
   project_id uuid, prediction_id uuid, idempotency_key text default null, request_hash text default null)
@@ -286,8 +282,9 @@ exception when sqlstate 'KEYFR' then
 end $$;
 comment on function keyframe.delete_prediction is 'Deletes a prediction of the caller that has ended; its file is removed soon after. Its events stay.';
 
--- Usually both are the same prediction, which is listed once. One query for each project took twice as long for a film of 500 shots. A
--- film's predictions omit their elements: a cast of 20 with its images would be repeated 1,500 times, and be most of the answer.
+-- The latest prediction of each step, and the shown take. Usually both are the same prediction, which is listed once. One query for each
+-- project took twice as long for a film of 500 shots. A film's predictions omit their elements: a cast of 20 with its images would be
+-- repeated 1,500 times, and be most of the answer.
 create function keyframe_private.step_predictions(projects keyframe.projects[], with_elements boolean default true)
 returns table (project_id uuid, predictions json) language plpgsql stable set search_path = '' as $$
 begin
@@ -309,7 +306,6 @@ begin
     join takes t on t.id = p.project_id
     group by p.project_id;
 end $$;
-comment on function keyframe_private.step_predictions is 'The latest prediction of each step of the caller''s projects, and the shown take.';
 
 -- The next page follows (before_created_at, before_id), as for list_projects. `only_takes` leaves out predictions that have not succeeded.
 create function keyframe.list_predictions(

@@ -1,5 +1,6 @@
 -- The cost of starts before they are made, and the missing shots of a film.
 
+-- Completes a start with every check except budgets, and returns its cost. started: see resolve_beginning.
 create function keyframe_private.price_start(
   project_id uuid, step keyframe.generation_step, input jsonb, model text, out wanted keyframe.predictions, out cost keyframe_private.run_cost,
   started uuid default null)
@@ -13,8 +14,8 @@ begin
   perform keyframe_private.require_upload(i.path, wanted.owner_id) from keyframe_private.images_of(wanted.input) i where i.path is not null;
   cost := keyframe_private.estimate_cost(wanted.model, wanted.input, now());
 end $$;
-comment on function keyframe_private.price_start is 'Completes a start with every check except budgets, and returns its cost. started: see resolve_beginning.';
 
+-- What starts of the caller cost together, and whether the budgets and the balance would allow them.
 create function keyframe_private.estimate_json(cost keyframe_private.run_cost)
 returns jsonb language plpgsql stable set search_path = '' as $$
 begin
@@ -30,8 +31,9 @@ begin
         select from keyframe_private.balance_of(auth.uid()) b
         where b.available_micros is not null and (cost.most_charge_micros <= b.available_micros) is not true));
 end $$;
-comment on function keyframe_private.estimate_json is 'What starts of the caller cost together, and whether the budgets and the balance would allow them.';
 
+-- Whether the shown take of a step is outdated, or will be when the previous shot gets another one. Never for a selected take, because a
+-- new one would not be shown.
 create function keyframe_private.is_replaceable(project keyframe.projects, wanted keyframe.generation_step, is_previous_replaced boolean)
 returns boolean language plpgsql stable set search_path = '' as $$
 begin
@@ -44,9 +46,10 @@ begin
         and (keyframe_private.is_outdated(t, null) or json_array_length(keyframe_private.changed_elements(t)) > 0
           or is_previous_replaced and t.input -> 'continuesPreviousShot' = 'true'));
 end $$;
-comment on function keyframe_private.is_replaceable is 'Whether the shown take of a step is outdated, or will be when the previous shot gets another one. Never for a selected take, because a new one would not be shown.';
 
--- At most 60: a full bucket of starts by default, and what a request can do in its time.
+-- The shots of the caller's film that have no take of a step (with_outdated: no current take) and no running prediction, in order; with
+-- project_ids, only these. Skips first frames that no video needs. At most 60: a full bucket of starts by default, and what a request can
+-- do in its time.
 create function keyframe_private.shots_without(film_id uuid, wanted keyframe.generation_step, project_ids uuid[], with_outdated boolean)
 returns uuid[] language plpgsql volatile set search_path = '' as $$
 declare
@@ -70,8 +73,9 @@ begin
   end loop;
   return shots;
 end $$;
-comment on function keyframe_private.shots_without is 'The shots of the caller''s film that have no take of a step (with_outdated: no current take) and no running prediction, in order; with project_ids, only these. Skips first frames that no video needs.';
 
+-- The cost of each start or why it is refused, and the sum of the others, with these completed. A start that lacks only the frame on which
+-- its video starts has a cost, too.
 create function keyframe_private.estimate_starts(
   projects uuid[], step keyframe.generation_step, input jsonb, model text,
   out estimate jsonb, out starts keyframe.predictions[], out cost keyframe_private.run_cost)
@@ -113,7 +117,6 @@ begin
   cost := keyframe_private.sum_of(costs);
   estimate := jsonb_build_object('shots', shots) || keyframe_private.estimate_json(cost);
 end $$;
-comment on function keyframe_private.estimate_starts is 'The cost of each start or why it is refused, and the sum of the others, with these completed. A start that lacks only the frame on which its video starts has a cost, too.';
 
 create function keyframe.start_film(
   film_id uuid, step keyframe.generation_step, input jsonb default '{}', model text default null, project_ids uuid[] default null,

@@ -8,8 +8,8 @@ begin
     select s.id from keyframe_private.provider_submits s
     where s.prediction_id = p.id and s.submitted_at is null and s.ended_at is null order by s.id limit 1), add_submit_work.failures, reason);
 end $$;
-comment on function keyframe_private.add_submit_work is 'Adds the work to send the submit of an admitted prediction that waits.';
 
+-- What an active prediction needs in its status.
 create function keyframe_private.add_work_of(p keyframe.predictions)
 returns void language plpgsql volatile set search_path = '' as $$
 begin
@@ -23,7 +23,6 @@ begin
       select s.id from keyframe_private.provider_submits s where s.provider_prediction_id = p.provider_prediction_id));
   end if;
 end $$;
-comment on function keyframe_private.add_work_of is 'Adds the work that an active prediction needs in its status.';
 
 -- Work that is no longer needed stays until a worker claims it: nothing here locks or changes existing work.
 create function keyframe_private.add_work_of_prediction()
@@ -33,6 +32,7 @@ begin
   return null;
 end $$;
 
+-- Whether the prediction still needs this submit, poll or store.
 create function keyframe_private.is_current(held keyframe_private.work)
 returns boolean language plpgsql stable set search_path = '' as $$
 begin
@@ -45,8 +45,8 @@ begin
       when 'store' then p.status = 'storing'
     end);
 end $$;
-comment on function keyframe_private.is_current is 'Whether the prediction still needs this submit, poll or store.';
 
+-- Deletes work that is done, or that is not needed any more.
 create function keyframe_private.finish_work(held keyframe_private.work, has_output boolean default false)
 returns void language plpgsql volatile set search_path = '' set jit = off set enable_seqscan = off as $$
 begin
@@ -60,9 +60,9 @@ begin
   end if;
   delete from keyframe_private.work w where w.id = held.id;
 end $$;
-comment on function keyframe_private.finish_work is 'Deletes work that is done, or that is not needed any more.';
 
--- A run is polled by the work that submitted it: one row follows a prediction from its submit to the end of its run.
+-- Settles work whose result is recorded: a running run is polled later, an unsuccessful cancel is repeated, and the rest is done. A run is
+-- polled by the work that submitted it: one row follows a prediction from its submit to the end of its run.
 create function keyframe_private.settle_work(held keyframe_private.work, poll_seconds double precision default null)
 returns void language plpgsql volatile set search_path = '' as $$
 declare
@@ -89,7 +89,6 @@ begin
   end if;
   perform keyframe_private.finish_work(held);
 end $$;
-comment on function keyframe_private.settle_work is 'Settles work whose result is recorded: a running run is polled later, an unsuccessful cancel is repeated, and the rest is done.';
 
 create function keyframe_worker.retry_work(work_id bigint, lease_token uuid, code text)
 returns void language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
@@ -194,7 +193,8 @@ begin
 end $$;
 comment on function keyframe_worker.admit_predictions is 'Starts a prediction that waits for the previous shot (continue), and gives the free slots of an owner to predictions that wait.';
 
--- Reads without a lock. After a recent callback no poll is needed for now.
+-- Leased work as a task of generate; null when there is nothing to do. Reads without a lock. After a recent callback no poll is needed for
+-- now.
 create function keyframe_private.task_of(held keyframe_private.work, poll_after interval, at timestamptz)
 returns jsonb language plpgsql volatile set search_path = '' set jit = off set enable_seqscan = off as $$
 declare
@@ -231,7 +231,6 @@ begin
   return jsonb_build_object('task', held.kind, 'id', held.subject, 'work_id', held.id, 'lease_token', held.lease_token,
     'owner_id', held.owner_id) || details;
 end $$;
-comment on function keyframe_private.task_of is 'Leased work as a task of generate; null when there is nothing to do.';
 
 create function keyframe_worker.claim_tasks(
   worker uuid, max_rows integer, lease_seconds integer, heartbeat_ms integer default 0, wait_ms integer default 0, report jsonb default '{}',

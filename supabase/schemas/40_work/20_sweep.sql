@@ -11,9 +11,9 @@ begin
       and not keyframe_private.has_work(o.id, 'expire')
     order by o.deadline_at limit max_rows) p;
 end $$;
-comment on function keyframe_private.add_overdue is 'Adds work for predictions past their deadline.';
 
--- One probe of the index for each owner. Descending: recent admissions leave dead entries at the start of each owner's range.
+-- Owners with a waiting prediction, from an id downwards: one probe of the index for each. Descending, because recent admissions leave dead
+-- entries at the start of each owner's range.
 create function keyframe_private.owners_waiting(start uuid, most integer)
 returns setof uuid language plpgsql stable set search_path = '' as $$
 declare
@@ -30,9 +30,10 @@ begin
     before := '-infinity';
   end loop;
 end $$;
-comment on function keyframe_private.owners_waiting is 'Owners from an id downwards with a waiting prediction.';
 
--- From a random id downwards, then from the top: otherwise owners without a free slot would block all after them.
+-- For owners whose predictions wait although a slot is free: max_active_per_owner was raised, a running prediction was deleted, or the next
+-- in line was locked by a cancellation that failed. From a random id downwards, then from the top: otherwise owners without a free slot
+-- would block all after them.
 create function keyframe_private.add_admissions(max_owners integer)
 returns void language plpgsql volatile set search_path = '' as $$
 begin
@@ -49,10 +50,9 @@ begin
     where keyframe_private.free_slots(w.owner) > 0 and not keyframe_private.has_work(w.owner, 'admit')
     limit max_owners) a;
 end $$;
-comment on function keyframe_private.add_admissions is 'Adds work for owners whose predictions wait although a slot is free: max_active_per_owner was raised, a running prediction was deleted, or the next in line was locked by a cancellation that failed.';
 
--- Predictions whose awaited video is gone or has ended, or that have waited too long: an end adds this work, but a deletion does not, and
--- work can be lost.
+-- For predictions whose awaited video is gone or has ended, or that have waited too long: an end adds this work, but a deletion does not,
+-- and work can be lost.
 create function keyframe_private.add_continuing(start uuid, max_rows integer)
 returns void language plpgsql volatile set search_path = '' set jit = off set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
   as $$
@@ -66,7 +66,6 @@ begin
         and (v.completed_at is null or v.status = 'succeeded' and keyframe_private.end_image_of(v) is null)))
     and not keyframe_private.has_work(w.id, 'continue');
 end $$;
-comment on function keyframe_private.add_continuing is 'Adds work for predictions that no longer need to wait for the previous shot.';
 
 -- Needed after a restore without the queue, or if a trigger was switched off.
 create function keyframe_private.add_missing_tasks(max_rows integer)
@@ -81,10 +80,9 @@ begin
       where w.subject = o.id and w.kind = any ('{submit,poll,store,expire}') and w.queue <> 'deliver')
     limit max_rows) p;
 end $$;
-comment on function keyframe_private.add_missing_tasks is 'Adds work for active predictions that have none.';
 
--- Restores the other work that a restore without the queue loses. Reads all pending deliveries, the submits of a day and all files to
--- remove: call it rarely.
+-- The other work that a restore without the queue loses. Reads all pending deliveries, the submits of a day and all files to remove: call
+-- it rarely.
 create function keyframe_private.add_lost_work()
 returns void language plpgsql volatile security definer set search_path = '' set jit = off set enable_nestloop = off as $$
 begin
@@ -105,7 +103,6 @@ begin
   from (select distinct f.owner_id from keyframe_private.file_removals f) r
   where not keyframe_private.has_work(r.owner_id, 'remove');
 end $$;
-comment on function keyframe_private.add_lost_work is 'Adds work for pending deliveries, searches, runs to cancel and files to remove that have none.';
 
 create function keyframe_private.sweep(max_rows integer default 500)
 returns void language plpgsql volatile security definer set search_path = '' as $$
@@ -122,4 +119,3 @@ begin
     perform keyframe_private.kick_unless_running('deliver');
   end if;
 end $$;
-comment on function keyframe_private.sweep is 'Runs every five seconds by pg_cron.';

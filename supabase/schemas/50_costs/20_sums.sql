@@ -23,10 +23,6 @@ comment on column keyframe_private.cost_changes.predictions is 'How many of the 
 comment on column keyframe_private.cost_changes.held_micros is 'The most that the provider can bill for submits that have not ended.';
 comment on column keyframe_private.cost_changes.settled_micros is 'What the provider bills for ended submits.';
 comment on column keyframe_private.cost_changes.unknown_micros is 'The most that the provider can bill for submits whose cost is unknown.';
-comment on column keyframe_private.cost_changes.unknown_submits is 'How many submits have an unknown cost.';
-comment on column keyframe_private.cost_changes.held_charge_micros is 'The most that the owner can pay for submits that have not ended.';
-comment on column keyframe_private.cost_changes.settled_charge_micros is 'What the owner pays for ended submits.';
-comment on column keyframe_private.cost_changes.unknown_charge_micros is 'The most that the owner can pay for submits whose cost is unknown.';
 create index cost_changes_owner_id_idx on keyframe_private.cost_changes (owner_id, id);
 
 create type keyframe_private.cost_sum_kind as enum ('owner_day', 'service_day', 'project_day', 'owner_total');
@@ -38,7 +34,6 @@ create table keyframe_private.cost_sums (
   primary key (id)
 );
 comment on table keyframe_private.cost_sums is 'The sums of cost_changes. There may be several rows of one sum. Those of a day are kept for 13 months, owner_total for good.';
-comment on column keyframe_private.cost_sums.kind is 'What it sums up.';
 create index cost_sums_owner_id_idx on keyframe_private.cost_sums (owner_id, kind, day, step, model, project_id);
 create index cost_sums_day_idx on keyframe_private.cost_sums (day);
 

@@ -8,10 +8,8 @@ create table keyframe_private.owner_budgets (
   note text
 );
 comment on table keyframe_private.owner_budgets is 'Budgets of single owners, instead of those in settings. Null: unlimited.';
-comment on column keyframe_private.owner_budgets.owner_id is 'The user, by the id in auth.users.';
 comment on column keyframe_private.owner_budgets.day_micros is 'For a day (UTC), in millionths of a dollar; null: unlimited.';
 comment on column keyframe_private.owner_budgets.month_micros is 'For a calendar month (UTC), in millionths of a dollar; null: unlimited.';
-comment on column keyframe_private.owner_budgets.note is 'For administrators.';
 
 -- The budgets that a start of this owner (and OAuth client or key) must fit into. Unknown costs count as settled. What a client may spend in a
 -- day is read from the ledger, under the lock of a start.

@@ -20,17 +20,15 @@ create table keyframe_private.credits (
 comment on table keyframe_private.credits is 'What was added to balances and taken from them, kept for good. An owner with a row is prepaid. Rows are only inserted: an adjustment corrects one. Only the note may be removed.';
 comment on column keyframe_private.credits.owner_id is 'The user, also when the account is deleted.';
 comment on column keyframe_private.credits.micros is 'In micro-dollars; negative for a refund or an expiry.';
-comment on column keyframe_private.credits.kind is 'grant, purchase, refund, adjustment or expiry.';
 comment on column keyframe_private.credits.key is 'A repetition with the same key adds nothing: for example the id of the payment.';
-comment on column keyframe_private.credits.note is 'For administrators.';
 create index credits_owner_id_idx on keyframe_private.credits (owner_id, id) include (micros);
 
--- What an owner has to pay, of all days; to be added up.
 create view keyframe_private.owner_charges with (security_invoker = true) as
 select s.owner_id, s.held_charge_micros as held, s.settled_charge_micros as settled, s.unknown_charge_micros as unknown
 from keyframe_private.cost_sums s where s.kind = 'owner_total'
 union all
 select c.owner_id, c.held_charge_micros, c.settled_charge_micros, c.unknown_charge_micros from keyframe_private.cost_changes c;
+comment on view keyframe_private.owner_charges is 'What an owner has to pay, of all days, merged or not: any number of rows, to be added up.';
 
 -- What is left of an owner's credits (null: not prepaid), what is held, how many credits added something, and the threshold of balance.low. One
 -- snapshot for all: a merge moves rows meanwhile. Without a generic plan it is planned at each start.

@@ -7,7 +7,6 @@ begin
   return array['project.created', 'generation.succeeded', 'generation.failed', 'budget.exhausted', 'balance.low', 'balance.exhausted',
     'webhook.test'];
 end $$;
-comment on function keyframe_private.event_types is 'Every type of event.';
 
 create table keyframe.webhook_endpoints (
   id uuid primary key default gen_random_uuid(),
@@ -59,8 +58,6 @@ create table keyframe_private.deleted_endpoints (
   deleted_at timestamptz not null default now()
 );
 comment on table keyframe_private.deleted_endpoints is 'Deleted endpoints that may still have deliveries. The job keyframe-prune deletes those first, then the row.';
-comment on column keyframe_private.deleted_endpoints.endpoint_id is 'Its former id in webhook_endpoints.';
-comment on column keyframe_private.deleted_endpoints.deleted_at is 'When it was deleted.';
 
 create function keyframe_private.record_deleted_endpoint()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
@@ -111,9 +108,6 @@ create table keyframe_private.webhook_secrets (
   expires_at timestamptz
 );
 comment on table keyframe_private.webhook_secrets is 'The Vault entries that sign for an endpoint: the current one (expires_at is null), and older ones until expires_at.';
-comment on column keyframe_private.webhook_secrets.endpoint_id is 'The endpoint that it signs for.';
-comment on column keyframe_private.webhook_secrets.vault_secret_id is 'Its id in vault.secrets.';
-comment on column keyframe_private.webhook_secrets.created_at is 'When it became the current one.';
 comment on column keyframe_private.webhook_secrets.expires_at is 'Until when it still signs; null: it is the current one.';
 create unique index webhook_secrets_one_current on keyframe_private.webhook_secrets (endpoint_id) where expires_at is null;
 create index webhook_secrets_endpoint_id_idx on keyframe_private.webhook_secrets (endpoint_id, created_at);
@@ -128,7 +122,6 @@ begin
   values (add_webhook_secret.id, endpoint,
     vault.create_secret(secret, 'keyframe_webhook_' || gen_random_uuid()::text, 'Signs events for webhook endpoint ' || endpoint::text));
 end $$;
-comment on function keyframe_private.add_webhook_secret is 'Creates the current secret of an endpoint, stored only in the Vault.';
 
 create function keyframe_private.delete_vault_secret()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
@@ -147,6 +140,8 @@ begin
   return null;
 end $$;
 
+-- The live secrets, newest first, at most three. Empty if one cannot be decrypted, as after a restore under another key: then nothing is
+-- sent to this endpoint.
 create function keyframe_private.webhook_secrets_of(endpoint uuid, at timestamptz default now())
 returns text[] language plpgsql stable security definer set search_path = '' as $$
 begin
@@ -161,14 +156,14 @@ exception when others then
   raise warning 'The secrets of webhook endpoint % cannot be decrypted: %', endpoint, sqlstate;
   return '{}';
 end $$;
-comment on function keyframe_private.webhook_secrets_of is 'The live secrets of an endpoint, newest first, at most three. Empty if one cannot be decrypted, as after a restore under another key: then nothing is sent to this endpoint.';
 
+-- For administrators: the secret that signs for an endpoint now.
 create function keyframe_private.webhook_secret(endpoint uuid)
 returns text language sql stable security definer set search_path = '' as $$
   select (keyframe_private.webhook_secrets_of(endpoint))[1]
 $$;
-comment on function keyframe_private.webhook_secret is 'For administrators: the secret that signs for an endpoint now.';
 
+-- The old secret also signs for overlap (0: it stops at once). Three are live at most: a fourth ends the oldest.
 create function keyframe_private.replace_webhook_secret(endpoint uuid, overlap interval, id uuid default gen_random_uuid())
 returns void language plpgsql volatile security definer set search_path = '' as $$
 begin
@@ -185,7 +180,6 @@ begin
   end if;
   perform keyframe_private.add_webhook_secret(endpoint, id);
 end $$;
-comment on function keyframe_private.replace_webhook_secret is 'Replaces the current secret by one with this id. The old one also signs for overlap (0: it stops at once). Three are live at most: a fourth ends the oldest.';
 
 create function keyframe.rotate_webhook_secret(
   endpoint_id uuid, overlap_hours integer default 24, idempotency_key text default null, request_hash text default null)

@@ -99,6 +99,7 @@ comment on column keyframe.webhook_attempts.response_excerpt is 'The first 1 KiB
 create unique index webhook_attempts_delivery_id_attempt_idx on keyframe.webhook_attempts (delivery_id, attempt);
 create index webhook_attempts_owner_id_idx on keyframe.webhook_attempts (owner_id) where owner_id is not null;
 
+-- With its deliveries. False: the event exists already.
 create function keyframe_private.emit_event(
   event_type text, owner uuid, project uuid, prediction uuid, happened_at timestamptz, data jsonb, error jsonb default null)
 returns boolean language plpgsql volatile security definer set search_path = '' as $$
@@ -121,7 +122,6 @@ begin
     and (e.event_types = '{}' or emit_event.event_type = any (e.event_types));
   return true;
 end $$;
-comment on function keyframe_private.emit_event is 'Writes an event and its deliveries. False: the event exists already.';
 
 -- project.created. A project near the size limits would exceed 20 kB: its texts are shortened, and truncated is set.
 create function keyframe_private.emit_project_created()
@@ -188,13 +188,9 @@ create table keyframe_private.webhook_hours (
   primary key (endpoint_id, hour)
 ) with (fillfactor = 50);
 comment on table keyframe_private.webhook_hours is 'The outcomes of an endpoint''s deliveries, each counted in the hour (UTC) of its last attempt. Kept for two days, an endpoint''s last hour for webhook_retention. No foreign key: counting and the deletion of an endpoint would wait for each other.';
-comment on column keyframe_private.webhook_hours.endpoint_id is 'Its id in webhook_endpoints.';
-comment on column keyframe_private.webhook_hours.hour is 'When the hour began (UTC).';
 comment on column keyframe_private.webhook_hours.delivered is 'Answered 2xx.';
 comment on column keyframe_private.webhook_hours.retrying is 'Failed, to be retried.';
 comment on column keyframe_private.webhook_hours.exhausted is 'Failed at the last attempt of the retry schedule.';
-comment on column keyframe_private.webhook_hours.last_attempt is 'The latest attempt of the hour.';
-comment on column keyframe_private.webhook_hours.last_failure is 'The latest failed attempt of the hour.';
 create index webhook_hours_hour_idx on keyframe_private.webhook_hours (hour);
 
 -- Subtracts a delivery from its previous hour and outcome. For each statement: row by row would update one hour thousands of times.

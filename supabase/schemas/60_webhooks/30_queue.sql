@@ -1,14 +1,12 @@
 -- The work of deliver: one row for each delivery to send. An endpoint is a lane.
 
--- The standing of an endpoint is part of its resource: at a shared host, slow or unknown endpoints do not delay
--- quick ones.
+-- The host of an endpoint, with its standing there: at a shared host, slow or unknown endpoints do not delay quick ones.
 create function keyframe_private.resource_of(endpoint keyframe.webhook_endpoints)
 returns text language plpgsql immutable set search_path = '' as $$
 begin
   return lower(left(substring(endpoint.url from '^https?://(\[[^\]]*\]|[^:/?]*)'), 255)) || case
     when endpoint.quick_answers_needed < 0 then ' new' when endpoint.quick_answers_needed = 0 then ' quick' else ' slow' end;
 end $$;
-comment on function keyframe_private.resource_of is 'The shared dependency of deliveries to an endpoint: its host, with its standing there.';
 
 -- For each row: Postgres plans a query on a transition table at each call, which took as long as the event itself.
 create function keyframe_private.add_delivery()
@@ -51,10 +49,10 @@ begin
     delete from keyframe_private.work w where w.id = held.id;
   end if;
 end $$;
-comment on function keyframe_private.resume_deliveries is 'Adds the work of the next pending deliveries of an endpoint.';
 
--- Under the lock of the lane, so that its limit holds for any number of workers. A quick endpoint gets four times max_in_flight, because a
--- call takes as long as a few requests; not when another process has leased some of it.
+-- How many more deliveries to an endpoint a worker may lease; below 0: none, because that many were dropped (the endpoint is disabled or
+-- gone) or moved (its resource has changed). Under the lock of the lane, so that its limit holds for any number of workers. A quick
+-- endpoint gets four times max_in_flight, because a call takes as long as a few requests; not when another process has leased some of it.
 create function keyframe_private.open_lane(endpoint uuid, resource text, for_worker uuid)
 returns integer language plpgsql volatile set search_path = '' as $$
 declare
@@ -88,4 +86,3 @@ begin
   return case when receiver.failing_since is not null then 1
       when receiver.quick_answers_needed = 0 and is_others is not true then 4 * receiver.max_in_flight else receiver.max_in_flight end - leased;
 end $$;
-comment on function keyframe_private.open_lane is 'How many more deliveries to an endpoint a worker may lease; below 0: none, because that many were dropped or moved. Drops those of an endpoint that is disabled or gone, and moves those whose resource has changed.';

@@ -1,5 +1,6 @@
 -- Recording the results of requests in batches, and scheduling retries.
 
+-- Null when its attempts are used up. Retry-After of a 429 or 503 is respected up to a day.
 create function keyframe_private.next_delivery_attempt(
   attempts integer, status_code integer, retry_after_seconds double precision, at timestamptz)
 returns timestamptz language sql volatile set search_path = '' as $$
@@ -11,10 +12,10 @@ returns timestamptz language sql volatile set search_path = '' as $$
     array_fill(interval '5 minutes', array[attempts])) as schedule) s
   where attempts <= cardinality(s.schedule)
 $$;
-comment on function keyframe_private.next_delivery_attempt is 'When a failed delivery is retried; null when its attempts are used up. Retry-After of a 429 or 503 is respected up to a day.';
 
--- If two workers made the same attempt, the first result counts. An endpoint whose row is locked keeps its state until its next result.
--- The indexes are used whatever the statistics say: the tables may have been empty when they were made.
+-- Records the results of unlocked deliveries, settles their work, and returns which. If two workers made the same attempt, the first result
+-- counts. An endpoint whose row is locked keeps its state until its next result. The indexes are used whatever the statistics say: the
+-- tables may have been empty when they were made.
 create function keyframe_private.record_results(results jsonb, at timestamptz)
 returns uuid[] language plpgsql volatile set search_path = '' set plan_cache_mode = force_generic_plan set jit = off set enable_seqscan = off
   set enable_hashjoin = off set enable_mergejoin = off set lock_timeout = '20ms' as $$
@@ -80,10 +81,9 @@ begin
   select coalesce(array_agg(j.id), '{}') into recorded from judged j;
   return recorded;
 end $$;
-comment on function keyframe_private.record_results is 'Records the results of unlocked deliveries, settles their work, and returns which.';
 
--- The endpoints with their deliveries, in order, of at most max_bytes. Owners with fewer bytes come first, so that one owner's large bodies
--- delay no other's. Ended deliveries, and those leased twice, are dropped.
+-- What a worker needs to send what it has leased: the endpoints with their deliveries, in order, of at most max_bytes. Owners with fewer
+-- bytes come first, so that one owner's large bodies delay no other's. Ended deliveries, and those leased twice, are dropped.
 create function keyframe_private.describe_deliveries(leased keyframe_private.work[], worker uuid, max_bytes integer, at timestamptz)
 returns jsonb language plpgsql volatile set search_path = '' set plan_cache_mode = force_generic_plan set jit = off set enable_seqscan = off set enable_hashjoin = off
   set enable_mergejoin = off as $$
@@ -137,15 +137,14 @@ begin
     select l.id from unnest(leased) l where l.kind = 'deliver' and l.id <> all (sent || too_large || later)));
   return endpoints;
 end $$;
-comment on function keyframe_private.describe_deliveries is 'What a worker needs to send what it has leased.';
 
+-- Returns deliveries that a worker has leased and not sent.
 create function keyframe_private.give_back(work_ids bigint[], worker uuid)
 returns void language plpgsql volatile set search_path = '' as $$
 begin
   update keyframe_private.work w set state = 'ready', worker = null, lease_token = null
   where w.id = any (work_ids) and w.worker = give_back.worker;
 end $$;
-comment on function keyframe_private.give_back is 'Returns deliveries that a worker has leased and not sent.';
 
 -- returned: leased work that is not sent. The time limit is below the worker's own.
 create function keyframe_worker.exchange_deliveries(

@@ -14,14 +14,13 @@ begin
   perform keyframe_private.raise_if(not found, 'not_found', 'You have no webhook endpoint with this id.');
   return wanted;
 end $$;
-comment on function keyframe_private.own_endpoint is 'The endpoint, if it is the caller''s; otherwise raises not_found.';
 
+-- Administrators may set up to 100 by hand.
 create function keyframe_private.require_max_in_flight(max_in_flight integer)
 returns void language plpgsql immutable set search_path = '' as $$
 begin
   perform keyframe_private.raise_if(max_in_flight not between 1 and 8, 'invalid_request', 'maxInFlight must be from 1 to 8.');
 end $$;
-comment on function keyframe_private.require_max_in_flight is 'Raises unless a caller may set this max_in_flight. Administrators may set up to 100 by hand.';
 
 create function keyframe.create_webhook_endpoint(
   url text, description text default '', event_types text[] default '{}', enabled boolean default true, max_in_flight integer default 8,
@@ -148,7 +147,6 @@ begin
     left join keyframe.projects p on p.id = v.project_id and p.owner_id = v.owner_id
     where v.id = delivery.event_id);
 end $$;
-comment on function keyframe_private.delivery_json is 'A delivery with its attempts, its signed body and its subject, as its owner sees it.';
 
 create function keyframe_private.own_delivery(delivery uuid, lock boolean default false)
 returns keyframe.webhook_deliveries language plpgsql volatile set search_path = '' as $$
@@ -165,7 +163,6 @@ begin
   perform keyframe_private.raise_if(not found, 'not_found', 'You have no delivery with this id.');
   return wanted;
 end $$;
-comment on function keyframe_private.own_delivery is 'The delivery, if it is the caller''s and its endpoint exists; otherwise raises not_found.';
 
 create function keyframe.test_webhook_endpoint(endpoint_id uuid, idempotency_key text default null, request_hash text default null)
 returns jsonb language plpgsql volatile security definer set search_path = '' as $$

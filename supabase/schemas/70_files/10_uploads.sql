@@ -9,7 +9,7 @@ insert into storage.buckets (id, name, public, file_size_limit, allowed_mime_typ
 -- Uploads of reference images. `api` makes them with the secret key, which has no owner in Storage, and writes `user_metadata`: the pixels
 -- and the owner. Users may write no file (98_policies.sql).
 
--- Null for a file that an administrator put there.
+-- The pixels of an uploaded image as it is shown, which the upload read from its bytes. Null for a file that an administrator put there.
 create function keyframe_private.upload_size(path text, out width integer, out height integer)
 language plpgsql stable set search_path = '' as $$
 begin
@@ -18,7 +18,6 @@ begin
   where o.bucket_id = 'projects' and o.name = substr(path, 10)
     and o.user_metadata ->> 'width' ~ '^[1-9][0-9]{0,4}$' and o.user_metadata ->> 'height' ~ '^[1-9][0-9]{0,4}$';
 end $$;
-comment on function keyframe_private.upload_size is 'The pixels of an uploaded image as it is shown, which the upload read from its bytes.';
 
 -- Called before the body is read, and with an Idempotency-Key again with its hash. Each request uses a token, even a refused one.
 create function keyframe.admit_upload(idempotency_key text default null, request_hash text default null)

@@ -11,10 +11,7 @@ create table keyframe_private.file_removals (
   primary key (bucket, name)
 ) with (autovacuum_vacuum_scale_factor = 0.02);
 comment on table keyframe_private.file_removals is 'Files to remove from Storage, retried until it works: Storage may be down for a day. Their work is a row of each owner.';
-comment on column keyframe_private.file_removals.bucket is 'projects or keyframe-outputs.';
-comment on column keyframe_private.file_removals.name is 'The path of the file in its bucket.';
 comment on column keyframe_private.file_removals.owner_id is 'The owner of the file. All-f, the default, means no owner.';
-comment on column keyframe_private.file_removals.failures is 'How often the removal failed.';
 comment on column keyframe_private.file_removals.removed_by is 'The work that has begun to remove it: the file may already be gone.';
 create index file_removals_owner_id_idx on keyframe_private.file_removals (owner_id, failures, bucket, name);
 
@@ -26,13 +23,13 @@ begin
   return null;
 end $$;
 
+-- All possible ones, before a worker has reported which one it wrote.
 create function keyframe_private.output_names(prediction keyframe.predictions)
 returns setof text language sql stable set search_path = '' as $$
   select format('%s/%s/%s.%s', prediction.owner_id, prediction.project_id, prediction.id, extension)
   from unnest(array[
     'png', 'jpg', 'webp', 'gif', 'avif', 'bmp', 'ico', 'mp4', 'webm', 'mkv', 'ogv', 'mp3', 'wav', 'flac', 'aac']) as extension
 $$;
-comment on function keyframe_private.output_names is 'The possible names of a prediction''s output in the bucket keyframe-outputs, before a worker has reported which one it wrote.';
 
 create function keyframe_private.is_reference_used(path text)
 returns boolean language plpgsql stable set search_path = '' as $$
@@ -45,8 +42,8 @@ begin
       select from keyframe.projects p
       where p.plan <> '{}' and keyframe_private.images_of_plan(p.plan) @> array[is_reference_used.path]);
 end $$;
-comment on function keyframe_private.is_reference_used is 'Whether a prediction, a project, its plan or an element uses an uploaded image.';
 
+-- Called after a change: raises if nothing uses one of these images any more and the caller is a client that may not delete.
 create function keyframe_private.require_may_remove(paths text[])
 returns void language plpgsql stable set search_path = '' as $$
 begin
@@ -55,8 +52,8 @@ begin
     perform keyframe_private.require_client_may('manage');
   end if;
 end $$;
-comment on function keyframe_private.require_may_remove is 'Called after a change: raises client_not_allowed if nothing uses one of these images any more and the caller is a client that may not delete.';
 
+-- Lists the files that a store may have written for a prediction that ended without its output.
 create function keyframe_private.remove_partial_output(prediction uuid)
 returns void language plpgsql volatile set search_path = '' as $$
 declare
@@ -73,9 +70,9 @@ begin
     on conflict do nothing;
   end if;
 end $$;
-comment on function keyframe_private.remove_partial_output is 'Lists the files that a store may have written for a prediction that ended without its output.';
 
--- Under the lock that a first use takes: a new prediction with the same image is either visible here, or finds the removal recorded.
+-- Lists those of an owner's uploaded images for removal that nothing uses, and returns how many. Under the lock that a first use takes: a
+-- new prediction with the same image is either visible here, or finds the removal recorded.
 create function keyframe_private.remove_unused(owner uuid, paths text[])
 returns integer language plpgsql volatile set search_path = '' as $$
 declare
@@ -88,7 +85,6 @@ begin
   get diagnostics added = row_count;
   return added;
 end $$;
-comment on function keyframe_private.remove_unused is 'Lists those of an owner''s uploaded images for removal that nothing uses, and returns how many.';
 
 create function keyframe_private.remove_deleted_files()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
@@ -127,7 +123,7 @@ begin
   return null;
 end $$;
 
--- An image whose removal has begun is lost. Raises unless the image is in the bucket projects and belongs to the owner.
+-- Cancels the queued removal of an image that is used again. One whose removal has begun is lost. Raises unless the image is the owner's.
 create function keyframe_private.keep_reference(path text, owner uuid)
 returns void language plpgsql volatile set search_path = '' as $$
 begin
@@ -139,7 +135,6 @@ begin
     'This image is being removed because nothing used it. Upload it again.');
   perform keyframe_private.require_upload(path, owner); -- it may have gone meanwhile
 end $$;
-comment on function keyframe_private.keep_reference is 'Cancels the queued removal of an image that is used again.';
 
 -- The trigger names the column of the path.
 create function keyframe_private.keep_reference_of_row()
@@ -204,7 +199,8 @@ begin
 end $$;
 comment on function keyframe_worker.record_files_removed is 'Records a task that removes files: refused ones are retried later. `refused`: a list of {bucket, name}.';
 
--- Reads the whole list of images, because we cannot add an index to Storage's table: call it rarely.
+-- Those that nothing uses: unused_references_after their upload, or when the owner's account is deleted. Reads the whole list of images,
+-- because we cannot add an index to Storage's table: call it rarely.
 create function keyframe_private.queue_unused_references(max_images integer default 1000)
 returns integer language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -238,4 +234,3 @@ begin
   end loop;
   return queued;
 end $$;
-comment on function keyframe_private.queue_unused_references is 'Queues the removal of reference images that nothing uses: unused_references_after their upload, or when the owner''s account is deleted.';

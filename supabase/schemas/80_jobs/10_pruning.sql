@@ -11,10 +11,6 @@ create table keyframe_private.unpruned (
 comment on table keyframe_private.unpruned is 'Rows that pruning skips until next_try_at, because their deletion or merge raised an error. Empty in a healthy service.';
 comment on column keyframe_private.unpruned.subject is 'The operation, the table and the row''s key.';
 comment on column keyframe_private.unpruned.code is 'The SQLSTATE of the last error; 57014: it used all the time of the job.';
-comment on column keyframe_private.unpruned.reason is 'The message of the last error.';
-comment on column keyframe_private.unpruned.failures is 'How often it failed in a row.';
-comment on column keyframe_private.unpruned.since is 'When it first failed.';
-comment on column keyframe_private.unpruned.next_try_at is 'When it is retried.';
 create index unpruned_next_try_at_idx on keyframe_private.unpruned (next_try_at);
 
 -- A function, so that no plan joins the tables: the rows are read in the order in which they are due.
@@ -23,8 +19,8 @@ returns boolean language plpgsql stable set search_path = '' as $$
 begin
   return exists (select from keyframe_private.unpruned u where u.subject = is_unpruned.subject and u.next_try_at > now());
 end $$;
-comment on function keyframe_private.is_unpruned is 'Whether pruning skips a row for now.';
 
+-- To skip the row, for longer each time.
 create function keyframe_private.note_unpruned(subject text, code text, reason text)
 returns void language plpgsql volatile set search_path = '' as $$
 begin
@@ -35,9 +31,9 @@ begin
     set code = excluded.code, reason = excluded.reason, failures = least(u.failures + 1, 1000000),
       next_try_at = clock_timestamp() + keyframe_private.retry_delay(u.failures + 1);
 end $$;
-comment on function keyframe_private.note_unpruned is 'Records a row to skip, for longer each time.';
 
--- Once the timer has fired and was caught, nothing limits the statement. 80 %, because the timer may start before statement_timestamp().
+-- Whether 80 % of this statement's statement_timeout has passed. Once the timer has fired and was caught, nothing limits the statement. Not
+-- 100 %, because the timer may start before statement_timestamp().
 create function keyframe_private.is_out_of_time()
 returns boolean language plpgsql volatile set search_path = '' as $$
 declare
@@ -45,10 +41,10 @@ declare
 begin
   return most > interval '0' and clock_timestamp() - statement_timestamp() > most * 0.8;
 end $$;
-comment on function keyframe_private.is_out_of_time is 'Whether 80 % of this statement''s statement_timeout has passed.';
 
--- A row that fails is skipped; one that only waits for a lock is left to the next run. Failing work takes two seconds at most. When several
--- rows used all the time of the call, the next run does them one by one, to find the slow one.
+-- Works on the rows that `candidates` selects (ctid, subject): on all at once; after an error on fewer, down to the one that fails. A row
+-- that fails is skipped; one that only waits for a lock is left to the next run. Failing work takes two seconds at most. When several rows
+-- used all the time of the call, the next run does them one by one, to find the slow one.
 create function keyframe_private.work_in_parts(part text, candidates text, work text)
 returns void language plpgsql volatile set search_path = '' set lock_timeout = '10ms' as $$
 declare
@@ -96,8 +92,9 @@ begin
 exception when others then
   perform keyframe_private.note_unpruned(part, sqlstate, sqlerrm);
 end $$;
-comment on function keyframe_private.work_in_parts is 'Works on the rows that `candidates` selects (ctid, subject): on all at once; after an error on fewer, down to the one that fails.';
 
+-- Works in parts on the rows of a table (alias o) that fulfil the condition, without locked or failed ones. Deletes them by default. `key`
+-- is an SQL expression.
 create function keyframe_private.prune_rows(
   name text, key text, condition text, max_rows integer, verb text default 'delete',
   work text default 'delete from %s o where o.ctid = any ($1)')
@@ -114,9 +111,8 @@ begin
     -- A subquery, because the planner reads whole small tables when it sees how many rows there are.
     replace(format(work, name), '$1', 'array(select unnest($1))'));
 end $$;
-comment on function keyframe_private.prune_rows is 'Works in parts on the rows of a table (alias o) that fulfil the condition, without locked or failed ones. Deletes them by default. `key` is an SQL expression.';
 
--- Deliveries first, then test events without deliveries: a locked delivery would block the deletion of its event.
+-- A batch: deliveries first, then test events without deliveries, because a locked delivery would block the deletion of its event.
 create function keyframe_private.prune_deleted_endpoints(max_rows integer default 10000)
 returns void language plpgsql volatile set search_path = '' as $$
 declare
@@ -136,9 +132,9 @@ begin
     is_left || ' and not exists (select from keyframe.webhook_deliveries d where d.endpoint_id = o.endpoint_id)
       and not exists (select from keyframe.webhook_events v where v.endpoint_id = o.endpoint_id)', max_rows);
 end $$;
-comment on function keyframe_private.prune_deleted_endpoints is 'Deletes a batch of what deleted endpoints left.';
 
--- Also what deleted endpoints left, hours after two days, and expired secrets.
+-- A batch of events with their deliveries and attempts past their retention; also what deleted endpoints left, hours after two days, and
+-- expired secrets.
 create function keyframe_private.prune_webhooks(max_rows integer default 2000)
 returns void language plpgsql volatile security definer set search_path = '' as $$
 begin
@@ -153,7 +149,6 @@ begin
   perform keyframe_private.prune_rows('keyframe.webhook_events', 'o.id',
     'o.created_at < now() - (select s.webhook_retention from keyframe_private.settings s) order by o.created_at', max_rows);
 end $$;
-comment on function keyframe_private.prune_webhooks is 'Deletes a batch of events, deliveries and attempts past their retention.';
 
 create function keyframe_private.prune(max_rows integer default 5000)
 returns void language plpgsql volatile security definer set search_path = '' as $$
@@ -188,9 +183,9 @@ begin
   end loop;
   perform keyframe_private.prune_webhooks();
 end $$;
-comment on function keyframe_private.prune is 'Deletes what is kept for a limited time, in small batches. Skips locked rows, and records failing ones (unpruned).';
 
--- Reads all rows, one per active owner and class; an index on refilled_at would end HOT updates.
+-- Full buckets unused for a day: a missing bucket is a full one. Reads all rows, one per active owner and class; an index on refilled_at
+-- would end HOT updates.
 create function keyframe_private.prune_rate_buckets(max_rows integer default 50000)
 returns void language plpgsql volatile set search_path = '' as $$
 begin
@@ -199,4 +194,3 @@ begin
       select o.tokens + l.per_second * extract(epoch from now() - o.refilled_at) < l.capacity
       from keyframe_private.rate_limits l where l.route_class = o.route_class) is not true$w$, max_rows);
 end $$;
-comment on function keyframe_private.prune_rate_buckets is 'Deletes full buckets unused for a day: a missing bucket is a full one.';

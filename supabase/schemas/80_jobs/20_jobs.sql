@@ -1,7 +1,7 @@
 -- The jobs of pg_cron.
 
--- Deployments schedule every job, and health watches it (keyframe_private.job_figures). `late_after`: after this time without a success, it
--- is late. Each has a time limit, because an app's trigger may sleep: then pruning skips the slow row.
+-- Deployments schedule every job, and health watches it (job_figures). `late_after`: after this time without a success, it is late. Each
+-- has a time limit, because an app's trigger may sleep: then pruning skips the slow row.
 create function keyframe_private.jobs()
 returns table (name text, schedule text, command text, late_after interval) language sql immutable set search_path = '' as $$
   values
@@ -17,10 +17,10 @@ returns table (name text, schedule text, command text, late_after interval) lang
       'delete from cron.job_run_details d using cron.job j
         where j.jobid = d.jobid and j.jobname in (select w.name from keyframe_private.jobs() w) and d.end_time < now() - interval ''1 day''', interval '3 hours')
 $$;
-comment on function keyframe_private.jobs is 'The jobs that pg_cron runs for Keyframe.';
 
--- pg_cron runs an entry as its role, in its database, and connects to its node unless it uses background workers. A restored or renamed
--- database keeps entries of the former one. Two entries of one name have two roles.
+-- The entries of each job in pg_cron, with the reason why an entry does not run in this database (null: it runs). pg_cron runs an entry as
+-- its role, in its database, and connects to its node unless it uses background workers. A restored or renamed database keeps entries of
+-- the former one. Two entries of one name have two roles.
 create function keyframe_private.scheduled_jobs()
 returns table (name text, schedule text, command text, late_after interval, jobid bigint, role text, obstacle text)
 language sql stable set search_path = '' as $$
@@ -40,9 +40,9 @@ language sql stable set search_path = '' as $$
     select pg_catalog.pg_get_userbyid(n.nspowner)::text as owner from pg_catalog.pg_namespace n where n.nspname = 'keyframe_private') o
   left join cron.job c on c.jobname = w.name
 $$;
-comment on function keyframe_private.scheduled_jobs is 'The entries of each job in pg_cron, with the reason why an entry does not run in this database; null: it runs.';
 
--- A schedule that an administrator has changed stays. cron.schedule leaves a job that is switched off switched off, and schedules for the
+-- Schedules the jobs without an entry that runs in this database, and removes other entries. Returns those that the caller cannot remove. A
+-- schedule that an administrator has changed stays. cron.schedule leaves a job that is switched off switched off, and schedules for the
 -- current role: that of the migrations, also when a superuser calls.
 create function keyframe_private.schedule_jobs()
 returns text[] language plpgsql volatile set search_path = '' as $$
@@ -73,6 +73,5 @@ begin
   end loop;
   return kept;
 end $$;
-comment on function keyframe_private.schedule_jobs is 'Schedules the jobs without an entry that runs in this database, and removes other entries. Returns those that the caller cannot remove.';
 
 select keyframe_private.schedule_jobs();

@@ -1,6 +1,6 @@
 -- The figures of the work: predictions, deliveries, files, models, costs.
 
--- Work that a worker could lease now, counted up to 10,000.
+-- What no worker has leased, counted up to 10,000.
 create function keyframe_private.due_work()
 returns setof keyframe_private.work language sql stable set search_path = '' set jit = off set enable_seqscan = off set enable_bitmapscan = off as $$
   select d.* from unnest(enum_range(null::keyframe_private.work_queue)) q
@@ -9,8 +9,8 @@ returns setof keyframe_private.work language sql stable set search_path = '' set
     union all
     (select w.* from keyframe_private.work w where w.queue = q and w.state = 'scheduled' and w.due_at <= now() order by w.due_at limit 1000)) d
 $$;
-comment on function keyframe_private.due_work is 'Due work that no worker has leased.';
 
+-- Active predictions, counted up to 10,000.
 create function keyframe_private.prediction_figures()
 returns jsonb language sql stable set search_path = '' as $$
   select to_jsonb(a) || to_jsonb(w) || jsonb_build_object(
@@ -36,10 +36,9 @@ returns jsonb language sql stable set search_path = '' as $$
     from (select o.created_at from keyframe.predictions o where o.admitted_at is null and o.status = 'queued' and o.waits_for is null limit 10000) p
   ) w
 $$;
-comment on function keyframe_private.prediction_figures is 'The figures of active predictions, counted up to 10,000, for health and metrics.';
 
--- Delivery: only of endpoints to which nothing is being sent; others wait for their own receiver. Slot: the sweep has found a prediction
--- that waits although its owner has a free one.
+-- How long the oldest due work of each kind has been due. Delivery: only of endpoints to which nothing is being sent; others wait for their
+-- own receiver. Slot: the sweep has found a prediction that waits although its owner has a free one.
 create function keyframe_private.due_figures()
 returns jsonb language sql stable set search_path = '' as $$
   select jsonb_build_object(
@@ -55,9 +54,9 @@ returns jsonb language sql stable set search_path = '' as $$
   where u.queue <> 'deliver' or not exists (
     select from keyframe_private.work l where l.queue = 'deliver' and l.lane = u.lane and l.state = 'leased')
 $$;
-comment on function keyframe_private.due_figures is 'How long the oldest due work of each kind has been due.';
 
--- Work whose last error is an SQLSTATE, not one of our codes.
+-- Work of generate that the database has refused three times in a row or more (its last error is an SQLSTATE, not one of our codes), and
+-- rows that pruning cannot delete.
 create function keyframe_private.aside_figures()
 returns jsonb language sql stable set search_path = '' as $$
   with failing as materialized (
@@ -73,7 +72,6 @@ returns jsonb language sql stable set search_path = '' as $$
     'kinds', (select coalesce(jsonb_object_agg(k.kind, k.count), '{}') from (select f.kind, count(*) from failing f group by f.kind) k),
     'worst', (select to_jsonb(f) from failing f order by f.failures desc, f.subject limit 1))
 $$;
-comment on function keyframe_private.aside_figures is 'Work of generate that the database has refused three times in a row or more, and rows that pruning cannot delete.';
 
 -- Pending deliveries, counted up to 10,000, from the indexes of the queue.
 create function keyframe_private.delivery_figures()
@@ -122,8 +120,8 @@ returns jsonb language sql stable set search_path = '' set jit = off set enable_
     from keyframe_private.due_work() u where u.queue = 'deliver'
   ) o
 $$;
-comment on function keyframe_private.delivery_figures is 'The figures of pending deliveries, for health and metrics.';
 
+-- Of the last five minutes, counted up to 10,000.
 create function keyframe_private.event_figures()
 returns jsonb language sql stable set search_path = '' as $$
   select jsonb_build_object(
@@ -132,14 +130,13 @@ returns jsonb language sql stable set search_path = '' as $$
     'generationFailed', count(*) filter (where v.type = 'generation.failed'))
   from (select o.type from keyframe.webhook_events o where o.created_at > now() - interval '5 minutes' order by o.created_at desc limit 10000) v
 $$;
-comment on function keyframe_private.event_figures is 'Events of the last five minutes, counted up to 10,000.';
 
+-- Counted up to 10,000.
 create function keyframe_private.file_removal_figures()
 returns jsonb language sql stable set search_path = '' as $$
   select jsonb_build_object('pending', count(*), 'oldestDueSeconds', keyframe_private.seconds_since(min(r.created_at)))
   from (select f.created_at from keyframe_private.file_removals f limit 10000) r
 $$;
-comment on function keyframe_private.file_removal_figures is 'Files to remove, counted up to 10,000.';
 
 create function keyframe_private.unavailable_models()
 returns jsonb language sql stable set search_path = '' as $$
@@ -151,7 +148,6 @@ returns jsonb language sql stable set search_path = '' as $$
   from keyframe.models m
   where m.enabled and not keyframe_private.is_available(m, now())
 $$;
-comment on function keyframe_private.unavailable_models is 'Enabled models that a start cannot use.';
 
 create function keyframe_private.cost_figures()
 returns jsonb language sql stable set search_path = '' as $$
@@ -177,4 +173,3 @@ returns jsonb language sql stable set search_path = '' as $$
       from keyframe_private.costs c where c.owner_id is null and c.day >= p.begins) u
   ) f
 $$;
-comment on function keyframe_private.cost_figures is 'The costs of all owners today and this month, and what is left of the service''s budgets.';

@@ -24,10 +24,8 @@ returns jsonb language sql stable set search_path = '' as $$
     where n.created > now() - interval '5 minutes'
   ) r
 $$;
-comment on function keyframe_private.kick_figures is 'The figures of kicks in pg_net, for health and metrics.';
 
--- The last kick of each worker. Searches five minutes of answers: ids have no index there, and pg_net keeps the answers of all senders for
--- hours.
+-- Searches five minutes of answers: ids have no index there, and pg_net keeps the answers of all senders for hours.
 create function keyframe_private.last_kick_figures()
 returns jsonb language sql stable set search_path = '' as $$
   select jsonb_object_agg(f.name, jsonb_build_object(
@@ -54,7 +52,6 @@ returns jsonb language sql stable set search_path = '' as $$
     limit 1
   ) a on true
 $$;
-comment on function keyframe_private.last_kick_figures is 'The last kick of each worker: when it was made, its outcome, and how long until the worker claimed.';
 
 -- Malformed parts of a report are skipped. Slow: work leased more than 10 s ago, for deliver more than 3 s.
 create function keyframe_private.worker_figures()
@@ -84,10 +81,10 @@ returns jsonb language sql stable set search_path = '' as $$
       ('deliver', keyframe_private.places_of('deliver'))) f (name, places)
   left join keyframe_private.worker_heartbeats w on w.function_name = f.name
 $$;
-comment on function keyframe_private.worker_figures is 'The figures of each worker: its last claim, how its kicks are acknowledged, what it does.';
 
--- Follows lock waits from sessions that have waited for a second, have locked one of our tables against writers for `locked_for`, or
--- have locked our rows for `held_for`. At most five, those that block most first. A role that cannot see others' sessions sees none.
+-- The transactions at the ends of the chains: each blocks others, and waits for none. Follows lock waits from sessions that have waited for
+-- a second, have locked one of our tables against writers for `locked_for`, or have locked our rows for `held_for`. At most five, those
+-- that block most first. A role that cannot see others' sessions sees none.
 create function keyframe_private.blocker_figures(locked_for interval, held_for interval default '20 seconds')
 returns jsonb language sql volatile set search_path = '' as $$
   with recursive locks as materialized (
@@ -132,11 +129,10 @@ returns jsonb language sql volatile set search_path = '' as $$
     'blocks', n.blocks, 'tables', n.tables, 'locksTables', coalesce(n.is_table, false)) order by n.blocks desc, n.xact_start), '[]')
   from named n
 $$;
-comment on function keyframe_private.blocker_figures is 'The transactions at the ends of the chains: each blocks others, and waits for none.';
 
--- Snapshots lock nothing: without this, health would be ok while tables grow and each claim reads more dead rows. A standby with
--- hot_standby_feedback holds by its slot or by its sender, and like a slot before Postgres 17 it does not say since when: then transactions
--- count.
+-- What has long kept dead rows from being removed, at most three. Snapshots lock nothing: without this, health would be ok while tables
+-- grow and each claim reads more dead rows. A standby with hot_standby_feedback holds by its slot or by its sender, and like a slot before
+-- Postgres 17 it does not say since when: then transactions count.
 create function keyframe_private.snapshot_figures(held_for interval default '15 minutes', transactions_held integer default 1000000)
 returns jsonb language sql volatile set search_path = '' as $$
   select coalesce(jsonb_agg(to_jsonb(s) order by s.transactions desc), '[]')
@@ -159,10 +155,10 @@ returns jsonb language sql volatile set search_path = '' as $$
     where h.since < clock_timestamp() - held_for or h.transactions > transactions_held
     order by h.transactions desc limit 3) s
 $$;
-comment on function keyframe_private.snapshot_figures is 'What has long kept dead rows from being removed: sessions, prepared transactions, replication slots, standbys; at most three.';
 
--- A worker's call waits for a second at most. A call of an owner has the owner's id as the name of its session (acquire_call_slot), which
--- other roles can forge. Owners who use three connections or more, for two seconds in total, are named, at most three.
+-- Calls of our functions and tables that have run for over two seconds; a worker's call waits for a second at most. A call of an owner has
+-- the owner's id as the name of its session (acquire_call_slot), which other roles can forge. Owners who use three connections or more, for
+-- two seconds in total, are named, at most three.
 create function keyframe_private.call_figures()
 returns jsonb language sql stable set search_path = '' as $$
   with open as materialized (
@@ -184,9 +180,9 @@ returns jsonb language sql stable set search_path = '' as $$
     select count(*) as slow, mode() within group (order by c.called) as slowest, keyframe_private.seconds_since(min(c.query_start)) as "slowestSeconds"
     from open c where c.state = 'active' and c.query_start < now() - interval '2 seconds' and c.called is not null) s
 $$;
-comment on function keyframe_private.call_figures is 'Calls of our functions and tables that have run for over two seconds, the most frequent one, and the owners whose calls take longest.';
 
--- Only steady demand keeps a bucket low. Includes `wait`: an owner with too many waits is checked less often.
+-- Owners who have used up the rate of a class for ten seconds, the longest first, at most three. Only steady demand keeps a bucket low.
+-- Includes `wait`: an owner with too many waits is checked less often.
 create function keyframe_private.limited_owners()
 returns jsonb language sql stable set search_path = '' as $$
   select coalesce(jsonb_agg(jsonb_build_object(
@@ -201,9 +197,8 @@ returns jsonb language sql stable set search_path = '' as $$
       and b.tokens + l.per_second * abs(extract(epoch from now() - b.refilled_at)) < l.capacity / 10.0 -- abs: the clock was set back
     order by b.low_since limit 3) o
 $$;
-comment on function keyframe_private.limited_owners is 'Owners who have used up the rate of a class for ten seconds, the longest first, at most three.';
 
--- Triggers of these tables run in transactions that serve all users; those of projects and films do not.
+-- Enabled ones on tables that serve all users; those of projects and films do not.
 create function keyframe_private.app_triggers()
 returns jsonb language sql stable set search_path = '' as $$
   select coalesce(jsonb_agg(t.name order by t.name), '[]')
@@ -217,7 +212,6 @@ returns jsonb language sql stable set search_path = '' as $$
         or c.relnamespace = 'keyframe'::regnamespace and c.relname ~ '^(predictions$|webhook_)')
     limit 20) t
 $$;
-comment on function keyframe_private.app_triggers is 'Enabled triggers of the app on Keyframe''s tables that serve all users.';
 
 -- Reads the last 10,000 runs of all jobs, more than four hours of our jobs. A job is late only if this log begins before late_after, or is
 -- empty.
@@ -243,7 +237,6 @@ returns jsonb language sql stable set search_path = '' as $$
     from keyframe_private.scheduled_jobs() j group by j.name, j.late_after) w
   left join ran r on r.jobname = w.name
 $$;
-comment on function keyframe_private.job_figures is 'The recent runs of each job (keyframe_private.jobs), for health and metrics.';
 
 -- Times in the future show how far the clock went back.
 create function keyframe_private.setting_figures()
@@ -263,4 +256,3 @@ returns jsonb language sql stable set search_path = '' as $$
         union all select max(r.start_time) from (select d.start_time from cron.job_run_details d order by d.runid desc limit 1000) r) t (moment)
       where t.moment > now() + interval '5 seconds'))
 $$;
-comment on function keyframe_private.setting_figures is 'What an installation needs besides its tables: a database that can be written to, the row of settings, two secrets that can be decrypted, the address of its project, and a clock that goes forward.';

@@ -573,7 +573,8 @@ describe("attacked", () => {
       await merge();
     }
     expect(await sums()).toEqual({ predictions: 2, held: 0, settled: 2 * FRAME, unknown: 0 });
-    const left = await db.sql`select kind from keyframe_private.cost_sums union all select null from keyframe_private.cost_changes order by 1`;
+    const left =
+      await db.sql`select kind from keyframe_private.cost_sums union all select null from keyframe_private.cost_changes order by 1`;
     expect(left.map(({ kind }) => kind)).toEqual(["owner_day", "service_day", "project_day", "owner_total"]);
   });
 
