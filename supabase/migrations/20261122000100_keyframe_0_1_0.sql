@@ -4674,7 +4674,7 @@ begin
   if held.id is null then
     return 'too_late';
   elsif not keyframe_private.is_current(held) then
-    perform keyframe_private.settle_work(held);
+    perform keyframe_private.conclude_work(held);
     return 'too_late';
   end if;
   counted := held.failures + case when code = 'provider_rate_limited' then 0 else 1 end;
@@ -4823,23 +4823,27 @@ begin
   end case;
 end $$;
 
--- Records the state of a provider run and returns: recorded, unchanged, unknown, unproven, ended, stale or given_up. unknown: no such
--- prediction, or the run of another. unproven: it may be the run of another. stale: not the run that the prediction follows; it will be
--- canceled. given_up: the prediction followed it before. found_by, for runs from the provider's list: 'name' when the input names the
--- prediction, 'text' when only the text is equal. attempt_without_run was not sent: an earlier one's run was found.
+-- Returns what the state of a run was for its prediction:
+--   recorded, unchanged
+--   ended: the prediction has ended, stale: it follows another run. A run that goes on will be canceled.
+--   given_up: the prediction followed the run before, and is queued again.
+--   unknown: there is no such prediction, or the run is another's. unproven: it may be another's.
+-- A run from the provider's list has found_by: 'name' if its input names the prediction, 'text' if only the text is equal. If it was found
+-- before a submit, that submit was not sent: attempt_without_run.
 create function keyframe_private.record_run_state(
   prediction uuid, attempt integer, run keyframe_private.provider_run, found_by text, attempt_without_run integer)
 returns text language plpgsql volatile set search_path = '' as $$
 declare
-  run_is_over constant boolean := run.status in ('succeeded', 'failed', 'canceled', 'aborted');
-  run_outcome constant text := case when run.status = 'failed' and run.failure = 'content_rejected' then 'rejected' else run.status end;
+  run_outcome constant text := case when run.status = 'failed' and run.failure = 'content_rejected' then 'rejected'
+    when run.status in ('succeeded', 'failed', 'canceled', 'aborted') then run.status end; -- null: it goes on
   row_now keyframe.predictions;
   known keyframe_private.provider_submits;
 begin
   if keyframe_private.is_state_known(prediction, attempt, run) then
     return 'unchanged';
   end if;
-  -- Progress waits for no lock: the next callback or poll reports it again.
+
+  -- Lock the prediction. Progress waits for no lock: the next callback or poll reports it again.
   if run.status = 'processing' and exists (
     select from keyframe.predictions p
     where p.id = prediction and p.provider_prediction_id = run.id and p.status = 'processing'
@@ -4858,33 +4862,31 @@ begin
   if row_now.id is null or attempt not between 1 and row_now.attempt then
     return 'unknown';
   end if;
-  -- The signature of a callback does not cover its URL, which may name another prediction.
+
+  -- Find the submit of the run. The signature of a callback does not cover its URL, which may name another prediction.
   select s.* into known from keyframe_private.provider_submits s where s.provider_prediction_id = run.id;
   if known.prediction_id <> row_now.id then
     return 'unknown';
-  end if;
-  -- A queued prediction follows no run, so a known run of it has failed or was replaced.
-  if row_now.status = 'queued' and known.id is not null then
-    if run_is_over then
-      perform keyframe_private.end_submit(known.id, run_outcome, run.metrics);
-    end if;
+  elsif row_now.status = 'queued' and known.id is not null then
+    -- A queued prediction follows no run, so a known run of it has failed or was replaced.
+    perform keyframe_private.end_submit(known.id, run_outcome, run.metrics) where run_outcome is not null;
     return 'given_up';
-  end if;
-  -- Before anything is recorded: a run that may be another prediction's is neither followed nor canceled.
-  if coalesce(found_by = 'text', false) and known.id is null and not keyframe_private.is_only_submit_of_its_text(row_now.id, attempt) then
-    return 'unproven';
-  end if;
-  if known.id is null then
+  elsif known.id is null then
+    if found_by = 'text' and not keyframe_private.is_only_submit_of_its_text(row_now.id, attempt) then
+      return 'unproven'; -- neither followed nor canceled
+    end if;
     known.id := keyframe_private.record_run(run.id, row_now.id, attempt, found_by is not null);
     if known.id is null then
       return 'unknown'; -- it was recorded for another prediction at the same moment
     end if;
   end if;
+
+  -- Record it in the ledger.
   perform keyframe_private.end_without_run(row_now.id, attempt_without_run);
-  if run_is_over then
-    perform keyframe_private.end_submit(known.id, run_outcome, run.metrics);
-  end if;
-  if row_now.completed_at is not null or row_now.provider_prediction_id <> run.id then -- it has ended, or follows another
+  perform keyframe_private.end_submit(known.id, run_outcome, run.metrics) where run_outcome is not null;
+
+  -- Move the prediction, if it follows this run, or none.
+  if row_now.completed_at is not null or row_now.provider_prediction_id <> run.id then
     perform keyframe_private.add_cancel(s) from keyframe_private.provider_submits s where s.id = known.id and s.ended_at is null;
     return case when row_now.completed_at is null then 'stale' else 'ended' end;
   end if;
@@ -4894,6 +4896,7 @@ begin
   return case when keyframe_private.apply_provider_state(row_now, run) then 'recorded' else 'unchanged' end;
 end $$;
 
+-- A callback has no work_id: its prediction's poll stays scheduled.
 create function keyframe_worker.record_provider_state(
   prediction_id uuid, attempt integer, run jsonb, found_by text default null, attempt_without_run integer default null,
   work_id bigint default null, lease_token uuid default null, poll_seconds double precision default null)
@@ -4907,7 +4910,7 @@ begin
     held := keyframe_private.held_work(work_id, lease_token);
     -- A run from the provider's list may be another's.
     if found_by is null or outcome in ('recorded', 'unchanged', 'ended', 'stale') then
-      perform keyframe_private.settle_work(held, poll_seconds);
+      perform keyframe_private.conclude_work(held, poll_seconds);
     end if;
   end if;
   return outcome;
@@ -4929,7 +4932,7 @@ begin
   select p.* into row_now from keyframe.predictions p where p.id = record_model_refused.prediction_id for update;
   held := keyframe_private.held_work(work_id, lease_token);
   if held.id is null or not keyframe_private.is_current(held) or row_now.status <> 'queued' then
-    perform keyframe_private.settle_work(held);
+    perform keyframe_private.conclude_work(held);
     return 'too_late';
   end if;
   perform keyframe_private.finish_work(held);
@@ -4961,7 +4964,7 @@ declare
 begin
   perform keyframe_private.end_submit(s.id, 'lost') from keyframe_private.provider_submits s
   where s.id = held.submit_id and s.ended_at is null and (is_unknown or s.answered_at < now() - interval '1 day');
-  perform keyframe_private.settle_work(held);
+  perform keyframe_private.conclude_work(held);
 end $$;
 comment on function keyframe_worker.record_run_not_canceled is 'Records that canceling a provider run has not ended it.';
 
@@ -4986,7 +4989,6 @@ create table keyframe_private.quotes (
   digest text not null,
   most_micros bigint not null,
   expires_at timestamptz not null default now() + interval '10 minutes',
-  kept_until timestamptz not null default now() + interval '11 minutes',
   constraint project_ids_are_a_list check (array_ndims(project_ids) = 1)
 );
 comment on table keyframe_private.quotes is 'Prices that hold for ten minutes, each for one start.';
@@ -4996,9 +4998,9 @@ comment on column keyframe_private.quotes.with_outdated is 'Whether shots whose 
 comment on column keyframe_private.quotes.asked is 'The input of the request. The start sends it again.';
 comment on column keyframe_private.quotes.digest is 'The SHA-256 of the models and complete inputs that were priced: of the first take, or of each shot.';
 comment on column keyframe_private.quotes.most_micros is 'The price: the most that a start reserves of what its user pays, in micro-dollars. A second run after an interruption reserves its own.';
-comment on column keyframe_private.quotes.kept_until is 'When it is deleted. A start sets it to a day later.';
+comment on column keyframe_private.quotes.expires_at is 'Until when it can be started or, once it was, until when a repetition finds its prediction.';
 create index quotes_owner_id_idx on keyframe_private.quotes (owner_id);
-create index quotes_kept_until_idx on keyframe_private.quotes (kept_until);
+create index quotes_expires_at_idx on keyframe_private.quotes (expires_at);
 
 -- Identifies the models and inputs of starts, in order. Not the video that one continues: in a film it has no row before the start.
 create function keyframe_private.digest_of(starts keyframe.predictions[])
@@ -5045,9 +5047,7 @@ begin
   perform keyframe_private.require_user();
   select q.* into quote from keyframe_private.quotes q
   where q.id = quote_id and q.owner_id = auth.uid() and q.client_id is not distinct from auth.jwt() ->> 'client_id'
-    and (q.expires_at > now() or q.expires_at > now() - interval '23 hours' and exists ( -- the key is kept longer
-      select from keyframe_private.idempotency_keys k
-      where k.owner_id = q.owner_id and k.client_id is not distinct from q.client_id and k.key = start_key));
+    and q.expires_at > now();
   perform keyframe_private.raise_if(not found, 'not_found',
     'You have no quote with this quoteId, or it has expired: a quote holds for ten minutes, for the user and the app that requested it. Request a new estimate.');
   perform keyframe_private.raise_if(quote.most_micros is distinct from at_most_micros, 'invalid_request',
@@ -5078,7 +5078,8 @@ begin
       from keyframe_private.provider_submits s where s.prediction_id = any (array(select t.id from unnest(started) t))) <= quote.most_micros) is not true,
     'precondition_failed',
     'What this quote is for has changed since: the price, the model, the prompt, the elements, the frames, or which shots lack the step. Nothing was started. Ask for an estimate with a new quote.');
-  update keyframe_private.quotes q set kept_until = q.expires_at + interval '1 day' where q.id = quote.id;
+  -- Its Idempotency-Key is kept longer: without that, a repetition would start another.
+  update keyframe_private.quotes q set expires_at = q.expires_at + interval '23 hours' where q.id = quote.id;
   return answer;
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
@@ -5720,9 +5721,9 @@ begin
   delete from keyframe_private.work w where w.id = held.id;
 end $$;
 
--- Settles work whose result is recorded: a running run is polled later, an unsuccessful cancel is repeated, and the rest is done. A run is
+-- Called when a result is recorded: a running run is polled later, an unsuccessful cancel is repeated, and other work is finished. A run is
 -- polled by the work that submitted it: one row follows a prediction from its submit to the end of its run.
-create function keyframe_private.settle_work(held keyframe_private.work, poll_seconds double precision default null)
+create function keyframe_private.conclude_work(held keyframe_private.work, poll_seconds double precision default null)
 returns void language plpgsql volatile set search_path = '' as $$
 declare
   run_submit bigint;
@@ -5775,7 +5776,7 @@ declare
 begin
   select p.* into row_now from keyframe.predictions p where p.id = held.subject for update;
   if row_now.status is distinct from 'queued' then
-    perform keyframe_private.settle_work(held);
+    perform keyframe_private.conclude_work(held);
     return null;
   elsif held.last_error = 'lease_expired' and held.failures >= keyframe_private.max_failures() or row_now.attempt >= 1000000 then
     perform keyframe_private.mark_failed(row_now.id, 'attempts_exhausted', 'It failed too often. Run the step again.', true);
@@ -7364,15 +7365,35 @@ returns timestamptz language sql volatile set search_path = '' as $$
   where attempts <= cardinality(s.schedule)
 $$;
 
--- Records the results of unlocked deliveries, settles their work, and returns which. If two workers made the same attempt, the first result
--- counts. An endpoint whose row is locked keeps its state until its next result. The indexes are used whatever the statistics say: the
--- tables may have been empty when they were made.
+-- An endpoint after a batch of results: it fails, has become quick or slow, or is disabled.
+create function keyframe_private.judge_endpoint(
+  inout endpoint keyframe.webhook_endpoints, delivered boolean, is_gone boolean, is_slow boolean, answers bigint, at timestamptz)
+language plpgsql stable set search_path = '' as $$
+declare
+  reason constant text := case when is_gone then 'gone' when not delivered
+    and at - endpoint.failing_since >= (select s.webhook_disable_after from keyframe_private.settings s) then 'failing' end;
+begin
+  endpoint.failing_since := case when not delivered then coalesce(endpoint.failing_since, at) end;
+  endpoint.quick_answers_needed := case
+    when is_slow then 5
+    when endpoint.quick_answers_needed > 0 then greatest(0, endpoint.quick_answers_needed - answers)
+    else least(0, endpoint.quick_answers_needed + answers) end;
+  if endpoint.enabled and reason is not null then
+    endpoint.enabled := false;
+    endpoint.disabled_reason := reason;
+    endpoint.disabled_at := at;
+  end if;
+end $$;
+
+-- Records the results of deliveries that nobody has locked, and returns which. In one statement, whose indexes are used whatever the statistics
+-- say: the tables may have been empty when they were made. An endpoint whose row is locked keeps its state until its next result.
 create function keyframe_private.record_results(results jsonb, at timestamptz)
 returns uuid[] language plpgsql volatile set search_path = '' set plan_cache_mode = force_generic_plan set jit = off set enable_seqscan = off
   set enable_hashjoin = off set enable_mergejoin = off set lock_timeout = '20ms' as $$
 declare
   recorded uuid[];
 begin
+  -- What each result means. If two workers made the same attempt, the first result counts. next_at: null when the delivery has ended.
   with judged as (
     select d.id, r.work_id, d.endpoint_id, d.owner_id, r.attempt, r.started_at, r.duration_ms, r.status_code, r.response_excerpt, v.delivered,
       case when not v.delivered then coalesce(r.error, 'http_status') end as error,
@@ -7384,50 +7405,41 @@ begin
     join keyframe.webhook_deliveries d on d.id = r.id and d.attempts = r.attempt - 1
     where d.status = 'pending' -- an administrator may have ended it meanwhile
     for update of d skip locked
-  ), changed as (
+  ), changed_deliveries as (
     update keyframe.webhook_deliveries d
     set attempts = j.attempt, last_attempt_at = j.started_at, last_status_code = j.status_code, last_error = j.error,
         status = case when j.delivered then 'delivered' when j.next_at is null then 'exhausted'
           else 'pending' end::keyframe.delivery_status,
         next_attempt_at = coalesce(j.next_at, d.next_attempt_at),
-        completed_at = case when j.delivered or j.next_at is null then at end
+        completed_at = case when j.next_at is null then at end
     from judged j where d.id = j.id
-  ), finished as (
+  ), finished_work as (
     delete from keyframe_private.work w where w.id = any (array(select j.work_id from judged j where j.next_at is null))
-  ), retried as (
+  ), rescheduled_work as (
     update keyframe_private.work w
     set state = 'scheduled', due_at = j.next_at, worker = null, lease_token = null
     from judged j where j.next_at is not null and w.id = j.work_id
-  ), logged as (
+  ), added_attempts as (
     insert into keyframe.webhook_attempts (delivery_id, owner_id, attempt, started_at, duration_ms, status_code, error, response_excerpt)
     select j.id, j.owner_id, j.attempt, j.started_at, j.duration_ms, j.status_code, j.error, j.response_excerpt from judged j
     -- Conflicts only if an administrator lowered attempts by hand; that must not block the rest of the batch.
     on conflict (delivery_id, attempt) do nothing
-  ), endpoints as (
-    select j.endpoint_id, bool_or(j.delivered) as delivered, bool_or(j.status_code = 410) as gone,
-      bool_or(j.duration_ms >= 3000) as is_slow, count(*) as answers
+  ), answers as (
+    select j.endpoint_id, bool_or(j.delivered) as delivered, bool_or(j.status_code = 410) as is_gone,
+      bool_or(j.duration_ms >= 3000) as is_slow, count(*) as number
     from judged j group by 1
-  ), switched as (
+  ), changed_endpoints as (
     update keyframe.webhook_endpoints e
-    set failing_since = case when not o.delivered then coalesce(e.failing_since, at) end,
-        enabled = e.enabled and o.reason is null,
-        disabled_reason = coalesce(e.disabled_reason, o.reason),
-        disabled_at = coalesce(e.disabled_at, case when o.reason is not null then at end),
-        quick_answers_needed = o.quick_answers_needed
-    from endpoints r
-    cross join lateral (
-      select w.id, r.delivered, v.reason, v.quick_answers_needed
-      from keyframe.webhook_endpoints w
-      cross join lateral (select case
-        when r.gone then 'gone'
-        when not r.delivered and at - w.failing_since >= (select s.webhook_disable_after from keyframe_private.settings s) then 'failing'
-        end as reason,
-        case when r.is_slow then 5 when w.quick_answers_needed > 0 then greatest(0, w.quick_answers_needed - r.answers)
-          else least(0, w.quick_answers_needed + r.answers) end as quick_answers_needed) v
-      where w.id = r.endpoint_id and (v.reason is not null or r.delivered = (w.failing_since is not null)
-        or w.quick_answers_needed <> v.quick_answers_needed)
-      for no key update of w skip locked) o -- looked up one by one, not all of them read
-    where e.id = o.id
+    set (failing_since, quick_answers_needed, enabled, disabled_reason, disabled_at) = (
+      select n.failing_since, n.quick_answers_needed, n.enabled, n.disabled_reason, n.disabled_at
+      from keyframe_private.judge_endpoint(e, a.delivered, a.is_gone, a.is_slow, a.number, at) n)
+    from answers a
+    cross join lateral ( -- looked up one by one, not all of them read
+      select w.id from keyframe.webhook_endpoints w
+      where w.id = a.endpoint_id
+        and keyframe_private.judge_endpoint(w, a.delivered, a.is_gone, a.is_slow, a.number, at) is distinct from w
+      for no key update skip locked) unlocked
+    where e.id = unlocked.id
   )
   select coalesce(array_agg(j.id), '{}') into recorded from judged j;
   return recorded;
@@ -8331,7 +8343,7 @@ begin
     max_rows, 'forget the texts of', 'update %s o set text_hash = null where o.ctid = any ($1)');
   for name, key, condition in
     values
-      ('quotes', 'o.id', $w$o.kept_until < now() order by o.kept_until$w$),
+      ('quotes', 'o.id', $w$o.expires_at < now() - interval '1 minute' order by o.expires_at$w$),
       ('idempotency_keys', 'o.resource_id', $w$o.created_at < now() - interval '24 hours' order by o.created_at$w$),
       ('provider_submits', 'o.id', $w$o.created_at < now() - interval '13 months' and o.ended_at is not null order by o.created_at$w$),
       ('cost_sums', 'o.id', $w$o.day < (now() at time zone 'UTC')::date - interval '13 months' order by o.day$w$),
@@ -9543,7 +9555,7 @@ begin
     execute format(
       'create policy %1$s_all_client on keyframe.%1$s as restrictive to authenticated using ((select keyframe_private.client_may(%2$L)))',
       name, case when name like 'webhook_%' then 'manage' else 'read' end);
-    execute format('  end loop;
+  end loop;
 end $$;
 
 -- <table>_select_owner: users see their own rows. A subquery in a condition runs once per statement.
@@ -9563,7 +9575,7 @@ begin
   loop
     execute format('create policy %1$s_select_owner on keyframe.%1$s for select to authenticated
       using (owner_id = (select keyframe_private.caller_id()) and (select keyframe_private.may_read())%2$s)', seen.name, seen.condition);
-    execute format('  end loop;
+  end loop;
 end $$;
 
 create policy models_select_everyone on keyframe.models for select to authenticated using (true);

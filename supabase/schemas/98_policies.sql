@@ -14,7 +14,7 @@ begin
     execute format(
       'create policy %1$s_all_client on keyframe.%1$s as restrictive to authenticated using ((select keyframe_private.client_may(%2$L)))',
       name, case when name like 'webhook_%' then 'manage' else 'read' end);
-    execute format('  end loop;
+  end loop;
 end $$;
 
 -- <table>_select_owner: users see their own rows. A subquery in a condition runs once per statement.
@@ -34,7 +34,7 @@ begin
   loop
     execute format('create policy %1$s_select_owner on keyframe.%1$s for select to authenticated
       using (owner_id = (select keyframe_private.caller_id()) and (select keyframe_private.may_read())%2$s)', seen.name, seen.condition);
-    execute format('  end loop;
+  end loop;
 end $$;
 
 create policy models_select_everyone on keyframe.models for select to authenticated using (true);

@@ -158,7 +158,7 @@ begin
   if held.id is null then
     return 'too_late';
   elsif not keyframe_private.is_current(held) then
-    perform keyframe_private.settle_work(held);
+    perform keyframe_private.conclude_work(held);
     return 'too_late';
   end if;
   counted := held.failures + case when code = 'provider_rate_limited' then 0 else 1 end;
@@ -307,23 +307,27 @@ begin
   end case;
 end $$;
 
--- Records the state of a provider run and returns: recorded, unchanged, unknown, unproven, ended, stale or given_up. unknown: no such
--- prediction, or the run of another. unproven: it may be the run of another. stale: not the run that the prediction follows; it will be
--- canceled. given_up: the prediction followed it before. found_by, for runs from the provider's list: 'name' when the input names the
--- prediction, 'text' when only the text is equal. attempt_without_run was not sent: an earlier one's run was found.
+-- Returns what the state of a run was for its prediction:
+--   recorded, unchanged
+--   ended: the prediction has ended, stale: it follows another run. A run that goes on will be canceled.
+--   given_up: the prediction followed the run before, and is queued again.
+--   unknown: there is no such prediction, or the run is another's. unproven: it may be another's.
+-- A run from the provider's list has found_by: 'name' if its input names the prediction, 'text' if only the text is equal. If it was found
+-- before a submit, that submit was not sent: attempt_without_run.
 create function keyframe_private.record_run_state(
   prediction uuid, attempt integer, run keyframe_private.provider_run, found_by text, attempt_without_run integer)
 returns text language plpgsql volatile set search_path = '' as $$
 declare
-  run_is_over constant boolean := run.status in ('succeeded', 'failed', 'canceled', 'aborted');
-  run_outcome constant text := case when run.status = 'failed' and run.failure = 'content_rejected' then 'rejected' else run.status end;
+  run_outcome constant text := case when run.status = 'failed' and run.failure = 'content_rejected' then 'rejected'
+    when run.status in ('succeeded', 'failed', 'canceled', 'aborted') then run.status end; -- null: it goes on
   row_now keyframe.predictions;
   known keyframe_private.provider_submits;
 begin
   if keyframe_private.is_state_known(prediction, attempt, run) then
     return 'unchanged';
   end if;
-  -- Progress waits for no lock: the next callback or poll reports it again.
+
+  -- Lock the prediction. Progress waits for no lock: the next callback or poll reports it again.
   if run.status = 'processing' and exists (
     select from keyframe.predictions p
     where p.id = prediction and p.provider_prediction_id = run.id and p.status = 'processing'
@@ -342,33 +346,31 @@ begin
   if row_now.id is null or attempt not between 1 and row_now.attempt then
     return 'unknown';
   end if;
-  -- The signature of a callback does not cover its URL, which may name another prediction.
+
+  -- Find the submit of the run. The signature of a callback does not cover its URL, which may name another prediction.
   select s.* into known from keyframe_private.provider_submits s where s.provider_prediction_id = run.id;
   if known.prediction_id <> row_now.id then
     return 'unknown';
-  end if;
-  -- A queued prediction follows no run, so a known run of it has failed or was replaced.
-  if row_now.status = 'queued' and known.id is not null then
-    if run_is_over then
-      perform keyframe_private.end_submit(known.id, run_outcome, run.metrics);
-    end if;
+  elsif row_now.status = 'queued' and known.id is not null then
+    -- A queued prediction follows no run, so a known run of it has failed or was replaced.
+    perform keyframe_private.end_submit(known.id, run_outcome, run.metrics) where run_outcome is not null;
     return 'given_up';
-  end if;
-  -- Before anything is recorded: a run that may be another prediction's is neither followed nor canceled.
-  if coalesce(found_by = 'text', false) and known.id is null and not keyframe_private.is_only_submit_of_its_text(row_now.id, attempt) then
-    return 'unproven';
-  end if;
-  if known.id is null then
+  elsif known.id is null then
+    if found_by = 'text' and not keyframe_private.is_only_submit_of_its_text(row_now.id, attempt) then
+      return 'unproven'; -- neither followed nor canceled
+    end if;
     known.id := keyframe_private.record_run(run.id, row_now.id, attempt, found_by is not null);
     if known.id is null then
       return 'unknown'; -- it was recorded for another prediction at the same moment
     end if;
   end if;
+
+  -- Record it in the ledger.
   perform keyframe_private.end_without_run(row_now.id, attempt_without_run);
-  if run_is_over then
-    perform keyframe_private.end_submit(known.id, run_outcome, run.metrics);
-  end if;
-  if row_now.completed_at is not null or row_now.provider_prediction_id <> run.id then -- it has ended, or follows another
+  perform keyframe_private.end_submit(known.id, run_outcome, run.metrics) where run_outcome is not null;
+
+  -- Move the prediction, if it follows this run, or none.
+  if row_now.completed_at is not null or row_now.provider_prediction_id <> run.id then
     perform keyframe_private.add_cancel(s) from keyframe_private.provider_submits s where s.id = known.id and s.ended_at is null;
     return case when row_now.completed_at is null then 'stale' else 'ended' end;
   end if;
@@ -378,6 +380,7 @@ begin
   return case when keyframe_private.apply_provider_state(row_now, run) then 'recorded' else 'unchanged' end;
 end $$;
 
+-- A callback has no work_id: its prediction's poll stays scheduled.
 create function keyframe_worker.record_provider_state(
   prediction_id uuid, attempt integer, run jsonb, found_by text default null, attempt_without_run integer default null,
   work_id bigint default null, lease_token uuid default null, poll_seconds double precision default null)
@@ -391,7 +394,7 @@ begin
     held := keyframe_private.held_work(work_id, lease_token);
     -- A run from the provider's list may be another's.
     if found_by is null or outcome in ('recorded', 'unchanged', 'ended', 'stale') then
-      perform keyframe_private.settle_work(held, poll_seconds);
+      perform keyframe_private.conclude_work(held, poll_seconds);
     end if;
   end if;
   return outcome;
@@ -413,7 +416,7 @@ begin
   select p.* into row_now from keyframe.predictions p where p.id = record_model_refused.prediction_id for update;
   held := keyframe_private.held_work(work_id, lease_token);
   if held.id is null or not keyframe_private.is_current(held) or row_now.status <> 'queued' then
-    perform keyframe_private.settle_work(held);
+    perform keyframe_private.conclude_work(held);
     return 'too_late';
   end if;
   perform keyframe_private.finish_work(held);
@@ -445,6 +448,6 @@ declare
 begin
   perform keyframe_private.end_submit(s.id, 'lost') from keyframe_private.provider_submits s
   where s.id = held.submit_id and s.ended_at is null and (is_unknown or s.answered_at < now() - interval '1 day');
-  perform keyframe_private.settle_work(held);
+  perform keyframe_private.conclude_work(held);
 end $$;
 comment on function keyframe_worker.record_run_not_canceled is 'Records that canceling a provider run has not ended it.';

@@ -17,7 +17,6 @@ create table keyframe_private.quotes (
   digest text not null,
   most_micros bigint not null,
   expires_at timestamptz not null default now() + interval '10 minutes',
-  kept_until timestamptz not null default now() + interval '11 minutes',
   constraint project_ids_are_a_list check (array_ndims(project_ids) = 1)
 );
 comment on table keyframe_private.quotes is 'Prices that hold for ten minutes, each for one start.';
@@ -27,9 +26,9 @@ comment on column keyframe_private.quotes.with_outdated is 'Whether shots whose 
 comment on column keyframe_private.quotes.asked is 'The input of the request. The start sends it again.';
 comment on column keyframe_private.quotes.digest is 'The SHA-256 of the models and complete inputs that were priced: of the first take, or of each shot.';
 comment on column keyframe_private.quotes.most_micros is 'The price: the most that a start reserves of what its user pays, in micro-dollars. A second run after an interruption reserves its own.';
-comment on column keyframe_private.quotes.kept_until is 'When it is deleted. A start sets it to a day later.';
+comment on column keyframe_private.quotes.expires_at is 'Until when it can be started or, once it was, until when a repetition finds its prediction.';
 create index quotes_owner_id_idx on keyframe_private.quotes (owner_id);
-create index quotes_kept_until_idx on keyframe_private.quotes (kept_until);
+create index quotes_expires_at_idx on keyframe_private.quotes (expires_at);
 
 -- Identifies the models and inputs of starts, in order. Not the video that one continues: in a film it has no row before the start.
 create function keyframe_private.digest_of(starts keyframe.predictions[])
@@ -76,9 +75,7 @@ begin
   perform keyframe_private.require_user();
   select q.* into quote from keyframe_private.quotes q
   where q.id = quote_id and q.owner_id = auth.uid() and q.client_id is not distinct from auth.jwt() ->> 'client_id'
-    and (q.expires_at > now() or q.expires_at > now() - interval '23 hours' and exists ( -- the key is kept longer
-      select from keyframe_private.idempotency_keys k
-      where k.owner_id = q.owner_id and k.client_id is not distinct from q.client_id and k.key = start_key));
+    and q.expires_at > now();
   perform keyframe_private.raise_if(not found, 'not_found',
     'You have no quote with this quoteId, or it has expired: a quote holds for ten minutes, for the user and the app that requested it. Request a new estimate.');
   perform keyframe_private.raise_if(quote.most_micros is distinct from at_most_micros, 'invalid_request',
@@ -109,7 +106,8 @@ begin
       from keyframe_private.provider_submits s where s.prediction_id = any (array(select t.id from unnest(started) t))) <= quote.most_micros) is not true,
     'precondition_failed',
     'What this quote is for has changed since: the price, the model, the prompt, the elements, the frames, or which shots lack the step. Nothing was started. Ask for an estimate with a new quote.');
-  update keyframe_private.quotes q set kept_until = q.expires_at + interval '1 day' where q.id = quote.id;
+  -- Its Idempotency-Key is kept longer: without that, a repetition would start another.
+  update keyframe_private.quotes q set expires_at = q.expires_at + interval '23 hours' where q.id = quote.id;
   return answer;
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;

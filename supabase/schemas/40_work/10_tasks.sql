@@ -61,9 +61,9 @@ begin
   delete from keyframe_private.work w where w.id = held.id;
 end $$;
 
--- Settles work whose result is recorded: a running run is polled later, an unsuccessful cancel is repeated, and the rest is done. A run is
+-- Called when a result is recorded: a running run is polled later, an unsuccessful cancel is repeated, and other work is finished. A run is
 -- polled by the work that submitted it: one row follows a prediction from its submit to the end of its run.
-create function keyframe_private.settle_work(held keyframe_private.work, poll_seconds double precision default null)
+create function keyframe_private.conclude_work(held keyframe_private.work, poll_seconds double precision default null)
 returns void language plpgsql volatile set search_path = '' as $$
 declare
   run_submit bigint;
@@ -116,7 +116,7 @@ declare
 begin
   select p.* into row_now from keyframe.predictions p where p.id = held.subject for update;
   if row_now.status is distinct from 'queued' then
-    perform keyframe_private.settle_work(held);
+    perform keyframe_private.conclude_work(held);
     return null;
   elsif held.last_error = 'lease_expired' and held.failures >= keyframe_private.max_failures() or row_now.attempt >= 1000000 then
     perform keyframe_private.mark_failed(row_now.id, 'attempts_exhausted', 'It failed too often. Run the step again.', true);

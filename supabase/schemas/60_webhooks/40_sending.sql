@@ -13,15 +13,35 @@ returns timestamptz language sql volatile set search_path = '' as $$
   where attempts <= cardinality(s.schedule)
 $$;
 
--- Records the results of unlocked deliveries, settles their work, and returns which. If two workers made the same attempt, the first result
--- counts. An endpoint whose row is locked keeps its state until its next result. The indexes are used whatever the statistics say: the
--- tables may have been empty when they were made.
+-- An endpoint after a batch of results: it fails, has become quick or slow, or is disabled.
+create function keyframe_private.judge_endpoint(
+  inout endpoint keyframe.webhook_endpoints, delivered boolean, is_gone boolean, is_slow boolean, answers bigint, at timestamptz)
+language plpgsql stable set search_path = '' as $$
+declare
+  reason constant text := case when is_gone then 'gone' when not delivered
+    and at - endpoint.failing_since >= (select s.webhook_disable_after from keyframe_private.settings s) then 'failing' end;
+begin
+  endpoint.failing_since := case when not delivered then coalesce(endpoint.failing_since, at) end;
+  endpoint.quick_answers_needed := case
+    when is_slow then 5
+    when endpoint.quick_answers_needed > 0 then greatest(0, endpoint.quick_answers_needed - answers)
+    else least(0, endpoint.quick_answers_needed + answers) end;
+  if endpoint.enabled and reason is not null then
+    endpoint.enabled := false;
+    endpoint.disabled_reason := reason;
+    endpoint.disabled_at := at;
+  end if;
+end $$;
+
+-- Records the results of deliveries that nobody has locked, and returns which. In one statement, whose indexes are used whatever the statistics
+-- say: the tables may have been empty when they were made. An endpoint whose row is locked keeps its state until its next result.
 create function keyframe_private.record_results(results jsonb, at timestamptz)
 returns uuid[] language plpgsql volatile set search_path = '' set plan_cache_mode = force_generic_plan set jit = off set enable_seqscan = off
   set enable_hashjoin = off set enable_mergejoin = off set lock_timeout = '20ms' as $$
 declare
   recorded uuid[];
 begin
+  -- What each result means. If two workers made the same attempt, the first result counts. next_at: null when the delivery has ended.
   with judged as (
     select d.id, r.work_id, d.endpoint_id, d.owner_id, r.attempt, r.started_at, r.duration_ms, r.status_code, r.response_excerpt, v.delivered,
       case when not v.delivered then coalesce(r.error, 'http_status') end as error,
@@ -33,50 +53,41 @@ begin
     join keyframe.webhook_deliveries d on d.id = r.id and d.attempts = r.attempt - 1
     where d.status = 'pending' -- an administrator may have ended it meanwhile
     for update of d skip locked
-  ), changed as (
+  ), changed_deliveries as (
     update keyframe.webhook_deliveries d
     set attempts = j.attempt, last_attempt_at = j.started_at, last_status_code = j.status_code, last_error = j.error,
         status = case when j.delivered then 'delivered' when j.next_at is null then 'exhausted'
           else 'pending' end::keyframe.delivery_status,
         next_attempt_at = coalesce(j.next_at, d.next_attempt_at),
-        completed_at = case when j.delivered or j.next_at is null then at end
+        completed_at = case when j.next_at is null then at end
     from judged j where d.id = j.id
-  ), finished as (
+  ), finished_work as (
     delete from keyframe_private.work w where w.id = any (array(select j.work_id from judged j where j.next_at is null))
-  ), retried as (
+  ), rescheduled_work as (
     update keyframe_private.work w
     set state = 'scheduled', due_at = j.next_at, worker = null, lease_token = null
     from judged j where j.next_at is not null and w.id = j.work_id
-  ), logged as (
+  ), added_attempts as (
     insert into keyframe.webhook_attempts (delivery_id, owner_id, attempt, started_at, duration_ms, status_code, error, response_excerpt)
     select j.id, j.owner_id, j.attempt, j.started_at, j.duration_ms, j.status_code, j.error, j.response_excerpt from judged j
     -- Conflicts only if an administrator lowered attempts by hand; that must not block the rest of the batch.
     on conflict (delivery_id, attempt) do nothing
-  ), endpoints as (
-    select j.endpoint_id, bool_or(j.delivered) as delivered, bool_or(j.status_code = 410) as gone,
-      bool_or(j.duration_ms >= 3000) as is_slow, count(*) as answers
+  ), answers as (
+    select j.endpoint_id, bool_or(j.delivered) as delivered, bool_or(j.status_code = 410) as is_gone,
+      bool_or(j.duration_ms >= 3000) as is_slow, count(*) as number
     from judged j group by 1
-  ), switched as (
+  ), changed_endpoints as (
     update keyframe.webhook_endpoints e
-    set failing_since = case when not o.delivered then coalesce(e.failing_since, at) end,
-        enabled = e.enabled and o.reason is null,
-        disabled_reason = coalesce(e.disabled_reason, o.reason),
-        disabled_at = coalesce(e.disabled_at, case when o.reason is not null then at end),
-        quick_answers_needed = o.quick_answers_needed
-    from endpoints r
-    cross join lateral (
-      select w.id, r.delivered, v.reason, v.quick_answers_needed
-      from keyframe.webhook_endpoints w
-      cross join lateral (select case
-        when r.gone then 'gone'
-        when not r.delivered and at - w.failing_since >= (select s.webhook_disable_after from keyframe_private.settings s) then 'failing'
-        end as reason,
-        case when r.is_slow then 5 when w.quick_answers_needed > 0 then greatest(0, w.quick_answers_needed - r.answers)
-          else least(0, w.quick_answers_needed + r.answers) end as quick_answers_needed) v
-      where w.id = r.endpoint_id and (v.reason is not null or r.delivered = (w.failing_since is not null)
-        or w.quick_answers_needed <> v.quick_answers_needed)
-      for no key update of w skip locked) o -- looked up one by one, not all of them read
-    where e.id = o.id
+    set (failing_since, quick_answers_needed, enabled, disabled_reason, disabled_at) = (
+      select n.failing_since, n.quick_answers_needed, n.enabled, n.disabled_reason, n.disabled_at
+      from keyframe_private.judge_endpoint(e, a.delivered, a.is_gone, a.is_slow, a.number, at) n)
+    from answers a
+    cross join lateral ( -- looked up one by one, not all of them read
+      select w.id from keyframe.webhook_endpoints w
+      where w.id = a.endpoint_id
+        and keyframe_private.judge_endpoint(w, a.delivered, a.is_gone, a.is_slow, a.number, at) is distinct from w
+      for no key update skip locked) unlocked
+    where e.id = unlocked.id
   )
   select coalesce(array_agg(j.id), '{}') into recorded from judged j;
   return recorded;

@@ -167,7 +167,7 @@ begin
     max_rows, 'forget the texts of', 'update %s o set text_hash = null where o.ctid = any ($1)');
   for name, key, condition in
     values
-      ('quotes', 'o.id', $w$o.kept_until < now() order by o.kept_until$w$),
+      ('quotes', 'o.id', $w$o.expires_at < now() - interval '1 minute' order by o.expires_at$w$),
       ('idempotency_keys', 'o.resource_id', $w$o.created_at < now() - interval '24 hours' order by o.created_at$w$),
       ('provider_submits', 'o.id', $w$o.created_at < now() - interval '13 months' and o.ended_at is not null order by o.created_at$w$),
       ('cost_sums', 'o.id', $w$o.day < (now() at time zone 'UTC')::date - interval '13 months' order by o.day$w$),

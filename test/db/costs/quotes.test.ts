@@ -44,7 +44,7 @@ const allow = (micros: number | null, id = APP) => db.sql`
   on conflict (client_id) do update set owner_day_micros = excluded.owner_day_micros`;
 const age = (id: string, by: string) => db.sql`
   update keyframe_private.quotes
-  set expires_at = expires_at - ${by}::interval, kept_until = kept_until - ${by}::interval where id = ${id}`;
+  set expires_at = expires_at - ${by}::interval where id = ${id}`;
 
 /** What the owner has started and holds. */
 async function started(owner = world.owner) {
@@ -293,9 +293,9 @@ describe("a quote", () => {
     };
     await Promise.all([unused, used].map(({ quoteId }) => age(quoteId, "11 minutes")));
     expect(await left()).toEqual([used.quoteId, fresh.quoteId].toSorted());
-    await age(used.quoteId, "23 hours 45 minutes");
+    await age(used.quoteId, "22 hours 45 minutes");
     expect(await left()).toContain(used.quoteId);
-    await age(used.quoteId, "15 minutes");
+    await age(used.quoteId, "20 minutes");
     expect(await left()).toEqual([fresh.quoteId]);
     await db.sql`delete from auth.users where id = ${world.owner}`;
     expect(await db.sql`select from keyframe_private.quotes`).toHaveLength(0);
