@@ -33,71 +33,66 @@ begin
   end if;
 end $$;
 
--- Records the results of deliveries that nobody has locked, and returns which. In one statement, whose indexes are used whatever the statistics
--- say: the tables may have been empty when they were made. An endpoint whose row is locked keeps its state until its next result.
+create type keyframe_private.delivery_result as (
+  id uuid, work_id bigint, endpoint_id uuid, owner_id uuid, attempt integer, started_at timestamptz, duration_ms integer, status_code integer,
+  error text, response_excerpt text, delivered boolean, next_at timestamptz);
+comment on type keyframe_private.delivery_result is 'The result of an attempt, and what it means. next_at: when the next attempt is due; null when the delivery has ended.';
+
+-- Records the results of deliveries that nobody has locked, and returns which. If two workers made the same attempt, the first result counts.
+-- An endpoint whose row is locked keeps its state until its next result. Each table is read by its keys (`any`): a join lets Postgres read all
+-- deliveries that are pending when its statistics say that none are.
 create function keyframe_private.record_results(results jsonb, at timestamptz)
-returns uuid[] language plpgsql volatile set search_path = '' set plan_cache_mode = force_generic_plan set jit = off set enable_seqscan = off
-  set enable_hashjoin = off set enable_mergejoin = off set lock_timeout = '20ms' as $$
+returns uuid[] language plpgsql volatile set search_path = '' set lock_timeout = '20ms' as $$
 declare
-  recorded uuid[];
-begin
-  -- What each result means. If two workers made the same attempt, the first result counts. next_at: null when the delivery has ended.
-  with judged as (
-    select d.id, r.work_id, d.endpoint_id, d.owner_id, r.attempt, r.started_at, r.duration_ms, r.status_code, r.response_excerpt, v.delivered,
-      case when not v.delivered then coalesce(r.error, 'http_status') end as error,
+  found constant keyframe_private.delivery_result[] := array(
+    select row(d.id, r.work_id, d.endpoint_id, d.owner_id, r.attempt, r.started_at, r.duration_ms, r.status_code,
+      case when not v.delivered then coalesce(r.error, 'http_status') end, r.response_excerpt, v.delivered,
       case when not v.delivered then
-        keyframe_private.next_delivery_attempt(d.attempts + 1 - d.retries_from, r.status_code, r.retry_after_seconds, at) end as next_at
+        keyframe_private.next_delivery_attempt(d.attempts + 1 - d.retries_from, r.status_code, r.retry_after_seconds, at) end
+      )::keyframe_private.delivery_result
     from jsonb_to_recordset(results) as r (id uuid, work_id bigint, attempt integer, started_at timestamptz, duration_ms integer,
       status_code integer, error text, response_excerpt text, retry_after_seconds double precision)
     cross join lateral (select coalesce(r.status_code between 200 and 299, false) as delivered) v
-    join keyframe.webhook_deliveries d on d.id = r.id and d.attempts = r.attempt - 1
-    where d.status = 'pending' -- an administrator may have ended it meanwhile
-    for update of d skip locked
-  ), changed_deliveries as (
-    update keyframe.webhook_deliveries d
-    set attempts = j.attempt, last_attempt_at = j.started_at, last_status_code = j.status_code, last_error = j.error,
-        status = case when j.delivered then 'delivered' when j.next_at is null then 'exhausted'
-          else 'pending' end::keyframe.delivery_status,
-        next_attempt_at = coalesce(j.next_at, d.next_attempt_at),
-        completed_at = case when j.next_at is null then at end
-    from judged j where d.id = j.id
-  ), finished_work as (
-    delete from keyframe_private.work w where w.id = any (array(select j.work_id from judged j where j.next_at is null))
-  ), rescheduled_work as (
-    update keyframe_private.work w
-    set state = 'scheduled', due_at = j.next_at, worker = null, lease_token = null
-    from judged j where j.next_at is not null and w.id = j.work_id
-  ), added_attempts as (
-    insert into keyframe.webhook_attempts (delivery_id, owner_id, attempt, started_at, duration_ms, status_code, error, response_excerpt)
-    select j.id, j.owner_id, j.attempt, j.started_at, j.duration_ms, j.status_code, j.error, j.response_excerpt from judged j
-    -- Conflicts only if an administrator lowered attempts by hand; that must not block the rest of the batch.
-    on conflict (delivery_id, attempt) do nothing
-  ), answers as (
-    select j.endpoint_id, bool_or(j.delivered) as delivered, bool_or(j.status_code = 410) as is_gone,
-      bool_or(j.duration_ms >= 3000) as is_slow, count(*) as number
-    from judged j group by 1
-  ), changed_endpoints as (
-    update keyframe.webhook_endpoints e
-    set (failing_since, quick_answers_needed, enabled, disabled_reason, disabled_at) = (
-      select n.failing_since, n.quick_answers_needed, n.enabled, n.disabled_reason, n.disabled_at
-      from keyframe_private.judge_endpoint(e, a.delivered, a.is_gone, a.is_slow, a.number, at) n)
-    from answers a
-    cross join lateral ( -- looked up one by one, not all of them read
-      select w.id from keyframe.webhook_endpoints w
-      where w.id = a.endpoint_id
-        and keyframe_private.judge_endpoint(w, a.delivered, a.is_gone, a.is_slow, a.number, at) is distinct from w
-      for no key update skip locked) unlocked
-    where e.id = unlocked.id
-  )
-  select coalesce(array_agg(j.id), '{}') into recorded from judged j;
+    cross join lateral (select o.* from keyframe.webhook_deliveries o where o.id = r.id for update skip locked) d
+    where d.attempts = r.attempt - 1 and d.status = 'pending'); -- an administrator may have ended it meanwhile
+  recorded constant uuid[] := array(select f.id from unnest(found) f);
+  endpoints constant uuid[] := array(select distinct f.endpoint_id from unnest(found) f);
+begin
+  update keyframe.webhook_deliveries d
+  set attempts = f.attempt, last_attempt_at = f.started_at, last_status_code = f.status_code, last_error = f.error,
+      status = case when f.delivered then 'delivered' when f.next_at is null then 'exhausted' else 'pending' end::keyframe.delivery_status,
+      next_attempt_at = coalesce(f.next_at, d.next_attempt_at),
+      completed_at = case when f.next_at is null then at end
+  from unnest(found) f where f.id = d.id and d.id = any (recorded);
+  insert into keyframe.webhook_attempts (delivery_id, owner_id, attempt, started_at, duration_ms, status_code, error, response_excerpt)
+  select f.id, f.owner_id, f.attempt, f.started_at, f.duration_ms, f.status_code, f.error, f.response_excerpt from unnest(found) f
+  -- Conflicts only if an administrator lowered attempts by hand; that must not block the rest of the batch.
+  on conflict (delivery_id, attempt) do nothing;
+  delete from keyframe_private.work w where w.id = any (array(select f.work_id from unnest(found) f where f.next_at is null));
+  update keyframe_private.work w
+  set state = 'scheduled', due_at = f.next_at, worker = null, lease_token = null
+  from unnest(found) f where f.work_id = w.id and w.id = any (array(select o.work_id from unnest(found) o where o.next_at is not null));
+  update keyframe.webhook_endpoints e
+  set (failing_since, quick_answers_needed, enabled, disabled_reason, disabled_at) = (
+    select n.failing_since, n.quick_answers_needed, n.enabled, n.disabled_reason, n.disabled_at
+    from keyframe_private.judge_endpoint(e, a.delivered, a.is_gone, a.is_slow, a.number, at) n)
+  from (
+    select f.endpoint_id, bool_or(f.delivered) as delivered, bool_or(f.status_code = 410) as is_gone,
+      bool_or(f.duration_ms >= 3000) as is_slow, count(*) as number
+    from unnest(found) f group by 1) a
+  cross join lateral (
+    select w.id from keyframe.webhook_endpoints w
+    where w.id = a.endpoint_id
+      and keyframe_private.judge_endpoint(w, a.delivered, a.is_gone, a.is_slow, a.number, at) is distinct from w
+    for no key update skip locked) unlocked
+  where e.id = unlocked.id and e.id = any (endpoints);
   return recorded;
 end $$;
 
 -- What a worker needs to send what it has leased: the endpoints with their deliveries, in order, of at most max_bytes. Owners with fewer
 -- bytes come first, so that one owner's large bodies delay no other's. Ended deliveries, and those leased twice, are dropped.
 create function keyframe_private.describe_deliveries(leased keyframe_private.work[], worker uuid, max_bytes integer, at timestamptz)
-returns jsonb language plpgsql volatile set search_path = '' set plan_cache_mode = force_generic_plan set jit = off set enable_seqscan = off set enable_hashjoin = off
-  set enable_mergejoin = off as $$
+returns jsonb language plpgsql volatile set search_path = '' as $$
 declare
   held keyframe_private.work;
   sent bigint[];
@@ -112,8 +107,8 @@ begin
     select l.id as work_id, l.owner_id, l.lane, l.turn_order, d.id, d.attempts, d.event_id, d.next_attempt_at <= at as is_due
     from unnest(leased) with ordinality l (id, queue, kind, subject, submit_id, owner_id, lane, resource, state, due_at, worker, lease_token,
       failures, last_error, turn_order)
-    join keyframe.webhook_deliveries d on d.id = l.subject and d.status = 'pending'
-    where l.kind = 'deliver' and (
+    cross join lateral (select o.* from keyframe.webhook_deliveries o where o.id = l.subject offset 0) d
+    where l.kind = 'deliver' and d.status = 'pending' and (
       select true from keyframe_private.work o where o.queue = 'deliver' and o.lane = l.lane and o.subject = l.subject and o.state = 'leased'
         and (o.id < l.id or o.lease_token <> l.lease_token) limit 1) is null
   ), due as materialized (
@@ -133,7 +128,7 @@ begin
       select f.lane, jsonb_agg(jsonb_build_object(
         'id', f.id, 'work_id', f.work_id, 'attempt', f.attempts + 1, 'event_id', f.event_id, 'body', f.body) order by f.turn_order) as deliveries
       from fitting f group by f.lane) f
-    join keyframe.webhook_endpoints e on e.id = f.lane
+    cross join lateral (select o.* from keyframe.webhook_endpoints o where o.id = f.lane offset 0) e
   )
   select coalesce((select jsonb_agg(b.endpoint) from by_endpoint b), '[]'), array(select f.work_id from fitting f),
     array(select d.work_id from due d except select f.work_id from fitting f), array(select p.work_id from pending p where not p.is_due)
@@ -141,8 +136,9 @@ begin
   perform keyframe_private.give_back(too_large, worker);
   if later <> '{}' then -- added after `at`, or moved to a later time
     update keyframe_private.work w
-    set state = 'scheduled', due_at = d.next_attempt_at, worker = null, lease_token = null
-    from keyframe.webhook_deliveries d where w.id = any (later) and d.id = w.subject;
+    set state = 'scheduled', worker = null, lease_token = null,
+        due_at = coalesce((select d.next_attempt_at from keyframe.webhook_deliveries d where d.id = w.subject), at)
+    where w.id = any (later);
   end if;
   delete from keyframe_private.work w where w.id = any (array(
     select l.id from unnest(leased) l where l.kind = 'deliver' and l.id <> all (sent || too_large || later)));
@@ -157,12 +153,14 @@ begin
   where w.id = any (work_ids) and w.worker = give_back.worker;
 end $$;
 
--- returned: leased work that is not sent. The time limit is below the worker's own.
+-- returned: leased work that is not sent. The time limit is below the worker's own. Everything it calls uses the indexes, whatever the
+-- statistics say, and keeps its plans.
 create function keyframe_worker.exchange_deliveries(
   results jsonb, worker uuid, max_rows integer, returned jsonb default '[]', max_bytes integer default 500000,
   heartbeat_ms integer default null, wait_ms integer default 0, report jsonb default '{}', cursors jsonb default '[]',
   at timestamptz default now())
-returns jsonb language plpgsql volatile security definer set search_path = '' set statement_timeout = '4s' as $$
+returns jsonb language plpgsql volatile security definer set search_path = '' set statement_timeout = '4s'
+  set plan_cache_mode = force_generic_plan set jit = off set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
 declare
   recorded uuid[] := '{}';
   unrecorded uuid[] := '{}';
@@ -179,8 +177,8 @@ begin
     recorded := keyframe_private.record_results(results, at);
     unrecorded := array(
       select r.id from jsonb_to_recordset(results) r (id uuid, attempt integer)
-      join keyframe.webhook_deliveries d on d.id = r.id and d.attempts = r.attempt - 1 and d.status = 'pending'
-      where r.id <> all (recorded));
+      cross join lateral (select o.* from keyframe.webhook_deliveries o where o.id = r.id offset 0) d
+      where d.attempts = r.attempt - 1 and d.status = 'pending' and r.id <> all (recorded));
     -- The rest has ended meanwhile: a claim drops it.
     perform keyframe_private.give_back(array(
       select r.work_id from jsonb_to_recordset(results) r (id uuid, work_id bigint) where r.id <> all (recorded || unrecorded)), worker);

@@ -12,6 +12,7 @@ import {
   exchange,
   record,
   resultOf,
+  resultsOf,
   seedDeliveries,
 } from "../../support/database/webhooks.ts";
 import { LONGER } from "../../support/longer.ts";
@@ -311,6 +312,26 @@ describe("the queue is empty when its statistics and a session's plans are made,
         insert into keyframe_private.work (queue, kind, subject, owner_id, lane, resource, state, due_at)
         select 'ask', 'poll', gen_random_uuid(), ${owner}, ${owner}, 'poll', 'scheduled', now() + interval '1 day' from generate_series(1, 100000)`;
       await work(sql);
+    });
+    for (const plan of plans) expect(readBy(plan).rows, plan).toBeLessThan(1000);
+  });
+});
+
+describe("no delivery was pending when statistics were made, and 5,000 are now", () => {
+  const own = useDatabase();
+
+  test("a claim, a record and what a worker returns → look deliveries up one by one", async () => {
+    const { owner } = await addWorld(own);
+    const endpoint = await addEndpoint(own.sql, owner, { quick_answers_needed: 0 });
+    const delivered = { status: "delivered", completed_at: new Date(), attempts: 1, last_attempt_at: new Date() };
+    await seedDeliveries(own.sql, endpoint, 5_000, delivered);
+    await own.sql`vacuum analyze`;
+    await seedDeliveries(own.sql, endpoint, 5_000);
+    const plans = await plansOf(own.url, async (sql) => {
+      const { deliveries } = await exchange(sql);
+      expect(deliveries.length).toBeGreaterThan(10);
+      const [returned, ...sent] = deliveries;
+      await exchange(sql, { results: resultsOf(sent, { status_code: 200 }), returned: [returned?.work_id ?? 0] });
     });
     for (const plan of plans) expect(readBy(plan).rows, plan).toBeLessThan(1000);
   });
