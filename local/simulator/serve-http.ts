@@ -22,6 +22,8 @@ export async function serveHttp(handler: Handler, port: number): Promise<HttpSer
   const server = createServer((incoming, outgoing) => {
     void answer(handler, incoming, outgoing).catch(() => outgoing.destroy());
   });
+  // As Cloudflare, behind which the provider is. After Node's 5 s a client would send on connections that are just being closed.
+  server.keepAliveTimeout = 400_000;
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);
     server.listen(port, "127.0.0.1", () => resolve());

@@ -65,6 +65,13 @@ test("predictions.list → newest first, with the documented fields, which its w
   expect(new Set(results.flatMap(Object.keys))).toEqual(new Set(fields.split(" ")));
 });
 
+test("an idle connection → stays open for longer than a client keeps it, so that no burst of creates is lost with it", async () => {
+  const answer = await request("/predictions");
+  await answer.body?.cancel();
+  const [, seconds] = /timeout=(\d+)/.exec(answer.headers.get("keep-alive") ?? "") ?? [];
+  expect(Number(seconds)).toBeGreaterThan(90); // after which Deno's fetch closes it
+});
+
 test("a wrong input → 422 with the provider's title, detail and invalid_fields, and nothing is made", async () => {
   const before = simulator.control.state().creates;
   const response = await post({ input: { prompt: "x", output_format: "webp" } });

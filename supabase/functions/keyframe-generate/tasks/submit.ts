@@ -1,3 +1,4 @@
+import { describeError } from "../../../../shared/platform/log.ts";
 import { buildInput, UnsupportedInput } from "../../../../shared/replicate/build-input.ts";
 import type { ProviderPrediction } from "../../../../shared/replicate/provider-prediction.ts";
 import { StorageError, type StoredFile } from "../files/storage.ts";
@@ -29,7 +30,7 @@ export async function submit(leased: Work, deps: Deps, signal: AbortSignal): Pro
     isSent = true;
     run = await create(task, input, deps, signal);
   } catch (error) {
-    return await recordVerdict(task, verdictOf(error, isSent), isSent, deps);
+    return await recordFailure(task, error, isSent, deps);
   }
   const ms = Math.round(performance.now() - started);
   deps.log.info("submitted", { predictionId: task.id, attempt: task.attempt, ms });
@@ -121,14 +122,16 @@ const retry = (reason: Reason): Verdict => ({
   retryAfterSeconds: null,
 });
 
-async function recordVerdict(
+async function recordFailure(
   task: SubmitTask,
-  verdict: Verdict,
+  error: unknown,
   isSent: boolean,
   { database, log }: Deps,
 ): Promise<void> {
+  const verdict = verdictOf(error, isSent);
   const { action, reason } = verdict;
-  log.warn("submit_failed", { predictionId: task.id, attempt: task.attempt, action, code: reason.code });
+  const { id: predictionId, attempt } = task;
+  log.warn("submit_failed", { predictionId, attempt, action, code: reason.code, reason: describeError(error) });
   if (verdict.action === "fail") {
     await database.fail(task, reason, verdict.retryable, true);
     return;
