@@ -3652,10 +3652,11 @@ begin
     keyframe_private.shown_take(shot, 'video'));
 end $$;
 
--- A start that continues the previous shot: with that video's end image, or waiting for it. The video is not locked: if it is deleted, a
--- start that waits for it fails as if the video had failed. `started`: the shot whose video the same request starts, which has no row yet;
--- or this shot itself, to get a price as if its first frame were being made.
-create function keyframe_private.resolve_beginning(inout wanted keyframe.predictions, project keyframe.projects, started uuid)
+-- A start that continues the previous shot: with that video's end image, or waiting for it. The video is not locked: if it is deleted, a start
+-- that waits for it fails as if the video had failed. `assumed`, for a price: the start of the previous shot in the same request, which has
+-- no row yet; or one of this shot, to assume that what its video starts on is being made.
+create function keyframe_private.resolve_beginning(
+  inout wanted keyframe.predictions, project keyframe.projects, assumed keyframe.predictions)
 language plpgsql volatile set search_path = '' as $$
 declare
   asked constant jsonb := wanted.input -> 'continuesPreviousShot';
@@ -3682,9 +3683,11 @@ begin
   previous := keyframe_private.previous_shot(project);
   perform keyframe_private.raise_if(previous.id is null, 'unsupported_input',
     'This shot has no previous shot in a film, so it cannot continue one. Start it from a frame.');
-  if previous.id is distinct from started or previous.selected_video_id is not null then
+  if assumed.project_id = previous.id and previous.selected_video_id is null then
+    video := assumed;
+  else
     select v.* into video from keyframe.predictions v where v.id = keyframe_private.expected_video(previous);
-    perform keyframe_private.raise_if(not found and project.id is distinct from started, 'frame_not_ready',
+    perform keyframe_private.raise_if(not found and assumed.project_id is distinct from project.id, 'frame_not_ready',
       'The previous shot has no video yet, and none is being made. Generate it first, or start this one from another frame.');
   end if;
   frame := keyframe_private.end_image_of(video);
@@ -3693,7 +3696,7 @@ begin
     perform keyframe_private.raise_if(ratios[1] <> ratios[2], 'unsupported_input',
       format('The previous shot has the aspect ratio %s, and this one %s. Give both the same ratio, or start this one from another frame.',
         ratios[1], ratios[2]));
-    wanted.waits_for := coalesce(video.id, started);
+    wanted.waits_for := video.id;
   end if;
   wanted.input := wanted.input - 'firstFrameImagePath'::text
     || jsonb_build_object('firstFramePredictionId', null, 'continuesPredictionId', video.id) || coalesce(frame, '{}');
@@ -4310,8 +4313,8 @@ begin
   return found_model;
 end $$;
 
--- Completes and checks a start: owner, model, input. started: see resolve_beginning.
-create function keyframe_private.resolve_start(inout wanted keyframe.predictions, started uuid default null)
+-- Completes and checks a start: owner, model, input. assumed: see resolve_beginning.
+create function keyframe_private.resolve_start(inout wanted keyframe.predictions, assumed keyframe.predictions default null)
 language plpgsql volatile set search_path = '' as $$
 declare
   project keyframe.projects;
@@ -4327,8 +4330,8 @@ begin
   wanted.owner_id := project.owner_id;
   wanted.model := nullif(wanted.model, ''); -- the column's default: none is named
   wanted := keyframe_private.apply_plan(wanted, project);
-  wanted := keyframe_private.resolve_beginning(wanted, project, started);
-  if started = project.id and not wanted.input ? 'continuesPreviousShot' then
+  wanted := keyframe_private.resolve_beginning(wanted, project, assumed);
+  if assumed.project_id = project.id and not wanted.input ? 'continuesPreviousShot' then
     wanted.input := wanted.input || '{"firstFramePredictionId": null, "continuesPreviousShot": true}';
   end if;
   chosen := keyframe_private.choose_model(wanted.step, wanted.model);
@@ -5443,17 +5446,17 @@ comment on function keyframe.list_predictions is 'The predictions of the caller'
 
 -- The cost of starts before they are made, and the missing shots of a film.
 
--- Completes a start with every check except budgets, and returns its cost. started: see resolve_beginning.
+-- Completes a start with every check except budgets, and returns its cost. assumed: see resolve_beginning.
 create function keyframe_private.price_start(
   project_id uuid, step keyframe.generation_step, input jsonb, model text, out wanted keyframe.predictions, out cost keyframe_private.run_cost,
-  started uuid default null)
+  assumed keyframe.predictions default null)
 language plpgsql volatile set search_path = '' as $$
 begin
   wanted.project_id := price_start.project_id;
   wanted.step := price_start.step;
   wanted.input := price_start.input;
   wanted.model := price_start.model;
-  wanted := keyframe_private.resolve_start(wanted, started);
+  wanted := keyframe_private.resolve_start(wanted, assumed);
   perform keyframe_private.require_upload(i.path, wanted.owner_id) from keyframe_private.images_of(wanted.input) i where i.path is not null;
   cost := keyframe_private.estimate_cost(wanted.model, wanted.input, now());
 end $$;
@@ -5525,7 +5528,8 @@ create function keyframe_private.estimate_starts(
 language plpgsql volatile set search_path = '' as $$
 declare
   project uuid;
-  started uuid;
+  last keyframe.predictions;
+  itself keyframe.predictions;
   priced record;
   costs keyframe_private.run_cost[] := '{}';
   shot jsonb;
@@ -5538,8 +5542,8 @@ begin
     shot := '{"model": null, "estimateMicros": null, "atMostMicros": null, "elements": []}';
     begin
       begin
-        priced := keyframe_private.price_start(project, step, input, model, started);
-        started := project;
+        priced := keyframe_private.price_start(project, step, input, model, last);
+        last := priced.wanted;
         costs := costs || priced.cost;
         starts := starts || priced.wanted;
       exception when sqlstate 'KEYFR' then
@@ -5547,7 +5551,8 @@ begin
         if refused.code <> 'frame_not_ready' then
           raise;
         end if;
-        priced := keyframe_private.price_start(project, step, input, model, project);
+        itself.project_id := project;
+        priced := keyframe_private.price_start(project, step, input, model, itself);
       end;
       shot := jsonb_build_object('model', (priced.wanted).model, 'estimateMicros', (priced.cost).estimate_charge_micros,
         'atMostMicros', (priced.cost).most_charge_micros, 'elements', keyframe_private.element_names((priced.wanted).input));

@@ -172,10 +172,11 @@ begin
     keyframe_private.shown_take(shot, 'video'));
 end $$;
 
--- A start that continues the previous shot: with that video's end image, or waiting for it. The video is not locked: if it is deleted, a
--- start that waits for it fails as if the video had failed. `started`: the shot whose video the same request starts, which has no row yet;
--- or this shot itself, to get a price as if its first frame were being made.
-create function keyframe_private.resolve_beginning(inout wanted keyframe.predictions, project keyframe.projects, started uuid)
+-- A start that continues the previous shot: with that video's end image, or waiting for it. The video is not locked: if it is deleted, a start
+-- that waits for it fails as if the video had failed. `assumed`, for a price: the start of the previous shot in the same request, which has
+-- no row yet; or one of this shot, to assume that what its video starts on is being made.
+create function keyframe_private.resolve_beginning(
+  inout wanted keyframe.predictions, project keyframe.projects, assumed keyframe.predictions)
 language plpgsql volatile set search_path = '' as $$
 declare
   asked constant jsonb := wanted.input -> 'continuesPreviousShot';
@@ -202,9 +203,11 @@ begin
   previous := keyframe_private.previous_shot(project);
   perform keyframe_private.raise_if(previous.id is null, 'unsupported_input',
     'This shot has no previous shot in a film, so it cannot continue one. Start it from a frame.');
-  if previous.id is distinct from started or previous.selected_video_id is not null then
+  if assumed.project_id = previous.id and previous.selected_video_id is null then
+    video := assumed;
+  else
     select v.* into video from keyframe.predictions v where v.id = keyframe_private.expected_video(previous);
-    perform keyframe_private.raise_if(not found and project.id is distinct from started, 'frame_not_ready',
+    perform keyframe_private.raise_if(not found and assumed.project_id is distinct from project.id, 'frame_not_ready',
       'The previous shot has no video yet, and none is being made. Generate it first, or start this one from another frame.');
   end if;
   frame := keyframe_private.end_image_of(video);
@@ -213,7 +216,7 @@ begin
     perform keyframe_private.raise_if(ratios[1] <> ratios[2], 'unsupported_input',
       format('The previous shot has the aspect ratio %s, and this one %s. Give both the same ratio, or start this one from another frame.',
         ratios[1], ratios[2]));
-    wanted.waits_for := coalesce(video.id, started);
+    wanted.waits_for := video.id;
   end if;
   wanted.input := wanted.input - 'firstFrameImagePath'::text
     || jsonb_build_object('firstFramePredictionId', null, 'continuesPredictionId', video.id) || coalesce(frame, '{}');

@@ -60,8 +60,8 @@ begin
   return found_model;
 end $$;
 
--- Completes and checks a start: owner, model, input. started: see resolve_beginning.
-create function keyframe_private.resolve_start(inout wanted keyframe.predictions, started uuid default null)
+-- Completes and checks a start: owner, model, input. assumed: see resolve_beginning.
+create function keyframe_private.resolve_start(inout wanted keyframe.predictions, assumed keyframe.predictions default null)
 language plpgsql volatile set search_path = '' as $$
 declare
   project keyframe.projects;
@@ -77,8 +77,8 @@ begin
   wanted.owner_id := project.owner_id;
   wanted.model := nullif(wanted.model, ''); -- the column's default: none is named
   wanted := keyframe_private.apply_plan(wanted, project);
-  wanted := keyframe_private.resolve_beginning(wanted, project, started);
-  if started = project.id and not wanted.input ? 'continuesPreviousShot' then
+  wanted := keyframe_private.resolve_beginning(wanted, project, assumed);
+  if assumed.project_id = project.id and not wanted.input ? 'continuesPreviousShot' then
     wanted.input := wanted.input || '{"firstFramePredictionId": null, "continuesPreviousShot": true}';
   end if;
   chosen := keyframe_private.choose_model(wanted.step, wanted.model);
