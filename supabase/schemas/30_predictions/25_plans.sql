@@ -161,7 +161,7 @@ begin
   end;
 end $$;
 
--- The selected one, the one being made, or the one shown now.
+-- The selected video, the one being made, or the one shown now.
 create function keyframe_private.expected_video(shot keyframe.projects)
 returns uuid language plpgsql stable set search_path = '' as $$
 begin
@@ -172,9 +172,9 @@ begin
     keyframe_private.shown_take(shot, 'video'));
 end $$;
 
--- A start that continues the previous shot: with that video's end image, or waiting for it. The video is not locked: if it is deleted, a start
--- that waits for it fails as if the video had failed. `assumed`, for a price: the start of the previous shot in the same request, which has
--- no row yet; or one of this shot, to assume that what its video starts on is being made.
+-- A start that continues the previous shot: with that video's end image, or waiting for it. The video is not locked: if it is deleted, a
+-- start that waits for it fails as if the video had failed. `assumed`, for a price: the start of the previous shot in the same request,
+-- which has no row yet; or one of this shot, to assume that what its video starts on is being made.
 create function keyframe_private.resolve_beginning(
   inout wanted keyframe.predictions, project keyframe.projects, assumed keyframe.predictions)
 language plpgsql volatile set search_path = '' as $$
@@ -222,7 +222,7 @@ begin
     || jsonb_build_object('firstFramePredictionId', null, 'continuesPredictionId', video.id) || coalesce(frame, '{}');
 end $$;
 
--- If the awaited end image is known. Fails the prediction if there will never be one.
+-- Starts a waiting prediction if the awaited end image is known. Fails it if there will never be one.
 create function keyframe_private.begin_waiting(waiting keyframe.predictions)
 returns void language plpgsql volatile set search_path = '' as $$
 declare
@@ -242,7 +242,8 @@ begin
       update keyframe.predictions p set input = p.input || frame, waits_for = null, updated_at = now() where p.id = waiting.id;
       update keyframe_private.provider_submits s -- its price counts the pixels of the images, and the model's ceiling was held
       set metrics = jsonb_build_object('image_input_megapixel_count', keyframe_private.input_megapixels(waiting.input || frame)),
-        most_micros = least(s.most_micros, (keyframe_private.estimate_cost(waiting.model, waiting.input || frame, s.created_at)).most_micros)
+        most_micros = least(
+          s.most_micros, (keyframe_private.estimate_cost(waiting.model, waiting.input || frame, s.created_at)).most_micros)
       where s.prediction_id = waiting.id and s.metrics is not null;
     exception when sqlstate 'KEYFR' then
       get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail;

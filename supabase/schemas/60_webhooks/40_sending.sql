@@ -1,6 +1,6 @@
 -- Recording the results of requests in batches, and scheduling retries.
 
--- Null when its attempts are used up. Retry-After of a 429 or 503 is respected up to a day.
+-- Returns null when the attempts are used up. Retry-After of a 429 or 503 is respected up to a day.
 create function keyframe_private.next_delivery_attempt(
   attempts integer, status_code integer, retry_after_seconds double precision, at timestamptz)
 returns timestamptz language sql volatile set search_path = '' as $$
@@ -33,8 +33,9 @@ begin
   end if;
 end $$;
 
--- Records the results of deliveries that nobody has locked, and returns which. In one statement, whose indexes are used whatever the statistics
--- say: the tables may have been empty when they were made. An endpoint whose row is locked keeps its state until its next result.
+-- Records the results of deliveries that nobody has locked, and returns which. In one statement, whose indexes are used whatever the
+-- statistics say: the tables may have been empty when they were made. An endpoint whose row is locked keeps its state until its next
+-- result.
 create function keyframe_private.record_results(results jsonb, at timestamptz)
 returns uuid[] language plpgsql volatile set search_path = '' set plan_cache_mode = force_generic_plan set jit = off set enable_seqscan = off
   set enable_hashjoin = off set enable_mergejoin = off set lock_timeout = '20ms' as $$

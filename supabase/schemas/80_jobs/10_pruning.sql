@@ -20,7 +20,7 @@ begin
   return exists (select from keyframe_private.unpruned u where u.subject = is_unpruned.subject and u.next_try_at > now());
 end $$;
 
--- To skip the row, for longer each time.
+-- The row is skipped, for longer each time.
 create function keyframe_private.note_unpruned(subject text, code text, reason text)
 returns void language plpgsql volatile set search_path = '' as $$
 begin
@@ -42,9 +42,10 @@ begin
   return most > interval '0' and clock_timestamp() - statement_timestamp() > most * 0.8;
 end $$;
 
--- Does `work` on the rows of a table (alias o) that fulfil the condition, without locked rows, and those that failed lately: on all at once;
--- after an error on fewer, down to the one that fails, which is skipped. One that only waits for a lock is left to the next run. Failing
--- work takes two seconds at most. When several rows used all the time of the call, the next run does them one by one, to find the slow one.
+-- Does `work` on the rows of a table (alias o) that fulfil the condition, without locked rows, and those that failed lately: on all at
+-- once; after an error on fewer, down to the one that fails, which is skipped. One that only waits for a lock is left to the next run.
+-- Failing work takes two seconds at most. When several rows used all the time of the call, the next run does them one by one, to find the
+-- slow one.
 create function keyframe_private.prune_rows(
   name text, condition text, max_rows integer, verb text default 'delete', work text default 'delete from %s o where o.ctid = any ($1)')
 returns void language plpgsql volatile set search_path = '' set lock_timeout = '10ms' as $$
@@ -107,7 +108,7 @@ exception when others then
   perform keyframe_private.note_unpruned(part, sqlstate, sqlerrm);
 end $$;
 
--- A batch: deliveries first, then test events without deliveries, because a locked delivery would block the deletion of its event.
+-- Deletes a batch: deliveries first, then test events without deliveries, because a locked delivery would block the deletion of its event.
 create function keyframe_private.prune_deleted_endpoints(max_rows integer default 10000)
 returns void language plpgsql volatile set search_path = '' as $$
 declare
@@ -128,8 +129,8 @@ begin
       and not exists (select from keyframe.webhook_events v where v.endpoint_id = o.endpoint_id)', max_rows);
 end $$;
 
--- A batch of events with their deliveries and attempts past their retention; also what deleted endpoints left, hours after two days, and
--- expired secrets.
+-- Deletes a batch of events past their retention, with their deliveries and attempts; also what deleted endpoints left, hours after two
+-- days, and expired secrets.
 create function keyframe_private.prune_webhooks(max_rows integer default 2000)
 returns void language plpgsql volatile security definer set search_path = '' as $$
 begin
@@ -178,8 +179,8 @@ begin
   perform keyframe_private.prune_webhooks();
 end $$;
 
--- Full buckets unused for a day: a missing bucket is a full one. Reads all rows, one per active owner and class; an index on refilled_at
--- would end HOT updates.
+-- Deletes full buckets unused for a day: a missing bucket is a full one. Reads all rows, one per active owner and class; an index on
+-- refilled_at would end HOT updates.
 create function keyframe_private.prune_rate_buckets(max_rows integer default 50000)
 returns void language plpgsql volatile set search_path = '' as $$
 begin
