@@ -58,8 +58,8 @@ comment on schema keyframe_worker is 'Keyframe: the functions that workers and a
 create schema keyframe_private;
 comment on schema keyframe_private is 'Keyframe: settings, limits, internals, and the administrators'' views. Never exposed through the Data API.';
 
--- From every role that the defaults of this database can have given them to: rights from default privileges cannot be revoked for one
--- schema. Rights that an administrator gave to another role stay.
+-- Takes them from every role that the defaults of this database can have given them to: rights from default privileges cannot be revoked
+-- for one schema. Rights that an administrator gave to another role stay.
 create function keyframe_private.revoke_all_rights()
 returns void language plpgsql volatile set search_path = '' as $$
 declare
@@ -189,7 +189,7 @@ begin
   return pg_try_advisory_xact_lock(key);
 end $$;
 
--- ISO 8601 in UTC with milliseconds: the times of events and errors.
+-- The times of events and errors: ISO 8601 in UTC with milliseconds.
 create function keyframe_private.wire_time(at timestamptz)
 returns text language plpgsql immutable set search_path = '' as $$
 begin
@@ -499,7 +499,8 @@ end $$;
 
 -- Limits how many requests of one owner the database answers at once (docs/decisions/0035-a-share-for-every-owner.md).
 
--- Until the transaction ends. Raises rate_limited at once: a call that waited would keep a connection of the Data API from other owners.
+-- The slot is held until the transaction ends. Raises rate_limited at once: a call that waited would keep a connection of the Data API from
+-- other owners.
 create function keyframe_private.acquire_call_slot()
 returns boolean language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -831,7 +832,8 @@ begin
     'created_at', client.created_at, 'expires_at', client.expires_at, 'last_used_at', client.last_used_at);
 end $$;
 
--- The random bits are those of UUIDs: 60 in the name, 190 in the secret. A repeated request gets a new secret, which replaces the first one.
+-- The random bits are those of UUIDs: 60 in the name, 190 in the secret. A repeated request gets a new secret, which replaces the first
+-- one.
 create function keyframe.create_key(
   name text, may text, day_limit_micros bigint default null, expires_at timestamptz default null,
   idempotency_key text default null, request_hash text default null)
@@ -933,8 +935,8 @@ begin
   return keyframe_private.claims_for_server(user_id) - 'keyframe_actor' || jsonb_build_object('client_id', key_id);
 end $$;
 
--- Takes no token: nobody's requests are spent by guesses. An unknown id is compared as a wrong secret is. The digests get a random prefix, so
--- that the time of the comparison says nothing about the stored one.
+-- Takes no token: nobody's requests are spent by guesses. An unknown id is compared as a wrong secret is. The digests get a random prefix,
+-- so that the time of the comparison says nothing about the stored one.
 create function keyframe_worker.verify_key(key_id text, key_hash text)
 returns json language plpgsql volatile security definer set search_path = '' set statement_timeout = '2s' set lock_timeout = '2s' as $$
 declare
@@ -1118,7 +1120,7 @@ comment on type keyframe.generation_step is 'What a prediction makes: a first fr
 
 -- Deletions of projects. One with many predictions is deleted in parts.
 
--- Those of the caller that are being deleted in parts.
+-- Returns the caller's projects that are being deleted in parts.
 create function keyframe_private.deleted_projects()
 returns uuid[] language plpgsql stable security definer set search_path = '' as $$
 begin
@@ -1164,14 +1166,14 @@ create function keyframe_private.delete_parts(max_rows integer default 2000)
 returns void language plpgsql volatile security definer set search_path = '' as $$
 begin
   -- Project by project, the first deleted first, each from its index.
-  perform keyframe_private.prune_rows('keyframe.predictions', 'o.id', format($w$o.id = any (array(
+  perform keyframe_private.prune_rows('keyframe.predictions', format($w$o.id = any (array(
       select d.id from keyframe.projects p
       cross join lateral (
         select x.id from keyframe.predictions x
         where x.project_id = p.id and not keyframe_private.is_unpruned('delete keyframe.predictions ' || x.id)
         limit %1$s for update skip locked) d
       where p.deleted_at is not null order by p.deleted_at limit %1$s for update of p skip locked))$w$, max_rows), max_rows);
-  perform keyframe_private.prune_rows('keyframe.projects', 'o.id',
+  perform keyframe_private.prune_rows('keyframe.projects',
     'o.deleted_at is not null and not exists (select from keyframe.predictions p where p.project_id = o.id) order by o.deleted_at',
     max_rows);
 end $$;
@@ -1232,7 +1234,7 @@ exception when sqlstate 'KEYFR' then
 end $$;
 comment on function keyframe.create_project is 'Creates a project of the caller; with film_id, as the last shot of that film.';
 
--- Projects that are read with their predictions, or priced by a refused start of a film.
+-- How many projects a token pays for: read with their predictions, or priced by a refused start of a film.
 create function keyframe_private.projects_per_token()
 returns integer language sql immutable set search_path = '' as $$
   select 10
@@ -1786,7 +1788,7 @@ begin
   return wanted;
 end $$;
 
--- Triggers list an image that nothing else uses for removal.
+-- Triggers list for removal an image that nothing else uses.
 create function keyframe_private.write_element_images(element keyframe.elements, paths text[])
 returns void language plpgsql volatile set search_path = '' as $$
 begin
@@ -1908,8 +1910,15 @@ comment on function keyframe.delete_element is 'Deletes an element of the caller
 
 -- supabase/schemas/15_queue/10_work.sql
 
--- The queue has one row for each piece of work. Only workers update and delete; others insert. So no transaction of a user, however
--- long it stays open, locks a row that a claim needs.
+-- The life of a piece of work.
+--
+-- 1. Added (add_work): ready if it is due, and its worker is kicked; otherwise scheduled.
+-- 2. Ready. A claim first makes due work ready, and work whose lease has expired (make_ready).
+-- 3. Leased (lease_work) by a worker, with a token. Only the holder of the token may end the lease (held_work).
+-- 4. Its result is recorded. Then the row is deleted (finish_work), or scheduled again (reschedule); after a submit, a poll or a cancel,
+--    conclude_work decides which. Deliveries do the same for many rows at once (record_results, give_back).
+--
+-- Only workers update and delete; others insert. So no transaction of a user, however long it stays open, locks a row that a claim needs.
 
 create type keyframe_private.work_queue as enum ('ask', 'copy', 'deliver');
 comment on type keyframe_private.work_queue is 'ask (calls to the provider and the database) and copy (outputs) belong to generate, deliver to deliver. Each has its own capacity.';
@@ -2029,8 +2038,8 @@ begin
   return greatest(places * 4 / 5 - open, least(4, (places - open) / 6.0));
 end $$;
 
--- Also work whose lease has expired, which is a failure. Work of an accepted run, which is paid for, is abandoned only after several leases
--- expired in a row.
+-- An expired lease makes work ready too, and counts as a failure. Work of an accepted run, which is paid for, is abandoned only after
+-- several leases expired in a row.
 create function keyframe_private.make_ready(wanted_queue keyframe_private.work_queue, at timestamptz)
 returns void language plpgsql volatile set search_path = '' as $$
 declare
@@ -2199,9 +2208,9 @@ begin
   into leased, cursor_lane;
 end $$;
 
--- False: nothing became due. At most a second, because the call holds a connection. Checks run every 1/50 of the wait, and use at most a
--- tenth of the time. Only one call per worker waits; others return at once. Work of generate takes seconds at the provider, so 5 ms is
--- enough: with 2 ms, waiting used 4 % of a core.
+-- Waits at most a second, because the call holds a connection. False: nothing became due. Checks run every 1/50 of the wait, and use at
+-- most a tenth of the time. Only one call per worker waits; others return at once. Work of generate takes seconds at the provider, so 5 ms
+-- is enough: with 2 ms, waiting used 4 % of a core.
 create function keyframe_private.wait_for_due(function_name text, queues keyframe_private.work_queue[], wait_ms integer)
 returns boolean language plpgsql volatile set search_path = '' as $$
 declare
@@ -2258,7 +2267,7 @@ comment on table keyframe_private.worker_heartbeats is 'The last claim of each w
 comment on column keyframe_private.worker_heartbeats.alive_until is 'The time by which the worker will claim again.';
 comment on column keyframe_private.worker_heartbeats.report is 'What the worker reported: callMs, how long its last database call took; isProcess, whether it is a process of npm run worker and not a function; address, the project that a process works for.';
 
--- Null when it is missing or cannot be decrypted, as after a restore under another key.
+-- Returns null for a secret that is missing or cannot be decrypted, as after a restore under another key.
 create function keyframe_private.read_secret(secret_name text)
 returns text language plpgsql stable set search_path = '' as $$
 begin
@@ -2329,7 +2338,7 @@ exception
     raise warning 'No heartbeat of %: % (%)', function_name, sqlerrm, sqlstate;
 end $$;
 
--- Signed according to Standard Webhooks. Never fails its caller: the sweep replaces a kick that could not be made.
+-- Signs the kick according to Standard Webhooks. Never fails its caller: the sweep replaces a kick that could not be made.
 create function keyframe_private.kick(function_name text)
 returns boolean language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -2480,7 +2489,7 @@ begin
   return new;
 end $$;
 
--- In the order in which a start tries them.
+-- Returns them in the order in which a start tries them.
 create function keyframe_private.successors_of(model keyframe.models, at timestamptz)
 returns setof keyframe.models language plpgsql stable set search_path = '' as $$
 begin
@@ -2533,7 +2542,7 @@ begin
   end;
 end $$;
 
--- The shape of a choice's values, and the key that each control needs beside field.
+-- shape: that of a choice's values. needs: the key that the control must have beside field.
 create function keyframe_private.known_controls()
 returns table (name text, kind text, shape text, only_video boolean, needs text, why text) language sql immutable set search_path = '' as $$
   values
@@ -2549,7 +2558,7 @@ returns table (name text, kind text, shape text, only_video boolean, needs text,
     ('seed', 'choice', 'an integer', false, null, null)
 $$;
 
--- By the control's kind: the shape of each key, and of its elements.
+-- kinds: of the controls that can have the key. shape: that of its value. element: that of the value's elements.
 create function keyframe_private.known_keys()
 returns table (key text, kinds text[], shape text, element text) language sql immutable set search_path = '' as $$
   values
@@ -2571,7 +2580,7 @@ returns table (key text, kinds text[], shape text, element text) language sql im
     ('forcesByValue', '{choice}', 'an object', 'an object')
 $$;
 
--- As a list of our values; null for a range and for a text.
+-- Returns a list of our values; null for a range and for a text.
 create function keyframe_private.control_values(control jsonb)
 returns jsonb language plpgsql immutable set search_path = '' as $$
 begin
@@ -2653,7 +2662,7 @@ begin
       where e.ours is null and exists (select from keyframe_private.json_entries(e.list) o where o.item = e.item and o.at < e.at);
 end $$;
 
--- Between the controls of a model, when their shapes are right.
+-- Checks the rules between the controls of a model, when their shapes are right.
 create function keyframe_private.meaning_mistakes(controls jsonb, fixed jsonb)
 returns setof text language plpgsql immutable set search_path = '' as $$
 begin
@@ -2833,7 +2842,7 @@ end $$;
 create type keyframe_private.run_cost as (
   price_ids bigint[], markup numeric, estimate_micros bigint, most_micros bigint, estimate_charge_micros bigint, most_charge_micros bigint);
 
--- By the most that the provider bills and the user pays. Every run may replace one of unknown cost.
+-- Compares the most that the provider bills and the user pays. Every run may replace one of unknown cost.
 create function keyframe_private.costs_no_more(run keyframe_private.run_cost, asked keyframe_private.run_cost)
 returns boolean language plpgsql immutable set search_path = '' as $$
 begin
@@ -2841,7 +2850,6 @@ begin
     or coalesce(run.most_micros <= asked.most_micros and run.most_charge_micros <= asked.most_charge_micros, false);
 end $$;
 
--- With the defaults of its controls.
 create function keyframe_private.default_cost(chosen keyframe.models, at timestamptz)
 returns keyframe_private.run_cost language plpgsql stable set search_path = '' as $$
 begin
@@ -2850,7 +2858,6 @@ begin
   ), at);
 end $$;
 
--- For an input without choices.
 create function keyframe_private.default_successor(gone keyframe.models, at timestamptz)
 returns text language plpgsql stable set search_path = '' as $$
 begin
@@ -2860,7 +2867,7 @@ begin
     limit 1);
 end $$;
 
--- As users pay them.
+-- The prices include the markup.
 create function keyframe_private.prices_json(model text)
 returns json language plpgsql stable set search_path = '' as $$
 declare
@@ -3140,7 +3147,7 @@ create index prediction_images_path_idx on keyframe_private.prediction_images (p
 create index prediction_images_source_prediction_id_idx on keyframe_private.prediction_images (source_prediction_id)
   where source_prediction_id is not null;
 
--- Also when the rows in prediction_images are deleted.
+-- Works also when the rows in prediction_images are deleted.
 create function keyframe_private.images_of(input jsonb)
 returns table (role text, "position" integer, path text, source_prediction_id uuid) language plpgsql immutable set search_path = '' as $$
 begin
@@ -3178,7 +3185,7 @@ begin
   return null;
 end $$;
 
--- In the order in which the model gets them. The name is null when the prediction that made the image is deleted.
+-- Ordered as the model gets them. The name is null when the prediction that made the image is deleted.
 create function keyframe_private.images_json(prediction uuid)
 returns jsonb language plpgsql stable set search_path = '' as $$
 begin
@@ -3196,7 +3203,7 @@ end $$;
 
 -- Takes: the succeeded predictions of a step, of which a project selects one.
 
--- The selected one, otherwise the latest that is not hidden.
+-- The selected take, otherwise the latest that is not hidden.
 create function keyframe_private.shown_take(project keyframe.projects, wanted keyframe.generation_step)
 returns uuid language plpgsql stable set search_path = '' as $$
 begin
@@ -3398,7 +3405,7 @@ exception when unique_violation then
   return null; -- recorded for another prediction at the same moment
 end $$;
 
--- For a provider run that no prediction follows.
+-- Cancels a provider run that no prediction follows.
 create function keyframe_private.add_cancel(submit keyframe_private.provider_submits)
 returns void language plpgsql volatile set search_path = '' as $$
 begin
@@ -3641,7 +3648,7 @@ begin
   end;
 end $$;
 
--- The selected one, the one being made, or the one shown now.
+-- The selected video, the one being made, or the one shown now.
 create function keyframe_private.expected_video(shot keyframe.projects)
 returns uuid language plpgsql stable set search_path = '' as $$
 begin
@@ -3653,9 +3660,10 @@ begin
 end $$;
 
 -- A start that continues the previous shot: with that video's end image, or waiting for it. The video is not locked: if it is deleted, a
--- start that waits for it fails as if the video had failed. `started`: the shot whose video the same request starts, which has no row yet;
--- or this shot itself, to get a price as if its first frame were being made.
-create function keyframe_private.resolve_beginning(inout wanted keyframe.predictions, project keyframe.projects, started uuid)
+-- start that waits for it fails as if the video had failed. `assumed`, for a price: the start of the previous shot in the same request,
+-- which has no row yet; or one of this shot, to assume that what its video starts on is being made.
+create function keyframe_private.resolve_beginning(
+  inout wanted keyframe.predictions, project keyframe.projects, assumed keyframe.predictions)
 language plpgsql volatile set search_path = '' as $$
 declare
   asked constant jsonb := wanted.input -> 'continuesPreviousShot';
@@ -3682,9 +3690,11 @@ begin
   previous := keyframe_private.previous_shot(project);
   perform keyframe_private.raise_if(previous.id is null, 'unsupported_input',
     'This shot has no previous shot in a film, so it cannot continue one. Start it from a frame.');
-  if previous.id is distinct from started or previous.selected_video_id is not null then
+  if assumed.project_id = previous.id and previous.selected_video_id is null then
+    video := assumed;
+  else
     select v.* into video from keyframe.predictions v where v.id = keyframe_private.expected_video(previous);
-    perform keyframe_private.raise_if(not found and project.id is distinct from started, 'frame_not_ready',
+    perform keyframe_private.raise_if(not found and assumed.project_id is distinct from project.id, 'frame_not_ready',
       'The previous shot has no video yet, and none is being made. Generate it first, or start this one from another frame.');
   end if;
   frame := keyframe_private.end_image_of(video);
@@ -3693,13 +3703,13 @@ begin
     perform keyframe_private.raise_if(ratios[1] <> ratios[2], 'unsupported_input',
       format('The previous shot has the aspect ratio %s, and this one %s. Give both the same ratio, or start this one from another frame.',
         ratios[1], ratios[2]));
-    wanted.waits_for := coalesce(video.id, started);
+    wanted.waits_for := video.id;
   end if;
   wanted.input := wanted.input - 'firstFrameImagePath'::text
     || jsonb_build_object('firstFramePredictionId', null, 'continuesPredictionId', video.id) || coalesce(frame, '{}');
 end $$;
 
--- If the awaited end image is known. Fails the prediction if there will never be one.
+-- Starts a waiting prediction if the awaited end image is known. Fails it if there will never be one.
 create function keyframe_private.begin_waiting(waiting keyframe.predictions)
 returns void language plpgsql volatile set search_path = '' as $$
 declare
@@ -3719,7 +3729,8 @@ begin
       update keyframe.predictions p set input = p.input || frame, waits_for = null, updated_at = now() where p.id = waiting.id;
       update keyframe_private.provider_submits s -- its price counts the pixels of the images, and the model's ceiling was held
       set metrics = jsonb_build_object('image_input_megapixel_count', keyframe_private.input_megapixels(waiting.input || frame)),
-        most_micros = least(s.most_micros, (keyframe_private.estimate_cost(waiting.model, waiting.input || frame, s.created_at)).most_micros)
+        most_micros = least(
+          s.most_micros, (keyframe_private.estimate_cost(waiting.model, waiting.input || frame, s.created_at)).most_micros)
       where s.prediction_id = waiting.id and s.metrics is not null;
     exception when sqlstate 'KEYFR' then
       get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail;
@@ -3758,7 +3769,7 @@ end $$;
 
 -- Checks and completes an input, whether it comes through a function or the Data API.
 
--- A frame that has succeeded with an image, in any of the owner's projects.
+-- Raises unless it is a frame that has succeeded with an image, in any of the owner's projects.
 create function keyframe_private.require_frame(frame uuid, owner uuid)
 returns void language plpgsql volatile set search_path = '' as $$
 declare
@@ -3872,7 +3883,8 @@ begin
   end loop;
 end $$;
 
--- The prompt and the controls without images: the requested values, those that another choice forces, and the model's defaults.
+-- Completes the prompt and the controls without images: with the requested values, those that another choice forces, and the model's
+-- defaults.
 create function keyframe_private.resolve_values(asked jsonb, used text[], chosen keyframe.models)
 returns jsonb language plpgsql stable set search_path = '' as $$
 declare
@@ -4067,7 +4079,7 @@ end $$;
 
 -- The elements of a start: their images are added to its references, their texts to its prompt, and its input keeps a record of each.
 
--- As the input of a prediction keeps it.
+-- The record of an element in the input of a prediction.
 create function keyframe_private.element_record(element keyframe.elements)
 returns jsonb language plpgsql stable set search_path = '' as $$
 begin
@@ -4224,8 +4236,8 @@ begin
     from jsonb_array_elements(input -> 'elements') with ordinality r (e, place));
 end $$;
 
--- Those that are deleted or changed since the prediction was made, with the fields that differ. A film can have 1,500 takes of 20 elements:
--- each is looked up by its key (`offset 0`), and compared only if its version has moved.
+-- Lists the elements that are deleted or changed since the prediction was made, with the fields that differ. A film can have 1,500 takes of
+-- 20 elements: each is looked up by its key (`offset 0`), and compared only if its version has moved.
 create function keyframe_private.changed_elements(prediction keyframe.predictions)
 returns json language plpgsql stable set search_path = '' as $$
 begin
@@ -4272,7 +4284,7 @@ begin
   return chosen;
 end $$;
 
--- The other available models of a step that accept an input, in order, with the input completed for each.
+-- Lists the other available models of a step that accept an input, in order, with the input completed for each.
 create function keyframe_private.takers_of(asked jsonb, project keyframe.projects, other_than keyframe.models)
 returns table (model text, input jsonb) language plpgsql stable set search_path = '' as $$
 declare
@@ -4289,7 +4301,7 @@ begin
   end loop;
 end $$;
 
--- The first available model that accepts the same input and costs no more, or null.
+-- Returns the first available model that accepts the same input and costs no more, or null.
 create function keyframe_private.find_successor(gone keyframe.models, asked jsonb, project keyframe.projects)
 returns keyframe.models language plpgsql stable set search_path = '' as $$
 declare
@@ -4310,8 +4322,8 @@ begin
   return found_model;
 end $$;
 
--- Completes and checks a start: owner, model, input. started: see resolve_beginning.
-create function keyframe_private.resolve_start(inout wanted keyframe.predictions, started uuid default null)
+-- Completes and checks a start: owner, model, input. assumed: see resolve_beginning.
+create function keyframe_private.resolve_start(inout wanted keyframe.predictions, assumed keyframe.predictions default null)
 language plpgsql volatile set search_path = '' as $$
 declare
   project keyframe.projects;
@@ -4327,8 +4339,8 @@ begin
   wanted.owner_id := project.owner_id;
   wanted.model := nullif(wanted.model, ''); -- the column's default: none is named
   wanted := keyframe_private.apply_plan(wanted, project);
-  wanted := keyframe_private.resolve_beginning(wanted, project, started);
-  if started = project.id and not wanted.input ? 'continuesPreviousShot' then
+  wanted := keyframe_private.resolve_beginning(wanted, project, assumed);
+  if assumed.project_id = project.id and not wanted.input ? 'continuesPreviousShot' then
     wanted.input := wanted.input || '{"firstFramePredictionId": null, "continuesPreviousShot": true}';
   end if;
   chosen := keyframe_private.choose_model(wanted.step, wanted.model);
@@ -4454,7 +4466,7 @@ begin
   return (select case when step = 'video' then s.video_deadline else s.frame_deadline end from keyframe_private.settings s);
 end $$;
 
--- To those that have waited longest.
+-- Gives an owner's free slots to the predictions that have waited longest.
 create function keyframe_private.admit_waiting(owner uuid)
 returns void language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -4492,8 +4504,8 @@ exception when others or query_canceled or assert_failure then
   return null;
 end $$;
 
--- 1 for the next to run, 0 once it has a slot; null when it is not queued, waits for the previous shot, or is queued again after a provider
--- run. Counting stops at 1000, which means 1000 or later: otherwise a page of a very long queue would count it for each row.
+-- Returns 1 for the next to run, 0 once it has a slot; null when it is not queued, waits for the previous shot, or is queued again after a
+-- provider run. Counting stops at 1000, which means 1000 or later: otherwise a page of a very long queue would count it for each row.
 create function keyframe_private.queue_position(prediction keyframe.predictions)
 returns integer language plpgsql stable set search_path = '' as $$
 begin
@@ -4542,8 +4554,8 @@ begin
   return found;
 end $$;
 
--- For a queued prediction. It needs budget unless it replaces a submit that was released in this transaction (ended_at = now()) and costs
--- no more. Another start may already hold what was released earlier.
+-- The submit needs budget unless it replaces one that was released in this transaction (ended_at = now()) and costs no more. Another start
+-- may already hold what was released earlier.
 create function keyframe_private.add_next_submit(prediction keyframe.predictions, due_at timestamptz, failures integer, reason text)
 returns void language plpgsql volatile set search_path = '' as $$
 declare
@@ -4602,7 +4614,8 @@ begin
   return found;
 end $$;
 
--- When the provider began to refuse a model as unknown; null when it has the model again. An administrator who holds the row decides.
+-- `since`: when the provider began to refuse the model as unknown; null when it has the model again. An administrator who holds the row
+-- decides.
 create function keyframe_private.set_refused(wanted_step keyframe.generation_step, wanted_model text, since timestamptz)
 returns void language plpgsql volatile set search_path = '' as $$
 begin
@@ -5002,7 +5015,8 @@ comment on column keyframe_private.quotes.expires_at is 'Until when it can be st
 create index quotes_owner_id_idx on keyframe_private.quotes (owner_id);
 create index quotes_expires_at_idx on keyframe_private.quotes (expires_at);
 
--- Identifies the models and inputs of starts, in order. Not the video that one continues: in a film it has no row before the start.
+-- Identifies the models and inputs of starts, in order. It leaves out the video that one continues, which in a film has no row before the
+-- start.
 create function keyframe_private.digest_of(starts keyframe.predictions[])
 returns text language plpgsql stable set search_path = '' as $$
 begin
@@ -5443,17 +5457,17 @@ comment on function keyframe.list_predictions is 'The predictions of the caller'
 
 -- The cost of starts before they are made, and the missing shots of a film.
 
--- Completes a start with every check except budgets, and returns its cost. started: see resolve_beginning.
+-- Completes a start with every check except budgets, and returns its cost. assumed: see resolve_beginning.
 create function keyframe_private.price_start(
   project_id uuid, step keyframe.generation_step, input jsonb, model text, out wanted keyframe.predictions, out cost keyframe_private.run_cost,
-  started uuid default null)
+  assumed keyframe.predictions default null)
 language plpgsql volatile set search_path = '' as $$
 begin
   wanted.project_id := price_start.project_id;
   wanted.step := price_start.step;
   wanted.input := price_start.input;
   wanted.model := price_start.model;
-  wanted := keyframe_private.resolve_start(wanted, started);
+  wanted := keyframe_private.resolve_start(wanted, assumed);
   perform keyframe_private.require_upload(i.path, wanted.owner_id) from keyframe_private.images_of(wanted.input) i where i.path is not null;
   cost := keyframe_private.estimate_cost(wanted.model, wanted.input, now());
 end $$;
@@ -5525,7 +5539,8 @@ create function keyframe_private.estimate_starts(
 language plpgsql volatile set search_path = '' as $$
 declare
   project uuid;
-  started uuid;
+  last keyframe.predictions;
+  itself keyframe.predictions;
   priced record;
   costs keyframe_private.run_cost[] := '{}';
   shot jsonb;
@@ -5538,8 +5553,8 @@ begin
     shot := '{"model": null, "estimateMicros": null, "atMostMicros": null, "elements": []}';
     begin
       begin
-        priced := keyframe_private.price_start(project, step, input, model, started);
-        started := project;
+        priced := keyframe_private.price_start(project, step, input, model, last);
+        last := priced.wanted;
         costs := costs || priced.cost;
         starts := starts || priced.wanted;
       exception when sqlstate 'KEYFR' then
@@ -5547,7 +5562,8 @@ begin
         if refused.code <> 'frame_not_ready' then
           raise;
         end if;
-        priced := keyframe_private.price_start(project, step, input, model, project);
+        itself.project_id := project;
+        priced := keyframe_private.price_start(project, step, input, model, itself);
       end;
       shot := jsonb_build_object('model', (priced.wanted).model, 'estimateMicros', (priced.cost).estimate_charge_micros,
         'atMostMicros', (priced.cost).most_charge_micros, 'elements', keyframe_private.element_names((priced.wanted).input));
@@ -5669,7 +5685,7 @@ begin
     where s.prediction_id = p.id and s.submitted_at is null and s.ended_at is null order by s.id limit 1), add_submit_work.failures, reason);
 end $$;
 
--- What an active prediction needs in its status.
+-- Adds what an active prediction needs in its status.
 create function keyframe_private.add_work_of(p keyframe.predictions)
 returns void language plpgsql volatile set search_path = '' as $$
 begin
@@ -5966,9 +5982,9 @@ begin
   end loop;
 end $$;
 
--- For owners whose predictions wait although a slot is free: max_active_per_owner was raised, a running prediction was deleted, or the next
--- in line was locked by a cancellation that failed. From a random id downwards, then from the top: otherwise owners without a free slot
--- would block all after them.
+-- Adds work for owners whose predictions wait although a slot is free: max_active_per_owner was raised, a running prediction was deleted,
+-- or the next in line was locked by a cancellation that failed. From a random id downwards, then from the top: otherwise owners without a
+-- free slot would block all after them.
 create function keyframe_private.add_admissions(max_owners integer)
 returns void language plpgsql volatile set search_path = '' as $$
 begin
@@ -5986,8 +6002,8 @@ begin
     limit max_owners) a;
 end $$;
 
--- For predictions whose awaited video is gone or has ended, or that have waited too long: an end adds this work, but a deletion does not,
--- and work can be lost.
+-- Adds work for predictions whose awaited video is gone or has ended, or that have waited too long: an end adds this work, but a deletion
+-- does not, and work can be lost.
 create function keyframe_private.add_continuing(start uuid, max_rows integer)
 returns void language plpgsql volatile set search_path = '' set jit = off set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
   as $$
@@ -6016,8 +6032,8 @@ begin
     limit max_rows) p;
 end $$;
 
--- The other work that a restore without the queue loses. Reads all pending deliveries, the submits of a day and all files to remove: call
--- it rarely.
+-- Adds the other work that a restore without the queue loses. Reads all pending deliveries, the submits of a day and all files to remove:
+-- call it rarely.
 create function keyframe_private.add_lost_work()
 returns void language plpgsql volatile security definer set search_path = '' set jit = off set enable_nestloop = off as $$
 begin
@@ -6063,17 +6079,17 @@ end $$;
 --    stored.
 -- 2. Held. add_submits refuses the start if the most does not fit the budgets and the balance. Otherwise it inserts the submit
 --    (provider_submits), with its prices and its markup. Until it ends, the most counts.
--- 3. Ended (settle_ended): settled at the provider's figures, released if it is not billed, or unknown. An unknown cost counts with the most
---    until an administrator settles it. A success without figures stays held until its prediction ends, because the file may supply them
---    (settle_by_file).
+-- 3. Ended (settle_ended): settled at the provider's figures, released because it is not billed, or unknown. An unknown cost counts with the
+--    most until an administrator settles it. A success without figures stays held until its prediction ends, because the file may supply
+--    them (settle_by_file).
 -- 4. Given back, if an administrator fails the prediction (give_back_run): its owner pays nothing, and the provider's bill stays.
 --
 -- Each of these changes adds a row to cost_changes, which the job merge_costs adds to cost_sums (20_sums.sql). Budgets, balances and usage
 -- read both. A cost (micros) is what the provider bills, a charge (charge_micros) what the owner pays: the cost times the markup. Both are
 -- in millionths of a US dollar. Days and months are those of UTC.
 
--- The megapixels of an input's images, each rounded up as providers do (1 MP is 1024 × 1024 pixels). Null when the size of one, or the end of
--- the previous shot, is unknown.
+-- The megapixels of an input's images, each rounded up as providers do (1 MP is 1024 × 1024 pixels). Null when the size of one, or the end
+-- of the previous shot, is unknown.
 create function keyframe_private.input_megapixels(input jsonb)
 returns numeric language plpgsql stable set search_path = '' as $$
 begin
@@ -6118,8 +6134,8 @@ begin
   end;
 end $$;
 
--- For a complete input. Of each metric that the model is billed by, the matching price with the most values counts, in its newest version. A
--- price of 0 is known whatever the quantity. Without an estimate the most is the model's ceiling. At most a million dollars, so that a
+-- For a complete input. Of each metric that the model is billed by, the matching price with the most values counts, in its newest version.
+-- A price of 0 is known whatever the quantity. Without an estimate the most is the model's ceiling. At most a million dollars, so that a
 -- mistyped price does not fail.
 create function keyframe_private.estimate_cost(model text, input jsonb, at timestamptz)
 returns keyframe_private.run_cost language plpgsql stable set search_path = '' as $$
@@ -6135,9 +6151,11 @@ begin
     select distinct o.metric from keyframe_private.model_prices o where o.model = estimate_cost.model and o.valid_from <= estimate_cost.at
   ) billed
   left join lateral (
-    select o.id, case when o.price_usd = 0 then 0 else o.price_usd * keyframe_private.most_quantity(o.metric, estimate_cost.input) end as amount
+    select o.id,
+      case when o.price_usd = 0 then 0 else o.price_usd * keyframe_private.most_quantity(o.metric, estimate_cost.input) end as amount
     from keyframe_private.model_prices o
-    where o.model = estimate_cost.model and o.metric = billed.metric and o.valid_from <= estimate_cost.at and o.applies_to <@ estimate_cost.input
+    where o.model = estimate_cost.model and o.metric = billed.metric and o.valid_from <= estimate_cost.at
+      and o.applies_to <@ estimate_cost.input
     order by (select count(*) from jsonb_object_keys(o.applies_to)) desc, o.valid_from desc
     limit 1
   ) p on true;
@@ -6164,9 +6182,9 @@ begin
   return total;
 end $$;
 
--- Adds the next submit of predictions of one owner and client, which must fit the budgets and the balance together, and the work to send the
--- admitted ones. A submit that replaces a released one counts on that one's day, and needs budget only if it can cost more. The megapixels of
--- the input are kept where a price counts them: its images may be deleted before it ends.
+-- Adds the next submit of predictions of one owner and client, which must fit the budgets and the balance together, and the work to send
+-- the admitted ones. A submit that replaces a released one counts on that one's day, and needs budget only if it can cost more. The
+-- megapixels of the input are kept where a price counts them: its images may be deleted before it ends.
 create function keyframe_private.add_submits(
   predictions keyframe.predictions[], released keyframe_private.provider_submits default null,
   due_at timestamptz default clock_timestamp(), failures integer default 0, reason text default null)
@@ -6186,8 +6204,8 @@ begin
   end if;
   for i in 1 .. cardinality(predictions) loop
     p := predictions[i];
-    insert into keyframe_private.provider_submits (owner_id, project_id, prediction_id, attempt, is_first, step, model, created_at, price_ids,
-      most_micros, markup, client_id, metrics)
+    insert into keyframe_private.provider_submits (
+      owner_id, project_id, prediction_id, attempt, is_first, step, model, created_at, price_ids, most_micros, markup, client_id, metrics)
     values (p.owner_id, p.project_id, p.id, p.attempt + 1, p.attempt = 0, p.step, p.model, added_at, costs[i].price_ids,
       costs[i].most_micros, costs[i].markup, p.client_id, (
         select jsonb_build_object('image_input_megapixel_count', keyframe_private.input_megapixels(p.input))
@@ -6418,7 +6436,7 @@ end $$;
 create function keyframe_private.merge_costs(max_rows integer default 20000)
 returns void language plpgsql volatile set search_path = '' as $$
 begin
-  perform keyframe_private.prune_rows('keyframe_private.cost_changes', 'o.id', 'true order by o.owner_id, o.id', max_rows, 'merge',
+  perform keyframe_private.prune_rows('keyframe_private.cost_changes', 'true order by o.owner_id, o.id', max_rows, 'merge',
     'select keyframe_private.merge_cost_changes($1)');
 end $$;
 
@@ -6501,8 +6519,8 @@ comment on table keyframe_private.owner_budgets is 'Budgets of single owners, in
 comment on column keyframe_private.owner_budgets.day_micros is 'For a day (UTC), in millionths of a dollar; null: unlimited.';
 comment on column keyframe_private.owner_budgets.month_micros is 'For a calendar month (UTC), in millionths of a dollar; null: unlimited.';
 
--- The budgets that a start of this owner (and OAuth client or key) must fit into. Unknown costs count as settled. What a client may spend in a
--- day is read from the ledger, under the lock of a start.
+-- The budgets that a start of this owner (and OAuth client or key) must fit into. Unknown costs count as settled. What a client may spend
+-- in a day is read from the ledger, under the lock of a start.
 create function keyframe_private.budgets_of(owner uuid, at timestamptz, client text default null)
 returns table (
   scope text, period text, limit_micros bigint, settled_micros bigint, held_micros bigint, available_micros bigint, resets_at timestamptz)
@@ -6543,7 +6561,8 @@ begin
     select 'client', 'day', c.owner_day_micros, u.settled, u.held, today + 1
     from keyframe_private.allowed_clients c
     cross join lateral (
-      select keyframe_private.exact_sum(sum(case s.cost_state when 'settled' then s.charge_micros when 'unknown' then s.most_charge_micros end)) as settled,
+      select keyframe_private.exact_sum(sum(
+          case s.cost_state when 'settled' then s.charge_micros when 'unknown' then s.most_charge_micros end)) as settled,
         keyframe_private.exact_sum(sum(s.most_charge_micros) filter (where s.cost_state = 'held')) as held
       from keyframe_private.provider_submits s
       where s.owner_id = owner and s.client_id = c.client_id
@@ -6555,8 +6574,8 @@ begin
   from used u;
 end $$;
 
--- Raises budget_exceeded, balance_exhausted or price_unknown unless a cost fits. Valid while the owner's slots are locked. The service's sums
--- omit what open transactions reserve, so that no owner waits for another.
+-- Raises budget_exceeded, balance_exhausted or price_unknown unless a cost fits. Valid while the owner's slots are locked. The service's
+-- sums omit what open transactions reserve, so that no owner waits for another.
 create function keyframe_private.require_budget(
   owner uuid, cost keyframe_private.run_cost, at timestamptz, client text default null, is_start boolean default true)
 returns void language plpgsql volatile set search_path = '' as $$
@@ -6573,7 +6592,8 @@ begin
     elsif (case budget.scope when 'service' then cost.most_micros else cost.most_charge_micros end) > budget.available_micros then
       perform keyframe_private.raise_error('budget_exceeded',
         format('This generation can cost more than what is left of %s budget for this %s. Wait until it resets, or choose a cheaper model, resolution or length.',
-          case budget.scope when 'owner' then 'your' when 'client' then case when client ~ '^kf_' then 'this key''s' else 'this app''s' end else 'the service''s' end, budget.period),
+          case when budget.scope = 'owner' then 'your' when budget.scope = 'service' then 'the service''s'
+            when client ~ '^kf_' then 'this key''s' else 'this app''s' end, budget.period),
         -- The caller must not learn what others have spent.
         (jsonb_build_object('scope', budget.scope, 'period', budget.period, 'estimateMicros', cost.most_charge_micros,
           'resetsAt', keyframe_private.wire_time(budget.resets_at))
@@ -6673,8 +6693,8 @@ union all
 select c.owner_id, c.held_charge_micros, c.settled_charge_micros, c.unknown_charge_micros from keyframe_private.cost_changes c;
 comment on view keyframe_private.owner_charges is 'What an owner has to pay, of all days, merged or not: any number of rows, to be added up.';
 
--- What is left of an owner's credits (null: not prepaid), what is held, how many credits added something, and the threshold of balance.low. One
--- snapshot for all: a merge moves rows meanwhile. Without a generic plan it is planned at each start.
+-- What is left of an owner's credits (null: not prepaid), what is held, how many credits added something, and the threshold of balance.low.
+-- One snapshot for all: a merge moves rows meanwhile. Without a generic plan it is planned at each start.
 create function keyframe_private.balance_of(
   owner uuid, out available_micros bigint, out held_micros bigint, out credits bigint, out low_micros bigint)
 language plpgsql stable set search_path = '' set plan_cache_mode = force_generic_plan as $$
@@ -6703,8 +6723,8 @@ begin
     from keyframe_private.balance_of(owner) b where b.available_micros is not null);
 end $$;
 
--- Raises balance_exhausted or price_unknown unless the most that a submit can cost its owner fits. Valid while the owner's slots are locked, as
--- for budgets. Credits need no lock: one that is not committed yet counts later.
+-- Raises balance_exhausted or price_unknown unless the most that a submit can cost its owner fits. Valid while the owner's slots are
+-- locked, as for budgets. Credits need no lock: one that is not committed yet counts later.
 create function keyframe_private.require_balance(owner uuid, most_micros bigint, is_start boolean)
 returns void language plpgsql volatile set search_path = '' as $$
 declare
@@ -6725,8 +6745,8 @@ begin
   end if;
 end $$;
 
--- Offsets what was settled before an owner's first credit. Held and unknown costs stay: if they were offset too, their release would be a gift.
--- Of two first credits at once, the key decides.
+-- Offsets what was settled before an owner's first credit. Held and unknown costs stay: if they were offset too, their release would be a
+-- gift. Of two first credits at once, the key decides.
 create function keyframe_private.open_balance()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
@@ -7104,7 +7124,7 @@ comment on column keyframe.webhook_attempts.response_excerpt is 'The first 1 KiB
 create unique index webhook_attempts_delivery_id_attempt_idx on keyframe.webhook_attempts (delivery_id, attempt);
 create index webhook_attempts_owner_id_idx on keyframe.webhook_attempts (owner_id) where owner_id is not null;
 
--- With its deliveries. False: the event exists already.
+-- Writes the event and its deliveries. False: the event exists already.
 create function keyframe_private.emit_event(
   event_type text, owner uuid, project uuid, prediction uuid, happened_at timestamptz, data jsonb, error jsonb default null)
 returns boolean language plpgsql volatile security definer set search_path = '' as $$
@@ -7352,7 +7372,7 @@ end $$;
 
 -- Recording the results of requests in batches, and scheduling retries.
 
--- Null when its attempts are used up. Retry-After of a 429 or 503 is respected up to a day.
+-- Returns null when the attempts are used up. Retry-After of a 429 or 503 is respected up to a day.
 create function keyframe_private.next_delivery_attempt(
   attempts integer, status_code integer, retry_after_seconds double precision, at timestamptz)
 returns timestamptz language sql volatile set search_path = '' as $$
@@ -7958,7 +7978,7 @@ begin
   return null;
 end $$;
 
--- All possible ones, before a worker has reported which one it wrote.
+-- Lists all possible names: until a worker reports it, nobody else knows which one it wrote.
 create function keyframe_private.output_names(prediction keyframe.predictions)
 returns setof text language sql stable set search_path = '' as $$
   select format('%s/%s/%s.%s', prediction.owner_id, prediction.project_id, prediction.id, extension)
@@ -8134,8 +8154,8 @@ begin
 end $$;
 comment on function keyframe_worker.record_files_removed is 'Records a task that removes files: refused ones are retried later. `refused`: a list of {bucket, name}.';
 
--- Those that nothing uses: unused_references_after their upload, or when the owner's account is deleted. Reads the whole list of images,
--- because we cannot add an index to Storage's table: call it rarely.
+-- Queues images that nothing uses: unused_references_after their upload, or when the owner's account is deleted. Reads the whole list of
+-- images, because we cannot add an index to Storage's table: call it rarely.
 create function keyframe_private.queue_unused_references(max_images integer default 1000)
 returns integer language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -8194,7 +8214,7 @@ begin
   return exists (select from keyframe_private.unpruned u where u.subject = is_unpruned.subject and u.next_try_at > now());
 end $$;
 
--- To skip the row, for longer each time.
+-- The row is skipped, for longer each time.
 create function keyframe_private.note_unpruned(subject text, code text, reason text)
 returns void language plpgsql volatile set search_path = '' as $$
 begin
@@ -8216,31 +8236,46 @@ begin
   return most > interval '0' and clock_timestamp() - statement_timestamp() > most * 0.8;
 end $$;
 
--- Works on the rows that `candidates` selects (ctid, subject): on all at once; after an error on fewer, down to the one that fails. A row
--- that fails is skipped; one that only waits for a lock is left to the next run. Failing work takes two seconds at most. When several rows
--- used all the time of the call, the next run does them one by one, to find the slow one.
-create function keyframe_private.work_in_parts(part text, candidates text, work text)
+-- Does `work` on the rows of a table (alias o) that fulfil the condition, without locked rows, and those that failed lately: on all at
+-- once; after an error on fewer, down to the one that fails, which is skipped. One that only waits for a lock is left to the next run.
+-- Failing work takes two seconds at most. When several rows used all the time of the call, the next run does them one by one, to find the
+-- slow one.
+create function keyframe_private.prune_rows(
+  name text, condition text, max_rows integer, verb text default 'delete', work text default 'delete from %s o where o.ctid = any ($1)')
 returns void language plpgsql volatile set search_path = '' set lock_timeout = '10ms' as $$
 declare
   ends constant timestamptz := clock_timestamp() + interval '2 seconds';
+  part constant text := verb || ' ' || name;
+  -- A subquery, because the planner reads whole small tables when it sees how many rows there are.
+  statement constant text := replace(format(work, name), '$1', 'array(select unnest($1))');
+  one_by_one constant boolean := exists (
+    select from keyframe_private.unpruned u where u.subject = part and u.code = '57014');
+  subject text; -- an expression: the part and the primary key
   rows tid[];
   subjects text[];
   first integer := 1;
   size integer;
-  one_by_one constant boolean := exists (
-    select from keyframe_private.unpruned u where u.subject = part and u.code = '57014');
 begin
   if keyframe_private.is_out_of_time() then
     return; -- what was done before has used it up
   end if;
-  execute format('select array_agg(c.ctid), array_agg(c.subject) from (%s) c', candidates) into rows, subjects;
+  select format('concat_ws('' '', %L, %s)', part, string_agg(format('o.%I', a.attname), ', ' order by k.place)) into subject
+  from pg_index i
+  cross join lateral unnest(i.indkey) with ordinality k (attnum, place)
+  join pg_attribute a on a.attrelid = i.indrelid and a.attnum = k.attnum
+  where i.indrelid = name::regclass and i.indisprimary;
+  execute format(
+    'select array_agg(c.ctid), array_agg(c.subject) from (
+      select o.ctid, %s as subject from %s o
+      where not keyframe_private.is_unpruned(%s) and %s limit %s for update of o skip locked) c',
+    subject, name, subject, condition, max_rows) into rows, subjects;
   size := case when one_by_one then 1 else cardinality(rows) end;
   while first <= cardinality(rows) loop
     if keyframe_private.is_out_of_time() then
       return;
     end if;
     begin
-      execute work using rows[first : first + size - 1];
+      execute statement using rows[first : first + size - 1];
       delete from keyframe_private.unpruned u where u.subject = any (array(select unnest(subjects[first : first + size - 1])));
       first := first + size;
       size := case when one_by_one then 1 else size * 2 end;
@@ -8267,26 +8302,7 @@ exception when others then
   perform keyframe_private.note_unpruned(part, sqlstate, sqlerrm);
 end $$;
 
--- Works in parts on the rows of a table (alias o) that fulfil the condition, without locked or failed ones. Deletes them by default. `key`
--- is an SQL expression.
-create function keyframe_private.prune_rows(
-  name text, key text, condition text, max_rows integer, verb text default 'delete',
-  work text default 'delete from %s o where o.ctid = any ($1)')
-returns void language plpgsql volatile set search_path = '' as $$
-declare
-  part constant text := verb || ' ' || name;
-  subject constant text := format('concat_ws('' '', %L, %s)', part, key);
-begin
-  perform keyframe_private.work_in_parts(
-    part,
-    format(
-      'select o.ctid, %s as subject from %s o where not keyframe_private.is_unpruned(%s) and %s limit %s for update of o skip locked',
-      subject, name, subject, condition, max_rows),
-    -- A subquery, because the planner reads whole small tables when it sees how many rows there are.
-    replace(format(work, name), '$1', 'array(select unnest($1))'));
-end $$;
-
--- A batch: deliveries first, then test events without deliveries, because a locked delivery would block the deletion of its event.
+-- Deletes a batch: deliveries first, then test events without deliveries, because a locked delivery would block the deletion of its event.
 create function keyframe_private.prune_deleted_endpoints(max_rows integer default 10000)
 returns void language plpgsql volatile set search_path = '' as $$
 declare
@@ -8298,29 +8314,29 @@ begin
     return;
   end if;
   -- Only from the index: an endpoint may have left a million.
-  perform keyframe_private.prune_rows('keyframe.webhook_deliveries', 'o.id',
+  perform keyframe_private.prune_rows('keyframe.webhook_deliveries',
     format('o.id = any (array(select d.id from keyframe.webhook_deliveries d where d.endpoint_id = any (%L::uuid[]) limit %s))', gone, max_rows), max_rows);
-  perform keyframe_private.prune_rows('keyframe.webhook_events', 'o.id',
+  perform keyframe_private.prune_rows('keyframe.webhook_events',
     is_left || ' and not exists (select from keyframe.webhook_deliveries d where d.event_id = o.id)', max_rows, 'delete tests in');
-  perform keyframe_private.prune_rows('keyframe_private.deleted_endpoints', 'o.endpoint_id',
+  perform keyframe_private.prune_rows('keyframe_private.deleted_endpoints',
     is_left || ' and not exists (select from keyframe.webhook_deliveries d where d.endpoint_id = o.endpoint_id)
       and not exists (select from keyframe.webhook_events v where v.endpoint_id = o.endpoint_id)', max_rows);
 end $$;
 
--- A batch of events with their deliveries and attempts past their retention; also what deleted endpoints left, hours after two days, and
--- expired secrets.
+-- Deletes a batch of events past their retention, with their deliveries and attempts; also what deleted endpoints left, hours after two
+-- days, and expired secrets.
 create function keyframe_private.prune_webhooks(max_rows integer default 2000)
 returns void language plpgsql volatile security definer set search_path = '' as $$
 begin
-  perform keyframe_private.prune_rows('keyframe_private.webhook_secrets', 'o.id', 'o.expires_at <= now() order by o.expires_at', max_rows);
+  perform keyframe_private.prune_rows('keyframe_private.webhook_secrets', 'o.expires_at <= now() order by o.expires_at', max_rows);
   -- An endpoint's last hour shows its latest attempt. Scalar subqueries, because joins would read all hours.
-  perform keyframe_private.prune_rows('keyframe_private.webhook_hours', 'o.endpoint_id, o.hour', $w$
+  perform keyframe_private.prune_rows('keyframe_private.webhook_hours', $w$
     o.hour < now() - interval '2 days' and (
       o.hour < now() - (select s.webhook_retention from keyframe_private.settings s)
       or (select true from keyframe_private.webhook_hours n where n.endpoint_id = o.endpoint_id and n.hour > o.hour limit 1))
     order by o.hour$w$, max_rows * 5);
   perform keyframe_private.prune_deleted_endpoints();
-  perform keyframe_private.prune_rows('keyframe.webhook_events', 'o.id',
+  perform keyframe_private.prune_rows('keyframe.webhook_events',
     'o.created_at < now() - (select s.webhook_retention from keyframe_private.settings s) order by o.created_at', max_rows);
 end $$;
 
@@ -8328,42 +8344,41 @@ create function keyframe_private.prune(max_rows integer default 5000)
 returns void language plpgsql volatile security definer set search_path = '' as $$
 declare
   name text;
-  key text;
   condition text;
 begin
   -- No run takes longer than a day.
-  perform keyframe_private.prune_rows('keyframe_private.provider_submits', 'o.id',
+  perform keyframe_private.prune_rows('keyframe_private.provider_submits',
     $w$o.search_task is not null and o.submitted_at < now() - interval '1 day' order by o.submitted_at$w$,
     least(max_rows, 500), 'end', $w$select keyframe_private.end_submit(o.id, 'lost') from %s o where o.ctid = any ($1)$w$);
   -- is_only_submit_of_its_text reads up to two hours back.
-  perform keyframe_private.prune_rows('keyframe_private.provider_submits', 'o.id',
+  perform keyframe_private.prune_rows('keyframe_private.provider_submits',
     $w$o.text_hash is not null and o.submitted_at < now() - interval '3 hours' order by o.submitted_at$w$,
     max_rows, 'forget the texts of', 'update %s o set text_hash = null where o.ctid = any ($1)');
-  for name, key, condition in
+  for name, condition in
     values
-      ('quotes', 'o.id', $w$o.expires_at < now() - interval '1 minute' order by o.expires_at$w$),
-      ('idempotency_keys', 'o.resource_id', $w$o.created_at < now() - interval '24 hours' order by o.created_at$w$),
-      ('provider_submits', 'o.id', $w$o.created_at < now() - interval '13 months' and o.ended_at is not null order by o.created_at$w$),
-      ('cost_sums', 'o.id', $w$o.day < (now() at time zone 'UTC')::date - interval '13 months' order by o.day$w$),
-      ('film_shares', 'o.id', $w$o.expires_at < now() order by o.expires_at$w$),
+      ('quotes', $w$o.expires_at < now() - interval '1 minute' order by o.expires_at$w$),
+      ('idempotency_keys', $w$o.created_at < now() - interval '24 hours' order by o.created_at$w$),
+      ('provider_submits', $w$o.created_at < now() - interval '13 months' and o.ended_at is not null order by o.created_at$w$),
+      ('cost_sums', $w$o.day < (now() at time zone 'UTC')::date - interval '13 months' order by o.day$w$),
+      ('film_shares', $w$o.expires_at < now() order by o.expires_at$w$),
       -- A key that has ended is kept for a while, so that its use gets a clear error.
-      ('allowed_clients', 'o.client_id', $w$o.owner_id is not null and o.expires_at < now() - interval '30 days' order by o.expires_at$w$),
-      ('limit_notes', 'o.id', $w$o.noted_at < now() - interval '13 months'$w$),
-      ('kicks', 'o.id', $w$o.made_at < now() - interval '1 hour' order by o.id$w$),
+      ('allowed_clients', $w$o.owner_id is not null and o.expires_at < now() - interval '30 days' order by o.expires_at$w$),
+      ('limit_notes', $w$o.noted_at < now() - interval '13 months'$w$),
+      ('kicks', $w$o.made_at < now() - interval '1 hour' order by o.id$w$),
       -- A row that is still due is tried again within minutes: these have ended, or are gone.
-      ('unpruned', 'o.subject', $w$o.next_try_at < now() - interval '1 hour' order by o.next_try_at$w$)
+      ('unpruned', $w$o.next_try_at < now() - interval '1 hour' order by o.next_try_at$w$)
   loop
-    perform keyframe_private.prune_rows('keyframe_private.' || name, key, condition, max_rows);
+    perform keyframe_private.prune_rows('keyframe_private.' || name, condition, max_rows);
   end loop;
   perform keyframe_private.prune_webhooks();
 end $$;
 
--- Full buckets unused for a day: a missing bucket is a full one. Reads all rows, one per active owner and class; an index on refilled_at
--- would end HOT updates.
+-- Deletes full buckets unused for a day: a missing bucket is a full one. Reads all rows, one per active owner and class; an index on
+-- refilled_at would end HOT updates.
 create function keyframe_private.prune_rate_buckets(max_rows integer default 50000)
 returns void language plpgsql volatile set search_path = '' as $$
 begin
-  perform keyframe_private.prune_rows('keyframe_private.rate_buckets', 'o.owner_id, o.route_class', $w$
+  perform keyframe_private.prune_rows('keyframe_private.rate_buckets', $w$
     o.refilled_at < now() - interval '1 day' and (
       select o.tokens + l.per_second * extract(epoch from now() - o.refilled_at) < l.capacity
       from keyframe_private.rate_limits l where l.route_class = o.route_class) is not true$w$, max_rows);
@@ -8484,7 +8499,7 @@ begin
 end $$;
 comment on function keyframe.health is 'Answers when the database does, with the version of its schema.';
 
--- 0 for a future moment.
+-- A future moment counts as 0.
 create function keyframe_private.seconds_since(moment timestamptz)
 returns numeric language sql stable set search_path = '' as $$
   select case when moment is not null then round(greatest(0, extract(epoch from now() - moment)), 3) end
@@ -8538,7 +8553,7 @@ comment on function keyframe_worker.service_figures is 'The figures of the servi
 
 -- The figures of the work: predictions, deliveries, files, models, costs.
 
--- What no worker has leased, counted up to 10,000.
+-- Lists what no worker has leased, up to 10,000.
 create function keyframe_private.due_work()
 returns setof keyframe_private.work language sql stable set search_path = '' set jit = off set enable_seqscan = off set enable_bitmapscan = off as $$
   select d.* from unnest(enum_range(null::keyframe_private.work_queue)) q
@@ -8548,7 +8563,7 @@ returns setof keyframe_private.work language sql stable set search_path = '' set
     (select w.* from keyframe_private.work w where w.queue = q and w.state = 'scheduled' and w.due_at <= now() order by w.due_at limit 1000)) d
 $$;
 
--- Active predictions, counted up to 10,000.
+-- Counts active predictions, up to 10,000.
 create function keyframe_private.prediction_figures()
 returns jsonb language sql stable set search_path = '' as $$
   select to_jsonb(a) || to_jsonb(w) || jsonb_build_object(
@@ -8659,7 +8674,7 @@ returns jsonb language sql stable set search_path = '' set jit = off set enable_
   ) o
 $$;
 
--- Of the last five minutes, counted up to 10,000.
+-- Counts the events of the last five minutes, up to 10,000.
 create function keyframe_private.event_figures()
 returns jsonb language sql stable set search_path = '' as $$
   select jsonb_build_object(
@@ -8669,7 +8684,7 @@ returns jsonb language sql stable set search_path = '' as $$
   from (select o.type from keyframe.webhook_events o where o.created_at > now() - interval '5 minutes' order by o.created_at desc limit 10000) v
 $$;
 
--- Counted up to 10,000.
+-- Counts up to 10,000.
 create function keyframe_private.file_removal_figures()
 returns jsonb language sql stable set search_path = '' as $$
   select jsonb_build_object('pending', count(*), 'oldestDueSeconds', keyframe_private.seconds_since(min(r.created_at)))
@@ -8914,7 +8929,7 @@ returns jsonb language sql stable set search_path = '' as $$
     order by b.low_since limit 3) o
 $$;
 
--- Enabled ones on tables that serve all users; those of projects and films do not.
+-- Lists enabled triggers on tables that serve all users; those of projects and films do not.
 create function keyframe_private.app_triggers()
 returns jsonb language sql stable set search_path = '' as $$
   select coalesce(jsonb_agg(t.name order by t.name), '[]')

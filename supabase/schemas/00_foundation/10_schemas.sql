@@ -54,8 +54,8 @@ comment on schema keyframe_worker is 'Keyframe: the functions that workers and a
 create schema keyframe_private;
 comment on schema keyframe_private is 'Keyframe: settings, limits, internals, and the administrators'' views. Never exposed through the Data API.';
 
--- From every role that the defaults of this database can have given them to: rights from default privileges cannot be revoked for one
--- schema. Rights that an administrator gave to another role stay.
+-- Takes them from every role that the defaults of this database can have given them to: rights from default privileges cannot be revoked
+-- for one schema. Rights that an administrator gave to another role stay.
 create function keyframe_private.revoke_all_rights()
 returns void language plpgsql volatile set search_path = '' as $$
 declare

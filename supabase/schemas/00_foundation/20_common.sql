@@ -99,7 +99,7 @@ begin
   return pg_try_advisory_xact_lock(key);
 end $$;
 
--- ISO 8601 in UTC with milliseconds: the times of events and errors.
+-- The times of events and errors: ISO 8601 in UTC with milliseconds.
 create function keyframe_private.wire_time(at timestamptz)
 returns text language plpgsql immutable set search_path = '' as $$
 begin

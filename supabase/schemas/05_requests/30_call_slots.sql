@@ -1,6 +1,7 @@
 -- Limits how many requests of one owner the database answers at once (docs/decisions/0035-a-share-for-every-owner.md).
 
--- Until the transaction ends. Raises rate_limited at once: a call that waited would keep a connection of the Data API from other owners.
+-- The slot is held until the transaction ends. Raises rate_limited at once: a call that waited would keep a connection of the Data API from
+-- other owners.
 create function keyframe_private.acquire_call_slot()
 returns boolean language plpgsql volatile security definer set search_path = '' as $$
 declare

@@ -17,7 +17,8 @@ begin
     'created_at', client.created_at, 'expires_at', client.expires_at, 'last_used_at', client.last_used_at);
 end $$;
 
--- The random bits are those of UUIDs: 60 in the name, 190 in the secret. A repeated request gets a new secret, which replaces the first one.
+-- The random bits are those of UUIDs: 60 in the name, 190 in the secret. A repeated request gets a new secret, which replaces the first
+-- one.
 create function keyframe.create_key(
   name text, may text, day_limit_micros bigint default null, expires_at timestamptz default null,
   idempotency_key text default null, request_hash text default null)
@@ -119,8 +120,8 @@ begin
   return keyframe_private.claims_for_server(user_id) - 'keyframe_actor' || jsonb_build_object('client_id', key_id);
 end $$;
 
--- Takes no token: nobody's requests are spent by guesses. An unknown id is compared as a wrong secret is. The digests get a random prefix, so
--- that the time of the comparison says nothing about the stored one.
+-- Takes no token: nobody's requests are spent by guesses. An unknown id is compared as a wrong secret is. The digests get a random prefix,
+-- so that the time of the comparison says nothing about the stored one.
 create function keyframe_worker.verify_key(key_id text, key_hash text)
 returns json language plpgsql volatile security definer set search_path = '' set statement_timeout = '2s' set lock_timeout = '2s' as $$
 declare

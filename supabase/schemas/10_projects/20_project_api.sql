@@ -52,7 +52,7 @@ exception when sqlstate 'KEYFR' then
 end $$;
 comment on function keyframe.create_project is 'Creates a project of the caller; with film_id, as the last shot of that film.';
 
--- Projects that are read with their predictions, or priced by a refused start of a film.
+-- How many projects a token pays for: read with their predictions, or priced by a refused start of a film.
 create function keyframe_private.projects_per_token()
 returns integer language sql immutable set search_path = '' as $$
   select 10

@@ -26,7 +26,7 @@ begin
   return wanted;
 end $$;
 
--- Triggers list an image that nothing else uses for removal.
+-- Triggers list for removal an image that nothing else uses.
 create function keyframe_private.write_element_images(element keyframe.elements, paths text[])
 returns void language plpgsql volatile set search_path = '' as $$
 begin

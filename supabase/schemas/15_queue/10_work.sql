@@ -1,5 +1,12 @@
--- The queue has one row for each piece of work. Only workers update and delete; others insert. So no transaction of a user, however
--- long it stays open, locks a row that a claim needs.
+-- The life of a piece of work.
+--
+-- 1. Added (add_work): ready if it is due, and its worker is kicked; otherwise scheduled.
+-- 2. Ready. A claim first makes due work ready, and work whose lease has expired (make_ready).
+-- 3. Leased (lease_work) by a worker, with a token. Only the holder of the token may end the lease (held_work).
+-- 4. Its result is recorded. Then the row is deleted (finish_work), or scheduled again (reschedule); after a submit, a poll or a cancel,
+--    conclude_work decides which. Deliveries do the same for many rows at once (record_results, give_back).
+--
+-- Only workers update and delete; others insert. So no transaction of a user, however long it stays open, locks a row that a claim needs.
 
 create type keyframe_private.work_queue as enum ('ask', 'copy', 'deliver');
 comment on type keyframe_private.work_queue is 'ask (calls to the provider and the database) and copy (outputs) belong to generate, deliver to deliver. Each has its own capacity.';

@@ -17,8 +17,8 @@ begin
   return greatest(places * 4 / 5 - open, least(4, (places - open) / 6.0));
 end $$;
 
--- Also work whose lease has expired, which is a failure. Work of an accepted run, which is paid for, is abandoned only after several leases
--- expired in a row.
+-- An expired lease makes work ready too, and counts as a failure. Work of an accepted run, which is paid for, is abandoned only after
+-- several leases expired in a row.
 create function keyframe_private.make_ready(wanted_queue keyframe_private.work_queue, at timestamptz)
 returns void language plpgsql volatile set search_path = '' as $$
 declare
@@ -187,9 +187,9 @@ begin
   into leased, cursor_lane;
 end $$;
 
--- False: nothing became due. At most a second, because the call holds a connection. Checks run every 1/50 of the wait, and use at most a
--- tenth of the time. Only one call per worker waits; others return at once. Work of generate takes seconds at the provider, so 5 ms is
--- enough: with 2 ms, waiting used 4 % of a core.
+-- Waits at most a second, because the call holds a connection. False: nothing became due. Checks run every 1/50 of the wait, and use at
+-- most a tenth of the time. Only one call per worker waits; others return at once. Work of generate takes seconds at the provider, so 5 ms
+-- is enough: with 2 ms, waiting used 4 % of a core.
 create function keyframe_private.wait_for_due(function_name text, queues keyframe_private.work_queue[], wait_ms integer)
 returns boolean language plpgsql volatile set search_path = '' as $$
 declare

@@ -27,7 +27,7 @@ comment on table keyframe_private.worker_heartbeats is 'The last claim of each w
 comment on column keyframe_private.worker_heartbeats.alive_until is 'The time by which the worker will claim again.';
 comment on column keyframe_private.worker_heartbeats.report is 'What the worker reported: callMs, how long its last database call took; isProcess, whether it is a process of npm run worker and not a function; address, the project that a process works for.';
 
--- Null when it is missing or cannot be decrypted, as after a restore under another key.
+-- Returns null for a secret that is missing or cannot be decrypted, as after a restore under another key.
 create function keyframe_private.read_secret(secret_name text)
 returns text language plpgsql stable set search_path = '' as $$
 begin
@@ -98,7 +98,7 @@ exception
     raise warning 'No heartbeat of %: % (%)', function_name, sqlerrm, sqlstate;
 end $$;
 
--- Signed according to Standard Webhooks. Never fails its caller: the sweep replaces a kick that could not be made.
+-- Signs the kick according to Standard Webhooks. Never fails its caller: the sweep replaces a kick that could not be made.
 create function keyframe_private.kick(function_name text)
 returns boolean language plpgsql volatile security definer set search_path = '' as $$
 declare

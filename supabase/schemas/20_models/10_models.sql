@@ -91,7 +91,7 @@ begin
   return new;
 end $$;
 
--- In the order in which a start tries them.
+-- Returns them in the order in which a start tries them.
 create function keyframe_private.successors_of(model keyframe.models, at timestamptz)
 returns setof keyframe.models language plpgsql stable set search_path = '' as $$
 begin

@@ -18,7 +18,7 @@ begin
   end;
 end $$;
 
--- The shape of a choice's values, and the key that each control needs beside field.
+-- shape: that of a choice's values. needs: the key that the control must have beside field.
 create function keyframe_private.known_controls()
 returns table (name text, kind text, shape text, only_video boolean, needs text, why text) language sql immutable set search_path = '' as $$
   values
@@ -34,7 +34,7 @@ returns table (name text, kind text, shape text, only_video boolean, needs text,
     ('seed', 'choice', 'an integer', false, null, null)
 $$;
 
--- By the control's kind: the shape of each key, and of its elements.
+-- kinds: of the controls that can have the key. shape: that of its value. element: that of the value's elements.
 create function keyframe_private.known_keys()
 returns table (key text, kinds text[], shape text, element text) language sql immutable set search_path = '' as $$
   values
@@ -56,7 +56,7 @@ returns table (key text, kinds text[], shape text, element text) language sql im
     ('forcesByValue', '{choice}', 'an object', 'an object')
 $$;
 
--- As a list of our values; null for a range and for a text.
+-- Returns a list of our values; null for a range and for a text.
 create function keyframe_private.control_values(control jsonb)
 returns jsonb language plpgsql immutable set search_path = '' as $$
 begin
@@ -138,7 +138,7 @@ begin
       where e.ours is null and exists (select from keyframe_private.json_entries(e.list) o where o.item = e.item and o.at < e.at);
 end $$;
 
--- Between the controls of a model, when their shapes are right.
+-- Checks the rules between the controls of a model, when their shapes are right.
 create function keyframe_private.meaning_mistakes(controls jsonb, fixed jsonb)
 returns setof text language plpgsql immutable set search_path = '' as $$
 begin

@@ -113,7 +113,7 @@ end $$;
 create type keyframe_private.run_cost as (
   price_ids bigint[], markup numeric, estimate_micros bigint, most_micros bigint, estimate_charge_micros bigint, most_charge_micros bigint);
 
--- By the most that the provider bills and the user pays. Every run may replace one of unknown cost.
+-- Compares the most that the provider bills and the user pays. Every run may replace one of unknown cost.
 create function keyframe_private.costs_no_more(run keyframe_private.run_cost, asked keyframe_private.run_cost)
 returns boolean language plpgsql immutable set search_path = '' as $$
 begin
@@ -121,7 +121,6 @@ begin
     or coalesce(run.most_micros <= asked.most_micros and run.most_charge_micros <= asked.most_charge_micros, false);
 end $$;
 
--- With the defaults of its controls.
 create function keyframe_private.default_cost(chosen keyframe.models, at timestamptz)
 returns keyframe_private.run_cost language plpgsql stable set search_path = '' as $$
 begin
@@ -130,7 +129,6 @@ begin
   ), at);
 end $$;
 
--- For an input without choices.
 create function keyframe_private.default_successor(gone keyframe.models, at timestamptz)
 returns text language plpgsql stable set search_path = '' as $$
 begin
@@ -140,7 +138,7 @@ begin
     limit 1);
 end $$;
 
--- As users pay them.
+-- The prices include the markup.
 create function keyframe_private.prices_json(model text)
 returns json language plpgsql stable set search_path = '' as $$
 declare

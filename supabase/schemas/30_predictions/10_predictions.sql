@@ -227,7 +227,7 @@ create index prediction_images_path_idx on keyframe_private.prediction_images (p
 create index prediction_images_source_prediction_id_idx on keyframe_private.prediction_images (source_prediction_id)
   where source_prediction_id is not null;
 
--- Also when the rows in prediction_images are deleted.
+-- Works also when the rows in prediction_images are deleted.
 create function keyframe_private.images_of(input jsonb)
 returns table (role text, "position" integer, path text, source_prediction_id uuid) language plpgsql immutable set search_path = '' as $$
 begin
@@ -265,7 +265,7 @@ begin
   return null;
 end $$;
 
--- In the order in which the model gets them. The name is null when the prediction that made the image is deleted.
+-- Ordered as the model gets them. The name is null when the prediction that made the image is deleted.
 create function keyframe_private.images_json(prediction uuid)
 returns jsonb language plpgsql stable set search_path = '' as $$
 begin
@@ -283,7 +283,7 @@ end $$;
 
 -- Takes: the succeeded predictions of a step, of which a project selects one.
 
--- The selected one, otherwise the latest that is not hidden.
+-- The selected take, otherwise the latest that is not hidden.
 create function keyframe_private.shown_take(project keyframe.projects, wanted keyframe.generation_step)
 returns uuid language plpgsql stable set search_path = '' as $$
 begin

@@ -126,7 +126,7 @@ exception when unique_violation then
   return null; -- recorded for another prediction at the same moment
 end $$;
 
--- For a provider run that no prediction follows.
+-- Cancels a provider run that no prediction follows.
 create function keyframe_private.add_cancel(submit keyframe_private.provider_submits)
 returns void language plpgsql volatile set search_path = '' as $$
 begin

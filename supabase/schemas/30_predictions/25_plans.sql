@@ -161,7 +161,7 @@ begin
   end;
 end $$;
 
--- The selected one, the one being made, or the one shown now.
+-- The selected video, the one being made, or the one shown now.
 create function keyframe_private.expected_video(shot keyframe.projects)
 returns uuid language plpgsql stable set search_path = '' as $$
 begin
@@ -173,9 +173,10 @@ begin
 end $$;
 
 -- A start that continues the previous shot: with that video's end image, or waiting for it. The video is not locked: if it is deleted, a
--- start that waits for it fails as if the video had failed. `started`: the shot whose video the same request starts, which has no row yet;
--- or this shot itself, to get a price as if its first frame were being made.
-create function keyframe_private.resolve_beginning(inout wanted keyframe.predictions, project keyframe.projects, started uuid)
+-- start that waits for it fails as if the video had failed. `assumed`, for a price: the start of the previous shot in the same request,
+-- which has no row yet; or one of this shot, to assume that what its video starts on is being made.
+create function keyframe_private.resolve_beginning(
+  inout wanted keyframe.predictions, project keyframe.projects, assumed keyframe.predictions)
 language plpgsql volatile set search_path = '' as $$
 declare
   asked constant jsonb := wanted.input -> 'continuesPreviousShot';
@@ -202,9 +203,11 @@ begin
   previous := keyframe_private.previous_shot(project);
   perform keyframe_private.raise_if(previous.id is null, 'unsupported_input',
     'This shot has no previous shot in a film, so it cannot continue one. Start it from a frame.');
-  if previous.id is distinct from started or previous.selected_video_id is not null then
+  if assumed.project_id = previous.id and previous.selected_video_id is null then
+    video := assumed;
+  else
     select v.* into video from keyframe.predictions v where v.id = keyframe_private.expected_video(previous);
-    perform keyframe_private.raise_if(not found and project.id is distinct from started, 'frame_not_ready',
+    perform keyframe_private.raise_if(not found and assumed.project_id is distinct from project.id, 'frame_not_ready',
       'The previous shot has no video yet, and none is being made. Generate it first, or start this one from another frame.');
   end if;
   frame := keyframe_private.end_image_of(video);
@@ -213,13 +216,13 @@ begin
     perform keyframe_private.raise_if(ratios[1] <> ratios[2], 'unsupported_input',
       format('The previous shot has the aspect ratio %s, and this one %s. Give both the same ratio, or start this one from another frame.',
         ratios[1], ratios[2]));
-    wanted.waits_for := coalesce(video.id, started);
+    wanted.waits_for := video.id;
   end if;
   wanted.input := wanted.input - 'firstFrameImagePath'::text
     || jsonb_build_object('firstFramePredictionId', null, 'continuesPredictionId', video.id) || coalesce(frame, '{}');
 end $$;
 
--- If the awaited end image is known. Fails the prediction if there will never be one.
+-- Starts a waiting prediction if the awaited end image is known. Fails it if there will never be one.
 create function keyframe_private.begin_waiting(waiting keyframe.predictions)
 returns void language plpgsql volatile set search_path = '' as $$
 declare
@@ -239,7 +242,8 @@ begin
       update keyframe.predictions p set input = p.input || frame, waits_for = null, updated_at = now() where p.id = waiting.id;
       update keyframe_private.provider_submits s -- its price counts the pixels of the images, and the model's ceiling was held
       set metrics = jsonb_build_object('image_input_megapixel_count', keyframe_private.input_megapixels(waiting.input || frame)),
-        most_micros = least(s.most_micros, (keyframe_private.estimate_cost(waiting.model, waiting.input || frame, s.created_at)).most_micros)
+        most_micros = least(
+          s.most_micros, (keyframe_private.estimate_cost(waiting.model, waiting.input || frame, s.created_at)).most_micros)
       where s.prediction_id = waiting.id and s.metrics is not null;
     exception when sqlstate 'KEYFR' then
       get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail;

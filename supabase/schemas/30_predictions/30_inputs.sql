@@ -1,6 +1,6 @@
 -- Checks and completes an input, whether it comes through a function or the Data API.
 
--- A frame that has succeeded with an image, in any of the owner's projects.
+-- Raises unless it is a frame that has succeeded with an image, in any of the owner's projects.
 create function keyframe_private.require_frame(frame uuid, owner uuid)
 returns void language plpgsql volatile set search_path = '' as $$
 declare
@@ -114,7 +114,8 @@ begin
   end loop;
 end $$;
 
--- The prompt and the controls without images: the requested values, those that another choice forces, and the model's defaults.
+-- Completes the prompt and the controls without images: with the requested values, those that another choice forces, and the model's
+-- defaults.
 create function keyframe_private.resolve_values(asked jsonb, used text[], chosen keyframe.models)
 returns jsonb language plpgsql stable set search_path = '' as $$
 declare

@@ -1,6 +1,6 @@
 -- The elements of a start: their images are added to its references, their texts to its prompt, and its input keeps a record of each.
 
--- As the input of a prediction keeps it.
+-- The record of an element in the input of a prediction.
 create function keyframe_private.element_record(element keyframe.elements)
 returns jsonb language plpgsql stable set search_path = '' as $$
 begin
@@ -157,8 +157,8 @@ begin
     from jsonb_array_elements(input -> 'elements') with ordinality r (e, place));
 end $$;
 
--- Those that are deleted or changed since the prediction was made, with the fields that differ. A film can have 1,500 takes of 20 elements:
--- each is looked up by its key (`offset 0`), and compared only if its version has moved.
+-- Lists the elements that are deleted or changed since the prediction was made, with the fields that differ. A film can have 1,500 takes of
+-- 20 elements: each is looked up by its key (`offset 0`), and compared only if its version has moved.
 create function keyframe_private.changed_elements(prediction keyframe.predictions)
 returns json language plpgsql stable set search_path = '' as $$
 begin

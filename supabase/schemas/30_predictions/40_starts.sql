@@ -22,7 +22,7 @@ begin
   return chosen;
 end $$;
 
--- The other available models of a step that accept an input, in order, with the input completed for each.
+-- Lists the other available models of a step that accept an input, in order, with the input completed for each.
 create function keyframe_private.takers_of(asked jsonb, project keyframe.projects, other_than keyframe.models)
 returns table (model text, input jsonb) language plpgsql stable set search_path = '' as $$
 declare
@@ -39,7 +39,7 @@ begin
   end loop;
 end $$;
 
--- The first available model that accepts the same input and costs no more, or null.
+-- Returns the first available model that accepts the same input and costs no more, or null.
 create function keyframe_private.find_successor(gone keyframe.models, asked jsonb, project keyframe.projects)
 returns keyframe.models language plpgsql stable set search_path = '' as $$
 declare
@@ -60,8 +60,8 @@ begin
   return found_model;
 end $$;
 
--- Completes and checks a start: owner, model, input. started: see resolve_beginning.
-create function keyframe_private.resolve_start(inout wanted keyframe.predictions, started uuid default null)
+-- Completes and checks a start: owner, model, input. assumed: see resolve_beginning.
+create function keyframe_private.resolve_start(inout wanted keyframe.predictions, assumed keyframe.predictions default null)
 language plpgsql volatile set search_path = '' as $$
 declare
   project keyframe.projects;
@@ -77,8 +77,8 @@ begin
   wanted.owner_id := project.owner_id;
   wanted.model := nullif(wanted.model, ''); -- the column's default: none is named
   wanted := keyframe_private.apply_plan(wanted, project);
-  wanted := keyframe_private.resolve_beginning(wanted, project, started);
-  if started = project.id and not wanted.input ? 'continuesPreviousShot' then
+  wanted := keyframe_private.resolve_beginning(wanted, project, assumed);
+  if assumed.project_id = project.id and not wanted.input ? 'continuesPreviousShot' then
     wanted.input := wanted.input || '{"firstFramePredictionId": null, "continuesPreviousShot": true}';
   end if;
   chosen := keyframe_private.choose_model(wanted.step, wanted.model);
@@ -204,7 +204,7 @@ begin
   return (select case when step = 'video' then s.video_deadline else s.frame_deadline end from keyframe_private.settings s);
 end $$;
 
--- To those that have waited longest.
+-- Gives an owner's free slots to the predictions that have waited longest.
 create function keyframe_private.admit_waiting(owner uuid)
 returns void language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -242,8 +242,8 @@ exception when others or query_canceled or assert_failure then
   return null;
 end $$;
 
--- 1 for the next to run, 0 once it has a slot; null when it is not queued, waits for the previous shot, or is queued again after a provider
--- run. Counting stops at 1000, which means 1000 or later: otherwise a page of a very long queue would count it for each row.
+-- Returns 1 for the next to run, 0 once it has a slot; null when it is not queued, waits for the previous shot, or is queued again after a
+-- provider run. Counting stops at 1000, which means 1000 or later: otherwise a page of a very long queue would count it for each row.
 create function keyframe_private.queue_position(prediction keyframe.predictions)
 returns integer language plpgsql stable set search_path = '' as $$
 begin

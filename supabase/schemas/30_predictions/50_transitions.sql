@@ -26,8 +26,8 @@ begin
   return found;
 end $$;
 
--- For a queued prediction. It needs budget unless it replaces a submit that was released in this transaction (ended_at = now()) and costs
--- no more. Another start may already hold what was released earlier.
+-- The submit needs budget unless it replaces one that was released in this transaction (ended_at = now()) and costs no more. Another start
+-- may already hold what was released earlier.
 create function keyframe_private.add_next_submit(prediction keyframe.predictions, due_at timestamptz, failures integer, reason text)
 returns void language plpgsql volatile set search_path = '' as $$
 declare
@@ -86,7 +86,8 @@ begin
   return found;
 end $$;
 
--- When the provider began to refuse a model as unknown; null when it has the model again. An administrator who holds the row decides.
+-- `since`: when the provider began to refuse the model as unknown; null when it has the model again. An administrator who holds the row
+-- decides.
 create function keyframe_private.set_refused(wanted_step keyframe.generation_step, wanted_model text, since timestamptz)
 returns void language plpgsql volatile set search_path = '' as $$
 begin

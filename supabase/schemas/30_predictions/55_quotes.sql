@@ -30,7 +30,8 @@ comment on column keyframe_private.quotes.expires_at is 'Until when it can be st
 create index quotes_owner_id_idx on keyframe_private.quotes (owner_id);
 create index quotes_expires_at_idx on keyframe_private.quotes (expires_at);
 
--- Identifies the models and inputs of starts, in order. Not the video that one continues: in a film it has no row before the start.
+-- Identifies the models and inputs of starts, in order. It leaves out the video that one continues, which in a film has no row before the
+-- start.
 create function keyframe_private.digest_of(starts keyframe.predictions[])
 returns text language plpgsql stable set search_path = '' as $$
 begin

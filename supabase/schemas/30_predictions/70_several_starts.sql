@@ -1,16 +1,16 @@
 -- The cost of starts before they are made, and the missing shots of a film.
 
--- Completes a start with every check except budgets, and returns its cost. started: see resolve_beginning.
+-- Completes a start with every check except budgets, and returns its cost. assumed: see resolve_beginning.
 create function keyframe_private.price_start(
   project_id uuid, step keyframe.generation_step, input jsonb, model text, out wanted keyframe.predictions, out cost keyframe_private.run_cost,
-  started uuid default null)
+  assumed keyframe.predictions default null)
 language plpgsql volatile set search_path = '' as $$
 begin
   wanted.project_id := price_start.project_id;
   wanted.step := price_start.step;
   wanted.input := price_start.input;
   wanted.model := price_start.model;
-  wanted := keyframe_private.resolve_start(wanted, started);
+  wanted := keyframe_private.resolve_start(wanted, assumed);
   perform keyframe_private.require_upload(i.path, wanted.owner_id) from keyframe_private.images_of(wanted.input) i where i.path is not null;
   cost := keyframe_private.estimate_cost(wanted.model, wanted.input, now());
 end $$;
@@ -82,7 +82,8 @@ create function keyframe_private.estimate_starts(
 language plpgsql volatile set search_path = '' as $$
 declare
   project uuid;
-  started uuid;
+  last keyframe.predictions;
+  itself keyframe.predictions;
   priced record;
   costs keyframe_private.run_cost[] := '{}';
   shot jsonb;
@@ -95,8 +96,8 @@ begin
     shot := '{"model": null, "estimateMicros": null, "atMostMicros": null, "elements": []}';
     begin
       begin
-        priced := keyframe_private.price_start(project, step, input, model, started);
-        started := project;
+        priced := keyframe_private.price_start(project, step, input, model, last);
+        last := priced.wanted;
         costs := costs || priced.cost;
         starts := starts || priced.wanted;
       exception when sqlstate 'KEYFR' then
@@ -104,7 +105,8 @@ begin
         if refused.code <> 'frame_not_ready' then
           raise;
         end if;
-        priced := keyframe_private.price_start(project, step, input, model, project);
+        itself.project_id := project;
+        priced := keyframe_private.price_start(project, step, input, model, itself);
       end;
       shot := jsonb_build_object('model', (priced.wanted).model, 'estimateMicros', (priced.cost).estimate_charge_micros,
         'atMostMicros', (priced.cost).most_charge_micros, 'elements', keyframe_private.element_names((priced.wanted).input));

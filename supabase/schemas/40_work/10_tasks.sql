@@ -9,7 +9,7 @@ begin
     where s.prediction_id = p.id and s.submitted_at is null and s.ended_at is null order by s.id limit 1), add_submit_work.failures, reason);
 end $$;
 
--- What an active prediction needs in its status.
+-- Adds what an active prediction needs in its status.
 create function keyframe_private.add_work_of(p keyframe.predictions)
 returns void language plpgsql volatile set search_path = '' as $$
 begin

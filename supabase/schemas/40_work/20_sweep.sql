@@ -31,9 +31,9 @@ begin
   end loop;
 end $$;
 
--- For owners whose predictions wait although a slot is free: max_active_per_owner was raised, a running prediction was deleted, or the next
--- in line was locked by a cancellation that failed. From a random id downwards, then from the top: otherwise owners without a free slot
--- would block all after them.
+-- Adds work for owners whose predictions wait although a slot is free: max_active_per_owner was raised, a running prediction was deleted,
+-- or the next in line was locked by a cancellation that failed. From a random id downwards, then from the top: otherwise owners without a
+-- free slot would block all after them.
 create function keyframe_private.add_admissions(max_owners integer)
 returns void language plpgsql volatile set search_path = '' as $$
 begin
@@ -51,8 +51,8 @@ begin
     limit max_owners) a;
 end $$;
 
--- For predictions whose awaited video is gone or has ended, or that have waited too long: an end adds this work, but a deletion does not,
--- and work can be lost.
+-- Adds work for predictions whose awaited video is gone or has ended, or that have waited too long: an end adds this work, but a deletion
+-- does not, and work can be lost.
 create function keyframe_private.add_continuing(start uuid, max_rows integer)
 returns void language plpgsql volatile set search_path = '' set jit = off set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
   as $$
@@ -81,8 +81,8 @@ begin
     limit max_rows) p;
 end $$;
 
--- The other work that a restore without the queue loses. Reads all pending deliveries, the submits of a day and all files to remove: call
--- it rarely.
+-- Adds the other work that a restore without the queue loses. Reads all pending deliveries, the submits of a day and all files to remove:
+-- call it rarely.
 create function keyframe_private.add_lost_work()
 returns void language plpgsql volatile security definer set search_path = '' set jit = off set enable_nestloop = off as $$
 begin

@@ -4,17 +4,17 @@
 --    stored.
 -- 2. Held. add_submits refuses the start if the most does not fit the budgets and the balance. Otherwise it inserts the submit
 --    (provider_submits), with its prices and its markup. Until it ends, the most counts.
--- 3. Ended (settle_ended): settled at the provider's figures, released if it is not billed, or unknown. An unknown cost counts with the most
---    until an administrator settles it. A success without figures stays held until its prediction ends, because the file may supply them
---    (settle_by_file).
+-- 3. Ended (settle_ended): settled at the provider's figures, released because it is not billed, or unknown. An unknown cost counts with the
+--    most until an administrator settles it. A success without figures stays held until its prediction ends, because the file may supply
+--    them (settle_by_file).
 -- 4. Given back, if an administrator fails the prediction (give_back_run): its owner pays nothing, and the provider's bill stays.
 --
 -- Each of these changes adds a row to cost_changes, which the job merge_costs adds to cost_sums (20_sums.sql). Budgets, balances and usage
 -- read both. A cost (micros) is what the provider bills, a charge (charge_micros) what the owner pays: the cost times the markup. Both are
 -- in millionths of a US dollar. Days and months are those of UTC.
 
--- The megapixels of an input's images, each rounded up as providers do (1 MP is 1024 × 1024 pixels). Null when the size of one, or the end of
--- the previous shot, is unknown.
+-- The megapixels of an input's images, each rounded up as providers do (1 MP is 1024 × 1024 pixels). Null when the size of one, or the end
+-- of the previous shot, is unknown.
 create function keyframe_private.input_megapixels(input jsonb)
 returns numeric language plpgsql stable set search_path = '' as $$
 begin
@@ -59,8 +59,8 @@ begin
   end;
 end $$;
 
--- For a complete input. Of each metric that the model is billed by, the matching price with the most values counts, in its newest version. A
--- price of 0 is known whatever the quantity. Without an estimate the most is the model's ceiling. At most a million dollars, so that a
+-- For a complete input. Of each metric that the model is billed by, the matching price with the most values counts, in its newest version.
+-- A price of 0 is known whatever the quantity. Without an estimate the most is the model's ceiling. At most a million dollars, so that a
 -- mistyped price does not fail.
 create function keyframe_private.estimate_cost(model text, input jsonb, at timestamptz)
 returns keyframe_private.run_cost language plpgsql stable set search_path = '' as $$
@@ -76,9 +76,11 @@ begin
     select distinct o.metric from keyframe_private.model_prices o where o.model = estimate_cost.model and o.valid_from <= estimate_cost.at
   ) billed
   left join lateral (
-    select o.id, case when o.price_usd = 0 then 0 else o.price_usd * keyframe_private.most_quantity(o.metric, estimate_cost.input) end as amount
+    select o.id,
+      case when o.price_usd = 0 then 0 else o.price_usd * keyframe_private.most_quantity(o.metric, estimate_cost.input) end as amount
     from keyframe_private.model_prices o
-    where o.model = estimate_cost.model and o.metric = billed.metric and o.valid_from <= estimate_cost.at and o.applies_to <@ estimate_cost.input
+    where o.model = estimate_cost.model and o.metric = billed.metric and o.valid_from <= estimate_cost.at
+      and o.applies_to <@ estimate_cost.input
     order by (select count(*) from jsonb_object_keys(o.applies_to)) desc, o.valid_from desc
     limit 1
   ) p on true;
@@ -105,9 +107,9 @@ begin
   return total;
 end $$;
 
--- Adds the next submit of predictions of one owner and client, which must fit the budgets and the balance together, and the work to send the
--- admitted ones. A submit that replaces a released one counts on that one's day, and needs budget only if it can cost more. The megapixels of
--- the input are kept where a price counts them: its images may be deleted before it ends.
+-- Adds the next submit of predictions of one owner and client, which must fit the budgets and the balance together, and the work to send
+-- the admitted ones. A submit that replaces a released one counts on that one's day, and needs budget only if it can cost more. The
+-- megapixels of the input are kept where a price counts them: its images may be deleted before it ends.
 create function keyframe_private.add_submits(
   predictions keyframe.predictions[], released keyframe_private.provider_submits default null,
   due_at timestamptz default clock_timestamp(), failures integer default 0, reason text default null)
@@ -127,8 +129,8 @@ begin
   end if;
   for i in 1 .. cardinality(predictions) loop
     p := predictions[i];
-    insert into keyframe_private.provider_submits (owner_id, project_id, prediction_id, attempt, is_first, step, model, created_at, price_ids,
-      most_micros, markup, client_id, metrics)
+    insert into keyframe_private.provider_submits (
+      owner_id, project_id, prediction_id, attempt, is_first, step, model, created_at, price_ids, most_micros, markup, client_id, metrics)
     values (p.owner_id, p.project_id, p.id, p.attempt + 1, p.attempt = 0, p.step, p.model, added_at, costs[i].price_ids,
       costs[i].most_micros, costs[i].markup, p.client_id, (
         select jsonb_build_object('image_input_megapixel_count', keyframe_private.input_megapixels(p.input))

@@ -11,8 +11,8 @@ comment on table keyframe_private.owner_budgets is 'Budgets of single owners, in
 comment on column keyframe_private.owner_budgets.day_micros is 'For a day (UTC), in millionths of a dollar; null: unlimited.';
 comment on column keyframe_private.owner_budgets.month_micros is 'For a calendar month (UTC), in millionths of a dollar; null: unlimited.';
 
--- The budgets that a start of this owner (and OAuth client or key) must fit into. Unknown costs count as settled. What a client may spend in a
--- day is read from the ledger, under the lock of a start.
+-- The budgets that a start of this owner (and OAuth client or key) must fit into. Unknown costs count as settled. What a client may spend
+-- in a day is read from the ledger, under the lock of a start.
 create function keyframe_private.budgets_of(owner uuid, at timestamptz, client text default null)
 returns table (
   scope text, period text, limit_micros bigint, settled_micros bigint, held_micros bigint, available_micros bigint, resets_at timestamptz)
@@ -53,7 +53,8 @@ begin
     select 'client', 'day', c.owner_day_micros, u.settled, u.held, today + 1
     from keyframe_private.allowed_clients c
     cross join lateral (
-      select keyframe_private.exact_sum(sum(case s.cost_state when 'settled' then s.charge_micros when 'unknown' then s.most_charge_micros end)) as settled,
+      select keyframe_private.exact_sum(sum(
+          case s.cost_state when 'settled' then s.charge_micros when 'unknown' then s.most_charge_micros end)) as settled,
         keyframe_private.exact_sum(sum(s.most_charge_micros) filter (where s.cost_state = 'held')) as held
       from keyframe_private.provider_submits s
       where s.owner_id = owner and s.client_id = c.client_id
@@ -65,8 +66,8 @@ begin
   from used u;
 end $$;
 
--- Raises budget_exceeded, balance_exhausted or price_unknown unless a cost fits. Valid while the owner's slots are locked. The service's sums
--- omit what open transactions reserve, so that no owner waits for another.
+-- Raises budget_exceeded, balance_exhausted or price_unknown unless a cost fits. Valid while the owner's slots are locked. The service's
+-- sums omit what open transactions reserve, so that no owner waits for another.
 create function keyframe_private.require_budget(
   owner uuid, cost keyframe_private.run_cost, at timestamptz, client text default null, is_start boolean default true)
 returns void language plpgsql volatile set search_path = '' as $$
@@ -83,7 +84,8 @@ begin
     elsif (case budget.scope when 'service' then cost.most_micros else cost.most_charge_micros end) > budget.available_micros then
       perform keyframe_private.raise_error('budget_exceeded',
         format('This generation can cost more than what is left of %s budget for this %s. Wait until it resets, or choose a cheaper model, resolution or length.',
-          case budget.scope when 'owner' then 'your' when 'client' then case when client ~ '^kf_' then 'this key''s' else 'this app''s' end else 'the service''s' end, budget.period),
+          case when budget.scope = 'owner' then 'your' when budget.scope = 'service' then 'the service''s'
+            when client ~ '^kf_' then 'this key''s' else 'this app''s' end, budget.period),
         -- The caller must not learn what others have spent.
         (jsonb_build_object('scope', budget.scope, 'period', budget.period, 'estimateMicros', cost.most_charge_micros,
           'resetsAt', keyframe_private.wire_time(budget.resets_at))

@@ -30,8 +30,8 @@ union all
 select c.owner_id, c.held_charge_micros, c.settled_charge_micros, c.unknown_charge_micros from keyframe_private.cost_changes c;
 comment on view keyframe_private.owner_charges is 'What an owner has to pay, of all days, merged or not: any number of rows, to be added up.';
 
--- What is left of an owner's credits (null: not prepaid), what is held, how many credits added something, and the threshold of balance.low. One
--- snapshot for all: a merge moves rows meanwhile. Without a generic plan it is planned at each start.
+-- What is left of an owner's credits (null: not prepaid), what is held, how many credits added something, and the threshold of balance.low.
+-- One snapshot for all: a merge moves rows meanwhile. Without a generic plan it is planned at each start.
 create function keyframe_private.balance_of(
   owner uuid, out available_micros bigint, out held_micros bigint, out credits bigint, out low_micros bigint)
 language plpgsql stable set search_path = '' set plan_cache_mode = force_generic_plan as $$
@@ -60,8 +60,8 @@ begin
     from keyframe_private.balance_of(owner) b where b.available_micros is not null);
 end $$;
 
--- Raises balance_exhausted or price_unknown unless the most that a submit can cost its owner fits. Valid while the owner's slots are locked, as
--- for budgets. Credits need no lock: one that is not committed yet counts later.
+-- Raises balance_exhausted or price_unknown unless the most that a submit can cost its owner fits. Valid while the owner's slots are
+-- locked, as for budgets. Credits need no lock: one that is not committed yet counts later.
 create function keyframe_private.require_balance(owner uuid, most_micros bigint, is_start boolean)
 returns void language plpgsql volatile set search_path = '' as $$
 declare
@@ -82,8 +82,8 @@ begin
   end if;
 end $$;
 
--- Offsets what was settled before an owner's first credit. Held and unknown costs stay: if they were offset too, their release would be a gift.
--- Of two first credits at once, the key decides.
+-- Offsets what was settled before an owner's first credit. Held and unknown costs stay: if they were offset too, their release would be a
+-- gift. Of two first credits at once, the key decides.
 create function keyframe_private.open_balance()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin

@@ -99,7 +99,7 @@ comment on column keyframe.webhook_attempts.response_excerpt is 'The first 1 KiB
 create unique index webhook_attempts_delivery_id_attempt_idx on keyframe.webhook_attempts (delivery_id, attempt);
 create index webhook_attempts_owner_id_idx on keyframe.webhook_attempts (owner_id) where owner_id is not null;
 
--- With its deliveries. False: the event exists already.
+-- Writes the event and its deliveries. False: the event exists already.
 create function keyframe_private.emit_event(
   event_type text, owner uuid, project uuid, prediction uuid, happened_at timestamptz, data jsonb, error jsonb default null)
 returns boolean language plpgsql volatile security definer set search_path = '' as $$

@@ -1,6 +1,6 @@
 -- Recording the results of requests in batches, and scheduling retries.
 
--- Null when its attempts are used up. Retry-After of a 429 or 503 is respected up to a day.
+-- Returns null when the attempts are used up. Retry-After of a 429 or 503 is respected up to a day.
 create function keyframe_private.next_delivery_attempt(
   attempts integer, status_code integer, retry_after_seconds double precision, at timestamptz)
 returns timestamptz language sql volatile set search_path = '' as $$

@@ -23,7 +23,7 @@ begin
   return null;
 end $$;
 
--- All possible ones, before a worker has reported which one it wrote.
+-- Lists all possible names: until a worker reports it, nobody else knows which one it wrote.
 create function keyframe_private.output_names(prediction keyframe.predictions)
 returns setof text language sql stable set search_path = '' as $$
   select format('%s/%s/%s.%s', prediction.owner_id, prediction.project_id, prediction.id, extension)
@@ -199,8 +199,8 @@ begin
 end $$;
 comment on function keyframe_worker.record_files_removed is 'Records a task that removes files: refused ones are retried later. `refused`: a list of {bucket, name}.';
 
--- Those that nothing uses: unused_references_after their upload, or when the owner's account is deleted. Reads the whole list of images,
--- because we cannot add an index to Storage's table: call it rarely.
+-- Queues images that nothing uses: unused_references_after their upload, or when the owner's account is deleted. Reads the whole list of
+-- images, because we cannot add an index to Storage's table: call it rarely.
 create function keyframe_private.queue_unused_references(max_images integer default 1000)
 returns integer language plpgsql volatile security definer set search_path = '' as $$
 declare

@@ -20,7 +20,7 @@ begin
   return exists (select from keyframe_private.unpruned u where u.subject = is_unpruned.subject and u.next_try_at > now());
 end $$;
 
--- To skip the row, for longer each time.
+-- The row is skipped, for longer each time.
 create function keyframe_private.note_unpruned(subject text, code text, reason text)
 returns void language plpgsql volatile set search_path = '' as $$
 begin
@@ -42,31 +42,46 @@ begin
   return most > interval '0' and clock_timestamp() - statement_timestamp() > most * 0.8;
 end $$;
 
--- Works on the rows that `candidates` selects (ctid, subject): on all at once; after an error on fewer, down to the one that fails. A row
--- that fails is skipped; one that only waits for a lock is left to the next run. Failing work takes two seconds at most. When several rows
--- used all the time of the call, the next run does them one by one, to find the slow one.
-create function keyframe_private.work_in_parts(part text, candidates text, work text)
+-- Does `work` on the rows of a table (alias o) that fulfil the condition, without locked rows, and those that failed lately: on all at
+-- once; after an error on fewer, down to the one that fails, which is skipped. One that only waits for a lock is left to the next run.
+-- Failing work takes two seconds at most. When several rows used all the time of the call, the next run does them one by one, to find the
+-- slow one.
+create function keyframe_private.prune_rows(
+  name text, condition text, max_rows integer, verb text default 'delete', work text default 'delete from %s o where o.ctid = any ($1)')
 returns void language plpgsql volatile set search_path = '' set lock_timeout = '10ms' as $$
 declare
   ends constant timestamptz := clock_timestamp() + interval '2 seconds';
+  part constant text := verb || ' ' || name;
+  -- A subquery, because the planner reads whole small tables when it sees how many rows there are.
+  statement constant text := replace(format(work, name), '$1', 'array(select unnest($1))');
+  one_by_one constant boolean := exists (
+    select from keyframe_private.unpruned u where u.subject = part and u.code = '57014');
+  subject text; -- an expression: the part and the primary key
   rows tid[];
   subjects text[];
   first integer := 1;
   size integer;
-  one_by_one constant boolean := exists (
-    select from keyframe_private.unpruned u where u.subject = part and u.code = '57014');
 begin
   if keyframe_private.is_out_of_time() then
     return; -- what was done before has used it up
   end if;
-  execute format('select array_agg(c.ctid), array_agg(c.subject) from (%s) c', candidates) into rows, subjects;
+  select format('concat_ws('' '', %L, %s)', part, string_agg(format('o.%I', a.attname), ', ' order by k.place)) into subject
+  from pg_index i
+  cross join lateral unnest(i.indkey) with ordinality k (attnum, place)
+  join pg_attribute a on a.attrelid = i.indrelid and a.attnum = k.attnum
+  where i.indrelid = name::regclass and i.indisprimary;
+  execute format(
+    'select array_agg(c.ctid), array_agg(c.subject) from (
+      select o.ctid, %s as subject from %s o
+      where not keyframe_private.is_unpruned(%s) and %s limit %s for update of o skip locked) c',
+    subject, name, subject, condition, max_rows) into rows, subjects;
   size := case when one_by_one then 1 else cardinality(rows) end;
   while first <= cardinality(rows) loop
     if keyframe_private.is_out_of_time() then
       return;
     end if;
     begin
-      execute work using rows[first : first + size - 1];
+      execute statement using rows[first : first + size - 1];
       delete from keyframe_private.unpruned u where u.subject = any (array(select unnest(subjects[first : first + size - 1])));
       first := first + size;
       size := case when one_by_one then 1 else size * 2 end;
@@ -93,26 +108,7 @@ exception when others then
   perform keyframe_private.note_unpruned(part, sqlstate, sqlerrm);
 end $$;
 
--- Works in parts on the rows of a table (alias o) that fulfil the condition, without locked or failed ones. Deletes them by default. `key`
--- is an SQL expression.
-create function keyframe_private.prune_rows(
-  name text, key text, condition text, max_rows integer, verb text default 'delete',
-  work text default 'delete from %s o where o.ctid = any ($1)')
-returns void language plpgsql volatile set search_path = '' as $$
-declare
-  part constant text := verb || ' ' || name;
-  subject constant text := format('concat_ws('' '', %L, %s)', part, key);
-begin
-  perform keyframe_private.work_in_parts(
-    part,
-    format(
-      'select o.ctid, %s as subject from %s o where not keyframe_private.is_unpruned(%s) and %s limit %s for update of o skip locked',
-      subject, name, subject, condition, max_rows),
-    -- A subquery, because the planner reads whole small tables when it sees how many rows there are.
-    replace(format(work, name), '$1', 'array(select unnest($1))'));
-end $$;
-
--- A batch: deliveries first, then test events without deliveries, because a locked delivery would block the deletion of its event.
+-- Deletes a batch: deliveries first, then test events without deliveries, because a locked delivery would block the deletion of its event.
 create function keyframe_private.prune_deleted_endpoints(max_rows integer default 10000)
 returns void language plpgsql volatile set search_path = '' as $$
 declare
@@ -124,29 +120,29 @@ begin
     return;
   end if;
   -- Only from the index: an endpoint may have left a million.
-  perform keyframe_private.prune_rows('keyframe.webhook_deliveries', 'o.id',
+  perform keyframe_private.prune_rows('keyframe.webhook_deliveries',
     format('o.id = any (array(select d.id from keyframe.webhook_deliveries d where d.endpoint_id = any (%L::uuid[]) limit %s))', gone, max_rows), max_rows);
-  perform keyframe_private.prune_rows('keyframe.webhook_events', 'o.id',
+  perform keyframe_private.prune_rows('keyframe.webhook_events',
     is_left || ' and not exists (select from keyframe.webhook_deliveries d where d.event_id = o.id)', max_rows, 'delete tests in');
-  perform keyframe_private.prune_rows('keyframe_private.deleted_endpoints', 'o.endpoint_id',
+  perform keyframe_private.prune_rows('keyframe_private.deleted_endpoints',
     is_left || ' and not exists (select from keyframe.webhook_deliveries d where d.endpoint_id = o.endpoint_id)
       and not exists (select from keyframe.webhook_events v where v.endpoint_id = o.endpoint_id)', max_rows);
 end $$;
 
--- A batch of events with their deliveries and attempts past their retention; also what deleted endpoints left, hours after two days, and
--- expired secrets.
+-- Deletes a batch of events past their retention, with their deliveries and attempts; also what deleted endpoints left, hours after two
+-- days, and expired secrets.
 create function keyframe_private.prune_webhooks(max_rows integer default 2000)
 returns void language plpgsql volatile security definer set search_path = '' as $$
 begin
-  perform keyframe_private.prune_rows('keyframe_private.webhook_secrets', 'o.id', 'o.expires_at <= now() order by o.expires_at', max_rows);
+  perform keyframe_private.prune_rows('keyframe_private.webhook_secrets', 'o.expires_at <= now() order by o.expires_at', max_rows);
   -- An endpoint's last hour shows its latest attempt. Scalar subqueries, because joins would read all hours.
-  perform keyframe_private.prune_rows('keyframe_private.webhook_hours', 'o.endpoint_id, o.hour', $w$
+  perform keyframe_private.prune_rows('keyframe_private.webhook_hours', $w$
     o.hour < now() - interval '2 days' and (
       o.hour < now() - (select s.webhook_retention from keyframe_private.settings s)
       or (select true from keyframe_private.webhook_hours n where n.endpoint_id = o.endpoint_id and n.hour > o.hour limit 1))
     order by o.hour$w$, max_rows * 5);
   perform keyframe_private.prune_deleted_endpoints();
-  perform keyframe_private.prune_rows('keyframe.webhook_events', 'o.id',
+  perform keyframe_private.prune_rows('keyframe.webhook_events',
     'o.created_at < now() - (select s.webhook_retention from keyframe_private.settings s) order by o.created_at', max_rows);
 end $$;
 
@@ -154,42 +150,41 @@ create function keyframe_private.prune(max_rows integer default 5000)
 returns void language plpgsql volatile security definer set search_path = '' as $$
 declare
   name text;
-  key text;
   condition text;
 begin
   -- No run takes longer than a day.
-  perform keyframe_private.prune_rows('keyframe_private.provider_submits', 'o.id',
+  perform keyframe_private.prune_rows('keyframe_private.provider_submits',
     $w$o.search_task is not null and o.submitted_at < now() - interval '1 day' order by o.submitted_at$w$,
     least(max_rows, 500), 'end', $w$select keyframe_private.end_submit(o.id, 'lost') from %s o where o.ctid = any ($1)$w$);
   -- is_only_submit_of_its_text reads up to two hours back.
-  perform keyframe_private.prune_rows('keyframe_private.provider_submits', 'o.id',
+  perform keyframe_private.prune_rows('keyframe_private.provider_submits',
     $w$o.text_hash is not null and o.submitted_at < now() - interval '3 hours' order by o.submitted_at$w$,
     max_rows, 'forget the texts of', 'update %s o set text_hash = null where o.ctid = any ($1)');
-  for name, key, condition in
+  for name, condition in
     values
-      ('quotes', 'o.id', $w$o.expires_at < now() - interval '1 minute' order by o.expires_at$w$),
-      ('idempotency_keys', 'o.resource_id', $w$o.created_at < now() - interval '24 hours' order by o.created_at$w$),
-      ('provider_submits', 'o.id', $w$o.created_at < now() - interval '13 months' and o.ended_at is not null order by o.created_at$w$),
-      ('cost_sums', 'o.id', $w$o.day < (now() at time zone 'UTC')::date - interval '13 months' order by o.day$w$),
-      ('film_shares', 'o.id', $w$o.expires_at < now() order by o.expires_at$w$),
+      ('quotes', $w$o.expires_at < now() - interval '1 minute' order by o.expires_at$w$),
+      ('idempotency_keys', $w$o.created_at < now() - interval '24 hours' order by o.created_at$w$),
+      ('provider_submits', $w$o.created_at < now() - interval '13 months' and o.ended_at is not null order by o.created_at$w$),
+      ('cost_sums', $w$o.day < (now() at time zone 'UTC')::date - interval '13 months' order by o.day$w$),
+      ('film_shares', $w$o.expires_at < now() order by o.expires_at$w$),
       -- A key that has ended is kept for a while, so that its use gets a clear error.
-      ('allowed_clients', 'o.client_id', $w$o.owner_id is not null and o.expires_at < now() - interval '30 days' order by o.expires_at$w$),
-      ('limit_notes', 'o.id', $w$o.noted_at < now() - interval '13 months'$w$),
-      ('kicks', 'o.id', $w$o.made_at < now() - interval '1 hour' order by o.id$w$),
+      ('allowed_clients', $w$o.owner_id is not null and o.expires_at < now() - interval '30 days' order by o.expires_at$w$),
+      ('limit_notes', $w$o.noted_at < now() - interval '13 months'$w$),
+      ('kicks', $w$o.made_at < now() - interval '1 hour' order by o.id$w$),
       -- A row that is still due is tried again within minutes: these have ended, or are gone.
-      ('unpruned', 'o.subject', $w$o.next_try_at < now() - interval '1 hour' order by o.next_try_at$w$)
+      ('unpruned', $w$o.next_try_at < now() - interval '1 hour' order by o.next_try_at$w$)
   loop
-    perform keyframe_private.prune_rows('keyframe_private.' || name, key, condition, max_rows);
+    perform keyframe_private.prune_rows('keyframe_private.' || name, condition, max_rows);
   end loop;
   perform keyframe_private.prune_webhooks();
 end $$;
 
--- Full buckets unused for a day: a missing bucket is a full one. Reads all rows, one per active owner and class; an index on refilled_at
--- would end HOT updates.
+-- Deletes full buckets unused for a day: a missing bucket is a full one. Reads all rows, one per active owner and class; an index on
+-- refilled_at would end HOT updates.
 create function keyframe_private.prune_rate_buckets(max_rows integer default 50000)
 returns void language plpgsql volatile set search_path = '' as $$
 begin
-  perform keyframe_private.prune_rows('keyframe_private.rate_buckets', 'o.owner_id, o.route_class', $w$
+  perform keyframe_private.prune_rows('keyframe_private.rate_buckets', $w$
     o.refilled_at < now() - interval '1 day' and (
       select o.tokens + l.per_second * extract(epoch from now() - o.refilled_at) < l.capacity
       from keyframe_private.rate_limits l where l.route_class = o.route_class) is not true$w$, max_rows);

@@ -31,7 +31,7 @@ begin
 end $$;
 comment on function keyframe.health is 'Answers when the database does, with the version of its schema.';
 
--- 0 for a future moment.
+-- A future moment counts as 0.
 create function keyframe_private.seconds_since(moment timestamptz)
 returns numeric language sql stable set search_path = '' as $$
   select case when moment is not null then round(greatest(0, extract(epoch from now() - moment)), 3) end

@@ -1,6 +1,6 @@
 -- The figures of the work: predictions, deliveries, files, models, costs.
 
--- What no worker has leased, counted up to 10,000.
+-- Lists what no worker has leased, up to 10,000.
 create function keyframe_private.due_work()
 returns setof keyframe_private.work language sql stable set search_path = '' set jit = off set enable_seqscan = off set enable_bitmapscan = off as $$
   select d.* from unnest(enum_range(null::keyframe_private.work_queue)) q
@@ -10,7 +10,7 @@ returns setof keyframe_private.work language sql stable set search_path = '' set
     (select w.* from keyframe_private.work w where w.queue = q and w.state = 'scheduled' and w.due_at <= now() order by w.due_at limit 1000)) d
 $$;
 
--- Active predictions, counted up to 10,000.
+-- Counts active predictions, up to 10,000.
 create function keyframe_private.prediction_figures()
 returns jsonb language sql stable set search_path = '' as $$
   select to_jsonb(a) || to_jsonb(w) || jsonb_build_object(
@@ -121,7 +121,7 @@ returns jsonb language sql stable set search_path = '' set jit = off set enable_
   ) o
 $$;
 
--- Of the last five minutes, counted up to 10,000.
+-- Counts the events of the last five minutes, up to 10,000.
 create function keyframe_private.event_figures()
 returns jsonb language sql stable set search_path = '' as $$
   select jsonb_build_object(
@@ -131,7 +131,7 @@ returns jsonb language sql stable set search_path = '' as $$
   from (select o.type from keyframe.webhook_events o where o.created_at > now() - interval '5 minutes' order by o.created_at desc limit 10000) v
 $$;
 
--- Counted up to 10,000.
+-- Counts up to 10,000.
 create function keyframe_private.file_removal_figures()
 returns jsonb language sql stable set search_path = '' as $$
   select jsonb_build_object('pending', count(*), 'oldestDueSeconds', keyframe_private.seconds_since(min(r.created_at)))

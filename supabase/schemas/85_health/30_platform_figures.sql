@@ -198,7 +198,7 @@ returns jsonb language sql stable set search_path = '' as $$
     order by b.low_since limit 3) o
 $$;
 
--- Enabled ones on tables that serve all users; those of projects and films do not.
+-- Lists enabled triggers on tables that serve all users; those of projects and films do not.
 create function keyframe_private.app_triggers()
 returns jsonb language sql stable set search_path = '' as $$
   select coalesce(jsonb_agg(t.name order by t.name), '[]')

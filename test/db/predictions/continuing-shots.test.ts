@@ -111,6 +111,19 @@ describe("one press for a film of five shots, each of which continues the one be
     }
   });
 
+  test("in another ratio than that of its shots → the price that was estimated is held", async () => {
+    const { film, projects } = await addContinuingFilm(3);
+    await seedPrediction(
+      db.sql,
+      { owner: world.owner, project: projects[0] },
+      { step: "first-frame", status: "succeeded", columns: { output_width: 360, output_height: 640 } },
+    );
+    const estimate = await estimateFilm(film, { input: { aspectRatio: "9:16" } });
+    expect(estimate.shots.map(({ error }) => error)).toEqual([null, null, null]);
+    expect(await startFilm(film, { input: { aspectRatio: "9:16" } })).toHaveLength(3);
+    expect(await held()).toBe(estimate.atMostMicros);
+  });
+
   test("first frames are only made for shots that begin with one: not for those whose video is made without", async () => {
     const { film, projects } = await addContinuingFilm(3);
     const [alone, made] = [await addShot(db, world.owner, film), await addShot(db, world.owner, film)];
