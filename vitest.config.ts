@@ -17,8 +17,8 @@ const typescript5 = new URL("node_modules/@supabase/lite/node_modules/typescript
  * the slow receivers of hundreds of owners, a minute of claims in simulated time.
  */
 const SLOW_STACK = [
-  "test/e2e/{client,dashboard-*,example-*,quickstart,reference-*,stored-types}.test.ts",
-  "test/api/fuzz.test.ts",
+  "test/e2e/{client,dashboard-*,example-*,quickstart,stored-types}.test.ts",
+  "test/api/{fuzz,reference-examples}.test.ts",
   "test/faults/{api-wrong-clock,restore,worker-process-start}.test.ts",
   "test/db/schema/beside-an-app.test.ts",
   "test/db/webhooks/deliver-many-owners.test.ts",

@@ -53,7 +53,7 @@ Keyframe is ready after ${(tookMs / 1000).toFixed(1)} s.
   API               ${url}/functions/v1/api
   Supabase URL      ${url}
   Publishable key   ${keys.publishableKey}
-  Docs              ${url}/docs
+  OpenAPI           ${url}/functions/v1/api/openapi.json   npm run site shows the API and the guides as pages
   Mail              ${url}/mail   emails from Auth, such as password reset links
   Database          ${options.databaseUrl === undefined ? stack.migrationUrl : withoutPassword(options.databaseUrl)}   for any Postgres client; npm run sql is one
   Provider          ${provider}

@@ -5,6 +5,6 @@ export const BASE = "/keyframe/";
 
 /** Builds the site once for all files. */
 export async function setup(): Promise<void> {
-  const { code, output } = await runCommand("site/build.ts", ["--base", BASE]).ended;
+  const { code, output } = await runCommand("site/build.ts", ["--only-build", "--base", BASE]).ended;
   if (code !== 0) throw new Error(`The site could not be built:\n${output}`);
 }

@@ -16,7 +16,7 @@ import {
 } from "../../support/openapi/document.ts";
 import { faultsOf } from "../../support/openapi/schemas.ts";
 
-// Rules that hold for the document whatever the contract says. What the service makes of it: test/e2e/dashboard-docs.test.ts.
+// Rules that hold for the document whatever the contract says. What the service makes of it: test/api/reference-examples.test.ts.
 
 type Node = { pointer: string; value: Record<string, unknown> };
 
