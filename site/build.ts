@@ -2,7 +2,6 @@ import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { parseOptions, readNumber, runMain, stopSignals } from "../command-line/run-main.ts";
 import { showStages, write } from "../command-line/show-stages.ts";
-import { PROJECT_ROOT } from "../local/stack/project-root.ts";
 import { brokenLinks } from "./check-links.ts";
 import { makeDemo } from "./make-demo.ts";
 import { serveSite } from "./serve.ts";
@@ -79,7 +78,7 @@ async function stage<T>(name: string, work: () => Promise<T>): Promise<T> {
 /** On Node: on Deno its rendering of pages never ends. */
 async function runGenerator(base: string, signal: AbortSignal): Promise<void> {
   const command = new Deno.Command("node", {
-    args: [join(PROJECT_ROOT, "node_modules", "vitepress", "bin", "vitepress.js"), "build", SITE],
+    args: [join(SITE, "node_modules", "vitepress", "bin", "vitepress.js"), "build", SITE],
     env: { KEYFRAME_SITE_BASE: base }, // .vitepress/config.ts reads it
     signal,
     stdout: "piped",
