@@ -1,4 +1,3 @@
-import { fileURLToPath } from "node:url";
 import { defineConfig } from "vitest/config";
 
 // A machine with other work takes four times as long: no test has a shorter limit of its own.
@@ -7,18 +6,14 @@ const patience = { testTimeout: 120_000, hookTimeout: 180_000, expect: { poll: {
 // Every answer of the API that any test gets is held against openapi.json.
 const setupFiles = ["test/support/openapi/setup.ts"];
 
-// openapi-typescript and @arethetypeswrong/core need the compiler API of TypeScript 5, which TypeScript 7 no longer has. npm installs 5 for @supabase/lite, where
-// package-lock.json puts it; a second one here would replace `tsc`.
-const typescript5 = new URL("node_modules/@supabase/lite/node_modules/typescript/lib/typescript.js", import.meta.url);
-
 /**
  * Long and seldom red: pages in a browser, guides and examples as people run them, the packed client, random requests,
  * a restored database, an api whose clock is wrong, the start of `npm run worker`, an app's own objects beside ours,
  * the slow receivers of hundreds of owners, a minute of claims in simulated time.
  */
 const SLOW_STACK = [
-  "test/e2e/{client,dashboard-*,example-*,quickstart,reference-*,stored-types,studio}.test.ts",
-  "test/api/fuzz.test.ts",
+  "test/e2e/{client,dashboard-*,example-*,quickstart,stored-types}.test.ts",
+  "test/api/{fuzz,reference-examples}.test.ts",
   "test/faults/{api-wrong-clock,restore,worker-process-start}.test.ts",
   "test/db/schema/beside-an-app.test.ts",
   "test/db/webhooks/deliver-many-owners.test.ts",
@@ -33,23 +28,21 @@ const project = (name: string, include: string[], more: object = {}) => ({
 });
 const tests = (folders: string) => [`test/${folders}/**/*.test.ts`];
 const stackSetup = { globalSetup: ["test/support/stack/global-setup.ts"] };
-const compiler = {
-  alias: { typescript: fileURLToPath(typescript5) },
-  server: { deps: { inline: ["openapi-typescript", "@arethetypeswrong/core"] } },
-};
 const STACK_FOLDERS = tests("{db,api,e2e,faults,security,conformance}");
 /**
  * What a release rests on, in minutes: an upgrade and a restored backup, an installation into an app, a clone of this repository, a copied
- * database, a process of `npm run worker`, a minute of chaos, the benchmarks.
+ * database, a process of `npm run worker`, a minute of chaos, the benchmarks; and test/release, whose packages `npm ci` leaves out.
  */
 const REHEARSALS = [
   "test/tools/{fresh-clone,install-app,release-check,upgrade}.test.ts",
   "test/faults/{copied-database,worker-process}.test.ts",
   "test/lab/{bench-quick,chaos}.test.ts",
 ];
-const release = project("release", REHEARSALS, { ...compiler, ...stackSetup });
+const release = project("release", [...REHEARSALS, ...tests("release")], {
+  globalSetup: ["test/release/install.ts", ...stackSetup.globalSetup],
+});
 /** Vitest runs projects in the order of their names. Of all tests these have the longest files, so they begin. */
-const tools = project("commands", tests("tools"), { exclude: REHEARSALS, ...compiler });
+const tools = project("commands", tests("tools"), { exclude: REHEARSALS });
 const lab = project("lab", tests("lab"), { exclude: REHEARSALS });
 /** The example on Restate. It downloads 220 MB and takes minutes, so `--mode all` leaves it out. Its limit: a film with dozens of restarts. */
 const engines = project("engines", tests("engines"), { testTimeout: 900_000 });
@@ -83,7 +76,7 @@ const workers = project(
 /** What runs with `--mode`; "test" is Vitest's own default. */
 const MODES: Record<string, ReturnType<typeof project>[]> = {
   test: [
-    project("unit", tests("unit"), { exclude: SLOW_UNITS, ...compiler }),
+    project("unit", tests("unit"), { exclude: SLOW_UNITS }),
     project("stack", STACK_FOLDERS, { exclude: [...SLOW_STACK, ...REHEARSALS], ...stackSetup }),
   ],
   slow: [project("slow units", SLOW_UNITS), project("slow stack", SLOW_STACK, stackSetup)],
@@ -99,7 +92,7 @@ const MODES: Record<string, ReturnType<typeof project>[]> = {
     tools,
     lab,
     project("stack", STACK_FOLDERS, { exclude: REHEARSALS, ...stackSetup }),
-    project("unit", tests("unit"), compiler),
+    project("unit", tests("unit")),
   ],
 };
 

@@ -29,8 +29,6 @@ export default defineConfig({
         codeSplitting: {
           // With src, because a clone may be in a folder named projects.
           groups: [
-            { name: "samples", test: /samples\.ts$/, priority: 3 }, // the API reference needs no other part of the contract
-            { name: "contract", test: /[\\/](zod|shared[\\/]contract)[\\/]/, priority: 2 },
             { name: "mediabunny", test: /[\\/]mediabunny[\\/]/, priority: 2 }, // two that load on demand share it
             { name: "ipaddr", test: /ipaddr/, priority: 1.5 }, // of the endpoints alone
             { name: "forms", test: /@mantine[\\/]form[\\/]/, priority: 1.5 }, // of the sign-in alone

@@ -53,10 +53,9 @@ Keyframe is ready after ${(tookMs / 1000).toFixed(1)} s.
   API               ${url}/functions/v1/api
   Supabase URL      ${url}
   Publishable key   ${keys.publishableKey}
-  Studio            ${url}/studio   tables and SQL, as the role postgres
-  Docs              ${url}/docs
+  OpenAPI           ${url}/functions/v1/api/openapi.json   npm run site shows the API and the guides as pages
   Mail              ${url}/mail   emails from Auth, such as password reset links
-  Database          ${options.databaseUrl === undefined ? stack.databaseUrl : withoutPassword(options.databaseUrl)}
+  Database          ${options.databaseUrl === undefined ? stack.migrationUrl : withoutPassword(options.databaseUrl)}   for any Postgres client; npm run sql is one
   Provider          ${provider}
   Stand-ins         ${standIns.length > 0 ? standIns.join(", ") : "none"}${notes}
   Data, keys, logs  ${options.dataDir}

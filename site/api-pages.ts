@@ -7,14 +7,14 @@ import {
   fieldsOf,
   followReferences,
   typeOf,
-} from "../dashboard/src/docs/api-document.ts";
+} from "./api-document.ts";
 
 const ADDRESS = "http://127.0.0.1:54321/functions/v1";
 
 /** Fields of fields of fields are in openapi.json. */
 const MOST_LEVELS = 3;
 
-/** The API reference as Markdown, one page for each tag of openapi.json, from the functions that the dashboard shows it with. */
+/** The API reference as Markdown, one page for each tag of openapi.json. */
 export function apiPages(openapi: object): { file: string; title: string; markdown: string }[] {
   const document = followReferences(openapi, openapi) as ApiDocument; // made of the same contract, and tested against the standard
   const places = Object.entries({ ...document.paths, ...document.webhooks }).flatMap(([path, methods]) =>
@@ -41,8 +41,8 @@ Made of [openapi.json](/openapi.json){target="_self"}, OpenAPI 3.1. The samples 
     const { summary, description, security, parameters = [], requestBody, "x-examples": examples = [] } = operation;
     const credentials = security.map((one) => Object.keys(one).join(" and ") || "none").join(", or ") || "none";
     const samples = examples.map((example) => {
-      const call = callOf(place, example, {});
-      const shell = `\`\`\`sh\n${commandOf(place, example, {})}\n\`\`\``;
+      const call = callOf(place, example);
+      const shell = `\`\`\`sh\n${commandOf(place, example)}\n\`\`\``;
       return `**${example.summary}**\n\n${shell}${call === null ? "" : `\n\n\`\`\`ts\n${call}\n\`\`\``}`;
     });
     const given: Field[] = parameters.map((one) => [

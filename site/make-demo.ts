@@ -1,7 +1,7 @@
 import { copyFile, mkdir, readdir, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { build } from "vite";
 import { createKeyframeClient } from "../client/index.ts";
+import { runVite } from "../local/stack/build-dashboard.ts";
 import { removeData } from "../local/stack/data-folder.ts";
 import { PROJECT_ROOT } from "../local/stack/project-root.ts";
 import { type Stack, startStack } from "../local/stack/start-stack.ts";
@@ -32,9 +32,7 @@ export async function makeDemo(beside: string, signal: AbortSignal): Promise<str
   }
   checkBackend(recording);
   await writeFile(join(folder, "recording.json"), JSON.stringify(recording));
-  process.env.NODE_ENV = "production"; // else React's development version
-  const settings = { outDir: folder, emptyOutDir: false };
-  await build({ configFile: join(import.meta.dirname, "demo", "vite.config.ts"), build: settings, logLevel: "warn" });
+  await runVite(["--config", join(import.meta.dirname, "demo", "vite.config.ts"), "--outDir", folder], signal);
   const bytes = await sizeOf(folder);
   if (bytes > MAX_BYTES) throw new Error(`The demo has ${bytes} bytes, more than ${MAX_BYTES}.`);
   await copyPoster(recording, beside);

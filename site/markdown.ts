@@ -8,6 +8,13 @@ const { repository } = JSON.parse(readFileSync(join(PROJECT_ROOT, "package.json"
 };
 export const REPOSITORY = repository.url.replace(/^git\+/, "").replace(/\.git$/, "");
 
+/** The anchor of a heading, as GitHub makes it. */
+export const anchorOf = (heading: string): string =>
+  heading
+    .toLowerCase()
+    .replaceAll(/[^\p{L}\p{N}\s_-]/gu, "")
+    .replaceAll(" ", "-");
+
 /** Code, in which what looks like a link is none. */
 const CODE = /(^```.*?^```$|`[^`\n]+`)/gms;
 const LINK = /(\]\()([^)\s]+)(\))|((?:src|srcset|href)=")([^"]+)(")/g;

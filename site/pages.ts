@@ -1,6 +1,5 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { GUIDES } from "../dashboard/src/docs/guide-list.ts";
 import { PROJECT_ROOT } from "../local/stack/project-root.ts";
 
 /** `path`: in the repository. `file`: below the site's root, as Markdown. */
@@ -28,32 +27,78 @@ const filesIn = (folder: string): string[] =>
     .sort()
     .map((name) => `${folder}/${name}`);
 
+const guides = (...names: [name: string, title: string][]): Page[] =>
+  names.map(([name, title]) => pageOf(`docs/${name}.md`, title));
+
+const pages = (...paths: string[]): Page[] => paths.map((path) => pageOf(path));
+
 const EXAMPLES = ["", "vite-react/", "next/", "crm-sync/", "stripe-credits/", "film-workflow/"];
 
-/** What the site has beside the guides, behind those of the same group. */
-const MORE: Record<string, Page[]> = {
-  "Use it": EXAMPLES.map((name) => pageOf(`examples/${name}README.md`)),
-  "Trust it": [pageOf("SECURITY.md", "Report a weakness")],
-  "Change it": [
-    ...["CONTRIBUTING.md", "CODE_OF_CONDUCT.md", "CHANGELOG.md", ".github/release.md"],
-    ...["local/README.md", "test/README.md", "lab/aims.md", "lab/chaos.md"],
-  ].map((path) => pageOf(path)),
-};
-
-/** Everything that is written by hand, in the order of the sidebar. The site, each .md and llms.txt are made of this list. */
+/**
+ * Everything that is written by hand, in the order of the sidebar, in which somebody new needs it. The site, each .md and llms.txt are made
+ * of this list.
+ */
 export const GROUPS: Group[] = [
-  ...[...new Set(GUIDES.map(({ group }) => group))].map((text, at) => ({
-    text,
+  {
+    text: "Start",
     pages: [
-      ...(at === 0 ? [pageOf("README.md", "Overview")] : []),
-      ...GUIDES.filter(({ group }) => group === text).map(({ path, title }) => pageOf(path, title)),
-      ...(MORE[text] ?? []),
+      pageOf("README.md", "Overview"),
+      ...guides(
+        ["quickstart", "Start"],
+        ["react", "First film in React"],
+        ["going-live", "Going live"],
+        ["costs", "Money"],
+        ["when-it-fails", "When it fails"],
+      ),
     ],
-  })),
-  { text: "Decisions", pages: filesIn("docs/decisions").map((path) => pageOf(path)), collapsed: true },
+  },
+  {
+    text: "Use it",
+    pages: [
+      pageOf("client/README.md", "Typed client"),
+      ...guides(
+        ["receive-webhooks", "Receive webhooks"],
+        ["realtime", "Realtime"],
+        ["engines", "Workflow engines"],
+        ["agents", "Agents"],
+        ["simulator", "Simulator"],
+      ),
+      ...pages(...EXAMPLES.map((name) => `examples/${name}README.md`)),
+    ],
+  },
+  {
+    text: "Run it",
+    pages: guides(
+      ["models", "Models"],
+      ["install", "Install in an app"],
+      ["deploy", "Deploy"],
+      ["upgrade", "Upgrade"],
+      ["first-run", "First run with accounts"],
+      ["administer", "Administer"],
+      ["operate", "Operate"],
+      ["workers", "Workers as processes"],
+      ["scale", "Scale"],
+    ),
+  },
+  {
+    text: "Trust it",
+    pages: [
+      ...guides(["security", "Threat model"], ["benchmarks", "Benchmarks"], ["compare", "Compare"]),
+      pageOf("SECURITY.md", "Report a weakness"),
+    ],
+  },
+  {
+    text: "Change it",
+    pages: [
+      ...guides(["architecture", "Architecture"], ["first-frame", "How a first frame is made"]),
+      ...pages("CONTRIBUTING.md", "CODE_OF_CONDUCT.md", "CHANGELOG.md", ".github/release.md"),
+      ...pages("local/README.md", "test/README.md", "lab/aims.md", "lab/chaos.md"),
+    ],
+  },
+  { text: "Decisions", pages: pages(...filesIn("docs/decisions")), collapsed: true },
 ];
 
-export const PAGES: Page[] = GROUPS.flatMap(({ pages }) => pages);
+export const PAGES: Page[] = GROUPS.flatMap((group) => group.pages);
 
 const unlisted = filesIn("docs").filter((path) => !PAGES.some((page) => page.path === path));
-if (unlisted.length > 0) throw new Error(`dashboard/src/docs/guide-list.ts does not have ${unlisted.join(", ")}.`);
+if (unlisted.length > 0) throw new Error(`site/pages.ts does not have ${unlisted.join(", ")}.`);

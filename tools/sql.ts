@@ -6,7 +6,7 @@ import { parseOptions, runMain } from "../command-line/run-main.ts";
 import { findRunningStack } from "../local/stack/data-folder.ts";
 import { loadStackKeys } from "../local/stack/stack-keys.ts";
 import { STACK_OPTIONS } from "../local/stack/stack-settings.ts";
-import { describeResults, runStatements } from "../local/platform/studio/run-statements.ts";
+import { describeResults, runStatements } from "./sql/run-statements.ts";
 
 const HELP = `npm run sql -- [options] ["statement"]   runs SQL on the stack that npm start runs, like Studio's SQL editor, as the role postgres
 

@@ -11,7 +11,6 @@ import { callRest } from "./rest-route.ts";
 import { createSessionTokens, type SigningKey } from "./session-tokens.ts";
 import { withStorageFault } from "./storage-faults.ts";
 import { callStorage } from "./storage-route.ts";
-import { callStudio } from "./studio/call-studio.ts";
 
 type PlatformOptions = Omit<LiteOptions, "sendMail"> & {
   signingKey: SigningKey;
@@ -29,15 +28,11 @@ const INDEX = `Auth       /auth/v1
 REST       /rest/v1
 Storage    /storage/v1
 Functions  /functions/v1
-Studio     /studio
 Mail       /mail
-Docs       /docs   the dashboard's API reference; for tools: /functions/v1/api/openapi.json
+OpenAPI    /functions/v1/api/openapi.json
 `;
 
-/**
- * The local counterpart of the hosted gateway: Auth, REST and Storage by lite, a proxy to the functions, and the pages Studio,
- * docs and mail.
- */
+/** The local counterpart of the hosted gateway: Auth, REST and Storage by lite, a proxy to the functions, dashboard and mail. */
 export async function createPlatform(options: PlatformOptions) {
   const { publicUrl, publishableKey, signingKey, liteSecret, storageFaultFile } = options;
   const tokens = await createSessionTokens({ key: signingKey, issuer: `${publicUrl}/auth/v1`, liteSecret });
@@ -81,9 +76,7 @@ export async function createPlatform(options: PlatformOptions) {
     }
     if (path === "/") return new Response(INDEX);
     if (path.startsWith("/functions/v1/")) return await callFunction(request, url);
-    if (/^\/studio(\/|$)/.test(path)) return await guard("rest", () => callStudio(request, url, options.databaseUrl));
     if (/^\/mail(\/|$)/.test(path)) return await callMail(request, url, mails);
-    if (path === "/docs") return new Response(null, { status: 302, headers: { location: "/#/docs" } });
     const service = path.startsWith("/.well-known/oauth-authorization-server")
       ? "auth"
       : (/^\/(auth|rest|storage)\/v1(\/|$)/.exec(path)?.[1] as Service | undefined); // as in the expression

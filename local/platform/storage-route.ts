@@ -136,7 +136,7 @@ async function signMany(request: Request, headers: Headers, url: URL, lite: Lite
 
 /**
  * A file's response as from the hosted Storage: 206 for a range, 304 for a matching ETag, a file name for `?download`. A page or
- * picture with scripts has no origin: that of the gateway is the Studio's too.
+ * picture with scripts has no origin: that of the gateway is the dashboard's too.
  */
 function finishFile(response: Response, request: Request, url: URL): Response {
   const headers = new Headers(response.headers);

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { PROJECT_ROOT } from "./project-root.ts";
 
-const SOURCES = ["dashboard", "client", "shared", "docs"]; // the guides are built in
+const SOURCES = ["dashboard", "client", "shared", "package.json", "package-lock.json"];
 const NOT_SOURCES = new Set(["dist", "node_modules"]);
 
 export const DASHBOARD_FOLDER = join(PROJECT_ROOT, "dashboard", "dist");
@@ -9,11 +9,16 @@ export const DASHBOARD_FOLDER = join(PROJECT_ROOT, "dashboard", "dist");
 /** Builds the dashboard (about two seconds), unless the last build is newer than all its sources. */
 export async function buildDashboard(signal?: AbortSignal, root = PROJECT_ROOT): Promise<void> {
   const built = await changedAt(join(root, "dashboard", "dist", "index.html"));
-  const sources = [...SOURCES, "package-lock.json"].map((name) => newest(join(root, name)));
+  const sources = SOURCES.map((name) => newest(join(root, name)));
   if (built > Math.max(...(await Promise.all(sources)))) return;
+  await runVite(["dashboard"], signal, root);
+}
+
+/** Makes a production build. */
+export async function runVite(args: string[], signal?: AbortSignal, root = PROJECT_ROOT): Promise<void> {
   const vite = join(root, "node_modules", "vite", "bin", "vite.js");
   const command = new Deno.Command(Deno.execPath(), {
-    args: ["run", "-A", vite, "build", "dashboard", "--logLevel", "warn"],
+    args: ["run", "-A", vite, "build", ...args, "--logLevel", "warn"],
     cwd: root,
     // The gateway gives the page its address, so variables of another project in the shell must not be built in.
     // NODE_ENV=test or development would build React's development version, half as large again.

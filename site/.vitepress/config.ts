@@ -1,8 +1,7 @@
 import process from "node:process";
 import { defineConfig } from "vitepress";
-import { anchorOf } from "../../dashboard/src/docs/guide-list.ts";
 import { openApiDocument } from "../../shared/contract/openapi/index.ts";
-import { REPOSITORY } from "../markdown.ts";
+import { anchorOf, REPOSITORY } from "../markdown.ts";
 import { GROUPS, type Group } from "../pages.ts";
 
 const link = (file: string) => `/${file.replace(/(^|\/)index\.md$/, "$1").replace(/\.md$/, "")}`;

@@ -1,13 +1,15 @@
-import { mergeConfig } from "vite";
 import dashboard from "../../dashboard/vite.config.ts";
 
 /** The dashboard as it is, with a script before its own that answers what it asks. */
-export default mergeConfig(dashboard, {
+export default {
+  ...dashboard,
+  build: { ...dashboard.build, emptyOutDir: false }, // it has the recording
   plugins: [
+    ...(dashboard.plugins ?? []),
     {
       name: "demo",
       transformIndexHtml: {
-        order: "pre",
+        order: "pre" as const,
         handler: (html: string) =>
           html
             .replace("<title>Keyframe</title>", "<title>Keyframe demo</title>")
@@ -15,4 +17,4 @@ export default mergeConfig(dashboard, {
       },
     },
   ],
-});
+};

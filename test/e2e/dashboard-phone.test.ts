@@ -45,7 +45,6 @@ test("a phone → the burger opens the pages, following one closes it and puts t
     "Webhooks",
     "Keys",
     "Usage",
-    "Docs",
   ]);
   await expectGoodLooks(page);
   await pages.getByRole("link", { name: "Webhooks" }).click();
@@ -214,8 +213,6 @@ const withEverything = ({ emptyProjectId, webhookId }: Belongings): Stop[] => [
   at(`/projects/${emptyProjectId}`, "Nothing yet"),
   at("/webhooks", "The edit suite"),
   at(`/webhooks/${webhookId}`, "The edit suite"),
-  at("/docs", "Service"),
-  at("/docs/webhooks", "Receive webhooks"),
   at("/nowhere", "Page not found"),
 ];
 
@@ -302,8 +299,6 @@ test.each<[string, () => string, string, boolean]>([
   ["a film", () => `/#/films/${belongings.filmId}`, "The pier", true],
   ["an endpoint", () => `/#/webhooks/${belongings.webhookId}`, "The edit suite", true],
   ["the list of films", () => "/#/films", "The pier", true],
-  ["a guide", () => "/#/docs/react", "First film in React", true],
-  ["an operation of the API reference", () => "/#/docs?operation=startVideo", "Answers", true],
 ])(
   "%s → a first visit takes at most 25 requests and 255 kB of JavaScript, compressed by the server",
   async (_, path, title, isSignedIn) => {

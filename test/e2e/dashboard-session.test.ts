@@ -96,8 +96,8 @@ test("signing out → every tab is out; the next user starts at the projects and
   await page.goto("/#/webhooks");
   await heading(page, "Webhooks");
   const other = await newTab();
-  await other.goto("/#/docs");
-  await heading(other, "Docs");
+  await other.goto("/#/keys");
+  await heading(other, "Keys");
   await signOut(page);
   await heading(page, "Sign in");
   await heading(other, "Sign in");
@@ -111,7 +111,7 @@ test("signing out → every tab is out; the next user starts at the projects and
   await page.unroute(API);
   await page.getByText("No projects yet").waitFor();
   expect(new URL(page.url()).hash).toBe("#/projects");
-  await heading(other, "Docs"); // the other tab goes on where it was
+  await heading(other, "Keys"); // the other tab goes on where it was
 });
 
 test("a session cannot be refreshed, or is refused while a page is open → told, and back to the page after sign-in", async () => {
@@ -384,6 +384,7 @@ test("a key is created by keyboard → shown once, with lines for each program; 
   const card = phone.getByRole("listitem").filter({ hasText: "Claude Code" });
   await card.getByText(/^At most \$2\.50 a day\. Created .*, expires in .*, last used /).waitFor();
   await card.getByText(`${key.slice(0, 19)}…`).waitFor();
+  await phone.getByText("docs/agents.md").waitFor();
   await expectGoodLooks(phone);
   await card.getByRole("button", { name: "Revoke" }).tap();
   await phone.getByRole("dialog").getByText("Requests with “Claude Code” will be refused.").waitFor();

@@ -50,18 +50,3 @@ test("the figures of one shot → shots a day by what is used up first, calls wi
     25 + 2 + 200 * 0.09 + 170 * 0.021,
   );
 });
-
-test("lab/bench/peers, which a clone does not carry → installed, its files pass the type check", async () => {
-  const run = (program: string, args: string[]) => new Deno.Command(program, { args, cwd: PROJECT_ROOT }).output();
-  const installed = await run("node", ["local/install-missing.mjs", "lab/bench/peers"]);
-  expect(installed.success, new TextDecoder().decode(installed.stderr)).toBe(true);
-  const checked = await run(Deno.execPath(), [
-    "run",
-    "-A",
-    "node_modules/typescript/bin/tsc",
-    "--noEmit",
-    "-p",
-    "lab/bench/peers",
-  ]);
-  expect(new TextDecoder().decode(checked.stdout)).toBe("");
-});

@@ -19,11 +19,18 @@ const locked = z.object({
   cpu: z.array(z.string()).optional(),
   link: z.boolean().default(false),
 });
-const lock = z.object({ packages: z.record(z.string(), locked) }).parse(JSON.parse(read("package-lock.json")));
+const lock = z.object({ packages: z.record(z.string(), locked) });
 
-const packages = Object.entries(lock.packages)
-  .filter(([path]) => path !== "")
-  .map(([path, entry]) => ({ ...entry, path, name: entry.name ?? path.replace(/^.*node_modules\//, "") }));
+/** Of npm ci, and of what commands and tests install for themselves. */
+const packages = ["", "site/", "lab/bench/peers/", "test/release/"].flatMap((folder) =>
+  Object.entries(lock.parse(JSON.parse(read(`${folder}package-lock.json`))).packages)
+    .filter(([path]) => path !== "")
+    .map(([path, entry]) => ({
+      ...entry,
+      path: folder + path,
+      name: entry.name ?? path.replace(/^.*node_modules\//, ""),
+    })),
+);
 
 test("every package that may be installed → is checked by its SHA-512, save programs for one machine that npm did not meet", () => {
   const unchecked = packages.filter(({ integrity }) => !integrity?.startsWith("sha512-"));

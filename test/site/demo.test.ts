@@ -8,7 +8,7 @@ import { stepCard } from "../support/dashboard/film.ts";
 import { expectReadable, SITE, visitSite } from "../support/site/visit-site.ts";
 
 const visit = visitSite();
-const PAGES = ["Projects", "Films", "Elements", "Webhooks", "Keys", "Usage", "Docs"];
+const PAGES = ["Projects", "Films", "Elements", "Webhooks", "Keys", "Usage"];
 const openProject = async (page: Page, title: string) => {
   await page.getByRole("navigation", { name: "Pages" }).getByRole("link", { name: "Projects" }).click();
   await page.getByRole("link", { name: title }).first().click();

@@ -1,13 +1,22 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { PROJECT_ROOT } from "../../local/stack/project-root.ts";
 import { brokenLinks } from "../../site/check-links.ts";
 import { forSite } from "../../site/markdown.ts";
 import { PAGES } from "../../site/pages.ts";
 import { BASE } from "../support/site/build-site.ts";
+import { runProgram } from "../support/tools/run-command.ts";
 import { expectReadable, SITE, visitSite } from "../support/site/visit-site.ts";
 
 const visit = visitSite();
+
+test("the files of site, whose packages a clone does not carry → pass the type check", async () => {
+  const tsc = join(PROJECT_ROOT, "node_modules/typescript/bin/tsc");
+  const { output } = await runProgram(Deno.execPath(), ["run", "-A", tsc, "--noEmit", "-p", "site"]).ended;
+  expect(output).toBe("");
+});
+
 const SIZES = ["phone", "desk"] as const;
 const SCHEMES = ["light", "dark"] as const;
 

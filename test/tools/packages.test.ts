@@ -1,4 +1,3 @@
-import { checkPackage, createPackageFromTarballData } from "@arethetypeswrong/core";
 import { execFile } from "node:child_process";
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -12,8 +11,8 @@ import { packClient } from "../../tools/starter/install-client.ts";
 import { filesOfFunction } from "../support/tools/deploy-graph.ts";
 import { type AppRepository, copyOf, initApp } from "../support/tools/install-apps.ts";
 
-// Both packages as npm gets them. What the client's modules import, and its types in an app: test/e2e/client.test.ts. In each runtime:
-// test/runtimes/packages.test.ts.
+// Both packages as npm gets them. What the client's modules import, and its types in an app: test/e2e/client.test.ts; by every way to
+// import them: test/release/client-types.test.ts. In each runtime: test/runtimes/packages.test.ts.
 
 const run = promisify(execFile);
 
@@ -77,14 +76,6 @@ describe.each([
     await run("npm", ["pkg", "fix"], { cwd: join(unpacked, "package") });
     expect(JSON.parse(await readFile(join(unpacked, "package/package.json"), "utf8"))).toEqual(manifest);
   });
-});
-
-test("are the types wrong? → in no way to import the client, but that require() of it needs a Node that can", async () => {
-  const packed = await createPackageFromTarballData(new Uint8Array(await readFile(clientTarball)));
-  const analysis = await checkPackage(packed);
-  if (analysis.types === false) throw new Error("It has no types.");
-  expect(Object.keys(analysis.entrypoints).sort()).toEqual([".", "./film", "./package.json", "./react"]);
-  expect(analysis.problems.filter(({ kind }) => kind !== "CJSResolvesToESM")).toEqual([]);
 });
 
 test("keyframe-supabase → has the command, the migrations and the functions with what they import, and nothing else", async () => {

@@ -1,6 +1,6 @@
 import { readOutputFiles, readRecordedSchemas, recordedFolder } from "../../local/simulator/model-schemas.ts";
 import { checkInput } from "../../local/simulator/check-input.ts";
-import { alignColumns } from "../../local/platform/studio/run-statements.ts";
+import { alignColumns } from "../sql/run-statements.ts";
 import { asksOf, completed, inputOf, type ModelRow } from "./row-inputs.ts";
 import { type Found, ofProvider, ofRecord, type Provider, recordSchema } from "./schemas.ts";
 

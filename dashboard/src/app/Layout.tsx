@@ -20,7 +20,6 @@ import { useServices } from "../services.ts";
 import { useSession } from "../session/use-session.ts";
 import { Brand } from "../ui/Brand.tsx";
 import {
-  IconBook2,
   IconChartBar,
   IconCloudOff,
   IconDeviceDesktop,
@@ -111,7 +110,6 @@ const PAGES = [
   { to: "/webhooks", label: "Webhooks", Icon: IconWebhook },
   { to: "/keys", label: "Keys", Icon: IconKey },
   { to: "/usage", label: "Usage", Icon: IconChartBar },
-  { to: "/docs", label: "Docs", Icon: IconBook2 },
 ];
 
 function Navigation() {

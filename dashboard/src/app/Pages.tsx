@@ -22,8 +22,6 @@ const Webhooks = page(() => import("../webhooks/WebhooksPage.tsx"));
 const Webhook = page(() => import("../webhooks/WebhookPage.tsx"));
 const Keys = page(() => import("../keys/KeysPage.tsx"));
 const Usage = page(() => import("../usage/UsagePage.tsx"));
-const Docs = page(() => import("../docs/DocsPage.tsx"));
-const Guide = page(() => import("../docs/GuidePage.tsx"));
 
 const NOTHING_HERE = "The address is wrong or the page was deleted.";
 const notFound = <Missing title="Page not found" text={NOTHING_HERE} to="/projects" label="Go to projects" />;
@@ -53,8 +51,6 @@ export function Pages() {
               <Route path="/webhooks/:webhookId" element={<Webhook />} />
               <Route path="/keys" element={<Keys />} />
               <Route path="/usage" element={<Usage />} />
-              <Route path="/docs" element={<Docs />} />
-              <Route path="/docs/:guide" element={<Guide />} />
               <Route path="*" element={notFound} />
             </Route>
           </Route>

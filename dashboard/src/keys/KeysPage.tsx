@@ -1,10 +1,10 @@
-import { Anchor, Badge, Card, Group, Stack, Text, Title } from "@mantine/core";
+import { Badge, Card, Group, Stack, Text, Title } from "@mantine/core";
 import { useMutation, useQuery } from "@tanstack/react-query";
-import { Link } from "react-router";
 import type { Key } from "../../../client/index.ts";
 import { useKeyframe } from "../services.ts";
 import { NewButton, SmallButton } from "../ui/buttons.tsx";
 import { unlessGone } from "../ui/errors.ts";
+import { GuideLink } from "../ui/GuideLink.tsx";
 import { IconKey } from "../ui/icons.tsx";
 import { dollars } from "../ui/money.ts";
 import { ListPage } from "../ui/page-parts.tsx";
@@ -40,10 +40,7 @@ export function Component() {
       </Stack>
       {keys.data !== undefined && !isEmpty && (
         <Text size="sm" c="dimmed">
-          How to use one:{" "}
-          <Anchor component={Link} to="/docs/agents" inherit underline="always">
-            Agents
-          </Anchor>
+          How to use one: <GuideLink path="docs/agents.md" />
         </Text>
       )}
       <NewKey {...creating.window} />

@@ -4,7 +4,7 @@ import { IconAlertTriangle, IconCheck, IconCopy } from "./icons.tsx";
 
 type Props = ButtonProps & {
   text: string;
-  /** Such as "Copy URL of openapi.json". */
+  /** Such as "Copy link". */
   label: string;
 };
 

@@ -64,7 +64,6 @@ export const IconArrowDown = outline("M12 5l0 14M18 13l-6 6M6 13l6 6");
 export const IconArrowLeft = outline("M5 12l14 0M5 12l6 6M5 12l6 -6");
 export const IconArrowRight = outline("M5 12l14 0M13 18l6 -6M13 6l6 6");
 export const IconArrowUp = outline("M12 5l0 14M18 11l-6 -6M6 11l6 -6");
-export const IconBook2 = outline("M19 4v16h-12a2 2 0 0 1 -2 -2v-12a2 2 0 0 1 2 -2h12M19 16h-12a2 2 0 0 0 -2 2M9 8h6");
 export const IconChartBar = outline(
   "M3 13a1 1 0 0 1 1 -1h4a1 1 0 0 1 1 1v6a1 1 0 0 1 -1 1h-4a1 1 0 0 1 -1 -1l0 -6M15 9a1 1 0 0 1 1 -1h4a1 1 0 0 1 1 1v10a1 1 0 0 1 -1 1h-4a1 1 0 0 1 -1 -1l0 -10M9 5a1 1 0 0 1 1 -1h4a1 1 0 0 1 1 1v14a1 1 0 0 1 -1 1h-4a1 1 0 0 1 -1 -1l0 -14M4 20h14",
 );

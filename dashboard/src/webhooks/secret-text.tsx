@@ -1,6 +1,6 @@
 import { Anchor, Code, Stack, Text } from "@mantine/core";
-import { Link } from "react-router";
 import { CopyButton } from "../ui/CopyButton.tsx";
+import { GuideLink } from "../ui/GuideLink.tsx";
 
 const SAMPLE = `import { Webhook } from "standardwebhooks";
 
@@ -21,10 +21,7 @@ export function HowToVerify() {
       <Code block>{SAMPLE}</Code>
       <Text size="sm" c="dimmed">
         Whole receivers in Node, Deno and Python, and libraries for other languages:{" "}
-        <Anchor inherit underline="always" component={Link} to="/docs/webhooks">
-          Receive webhooks
-        </Anchor>
-        .
+        <GuideLink path="docs/receive-webhooks.md" />.
       </Text>
     </Stack>
   );

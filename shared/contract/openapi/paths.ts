@@ -38,7 +38,7 @@ function describe(operationId: string, operation: Operation, sample: unknown): Z
     },
     ...(body === undefined ? {} : { requestBody: bodyOf(operation, body) }),
     responses: responsesOf(operation, sample),
-    // With path and query: test/e2e/dashboard-docs.test.ts sends each example.
+    // With path and query: test/api/reference-examples.test.ts sends each example.
     "x-examples": operation.examples.map((example) => ({ ...example })),
   };
 }

@@ -1,5 +1,5 @@
 import type postgres from "postgres";
-import { runStatements } from "../../../local/platform/studio/run-statements.ts";
+import { runStatements } from "../../../tools/sql/run-statements.ts";
 import type { Row } from "./predictions.ts";
 
 /** The SQL of one recipe: the ```sql blocks under a ### heading, joined. */

@@ -1,6 +1,4 @@
-import { createConfig, lintFromString } from "@redocly/openapi-core";
-import openapiTS, { astToString } from "openapi-typescript";
-import { expect, onTestFinished, test } from "vitest";
+import { expect, test } from "vitest";
 import { z } from "zod";
 import { OPERATIONS } from "../../../shared/contract/operations/index.ts";
 import { errorsOf, type Operation } from "../../../shared/contract/operations/operation.ts";
@@ -16,7 +14,8 @@ import {
 } from "../../support/openapi/document.ts";
 import { faultsOf } from "../../support/openapi/schemas.ts";
 
-// Rules that hold for the document whatever the contract says. What the service makes of it: test/e2e/dashboard-docs.test.ts.
+// Rules that hold for the document whatever the contract says. What the service makes of it: test/api/reference-examples.test.ts; what
+// other people's tools make of it: test/release/openapi-tools.test.ts.
 
 type Node = { pointer: string; value: Record<string, unknown> };
 
@@ -26,14 +25,6 @@ function* nodes(value: unknown = openApi, pointer = "#"): Generator<Node> {
   for (const [name, inner] of Object.entries(value)) yield* nodes(inner, `${pointer}${pointerTo(name).slice(1)}`);
 }
 const all = [...nodes()];
-
-test("Redocly, with its recommended rules and those for examples and tags → no error and no warning", async () => {
-  const examples = { "no-invalid-schema-examples": "error", "no-invalid-parameter-examples": "error" } as const;
-  const rules = { ...examples, "operation-tag-defined": "error", "operation-description": "error" } as const;
-  const config = await createConfig({ extends: ["recommended"], rules });
-  const problems = await lintFromString({ source: JSON.stringify(openApi), absoluteRef: "/openapi.json", config });
-  expect(problems.map(({ ruleId, message, location }) => [ruleId, message, location[0]?.pointer])).toEqual([]);
-});
 
 /** Every schema, those within schemas included, but for what examples contain. */
 const schemas = all
@@ -180,45 +171,4 @@ test("every operation documents each error it can meet under that error's status
     Object.keys(described.responses).map((status) => lookUp(follow(`${pointer}/responses/${status}`)) as Answer),
   );
   expect(answers.every(({ description }) => description.length > 3)).toBe(true);
-});
-
-/** Has an error where a body's optional fields are others than those that validation lets a request leave out. */
-const USES = `
-import type { operations } from "./api.ts";
-type Body<Id extends keyof operations> = operations[Id] extends { requestBody?: infer Given }
-  ? NonNullable<Given> extends { content: { "application/json": infer Json } } ? Json : never
-  : never;
-type OptionalOf<Fields> = { [Name in keyof Fields]-?: object extends Pick<Fields, Name> ? Name : never }[keyof Fields];
-type Same<One, Other> = [One] extends [Other] ? ([Other] extends [One] ? true : false) : false;
-`;
-
-test("openapi-typescript → a field that a body may leave out is optional, and every other one is required", async () => {
-  const uses = contract.flatMap(([id, { body, examples }]) => {
-    if (!(body instanceof z.ZodObject)) return [];
-    const optional = Object.entries(body.shape).filter(([, field]) => z.safeParse(field, undefined).success);
-    const names = optional.map(([name]) => JSON.stringify(name)).join(" | ") || "never";
-    const sent = examples.flatMap((example) => (example.body === undefined ? [] : [JSON.stringify(example.body)]));
-    return [
-      `true satisfies Same<OptionalOf<Body<"${id}">>, ${names}>;`,
-      ...sent.map((json) => `${json} satisfies Body<"${id}">;`),
-    ];
-  });
-  expect(uses).toContain(
-    'true satisfies Same<OptionalOf<Body<"createProject">>, "description" | "filmId" | "elementIds" | "plan" | "aspectRatio">;',
-  );
-  expect(uses).toContain('{"url":"https://crm.example.com/keyframe"} satisfies Body<"createWebhook">;');
-
-  const folder = await Deno.makeTempDir({ prefix: "keyframe-openapi-types-" });
-  onTestFinished(() => Deno.remove(folder, { recursive: true }));
-  await Deno.writeTextFile(`${folder}/api.ts`, astToString(await openapiTS(JSON.stringify(openApi))));
-  await Deno.writeTextFile(
-    `${folder}/uses.ts`,
-    [USES, ...uses.map((use) => `void (${use.replace(/;$/, "")});`)].join("\n"),
-  );
-  const { success, stderr } = await new Deno.Command(Deno.execPath(), {
-    args: ["check", "--no-config", "uses.ts"],
-    cwd: folder,
-    env: { NO_COLOR: "1" },
-  }).output();
-  expect(success ? "" : new TextDecoder().decode(stderr)).toBe("");
 });

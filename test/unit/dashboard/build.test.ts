@@ -16,7 +16,8 @@ async function letTimePass(): Promise<void> {
     if (isDirectory) for await (const { name } of Deno.readDir(path)) await age(join(path, name));
     await Deno.utime(path, past, past);
   };
-  for (const name of ["dashboard", "client", "shared", "docs", "package-lock.json"]) await age(join(root, name));
+  for (const name of ["dashboard", "client", "shared", "package.json", "package-lock.json"])
+    await age(join(root, name));
   await Deno.utime(page(), new Date(past.getTime() + 1_000), new Date(past.getTime() + 1_000));
 }
 
@@ -29,7 +30,7 @@ async function builtScript(): Promise<string> {
 
 beforeAll(async () => {
   root = await Deno.makeTempDir({ prefix: "kf-dashboard-build-" });
-  for (const name of ["dashboard", "client", "shared", "docs"]) await Deno.mkdir(join(root, name));
+  for (const name of ["dashboard", "client", "shared"]) await Deno.mkdir(join(root, name));
   await Deno.writeTextFile(join(root, "package.json"), "{}");
   await Deno.writeTextFile(join(root, "package-lock.json"), "{}");
   await Deno.writeTextFile(join(root, "client", "index.ts"), "");
@@ -48,7 +49,7 @@ test("nothing is built yet → built for production; all sources older → not b
   const before = await builtAt();
   await buildDashboard(undefined, root);
   expect(await builtAt()).toBe(before);
-  await Deno.writeTextFile(join(root, "docs", "guide.md"), "# Guide");
+  await Deno.writeTextFile(join(root, "package.json"), "{ }"); // its repository is in the pages
   await buildDashboard(undefined, root);
   expect(await builtAt()).not.toBe(before);
 });

@@ -91,7 +91,7 @@ test("/config.json → the publishable key and the demo user, never kept", async
 test.each([
   [true, ["/", "/config.json", "/favicon.svg", SCRIPT]],
   [false, ["/secret.txt", "/assets/../secret.txt", "/assets/a/b.js", "/assets/"]],
-  [false, ["/auth/v1/user", "/studio", "/index.html"]],
+  [false, ["/auth/v1/user", "/mail", "/index.html"]],
 ])("a path of the dashboard: %s of %j", (isOurs, paths) => {
   for (const path of paths) expect(isDashboardPath(path), path).toBe(isOurs);
 });

@@ -22,7 +22,6 @@ revoke all on public.notes from anon, authenticated;
 grant select on public.notes to authenticated;
 
 create table public.left_open (id int primary key, name text);
-create sequence public.counted;
 
 create function public.describe_caller(amount int) returns jsonb language sql stable as $$
   select jsonb_build_object('amount', amount, 'uid', auth.uid(), 'role', auth.role(), 'session_user_role', current_user)
@@ -230,63 +229,6 @@ describe("the database", () => {
         has_table_privilege('anon', 'public.left_open', 'insert') as open,
         has_table_privilege('authenticated', 'public.notes', 'update') as revoked`;
     expect(may).toEqual({ storage: false, auth: false, extensions: true, public: true, open: true, revoked: false });
-  });
-});
-
-// test/e2e/studio.test.ts has what an administrator does there.
-describe("Studio", () => {
-  test("its own page's form → SQL as postgres, whatever a statement before it has set or left open", async () => {
-    for (const sql of ["begin; set role anon", "select current_user as who, 6 * 7"]) {
-      const body = new URLSearchParams({ sql });
-      const answer = await fetch(`${platform.url}/studio/sql`, {
-        method: "POST",
-        headers: { "sec-fetch-site": "same-origin" },
-        body,
-      });
-      expect(answer.status).toBe(200);
-      if (sql.startsWith("select")) expect(await answer.text()).toMatch(/>postgres<.*>42</);
-    }
-  });
-
-  test.each<[from: string, headers: Record<string, string>]>([
-    ["another site", { "sec-fetch-site": "cross-site", origin: "https://evil.example" }],
-    ["another port of this machine", { "sec-fetch-site": "same-site", origin: "http://127.0.0.1:1" }],
-    ["no browser at all", {}],
-    ...["x-forwarded-for", "x-forwarded-host", "forwarded", "via"].map((name): [string, Record<string, string>] => [
-      `a tunnel that says ${name}`,
-      { "sec-fetch-site": "same-origin", [name]: "for=203.0.113.9" },
-    ]),
-  ])("a form from %s → 403", async (_, headers) => {
-    const body = new URLSearchParams({ sql: "select 1" });
-    expect((await fetch(`${platform.url}/studio/sql`, { method: "POST", headers, body })).status).toBe(403);
-  });
-
-  test("a page that is only opened → changes nothing: its transaction reads", async () => {
-    await platform.migrate`create view public.changing as select nextval('public.counted')`;
-    const answer = await fetch(`${platform.url}/studio/table/public/changing`);
-    expect(answer.status).toBe(500);
-    expect(await platform.migrate`select is_called from public.counted`).toEqual([{ is_called: false }]);
-  });
-
-  test("a name that was made to point to this machine → 403", async () => {
-    const connection = await Deno.connect({ hostname: "127.0.0.1", port: Number(new URL(platform.url).port) });
-    const lines = "host: evil.example\r\nsec-fetch-site: same-origin\r\nconnection: close\r\n\r\n";
-    await connection.write(new TextEncoder().encode(`GET /studio/table/public/left_open HTTP/1.1\r\n${lines}`));
-    const answer = await new Response(connection.readable).text();
-    expect(answer).toMatch(/^HTTP\/1.1 403/);
-  });
-
-  test("a table, row or page that does not exist → 404; any of its pages → no script, no frame, not cached", async () => {
-    for (const path of [
-      "/studio/table/public/none",
-      "/studio/table/public/left_open/row?key=x",
-      "/studio/none",
-      "/studio/table/public/left_open/row",
-    ])
-      expect([path, (await fetch(platform.url + path)).status]).toEqual([path, 404]);
-    const { headers } = await fetch(`${platform.url}/studio/sql`);
-    expect(headers.get("content-security-policy")).toContain("default-src 'none'");
-    expect(headers.get("cache-control")).toBe("no-store");
   });
 });
 

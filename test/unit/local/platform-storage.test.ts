@@ -61,11 +61,11 @@ test("a signed address → the file with type, length and ETag, or a part of it,
   expect([marked.status, await marked.text()]).toEqual([200, "hello storage"]);
 });
 
-test("a page that somebody has stored → its scripts run for no origin, least of all that of the Studio, which takes SQL", async () => {
+test("a page that somebody has stored → its scripts run for no origin, least of all that of the dashboard", async () => {
   const { client } = await platform.signedIn();
   const files = client.storage.from("pictures");
   const name = path("html");
-  const page = new TextEncoder().encode("<script>fetch('/studio/sql')</script>");
+  const page = new TextEncoder().encode("<script>fetch('/config.json')</script>");
   expect((await files.upload(name, page, { contentType: "text/html" })).error).toBeNull();
   const { data } = await files.createSignedUrl(name, 60);
   for (const headers of [{}, { range: "bytes=0-" }] as Record<string, string>[]) {

@@ -1,5 +1,6 @@
 import { createClient } from "@supabase/supabase-js";
 import { join } from "node:path";
+import postgres from "postgres";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { z } from "zod";
 import { removeData } from "../../../local/stack/data-folder.ts";
@@ -61,6 +62,12 @@ test("start → each stage with its time, then health answers", async () => {
     expect(stack.output()).toMatch(new RegExp(`^  ${stage} +\\d+ ms$`, "m"));
   }
   expect(await health()).toBe(200);
+});
+
+test("the printed URL of the database, in any Postgres client → the role postgres, as npm run sql has it", async () => {
+  const sql = postgres(/^ {2}Database +(postgres:\S+)/m.exec(stack.output())?.[1] ?? "", { max: 1 });
+  expect(await sql`select current_user as who`).toEqual([{ who: "postgres" }]);
+  await sql.end();
 });
 
 test("a second stack on the same data, with --reset too → one line that names the first, exit 1, the first goes on", async () => {

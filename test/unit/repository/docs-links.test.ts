@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { faultNames } from "../../../local/simulator/faults.ts";
 import { PROJECT_ROOT as ROOT } from "../../../local/stack/project-root.ts";
+import { anchorOf } from "../../../site/markdown.ts";
 import { PAGES } from "../../../site/pages.ts";
 
 const inFolder = async (folder: string) => (await readdir(join(ROOT, folder))).map((name) => `${folder}/${name}`);
@@ -30,14 +31,7 @@ const pages = [
 /** The text without its code blocks: what looks like a link there is code. */
 const proseOf = async (path: string) => (await readFile(path, "utf8")).replaceAll(/^```.*?^```/gms, "");
 
-/** The anchors of a page's headings, as GitHub makes them. */
-const anchorsOf = (text: string) =>
-  [...text.matchAll(/^#+ (.+)$/gm)].map(([, title = ""]) =>
-    title
-      .toLowerCase()
-      .replaceAll(/[^\p{L}\p{N}\s_-]/gu, "")
-      .replaceAll(" ", "-"),
-  );
+const anchorsOf = (text: string) => [...text.matchAll(/^#+ (.+)$/gm)].map(([, title = ""]) => anchorOf(title));
 
 test("docs/simulator.md → has every fault of the simulator, and no other", async () => {
   const rows = (await readFile(join(ROOT, "docs/simulator.md"), "utf8")).matchAll(/^\| (`[^|]+) \|/gm);

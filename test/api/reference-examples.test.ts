@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, inject, test } from "vitest";
-import { callOf, commandOf, followReferences, type Own, type Place } from "../../dashboard/src/docs/api-document.ts";
 import { createKeyframeClient, type KeyframeClient } from "../../client/index.ts";
 import type { Step } from "../../shared/contract/fields.ts";
+import { callOf, commandOf, followReferences, type Place, wordOf } from "../../site/api-document.ts";
 import { openDatabase } from "../support/api/database.ts";
 import { startStuck } from "../support/api/stuck.ts";
 import { furnish, newPerson } from "../support/dashboard/person.ts";
@@ -10,7 +10,7 @@ import { type Example, openApi, places } from "../support/openapi/document.ts";
 import { answers } from "../support/receiver/habits.ts";
 import { type FlowReceiver, startFlowReceiver } from "../support/receiver/receiver.ts";
 
-// What the API reference of the dashboard shows, as its page makes it (test/e2e/dashboard-docs.test.ts): each example is run.
+// What the API reference of the site shows: each example is run, with an id in place of each word in capitals.
 
 const { url, secretKey } = inject("stack");
 let receiver: FlowReceiver;
@@ -74,7 +74,7 @@ async function make(call: string, keyframe: KeyframeClient): Promise<void> {
   await new Function("keyframe", "image", `return (async () => { ${call} })()`)(keyframe, image);
 }
 
-/** What an example takes away, or what there is no example of: the word that stands for it → something for this once. */
+/** What an example deletes, cancels or revokes: the word that stands for it → something for this once. */
 const doomed = (keyframe: KeyframeClient, running: { projectId: string; predictionId: string }) => {
   const project = async () => (await keyframe.createProject({ title: "Doomed", textPrompt: "A" })).projectId;
   const words: Record<string, () => Promise<Record<string, string>>> = {
@@ -104,23 +104,28 @@ test("every example of the reference, pasted into a shell or called with the cli
   const userId = (await newPerson()).session.user.id; // who has credit starts nothing without a balance
   const server = createKeyframeClient({ url, secretKey, userId });
   const words = doomed(keyframe, running);
+  const ownWords: Record<string, string | undefined> = Object.fromEntries(
+    Object.entries(own).map(([name, one]) => [wordOf(name), one]),
+  );
   const failed: string[] = [];
   let pasted = 0;
   for (const { id, method, template, described } of places) {
     const operation = followReferences(openApi, described) as Place["operation"];
     const place: Place = { method: method.toLowerCase(), address: `${url}/functions/v1${template}`, operation };
     for (const example of described["x-examples"] as Example[]) {
-      const shown = commandOf(place, example as Parameters<typeof commandOf>[1], own as Own);
-      const instead = Object.entries((await words[id]?.()) ?? {});
-      const command = instead.reduce((text, [word, choice]) => text.replaceAll(word, choice), shown);
+      const ids = { ...ownWords, ...(await words[id]?.()) };
+      const fillIn = (text: string) => text.replaceAll(/\b[A-Z]+(_[A-Z]+)+\b/g, (word) => ids[word] ?? word);
+      const command = fillIn(commandOf(place, example as Parameters<typeof commandOf>[1]));
       const { status, answer } = await paste(command, session.access_token, userId);
       pasted += 1;
       if (status < 200 || status >= 300) failed.push(`${command}\n${status} ${answer}`);
       if (id === "createWebhook") await keyframe.webhooks.delete(JSON.parse(answer).data.webhookId);
-      const call = callOf(place, example as Parameters<typeof callOf>[1], own as Own);
+      const call = callOf(place, example as Parameters<typeof callOf>[1]);
       // A method of the client; what takes something away is not called a second time.
       if (call !== null && !(id in words))
-        await make(call, id === "addCredit" ? server : keyframe).catch((error) => failed.push(`${call} ${error}`));
+        await make(fillIn(call), id === "addCredit" ? server : keyframe).catch((error) =>
+          failed.push(`${call} ${error}`),
+        );
       else if (call !== null) {
         const [, name = ""] = /^await keyframe\.([\w.]+)\(/.exec(call) ?? [];
         const found = name.split(".").reduce<unknown>((part, one) => Object(part)[one], keyframe);

@@ -1,6 +1,8 @@
+import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
 import { z } from "zod";
 import { freePort } from "../../local/network.ts";
+import { PROJECT_ROOT } from "../../local/stack/project-root.ts";
 import { usage } from "../../shared/contract/costs.ts";
 import { STRIPE_KEY, STRIPE_WEBHOOK_SECRET, signedEvent, startStripe } from "../support/examples/stripe.ts";
 import { type FilmMaker, newFilmMaker } from "../support/film/film-maker.ts";
@@ -9,6 +11,7 @@ import { type Running, runProgram } from "../support/tools/run-command.ts";
 
 // examples/stripe-credits as its own process, between a server that answers as Stripe does and the real stack.
 
+const OFFLINE = ["--cached-only", "--no-lock", "--node-modules-dir=manual"];
 const stack = inject("stack");
 const sql = connect(stack.databaseUrl);
 const port = freePort();
@@ -16,18 +19,17 @@ const url = `http://127.0.0.1:${port}/stripe-credits`;
 let stripe: Awaited<ReturnType<typeof startStripe>>;
 let credits: Running;
 
+let folder: string;
+
 beforeAll(async () => {
+  // A copy beside the packages of this folder: nothing is downloaded.
+  folder = await Deno.makeTempDir({ prefix: "keyframe-stripe-credits-" });
+  for (const name of ["index.ts", "credit.ts", "deno.json"])
+    await Deno.copyFile(join(PROJECT_ROOT, "examples/stripe-credits", name), join(folder, name));
+  for (const name of ["package.json", "node_modules"])
+    await Deno.symlink(join(PROJECT_ROOT, "test/release", name), join(folder, name));
   stripe = await startStripe();
-  // As the platform does, but with the packages of node_modules: nothing is downloaded.
-  const args = [
-    "run",
-    "-A",
-    "--cached-only",
-    "--no-lock",
-    "--node-modules-dir=manual",
-    "examples/stripe-credits/index.ts",
-  ];
-  credits = runProgram(Deno.execPath(), args, {
+  const env = {
     DENO_SERVE_ADDRESS: `tcp:127.0.0.1:${port}`,
     SUPABASE_URL: stack.url,
     SUPABASE_SECRET_KEYS: JSON.stringify({ default: stack.secretKey }),
@@ -35,18 +37,20 @@ beforeAll(async () => {
     STRIPE_SECRET_KEY: STRIPE_KEY,
     STRIPE_WEBHOOK_SECRET,
     STRIPE_API_URL: stripe.url,
-  });
+  };
+  credits = runProgram(Deno.execPath(), ["run", "-A", "--check", ...OFFLINE, "index.ts"], env, folder);
   await credits.printed("Listening on");
 });
 afterAll(async () => {
   credits.kill("SIGTERM");
   await credits.ended;
   await stripe.stop();
+  await Deno.remove(folder, { recursive: true });
   await sql.end({ timeout: 1 });
 });
 
 const send = async (...event: Parameters<typeof signedEvent>) =>
-  (await fetch(`${url}/webhook`, await signedEvent(...event))).status;
+  (await fetch(`${url}/webhook`, signedEvent(...event))).status;
 const balanceOf = async (maker: FilmMaker) =>
   (await maker.call(usage, "GET", "/api/usage")).balance?.availableMicros ?? null;
 

@@ -1,10 +1,8 @@
-import { useQuery } from "@tanstack/react-query";
-import { ROUTES } from "../../../client/routes.ts";
-import { SAMPLE } from "../../../shared/contract/samples.ts";
-import { useServices } from "../services.ts";
+import { ROUTES } from "../client/routes.ts";
+import { SAMPLE } from "../shared/contract/samples.ts";
 
 type Texts<Name extends string> = Record<Name, string>;
-/** The parts of the service's openapi.json that the page shows, with references resolved. */
+/** The parts of the service's openapi.json that the pages show, with references resolved. */
 export type ApiDocument = Record<"paths" | "webhooks", Record<string, Record<string, Operation>>> & {
   info: Texts<"description">;
   tags: Texts<"name" | "description">[];
@@ -22,8 +20,6 @@ type Operation = Texts<"operationId" | "summary" | "description"> & {
 type Example = { summary: string; path?: Texts<string>; query?: Texts<string>; body?: unknown };
 /** `address`: its path, with parameters, below the address of the functions. */
 export type Place = { method: string; address: string; operation: Operation };
-/** The reader's own ids, named as in SAMPLE. */
-export type Own = Record<string, string | undefined>;
 type Schema = Partial<Record<"minimum" | "maximum" | "minLength" | "maxLength", number>> &
   Partial<Texts<"description" | "format" | "pattern" | "const">> & {
     type?: string | string[];
@@ -36,22 +32,6 @@ type Schema = Partial<Record<"minimum" | "maximum" | "minLength" | "maxLength", 
     example?: unknown;
   };
 export type Field = [name: string, schema: Schema, note?: string];
-
-export function useApiDocument(enabled: boolean) {
-  const { config, callPlatform } = useServices();
-  return useQuery({
-    queryKey: ["openapi", config.supabaseUrl],
-    queryFn: async ({ signal }) => {
-      const document = await callPlatform("/functions/v1/api/openapi.json", { signal });
-      if (typeof document !== "object" || document === null || !("paths" in document))
-        throw new Error("The service's openapi.json is not an OpenAPI document. Check config.json.");
-      return followReferences(document, document) as ApiDocument; // made of the same contract, and tested against the standard
-    },
-    enabled,
-    staleTime: Number.POSITIVE_INFINITY,
-    gcTime: Number.POSITIVE_INFINITY,
-  });
-}
 
 /** With each reference replaced by its target. No schema of the document contains itself. */
 export function followReferences(document: object, value: unknown): unknown {
@@ -95,11 +75,8 @@ export const answersOf = ({ responses }: Operation): Field[] =>
     return [status, { description, example, properties: { ...(data && { data }), ...Object.fromEntries(fields) } }];
   });
 
-/**
- * A shell command. A word in capitals stands for an unknown id, or one whose row would be deleted or canceled. The credentials
- * are variables of the shell, so that the page shows no secret.
- */
-export function commandOf(place: Place, { path = {}, query = {}, body }: Example, own: Own): string {
+/** A shell command. A word in capitals stands for an id. The credentials are variables of the shell. */
+export function commandOf(place: Place, { path = {}, query = {}, body }: Example): string {
   const { method, address, operation } = place;
   const [credentials = {}] = operation.security;
   const [type = ""] = Object.keys(operation.requestBody?.content ?? {});
@@ -114,7 +91,7 @@ export function commandOf(place: Place, { path = {}, query = {}, body }: Example
     const json = JSON.stringify(body, null, 2).replaceAll("'", "'\\''");
     parts.push("-H 'Content-Type: application/json'", `-d '${json}'`);
   }
-  return withOwn(parts.join(" \\\n  "), place, own);
+  return withWords(parts.join(" \\\n  "));
 }
 
 const STEPS: Record<string, string> = { FirstFrame: "first-frame", LastFrame: "last-frame", Video: "video" };
@@ -137,7 +114,7 @@ const METHODS: Record<string, string> = {
 };
 
 /** The same with the typed client; null where it has no method. */
-export function callOf(place: Place, { path = {}, query = {}, body }: Example, own: Own): string | null {
+export function callOf(place: Place, { path = {}, query = {}, body }: Example): string | null {
   const { operationId } = place.operation;
   if (!Object.hasOwn(ROUTES, operationId)) return null;
   const [, verb = "", stepName = ""] = /^(start|estimate|read)(FirstFrame|LastFrame|Video)$/.exec(operationId) ?? [];
@@ -157,14 +134,11 @@ export function callOf(place: Place, { path = {}, query = {}, body }: Example, o
   const texts = given.filter((one) => one !== undefined).map((one) => JSON.stringify(one, null, 2));
   if (operationId === "uploadReferenceImage") texts.push("image");
   const call = `await keyframe.${method}(${texts.join(", ").replaceAll(/"(\w+)":/g, "$1:")});`;
-  return withOwn(call, place, own);
+  return withWords(call);
 }
 
-function withOwn(text: string, { method, operation }: Place, own: Own): string {
-  const known = method === "delete" || operation.operationId === "cancelPrediction" ? {} : own;
-  const word = (name: string) => name.replaceAll(/[A-Z]/g, "_$&").toUpperCase();
-  return Object.entries(SAMPLE).reduce(
-    (filled, [name, sample]) => filled.replaceAll(sample, known[name] ?? word(name)),
-    text,
-  );
-}
+/** With PROJECT_ID in place of the sample projectId. */
+const withWords = (text: string): string =>
+  Object.entries(SAMPLE).reduce((words, [name, sample]) => words.replaceAll(sample, wordOf(name)), text);
+
+export const wordOf = (name: string): string => name.replaceAll(/[A-Z]/g, "_$&").toUpperCase();

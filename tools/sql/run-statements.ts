@@ -1,7 +1,7 @@
 import type postgres from "postgres";
 
 /** The result of one statement: its rows, or how many it changed. */
-export type StatementResult = { command: string; count: number; columns: string[]; rows: Record<string, unknown>[] };
+type StatementResult = { command: string; count: number; columns: string[]; rows: Record<string, unknown>[] };
 
 /** Runs all statements of a text in one go, as Studio's SQL editor does: when one fails, none has happened. */
 export async function runStatements(

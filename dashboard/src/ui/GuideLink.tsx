@@ -1,0 +1,16 @@
+import { Anchor } from "@mantine/core";
+import { repository } from "../../../package.json";
+
+/** A page of the repository. Until `npm run set-owner` has named the repository's owner, only its path. */
+export function GuideLink({ path }: { path: string }) {
+  const address = guideAddress(path, repository.url);
+  if (address === null) return <code>{path}</code>;
+  return (
+    <Anchor inherit underline="always" href={address} target="_blank" rel="noreferrer">
+      {path}
+    </Anchor>
+  );
+}
+
+export const guideAddress = (path: string, repositoryUrl: string): string | null =>
+  repositoryUrl.includes("<") ? null : `${repositoryUrl.replaceAll(/^git\+|\.git$/g, "")}/blob/main/${path}`;
