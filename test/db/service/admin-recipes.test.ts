@@ -322,16 +322,6 @@ const EFFECTS: Record<string, () => Promise<void>> = {
     expect(await scalar(db.sql`select webhook_retention::text from keyframe_private.settings`)).toBe("90 days");
   },
 
-  "See whether the jobs run": async () => {
-    await db.sql`
-      insert into cron.job_run_details (jobid, status, start_time, return_message)
-      select jobid, status, now(), 'ERROR: it broke' from cron.job, unnest(array['succeeded', 'failed']) status where jobname = 'keyframe-sweep'`;
-    const rows = await run("See whether the jobs run");
-    const jobs = (await db.sql`select name from keyframe_private.jobs() order by 1`).map(({ name }) => name);
-    const status = (jobname: string) => (jobname === "keyframe-sweep" ? "failed" : null);
-    expect(rows).toMatchObject(jobs.map((jobname) => ({ jobname, active: true, status: status(jobname) })));
-  },
-
   "See what a user paid for, and when": async () => {
     const owner = await addWorld(db);
     const { id } = await addPaid(owner);
