@@ -271,10 +271,10 @@ const EFFECTS: Record<string, () => Promise<void>> = {
     await seedPrediction(db.sql, owner, { status: "failed" });
     await seedPrediction(db.sql, owner, { status: "succeeded", columns: { created_at: new Date(0) } });
     const rows = await run("Usage of each owner this month");
-    expect(rows.filter(({ owner_id }) => owner_id === owner.owner)).toEqual([
+    expect(rows.filter(({ owner_id }) => owner_id === owner.owner)).toMatchObject([
       {
-        ...{ email: `${owner.owner}@keyframe.local`, owner_id: owner.owner, step: "first-frame" },
-        ...{ started: "2", succeeded: "1", failed: "1", provider_runs: "2", stored: "1024 bytes" },
+        ...{ email: emailOf(owner), step: "first-frame" },
+        ...{ started: "2", succeeded: "1", failed: "1", provider_runs: "2", stored_bytes: "1024" },
       },
     ]);
   },
@@ -306,15 +306,6 @@ const EFFECTS: Record<string, () => Promise<void>> = {
         { prediction_id: id, owner_id: owner, email: `${owner}@keyframe.local`, model: "google/nano-banana", file },
       ]);
     }
-  },
-
-  "What Storage holds": async () => {
-    await addReference(db, world.owner);
-    await db.sql`update storage.objects set metadata = '{"size": 2048}' where bucket_id = 'projects'`;
-    const [row] = await db.sql`
-      select bucket_id, count(*) as files, pg_size_pretty(2048 * count(*)) as size from storage.objects group by 1`;
-    expect(await run("What Storage holds")).toEqual([row]);
-    expect(row?.bucket_id).toBe("projects");
   },
 
   "Keep events for longer, or shorter": async () => {
@@ -371,14 +362,8 @@ const EFFECTS: Record<string, () => Promise<void>> = {
     expect(await runsToCancel(db.sql)).toContain(running.run);
     expect(await codeOf(actFor(blocked))).toBe("user_not_found");
     await actFor(other);
-  },
-
-  "Unblock a user": async () => {
-    const owner = await addWorld(db);
-    await db.sql`update auth.users set banned_until = now() + interval '100 years' where id = ${owner.owner}`;
-    const rows = await run("Unblock a user", { email: emailOf(owner) });
-    expect(rows).toEqual([{ id: owner.owner, email: emailOf(owner) }]);
-    await actFor(owner);
+    await db.sql`update auth.users set banned_until = null where id = ${blocked.owner}`;
+    await actFor(blocked);
   },
 
   "Let an OAuth client act for users": async () => {
