@@ -393,10 +393,7 @@ const EFFECTS: Record<string, (run: (values?: Record<string, string>) => Promise
   "Stop all spending now": async (run) => {
     await run();
     expect(await codeOf(start(db, world))).toBe("spending_stopped");
-  },
-  "Start again": async (run) => {
-    await db.sql`update keyframe_private.settings set spending_stopped = true`;
-    await run();
+    await db.sql`update keyframe_private.settings set spending_stopped = false`;
     expect(await start(db, world)).toHaveProperty("prediction");
   },
   "Who spent most this month": async (run) => {

@@ -271,10 +271,10 @@ const EFFECTS: Record<string, () => Promise<void>> = {
     await seedPrediction(db.sql, owner, { status: "failed" });
     await seedPrediction(db.sql, owner, { status: "succeeded", columns: { created_at: new Date(0) } });
     const rows = await run("Usage of each owner this month");
-    expect(rows.filter(({ owner_id }) => owner_id === owner.owner)).toEqual([
+    expect(rows.filter(({ owner_id }) => owner_id === owner.owner)).toMatchObject([
       {
-        ...{ email: `${owner.owner}@keyframe.local`, owner_id: owner.owner, step: "first-frame" },
-        ...{ started: "2", succeeded: "1", failed: "1", provider_runs: "2", stored: "1024 bytes" },
+        ...{ email: emailOf(owner), step: "first-frame" },
+        ...{ started: "2", succeeded: "1", failed: "1", provider_runs: "2", stored_bytes: "1024" },
       },
     ]);
   },
@@ -308,28 +308,9 @@ const EFFECTS: Record<string, () => Promise<void>> = {
     }
   },
 
-  "What Storage holds": async () => {
-    await addReference(db, world.owner);
-    await db.sql`update storage.objects set metadata = '{"size": 2048}' where bucket_id = 'projects'`;
-    const [row] = await db.sql`
-      select bucket_id, count(*) as files, pg_size_pretty(2048 * count(*)) as size from storage.objects group by 1`;
-    expect(await run("What Storage holds")).toEqual([row]);
-    expect(row?.bucket_id).toBe("projects");
-  },
-
   "Keep events for longer, or shorter": async () => {
     await run("Keep events for longer, or shorter");
     expect(await scalar(db.sql`select webhook_retention::text from keyframe_private.settings`)).toBe("90 days");
-  },
-
-  "See whether the jobs run": async () => {
-    await db.sql`
-      insert into cron.job_run_details (jobid, status, start_time, return_message)
-      select jobid, status, now(), 'ERROR: it broke' from cron.job, unnest(array['succeeded', 'failed']) status where jobname = 'keyframe-sweep'`;
-    const rows = await run("See whether the jobs run");
-    const jobs = (await db.sql`select name from keyframe_private.jobs() order by 1`).map(({ name }) => name);
-    const status = (jobname: string) => (jobname === "keyframe-sweep" ? "failed" : null);
-    expect(rows).toMatchObject(jobs.map((jobname) => ({ jobname, active: true, status: status(jobname) })));
   },
 
   "See what a user paid for, and when": async () => {
@@ -381,14 +362,8 @@ const EFFECTS: Record<string, () => Promise<void>> = {
     expect(await runsToCancel(db.sql)).toContain(running.run);
     expect(await codeOf(actFor(blocked))).toBe("user_not_found");
     await actFor(other);
-  },
-
-  "Unblock a user": async () => {
-    const owner = await addWorld(db);
-    await db.sql`update auth.users set banned_until = now() + interval '100 years' where id = ${owner.owner}`;
-    const rows = await run("Unblock a user", { email: emailOf(owner) });
-    expect(rows).toEqual([{ id: owner.owner, email: emailOf(owner) }]);
-    await actFor(owner);
+    await db.sql`update auth.users set banned_until = null where id = ${blocked.owner}`;
+    await actFor(blocked);
   },
 
   "Let an OAuth client act for users": async () => {

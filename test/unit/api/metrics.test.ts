@@ -83,6 +83,6 @@ test("every event that a function or a process logs → is explained in docs/ope
   const rows = section("Logs")
     .split("\n")
     .filter((row) => row.startsWith("| ") && row.includes("`"));
-  const told = rows.flatMap((row) => [...(row.split(" | ")[1] ?? "").matchAll(/`(\w+)`/g)].map(([, event]) => event));
+  const told = rows.flatMap((row) => [...(row.split(" | ")[0] ?? "").matchAll(/`(\w+)`/g)].map(([, event]) => event));
   expect(told.toSorted()).toEqual([...found].toSorted());
 });
