@@ -2098,7 +2098,8 @@ declare
   is_behind_cursor boolean;
   most integer;
   probes integer := 0;
-  dropped integer := 0;
+  opened record;
+  removed integer := 0;
 begin
   lanes := '{}';
   is_cut := false;
@@ -2127,13 +2128,16 @@ begin
       end if;
       exit when not found or not is_behind_cursor and next_lane > cursor_lane;
       probes := probes + 1;
-      most := case wanted_queue when 'deliver' then keyframe_private.open_lane(next_lane, next_resource, for_worker) else places end;
+      most := places;
+      if wanted_queue = 'deliver' then
+        opened := keyframe_private.open_lane(next_lane, next_resource, for_worker);
+        most := opened.most;
+        removed := removed + opened.removed;
+      end if;
       if most > 0 then
         lanes := lanes || row(next_resource, next_lane, most)::keyframe_private.lane_share;
-      elsif most < 0 then
-        dropped := dropped - most;
       end if;
-      if cardinality(lanes) = max_lanes or probes = 4 * max_lanes or dropped >= 1000 then
+      if cardinality(lanes) = max_lanes or probes = 4 * max_lanes or removed >= 1000 then
         is_cut := true;
         return;
       end if;
@@ -7331,11 +7335,12 @@ begin
   end if;
 end $$;
 
--- How many more deliveries to an endpoint a worker may lease; below 0: none, because that many were dropped (the endpoint is disabled or
--- gone) or moved (its resource has changed). Under the lock of the lane, so that its limit holds for any number of workers. A quick
--- endpoint gets four times max_in_flight, because a call takes as long as a few requests; not when another process has leased some of it.
-create function keyframe_private.open_lane(endpoint uuid, resource text, for_worker uuid)
-returns integer language plpgsql volatile set search_path = '' as $$
+-- most: how many more deliveries to an endpoint a worker may lease. Under the lock of the lane, so that its limit holds for any number of
+-- workers. A quick endpoint gets four times max_in_flight, because a call takes as long as a few requests; not when another process has
+-- leased some of it. removed: how many ready rows it has taken out of the lane. It drops those of an endpoint that is disabled or gone, and
+-- moves those whose resource has changed.
+create function keyframe_private.open_lane(endpoint uuid, resource text, for_worker uuid, out most integer, out removed integer)
+language plpgsql volatile set search_path = '' as $$
 declare
   receiver keyframe.webhook_endpoints;
   resource_now text;
@@ -7343,8 +7348,10 @@ declare
   leased integer;
   is_others boolean;
 begin
+  most := 0;
+  removed := 0;
   if not keyframe_private.acquire_lock('lane', endpoint, waits => false) then
-    return 0;
+    return;
   end if;
   select e.* into receiver from keyframe.webhook_endpoints e where e.id = endpoint and e.enabled;
   resource_now := keyframe_private.resource_of(receiver);
@@ -7360,11 +7367,12 @@ begin
     else
       update keyframe_private.work w set resource = resource_now where w.id = any (work_ids);
     end if;
-    return -cardinality(work_ids);
+    removed := cardinality(work_ids);
+    return;
   end if;
   select count(*), bool_or(w.worker <> for_worker) into leased, is_others
   from keyframe_private.work w where w.queue = 'deliver' and w.lane = endpoint and w.state = 'leased';
-  return case when receiver.failing_since is not null then 1
+  most := case when receiver.failing_since is not null then 1
       when receiver.quick_answers_needed = 0 and is_others is not true then 4 * receiver.max_in_flight else receiver.max_in_flight end - leased;
 end $$;
 

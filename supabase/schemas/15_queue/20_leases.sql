@@ -77,7 +77,8 @@ declare
   is_behind_cursor boolean;
   most integer;
   probes integer := 0;
-  dropped integer := 0;
+  opened record;
+  removed integer := 0;
 begin
   lanes := '{}';
   is_cut := false;
@@ -106,13 +107,16 @@ begin
       end if;
       exit when not found or not is_behind_cursor and next_lane > cursor_lane;
       probes := probes + 1;
-      most := case wanted_queue when 'deliver' then keyframe_private.open_lane(next_lane, next_resource, for_worker) else places end;
+      most := places;
+      if wanted_queue = 'deliver' then
+        opened := keyframe_private.open_lane(next_lane, next_resource, for_worker);
+        most := opened.most;
+        removed := removed + opened.removed;
+      end if;
       if most > 0 then
         lanes := lanes || row(next_resource, next_lane, most)::keyframe_private.lane_share;
-      elsif most < 0 then
-        dropped := dropped - most;
       end if;
-      if cardinality(lanes) = max_lanes or probes = 4 * max_lanes or dropped >= 1000 then
+      if cardinality(lanes) = max_lanes or probes = 4 * max_lanes or removed >= 1000 then
         is_cut := true;
         return;
       end if;

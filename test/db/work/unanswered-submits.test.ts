@@ -175,7 +175,7 @@ test("unanswered for a day → lost, for no run goes on so long, and the prompt 
     expect(await submitsOf(db.sql, one)).toMatchObject([{ outcome: "lost", search_task: null }]);
   expect(await claim(db.sql)).toEqual([]);
   expect(await providerSays(db.sql, { id, run: "run-late" })).toBe("ended");
-  const late = { provider_prediction_id: "run-late", outcome: null, ended_at: null };
+  const late = { provider_prediction_id: "run-late", outcome: null, ended_at: null, cost_state: "held" };
   expect(await submitsOf(db.sql, id)).toMatchObject([late]);
   expect(await runsToCancel(db.sql)).toEqual(["run-late"]);
 });
