@@ -92,13 +92,13 @@ end $$;
 -- What a worker needs to send what it has leased: the endpoints with their deliveries, in order, of at most max_bytes. Owners with fewer
 -- bytes come first, so that one owner's large bodies delay no other's. Ended deliveries, and those leased twice, are dropped.
 create function keyframe_private.describe_deliveries(leased keyframe_private.work[], worker uuid, max_bytes integer, at timestamptz)
-returns jsonb language plpgsql volatile set search_path = '' as $$
+returns json language plpgsql volatile set search_path = '' as $$
 declare
   held keyframe_private.work;
   sent bigint[];
   too_large bigint[];
   later bigint[];
-  endpoints jsonb;
+  endpoints json;
 begin
   for held in select l.* from unnest(leased) l where l.kind = 'resume' loop
     perform keyframe_private.resume_deliveries(held);
@@ -121,16 +121,16 @@ begin
   ), fitting as (
     select c.* from counted c where c.bytes <= max_bytes or c.bytes = octet_length(c.body) -- one in any case
   ), by_endpoint as (
-    select f.lane, jsonb_build_object(
+    select f.lane, json_build_object(
       'endpoint_id', e.id, 'url', e.url, 'max_open', case when e.failing_since is null then e.max_in_flight else 1 end,
       'secrets', keyframe_private.webhook_secrets_of(e.id, at), 'deliveries', f.deliveries) as endpoint
     from (
-      select f.lane, jsonb_agg(jsonb_build_object(
+      select f.lane, json_agg(json_build_object(
         'id', f.id, 'work_id', f.work_id, 'attempt', f.attempts + 1, 'event_id', f.event_id, 'body', f.body) order by f.turn_order) as deliveries
       from fitting f group by f.lane) f
     cross join lateral (select o.* from keyframe.webhook_endpoints o where o.id = f.lane offset 0) e
   )
-  select coalesce((select jsonb_agg(b.endpoint) from by_endpoint b), '[]'), array(select f.work_id from fitting f),
+  select coalesce((select json_agg(b.endpoint) from by_endpoint b), '[]'), array(select f.work_id from fitting f),
     array(select d.work_id from due d except select f.work_id from fitting f), array(select p.work_id from pending p where not p.is_due)
   into endpoints, sent, too_large, later;
   perform keyframe_private.give_back(too_large, worker);
@@ -141,7 +141,7 @@ begin
     where w.id = any (later);
   end if;
   delete from keyframe_private.work w where w.id = any (array(
-    select l.id from unnest(leased) l where l.kind = 'deliver' and l.id <> all (sent || too_large || later)));
+    select l.id from unnest(leased) l where l.kind = 'deliver' except select unnest(sent || too_large || later)));
   return endpoints;
 end $$;
 
@@ -159,13 +159,13 @@ create function keyframe_worker.exchange_deliveries(
   results jsonb, worker uuid, max_rows integer, returned jsonb default '[]', max_bytes integer default 500000,
   heartbeat_ms integer default null, wait_ms integer default 0, report jsonb default '{}', cursors jsonb default '[]',
   at timestamptz default now())
-returns jsonb language plpgsql volatile security definer set search_path = '' set statement_timeout = '4s'
+returns json language plpgsql volatile security definer set search_path = '' set statement_timeout = '4s'
   set plan_cache_mode = force_generic_plan set jit = off set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
 declare
   recorded uuid[] := '{}';
   unrecorded uuid[] := '{}';
   found_work record;
-  endpoints jsonb := '[]';
+  endpoints json := '[]';
   is_more boolean := false;
 begin
   if results = '[]' then
@@ -175,13 +175,16 @@ begin
     at := at + (clock_timestamp() - now());
   else
     recorded := keyframe_private.record_results(results, at);
-    unrecorded := array(
-      select r.id from jsonb_to_recordset(results) r (id uuid, attempt integer)
-      cross join lateral (select o.* from keyframe.webhook_deliveries o where o.id = r.id offset 0) d
-      where d.attempts = r.attempt - 1 and d.status = 'pending' and r.id <> all (recorded));
-    -- The rest has ended meanwhile: a claim drops it.
-    perform keyframe_private.give_back(array(
-      select r.work_id from jsonb_to_recordset(results) r (id uuid, work_id bigint) where r.id <> all (recorded || unrecorded)), worker);
+    if cardinality(recorded) < jsonb_array_length(results) then
+      unrecorded := array(
+        select r.id from jsonb_to_recordset(results) r (id uuid, attempt integer)
+        cross join lateral (select o.* from keyframe.webhook_deliveries o where o.id = r.id offset 0) d
+        where d.attempts = r.attempt - 1 and d.status = 'pending' and r.id <> all (recorded));
+      -- The rest has ended meanwhile: a claim drops it.
+      perform keyframe_private.give_back(array(
+        select r.work_id from jsonb_to_recordset(results) r (id uuid, work_id bigint)
+        where r.id <> all (recorded) and r.id <> all (unrecorded)), worker);
+    end if;
   end if;
   if returned <> '[]' then
     perform keyframe_private.give_back(array(select jsonb_array_elements_text(returned)::bigint), worker);
@@ -199,6 +202,6 @@ begin
   if coalesce(heartbeat_ms, 0) <= 0 and keyframe_private.has_due_work('{deliver}', at) then
     perform keyframe_private.kick_unless_running('deliver'); -- a worker that stops leaves due deliveries to the next one
   end if;
-  return jsonb_build_object('endpoints', endpoints, 'cursors', cursors, 'more', is_more, 'unrecorded', unrecorded);
+  return json_build_object('endpoints', endpoints, 'cursors', cursors, 'more', is_more, 'unrecorded', unrecorded);
 end $$;
 comment on function keyframe_worker.exchange_deliveries is 'Records the results of requests and leases due deliveries: { endpoints: [{ endpoint_id, url, max_open, secrets, deliveries: [{ id, work_id, attempt, event_id, body }] }], unrecorded: [id], cursors, more }. unrecorded: locked deliveries; the worker sends their results again.';
