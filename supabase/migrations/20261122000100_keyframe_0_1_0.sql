@@ -456,9 +456,8 @@ end $$;
 create function keyframe_private.require_user()
 returns void language plpgsql stable set search_path = '' as $$
 begin
-  if auth.uid() is null then
-    perform keyframe_private.raise_error('unauthorized', 'This session names no user. Sign in, then try again.');
-  end if;
+  perform keyframe_private.raise_if(auth.uid() is null, 'unauthorized',
+    'This session names no user. Sign in, then try again.');
 end $$;
 
 -- Whether a row of this owner is the caller's: users have their own, the secret key has webhook endpoints without an owner. The functions
@@ -3258,10 +3257,8 @@ begin
     select p.* into take from keyframe.predictions p
     where p.id = selected.id and p.project_id = new.id and p.step = selected.step
     for key share; -- it is not deleted before this transaction ends
-    if not found then
-      perform keyframe_private.raise_error('not_found',
-        format('There is no %s prediction %s in this project.', selected.step, selected.id));
-    end if;
+    perform keyframe_private.raise_if(not found, 'not_found',
+      format('There is no %s prediction %s in this project.', selected.step, selected.id));
     perform keyframe_private.require_success(take);
   end loop;
   return new;
@@ -3793,10 +3790,8 @@ begin
       format('The prediction %s is a video. Name a first frame or a last frame.', frame));
   end if;
   perform keyframe_private.require_success(candidate);
-  if candidate.output_content_type not like 'image/%' then
-    perform keyframe_private.raise_error('unsupported_input', format(
+  perform keyframe_private.raise_if(candidate.output_content_type not like 'image/%', 'unsupported_input', format(
       'The file of the frame %s is not an image: its type is %s. Generate the frame again, or name another.', frame, candidate.output_content_type));
-  end if;
 end $$;
 
 -- Administrators can put unmeasured files there: here an image needs recorded pixels.
@@ -3936,11 +3931,9 @@ begin
   else
     select p.output_width, p.output_height into width, height from keyframe.predictions p where p.id = frame::uuid;
   end if;
-  if abs(width / height / wanted - 1) > 0.06 then
-    perform keyframe_private.raise_error('unsupported_input', format(
+  perform keyframe_private.raise_if(abs(width / height / wanted - 1) > 0.06, 'unsupported_input', format(
       'The frame %s has %s × %s pixels, and the aspect ratio is %s. Generate the frame in %s, choose another, or send the aspectRatio of the frame.',
       frame, width, height, ratio, ratio));
-  end if;
 end $$;
 
 -- The frame that the input names, by `role`PredictionId or `role`ImagePath. If it names none and does not exclude one with null: the take
@@ -4003,9 +3996,9 @@ begin
   if asked ->> 'prompt' is null then
     asked := asked || jsonb_build_object('prompt', project.text_prompt);
   end if;
-  if asked ->> 'aspectRatio' is not null and not keyframe_private.has_shape(asked -> 'aspectRatio', 'a ratio such as "16:9"') then
-    perform keyframe_private.raise_error('invalid_request', 'aspectRatio must be a ratio such as "16:9".');
-  end if;
+  perform keyframe_private.raise_if(
+    asked ->> 'aspectRatio' is not null and not keyframe_private.has_shape(asked -> 'aspectRatio', 'a ratio such as "16:9"'), 'invalid_request',
+    'aspectRatio must be a ratio such as "16:9".');
   if asked ->> 'referenceImagePath' is not null then
     -- The input of an answer has both fields, with the same first image.
     if asked ->> 'referenceImagePaths' is null then
@@ -4026,10 +4019,10 @@ begin
   end if;
   if step = 'video' then
     asked := asked || keyframe_private.resolve_frame(input, 'lastFrame', project);
-    if coalesce(asked ->> 'firstFramePredictionId', asked ->> 'firstFrameImagePath') is null and not input ? 'firstFramePredictionId' then
-      perform keyframe_private.raise_error('frame_not_ready',
-        'This project has no first frame that succeeded. Generate the first frame, then try again, or send firstFramePredictionId null for a video without one.');
-    end if;
+    perform keyframe_private.raise_if(
+      coalesce(asked ->> 'firstFramePredictionId', asked ->> 'firstFrameImagePath') is null and not input ? 'firstFramePredictionId',
+      'frame_not_ready',
+      'This project has no first frame that succeeded. Generate the first frame, then try again, or send firstFramePredictionId null for a video without one.');
     -- The ratio of a start does not depend on the model.
     foreach frame in array array['firstFrame', 'lastFrame'] loop
       perform keyframe_private.require_ratio(coalesce(asked ->> (frame || 'PredictionId'), asked ->> (frame || 'ImagePath')),
@@ -4066,13 +4059,11 @@ declare
   frame_count constant integer := case when chosen.controls #> '{referenceImages,countsFrames}' = 'true'
     then cardinality(array_remove(used, 'referenceImages')) else 0 end;
 begin
-  if reference_count > 0 and reference_count + frame_count > most then
-    perform keyframe_private.raise_error('unsupported_input',
-      format('%s takes %s reference images, and %s would be sent%s.', chosen.model, most, reference_count + frame_count,
+  perform keyframe_private.raise_if(reference_count > 0 and reference_count + frame_count > most, 'unsupported_input',
+    format('%s takes %s reference images, and %s would be sent%s.', chosen.model, most, reference_count + frame_count,
       case when keeps_look then ' (the first frame is one of them; firstFramePredictionId null leaves it out)'
         when frame_count > 0 then format(' (%s of them frames)', frame_count) else '' end
         || case when asked ? 'elements' then ', the images of its elements among them: use fewer elements' else '' end));
-  end if;
   if chosen.step = 'video' or chosen.controls ? 'aspectRatio' then
     values_asked := jsonb_build_object('aspectRatio', project.aspect_ratio) || values_asked;
   end if;
@@ -4353,11 +4344,9 @@ begin
   if not keyframe_private.is_available(chosen, now()) then
     wanted.requested_model := chosen.model;
     chosen := keyframe_private.find_successor(chosen, asked, project);
-    if chosen.model is null then
-      perform keyframe_private.raise_error('model_unavailable', format(
+    perform keyframe_private.raise_if(chosen.model is null, 'model_unavailable', format(
         'The model %s is not available, and no other model accepts this input at the same or a lower price. Name a model from GET /api/models, or change the input.',
         wanted.requested_model));
-    end if;
   end if;
   wanted.model := chosen.model;
   begin
@@ -5479,18 +5468,18 @@ end $$;
 -- What starts of the caller cost together, and whether the budgets and the balance would allow them.
 create function keyframe_private.estimate_json(cost keyframe_private.run_cost)
 returns jsonb language plpgsql stable set search_path = '' as $$
+declare
+  budgets record;
+  balance constant record := keyframe_private.balance_of(auth.uid());
 begin
+  select min(b.available_micros) filter (where b.scope <> 'service') as available_micros, coalesce(bool_and(coalesce(
+      case b.scope when 'service' then cost.most_micros else cost.most_charge_micros end <= b.available_micros, false)), true) as fit
+  into budgets from keyframe_private.budgets_of(auth.uid(), now(), auth.jwt() ->> 'client_id') b;
   return jsonb_build_object(
     'estimateMicros', cost.estimate_charge_micros, 'atMostMicros', cost.most_charge_micros, 'currency', 'USD',
-    'availableMicros', (select min(b.available_micros) from keyframe_private.budgets_of(auth.uid(), now(), auth.jwt() ->> 'client_id') b
-      where b.scope <> 'service'),
-    'balance', keyframe_private.balance_json(auth.uid()),
-    'withinBudget', exists (select from keyframe_private.settings s where not s.spending_stopped) and not exists (
-      select from keyframe_private.budgets_of(auth.uid(), now(), auth.jwt() ->> 'client_id') b
-      where (case b.scope when 'service' then cost.most_micros else cost.most_charge_micros end <= b.available_micros) is not true)
-      and not exists (
-        select from keyframe_private.balance_of(auth.uid()) b
-        where b.available_micros is not null and (cost.most_charge_micros <= b.available_micros) is not true));
+    'availableMicros', budgets.available_micros, 'balance', keyframe_private.balance_json(auth.uid()),
+    'withinBudget', exists (select from keyframe_private.settings s where not s.spending_stopped) and budgets.fit
+      and (balance.available_micros is null or coalesce(cost.most_charge_micros <= balance.available_micros, false)));
 end $$;
 
 -- Whether the shown take of a step is outdated, or will be when the previous shot gets another one. Never for a selected take, because a
@@ -6537,45 +6526,38 @@ declare
 begin
   return query
   with limits as (
-    select 'owner' as scope, case when o.owner_id is null then s.owner_day_micros else o.day_micros end as day_micros,
-      case when o.owner_id is null then s.owner_month_micros else o.month_micros end as month_micros
-    from keyframe_private.settings s left join keyframe_private.owner_budgets o on o.owner_id = owner
-    union all
-    select 'service', s.service_day_micros, s.service_month_micros from keyframe_private.settings s
-  ), used as (
-    select l.scope, b.period, b.limit_micros, b.settled, b.held, b.ends
-    from limits l
-    cross join lateral ( -- one reading for both
-      select keyframe_private.exact_sum(sum(c.settled)) as month_settled, keyframe_private.exact_sum(sum(c.held)) as month_held,
-        keyframe_private.exact_sum(sum(c.settled) filter (where c.day = today)) as day_settled,
-        keyframe_private.exact_sum(sum(c.held) filter (where c.day = today)) as day_held
-      from (
-        select o.day, o.settled_charge_micros + o.unknown_charge_micros as settled, o.held_charge_micros as held
-        from keyframe_private.costs o where o.owner_id = owner and l.scope = 'owner'
-        union all
-        select e.day, e.settled_micros + e.unknown_micros, e.held_micros
-        from keyframe_private.costs e where e.owner_id is null and l.scope = 'service') c
-      where c.day >= month and c.day < next_month and coalesce(l.day_micros, l.month_micros) is not null) u
+    select l.scope, l.period, l.limit_micros, l.first_day, l.next_day
+    from keyframe_private.settings s
+    left join keyframe_private.owner_budgets o on o.owner_id = owner
     cross join lateral (values
-      ('day', l.day_micros, u.day_settled, u.day_held, today + 1),
-      ('month', l.month_micros, u.month_settled, u.month_held, next_month)
-    ) b (period, limit_micros, settled, held, ends)
-    where b.limit_micros is not null
+      ('owner', 'day', case when o.owner_id is null then s.owner_day_micros else o.day_micros end, today, today + 1),
+      ('owner', 'month', case when o.owner_id is null then s.owner_month_micros else o.month_micros end, month, next_month),
+      ('service', 'day', s.service_day_micros, today, today + 1),
+      ('service', 'month', s.service_month_micros, month, next_month)
+    ) l (scope, period, limit_micros, first_day, next_day)
+    where l.limit_micros is not null
     union all
-    select 'client', 'day', c.owner_day_micros, u.settled, u.held, today + 1
-    from keyframe_private.allowed_clients c
-    cross join lateral (
-      select keyframe_private.exact_sum(sum(
-          case s.cost_state when 'settled' then s.charge_micros when 'unknown' then s.most_charge_micros end)) as settled,
-        keyframe_private.exact_sum(sum(s.most_charge_micros) filter (where s.cost_state = 'held')) as held
-      from keyframe_private.provider_submits s
-      where s.owner_id = owner and s.client_id = c.client_id
-        and s.created_at >= today::timestamp at time zone 'UTC' and s.created_at < (today + 1)::timestamp at time zone 'UTC') u
+    select 'client', 'day', c.owner_day_micros, today, today + 1 from keyframe_private.allowed_clients c
     where c.client_id = client and c.owner_day_micros is not null
   )
-  select u.scope, u.period, u.limit_micros, u.settled, u.held, greatest(0, u.limit_micros - u.settled - u.held),
-    u.ends::timestamp at time zone 'UTC'
-  from used u;
+  select l.scope, l.period, l.limit_micros, u.settled, u.held, greatest(0, l.limit_micros - u.settled - u.held),
+    l.next_day::timestamp at time zone 'UTC'
+  from limits l
+  cross join lateral (
+    select keyframe_private.exact_sum(sum(c.settled)) as settled, keyframe_private.exact_sum(sum(c.held)) as held
+    from (
+      select c.settled_charge_micros + c.unknown_charge_micros as settled, c.held_charge_micros as held
+      from keyframe_private.costs c where l.scope = 'owner' and c.owner_id = owner and c.day >= l.first_day and c.day < l.next_day
+      union all
+      select c.settled_micros + c.unknown_micros, c.held_micros
+      from keyframe_private.costs c where l.scope = 'service' and c.owner_id is null and c.day >= l.first_day and c.day < l.next_day
+      union all
+      select case s.cost_state when 'settled' then s.charge_micros when 'unknown' then s.most_charge_micros end,
+        case s.cost_state when 'held' then s.most_charge_micros end
+      from keyframe_private.provider_submits s
+      where l.scope = 'client' and s.owner_id = owner and s.client_id = client
+        and s.created_at >= l.first_day::timestamp at time zone 'UTC' and s.created_at < l.next_day::timestamp at time zone 'UTC') c
+  ) u;
 end $$;
 
 -- Raises budget_exceeded, balance_exhausted or price_unknown unless a cost fits. Valid while the owner's slots are locked. The service's
@@ -9730,17 +9712,11 @@ grant execute on function keyframe_private.claims_for_server, keyframe_private.c
 
 do $$
 declare
-  reads constant regproc[] := array[
-    'keyframe.estimate_film', 'keyframe.estimate_prediction', 'keyframe.list_elements', 'keyframe.list_film_shares', 'keyframe.list_films',
-    'keyframe.list_keys',
-    'keyframe.list_models', 'keyframe.list_predictions', 'keyframe.list_projects', 'keyframe.list_webhook_deliveries',
-    'keyframe.list_webhook_endpoints', 'keyframe.read_element', 'keyframe.read_film', 'keyframe.read_prediction', 'keyframe.read_project',
-    'keyframe.read_usage', 'keyframe.read_webhook_delivery', 'keyframe.read_webhook_endpoint', 'keyframe.webhook_health']::regproc[];
   without_limit constant regproc[] := array['keyframe.health', 'keyframe.recover_webhook_endpoint']::regproc[];
   called record;
 begin
   for called in
-    select p.oid::regprocedure as name, p.oid = any (reads) as is_read from pg_proc p
+    select p.oid::regprocedure as name, p.proname ~ '^(estimate|list|read)_|^webhook_health$' as is_read from pg_proc p
     where p.pronamespace = 'keyframe'::regnamespace and p.oid <> all (without_limit)
   loop
     execute format('alter function %s set statement_timeout = %L', called.name, case when called.is_read then '2s' else '5s' end);

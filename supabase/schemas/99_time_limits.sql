@@ -3,17 +3,11 @@
 
 do $$
 declare
-  reads constant regproc[] := array[
-    'keyframe.estimate_film', 'keyframe.estimate_prediction', 'keyframe.list_elements', 'keyframe.list_film_shares', 'keyframe.list_films',
-    'keyframe.list_keys',
-    'keyframe.list_models', 'keyframe.list_predictions', 'keyframe.list_projects', 'keyframe.list_webhook_deliveries',
-    'keyframe.list_webhook_endpoints', 'keyframe.read_element', 'keyframe.read_film', 'keyframe.read_prediction', 'keyframe.read_project',
-    'keyframe.read_usage', 'keyframe.read_webhook_delivery', 'keyframe.read_webhook_endpoint', 'keyframe.webhook_health']::regproc[];
   without_limit constant regproc[] := array['keyframe.health', 'keyframe.recover_webhook_endpoint']::regproc[];
   called record;
 begin
   for called in
-    select p.oid::regprocedure as name, p.oid = any (reads) as is_read from pg_proc p
+    select p.oid::regprocedure as name, p.proname ~ '^(estimate|list|read)_|^webhook_health$' as is_read from pg_proc p
     where p.pronamespace = 'keyframe'::regnamespace and p.oid <> all (without_limit)
   loop
     execute format('alter function %s set statement_timeout = %L', called.name, case when called.is_read then '2s' else '5s' end);

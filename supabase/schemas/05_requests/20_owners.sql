@@ -24,9 +24,8 @@ end $$;
 create function keyframe_private.require_user()
 returns void language plpgsql stable set search_path = '' as $$
 begin
-  if auth.uid() is null then
-    perform keyframe_private.raise_error('unauthorized', 'This session names no user. Sign in, then try again.');
-  end if;
+  perform keyframe_private.raise_if(auth.uid() is null, 'unauthorized',
+    'This session names no user. Sign in, then try again.');
 end $$;
 
 -- Whether a row of this owner is the caller's: users have their own, the secret key has webhook endpoints without an owner. The functions

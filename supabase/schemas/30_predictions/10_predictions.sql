@@ -334,10 +334,8 @@ begin
     select p.* into take from keyframe.predictions p
     where p.id = selected.id and p.project_id = new.id and p.step = selected.step
     for key share; -- it is not deleted before this transaction ends
-    if not found then
-      perform keyframe_private.raise_error('not_found',
-        format('There is no %s prediction %s in this project.', selected.step, selected.id));
-    end if;
+    perform keyframe_private.raise_if(not found, 'not_found',
+      format('There is no %s prediction %s in this project.', selected.step, selected.id));
     perform keyframe_private.require_success(take);
   end loop;
   return new;

@@ -20,10 +20,8 @@ begin
       format('The prediction %s is a video. Name a first frame or a last frame.', frame));
   end if;
   perform keyframe_private.require_success(candidate);
-  if candidate.output_content_type not like 'image/%' then
-    perform keyframe_private.raise_error('unsupported_input', format(
+  perform keyframe_private.raise_if(candidate.output_content_type not like 'image/%', 'unsupported_input', format(
       'The file of the frame %s is not an image: its type is %s. Generate the frame again, or name another.', frame, candidate.output_content_type));
-  end if;
 end $$;
 
 -- Administrators can put unmeasured files there: here an image needs recorded pixels.
@@ -163,11 +161,9 @@ begin
   else
     select p.output_width, p.output_height into width, height from keyframe.predictions p where p.id = frame::uuid;
   end if;
-  if abs(width / height / wanted - 1) > 0.06 then
-    perform keyframe_private.raise_error('unsupported_input', format(
+  perform keyframe_private.raise_if(abs(width / height / wanted - 1) > 0.06, 'unsupported_input', format(
       'The frame %s has %s × %s pixels, and the aspect ratio is %s. Generate the frame in %s, choose another, or send the aspectRatio of the frame.',
       frame, width, height, ratio, ratio));
-  end if;
 end $$;
 
 -- The frame that the input names, by `role`PredictionId or `role`ImagePath. If it names none and does not exclude one with null: the take
@@ -230,9 +226,9 @@ begin
   if asked ->> 'prompt' is null then
     asked := asked || jsonb_build_object('prompt', project.text_prompt);
   end if;
-  if asked ->> 'aspectRatio' is not null and not keyframe_private.has_shape(asked -> 'aspectRatio', 'a ratio such as "16:9"') then
-    perform keyframe_private.raise_error('invalid_request', 'aspectRatio must be a ratio such as "16:9".');
-  end if;
+  perform keyframe_private.raise_if(
+    asked ->> 'aspectRatio' is not null and not keyframe_private.has_shape(asked -> 'aspectRatio', 'a ratio such as "16:9"'), 'invalid_request',
+    'aspectRatio must be a ratio such as "16:9".');
   if asked ->> 'referenceImagePath' is not null then
     -- The input of an answer has both fields, with the same first image.
     if asked ->> 'referenceImagePaths' is null then
@@ -253,10 +249,10 @@ begin
   end if;
   if step = 'video' then
     asked := asked || keyframe_private.resolve_frame(input, 'lastFrame', project);
-    if coalesce(asked ->> 'firstFramePredictionId', asked ->> 'firstFrameImagePath') is null and not input ? 'firstFramePredictionId' then
-      perform keyframe_private.raise_error('frame_not_ready',
-        'This project has no first frame that succeeded. Generate the first frame, then try again, or send firstFramePredictionId null for a video without one.');
-    end if;
+    perform keyframe_private.raise_if(
+      coalesce(asked ->> 'firstFramePredictionId', asked ->> 'firstFrameImagePath') is null and not input ? 'firstFramePredictionId',
+      'frame_not_ready',
+      'This project has no first frame that succeeded. Generate the first frame, then try again, or send firstFramePredictionId null for a video without one.');
     -- The ratio of a start does not depend on the model.
     foreach frame in array array['firstFrame', 'lastFrame'] loop
       perform keyframe_private.require_ratio(coalesce(asked ->> (frame || 'PredictionId'), asked ->> (frame || 'ImagePath')),
@@ -293,13 +289,11 @@ declare
   frame_count constant integer := case when chosen.controls #> '{referenceImages,countsFrames}' = 'true'
     then cardinality(array_remove(used, 'referenceImages')) else 0 end;
 begin
-  if reference_count > 0 and reference_count + frame_count > most then
-    perform keyframe_private.raise_error('unsupported_input',
-      format('%s takes %s reference images, and %s would be sent%s.', chosen.model, most, reference_count + frame_count,
+  perform keyframe_private.raise_if(reference_count > 0 and reference_count + frame_count > most, 'unsupported_input',
+    format('%s takes %s reference images, and %s would be sent%s.', chosen.model, most, reference_count + frame_count,
       case when keeps_look then ' (the first frame is one of them; firstFramePredictionId null leaves it out)'
         when frame_count > 0 then format(' (%s of them frames)', frame_count) else '' end
         || case when asked ? 'elements' then ', the images of its elements among them: use fewer elements' else '' end));
-  end if;
   if chosen.step = 'video' or chosen.controls ? 'aspectRatio' then
     values_asked := jsonb_build_object('aspectRatio', project.aspect_ratio) || values_asked;
   end if;

@@ -87,11 +87,9 @@ begin
   if not keyframe_private.is_available(chosen, now()) then
     wanted.requested_model := chosen.model;
     chosen := keyframe_private.find_successor(chosen, asked, project);
-    if chosen.model is null then
-      perform keyframe_private.raise_error('model_unavailable', format(
+    perform keyframe_private.raise_if(chosen.model is null, 'model_unavailable', format(
         'The model %s is not available, and no other model accepts this input at the same or a lower price. Name a model from GET /api/models, or change the input.',
         wanted.requested_model));
-    end if;
   end if;
   wanted.model := chosen.model;
   begin

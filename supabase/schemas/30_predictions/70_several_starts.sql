@@ -18,18 +18,18 @@ end $$;
 -- What starts of the caller cost together, and whether the budgets and the balance would allow them.
 create function keyframe_private.estimate_json(cost keyframe_private.run_cost)
 returns jsonb language plpgsql stable set search_path = '' as $$
+declare
+  budgets record;
+  balance constant record := keyframe_private.balance_of(auth.uid());
 begin
+  select min(b.available_micros) filter (where b.scope <> 'service') as available_micros, coalesce(bool_and(coalesce(
+      case b.scope when 'service' then cost.most_micros else cost.most_charge_micros end <= b.available_micros, false)), true) as fit
+  into budgets from keyframe_private.budgets_of(auth.uid(), now(), auth.jwt() ->> 'client_id') b;
   return jsonb_build_object(
     'estimateMicros', cost.estimate_charge_micros, 'atMostMicros', cost.most_charge_micros, 'currency', 'USD',
-    'availableMicros', (select min(b.available_micros) from keyframe_private.budgets_of(auth.uid(), now(), auth.jwt() ->> 'client_id') b
-      where b.scope <> 'service'),
-    'balance', keyframe_private.balance_json(auth.uid()),
-    'withinBudget', exists (select from keyframe_private.settings s where not s.spending_stopped) and not exists (
-      select from keyframe_private.budgets_of(auth.uid(), now(), auth.jwt() ->> 'client_id') b
-      where (case b.scope when 'service' then cost.most_micros else cost.most_charge_micros end <= b.available_micros) is not true)
-      and not exists (
-        select from keyframe_private.balance_of(auth.uid()) b
-        where b.available_micros is not null and (cost.most_charge_micros <= b.available_micros) is not true));
+    'availableMicros', budgets.available_micros, 'balance', keyframe_private.balance_json(auth.uid()),
+    'withinBudget', exists (select from keyframe_private.settings s where not s.spending_stopped) and budgets.fit
+      and (balance.available_micros is null or coalesce(cost.most_charge_micros <= balance.available_micros, false)));
 end $$;
 
 -- Whether the shown take of a step is outdated, or will be when the previous shot gets another one. Never for a selected take, because a

@@ -25,45 +25,38 @@ declare
 begin
   return query
   with limits as (
-    select 'owner' as scope, case when o.owner_id is null then s.owner_day_micros else o.day_micros end as day_micros,
-      case when o.owner_id is null then s.owner_month_micros else o.month_micros end as month_micros
-    from keyframe_private.settings s left join keyframe_private.owner_budgets o on o.owner_id = owner
-    union all
-    select 'service', s.service_day_micros, s.service_month_micros from keyframe_private.settings s
-  ), used as (
-    select l.scope, b.period, b.limit_micros, b.settled, b.held, b.ends
-    from limits l
-    cross join lateral ( -- one reading for both
-      select keyframe_private.exact_sum(sum(c.settled)) as month_settled, keyframe_private.exact_sum(sum(c.held)) as month_held,
-        keyframe_private.exact_sum(sum(c.settled) filter (where c.day = today)) as day_settled,
-        keyframe_private.exact_sum(sum(c.held) filter (where c.day = today)) as day_held
-      from (
-        select o.day, o.settled_charge_micros + o.unknown_charge_micros as settled, o.held_charge_micros as held
-        from keyframe_private.costs o where o.owner_id = owner and l.scope = 'owner'
-        union all
-        select e.day, e.settled_micros + e.unknown_micros, e.held_micros
-        from keyframe_private.costs e where e.owner_id is null and l.scope = 'service') c
-      where c.day >= month and c.day < next_month and coalesce(l.day_micros, l.month_micros) is not null) u
+    select l.scope, l.period, l.limit_micros, l.first_day, l.next_day
+    from keyframe_private.settings s
+    left join keyframe_private.owner_budgets o on o.owner_id = owner
     cross join lateral (values
-      ('day', l.day_micros, u.day_settled, u.day_held, today + 1),
-      ('month', l.month_micros, u.month_settled, u.month_held, next_month)
-    ) b (period, limit_micros, settled, held, ends)
-    where b.limit_micros is not null
+      ('owner', 'day', case when o.owner_id is null then s.owner_day_micros else o.day_micros end, today, today + 1),
+      ('owner', 'month', case when o.owner_id is null then s.owner_month_micros else o.month_micros end, month, next_month),
+      ('service', 'day', s.service_day_micros, today, today + 1),
+      ('service', 'month', s.service_month_micros, month, next_month)
+    ) l (scope, period, limit_micros, first_day, next_day)
+    where l.limit_micros is not null
     union all
-    select 'client', 'day', c.owner_day_micros, u.settled, u.held, today + 1
-    from keyframe_private.allowed_clients c
-    cross join lateral (
-      select keyframe_private.exact_sum(sum(
-          case s.cost_state when 'settled' then s.charge_micros when 'unknown' then s.most_charge_micros end)) as settled,
-        keyframe_private.exact_sum(sum(s.most_charge_micros) filter (where s.cost_state = 'held')) as held
-      from keyframe_private.provider_submits s
-      where s.owner_id = owner and s.client_id = c.client_id
-        and s.created_at >= today::timestamp at time zone 'UTC' and s.created_at < (today + 1)::timestamp at time zone 'UTC') u
+    select 'client', 'day', c.owner_day_micros, today, today + 1 from keyframe_private.allowed_clients c
     where c.client_id = client and c.owner_day_micros is not null
   )
-  select u.scope, u.period, u.limit_micros, u.settled, u.held, greatest(0, u.limit_micros - u.settled - u.held),
-    u.ends::timestamp at time zone 'UTC'
-  from used u;
+  select l.scope, l.period, l.limit_micros, u.settled, u.held, greatest(0, l.limit_micros - u.settled - u.held),
+    l.next_day::timestamp at time zone 'UTC'
+  from limits l
+  cross join lateral (
+    select keyframe_private.exact_sum(sum(c.settled)) as settled, keyframe_private.exact_sum(sum(c.held)) as held
+    from (
+      select c.settled_charge_micros + c.unknown_charge_micros as settled, c.held_charge_micros as held
+      from keyframe_private.costs c where l.scope = 'owner' and c.owner_id = owner and c.day >= l.first_day and c.day < l.next_day
+      union all
+      select c.settled_micros + c.unknown_micros, c.held_micros
+      from keyframe_private.costs c where l.scope = 'service' and c.owner_id is null and c.day >= l.first_day and c.day < l.next_day
+      union all
+      select case s.cost_state when 'settled' then s.charge_micros when 'unknown' then s.most_charge_micros end,
+        case s.cost_state when 'held' then s.most_charge_micros end
+      from keyframe_private.provider_submits s
+      where l.scope = 'client' and s.owner_id = owner and s.client_id = client
+        and s.created_at >= l.first_day::timestamp at time zone 'UTC' and s.created_at < l.next_day::timestamp at time zone 'UTC') c
+  ) u;
 end $$;
 
 -- Raises budget_exceeded, balance_exhausted or price_unknown unless a cost fits. Valid while the owner's slots are locked. The service's
