@@ -8,7 +8,7 @@ import type { BenchStack } from "../stack.ts";
 import { type Lab, THIS_LAB } from "./open-version.ts";
 
 const FULL = {
-  ...{ rounds: 5, warmUps: 5, ones: 15, tens: 3, starts: 40 },
+  ...{ rounds: 5, warmUps: 3, ones: 15, tens: 3, starts: 40 },
   ...{ warmUpEvents: 2_000, events: 10_000, eventsBeside: 1_000, inARow: 200 },
   ...{ manyOwners: 10_000, slowOwners: 600, ofOneOwner: 100_000 },
 };
@@ -84,6 +84,9 @@ function meterOf({ stack }: Version, countsOwn = false): CpuMeter {
 const cpu = (name: string, { cost }: CpuMeter, of: (cost: Cpu) => number = ({ postgres }) => postgres): Figures =>
   cost ? { [`${name}, ms of processor time`]: of(cost) } : {};
 
+/** So that plans are not those of empty tables, and autovacuum has nothing to do meanwhile. */
+const analyze = ({ sql }: BenchStack) => sql`vacuum (analyze)`;
+
 async function openFrames(version: Version) {
   const { lab, stack, size } = version;
   const { sql } = stack;
@@ -103,6 +106,8 @@ async function openFrames(version: Version) {
     }
   };
   await make(users.length, size.warmUps)();
+  await analyze(stack);
+  await make(users.length, 1)();
   return async () => {
     await make(1, 1)(); // wakes the functions
     took.length = 0;
@@ -121,28 +126,27 @@ async function openFrames(version: Version) {
   };
 }
 
-/** Starts only: generate stands still. */
+/** Starts only, one of each user: without the scheduler nobody kicks generate or sweeps. */
 async function openSeveralStarts(version: Version) {
   const { lab, stack, size, ends } = version;
-  const users = await lab.makeUsers(stack, size.starts);
-  await stack.sql`update keyframe_private.settings set max_active_per_owner = 1000`;
-  const generate = stack.children.get("keyframe-generate");
-  generate?.kill("SIGSTOP");
-  ends.push(() => generate?.kill("SIGCONT"));
-  const start = (takes: number) => async () => {
-    const requests = users.map((user) => startFrame(`${stack.functionUrls.api}/api`, user, user.projectId, takes));
-    await runLoad({ requests, clients: 1, count: users.length });
-  };
+  const scheduler = stack.children.get("scheduler");
+  scheduler?.kill("SIGSTOP");
+  ends.push(() => scheduler?.kill("SIGCONT"));
+  const api = `${stack.functionUrls.api}/api`;
   const startEach = async () => {
     const figures: Figures = {};
     for (const takes of [1, 4, 8]) {
+      const users = await lab.makeUsers(stack, size.starts);
+      const requests = users.map((user) => startFrame(api, user, user.projectId, takes));
       const meter = meterOf(version);
-      await meter.during(users.length, start(takes));
+      await meter.during(users.length, () => runLoad({ requests, clients: 1, count: users.length }));
       Object.assign(figures, cpu(`a start with count ${takes}: Postgres`, meter));
     }
     return figures;
   };
-  await startEach(); // the first of each is planned
+  for (let warmUp = 0; warmUp < size.warmUps; warmUp++) await startEach();
+  await analyze(stack);
+  await startEach();
   return startEach;
 }
 
@@ -154,7 +158,7 @@ async function openEvents(version: Version, events: number, addOthers: () => Pro
   const way = { ...lab.keyframeWay(scene), attempts: null }; // those of the others would be counted too
   await lab.runBurst(scene, way, size.warmUpEvents);
   await addOthers();
-  await stack.sql`vacuum (analyze)`; // otherwise autovacuum does it while it is measured
+  await analyze(stack);
   return () =>
     lab.inTurn(way, async () => {
       const [all, workers, row] = [meterOf(version, true), meterOf(version), meterOf(version)];
