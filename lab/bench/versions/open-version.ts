@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { PROJECT_ROOT } from "../../../local/stack/project-root.ts";
@@ -32,10 +33,15 @@ export async function openVersion(commit: string, signal: AbortSignal): Promise<
   };
   try {
     await git("add", "--detach", folder, commit);
+    for (const [name, file] of Object.entries(FILES))
+      if (!existsSync(join(folder, "lab/bench", file))) throw missing(commit, name, file);
     const lock = (root: string) => Deno.readTextFile(join(root, "package-lock.json"));
     if ((await lock(folder)) === (await lock(PROJECT_ROOT)))
       await Deno.symlink(join(PROJECT_ROOT, "node_modules"), join(folder, "node_modules"));
-    else await run("npm", ["ci", "--no-audit", "--no-fund", "--loglevel=error"], { cwd: folder, signal });
+    else {
+      console.error(`Installing the packages of ${commit} (npm ci), about half a minute …`);
+      await run("npm", ["ci", "--no-audit", "--no-fund", "--loglevel=error"], { cwd: folder, signal });
+    }
     return { lab: await loadLab(folder, commit), remove };
   } catch (error) {
     await remove();
@@ -45,13 +51,15 @@ export async function openVersion(commit: string, signal: AbortSignal): Promise<
 
 async function loadLab(folder: string, commit: string): Promise<Lab> {
   const loaded = Object.entries(FILES).map(async ([name, file]) => {
-    const module = await import(pathToFileURL(join(folder, "lab/bench", file)).href).catch(() => ({}));
-    if (typeof module[name] !== "function")
-      throw new Error(`${commit} has no ${name} in lab/bench/${file}: measure it with its own npm run bench.`);
+    const module = await import(pathToFileURL(join(folder, "lab/bench", file)).href);
+    if (typeof module[name] !== "function") throw missing(commit, name, file);
     return [name, module[name]];
   });
   return Object.fromEntries(await Promise.all(loaded)) as Lab; // its functions get what its own functions returned
 }
+
+const missing = (commit: string, name: string, file: string) =>
+  new Error(`${commit} has no ${name} in lab/bench/${file}: measure it with its own npm run bench.`);
 
 async function run(program: string, args: string[], options: Deno.CommandOptions = {}): Promise<void> {
   const { success, stderr } = await new Deno.Command(program, { args, ...options }).output();
