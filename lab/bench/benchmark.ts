@@ -1,6 +1,6 @@
 import type { Ratio, Spread } from "./measure.ts";
 import type { Cpu } from "./process-usage.ts";
-import type { BenchStack } from "./stack.ts";
+import type { BenchStack, openBenchStack } from "./stack.ts";
 
 /** A benchmark of `npm run bench`: does the same work in several ways, in turn, and compares them. */
 export type Benchmark = {
@@ -12,8 +12,8 @@ export type Benchmark = {
 export type BenchContext = {
   /** A few seconds of each, to see that it works. */
   quick: boolean;
-  /** Starts a stack, which is stopped when the benchmark ends. */
-  openStack(): Promise<BenchStack>;
+  /** Starts a stack, or one of another version, which is stopped when the benchmark ends. */
+  openStack(open?: typeof openBenchStack): Promise<BenchStack>;
   /** Prints progress on standard error. */
   progress(text: string): void;
 };

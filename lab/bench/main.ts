@@ -13,6 +13,8 @@ import { blockOf, costsTable, summaryTable, writeBlock } from "./report.ts";
 import { shotTables } from "./shot/plans.ts";
 import { shotBenchmark } from "./shot/shot-benchmark.ts";
 import { type BenchStack, openBenchStack } from "./stack.ts";
+import { openVersion } from "./versions/open-version.ts";
+import { compareWith, PART_NAMES } from "./versions/parts.ts";
 
 const BENCHMARKS: Benchmark[] = [
   deliverBenchmark,
@@ -31,6 +33,7 @@ Run nothing else at the same time. Only ratios within one run are comparable.
   NAME       one of: ${NAMES.join(", ")}; without a name, all of them
   --write    runs all, then writes the aims and one shot into lab/aims.md, shots a day into docs/benchmarks.md, costs into docs/scale.md
   --quick    a short run of each, to check that it works
+  --against  a commit: compares this checkout with that version instead. NAME is then one of: ${PART_NAMES.join(", ")}
   --workers  functions, or npm run worker in place of the workers' functions: process by the Data API, database by a connection
 
 KEYFRAME_DATABASE_URL: a superuser's URL of an empty Postgres, to measure one benchmark with its real extensions.`;
@@ -41,12 +44,16 @@ async function main(): Promise<number> {
     options: {
       write: { type: "boolean", default: false },
       quick: { type: "boolean", default: false },
+      against: { type: "string" },
       workers: { type: "string" },
     },
   });
-  const unknown = positionals.find((name) => !NAMES.includes(name));
+  const { against } = values;
+  const names = against === undefined ? NAMES : PART_NAMES;
+  const unknown = positionals.find((name) => !names.includes(name));
   if (unknown !== undefined)
-    throw new Error(`There is no benchmark "${unknown}". The benchmarks are: ${NAMES.join(", ")}.`);
+    throw new Error(`There is no benchmark "${unknown}". The benchmarks are: ${names.join(", ")}.`);
+  if (against !== undefined && values.write) throw new Error("--write writes what is compared with the alternatives.");
   const workers = readWorkers("--workers", values.workers);
   if (workers !== "functions" && values.write) throw new Error("--write writes the figures of the functions.");
   if (values.quick && values.write) throw new Error("--quick measures too little to be written.");
@@ -57,16 +64,18 @@ async function main(): Promise<number> {
 
   const machine = describeMachine();
   const signal = stopSignals();
+  const version = against === undefined ? undefined : await openVersion(against, signal);
+  const benchmarks = version === undefined ? BENCHMARKS : compareWith(version.lab);
   const results: Record<string, Result> = {};
   const failed: Record<string, string> = {};
-  for (const { name, run } of BENCHMARKS) {
+  for (const { name, run } of benchmarks) {
     if ((positionals.length > 0 && !positionals.includes(name)) || signal.aborted) continue;
     const began = performance.now();
     const stacks: Promise<BenchStack>[] = [];
-    const openStack = async () => {
+    const openStack = async (open = openBenchStack) => {
       if (databaseUrl !== undefined && stacks.length > 0)
         throw new Error("KEYFRAME_DATABASE_URL is one database, and this benchmark compares two.");
-      const stack = openBenchStack({ signal, databaseUrl, workers });
+      const stack = open({ signal, databaseUrl, workers });
       stacks.push(stack);
       return await stack;
     };
@@ -82,6 +91,8 @@ async function main(): Promise<number> {
     for (const stack of stacks) await stack.then(({ stop }) => stop()).catch(() => undefined); // its error has been reported
     progress(`took ${((performance.now() - began) / 1000).toFixed(0)} s`);
   }
+  await version?.remove();
+  if (version) console.log(`\n${blockOf({ aims: [], tables: [summaryTable(results)] }, machine)}\n`);
 
   const costs = Object.values(results).flatMap((result) => result.costs ?? []);
   const isWhole = Object.keys(results).length === BENCHMARKS.length;

@@ -31,20 +31,20 @@ export function quantile(values: number[], fraction: number): number {
   return below + (above - below) * (place - Math.floor(place));
 }
 
-/** Ways of doing the same work, by name. Each returns one measurement. */
-type Ways<Name extends string> = Record<Name, () => Promise<number>>;
+/** Ways of doing the same work, by name. Each returns what one round has measured. */
+type Ways<Name extends string, Measured> = Record<Name, () => Promise<Measured>>;
 
 /**
  * Measures the ways in turn, so that other load on the machine affects all alike. Every second round runs backwards.
  * Returns each way's measurements in the order of the rounds.
  */
-export async function measureInTurn<Name extends string>(
-  ways: Ways<Name>,
+export async function measureInTurn<Name extends string, Measured = number>(
+  ways: Ways<Name, Measured>,
   rounds: number,
   progress: (text: string) => void,
-): Promise<Record<Name, number[]>> {
+): Promise<Record<Name, Measured[]>> {
   const names = Object.keys(ways) as Name[]; // its keys are all there is in it
-  const measured = Object.fromEntries(names.map((name) => [name, [] as number[]])) as Record<Name, number[]>; // each name
+  const measured = Object.fromEntries(names.map((name) => [name, [] as Measured[]])) as Record<Name, Measured[]>; // each name
   for (let round = 0; round < rounds; round++) {
     for (const name of round % 2 === 0 ? names : names.toReversed()) {
       progress(`round ${round + 1} of ${rounds}: ${name}`);

@@ -17,8 +17,9 @@ const post = (caller: Caller, url: string, body: unknown, status: number): LoadR
 /** `to`: the API or the written function. */
 export const createProject = (to: string, caller: Caller): LoadRequest =>
   post(caller, `${to}/projects`, { title: "Bench", textPrompt: PROMPT }, 201);
-export const startFrame = (api: string, caller: Caller, projectId: string): LoadRequest =>
-  post(caller, `${api}/projects/generate/first-frame`, { projectId, prompt: PROMPT }, 202);
+/** `count`: of takes; one without it. */
+export const startFrame = (api: string, caller: Caller, projectId: string, count?: number): LoadRequest =>
+  post(caller, `${api}/projects/generate/first-frame`, { projectId, prompt: PROMPT, count }, 202);
 export const startWrittenFrame = (written: string, caller: Caller, projectId: string): LoadRequest =>
   post(caller, `${written}/first-frame`, { projectId, prompt: PROMPT }, 202);
 export const storeWrittenFrame = (written: string, caller: Caller, projectId: string): LoadRequest =>

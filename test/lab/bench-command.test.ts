@@ -23,6 +23,12 @@ test("--help → the benchmarks, each with its aims in the table of lab/aims.md;
   expect(replaceBlock(await readPage("docs/scale.md"), "costs", "new")).toContain("\nnew\n");
 });
 
+test("--against what is no commit → one line that says so; exit 1", async () => {
+  const { code, said, error } = await runBench(["--against", "no-such-version"]).ended;
+  expect([code, said]).toEqual([1, ""]);
+  expect(error).toMatch(/^git .*no-such-version\b.*\n$/);
+});
+
 test("the figures of one shot → shots a day by what is used up first, calls without kicks beside a worker", () => {
   const figures = {
     api: 20,

@@ -1,3 +1,5 @@
+import { readdir } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test, vi } from "vitest";
 import { PROJECT_ROOT } from "../../local/stack/project-root.ts";
@@ -32,4 +34,15 @@ test("--quick and three names → their tables, nothing written; exit 0", async 
   expect([deliveries, usd]).toEqual(["4", "0.974"]);
   expect(output).toMatch(/^\d+ of 12 aims met\.$/m);
   expect(await readPage("docs/benchmarks.md")).toBe(before);
+});
+
+test("--against a commit → figures of both versions and their ratio; its folder is removed; exit 0", async () => {
+  const folders = async () => (await readdir(tmpdir())).filter((name) => name.startsWith("keyframe-version-"));
+  const before = await folders();
+  const { code, output } = await runCommand("lab/bench/main.ts", ["--quick", "--against", "HEAD", "beside-retries"])
+    .ended;
+  expect(code, output).toBe(0);
+  for (const name of ["500 events at once: ms", "one event in a row: ms (p50)"])
+    expect(output).toMatch(new RegExp(`^\\| ${RegExp.escape(name)} \\| [\\d.,]+ ÷ [\\d.,]+ \\| [\\d.]+ \\|`, "m"));
+  expect(await folders()).toEqual(before);
 });

@@ -1,5 +1,20 @@
 import type { Invariant } from "./ledger-tables.ts";
 
+const SUMS = `
+  row(sum(predictions), sum(held_micros), sum(settled_micros), sum(unknown_micros), sum(unknown_submits),
+    sum(held_charge_micros), sum(settled_charge_micros), sum(unknown_charge_micros))::text`;
+/** The same of rows `s` of the ledger. A second run of a submit has the same attempt. */
+const LEDGER_SUMS = `
+  row(count(distinct s.prediction_id) filter (where s.attempt = 1),
+    coalesce(sum(s.most_micros) filter (where s.cost_state = 'held'), 0),
+    coalesce(sum(s.cost_micros), 0),
+    coalesce(sum(s.most_micros) filter (where s.cost_state = 'unknown'), 0),
+    count(*) filter (where s.cost_state = 'unknown'),
+    coalesce(sum(s.most_charge_micros) filter (where s.cost_state = 'held'), 0),
+    coalesce(sum(s.charge_micros), 0),
+    coalesce(sum(s.most_charge_micros) filter (where s.cost_state = 'unknown'), 0))::text`;
+const NOTHING = "'(0,0,0,0,0,0,0,0)'";
+
 export const costInvariants = {
   costs_are_what_was_billed: {
     sentence:
@@ -65,27 +80,27 @@ export const costInvariants = {
     broken: `
       select format('owner %s, %s, %s by %s: counted %s, the ledger has %s', owner, day, step, model, c.sums, t.sums) as broken
       from (
-        select coalesce(owner_id::text, 'everybody') as owner, day, step, model,
-          row(sum(predictions), sum(held_micros), sum(settled_micros), sum(unknown_micros), sum(unknown_submits),
-            sum(held_charge_micros), sum(settled_charge_micros), sum(unknown_charge_micros))::text as sums
+        select coalesce(owner_id::text, 'everybody') as owner, day, step, model, ${SUMS} as sums
         from keyframe_private.costs group by 1, 2, 3, 4
       ) c
       full join (
-        select o.owner, (s.created_at at time zone 'UTC')::date as day, s.step, s.model, row(
-          -- A second run of a submit has the same attempt.
-          count(distinct s.prediction_id) filter (where s.attempt = 1),
-          coalesce(sum(s.most_micros) filter (where s.cost_state = 'held'), 0),
-          coalesce(sum(s.cost_micros), 0),
-          coalesce(sum(s.most_micros) filter (where s.cost_state = 'unknown'), 0),
-          count(*) filter (where s.cost_state = 'unknown'),
-          coalesce(sum(s.most_charge_micros) filter (where s.cost_state = 'held'), 0),
-          coalesce(sum(s.charge_micros), 0),
-          coalesce(sum(s.most_charge_micros) filter (where s.cost_state = 'unknown'), 0))::text as sums
+        select o.owner, (s.created_at at time zone 'UTC')::date as day, s.step, s.model, ${LEDGER_SUMS} as sums
         from keyframe_private.provider_submits s
         cross join lateral (values (s.owner_id::text), ('everybody')) o (owner)
         group by 1, 2, 3, 4
       ) t using (owner, day, step, model)
-      where coalesce(c.sums, '(0,0,0,0,0,0,0,0)') <> coalesce(t.sums, '(0,0,0,0,0,0,0,0)')`,
+      where coalesce(c.sums, ${NOTHING}) <> coalesce(t.sums, ${NOTHING})`,
+  },
+  owner_sums_are_the_ledgers: {
+    sentence: "the sum of each owner over all days, merged or not, equals the ledger's",
+    broken: `
+      select format('owner %s: counted %s, the ledger has %s', owner_id, c.sums, t.sums) as broken
+      from (
+        select owner_id, ${SUMS} as sums from keyframe_private.daily_costs
+        where owner_id is not null and (day is null or not is_merged) group by 1
+      ) c
+      full join (select s.owner_id, ${LEDGER_SUMS} as sums from keyframe_private.provider_submits s group by 1) t using (owner_id)
+      where coalesce(c.sums, ${NOTHING}) <> coalesce(t.sums, ${NOTHING})`,
   },
   project_sums_are_the_ledgers: {
     sentence: "the sums of each project, merged or not, equal the ledger's",

@@ -1,8 +1,12 @@
 import { beforeAll, beforeEach, expect, test } from "vitest";
 import { quantile } from "../../../lab/bench/measure.ts";
 import { useDatabase } from "../../support/database/clone-database.ts";
+import { deliverOver } from "../../support/database/deliver.ts";
+import { columnOf } from "../../support/database/predictions.ts";
+import { clearWebhooks } from "../../support/database/webhooks.ts";
 
-// A minute of one worker's claims (lease_work) in simulated time: how long the tasks of other owners wait while some hang.
+// Claims (lease_work) in simulated time: how long the work of other owners waits while some hang. A minute of one worker's claims for
+// generate; below, for deliver, the worker itself.
 
 /** `hangsFrom`: until then they take QUICK_MS. */
 type Load = { owners: number; each: number; resource: string; ms: number; hangsFrom?: number };
@@ -14,6 +18,7 @@ const CALL_MS = 8;
 const [ADDED_UNTIL, END_MS] = [25_000, 60_000];
 
 const db = useDatabase();
+const { makeDeliver } = deliverOver(db);
 beforeAll(() =>
   db.sql.unsafe(`
     create function public.step(worker uuid, at_ms integer, max_rows integer, done bigint[], added jsonb, cursors jsonb)
@@ -42,6 +47,7 @@ beforeAll(() =>
       return jsonb_build_object('leased', leased, 'cursors', cursors);
     end $$`),
 );
+beforeEach(() => clearWebhooks(db.sql));
 beforeEach(() => db.sql`truncate keyframe_private.work`);
 
 const queueOf = (resource: string): Queue => (resource.includes(" ") ? "copy" : "ask");
@@ -141,4 +147,107 @@ test.each([1, 40])("a quick model for %i owners alone → at least 31 of its tas
 test("a model that takes eleven seconds → its own tasks go on, too", async () => {
   const { done } = await simulate([{ owners: 20, each: 4, resource: "slow/model", ms: 11_000 }], FRAME);
   expect(done).toBeGreaterThan(30);
+});
+
+const REQUEST_LIMIT_MS = 15_000;
+/** How long a request takes that begins at this moment. At REQUEST_LIMIT_MS, and in 2 ms, it fails. */
+type Answer = (now: number) => number;
+const ANSWERS = {
+  quick: () => Math.round(20 + Math.random() * 100),
+  fails: () => 2,
+  hangs: () => REQUEST_LIMIT_MS,
+  takesFourteenSeconds: () => 14_000,
+  takesFourSeconds: () => 4_000,
+  hangsFromTenSecondsOn: (now) => (now < 10_000 ? 50 : REQUEST_LIMIT_MS),
+} satisfies Record<string, Answer>;
+
+/** Endpoints of owners, whose events come `atOnce`, from the moment `from` on and again and again. */
+type Receivers = { owners: number; each?: number; hosts: string[]; answer: Answer; atOnce?: number; everyMs?: number; from?: (owner: number) => number }; // biome-ignore format: one line
+
+/** How long the events of the last of these wait until they are sent, in ms. Those that are not sent have waited until the end. */
+async function simulateDeliver(all: Receivers[], endMs = 17_000): Promise<number[]> {
+  const request = (_id: string, name: string) => {
+    const ms = all[Number(name)]?.answer(deliver.now()) ?? Number.NaN;
+    return ms === 2 || ms === REQUEST_LIMIT_MS ? { ms, error: "timeout" as const } : ms;
+  };
+  const deliver = makeDeliver({ request });
+  const dueAt = new Map<string, number>();
+  const add = async (endpoints: string[], events: number) =>
+    await columnOf(
+      deliver.outside(db.sql`
+        with events as (
+          insert into keyframe.webhook_events (type, payload)
+          select 'webhook.test', '{}' from generate_series(1, ${events}::int) returning id)
+        insert into keyframe.webhook_deliveries (event_id, endpoint_id, owner_id, event_type, next_attempt_at)
+        select v.id, e.id, e.owner_id, 'webhook.test', ${deliver.at()}
+        from events v, keyframe.webhook_endpoints e where e.id = any (${endpoints}) returning id`),
+    );
+  for (const [number, { owners, each = 1, hosts, atOnce = 2, everyMs = 5_000, from = () => 0 }] of all.entries()) {
+    const endpoints = await db.sql<{ id: string; owner: number }[]>`
+      with users as (
+        insert into auth.users (id, email, aud, role)
+        select gen_random_uuid(), gen_random_uuid() || '@keyframe.local', 'authenticated', 'authenticated'
+        from generate_series(1, ${owners}::int) returning id
+      ), numbered as (select id, row_number() over () - 1 as owner from users)
+      insert into keyframe.webhook_endpoints (owner_id, url, description)
+      select n.id, 'https://' || (${hosts}::text[])[1 + (n.owner + e) % ${hosts.length}::int], n.owner
+      from numbered n, generate_series(1, ${each}::int) e
+      returning id, description::int as owner`;
+    for (const { id } of endpoints) deliver.name(id, String(number));
+    for (const [begin, group] of Map.groupBy(endpoints, ({ owner }) => from(owner)))
+      for (let at = begin; at < endMs; at += everyMs)
+        deliver.clock.after(at, async () => {
+          const ids = await add(
+            group.map(({ id }) => id),
+            atOnce,
+          );
+          if (number === all.length - 1) for (const id of ids) dueAt.set(id, at);
+          deliver.endWait();
+        });
+  }
+  await deliver.runFor(endMs);
+  return [...dueAt].map(([id, at]) => (deliver.startedAt.get(id)?.[0] ?? endMs) - at);
+}
+
+const hosts = (count: number, name: string) => Array.from({ length: count }, (_, n) => `${name}-${n}.example`);
+const crowd = (count: number, answer: Answer, more: Partial<Receivers> = {}): Receivers => ({ owners: 600, hosts: hosts(count, answer.name), answer, ...more }); // biome-ignore format: one line
+/** Events that come one after another, of fifty owners at ten hosts. */
+const INNOCENTS: Receivers = { owners: 50, hosts: hosts(10, "good"), answer: ANSWERS.quick, atOnce: 1, from: (owner) => owner * 100 }; // biome-ignore format: one line
+/** Events of one host after the other, so that each gets what it can. */
+const quickAtFirst = (count: number) => crowd(count, (now) => (now < 2_000 ? 50 : REQUEST_LIMIT_MS), { owners: 400, everyMs: 1_000, from: (owner) => (owner % count) * 50 }); // biome-ignore format: one line
+const SHARED = hosts(1, "shared");
+/** Each owner's own twenty hosts hang once in fifty requests. */
+const hangsNowAndThen = (_: unknown, owner: number): Receivers => {
+  let requests = 0;
+  const answer = () => (++requests % 50 === 0 ? REQUEST_LIMIT_MS : 10);
+  return { owners: 1, each: 20, hosts: hosts(20, `own-${owner}`), answer, everyMs: 1_000 };
+};
+
+/** There is a place at once: an event waits for the next claim only, at most 100 ms. */
+const NEXT_CLAIM_MS = 110;
+
+test.each<[what: string, loads: Receivers[], innocents?: Partial<Receivers>]>([
+  ["one host that hangs", [crowd(1, ANSWERS.hangs)]],
+  ["one host that answers after fourteen seconds", [crowd(1, ANSWERS.takesFourteenSeconds)]],
+  ["one host that takes four seconds", [crowd(1, ANSWERS.takesFourSeconds)]],
+  ["one host that fails", [crowd(1, ANSWERS.fails, { owners: 200 })]],
+  ["three quick hosts that hang after ten seconds", [crowd(3, ANSWERS.hangsFromTenSecondsOn)]],
+  ["ten hosts that hang", [crowd(10, ANSWERS.hangs)]],
+  ["twenty hosts that hang, fail and are quick", Object.values(ANSWERS).map((answer) => crowd(3, answer, { owners: 100 }))], // biome-ignore format: one line
+  ["two quick hosts that hang after two seconds", [quickAtFirst(2)], { hosts: hosts(1, "good"), everyMs: 2_000 }],
+  ["eight quick hosts that hang after two seconds", [quickAtFirst(8)], { hosts: hosts(3, "good"), everyMs: 2_000 }],
+  ["200 hosts of ten owners that hang now and then", Array.from({ length: 10 }, hangsNowAndThen), { everyMs: 1_000 }],
+  ["twenty endpoints of one owner that hang at the same host", [crowd(1, ANSWERS.hangs, { owners: 1, each: 20, hosts: SHARED })], { hosts: SHARED }], // biome-ignore format: one line
+  // The others' endpoints have had five quick answers by then.
+  ["2,000 endpoints of 100 owners that hang at the same host", [crowd(1, ANSWERS.hangs, { owners: 100, each: 20, hosts: SHARED, from: (owner) => 6_000 + owner * 50 })], { hosts: SHARED, everyMs: 1_000, from: (owner) => owner * 20 }], // biome-ignore format: one line
+])("events for %s → others' are sent with the next claim (p95)", async (_what, loads, innocents) => {
+  const waits = await simulateDeliver([...loads, { ...INNOCENTS, ...innocents }]);
+  expect(waits.length).toBeGreaterThan(150);
+  expect(quantile(waits, 0.95)).toBeLessThan(NEXT_CLAIM_MS);
+});
+
+test("two events each of 1,000 owners at one host at once → all are sent within 1.3 seconds", async () => {
+  const waits = await simulateDeliver([crowd(1, ANSWERS.quick, { owners: 1_000 })], 4_000);
+  expect(waits).toHaveLength(2_000);
+  expect(Math.max(...waits)).toBeLessThan(1_300);
 });

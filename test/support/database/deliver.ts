@@ -34,6 +34,7 @@ export function deliverOver(db: ClonedDatabase) {
   } = {}) {
     const time = makeClock();
     let began = 0;
+    let added = Promise.withResolvers<void>();
     const calls: Call[] = [];
     const lines: string[] = [];
     const startedAt = new Map<string, number[]>();
@@ -67,7 +68,7 @@ export function deliverOver(db: ClonedDatabase) {
         const call = { at: time.now(), ...args, ms: callMs() };
         calls.push(call);
         await time.sleep(call.ms / 2);
-        if (call.wait_ms > 0 && !(await isDue())[0]?.due) await time.sleep(call.wait_ms);
+        if (call.wait_ms > 0 && !(await isDue())[0]?.due) await Promise.race([time.sleep(call.wait_ms), added.promise]);
         const what = fault(call);
         const answer = await exchange(args);
         await time.sleep(call.ms / 2);
@@ -124,6 +125,11 @@ export function deliverOver(db: ClonedDatabase) {
         const id = await addEndpoint(db.sql, owner, columns);
         names.set(id, name);
         return { id, deliveries: deliveries > 0 ? await seedDeliveries(db.sql, id, deliveries) : [] };
+      },
+      /** Ends the wait of a call, which finds new deliveries within 2 ms. */
+      endWait(): void {
+        added.resolve();
+        added = Promise.withResolvers();
       },
       /** One more due delivery, from now on. */
       async deliver(endpoint: string) {

@@ -50,6 +50,7 @@ const ALWAYS: Record<string, Invariant> = {
         select from keyframe_private.work w where w.subject = p.id and w.kind in ('submit', 'poll', 'store', 'expire'))`,
   },
   sums_are_the_ledgers: costInvariants.sums_are_the_ledgers,
+  owner_sums_are_the_ledgers: costInvariants.owner_sums_are_the_ledgers,
   project_sums_are_the_ledgers: costInvariants.project_sums_are_the_ledgers,
   balances_are_the_ledgers: costInvariants.balances_are_the_ledgers,
 };
