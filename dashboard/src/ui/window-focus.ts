@@ -3,6 +3,13 @@ import { useEffect, useState, useSyncExternalStore } from "react";
 /** A ref that focuses what appears: a modal does so when it opens, which is too early for what is loaded or shown later. */
 export const focusOnMount = (element: HTMLElement | null): void => element?.focus({ preventScroll: true });
 
+/** Puts the focus on the first field with a problem, by its name. Returns whether there is one. */
+export function focusProblem(form: HTMLFormElement, problems: Record<string, string | null | undefined>): boolean {
+  const [name] = Object.entries(problems).find(([, problem]) => problem != null) ?? [];
+  if (name !== undefined) form.querySelector<HTMLElement>(`[name=${name}]`)?.focus();
+  return name !== undefined;
+}
+
 /** A ref of a button that may disappear: then its focus moves. */
 export const movesFocus = (move: () => void) => (button: HTMLElement | null) => () => {
   if (button === document.activeElement) queueMicrotask(() => button?.isConnected || move());
@@ -39,7 +46,7 @@ export function useIsOnTop(isOpen: boolean): boolean {
 }
 
 /** If the focused element may be gone, the top window gets the focus, or the page. */
-export function focusIfLost(): void {
+function focusIfLost(): void {
   const focused = document.activeElement;
   const top = [...document.querySelectorAll<HTMLElement>("[role=dialog]")].at(-1);
   if (top?.contains(focused) ?? focused !== document.body) return;
