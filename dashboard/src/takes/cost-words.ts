@@ -1,5 +1,6 @@
 import { type Estimate, hasEnded, type ShotPrediction } from "../../../client/index.ts";
 import { apart, balanceSentence, cheaper, dollars, type Start } from "../ui/money.ts";
+import { capitalized } from "../ui/words.ts";
 
 /** The cost of a start, shown beside its button. */
 export function estimateWords({ estimateMicros, atMostMicros }: Estimate): string {
@@ -69,5 +70,5 @@ export function costWords(prediction: Pick<ShotPrediction, "status" | "cost">): 
 
 export const costSentence = (prediction: Pick<ShotPrediction, "status" | "cost">): string => {
   const words = costWords(prediction);
-  return words === "" ? "" : `${words.charAt(0).toUpperCase()}${words.slice(1)}.`;
+  return words === "" ? "" : `${capitalized(words)}.`;
 };

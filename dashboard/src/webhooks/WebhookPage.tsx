@@ -11,7 +11,7 @@ import { TroubleNotice } from "./EndpointState.tsx";
 import { HealthPanel } from "./HealthPanel.tsx";
 import { SecretPanel } from "./SecretPanel.tsx";
 import { useChangeWebhook, useDeleteWebhook, useWebhook } from "./webhook-queries.ts";
-import { useWebhookFields } from "./WebhookFields.tsx";
+import { useWebhookSettings, WebhookFields } from "./WebhookFields.tsx";
 import { BusyButton, SmallButton } from "../ui/buttons.tsx";
 import { isRefusal } from "../ui/errors.ts";
 import { ErrorNotice, notify } from "../ui/notices.tsx";
@@ -64,7 +64,7 @@ function Endpoint({ webhook }: { webhook: Webhook }) {
 
 function SettingsPanel({ webhook }: { webhook: Webhook }) {
   const change = useChangeWebhook(webhook.webhookId);
-  const { fields, isChanged, error, submit, clear } = useWebhookFields(webhook, change);
+  const { fields, isChanged, error, submit, clear } = useWebhookSettings(webhook, change);
   const onSuccess = () => {
     clear();
     notify("Settings saved.");
@@ -81,7 +81,7 @@ function SettingsPanel({ webhook }: { webhook: Webhook }) {
         <Stack>
           <EnabledSwitch webhook={webhook} />
           <Divider />
-          {fields}
+          <WebhookFields {...fields} />
           <ErrorNotice title="Could not save the settings" error={error} />
           <Group justify="flex-end">
             <BusyButton type="submit" isBusy={change.isPending} isOff={!isChanged}>

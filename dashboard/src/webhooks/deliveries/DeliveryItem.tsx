@@ -5,7 +5,7 @@ import { IconRepeat } from "../../ui/icons.tsx";
 import { OutcomeIcon } from "./OutcomeIcon.tsx";
 import { Time } from "../../ui/Time.tsx";
 import classes from "./deliveries.module.css";
-import { useOnce } from "../../services.ts";
+import { useOnce } from "../../queries/use-once.ts";
 import { useWatchDelivery } from "./delivery-queries.ts";
 import { aboutWords, attemptWords, deliveryState, formatDuration } from "./delivery.ts";
 import { CopyButton } from "../../ui/CopyButton.tsx";
