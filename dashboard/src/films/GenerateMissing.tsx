@@ -5,9 +5,8 @@ import type { FilmEstimate, FilmWithShots, KeyframeClient, Prediction, Step } fr
 import { continuesPrevious } from "../queries/film-queries.ts";
 import { useOnce } from "../queries/use-once.ts";
 import { useKeyframe } from "../services.ts";
-import { exceedsBalance, ofPart, overBudgetWords } from "../takes/cost-words.ts";
+import { aboutWords, exceedsBalance, ofPart, overBudgetWords } from "../takes/cost-words.ts";
 import { countWords, PLAYING_ORDER, STEP_NAME } from "../takes/status-words.ts";
-import { dollars } from "../ui/money.ts";
 import { CreditLink, ErrorNotice } from "../ui/notices.tsx";
 import { FormWindow, type WindowProps } from "../ui/windows.tsx";
 import { capitalized } from "../ui/words.ts";
@@ -15,8 +14,6 @@ import { capitalized } from "../ui/words.ts";
 /** Null: one is not known. */
 const sumOf = (micros: (number | null)[]) =>
   micros.reduce((some, one) => (some === null || one === null ? null : some + one), 0);
-
-const priceWords = (micros: number | null) => (micros === null ? "price unknown" : `about ${dollars(micros)}`);
 
 /** What a step of the film would cost, outdated takes included, and which shots cannot start. */
 function useFilmEstimate({ filmId, updatedAt, shots }: FilmWithShots, step: Step, outdated: boolean, enabled: boolean) {
@@ -154,9 +151,9 @@ function Price({ all, step, wanted, videos }: PriceProps) {
   return (
     <>
       <Text size="sm">
-        {capitalized(priceWords(sum))}
+        {capitalized(aboutWords(sum))}
         {ofVideos !== 0 &&
-          `. Generate the videos next, once you have seen the frames: ${priceWords(ofVideos)}. Together ${priceWords(sumOf([sum, ofVideos]))}.`}
+          `. Generate the videos next, once you have seen the frames: ${aboutWords(ofVideos)}. Together ${aboutWords(sumOf([sum, ofVideos]))}.`}
       </Text>
       {overBudget !== null && (
         <Text size="sm">

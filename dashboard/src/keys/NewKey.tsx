@@ -3,10 +3,10 @@ import { useState } from "react";
 import type { CreatedKey, KeyRight } from "../../../client/index.ts";
 import { useOnce } from "../queries/use-once.ts";
 import { useServices } from "../services.ts";
-import { CopyButton } from "../ui/CopyButton.tsx";
 import { ExpirySelect, expiryAfter } from "../ui/ExpirySelect.tsx";
 import { focusProblem } from "../ui/window-focus.ts";
 import { FormWindow, type WindowProps } from "../ui/windows.tsx";
+import { CopyButton } from "../ui/CopyButton.tsx";
 
 const MOST_DOLLARS = 1_000_000;
 

@@ -1,21 +1,22 @@
-import { Box, Group, VisuallyHidden } from "@mantine/core";
+import { ActionIcon, Box, Group, Text, VisuallyHidden } from "@mantine/core";
 import { useWindowEvent } from "@mantine/hooks";
 import { useEffect, useRef, useState } from "react";
-import { useNavigate, useParams } from "react-router";
-import type { ProjectWithPredictions } from "../../../client/index.ts";
+import { Link, useNavigate, useParams } from "react-router";
+import type { ProjectWithPredictions, Shot } from "../../../client/index.ts";
 import { NewProject } from "../projects/NewProject.tsx";
 import { ProjectMenu } from "../projects/ProjectMenu.tsx";
 import { knownOf } from "../prompts/mentions.ts";
 import { useCast } from "../queries/element-queries.ts";
+import { useFilm } from "../queries/film-queries.ts";
 import { projectNoun, runningOf, useProject, useReadAgainAtEnds } from "../queries/project-queries.ts";
 import { PLAYING_ORDER, STATUS_WORD, STEP_NAME } from "../takes/status-words.ts";
 import { NewButton } from "../ui/buttons.tsx";
 import { isGone } from "../ui/errors.ts";
-import { Missing, PageHead, Unread } from "../ui/page-parts.tsx";
+import { type Icon, IconArrowLeft, IconArrowRight } from "../ui/icons.tsx";
+import { BackLink, Missing, PageHead, Unread } from "../ui/page-parts.tsx";
 import { useWindow } from "../ui/windows.tsx";
 import { AspectRatio, CastChoice, ReferenceImage } from "./ProjectFields.tsx";
 import classes from "./project-page.module.css";
-import { ShotPlace } from "./ShotPlace.tsx";
 import { StepStrip } from "./StepStrip.tsx";
 import { TextsPanel } from "./TextsPanel.tsx";
 import { useTexts } from "./use-texts.ts";
@@ -89,6 +90,44 @@ function ProjectHead({ project }: { project: ProjectWithPredictions }) {
       </div>
       {filmId !== null && <NewProject {...next.window} filmId={filmId} before={project} />}
     </>
+  );
+}
+
+/** The way back: to the projects, or to the film, with the shots before and after this one. */
+function ShotPlace({ project: { projectId, filmId } }: { project: ProjectWithPredictions }) {
+  const { data: film } = useFilm(filmId);
+  if (filmId === null) return <BackLink to="/projects" label="Projects" />;
+  const at = film?.projectIds.indexOf(projectId) ?? -1;
+  return (
+    <Group justify="space-between" wrap="nowrap">
+      <BackLink to={`/films/${filmId}`} label={film?.title ?? "Film"} />
+      {film && at >= 0 && (
+        <Group component="nav" aria-label="Shots" gap={6} wrap="nowrap">
+          <Text size="sm" c="dimmed" style={{ whiteSpace: "nowrap" }}>
+            Shot {at + 1} of {film.shots.length}
+          </Text>
+          <Neighbor name="Previous" Mark={IconArrowLeft} shot={film.shots[at - 1]} />
+          <Neighbor name="Next" Mark={IconArrowRight} shot={film.shots[at + 1]} />
+        </Group>
+      )}
+    </Group>
+  );
+}
+
+/** Without a shot it looks disabled, so that the other one does not move. */
+function Neighbor({ name, Mark, shot }: { name: string; Mark: Icon; shot: Shot | undefined }) {
+  const mark = <Mark size={16} />;
+  if (shot === undefined)
+    return (
+      <ActionIcon component="span" variant="default" data-disabled aria-hidden>
+        {mark}
+      </ActionIcon>
+    );
+  const label = `${name} shot: ${shot.title}`;
+  return (
+    <ActionIcon component={Link} to={`/projects/${shot.projectId}`} variant="default" aria-label={label} title={label}>
+      {mark}
+    </ActionIcon>
   );
 }
 

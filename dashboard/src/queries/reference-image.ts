@@ -1,6 +1,6 @@
 import { useMutation, useQueries, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useId } from "react";
-import type { KeyframeClient, Prediction, Shot, ShotPrediction } from "../../../client/index.ts";
+import type { KeyframeClient, Output, Prediction, Shot, ShotPrediction } from "../../../client/index.ts";
 import { useKeyframe, useServices } from "../services.ts";
 import { isRefused } from "../ui/errors.ts";
 import { CHANGES_NOTHING, readAgain, REFERENCE } from "./query-client.ts";
@@ -61,10 +61,16 @@ async function readTake(keyframe: KeyframeClient, take: Prediction): Promise<Blo
   return file;
 }
 
-async function downloadTake(keyframe: KeyframeClient, take: ShotPrediction): Promise<Blob> {
-  const { output } = await keyframe.readPrediction(take); // its URL is valid
+/** The file of a take, with a URL that is valid. */
+export async function readFile(keyframe: KeyframeClient, take: ShotPrediction): Promise<Output> {
+  const { output } = await keyframe.readPrediction(take);
   if (output === null) throw new Error("The file has been removed from Storage.");
-  const answer = await fetch(output.url).catch(() => null);
+  return output;
+}
+
+async function downloadTake(keyframe: KeyframeClient, take: ShotPrediction): Promise<Blob> {
+  const { url } = await readFile(keyframe, take);
+  const answer = await fetch(url).catch(() => null);
   const file = answer?.ok ? await answer.blob().catch(() => null) : null;
   if (file === null) throw new Error("Could not read the file. Check your connection, then try again.");
   return file;

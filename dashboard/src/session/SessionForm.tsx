@@ -68,32 +68,28 @@ export const CredentialFields = ({ field, isNew }: { field: Field; isNew: boolea
 );
 
 /** Password managers look for "username", also when it is an email address. */
-export function EmailField(props: TextInputProps) {
-  return (
-    <TextInput
-      label="Email"
-      type="email"
-      autoComplete="username"
-      autoCapitalize="none"
-      spellCheck={false}
-      required
-      withAsterisk={false}
-      {...props}
-    />
-  );
-}
+export const EmailField = (props: TextInputProps) => (
+  <TextInput
+    label="Email"
+    type="email"
+    autoComplete="username"
+    autoCapitalize="none"
+    spellCheck={false}
+    required
+    withAsterisk={false}
+    {...props}
+  />
+);
 
 /** The autocomplete value tells password managers to fill in or to generate. */
-export function PasswordField({ isNew, ...props }: PasswordInputProps & { label: string; isNew: boolean }) {
-  return (
-    <PasswordInput
-      autoComplete={isNew ? "new-password" : "current-password"}
-      aria-invalid={Boolean(props.error)} // which the library sets on every other field
-      visibilityToggleFocusable
-      visibilityToggleButtonProps={{ "aria-label": "Show password" }}
-      required
-      withAsterisk={false}
-      {...props}
-    />
-  );
-}
+export const PasswordField = ({ isNew, ...props }: PasswordInputProps & { label: string; isNew: boolean }) => (
+  <PasswordInput
+    autoComplete={isNew ? "new-password" : "current-password"}
+    aria-invalid={Boolean(props.error)} // which the library sets on every other field
+    visibilityToggleFocusable
+    visibilityToggleButtonProps={{ "aria-label": "Show password" }}
+    required
+    withAsterisk={false}
+    {...props}
+  />
+);

@@ -83,13 +83,11 @@ export function FilmVideo({ prediction, output, label, ...player }: MediaProps &
   );
 }
 
-function BrokenMedia({ onRetry }: { onRetry: () => void }) {
-  return (
-    <div className={classes.message} role="alert">
-      <Text size="sm">Could not load the file.</Text>
-      <Button size="compact-sm" variant="white" onClick={onRetry}>
-        Try again
-      </Button>
-    </div>
-  );
-}
+const BrokenMedia = ({ onRetry }: { onRetry: () => void }) => (
+  <div className={classes.message} role="alert">
+    <Text size="sm">Could not load the file.</Text>
+    <Button size="compact-sm" variant="white" onClick={onRetry}>
+      Try again
+    </Button>
+  </div>
+);

@@ -6,8 +6,7 @@ import { usePrediction } from "../queries/use-predictions.ts";
 import { clockTime } from "../ui/format-time.ts";
 import { IconPlayerPause, IconPlayerPlay } from "../ui/icons.tsx";
 import { ErrorNotice } from "../ui/notices.tsx";
-import { KeepFocus, useIsOnTop, useOpened } from "../ui/window-focus.ts";
-import type { WindowProps } from "../ui/windows.tsx";
+import { KeepFocus, useModal, type WindowProps } from "../ui/window-focus.ts";
 import { AboutTake } from "./AboutTake.tsx";
 import { STEP_NAME } from "./status-words.ts";
 import { TakeMedia } from "./TakeMedia.tsx";
@@ -41,13 +40,7 @@ export function TakeWindow({ ids: [id = "", otherId], isOpen, onClose, ...about 
     </section>
   ));
   return (
-    <Modal
-      fullScreen
-      opened={useOpened(isOpen)}
-      closeOnEscape={useIsOnTop(isOpen)}
-      onClose={onClose}
-      title={isTwo ? `Compare: ${name}` : name}
-    >
+    <Modal fullScreen {...useModal({ isOpen, onClose })} title={isTwo ? `Compare: ${name}` : name}>
       <KeepFocus key={takes.length} />
       <ErrorNotice title={`Could not change the ${projectNoun(project)}`} error={selection.change.error} />
       {(read[0] === null || (isTwo && read[1] === null)) && <Text>The take was deleted.</Text>}

@@ -10,8 +10,7 @@ import { relativeTime } from "../ui/format-time.ts";
 import { IconColumns2, IconMaximize } from "../ui/icons.tsx";
 import { ErrorNotice } from "../ui/notices.tsx";
 import { LoadMore, Unread } from "../ui/page-parts.tsx";
-import { KeepFocus, useIsOnTop, useOpened } from "../ui/window-focus.ts";
-import type { WindowProps } from "../ui/windows.tsx";
+import { KeepFocus, useModal, type WindowProps } from "../ui/window-focus.ts";
 import { AboutTake } from "./AboutTake.tsx";
 import { factsOf } from "./input-words.ts";
 import { StepScreen } from "./StepScreen.tsx";
@@ -40,9 +39,7 @@ export function TakesDrawer({ step, isOpen, onClose, ...about }: Props) {
   };
   return (
     <Drawer
-      opened={useOpened(isOpen)}
-      onClose={onClose}
-      closeOnEscape={useIsOnTop(isOpen)}
+      {...useModal({ isOpen, onClose })}
       position="right"
       size="xl"
       title={`Takes of the ${STEP_NAME[step].toLowerCase()}`}

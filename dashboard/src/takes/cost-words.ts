@@ -2,11 +2,12 @@ import { type Estimate, hasEnded, type ShotPrediction } from "../../../client/in
 import { apart, balanceSentence, cheaper, dollars, type Start } from "../ui/money.ts";
 import { capitalized } from "../ui/words.ts";
 
+export const aboutWords = (micros: number | null): string =>
+  micros === null ? "price unknown" : `about ${dollars(micros)}`;
+
 /** The cost of a start, shown beside its button. */
-export function estimateWords({ estimateMicros, atMostMicros }: Estimate): string {
-  if (estimateMicros !== null) return `about ${dollars(estimateMicros)}`;
-  return atMostMicros === null ? "price unknown" : `at most ${dollars(atMostMicros)}`;
-}
+export const estimateWords = ({ estimateMicros, atMostMicros }: Estimate): string =>
+  estimateMicros === null && atMostMicros !== null ? `at most ${dollars(atMostMicros)}` : aboutWords(estimateMicros);
 
 export const takesOf = (count: number): Start =>
   count === 1 ? { what: "This take" } : { what: `${count} takes`, fewer: "fewer takes" };

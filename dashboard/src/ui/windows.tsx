@@ -4,9 +4,9 @@ import { type ComponentProps, type FormEvent, Fragment, type ReactNode, useRef, 
 import { BusyButton } from "./buttons.tsx";
 import { type Icon, IconDots } from "./icons.tsx";
 import { ErrorNotice } from "./notices.tsx";
-import { focusOnMount, KeepFocus, useIsOnTop, useLast, useOpened } from "./window-focus.ts";
+import { focusOnMount, KeepFocus, useLast, useModal, type WindowProps } from "./window-focus.ts";
 
-export type WindowProps = { isOpen: boolean; onClose: () => void };
+export type { WindowProps } from "./window-focus.ts";
 
 /** What opens a window, and the window's props. */
 export function useWindow(): { open: () => void; window: WindowProps } {
@@ -100,11 +100,9 @@ export function FormWindow({ isOpen, onClose, title, failed, saving, canSubmit =
   };
   return (
     <Modal
-      opened={useOpened(isOpen)}
-      onClose={close}
+      {...useModal({ isOpen, onClose: close })}
       title={title}
       size={form.size ?? "md"}
-      closeOnEscape={useIsOnTop(isOpen)}
       closeOnClickOutside={!saving.isPending}
     >
       <KeepFocus />
@@ -200,21 +198,19 @@ type DeleteWindowProps = WindowProps & {
 };
 
 /** Confirms a deletion and shows why it may be refused. */
-export function DeleteWindow({ verb = "Delete", noun, removal, children, ...window }: DeleteWindowProps) {
-  return (
-    <FormWindow
-      {...window}
-      submit={window.submit ?? `${verb} ${noun}`}
-      title={`${verb} ${noun}?`}
-      cancel={`Keep ${noun}`}
-      failed={`Could not ${verb.toLowerCase()} the ${noun}`}
-      saving={removal}
-      isHarmful
-      onSubmit={() => removal.mutate()}
-    >
-      <Text size="sm" component="div" style={{ overflowWrap: "anywhere" }}>
-        {children}
-      </Text>
-    </FormWindow>
-  );
-}
+export const DeleteWindow = ({ verb = "Delete", noun, removal, children, ...window }: DeleteWindowProps) => (
+  <FormWindow
+    {...window}
+    submit={window.submit ?? `${verb} ${noun}`}
+    title={`${verb} ${noun}?`}
+    cancel={`Keep ${noun}`}
+    failed={`Could not ${verb.toLowerCase()} the ${noun}`}
+    saving={removal}
+    isHarmful
+    onSubmit={() => removal.mutate()}
+  >
+    <Text size="sm" component="div" style={{ overflowWrap: "anywhere" }}>
+      {children}
+    </Text>
+  </FormWindow>
+);

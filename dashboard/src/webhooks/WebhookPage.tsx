@@ -39,28 +39,26 @@ export function Component() {
   );
 }
 
-function Endpoint({ webhook }: { webhook: Webhook }) {
-  return (
-    <>
-      <TroubleNotice webhook={webhook} />
-      <Grid gap="lg">
-        <Grid.Col span={{ base: 12, md: 8 }}>
-          <Stack gap="lg">
-            <HealthPanel webhook={webhook} />
-            <DeliveriesPanel webhook={webhook} />
-          </Stack>
-        </Grid.Col>
-        <Grid.Col span={{ base: 12, md: 4 }}>
-          <Stack gap="lg">
-            <SettingsPanel webhook={webhook} />
-            <SecretPanel webhookId={webhook.webhookId} />
-            <DeletePanel webhook={webhook} />
-          </Stack>
-        </Grid.Col>
-      </Grid>
-    </>
-  );
-}
+const Endpoint = ({ webhook }: { webhook: Webhook }) => (
+  <>
+    <TroubleNotice webhook={webhook} />
+    <Grid gap="lg">
+      <Grid.Col span={{ base: 12, md: 8 }}>
+        <Stack gap="lg">
+          <HealthPanel webhook={webhook} />
+          <DeliveriesPanel webhook={webhook} />
+        </Stack>
+      </Grid.Col>
+      <Grid.Col span={{ base: 12, md: 4 }}>
+        <Stack gap="lg">
+          <SettingsPanel webhook={webhook} />
+          <SecretPanel webhookId={webhook.webhookId} />
+          <DeletePanel webhook={webhook} />
+        </Stack>
+      </Grid.Col>
+    </Grid>
+  </>
+);
 
 function SettingsPanel({ webhook }: { webhook: Webhook }) {
   const change = useChangeWebhook(webhook.webhookId);

@@ -77,36 +77,34 @@ function NewWebhook({ isOpen, onClose }: WindowProps) {
   );
 }
 
-function CreatedWebhook({ webhook, onClose }: { webhook: Created; onClose: () => void }) {
-  return (
-    <>
-      <Text size="sm">
-        Events are now sent to <strong style={{ overflowWrap: "anywhere" }}>{webhook.url}</strong>.
+const CreatedWebhook = ({ webhook, onClose }: { webhook: Created; onClose: () => void }) => (
+  <>
+    <Text size="sm">
+      Events are now sent to <strong style={{ overflowWrap: "anywhere" }}>{webhook.url}</strong>.
+    </Text>
+    <div>
+      <Title order={3} size="h5" mb={6}>
+        Signing secret
+      </Title>
+      <SecretText secret={webhook.secret} />
+      <Text size="sm" c="dimmed" mt="xs">
+        You can see it again on the endpoint's page.
       </Text>
-      <div>
-        <Title order={3} size="h5" mb={6}>
-          Signing secret
-        </Title>
-        <SecretText secret={webhook.secret} />
-        <Text size="sm" c="dimmed" mt="xs">
-          You can see it again on the endpoint's page.
-        </Text>
-      </div>
-      <div>
-        <Title order={3} size="h5" mb={6}>
-          How to verify
-        </Title>
-        <HowToVerify />
-      </div>
-      <Group>
-        <SendTest webhook={webhook} />
-        <Button variant="default" component={Link} to={`/webhooks/${webhook.webhookId}`} onClick={onClose}>
-          Open endpoint
-        </Button>
-      </Group>
-    </>
-  );
-}
+    </div>
+    <div>
+      <Title order={3} size="h5" mb={6}>
+        How to verify
+      </Title>
+      <HowToVerify />
+    </div>
+    <Group>
+      <SendTest webhook={webhook} />
+      <Button variant="default" component={Link} to={`/webhooks/${webhook.webhookId}`} onClick={onClose}>
+        Open endpoint
+      </Button>
+    </Group>
+  </>
+);
 
 type EndpointCardProps = {
   webhook: Webhook;
