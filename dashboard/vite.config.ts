@@ -31,9 +31,13 @@ export default defineConfig({
           groups: [
             { name: "mediabunny", test: /[\\/]mediabunny[\\/]/, priority: 2 }, // two that load on demand share it
             { name: "ipaddr", test: /ipaddr/, priority: 1.5 }, // of the endpoints alone
-            { name: "forms", test: /@mantine[\\/]form[\\/]/, priority: 1.5 }, // of the sign-in alone
             { name: "first", tags: ["$initial"], priority: 2 },
-            { name: "shared", test: /node_modules|src[\\/](app|ui)[\\/]|query-client/, minShareCount: 2, priority: 1 },
+            {
+              name: "shared",
+              test: /node_modules|src[\\/](app|ui)[\\/]|query-client|use-once/,
+              minShareCount: 2,
+              priority: 1,
+            },
             {
               name: "films",
               test: /src[\\/](elements|project-page|projects|prompts|queries|step-settings|takes)[\\/]/,

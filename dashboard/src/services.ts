@@ -1,8 +1,6 @@
 import { GoTrueClient, isAuthRetryableFetchError } from "@supabase/auth-js";
-import { type MutationKey, useMutation } from "@tanstack/react-query";
-import { createContext, useContext, useId } from "react";
+import { createContext, useContext } from "react";
 import { createKeyframeClient, type KeyframeClient, KeyframeError } from "../../client/index.ts";
-import { randomKey } from "../../client/settings.ts";
 import type { Config } from "./config.ts";
 
 export type Services = {
@@ -67,10 +65,9 @@ export function createServices(config: Config): Services {
 
 /** The service's own refusals carry their code as message. */
 function refusalOf(status: number, answer: unknown): KeyframeError {
-  const told = typeof answer === "object" && answer !== null && "message" in answer ? String(answer.message) : "";
-  const code =
-    status === 401 ? "unauthorized" : told === "rate_limited" ? told : status >= 502 ? "unavailable" : "internal";
-  return new KeyframeError(code, told || `The service answered ${status}.`, { status });
+  const { message = `The service answered ${status}.` }: { message?: string } = Object(answer);
+  const byStatus = status === 401 ? "unauthorized" : status >= 502 ? "unavailable" : "internal";
+  return new KeyframeError(message === "rate_limited" ? message : byStatus, message, { status });
 }
 
 export const ServicesContext = createContext<Services | null>(null);
@@ -83,44 +80,3 @@ export function useServices(): Services {
 
 /** The API as the signed-in user. */
 export const useKeyframe = (): KeyframeClient => useServices().keyframe;
-
-type Once = { idempotencyKey: string };
-
-/** Unanswered requests, by mutation key: also for a page that was left and is opened again. */
-const unanswered = new Map<string, { body: string; key: string }>();
-
-/**
- * A request that creates or sends something. It keeps its Idempotency-Key until it is answered: sent again after a lost answer, it repeats
- * nothing. `asked` must contain everything that may change.
- */
-export function useOnce<Asked, Answer>(
-  send: (keyframe: KeyframeClient, asked: Asked, once: Once) => Promise<Answer>,
-  onDone: (answer: Answer) => unknown = () => undefined,
-  mutationKey: MutationKey = [],
-) {
-  const keyframe = useKeyframe();
-  const id = useId();
-  const name = String(mutationKey) || id;
-  return useMutation({
-    mutationKey,
-    mutationFn: (asked: Asked) => {
-      const body = JSON.stringify(asked ?? null);
-      const before = unanswered.get(name);
-      const { key } = before?.body === body ? before : { key: randomKey() };
-      unanswered.set(name, { body, key });
-      return send(keyframe, asked, { idempotencyKey: key });
-    },
-    gcTime: 0, // a secret in the answer is dropped when it is no longer shown
-    onSuccess: (answer) => {
-      unanswered.delete(name);
-      onDone(answer);
-    },
-    onError: (error) => {
-      if (isRefused(error)) unanswered.delete(name);
-    },
-  });
-}
-
-/** Whether the service answered that it did not do it. */
-export const isRefused = (error: unknown): boolean =>
-  error instanceof KeyframeError && error.status !== null && error.status < 500;

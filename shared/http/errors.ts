@@ -70,9 +70,9 @@ export class ApiError extends Error {
 export type EnvelopeError = {
   code: ErrorCode;
   message: string;
-  details?: ErrorDetail[];
-  budget?: ErrorBudget;
-  balance?: ErrorBudget;
+  details?: ErrorDetail[] | undefined;
+  budget?: ErrorBudget | undefined;
+  balance?: ErrorBudget | undefined;
   requestId: string;
 };
 

@@ -58,12 +58,9 @@ function refuse(error: unknown, requestId: string, log: Log): Response {
   const known =
     error instanceof ApiError ? error : new ApiError("internal", "Something went wrong here. Try again later.");
   const { code, message, status, extra } = known;
-  log[status >= 500 ? "error" : "warn"]("request_refused", {
-    requestId,
-    code,
-    ...(status >= 500 ? { reason: String(extra.cause ?? error).slice(0, 500) } : {}),
-  });
-  const body = failed({ code, message, ...(extra.details ? { details: extra.details } : {}), requestId });
+  if (status < 500) log.warn("request_refused", { requestId, code });
+  else log.error("request_refused", { requestId, code, reason: String(extra.cause ?? error).slice(0, 500) });
+  const body = failed({ code, message, details: extra.details, requestId });
   return Response.json(body, { status, headers: { "X-Request-Id": requestId, ...extra.headers } });
 }
 

@@ -226,8 +226,9 @@ test("a text is saved and a step started, then no answer → the button ends, te
   await card.getByRole("button", { name: "Save and generate" }).click();
   await untilChangeEnds(page, page.getByText(UNREACHABLE));
   await untilChangeEnds(page, card.getByRole("button", { name: /^Cancel:/ }));
-  await page.locator("[aria-busy=true]").waitFor({ state: "hidden" });
-  expect(await card.getByRole("button", { name: "Generate again" }).getAttribute("aria-disabled")).toBe("true");
+  const again = card.getByRole("button", { name: "Generate again" });
+  await untilChangeEnds(page, again.and(page.locator(":not([aria-busy])")));
+  expect(await again.getAttribute("aria-disabled")).toBe("true");
   await gone(page, "Not saved");
   expect(await prompt.inputValue()).toBe("A harbour at noon");
   expect(await page.getByRole("alert").allTextContents()).toEqual([UNREACHABLE]);

@@ -358,10 +358,12 @@ test("a film of videos → plays in order and downloads as one MP4 in step; canc
   for await (const { data } of pictures(noon.file)) expect(film.includes(data)).toBe(true);
 
   await page.route(`**${new URL(day.output?.url ?? "").pathname}*`, (route) => route.fulfill({ status: 404 }));
+  await page.clock.install();
   await page.reload();
   await page.getByText("Could not load the file.").waitFor();
   const { projectIds } = await keyframe.films.read(filmId);
   await keyframe.films.change(filmId, { projectIds: projectIds.slice(1) });
+  await page.clock.fastForward(10_000); // the page reads the film again
   await page.getByLabel("Shot 1: Night").waitFor();
 });
 
@@ -377,11 +379,16 @@ test("a shot whose model made a GIF → shown in its turn, though not joined: th
   await addShot(keyframe, filmId, "Tern", false);
   const { page } = await visit({ session });
   await page.addInitScript("showSaveFilePicker = undefined;");
+  await page.clock.install();
   await page.goto(`/#/films/${filmId}`);
   const gull = page.getByRole("img", { name: "Shot 1: Gull" });
   await until("the GIF is shown", () => gull.evaluate((image: HTMLImageElement) => image.naturalWidth === 320));
   await page.getByRole("button", { name: "Play from Gull" }).click();
   const tern = page.getByLabel("Shot 2: Tern");
+  await until("four seconds have passed", async () => {
+    await page.clock.fastForward(1_000);
+    return (await tern.count()) === 1;
+  });
   await until("the next shot plays", () => tern.evaluate((video: HTMLVideoElement) => !video.paused));
 
   const form = page.getByRole("dialog", { name: "Download film" });

@@ -253,6 +253,7 @@ test("an earlier video is used, hidden, shown again → card and project follow;
   const newer = await make("video", { durationSeconds: 5 });
   const { page, watch, newTab } = await visit({ session: person.session });
   watch.allow(/status of 409/);
+  await page.clock.install();
   await openProject(page, projectId);
   const card = stepCard(page, "Video");
   const shows = ({ predictionId }: Prediction) =>
@@ -308,7 +309,8 @@ test("an earlier video is used, hidden, shown again → card and project follow;
   await more(frames, "Delete");
   await dialog.getByRole("button", { name: "Delete take" }).click();
   await frames.getByText("No takes.").waitFor();
-  await page.getByText("A generation that uses this frame is still running.").waitFor({ timeout: 20_000 });
+  await page.clock.fastForward(10_000);
+  await page.getByText("A generation that uses this frame is still running.").waitFor();
   await frames.getByRole("button", { name: "More actions" }).first().waitFor();
   await page.keyboard.press("Escape");
   await card.getByRole("button", { name: "Cancel" }).click();
@@ -323,17 +325,14 @@ test("an earlier video is used, hidden, shown again → card and project follow;
   await page.keyboard.press("Escape");
   await untilFocused(frames);
   await page.keyboard.press("Escape");
-  await stepCard(page, "First frame").getByText("Not generated yet").waitFor();
   await card.getByText("First frame of this video was deleted").waitFor();
-  const { predictions } = await until(
-    "it is deleted after ten seconds",
-    async () => {
-      const list = await person.keyframe.listPredictions(projectId, { step: "first-frame", hidden: "true" });
-      return list.predictions.length === 0 ? list : undefined;
-    },
-    20_000,
-  );
-  expect([predictions, newer.input.firstFramePredictionId]).toEqual([[], frame.predictionId]);
+  await page.clock.fastForward(10_000);
+  await stepCard(page, "First frame").getByText("Not generated yet").waitFor();
+  await until("it is deleted after ten seconds", async () => {
+    const { predictions } = await person.keyframe.listPredictions(projectId, { step: "first-frame", hidden: "true" });
+    return predictions.length === 0;
+  });
+  expect(newer.input.firstFramePredictionId).toBe(frame.predictionId);
   await card.getByText("Outdated. Its first frame was deleted.").waitFor();
 });
 
@@ -367,8 +366,10 @@ test("a video of an uploaded image and of another project's frame → both show;
 });
 
 test("a run is canceled, the next one fails → each in its card, with what to do and whether it was charged; both are takes", async () => {
-  const { person, projectId, page } = await openNewProject(visit);
+  const { person, projectId } = await newFilm();
   await startStuckBy(person, "first-frame", projectId);
+  const { page } = await visit({ session: person.session });
+  await openProject(page, projectId);
   const card = stepCard(page, "First frame");
   const runAgain = card.getByRole("button", { name: "Generate again" });
 
@@ -403,9 +404,11 @@ test("a run is canceled, the next one fails → each in its card, with what to d
 });
 
 test("a run is canceled that has just ended → its end shows, and no error", async () => {
-  const { person, projectId, page, watch } = await openNewProject(visit);
-  watch.allow(/status of 409/);
+  const { person, projectId } = await newFilm();
   const { predictionId } = await startStuckBy(person, "first-frame", projectId);
+  const { page, watch } = await visit({ session: person.session });
+  watch.allow(/status of 409/);
+  await openProject(page, projectId);
   const card = stepCard(page, "First frame");
   await page.route("**/generate/cancel", async (route) => {
     await sql`select keyframe_private.mark_failed(${predictionId}, 'failed_by_administrator', 'Ended.', false)`;

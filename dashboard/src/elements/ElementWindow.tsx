@@ -4,6 +4,7 @@ import type { Element, Film } from "../../../client/index.ts";
 import { type ElementFields, useSaveElement } from "../queries/element-queries.ts";
 import { ImageField } from "../step-settings/ImageField.tsx";
 import { FormWindow, type WindowProps } from "../ui/windows.tsx";
+import { capitalized } from "../ui/words.ts";
 
 const KINDS = ["character", "place", "prop", "style"] as const;
 /** Its images are uploads, not takes of a project. */
@@ -54,7 +55,7 @@ export function ElementWindow({ film, beside, element, isOpen, onClose }: Props)
       />
       <NativeSelect
         label="Kind"
-        data={KINDS.map((value) => ({ value, label: value.charAt(0).toUpperCase() + value.slice(1) }))}
+        data={KINDS.map((value) => ({ value, label: capitalized(value) }))}
         value={kind}
         onChange={({ currentTarget: { value } }) => set({ kind: KINDS.find((one) => one === value) ?? kind })}
       />

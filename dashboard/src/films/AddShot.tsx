@@ -65,7 +65,7 @@ export function AddShot({ film, isOpen, onClose }: WindowProps & { film: Film })
               key={projectId}
               value={projectId}
               label={title}
-              {...(filmId !== null && { description: `It moves here from ${filmName(filmId)}.` })}
+              description={filmId === null ? undefined : `It moves here from ${filmName(filmId)}.`}
             />
           ))}
         </Stack>

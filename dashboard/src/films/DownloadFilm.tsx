@@ -7,7 +7,7 @@ import { useDeleted } from "../queries/delete-later.tsx";
 import { CHANGES_NOTHING } from "../queries/query-client.ts";
 import { useKeyframe } from "../services.ts";
 import { saveAs } from "../takes/use-download.ts";
-import { FormWindow } from "../ui/windows.tsx";
+import { FormWindow, type WindowProps } from "../ui/windows.tsx";
 
 declare global {
   // In Chromium only, so not in TypeScript.
@@ -21,23 +21,18 @@ declare global {
 
 const DOING = { downloading: "Downloading", joining: "Joining", packing: "Packing" };
 
-type Props = { film: FilmWithShots; isOpen: boolean; onClose: () => void };
-
-/** Downloads a film as one file. What is downloaded of the shots is kept until the window is closed. */
-export function DownloadFilm({ film, isOpen, onClose }: Props) {
+/** Makes one file of a film. What is downloaded of the shots is kept until `close`. */
+function useFilmFile(film: FilmWithShots, isRoughCut: boolean) {
   const keyframe = useKeyframe();
   const deleted = useDeleted();
-  const [format, setFormat] = useState("mp4");
   const [progress, setProgress] = useState<FilmProgress | null>(null);
   const running = useRef<AbortController>(null);
   const downloads = useRef(new Map<string, Blob>());
   useEffect(() => () => running.current?.abort(), []);
 
-  const missing = missingShots(film);
-  const isRoughCut = missing.length > 0;
-  const download = useMutation({
+  const making = useMutation({
     meta: CHANGES_NOTHING,
-    mutationFn: async (): Promise<string | null> => {
+    mutationFn: async (format: Format): Promise<string | null> => {
       running.current = new AbortController();
       const { signal } = running.current;
       setProgress(null);
@@ -66,21 +61,35 @@ export function DownloadFilm({ film, isOpen, onClose }: Props) {
   const close = () => {
     running.current?.abort();
     downloads.current.clear();
-    onClose();
   };
+  return { making, progress: making.isPending ? progress : null, close };
+}
+
+type Format = "mp4" | "zip";
+
+/** Downloads a film as one file. */
+export function DownloadFilm({ film, isOpen, onClose }: WindowProps & { film: FilmWithShots }) {
+  const [format, setFormat] = useState<Format>("mp4");
+  const missing = missingShots(film);
+  const isRoughCut = missing.length > 0;
+  const isEmpty = missing.length === film.shots.length;
+  const { making, progress, close } = useFilmFile(film, isRoughCut);
   return (
     <FormWindow
       title="Download film"
       submit={isRoughCut ? "Download rough cut" : "Download"}
       failed="Could not make the file"
       isOpen={isOpen}
-      onClose={close}
-      saving={download}
-      canSubmit={missing.length < film.shots.length}
-      done={download.data && <Text role="status">“{download.data}” is saved.</Text>}
-      onSubmit={() => download.mutate()}
+      onClose={() => {
+        close();
+        onClose();
+      }}
+      saving={making}
+      canSubmit={!isEmpty}
+      done={making.data && <Text role="status">“{making.data}” is saved.</Text>}
+      onSubmit={() => making.mutate(format)}
     >
-      <Radio.Group label="Format" value={format} onChange={setFormat} disabled={download.isPending}>
+      <Radio.Group label="Format" value={format} onChange={setFormat} disabled={making.isPending}>
         <Stack gap="xs" mt="xs">
           <Radio
             value="mp4"
@@ -92,12 +101,12 @@ export function DownloadFilm({ film, isOpen, onClose }: Props) {
       </Radio.Group>
       {isRoughCut && (
         <Text size="sm" style={{ overflowWrap: "anywhere" }}>
-          {missing.length < film.shots.length
-            ? `This is a rough cut. Left out, because they have no video yet: ${listWords(missing)}.`
-            : "No shot has a video yet."}
+          {isEmpty
+            ? "No shot has a video yet."
+            : `This is a rough cut. Left out, because they have no video yet: ${listWords(missing)}.`}
         </Text>
       )}
-      {download.isPending && progress !== null && (
+      {progress !== null && (
         <div>
           <Text role="status">
             {DOING[progress.doing]} shot {progress.shot} of {progress.shots}
@@ -110,10 +119,11 @@ export function DownloadFilm({ film, isOpen, onClose }: Props) {
 }
 
 const MOST_NAMED = 10;
-const listWords = (shots: string[]): string =>
-  [...shots.slice(0, MOST_NAMED), ...(shots.length > MOST_NAMED ? [`and ${shots.length - MOST_NAMED} more`] : [])].join(
-    "; ",
-  );
+
+function listWords(shots: string[]): string {
+  const named = shots.slice(0, MOST_NAMED).join("; ");
+  return shots.length > MOST_NAMED ? `${named}; and ${shots.length - MOST_NAMED} more` : named;
+}
 
 /** Whether the user closed the browser's file window. */
 function nullIfAborted(error: unknown): null {

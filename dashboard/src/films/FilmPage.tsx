@@ -1,28 +1,28 @@
 import { Grid, Group, Stack, Text, VisuallyHidden } from "@mantine/core";
-import { useState } from "react";
+import type { ReactNode } from "react";
 import { useParams } from "react-router";
 import { missingVideos } from "../../../client/film.ts";
 import type { FilmWithShots, ShotPrediction } from "../../../client/index.ts";
 import { NewProject } from "../projects/NewProject.tsx";
-import { isGone } from "../ui/errors.ts";
-import { countWords, PLAYING_ORDER } from "../takes/status-words.ts";
+import { continuesPrevious, pauseWhileRunning, useFilm } from "../queries/film-queries.ts";
 import { runningOf, useCancel, useReadAgainAtEnds } from "../queries/project-queries.ts";
 import { useStoreEnds } from "../queries/reference-image.ts";
+import { cancelWords } from "../takes/cost-words.ts";
+import { countWords, PLAYING_ORDER } from "../takes/status-words.ts";
+import { BusyButton, NewButton, SmallButton } from "../ui/buttons.tsx";
+import { isGone } from "../ui/errors.ts";
 import { IconDownload, IconMovie } from "../ui/icons.tsx";
+import { ErrorNotice, notify } from "../ui/notices.tsx";
 import { BackLink, EmptyState, Missing, PageHead, Unread } from "../ui/page-parts.tsx";
-import { FormWindow, useWindow } from "../ui/windows.tsx";
+import { FormWindow, useWindow, type WindowProps } from "../ui/windows.tsx";
 import { AddShot } from "./AddShot.tsx";
 import { CastPanel } from "./CastPanel.tsx";
 import { DownloadFilm } from "./DownloadFilm.tsx";
 import { FilmMenu } from "./FilmMenu.tsx";
-import { GenerateMissing } from "./GenerateMissing.tsx";
 import { FilmPlayer, useFilmPlayer } from "./FilmPlayer.tsx";
+import { GenerateMissing } from "./GenerateMissing.tsx";
 import { ShotRow } from "./ShotRow.tsx";
-import { continuesPrevious, pauseWhileRunning, useChangeFilm, useFilm } from "../queries/film-queries.ts";
-import { useDragOrder } from "./use-drag-order.ts";
-import { BusyButton, NewButton, SmallButton } from "../ui/buttons.tsx";
-import { cancelWords } from "../takes/cost-words.ts";
-import { ErrorNotice, notify } from "../ui/notices.tsx";
+import { useShotOrder } from "./use-shot-order.ts";
 
 export function Component() {
   const { filmId = "" } = useParams();
@@ -39,75 +39,27 @@ export function Component() {
   );
 }
 
-function FilmView({ film }: { film: FilmWithShots }) {
+type FilmProps = { film: FilmWithShots };
+
+function FilmView({ film }: FilmProps) {
   const { shots } = film;
   const creating = useWindow();
   const adding = useWindow();
-  const downloading = useWindow();
-  const generating = useWindow();
-  const canceling = useWindow();
-  const cancel = useCancel();
-  const [moved, setMoved] = useState("");
-  const change = useChangeFilm(film);
-  /** Moves the shot at `from` to the place of its neighbour. */
-  const move = (from: number, to: number) => {
-    if (change.isPending || to < 0 || to >= shots.length) return;
-    const projectIds = film.projectIds.toSpliced(from, 1).toSpliced(to, 0, film.projectIds[from] ?? "");
-    const place = `${shots[from]?.title} is shot ${to + 1} of ${shots.length}.`;
-    change.mutate({ projectIds }, { onSuccess: () => setMoved(place) });
-  };
-  const { handleOf, styleOf } = useDragOrder(move);
-  const isComplete = missingVideos(film) === null;
-  const running = shots.flatMap(runningOf);
-  useReadAgainAtEnds(running);
-  const awaited = new Set(shots.map(({ predictions }) => predictions.video?.waitsFor));
-  const ends = useStoreEnds(
-    shots.filter(
-      ({ takes: { video } }, at) => continuesPrevious(shots, at + 1) || (video && awaited.has(video.predictionId)),
-    ),
-  );
-  const isOutdated = shots.some(({ takes }) => Object.values(takes).some((take) => take?.outdated));
-  /** Each shot without a video is being made. */
-  const isUnderWay = shots.every((one) => one.takes.video !== null || runningOf(one).length > 0);
   const newShot = (
-    <NewButton px="sm" variant={isComplete ? "default" : "filled"} onClick={creating.open}>
+    <NewButton px="sm" variant={missingVideos(film) === null ? "default" : "filled"} onClick={creating.open}>
       New shot
     </NewButton>
   );
-  const frames = shots.flatMap(({ takes }) => [takes["first-frame"], takes["last-frame"]]);
-  const posters = new Map(frames.map((frame) => [frame?.predictionId ?? null, frame?.output?.url]));
-  const videos = shots.flatMap(({ projectId: id, title, takes: { video } }, at) =>
-    video?.output
-      ? [{ id, title, number: at + 1, output: video.output, poster: posters.get(video.input.firstFramePredictionId) }]
-      : [],
-  );
-  const player = useFilmPlayer(videos);
+  const order = useShotOrder(film);
+  const player = useFilmPlayer(videosOf(film));
+  useReadAgainAtEnds(shots.flatMap(runningOf));
+  const notStored = useStoreNeededEnds(film);
+  const hasVideos = player.videos.length > 0;
   return (
     <>
-      <BackLink to="/films" label="Films" />
-      <PageHead
-        title={film.title}
-        actions={
-          <Group gap="xs" wrap="nowrap">
-            {shots.length > 0 && (
-              <>
-                <BusyButton
-                  px="sm"
-                  variant={isComplete ? "filled" : "default"}
-                  leftSection={<IconDownload size={18} />}
-                  onClick={downloading.open}
-                >
-                  Download
-                </BusyButton>
-                {newShot}
-              </>
-            )}
-            <FilmMenu film={film} onAdd={adding.open} />
-          </Group>
-        }
-      />
-      <ErrorNotice title="Could not change the order" error={change.error} />
-      <ErrorNotice title="Could not read the end image of a video" error={ends} />
+      <FilmHead film={film} newShot={newShot} onAdd={adding.open} />
+      <ErrorNotice title="Could not change the order" error={order.error} />
+      <ErrorNotice title="Could not read the end image of a video" error={notStored} />
       {shots.length === 0 && (
         <EmptyState
           Icon={IconMovie}
@@ -124,44 +76,22 @@ function FilmView({ film }: { film: FilmWithShots }) {
         />
       )}
       <Grid gap="lg" mb="lg">
-        {videos.length > 0 && (
+        {hasVideos && (
           <Grid.Col span={{ base: 12, md: 7 }}>
             <FilmPlayer player={player} count={shots.length} />
           </Grid.Col>
         )}
-        <Grid.Col span={{ base: 12, md: videos.length > 0 ? 5 : 12 }}>
+        <Grid.Col span={{ base: 12, md: hasVideos ? 5 : 12 }}>
           <Stack component="ol" gap="sm" className="plain-list" aria-label="Shots">
-            {shots.map((one, at) => (
-              <ShotRow
-                key={one.projectId}
-                shot={one}
-                before={shots[at - 1]}
-                at={at}
-                count={shots.length}
-                onMove={move}
-                onPlay={player.play}
-                handle={handleOf(at)}
-                style={styleOf(at)}
-              />
+            {shots.map((shot, at) => (
+              <ShotRow key={shot.projectId} shot={shot} at={at} shots={shots} order={order} onPlay={player.play} />
             ))}
           </Stack>
-          {shots.length > 0 && (!isComplete || isOutdated || running.length > 0) && (
-            <Group mt="sm">
-              {(!isComplete || isOutdated) && (
-                <BusyButton variant="default" isBusy={isUnderWay && !isOutdated} onClick={generating.open}>
-                  Generate what is {isComplete ? "outdated" : "missing"}
-                </BusyButton>
-              )}
-              <Text size="sm" role="status">
-                {running.length > 0 && `Generating: ${runningWords(running)}.`}
-              </Text>
-              {running.length > 0 && <SmallButton onClick={canceling.open}>Cancel</SmallButton>}
-            </Group>
-          )}
+          {shots.length > 0 && <FilmProgress film={film} />}
         </Grid.Col>
       </Grid>
       <CastPanel film={film} />
-      <VisuallyHidden role="status">{moved}</VisuallyHidden>
+      <VisuallyHidden role="status">{order.moved}</VisuallyHidden>
       <NewProject
         {...creating.window}
         filmId={film.filmId}
@@ -169,22 +99,111 @@ function FilmView({ film }: { film: FilmWithShots }) {
         onCreated={({ title }) => notify(`“${title}” is the last shot.`)}
       />
       <AddShot film={film} {...adding.window} />
-      <DownloadFilm film={film} {...downloading.window} />
-      <GenerateMissing film={film} {...generating.window} />
-      <FormWindow
-        title="Cancel what is under way?"
-        submit={`Cancel ${runningWords(running)}`}
-        cancel="Keep them"
-        failed="Could not cancel"
-        isHarmful
-        isOpen={canceling.window.isOpen && running.length > 0}
-        onClose={canceling.window.onClose}
-        saving={cancel}
-        onSubmit={() => cancel.mutate(running, { onSuccess: canceling.window.onClose })}
-      >
-        <Text size="sm">{cancelWords(running)}</Text>
-      </FormWindow>
     </>
+  );
+}
+
+/** Stores the end images on which other videos start: of this film's next shots, and of those that wait for one. */
+function useStoreNeededEnds({ shots }: FilmWithShots): Error | null {
+  const awaited = new Set(shots.map(({ predictions }) => predictions.video?.waitsFor));
+  return useStoreEnds(
+    shots.filter(
+      ({ takes: { video } }, at) => continuesPrevious(shots, at + 1) || (video && awaited.has(video.predictionId)),
+    ),
+  );
+}
+
+/** What the player plays, each with the picture of the frame that it starts on. */
+function videosOf({ shots }: FilmWithShots) {
+  const frames = shots.flatMap(({ takes }) => [takes["first-frame"], takes["last-frame"]]);
+  const posters = new Map(frames.map((frame) => [frame?.predictionId ?? null, frame?.output?.url]));
+  return shots.flatMap(({ projectId: id, title, takes: { video } }, at) => {
+    if (!video?.output) return [];
+    const poster = posters.get(video.input.firstFramePredictionId);
+    return [{ id, title, number: at + 1, output: video.output, poster }];
+  });
+}
+
+function FilmHead({ film, newShot, onAdd }: FilmProps & { newShot: ReactNode; onAdd: () => void }) {
+  const downloading = useWindow();
+  const isComplete = missingVideos(film) === null;
+  return (
+    <>
+      <BackLink to="/films" label="Films" />
+      <PageHead
+        title={film.title}
+        actions={
+          <Group gap="xs" wrap="nowrap">
+            {film.shots.length > 0 && (
+              <>
+                <BusyButton
+                  px="sm"
+                  variant={isComplete ? "filled" : "default"}
+                  leftSection={<IconDownload size={18} />}
+                  onClick={downloading.open}
+                >
+                  Download
+                </BusyButton>
+                {newShot}
+              </>
+            )}
+            <FilmMenu film={film} onAdd={onAdd} />
+          </Group>
+        }
+      />
+      <DownloadFilm film={film} {...downloading.window} />
+    </>
+  );
+}
+
+/** Generates what is missing or outdated, and says what is being generated. Nothing for a film that is complete. */
+function FilmProgress({ film }: FilmProps) {
+  const { shots } = film;
+  const generating = useWindow();
+  const canceling = useWindow();
+  const running = shots.flatMap(runningOf);
+  const isComplete = missingVideos(film) === null;
+  const isOutdated = shots.some(({ takes }) => Object.values(takes).some((take) => take?.outdated));
+  /** Each shot without a video is being made. */
+  const isUnderWay = shots.every((shot) => shot.takes.video !== null || runningOf(shot).length > 0);
+  const canGenerate = !isComplete || isOutdated;
+  return (
+    <>
+      {(canGenerate || running.length > 0) && (
+        <Group mt="sm">
+          {canGenerate && (
+            <BusyButton variant="default" isBusy={isUnderWay && !isOutdated} onClick={generating.open}>
+              Generate what is {isComplete ? "outdated" : "missing"}
+            </BusyButton>
+          )}
+          <Text size="sm" role="status">
+            {running.length > 0 && `Generating: ${runningWords(running)}.`}
+          </Text>
+          {running.length > 0 && <SmallButton onClick={canceling.open}>Cancel</SmallButton>}
+        </Group>
+      )}
+      <GenerateMissing film={film} {...generating.window} />
+      <CancelWindow running={running} {...canceling.window} />
+    </>
+  );
+}
+
+function CancelWindow({ running, isOpen, onClose }: WindowProps & { running: ShotPrediction[] }) {
+  const cancel = useCancel();
+  return (
+    <FormWindow
+      title="Cancel what is under way?"
+      submit={`Cancel ${runningWords(running)}`}
+      cancel="Keep them"
+      failed="Could not cancel"
+      isHarmful
+      isOpen={isOpen && running.length > 0}
+      onClose={onClose}
+      saving={cancel}
+      onSubmit={() => cancel.mutate(running, { onSuccess: onClose })}
+    >
+      <Text size="sm">{cancelWords(running)}</Text>
+    </FormWindow>
   );
 }
 

@@ -1,6 +1,6 @@
 import { Group, Text } from "@mantine/core";
 import { type RefObject, useEffect, useRef, useState } from "react";
-import { FilmVideo, TakeMedia } from "../takes/StepScreen.tsx";
+import { FilmVideo, TakeMedia } from "../takes/TakeMedia.tsx";
 import { isPicture, type ShownFile } from "../takes/TakePicture.tsx";
 import screen from "../takes/takes.module.css";
 import { clockTime } from "../ui/format-time.ts";

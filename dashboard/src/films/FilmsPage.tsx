@@ -10,8 +10,9 @@ import { Thumb } from "../takes/Sources.tsx";
 import { useLast } from "../ui/window-focus.ts";
 import { Time } from "../ui/Time.tsx";
 import { TitleWindow, useWindow } from "../ui/windows.tsx";
+import { counted } from "../ui/words.ts";
 import { useFilm, useFilms } from "../queries/film-queries.ts";
-import { useOnce } from "../services.ts";
+import { useOnce } from "../queries/use-once.ts";
 
 export function Component() {
   const list = useFilms();
@@ -60,7 +61,7 @@ function FilmCard({ film: { filmId, title, projectIds, createdAt } }: { film: Fi
         </Link>
       </Title>
       <Text size="sm" c="dimmed">
-        {projectIds.length === 1 ? "1 shot" : `${projectIds.length} shots`} · <Time iso={createdAt} />
+        {counted(projectIds.length, "shot")} · <Time iso={createdAt} />
       </Text>
       {projectIds.length > 0 && (
         <Group gap="xs" mt="sm" mih={36} aria-hidden>

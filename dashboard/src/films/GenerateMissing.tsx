@@ -2,19 +2,18 @@ import { Checkbox, SegmentedControl, Stack, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import type { FilmEstimate, FilmWithShots, KeyframeClient, Prediction, Step } from "../../../client/index.ts";
-import { useKeyframe, useOnce } from "../services.ts";
 import { continuesPrevious } from "../queries/film-queries.ts";
+import { useOnce } from "../queries/use-once.ts";
+import { useKeyframe } from "../services.ts";
+import { aboutWords, exceedsBalance, ofPart, overBudgetWords } from "../takes/cost-words.ts";
 import { countWords, PLAYING_ORDER, STEP_NAME } from "../takes/status-words.ts";
-import { exceedsBalance, ofPart, overBudgetWords } from "../takes/cost-words.ts";
-import { dollars } from "../ui/money.ts";
 import { CreditLink, ErrorNotice } from "../ui/notices.tsx";
 import { FormWindow, type WindowProps } from "../ui/windows.tsx";
+import { capitalized } from "../ui/words.ts";
 
 /** Null: one is not known. */
 const sumOf = (micros: (number | null)[]) =>
   micros.reduce((some, one) => (some === null || one === null ? null : some + one), 0);
-
-const priceWords = (micros: number | null) => (micros === null ? "price unknown" : `about ${dollars(micros)}`);
 
 /** What a step of the film would cost, outdated takes included, and which shots cannot start. */
 function useFilmEstimate({ filmId, updatedAt, shots }: FilmWithShots, step: Step, outdated: boolean, enabled: boolean) {
@@ -27,15 +26,11 @@ function useFilmEstimate({ filmId, updatedAt, shots }: FilmWithShots, step: Step
   });
 }
 
-type Listed = FilmEstimate["shots"][number] & { isOn: boolean; isOff: boolean; note: string; label: string };
+type Missing = FilmEstimate["shots"][number];
+type Listed = Missing & { isOn: boolean; isOff: boolean; note: string; label: string };
 
 /** The shots that lack a step, with their boxes. A shot that continues one whose box is not checked cannot be made. */
-function listShots(
-  { projectIds, shots }: FilmWithShots,
-  step: Step,
-  missing: FilmEstimate["shots"],
-  unticked: string[],
-) {
+function listShots({ projectIds, shots }: FilmWithShots, step: Step, missing: Missing[], unticked: string[]): Listed[] {
   const listed: Listed[] = [];
   for (const one of missing) {
     const at = projectIds.indexOf(one.projectId);
@@ -46,16 +41,17 @@ function listShots(
     const previous = listed.find(({ projectId }) => continues && projectId === projectIds[at - 1]);
     const isLost = previous?.isOn === false && (!shots[at - 1]?.takes.video || take?.outdated === false);
     const isOff = one.error !== null || isLost;
-    const again = take === null ? "" : take.outdated ? "Outdated. " : `Generated again because shot ${at} is. `;
-    const refusal =
-      one.error?.code === "frame_not_ready" && !continues ? "It has no first frame yet." : one.error?.message;
-    const lost = isLost ? `It continues shot ${at}, which is left out.` : undefined;
-    const beginning = continues ? `It starts where shot ${at} ends${previous ? ", once that is generated" : ""}.` : "";
+    const notes = {
+      error: one.error?.code === "frame_not_ready" && !continues ? "It has no first frame yet." : one.error?.message,
+      lost: isLost ? `It continues shot ${at}, which is left out.` : undefined,
+      again: take && (take.outdated ? "Outdated. " : `Generated again because shot ${at} is. `),
+      start: continues ? `It starts where shot ${at} ends${previous ? ", once that is generated" : ""}.` : "",
+    };
     listed.push({
       ...one,
       isOn: !isOff && !unticked.includes(one.projectId),
       isOff,
-      note: refusal ?? lost ?? `${again}${beginning}`.trim(),
+      note: notes.error ?? notes.lost ?? `${notes.again ?? ""}${notes.start}`.trim(),
       label: `${at + 1}. ${shot.title}`,
     });
   }
@@ -73,17 +69,12 @@ export function GenerateMissing({ film, isOpen, onClose }: WindowProps & { film:
   const step = chosen ?? (frames.data?.shots.length === 0 ? "video" : "first-frame");
   const { data, error } = useFilmEstimate(film, step, outdated, isOpen);
   const starting = useOnce(startAtPrice, undefined, ["start film", filmId]);
+
   const listed = data && listShots(film, step, data.shots, unticked);
   const wanted = listed?.filter(({ isOn }) => isOn) ?? [];
-  const sum = sumOf(wanted.map(({ estimateMicros }) => estimateMicros));
-  const most = sumOf(wanted.map(({ atMostMicros }) => atMostMicros));
-  const later = videos.data?.shots.filter(
-    ({ error: refused }) => refused === null || refused.code === "frame_not_ready",
-  );
-  const ofVideos = sumOf((step === "first-frame" && later?.map(({ estimateMicros }) => estimateMicros)) || []);
-  const limits = data && ofPart(data, most);
-  const start = { what: countWords(step, wanted.length), fewer: wanted.length > 1 ? "fewer shots" : undefined };
-  const overBudget = limits && wanted.length > 0 ? overBudgetWords(limits, start) : null;
+  const atMostMicros = sumOf(wanted.map((one) => one.atMostMicros));
+  const hasAllVideos = shots.every(({ takes }) => takes.video !== null);
+  const stepName = STEP_NAME[step].toLowerCase();
   const close = () => {
     setChosen(null);
     setUnticked([]);
@@ -91,25 +82,17 @@ export function GenerateMissing({ film, isOpen, onClose }: WindowProps & { film:
   };
   return (
     <FormWindow
-      title={`Generate what is ${shots.every(({ takes }) => takes.video !== null) ? "outdated" : "missing"}`}
+      title={`Generate what is ${hasAllVideos ? "outdated" : "missing"}`}
       submit={wanted.length === 0 ? "Generate" : `Generate ${countWords(step, wanted.length)}`}
       failed="Could not start"
       isOpen={isOpen}
       onClose={close}
       saving={starting}
       canSubmit={wanted.length > 0}
-      done={
-        starting.data && (
-          <Text role="status">
-            {starting.data.length === 0
-              ? "They are already being generated."
-              : `Started ${countWords(starting.variables.step, starting.data.length)}. You can follow them on this page.`}
-          </Text>
-        )
-      }
+      done={starting.data && <Started step={starting.variables.step} count={starting.data.length} />}
       onSubmit={() => {
         const body = { projectIds: wanted.map(({ projectId }) => projectId), outdated };
-        starting.mutate({ filmId, step, body, atMostMicros: most });
+        starting.mutate({ filmId, step, body, atMostMicros });
       }}
     >
       <SegmentedControl
@@ -127,9 +110,7 @@ export function GenerateMissing({ film, isOpen, onClose }: WindowProps & { film:
         />
       )}
       <ErrorNotice title="Could not load what is missing" error={error} />
-      {listed?.length === 0 && (
-        <Text size="sm">Each shot has a {STEP_NAME[step].toLowerCase()}, needs none, or is generating one.</Text>
-      )}
+      {listed?.length === 0 && <Text size="sm">Each shot has a {stepName}, needs none, or is generating one.</Text>}
       <Stack gap="xs" mah="40vh" style={{ overflowY: "auto" }}>
         {listed?.map(({ projectId, isOn, isOff, note, label }) => (
           <Checkbox
@@ -144,21 +125,45 @@ export function GenerateMissing({ film, isOpen, onClose }: WindowProps & { film:
           />
         ))}
       </Stack>
-      {wanted.length > 0 && (
-        <Text size="sm">
-          {sum === null ? "Price unknown" : `About ${dollars(sum)}`}
-          {ofVideos !== 0 &&
-            `. Generate the videos next, once you have seen the frames: ${priceWords(ofVideos)}. Together ${priceWords(sumOf([sum, ofVideos]))}.`}
-        </Text>
-      )}
-      {limits && overBudget !== null && (
-        <Text size="sm">
-          {overBudget} {exceedsBalance(limits) && <CreditLink />}
-        </Text>
-      )}
+      {data && wanted.length > 0 && <Price all={data} step={step} wanted={wanted} videos={videos.data?.shots} />}
     </FormWindow>
   );
 }
+
+const Started = ({ step, count }: { step: Step; count: number }) => (
+  <Text role="status">
+    {count === 0
+      ? "They are already being generated."
+      : `Started ${countWords(step, count)}. You can follow them on this page.`}
+  </Text>
+);
+
+type PriceProps = { all: FilmEstimate; step: Step; wanted: Missing[]; videos: Missing[] | undefined };
+
+/** What the chosen shots cost, and with first frames also what their videos will. Says if a budget or the balance would refuse them. */
+function Price({ all, step, wanted, videos }: PriceProps) {
+  const sum = sumOf(wanted.map(({ estimateMicros }) => estimateMicros));
+  const later = videos?.filter(({ error }) => error === null || error.code === "frame_not_ready") ?? [];
+  const ofVideos = step === "first-frame" ? sumOf(later.map(({ estimateMicros }) => estimateMicros)) : 0;
+  const part = ofPart(all, sumOf(wanted.map(({ atMostMicros }) => atMostMicros)));
+  const fewer = wanted.length > 1 ? "fewer shots" : undefined;
+  const overBudget = overBudgetWords(part, { what: countWords(step, wanted.length), fewer });
+  return (
+    <>
+      <Text size="sm">
+        {capitalized(aboutWords(sum))}
+        {ofVideos !== 0 &&
+          `. Generate the videos next, once you have seen the frames: ${aboutWords(ofVideos)}. Together ${aboutWords(sumOf([sum, ofVideos]))}.`}
+      </Text>
+      {overBudget !== null && (
+        <Text size="sm">
+          {overBudget} {exceedsBalance(part) && <CreditLink />}
+        </Text>
+      )}
+    </>
+  );
+}
+
 type Start = {
   filmId: string;
   step: Step;

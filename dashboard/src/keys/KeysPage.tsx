@@ -9,9 +9,8 @@ import { IconKey } from "../ui/icons.tsx";
 import { dollars } from "../ui/money.ts";
 import { ListPage } from "../ui/page-parts.tsx";
 import { Time } from "../ui/Time.tsx";
-import { FormWindow, useWindow, type WindowProps } from "../ui/windows.tsx";
-import { NewKey } from "./NewKey.tsx";
-import { rightName } from "./rights.ts";
+import { DeleteWindow, useWindow, type WindowProps } from "../ui/windows.tsx";
+import { NewKey, rightName } from "./NewKey.tsx";
 
 export function Component() {
   const keyframe = useKeyframe();
@@ -99,19 +98,8 @@ function RevokeKey({ of: { keyId, name }, ...opened }: WindowProps & { of: Key }
     onSuccess: opened.onClose,
   });
   return (
-    <FormWindow
-      title="Revoke key?"
-      submit="Revoke key"
-      cancel="Keep key"
-      failed="Could not revoke the key"
-      isHarmful
-      {...opened}
-      saving={revoke}
-      onSubmit={() => revoke.mutate()}
-    >
-      <Text size="sm" style={{ overflowWrap: "anywhere" }}>
-        Requests with “{name}” will be refused. Takes that it has started continue.
-      </Text>
-    </FormWindow>
+    <DeleteWindow verb="Revoke" noun="key" {...opened} removal={revoke}>
+      Requests with “{name}” will be refused. Takes that it has started continue.
+    </DeleteWindow>
   );
 }

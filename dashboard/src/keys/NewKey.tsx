@@ -1,13 +1,23 @@
 import { Code, Group, NativeSelect, NumberInput, Radio, Stack, Text, TextInput } from "@mantine/core";
 import { useState } from "react";
 import type { CreatedKey, KeyRight } from "../../../client/index.ts";
-import { useOnce, useServices } from "../services.ts";
-import { CopyButton } from "../ui/CopyButton.tsx";
+import { useOnce } from "../queries/use-once.ts";
+import { useServices } from "../services.ts";
 import { ExpirySelect, expiryAfter } from "../ui/ExpirySelect.tsx";
+import { focusProblem } from "../ui/window-focus.ts";
 import { FormWindow, type WindowProps } from "../ui/windows.tsx";
-import { RIGHTS } from "./rights.ts";
+import { CopyButton } from "../ui/CopyButton.tsx";
 
 const MOST_DOLLARS = 1_000_000;
+
+/** What keys may do; each may do what those before it may. */
+const RIGHTS: Record<KeyRight, { label: string; text: string }> = {
+  read: { label: "Read", text: "See films, projects, elements, takes and costs." },
+  generate: { label: "Generate", text: "Also create and change them, and start takes, which spends your money." },
+  manage: { label: "Manage", text: "Also delete them, share films by link, and manage webhooks." },
+};
+
+export const rightName = (may: KeyRight): string => RIGHTS[may]?.label ?? may;
 
 export function NewKey({ isOpen, onClose }: WindowProps) {
   const [name, setName] = useState("");
@@ -18,7 +28,7 @@ export function NewKey({ isOpen, onClose }: WindowProps) {
   const create = useOnce((client, asked: Parameters<typeof client.keys.create>[0], once) =>
     client.keys.create(asked, once),
   );
-  const isNameless = name.trim() === "";
+  const problem = name.trim() === "" ? "Enter a name." : null;
   const limit = may === "read" || dollars === "" ? null : Math.round(Number(dollars) * 1_000_000);
   const close = () => {
     setName("");
@@ -37,23 +47,24 @@ export function NewKey({ isOpen, onClose }: WindowProps) {
       done={create.data && <ShowKey created={create.data} />}
       onSubmit={(form) => {
         setTried(true);
-        if (isNameless) form.querySelector("input")?.focus();
-        else create.mutate({ name: name.trim(), may, dayLimitMicros: limit, expiresAt: expiryAfter(days) });
+        if (focusProblem(form, { name: problem })) return;
+        create.mutate({ name: name.trim(), may, dayLimitMicros: limit, expiresAt: expiryAfter(days) });
       }}
     >
       <TextInput
         label="Name"
+        name="name"
         description="Where you use it."
         placeholder="Claude Code on my laptop"
         data-autofocus
         maxLength={80}
         value={name}
-        error={isTried && isNameless ? "Enter a name." : null}
+        error={isTried && problem}
         onChange={({ currentTarget }) => setName(currentTarget.value)}
       />
       <Radio.Group label="What it may do" value={may} onChange={(value) => setMay(value as KeyRight)}>
         <Stack gap={8} mt={4}>
-          {RIGHTS.map(({ right, label, text }) => (
+          {Object.entries(RIGHTS).map(([right, { label, text }]) => (
             <Radio key={right} value={right} label={label} description={text} />
           ))}
         </Stack>

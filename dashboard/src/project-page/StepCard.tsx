@@ -1,68 +1,51 @@
 import { ActionIcon, Alert, Code, Group, Stack, Text, Title, Tooltip } from "@mantine/core";
 import { useDidUpdate } from "@mantine/hooks";
 import { type ReactNode, useEffect, useRef } from "react";
-import type { Model, Prediction, ProjectWithPredictions, Step } from "../../../client/index.ts";
-import { knownOf, usedIn } from "../prompts/mentions.ts";
-import { textProblem } from "../ui/errors.ts";
-import { type Icon, IconAlertTriangle, IconDownload, IconMaximize, IconRestore } from "../ui/icons.tsx";
+import type { Prediction } from "../../../client/index.ts";
+import { type Cast, knownOf, usedIn } from "../prompts/mentions.ts";
 import { useCast } from "../queries/element-queries.ts";
 import { isRunning, useCancel } from "../queries/project-queries.ts";
-import { failureTitle, isEarlier, nounOf, remedyFor, STEP_NAME } from "../takes/status-words.ts";
-import { PredictionState } from "../takes/status.tsx";
-import { MadeFrom } from "../takes/Sources.tsx";
-import { StepActions, useStartStep } from "./StepActions.tsx";
-import { StepScreen } from "../takes/StepScreen.tsx";
+import type { StepSetup } from "../step-settings/step-setup.ts";
 import { StepSettings } from "../step-settings/StepSettings.tsx";
-import { Takes } from "../takes/Takes.tsx";
-import { givenOf, modelOf, type StepOptions } from "../step-settings/step-options.ts";
-import classes from "../takes/strip.module.css";
-import { useDownload } from "../takes/use-download.ts";
-import type { Take } from "../queries/use-predictions.ts";
-import type { TextsState } from "./use-texts.ts";
 import { costSentence } from "../takes/cost-words.ts";
+import { MadeFrom } from "../takes/Sources.tsx";
+import { PredictionState } from "../takes/status.tsx";
+import { failureTitle, isEarlier, nounOf, remedyFor, STEP_NAME } from "../takes/status-words.ts";
+import { StepScreen } from "../takes/StepScreen.tsx";
+import classes from "../takes/strip.module.css";
+import { Takes } from "../takes/Takes.tsx";
+import { useDownload } from "../takes/use-download.ts";
+import { type Icon, IconAlertTriangle, IconDownload, IconMaximize, IconRestore } from "../ui/icons.tsx";
 import { ErrorNotice } from "../ui/notices.tsx";
+import { StepActions } from "./StepActions.tsx";
+import type { StripState } from "./use-strip.ts";
+import { useStartStep } from "./use-start.ts";
 
 type Props = {
-  project: ProjectWithPredictions;
-  step: Step;
-  take: Take;
-  texts: TextsState;
-  models: Model[] | undefined;
-  options: StepOptions;
-  /** Whether the service knows these settings. */
-  isPlanSaved: boolean;
-  onOptions: (changed: StepOptions) => void;
-  poster?: string | undefined;
-  notYet?: string | null;
+  strip: StripState;
+  setup: StepSetup;
   isNext: boolean;
+  notYet?: string | null;
+  poster?: string;
   /** For this step only. */
   children?: ReactNode;
-  /** The one that a phone shows after a reload. */
-  isLookedAt: boolean;
-  onLook: () => void;
-  onTakes: () => void;
-  onUse: (prediction: Prediction) => void;
-  onEnlarge: (prediction: Prediction) => void;
-  onReuse: (prediction: Prediction) => void;
 };
 
-export function StepCard({ project, step, take, texts, models, options, ...props }: Props) {
-  const { projectId, title, predictions } = project;
-  const latest = predictions[step];
-  const shown = take.prediction;
-  const starting = useStartStep(projectId, step, latest, texts);
+export function StepCard({ strip, setup, isNext, notYet = null, poster, children }: Props) {
+  const { project, texts, plan, view } = strip;
+  const { step, options } = setup;
+  const latest = project.predictions[step];
+  const shown = project.takes[step];
+  const cast = useCast(project);
+  const starting = useStartStep(project, step, texts);
   const cancel = useCancel();
-  const isCanceling = cancel.isPending && isRunning(latest);
-  const model = modelOf(models, options);
-  const given = givenOf(project, step, options);
   const prompt = options.prompt ?? texts.texts.textPrompt;
   useDidUpdate(() => void starting.forgive(), [prompt]);
-  const cast = useCast(project);
-  const used = options.elements ?? usedIn(prompt, cast);
   const card = useRef<HTMLElement>(null);
+  // A phone shows the card that was used, after a reload.
   // biome-ignore lint/correctness/useExhaustiveDependencies: once, when it appears
   useEffect(() => {
-    if (props.isLookedAt) card.current?.scrollIntoView();
+    if (!strip.isWide && view.step === step) card.current?.scrollIntoView();
   }, []);
   return (
     <article
@@ -70,16 +53,16 @@ export function StepCard({ project, step, take, texts, models, options, ...props
       className={classes.step}
       data-step={step}
       aria-labelledby={`step-${step}`}
-      onFocus={props.onLook}
+      onFocus={() => view.step !== step && view.look({ step })}
     >
       <div className={classes.film}>
         <StepScreen
           step={step}
           latest={latest}
           shown={shown}
-          isSelected={take.isSelected}
+          isSelected={project.selected[step] !== null}
           prompt={shown?.input.prompt ?? ""}
-          poster={props.poster}
+          poster={poster}
         />
       </div>
       <Stack gap="xs" className={classes.body}>
@@ -87,34 +70,17 @@ export function StepCard({ project, step, take, texts, models, options, ...props
           <Title order={2} size="h4" id={`step-${step}`}>
             {STEP_NAME[step]}
           </Title>
-          <StepTools step={step} shown={shown} title={title} {...props} />
+          {shown !== null && <StepTools strip={strip} shown={shown} />}
         </Group>
-        <PredictionState prediction={latest} take={shown} isCanceling={isCanceling} />
-        <StepActions
-          project={project}
-          step={step}
-          options={options}
-          latest={latest}
-          isNext={props.isNext}
-          notYet={props.notYet ?? null}
-          canStart={canStart(options, model)}
-          isUnsaved={texts.isDirty}
-          isPlanSaved={props.isPlanSaved}
-          prompt={texts.texts.textPrompt}
-          starting={starting}
-          cancel={cancel}
-        />
-        {knownOf(cast).length > 0 && (
-          <Text size="sm" c="dimmed" lineClamp={2}>
-            {used.length === 0 ? "Without elements" : `With ${used.map(({ name }) => name).join(", ")}`}
-          </Text>
-        )}
+        <PredictionState prediction={latest} take={shown} isCanceling={cancel.isPending && isRunning(latest)} />
+        <StepActions {...{ strip, setup, isNext, notYet, starting, cancel }} />
+        <UsedElements used={options.elements ?? usedIn(prompt, cast)} cast={cast} />
         <ErrorNotice
           title={starting.count > 1 ? `Could not start ${starting.count} takes` : "Could not start"}
           error={starting.error}
         />
-        {latest?.error != null && <PredictionFailure prediction={latest} error={latest.error} />}
-        <Takes project={project} step={step} onUse={props.onUse} onAll={props.onTakes} />
+        {latest !== null && <PredictionFailure prediction={latest} />}
+        <Takes {...strip} step={step} />
         {step !== "first-frame" && shown !== null && (
           <MadeFrom
             project={project}
@@ -122,31 +88,36 @@ export function StepCard({ project, step, take, texts, models, options, ...props
             label={isEarlier(latest, shown) ? `Shown ${nounOf(step)} made from` : "Made from"}
           />
         )}
-        {props.children}
+        {children}
         <ErrorNotice title="Could not cancel" error={cancel.error} />
         <StepSettings
-          options={options}
-          onChange={(changed) => {
-            starting.forgive();
-            props.onOptions(changed);
-          }}
-          models={models}
-          given={given}
+          setup={setup}
           project={project}
           cast={cast}
+          onChange={(changed) => {
+            starting.forgive();
+            plan.set(step, changed);
+          }}
         />
       </Stack>
     </article>
   );
 }
 
-const canStart = ({ prompt, negativePrompt }: StepOptions, model: Model | undefined) =>
-  textProblem(prompt ?? "", model?.promptMaxLength) === null &&
-  textProblem(negativePrompt ?? "", model?.controls.negativePrompt?.maxLength) === null;
+/** Nothing where there is no cast. */
+function UsedElements({ used, cast }: { used: { name: string }[]; cast: Cast<{ name: string }> }) {
+  if (knownOf(cast).length === 0) return null;
+  return (
+    <Text size="sm" c="dimmed" lineClamp={2}>
+      {used.length === 0 ? "Without elements" : `With ${used.map(({ name }) => name).join(", ")}`}
+    </Text>
+  );
+}
 
-type FailureProps = { prediction: Prediction; error: NonNullable<Prediction["error"]> };
-
-function PredictionFailure({ prediction, error }: FailureProps) {
+/** Why a prediction failed, and what to do; nothing for another one. */
+function PredictionFailure({ prediction }: { prediction: Prediction }) {
+  const { error } = prediction;
+  if (error === null) return null;
   const remedy = remedyFor(error);
   const title = failureTitle(error);
   return (
@@ -161,14 +132,10 @@ function PredictionFailure({ prediction, error }: FailureProps) {
   );
 }
 
-type StepToolsProps = Pick<Props, "step" | "onEnlarge" | "onReuse"> & {
-  shown: Prediction | null;
-  title: string;
-};
-
-function StepTools({ step, shown, title, ...props }: StepToolsProps) {
-  const download = useDownload(title);
-  const name = STEP_NAME[step].toLowerCase();
+/** What can be done with the take that is shown. */
+function StepTools({ strip: { project, view, onReuse }, shown }: { strip: StripState; shown: Prediction }) {
+  const download = useDownload(project.title);
+  const name = STEP_NAME[shown.step].toLowerCase();
   const tool = (label: string, Mark: Icon, onClick: () => void, opens?: "dialog") => (
     <Tooltip label={label}>
       <ActionIcon variant="default" size="lg" aria-label={label} aria-haspopup={opens} onClick={onClick}>
@@ -178,13 +145,9 @@ function StepTools({ step, shown, title, ...props }: StepToolsProps) {
   );
   return (
     <ActionIcon.Group>
-      {shown !== null && (
-        <>
-          {tool(`Enlarge the ${name}`, IconMaximize, () => props.onEnlarge(shown), "dialog")}
-          {tool(`Use the inputs of the ${name}`, IconRestore, () => props.onReuse(shown))}
-          {tool(`Download the ${name}`, IconDownload, () => download(shown))}
-        </>
-      )}
+      {tool(`Enlarge the ${name}`, IconMaximize, () => view.enlarge(shown), "dialog")}
+      {tool(`Use the inputs of the ${name}`, IconRestore, () => onReuse(shown))}
+      {tool(`Download the ${name}`, IconDownload, () => download(shown))}
     </ActionIcon.Group>
   );
 }

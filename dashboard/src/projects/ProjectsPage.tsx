@@ -3,42 +3,28 @@ import { useDebouncedValue } from "@mantine/hooks";
 import { keepPreviousData, useInfiniteQuery } from "@tanstack/react-query";
 import { useEffect, useState } from "react";
 import { useSearchParams } from "react-router";
-import type { ProjectPage } from "../../../client/index.ts";
+import type { ListedProject, ProjectPage } from "../../../client/index.ts";
 import { useDeleted } from "../queries/delete-later.tsx";
 import { useFilmChoice } from "../queries/film-queries.ts";
+import { runningOf } from "../queries/project-queries.ts";
 import { PAGED } from "../queries/query-client.ts";
 import { useKeyframe } from "../services.ts";
-import { IconMovie, IconSearch } from "../ui/icons.tsx";
-import { LoadMore, EmptyState, PageHead, Unread } from "../ui/page-parts.tsx";
 import { NewButton } from "../ui/buttons.tsx";
+import { IconMovie, IconSearch } from "../ui/icons.tsx";
+import { EmptyState, LoadMore, PageHead, Unread } from "../ui/page-parts.tsx";
 import { useWindow } from "../ui/windows.tsx";
-import { ProjectCard } from "./ProjectCard.tsx";
 import { NewProject } from "./NewProject.tsx";
+import { ProjectCard } from "./ProjectCard.tsx";
 import classes from "./projects.module.css";
-import { runningOf } from "../queries/project-queries.ts";
+
+/** A card's height, so that nothing jumps. */
+const CARD_HEIGHT = 400;
 
 export function Component() {
-  const [address, setAddress] = useSearchParams();
-  const [typed, setTyped] = useState(address.get("search") ?? "");
-  const [search] = useDebouncedValue(typed.trim(), 250);
-  // In the address, so that the back button returns to it.
-  useEffect(() => {
-    if (search !== (address.get("search") ?? "")) setAddress(search === "" ? {} : { search }, { replace: true });
-  }, [search, address, setAddress]);
-  const list = useProjects(search);
-  const { data, isPlaceholderData, hasNextPage, fetchNextPage, isFetchingNextPage, isFetchNextPageError } = list;
+  const { typed, setTyped, search } = useSearch();
+  const { list, projects, isNothing, isSearching } = useProjects(search);
   const creating = useWindow();
-  const deleted = useDeleted();
-  const projects = data?.pages.flatMap((page) => page.projects).filter(({ projectId }) => !deleted.has(projectId));
-  const { data: films } = useFilmChoice(projects?.some(({ filmId }) => filmId !== null) ?? false);
-  const isNothing = projects?.length === 0 && !isPlaceholderData;
   const isNone = isNothing && search === "";
-  // One answer searches a bounded number of projects: an empty one does not mean that there are no matches.
-  const isSearching =
-    isNothing && hasNextPage && !isFetchNextPageError && (data?.pages.length ?? 0) % PAGES_WITHOUT_ASKING !== 0;
-  useEffect(() => {
-    if (isSearching && !isFetchingNextPage) void fetchNextPage();
-  }, [isSearching, isFetchingNextPage, fetchNextPage]);
   const create = <NewButton onClick={creating.open}>New project</NewButton>;
   return (
     <>
@@ -65,22 +51,7 @@ export function Component() {
           </Center>
         )}
         {isNothing && search !== "" && !isSearching && (
-          <div role="status">
-            <EmptyState
-              Icon={IconSearch}
-              title={hasNextPage ? "No project found yet" : "No project found"}
-              text={
-                hasNextPage
-                  ? `No title of your newest projects contains “${search}”.`
-                  : `No title contains “${search}”.`
-              }
-              action={
-                <Button variant="default" onClick={() => setTyped("")}>
-                  Show all projects
-                </Button>
-              }
-            />
-          </div>
+          <NothingFound search={search} hasMore={list.hasNextPage} onShowAll={() => setTyped("")} />
         )}
         {isNone && (
           <EmptyState
@@ -90,17 +61,7 @@ export function Component() {
             action={create}
           />
         )}
-        {projects !== undefined && projects.length > 0 && (
-          <div className={classes.grid}>
-            {projects.map((project) => (
-              <ProjectCard
-                key={project.projectId}
-                project={project}
-                film={films?.find(({ filmId }) => filmId === project.filmId)}
-              />
-            ))}
-          </div>
-        )}
+        {projects !== undefined && projects.length > 0 && <Cards projects={projects} />}
         {!isSearching && <LoadMore of={list} label={isNothing ? "Search on" : "Load more"} />}
       </Stack>
       <NewProject {...creating.window} />
@@ -108,8 +69,48 @@ export function Component() {
   );
 }
 
-/** A card's height, so that nothing jumps. */
-const CARD_HEIGHT = 400;
+/** What is typed, and soon after what is searched for. In the address, so that the back button returns to it. */
+function useSearch() {
+  const [address, setAddress] = useSearchParams();
+  const [typed, setTyped] = useState(address.get("search") ?? "");
+  const [search] = useDebouncedValue(typed.trim(), 250);
+  useEffect(() => {
+    if (search !== (address.get("search") ?? "")) setAddress(search === "" ? {} : { search }, { replace: true });
+  }, [search, address, setAddress]);
+  return { typed, setTyped, search };
+}
+
+type NothingFoundProps = { search: string; hasMore: boolean; onShowAll: () => void };
+
+const NothingFound = ({ search, hasMore, onShowAll }: NothingFoundProps) => (
+  <div role="status">
+    <EmptyState
+      Icon={IconSearch}
+      title={hasMore ? "No project found yet" : "No project found"}
+      text={hasMore ? `No title of your newest projects contains “${search}”.` : `No title contains “${search}”.`}
+      action={
+        <Button variant="default" onClick={onShowAll}>
+          Show all projects
+        </Button>
+      }
+    />
+  </div>
+);
+
+function Cards({ projects }: { projects: ListedProject[] }) {
+  const { data: films } = useFilmChoice(projects.some(({ filmId }) => filmId !== null));
+  return (
+    <div className={classes.grid}>
+      {projects.map((project) => (
+        <ProjectCard
+          key={project.projectId}
+          project={project}
+          film={films?.find(({ filmId }) => filmId === project.filmId)}
+        />
+      ))}
+    </div>
+  );
+}
 
 const A_PAGE = 24;
 /** Empty pages of a search before it waits for “Search on”: each costs the database a walk through thousands of projects. */
@@ -118,10 +119,14 @@ const PAGES_WITHOUT_ASKING = 4;
 const WHILE_RUNNING_MS = 3_000;
 const OTHERWISE_MS = 60_000;
 
-/** The user's projects whose title contains `search`, newest first. Refreshed while a prediction runs. */
+/**
+ * The user's projects whose title contains `search`, newest first. Refreshed while a prediction runs. One answer searches a bounded number
+ * of projects, so an empty one does not mean that there are no matches: `isSearching` while the next one is read.
+ */
 function useProjects(search: string) {
   const keyframe = useKeyframe();
-  return useInfiniteQuery({
+  const deleted = useDeleted();
+  const list = useInfiniteQuery({
     queryKey: ["projects", search],
     queryFn: ({ pageParam: cursor, signal }) => {
       const query = { include: "predictions", limit: A_PAGE, cursor, search: search || undefined } as const;
@@ -131,6 +136,15 @@ function useProjects(search: string) {
     ...PAGED,
     refetchInterval: ({ state }) => pauseAfter(state.data?.pages ?? []),
   });
+  const { data, hasNextPage, fetchNextPage, isFetchingNextPage } = list;
+  const projects = data?.pages.flatMap((page) => page.projects).filter(({ projectId }) => !deleted.has(projectId));
+  const isNothing = projects?.length === 0 && !list.isPlaceholderData;
+  const mayGoOn = (data?.pages.length ?? 0) % PAGES_WITHOUT_ASKING !== 0 && !list.isFetchNextPageError;
+  const isSearching = isNothing && hasNextPage && mayGoOn;
+  useEffect(() => {
+    if (isSearching && !isFetchingNextPage) void fetchNextPage();
+  }, [isSearching, isFetchingNextPage, fetchNextPage]);
+  return { list, projects, isNothing, isSearching };
 }
 
 function pauseAfter(pages: ProjectPage[]): number {

@@ -1,6 +1,6 @@
 import { useDidUpdate } from "@mantine/hooks";
 import type { KeyframeClient, Project } from "../../../client/index.ts";
-import { useOnce } from "../services.ts";
+import { useOnce } from "../queries/use-once.ts";
 import { notifyError } from "../ui/notices.tsx";
 import { unless } from "../ui/errors.ts";
 
@@ -11,9 +11,9 @@ type Options = Parameters<KeyframeClient["createProject"]>[1];
 export const copyTitle = (title: string) => `${[...title].slice(0, 193).join("")} (copy)`;
 
 /** The fields of a copy of a project. Its takes are not copied. */
-export const copyOf = ({ title, textPrompt, description, aspectRatio, filmId, elementIds, plan }: Project) => ({
+export const copyOf = ({ title, textPrompt, description, aspectRatio, elementIds, plan, filmId }: Project) => ({
   ...{ title, textPrompt, description, aspectRatio, elementIds, plan },
-  ...(filmId !== null && { filmId }),
+  filmId: filmId ?? undefined,
 });
 
 /** Makes a copy, once for each press. A toast says why it failed. */

@@ -2,11 +2,9 @@ import { Paper, Text, Textarea, type TextareaProps, VisuallyHidden } from "@mant
 import { useId } from "@mantine/hooks";
 import { type KeyboardEvent, useRef, useState } from "react";
 import type { Element } from "../../../client/index.ts";
+import { counted } from "../ui/words.ts";
 import classes from "./mentions.module.css";
 import { offeredFor, typedName, unknownName } from "./mentions.ts";
-
-/** The list does not scroll: one more letter shows others. */
-const MOST_OFFERED = 6;
 
 type Props = TextareaProps & {
   value: string;
@@ -20,41 +18,13 @@ type Props = TextareaProps & {
  */
 export function MentionTextarea({ value, elements, error, onChange, onKeyDown, ...field }: Props) {
   const id = useId();
-  const input = useRef<HTMLTextAreaElement>(null);
-  const [typed, setTyped] = useState<ReturnType<typeof typedName>>(null);
-  const [place, setPlace] = useState(0);
-  const offered = typed === null ? [] : offeredFor(typed.start, elements).slice(0, MOST_OFFERED);
-  const isOpen = offered.length > 0;
-  const active = offered[place] ?? offered[0];
+  const { input, offered, active, look, choose, close, takesKey } = useOffer(elements);
+  const isOpen = active !== undefined;
   const optionId = (element: Element) => `${id}-${element.elementId}`;
-
-  const look = () => {
-    const {
-      value: text,
-      selectionStart,
-      selectionEnd,
-    } = input.current ?? { value: "", selectionStart: 0, selectionEnd: 1 };
-    const now = selectionStart === selectionEnd ? typedName(text, selectionStart) : null;
-    if (now?.start !== typed?.start) setPlace(0);
-    setTyped(now);
-  };
-  const choose = ({ name }: Element) => {
-    if (input.current === null || typed === null) return;
-    const { value: text, selectionStart } = input.current;
-    const space = /^(?![\p{L}\p{N}@])./su.test(text.slice(selectionStart)) ? "" : " ";
-    input.current.setRangeText(`@${name}${space}`, typed.from, selectionStart, "end");
-    input.current.dispatchEvent(new Event("input", { bubbles: true }));
-    setTyped(null);
-  };
   const press = (event: KeyboardEvent<HTMLTextAreaElement>) => {
     const { key, ctrlKey, metaKey, altKey, shiftKey, nativeEvent } = event;
     const isPlain = !(ctrlKey || metaKey || altKey || shiftKey || nativeEvent.isComposing);
-    if (!isOpen || active === undefined || !isPlain) return onKeyDown?.(event);
-    const step = { ArrowDown: 1, ArrowUp: -1 }[key];
-    if (step !== undefined) setPlace((place + step + offered.length) % offered.length);
-    else if (key === "Enter" || key === "Tab") choose(active);
-    else if (key === "Escape") setTyped(null);
-    else return onKeyDown?.(event);
+    if (!isPlain || !takesKey(key)) return onKeyDown?.(event);
     event.preventDefault();
     event.stopPropagation();
   };
@@ -69,14 +39,14 @@ export function MentionTextarea({ value, elements, error, onChange, onKeyDown, .
         aria-autocomplete={elements.length > 0 ? "list" : undefined}
         aria-haspopup={elements.length > 0 ? "listbox" : undefined}
         aria-controls={isOpen ? id : undefined}
-        aria-activedescendant={isOpen && active ? optionId(active) : undefined}
+        aria-activedescendant={isOpen ? optionId(active) : undefined}
         data-mantine-stop-propagation={isOpen || undefined} // Escape closes the list, not the window
         onChange={(event) => {
           onChange?.(event);
           look();
         }}
         onSelect={look}
-        onBlur={() => setTyped(null)}
+        onBlur={close}
         onKeyDown={press}
       />
       {isOpen && (
@@ -101,9 +71,47 @@ export function MentionTextarea({ value, elements, error, onChange, onKeyDown, .
         </Paper>
       )}
       <VisuallyHidden role="status">
-        {isOpen &&
-          `${offered.length === 1 ? "1 element" : `${offered.length} elements`}. Choose with the arrow keys and Enter.`}
+        {isOpen && `${counted(offered.length, "element")}. Choose with the arrow keys and Enter.`}
       </VisuallyHidden>
     </div>
   );
+}
+
+/** The list does not scroll: one more letter shows others. */
+const MOST_OFFERED = 6;
+
+/** The elements that are offered for the name after an @ before the caret. `active`: the one that Enter chooses; without one, nothing is offered. */
+function useOffer(elements: Element[]) {
+  const input = useRef<HTMLTextAreaElement>(null);
+  const [typed, setTyped] = useState<ReturnType<typeof typedName>>(null);
+  const [place, setPlace] = useState(0);
+  const offered = typed === null ? [] : offeredFor(typed.start, elements).slice(0, MOST_OFFERED);
+  const active = offered[place] ?? offered[0];
+  const close = () => setTyped(null);
+  const look = () => {
+    if (input.current === null) return;
+    const { value, selectionStart, selectionEnd } = input.current;
+    const now = selectionStart === selectionEnd ? typedName(value, selectionStart) : null;
+    if (now?.start !== typed?.start) setPlace(0);
+    setTyped(now);
+  };
+  const choose = ({ name }: Element) => {
+    if (input.current === null || typed === null) return;
+    const { value, selectionStart } = input.current;
+    const space = /^(?![\p{L}\p{N}@])./su.test(value.slice(selectionStart)) ? "" : " ";
+    input.current.setRangeText(`@${name}${space}`, typed.from, selectionStart, "end");
+    input.current.dispatchEvent(new Event("input", { bubbles: true }));
+    close();
+  };
+  /** Does what a key means for the list. Returns whether it means something. */
+  const takesKey = (key: string): boolean => {
+    if (active === undefined) return false;
+    const step = { ArrowDown: 1, ArrowUp: -1 }[key];
+    if (step !== undefined) setPlace((place + step + offered.length) % offered.length);
+    else if (key === "Enter" || key === "Tab") choose(active);
+    else if (key === "Escape") close();
+    else return false;
+    return true;
+  };
+  return { input, offered, active, look, choose, close, takesKey };
 }

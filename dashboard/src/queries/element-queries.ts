@@ -1,24 +1,23 @@
 import { useQuery } from "@tanstack/react-query";
-import { useCallback } from "react";
 import type { Element, Film, Project } from "../../../client/index.ts";
-import { useKeyframe, useOnce, useServices } from "../services.ts";
-import { useDeleted } from "./delete-later.tsx";
+import { useKeyframe, useServices } from "../services.ts";
+import { useSelectShown } from "./delete-later.tsx";
 import { useFilm } from "./film-queries.ts";
+import { useOnce } from "./use-once.ts";
 
 /** All elements of this user, newest first. */
 export function useElements(enabled = true) {
   const keyframe = useKeyframe();
-  const deleted = useDeleted();
   return useQuery({
     queryKey: ["elements"],
-    select: useCallback(
-      (elements: Element[]) => elements.filter(({ elementId }) => !deleted.has(elementId)),
-      [deleted],
-    ),
     queryFn: ({ signal }) => Array.fromAsync(keyframe.elements.each({ limit: 100 }, { signal })),
+    select: useSelectShown(withoutDeletedElements),
     enabled,
   });
 }
+
+const withoutDeletedElements = (elements: Element[], deleted: ReadonlySet<string>) =>
+  elements.filter(({ elementId }) => !deleted.has(elementId));
 
 /** The elements of a shot: its film's cast, and its own list if it has one. Empty until they are read. */
 export function useCast({ filmId, elementIds }: Pick<Project, "filmId" | "elementIds">) {

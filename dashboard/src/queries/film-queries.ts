@@ -1,5 +1,4 @@
 import { type InfiniteData, useInfiniteQuery, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import { useCallback } from "react";
 import type {
   Film,
   FilmPage,
@@ -8,44 +7,42 @@ import type {
   ProjectWithPredictions,
   Shot,
 } from "../../../client/index.ts";
-import { runningOf, WHILE_RUNNING_MS, withoutDeleted } from "./project-queries.ts";
-import { useDeleted, withDeleted } from "./delete-later.tsx";
-import { IS_SHOWN, PAGED } from "./query-client.ts";
-import { isChangedElsewhere, isGone } from "../ui/errors.ts";
 import { useKeyframe } from "../services.ts";
+import { isChangedElsewhere, isGone } from "../ui/errors.ts";
+import { useSelectShown, withDeleted } from "./delete-later.tsx";
+import { runningOf, WHILE_RUNNING_MS, withoutDeleted } from "./project-queries.ts";
+import { IS_SHOWN, PAGED } from "./query-client.ts";
 
 const A_PAGE = 30;
 const LOOK_MS = 10_000;
 
 const filmKey = (filmId: string | null) => ["film", filmId] as const;
 
+type Ids = ReadonlySet<string>;
+const withoutDeletedFilms = (films: Film[], deleted: Ids) => films.filter(({ filmId }) => !deleted.has(filmId));
+const withoutDeletedInPages = (data: InfiniteData<FilmPage>, deleted: Ids) => ({
+  ...data,
+  pages: data.pages.map((page) => ({ ...page, films: withoutDeletedFilms(page.films, deleted) })),
+});
+
+/** The films page by page, newest first. */
 export function useFilms() {
   const keyframe = useKeyframe();
-  const deleted = useDeleted();
   return useInfiniteQuery({
     queryKey: ["films"],
-    select: useCallback(
-      (data: InfiniteData<FilmPage>) => ({
-        ...data,
-        pages: data.pages.map((page) => ({ ...page, films: shownFilms(page.films, deleted) })),
-      }),
-      [deleted],
-    ),
     queryFn: ({ pageParam: cursor, signal }) => keyframe.films.list({ limit: A_PAGE, cursor }, { signal }),
+    select: useSelectShown(withoutDeletedInPages),
     ...PAGED,
   });
 }
 
-const shownFilms = (films: Film[], deleted: ReadonlySet<string>): Film[] =>
-  films.filter(({ filmId }) => !deleted.has(filmId));
-
+/** All films, to choose from. */
 export function useFilmChoice(enabled: boolean) {
   const keyframe = useKeyframe();
-  const deleted = useDeleted();
   return useQuery({
     queryKey: ["all films"],
-    select: useCallback((films: Film[]) => shownFilms(films, deleted), [deleted]),
     queryFn: ({ signal }) => Array.fromAsync(keyframe.films.each({ limit: 100 }, { signal })),
+    select: useSelectShown(withoutDeletedFilms),
     enabled,
   });
 }
@@ -59,17 +56,16 @@ export const pauseWhileRunning = (film?: FilmWithShots): number =>
 /** A film with its shots; without an id nothing is read. It is read again, because other pages and people may change it. */
 export function useFilm(filmId: string | null, pauseOf: (film?: FilmWithShots) => number | false = () => LOOK_MS) {
   const keyframe = useKeyframe();
-  const deleted = useDeleted();
   return useQuery({
     queryKey: filmKey(filmId),
     queryFn: ({ signal }) => keyframe.films.read(filmId ?? "", { signal }),
-    select: useCallback((film: FilmWithShots) => withoutDeletedShots(film, deleted), [deleted]),
+    select: useSelectShown(withoutDeletedShots),
     enabled: filmId !== null,
     refetchInterval: ({ state: { data, error } }) => (isGone(error) ? false : pauseOf(data)),
   });
 }
 
-function withoutDeletedShots(film: FilmWithShots, deleted: ReadonlySet<string>): FilmWithShots {
+function withoutDeletedShots(film: FilmWithShots, deleted: Ids): FilmWithShots {
   if (deleted.size === 0) return film;
   const shots = film.shots.map((shot) => withoutDeleted(shot, deleted));
   return inOrder({ ...film, shots, projectIds: film.projectIds.filter((id) => !deleted.has(id)) });
@@ -87,28 +83,29 @@ export function usePreviousShot({ filmId, projectId }: ProjectWithPredictions): 
   return data?.shots[place - 1] ?? null;
 }
 
+type Change = Parameters<KeyframeClient["films"]["change"]>[1];
+
 /** Changes a film. The change is shown at once, so that the next one is based on it. An order is refused when the film has changed. */
 export function useChangeFilm(film: Film) {
   const keyframe = useKeyframe();
   const queries = useQueryClient();
   const queryKey = filmKey(film.filmId);
-  /** The order with the shots that are about to be deleted: one that is left out leaves the film. */
+  /** An order with the shots that are about to be deleted: one that is left out leaves the film. */
   const wholeOf = (shown: string[] | undefined) =>
     shown && withDeleted(queries.getQueryData<FilmWithShots>(queryKey)?.projectIds ?? shown, shown);
   return useMutation({
     meta: IS_SHOWN,
-    mutationFn: (asked: Parameters<KeyframeClient["films"]["change"]>[1]) => {
+    mutationFn: async (asked: Change) => {
       const change = { ...asked, projectIds: wholeOf(asked.projectIds) };
-      return keyframe.films
-        .change(film.filmId, change, { unchangedSince: change.projectIds && film })
-        .catch(async (error) => {
-          const signal = AbortSignal.timeout(LOOK_MS);
-          const now = isChangedElsewhere(error)
-            ? await keyframe.films.read(film.filmId, { signal }).catch(() => null)
-            : null;
-          if (now && String(now.projectIds) === String(change.projectIds)) return now; // the answer to an earlier try was lost
-          throw error;
-        });
+      try {
+        return await keyframe.films.change(film.filmId, change, { unchangedSince: change.projectIds && film });
+      } catch (error) {
+        if (!isChangedElsewhere(error)) throw error;
+        const signal = AbortSignal.timeout(LOOK_MS);
+        const now = await keyframe.films.read(film.filmId, { signal }).catch(() => null);
+        if (now && String(now.projectIds) === String(change.projectIds)) return now; // the answer to an earlier try was lost
+        throw error;
+      }
     },
     onMutate: async (asked) => {
       const projectIds = wholeOf(asked.projectIds);

@@ -1,6 +1,5 @@
 import { useDidUpdate, usePrevious } from "@mantine/hooks";
 import { type MutationMeta, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import { useCallback } from "react";
 import {
   hasEnded,
   type KeyframeClient,
@@ -13,7 +12,7 @@ import {
 } from "../../../client/index.ts";
 import { useKeyframe } from "../services.ts";
 import { isGone, unless } from "../ui/errors.ts";
-import { useDeleted } from "./delete-later.tsx";
+import { useSelectShown } from "./delete-later.tsx";
 import { projectKey, readAgain } from "./query-client.ts";
 
 /** Polls while a prediction runs, at the service's pace. */
@@ -48,11 +47,10 @@ export function withoutDeleted<Of extends Pick<Shot, "predictions" | "takes">>(
 
 export function useProject(projectId: string) {
   const keyframe = useKeyframe();
-  const deleted = useDeleted();
   return useQuery({
     queryKey: projectKey(projectId),
-    select: useCallback((project: ProjectWithPredictions) => withoutDeleted(project, deleted), [deleted]),
     queryFn: ({ signal }) => keyframe.readProject(projectId, { signal }),
+    select: useSelectShown<ProjectWithPredictions>(withoutDeleted),
     refetchInterval: ({ state: { data, error } }) =>
       isGone(error) ? false : data && runningOf(data).length > 0 ? WHILE_RUNNING_MS : LOOK_MS,
   });

@@ -1,8 +1,7 @@
 import { MutationCache, QueryCache, QueryClient, replaceEqualDeep } from "@tanstack/react-query";
 import { KeyframeError, type Output } from "../../../client/index.ts";
 import { keepUrls } from "../../../client/keep-urls.ts";
-import { isRefused } from "../services.ts";
-import { isChangedElsewhere } from "../ui/errors.ts";
+import { isChangedElsewhere, isRefused } from "../ui/errors.ts";
 
 /** Temporary errors: no answer, a gateway's error, or "come back later". Queries repeat them. */
 export const isPassing = (error: unknown): boolean =>

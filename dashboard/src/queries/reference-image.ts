@@ -1,8 +1,9 @@
 import { useMutation, useQueries, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useId } from "react";
-import type { KeyframeClient, Prediction, Shot, ShotPrediction } from "../../../client/index.ts";
-import { CHANGES_NOTHING, REFERENCE } from "./query-client.ts";
-import { isRefused, useKeyframe, useServices } from "../services.ts";
+import type { KeyframeClient, Output, Prediction, Shot, ShotPrediction } from "../../../client/index.ts";
+import { useKeyframe, useServices } from "../services.ts";
+import { isRefused } from "../ui/errors.ts";
+import { CHANGES_NOTHING, readAgain, REFERENCE } from "./query-client.ts";
 
 const LIFE_S = 3600;
 const referenceKey = (path: string) => [REFERENCE, path] as const;
@@ -60,10 +61,16 @@ async function readTake(keyframe: KeyframeClient, take: Prediction): Promise<Blo
   return file;
 }
 
-async function downloadTake(keyframe: KeyframeClient, take: ShotPrediction): Promise<Blob> {
-  const { output } = await keyframe.readPrediction(take); // its URL is valid
+/** The file of a take, with a URL that is valid. */
+export async function readFile(keyframe: KeyframeClient, take: ShotPrediction): Promise<Output> {
+  const { output } = await keyframe.readPrediction(take);
   if (output === null) throw new Error("The file has been removed from Storage.");
-  const answer = await fetch(output.url).catch(() => null);
+  return output;
+}
+
+async function downloadTake(keyframe: KeyframeClient, take: ShotPrediction): Promise<Blob> {
+  const { url } = await readFile(keyframe, take);
+  const answer = await fetch(url).catch(() => null);
   const file = answer?.ok ? await answer.blob().catch(() => null) : null;
   if (file === null) throw new Error("Could not read the file. Check your connection, then try again.");
   return file;
@@ -72,25 +79,31 @@ async function downloadTake(keyframe: KeyframeClient, take: ShotPrediction): Pro
 /** Stores the end image of each of these shots' videos, if it is missing: the next shot starts there. Returns why it failed. */
 export function useStoreEnds(shots: Pick<Shot, "takes">[]): Error | null {
   const keyframe = useKeyframe();
+  const queries = useQueryClient();
   const videos = shots.flatMap(({ takes: { video } }) =>
-    video?.output && video.endImagePath === null && video.output.contentType.startsWith("video/") ? [video] : [],
+    video?.output?.contentType.startsWith("video/") && video.endImagePath === null ? video : [],
   );
   const stored = useQueries({
     queries: videos.map((video) => ({
       queryKey: [REFERENCE, "end of", video.predictionId], // not made again with the rest
       queryFn: async () => {
         const now = await keyframe.readPrediction(video);
-        if (now.endImagePath !== null) return now; // by another tab
-        const { lastFrameOf } = await import("../../../client/film.ts"); // only few pages need it
-        const image = await lastFrameOf(await downloadTake(keyframe, now));
-        const { referenceImagePath } = await keyframe.uploadReferenceImage(image);
-        return await keyframe.storeEnd(now, referenceImagePath);
+        if (now.endImagePath === null) await storeEnd(keyframe, now); // else another tab has
+        void readAgain(queries); // what starts there shows it
+        return true;
       },
       staleTime: Number.POSITIVE_INFINITY,
       retry: false,
     })),
   });
   return stored.find(({ error }) => error !== null)?.error ?? null;
+}
+
+async function storeEnd(keyframe: KeyframeClient, video: Prediction): Promise<void> {
+  const { lastFrameOf } = await import("../../../client/film.ts"); // only few pages need it
+  const image = await lastFrameOf(await downloadTake(keyframe, video));
+  const { referenceImagePath } = await keyframe.uploadReferenceImage(image);
+  await keyframe.storeEnd(video, referenceImagePath);
 }
 
 /** The service checks the bytes itself. */

@@ -1,39 +1,29 @@
 import { type InfiniteData, queryOptions, useInfiniteQuery, useQuery } from "@tanstack/react-query";
-import { useCallback } from "react";
-import type {
-  Prediction,
-  PredictionPage,
-  ProjectWithPredictions,
-  ShotPrediction,
-  Step,
-} from "../../../client/index.ts";
-import { useDeleted } from "./delete-later.tsx";
-import { PAGED } from "./query-client.ts";
-import { WHILE_RUNNING_MS, isRunning } from "./project-queries.ts";
+import type { Prediction, PredictionPage, ShotPrediction, Step } from "../../../client/index.ts";
 import { type Services, useKeyframe, useServices } from "../services.ts";
+import { useDeleted, useSelectShown } from "./delete-later.tsx";
+import { isRunning, WHILE_RUNNING_MS } from "./project-queries.ts";
+import { PAGED } from "./query-client.ts";
 
 const A_PAGE = 10;
+
+const withoutDeletedInPages = (data: InfiniteData<PredictionPage>, deleted: ReadonlySet<string>) => ({
+  ...data,
+  pages: data.pages.map(({ predictions, ...page }) => ({
+    ...page,
+    predictions: predictions.filter(({ predictionId }) => !deleted.has(predictionId)),
+  })),
+});
 
 /** All predictions of a step, newest first; hidden ones if requested. */
 export function usePredictions(projectId: string, step: Step, enabled: boolean, withHidden = false) {
   const keyframe = useKeyframe();
-  const deleted = useDeleted();
+  const hidden = withHidden ? "true" : undefined;
   return useInfiniteQuery({
     queryKey: ["predictions", projectId, step, withHidden],
-    select: useCallback(
-      (data: InfiniteData<PredictionPage>) => ({
-        ...data,
-        pages: data.pages.map(({ predictions, ...page }) => ({
-          ...page,
-          predictions: predictions.filter(({ predictionId }) => !deleted.has(predictionId)),
-        })),
-      }),
-      [deleted],
-    ),
-    queryFn: ({ pageParam: cursor, signal }) => {
-      const query = { step, limit: A_PAGE, cursor, ...(withHidden ? { hidden: "true" as const } : {}) };
-      return keyframe.listPredictions(projectId, query, { signal });
-    },
+    queryFn: ({ pageParam: cursor, signal }) =>
+      keyframe.listPredictions(projectId, { step, limit: A_PAGE, cursor, hidden }, { signal }),
+    select: useSelectShown(withoutDeletedInPages),
     ...PAGED,
     enabled,
     staleTime: 0, // another tab may have changed it
@@ -85,17 +75,3 @@ export function usePrediction<One extends ShotPrediction>(
 }
 
 const NONE_KNOWN = { "first-frame": null, "last-frame": null, video: null };
-
-export type Take = {
-  /** The selected one, else the latest that is not hidden. Null while it is read, and when there is none. */
-  prediction: Prediction | null;
-  isSelected: boolean;
-  isNone: boolean;
-};
-
-/** The take that a step shows; if it is a frame, it is used for the next video. */
-export function takeOf({ selected, takes }: ProjectWithPredictions, step: Step): Take {
-  const prediction = takes[step];
-  const isSelected = selected[step] !== null;
-  return { prediction, isSelected, isNone: prediction === null && !isSelected };
-}

@@ -12,8 +12,7 @@ export function Component() {
   const { auth } = useServices();
   const { session, endRecovery } = useSession();
   const navigate = useNavigate();
-  const options = { initialValues: { password: "" }, validate: { password: checkNewPassword } };
-  const { form, props } = useAuthForm(options, async ({ password }) => {
+  const { field, props } = useAuthForm({ password: checkNewPassword }, async ({ password }) => {
     const answer = await auth.updateUser({ password });
     if (!answer.error) {
       notifications.show({ color: "green", message: "Password changed." });
@@ -33,7 +32,7 @@ export function Component() {
         <VisuallyHidden aria-hidden>
           <input type="text" name="email" autoComplete="username" value={email} readOnly tabIndex={-1} />
         </VisuallyHidden>
-        <PasswordField label="New password" isNew key={form.key("password")} {...form.getInputProps("password")} />
+        <PasswordField label="New password" isNew {...field("password")} />
       </SessionForm>
     </SessionFrame>
   );

@@ -9,8 +9,7 @@ import { checkEmail, useAuthForm } from "./use-auth-form.ts";
 export function Component() {
   const { auth } = useServices();
   const [sentTo, setSentTo] = useState<string | null>(null);
-  const options = { initialValues: { email: "" }, validate: { email: checkEmail } };
-  const { form, props } = useAuthForm(options, async ({ email }) => {
+  const { field, props } = useAuthForm({ email: checkEmail }, async ({ email }) => {
     const answer = await auth.resetPasswordForEmail(email, { redirectTo: pageAddress() });
     if (!answer.error) setSentTo(email);
     return answer;
@@ -28,7 +27,7 @@ export function Component() {
       <Text size="sm" c="dimmed">
         We email you a link to set a new password.
       </Text>
-      <EmailField key={form.key("email")} {...form.getInputProps("email")} />
+      <EmailField {...field("email")} />
     </SessionForm>
   );
 }

@@ -8,12 +8,11 @@ import {
   type TextInputProps,
   Title,
 } from "@mantine/core";
-import type { UseFormReturnType } from "@mantine/form";
 import { useDocumentTitle } from "@mantine/hooks";
 import type { FormEventHandler, ReactNode } from "react";
 import { Link } from "react-router";
-import type { AuthProblem } from "./use-auth-form.ts";
 import { BusyButton } from "../ui/buttons.tsx";
+import type { AuthProblem, useAuthForm } from "./use-auth-form.ts";
 
 type Props = {
   title: string;
@@ -59,47 +58,38 @@ export const FormLink = ({ to, children }: { to: string; children: string }) => 
   </Anchor>
 );
 
-export type Credentials = { email: string; password: string };
-export const NOTHING: Credentials = { email: "", password: "" };
+type Field = ReturnType<typeof useAuthForm<"email" | "password">>["field"];
 
-export function CredentialFields({ form, isNew }: { form: UseFormReturnType<Credentials>; isNew: boolean }) {
-  return (
-    <>
-      <EmailField key={form.key("email")} {...form.getInputProps("email")} />
-      <PasswordField label="Password" isNew={isNew} key={form.key("password")} {...form.getInputProps("password")} />
-    </>
-  );
-}
+export const CredentialFields = ({ field, isNew }: { field: Field; isNew: boolean }) => (
+  <>
+    <EmailField {...field("email")} />
+    <PasswordField label="Password" isNew={isNew} {...field("password")} />
+  </>
+);
 
 /** Password managers look for "username", also when it is an email address. */
-export function EmailField(props: TextInputProps) {
-  return (
-    <TextInput
-      label="Email"
-      name="email"
-      type="email"
-      autoComplete="username"
-      autoCapitalize="none"
-      spellCheck={false}
-      required
-      withAsterisk={false}
-      {...props}
-    />
-  );
-}
+export const EmailField = (props: TextInputProps) => (
+  <TextInput
+    label="Email"
+    type="email"
+    autoComplete="username"
+    autoCapitalize="none"
+    spellCheck={false}
+    required
+    withAsterisk={false}
+    {...props}
+  />
+);
 
 /** The autocomplete value tells password managers to fill in or to generate. */
-export function PasswordField({ isNew, ...props }: PasswordInputProps & { label: string; isNew: boolean }) {
-  return (
-    <PasswordInput
-      name={isNew ? "new-password" : "password"}
-      autoComplete={isNew ? "new-password" : "current-password"}
-      aria-invalid={Boolean(props.error)} // which the library sets on every other field
-      visibilityToggleFocusable
-      visibilityToggleButtonProps={{ "aria-label": "Show password" }}
-      required
-      withAsterisk={false}
-      {...props}
-    />
-  );
-}
+export const PasswordField = ({ isNew, ...props }: PasswordInputProps & { label: string; isNew: boolean }) => (
+  <PasswordInput
+    autoComplete={isNew ? "new-password" : "current-password"}
+    aria-invalid={Boolean(props.error)} // which the library sets on every other field
+    visibilityToggleFocusable
+    visibilityToggleButtonProps={{ "aria-label": "Show password" }}
+    required
+    withAsterisk={false}
+    {...props}
+  />
+);

@@ -1,16 +1,15 @@
 import { Divider, Group } from "@mantine/core";
 import { useLocation } from "react-router";
 import { useServices } from "../services.ts";
-import { CredentialFields, type Credentials, FormLink, NOTHING, SessionForm } from "./SessionForm.tsx";
+import { CredentialFields, FormLink, SessionForm } from "./SessionForm.tsx";
 import { checkEmail, checkPassword, useAuthForm } from "./use-auth-form.ts";
 import { BusyButton } from "../ui/buttons.tsx";
 
 export function Component() {
   const { auth, config } = useServices();
   const { search } = useLocation();
-  const { form, run, props } = useAuthForm<Credentials>(
-    { initialValues: NOTHING, validate: { email: checkEmail, password: checkPassword } },
-    (credentials) => auth.signInWithPassword(credentials),
+  const { field, run, props } = useAuthForm({ email: checkEmail, password: checkPassword }, (credentials) =>
+    auth.signInWithPassword(credentials),
   );
   const { demoUser } = config;
   return (
@@ -35,7 +34,7 @@ export function Component() {
         </>
       }
     >
-      <CredentialFields form={form} isNew={false} />
+      <CredentialFields field={field} isNew={false} />
     </SessionForm>
   );
 }

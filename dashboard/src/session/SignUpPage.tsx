@@ -3,7 +3,7 @@ import { useState } from "react";
 import { useLocation } from "react-router";
 import { useServices } from "../services.ts";
 import { MailSent, pageAddress } from "./MailSent.tsx";
-import { AuthAlert, CredentialFields, type Credentials, FormLink, NOTHING, SessionForm } from "./SessionForm.tsx";
+import { AuthAlert, CredentialFields, FormLink, SessionForm } from "./SessionForm.tsx";
 import { checkEmail, checkNewPassword, useAuthCall, useAuthForm } from "./use-auth-form.ts";
 import { BusyButton } from "../ui/buttons.tsx";
 
@@ -12,14 +12,12 @@ export function Component() {
   const { auth } = useServices();
   const { search } = useLocation();
   const [unconfirmed, setUnconfirmed] = useState<string | null>(null);
-  const { form, props } = useAuthForm<Credentials>(
-    { initialValues: NOTHING, validate: { email: checkEmail, password: checkNewPassword } },
-    async (credentials) => {
-      const answer = await auth.signUp({ ...credentials, options: { emailRedirectTo: pageAddress() } });
-      if (!answer.error && answer.data.session === null) setUnconfirmed(credentials.email);
-      return answer;
-    },
-  );
+  const checks = { email: checkEmail, password: checkNewPassword };
+  const { field, props } = useAuthForm(checks, async (credentials) => {
+    const answer = await auth.signUp({ ...credentials, options: { emailRedirectTo: pageAddress() } });
+    if (!answer.error && answer.data.session === null) setUnconfirmed(credentials.email);
+    return answer;
+  });
   if (unconfirmed !== null) return <ConfirmAddress email={unconfirmed} />;
   return (
     <SessionForm
@@ -28,7 +26,7 @@ export function Component() {
       {...props}
       links={<FormLink to={`/sign-in${search}`}>Already have an account? Sign in</FormLink>}
     >
-      <CredentialFields form={form} isNew />
+      <CredentialFields field={field} isNew />
     </SessionForm>
   );
 }

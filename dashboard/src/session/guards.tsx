@@ -36,21 +36,19 @@ export function SignedOut() {
 }
 
 /** Aligned to the top, so that a message in the card moves nothing above it. */
-export function SessionFrame({ children, above }: { children: ReactNode; above?: ReactNode }) {
-  return (
-    <Container component="main" size={452} w="100%" px="md" pb="md" pt="clamp(1rem, 14vh, 9rem)">
-      <Stack>
-        <Group justify="center">
-          <Brand />
-        </Group>
-        {above}
-        <Paper withBorder p="xl">
-          {children}
-        </Paper>
-        <Text size="sm" c="dimmed" ta="center">
-          AI films on your own backend.
-        </Text>
-      </Stack>
-    </Container>
-  );
-}
+export const SessionFrame = ({ children, above }: { children: ReactNode; above?: ReactNode }) => (
+  <Container component="main" size={452} w="100%" px="md" pb="md" pt="clamp(1rem, 14vh, 9rem)">
+    <Stack>
+      <Group justify="center">
+        <Brand />
+      </Group>
+      {above}
+      <Paper withBorder p="xl">
+        {children}
+      </Paper>
+      <Text size="sm" c="dimmed" ta="center">
+        AI films on your own backend.
+      </Text>
+    </Stack>
+  </Container>
+);

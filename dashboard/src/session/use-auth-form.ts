@@ -1,7 +1,7 @@
-import { isEmail, useForm, type UseFormInput } from "@mantine/form";
 import { type AuthError, isAuthRetryableFetchError } from "@supabase/auth-js";
 import { useMutation } from "@tanstack/react-query";
-import { useState } from "react";
+import { type FormEvent, useState } from "react";
+import { focusProblem } from "../ui/window-focus.ts";
 
 /** `id` changes with each error, so that screen readers announce the same text again. */
 export type AuthProblem = { id: number; sentence: string };
@@ -20,18 +20,31 @@ export function useAuthCall<Input>(call: (input: Input) => Promise<{ error: Auth
   return { run: mutation.mutate, isBusy: mutation.isPending, problem };
 }
 
-/** A form that makes one Auth call; `props` are those of SessionForm. */
-export function useAuthForm<Values extends Record<string, unknown>>(
-  options: UseFormInput<Values>,
-  call: (values: Values) => Promise<{ error: AuthError | null }>,
+type Checks<Name extends string> = Record<Name, (value: string) => string | null>;
+
+/** A form that makes one Auth call; `props` are those of SessionForm. The fields keep their values, so that password managers can set them. */
+export function useAuthForm<Name extends string>(
+  checks: Checks<Name>,
+  call: (values: Record<Name, string>) => Promise<{ error: AuthError | null }>,
 ) {
   const { run, isBusy, problem } = useAuthCall(call);
-  const form = useForm<Values>({ mode: "uncontrolled", ...options });
-  const onSubmit = form.onSubmit(
-    (values) => run(values),
-    (errors) => form.getInputNode(Object.keys(errors)[0] ?? "")?.focus(),
-  );
-  return { form, run, props: { isBusy, problem, onSubmit } };
+  const [errors, setErrors] = useState<Partial<Record<Name, string | null>>>({});
+  const forEach = (read: (name: Name) => string | null) =>
+    Object.fromEntries(Object.keys(checks).map((name) => [name, read(name as Name)])); // a key of `checks`
+  const onSubmit = (event: FormEvent<HTMLFormElement>) => {
+    event.preventDefault();
+    const given = new FormData(event.currentTarget);
+    const values = forEach((name) => String(given.get(name))) as Record<Name, string>; // of each name, a text
+    const found = forEach((name) => checks[name](values[name])) as typeof errors; // of each name
+    setErrors(found);
+    if (!focusProblem(event.currentTarget, found)) run(values);
+  };
+  const field = (name: Name) => ({
+    name,
+    error: errors[name],
+    onChange: () => setErrors((all) => ({ ...all, [name]: null })),
+  });
+  return { run, field, props: { isBusy, problem, onSubmit } };
 }
 
 type Refusal = { message: string; code?: string | undefined; status?: number | undefined };
@@ -61,7 +74,7 @@ export function authSentence(error: Refusal): string {
 /** Supabase Auth's minimum; a stricter project says so itself. */
 const SHORTEST_PASSWORD = 6;
 
-export const checkEmail = isEmail("Enter an email address.");
+export const checkEmail = (email: string) => (/^\S+@\S+$/.test(email) ? null : "Enter an email address.");
 
 export const checkPassword = (password: string) => (password === "" ? "Enter your password." : null);
 

@@ -1,50 +1,35 @@
 import { Button, Checkbox, Collapse, Group, NativeSelect, Stack, Text } from "@mantine/core";
 import { useDisclosure, useId } from "@mantine/hooks";
 import type { Element, Model, ProjectWithPredictions } from "../../../client/index.ts";
-import { projectNoun } from "../queries/project-queries.ts";
 import { MentionTextarea } from "../prompts/MentionTextarea.tsx";
 import { type Cast, knownOf } from "../prompts/mentions.ts";
-import { textProblem } from "../ui/errors.ts";
+import { projectNoun } from "../queries/project-queries.ts";
+import { type FrameRole, frameOf } from "../takes/input-words.ts";
 import { STEP_NAME } from "../takes/status-words.ts";
 import { SmallButton } from "../ui/buttons.tsx";
+import { textProblem } from "../ui/errors.ts";
 import { IconAdjustmentsHorizontal } from "../ui/icons.tsx";
 import { ControlField } from "./ControlField.tsx";
 import { EarlierPictures } from "./EarlierPictures.tsx";
 import { ImageField } from "./ImageField.tsx";
-import {
-  fieldsOf,
-  type Given,
-  makesWithoutFrame,
-  maxReferences,
-  modelOf,
-  priceWords,
-  settingsOf,
-  settingWords,
-  type StepOptions,
-  usesFirstFrame,
-  usesLastFrame,
-  valuesOf,
-  withoutElements,
-} from "./step-options.ts";
-import { type FrameRole, frameOf } from "../takes/input-words.ts";
+import { fieldsOf, type StepOptions, withoutElements } from "./step-options.ts";
+import { priceWords, settingsOf, setupWords, type StepSetup } from "./step-setup.ts";
 
 type Props = {
-  options: StepOptions;
-  onChange: (changed: StepOptions) => void;
-  models: Model[] | undefined;
-  given: Given;
+  setup: StepSetup;
   project: ProjectWithPredictions;
   cast: Cast<Element>;
+  onChange: (changed: StepOptions) => void;
 };
 
 /** The settings of a step, made from what its model takes. Closed, one line says what is set. */
-export function StepSettings({ options, onChange, models, given, project, cast }: Props) {
+export function StepSettings(props: Props) {
+  const { setup, onChange } = props;
+  const { step, options, model } = setup;
   const [isOpen, { toggle }] = useDisclosure(false);
   const id = useId();
-  const model = modelOf(models, options);
-  const gone = options.model !== undefined && options.model !== model?.model ? options.model : null;
   const label = options.prompt == null ? "Settings" : "Settings, custom prompt";
-  const words = model === undefined ? [] : settingWords(model, options, given);
+  const words = setupWords(setup).join(" · ");
   return (
     <div>
       <Group gap="xs" wrap="nowrap">
@@ -54,58 +39,28 @@ export function StepSettings({ options, onChange, models, given, project, cast }
           ml={-8}
           style={{ flexShrink: 0 }}
           aria-expanded={isOpen}
-          aria-label={`${label}: ${STEP_NAME[given.step].toLowerCase()}`}
+          aria-label={`${label}: ${STEP_NAME[step].toLowerCase()}`}
           aria-controls={id}
           leftSection={<IconAdjustmentsHorizontal size={16} />}
           onClick={toggle}
         >
           {label}
         </Button>
-        <Text size="xs" c="dimmed" truncate title={words.join(" · ")}>
-          {words.join(" · ")}
+        <Text size="xs" c="dimmed" truncate title={words}>
+          {words}
         </Text>
       </Group>
       <Collapse expanded={isOpen} id={id} keepMounted={false}>
         <Stack gap="sm" pt="xs">
-          <MentionTextarea
-            label="Prompt for this step"
-            description={`Leave empty to use the ${projectNoun(project)}'s prompt.`}
-            elements={options.elements == null ? knownOf(cast) : []}
-            minRows={2}
-            maxRows={8}
-            value={options.prompt ?? ""}
-            error={textProblem(options.prompt ?? "", model?.promptMaxLength)}
-            onChange={({ currentTarget: { value } }) =>
-              onChange(value.trim() === "" ? { prompt: undefined, elements: undefined } : { prompt: value })
-            }
-          />
-          {options.elements != null && (options.elements.length > 0 || project.filmId !== null) && (
-            <Group gap="xs">
-              <Text size="xs">
-                As in that take: {options.elements.map(({ name }) => name).join(", ") || "no elements"}.
-              </Text>
-              <SmallButton onClick={() => onChange(withoutElements(options))}>Use the current cast</SmallButton>
-            </Group>
-          )}
-          {models !== undefined && model !== undefined && (
+          <StepPrompt {...props} />
+          {model !== undefined && (
             <>
-              <NativeSelect
-                label="Model"
-                description={aboutModel(model)}
-                data={[
-                  ...(gone === null ? [] : [{ value: gone, label: `${gone} (not available)` }]),
-                  ...models.map((one) => ({
-                    value: one.model,
-                    label: `${one.label} · ${priceWords(one)} · ${one.vendor}${one.isDefault ? " (default)" : ""}`,
-                  })),
-                ]}
-                value={gone ?? model.model}
-                onChange={({ currentTarget: { value } }) => {
-                  const isDefault = models.some((one) => one.model === value && one.isDefault);
-                  onChange({ model: isDefault ? undefined : value });
-                }}
-              />
-              <ModelSettings {...{ options, onChange, model, given, project }} />
+              <ModelSelect {...props} model={model} />
+              {settingsOf(model).map(([name, control]) => (
+                <ControlField key={name} {...{ name, control, setup, onChange }} />
+              ))}
+              <FrameChoices {...props} model={model} />
+              <ReferenceChoice {...props} model={model} />
             </>
           )}
         </Stack>
@@ -114,122 +69,161 @@ export function StepSettings({ options, onChange, models, given, project, cast }
   );
 }
 
-type ModelSettingsProps = Omit<Props, "cast" | "models"> & { model: Model };
-
-function ModelSettings({ options, onChange, model, given, project }: ModelSettingsProps) {
-  const { references, hasLastFrame } = given;
-  const isVideo = given.step === "video";
-  const continues = options.continuesPreviousShot === true;
-  const withFirstFrame = usesFirstFrame(model, options);
-  const withLastFrame = hasLastFrame && usesLastFrame(model, options);
-  const isEither = model.controls.referenceImages?.excludes?.includes("firstFrame");
-  const { values, forced } = valuesOf(model, options, given);
-  const most = maxReferences(model, options, given);
-  const projectReference = project.referenceImagePath;
-  const setReferences = (paths: string[]) => onChange({ referenceImagePaths: paths });
-  const ownFrame = (role: FrameRole) => {
-    const name = STEP_NAME[role === "firstFrame" ? "first-frame" : "last-frame"];
-    const frame = frameOf(options, role);
-    return (
-      <ImageField
-        project={project}
-        label={name}
-        noun={name.toLowerCase()}
-        addLabel="Use an image"
-        images={frame === null ? [] : [frame]}
-        max={1}
-        onChange={([image]) => onChange(fieldsOf(role, image))}
-      />
-    );
-  };
+/** A prompt of its own, and the elements of a take that is repeated. */
+function StepPrompt({ setup: { options, model }, project, cast, onChange }: Props) {
+  const { prompt, elements } = options;
   return (
     <>
-      {settingsOf(model).map(([name, control]) => (
-        <ControlField
-          key={name}
-          name={name}
-          control={control}
-          value={values[name]}
-          isForced={name in forced && forced[name] === values[name]}
-          onChange={(value) => onChange({ [name]: value })}
-        />
-      ))}
-      {isVideo && (project.filmId !== null || continues) && (
-        <Checkbox
-          label="Continue the previous shot"
-          description="It starts on the end image of the previous shot's video."
-          checked={continues}
-          onChange={({ currentTarget }) =>
-            onChange({
-              ...fieldsOf("firstFrame", undefined),
-              continuesPreviousShot: currentTarget.checked || undefined,
-            })
-          }
-        />
-      )}
-      {isVideo && !continues && (
-        <Checkbox
-          label="Start at the first frame"
-          description={
-            !makesWithoutFrame(model)
-              ? `${model.label} cannot make a video without it.`
-              : isEither && `${model.label} accepts either frames or reference images.`
-          }
-          checked={withFirstFrame}
-          disabled={!makesWithoutFrame(model) || model.controls.firstFrame === undefined}
-          onChange={({ currentTarget }) => onChange(fieldsOf("firstFrame", currentTarget.checked ? undefined : null))}
-        />
-      )}
-      {isVideo && withFirstFrame && (
-        <Group align="flex-start">
-          {!continues && ownFrame("firstFrame")}
-          {(model.controls.lastFrame !== undefined || frameOf(options, "lastFrame") !== null) && ownFrame("lastFrame")}
+      <MentionTextarea
+        label="Prompt for this step"
+        description={`Leave empty to use the ${projectNoun(project)}'s prompt.`}
+        elements={elements == null ? knownOf(cast) : []}
+        minRows={2}
+        maxRows={8}
+        value={prompt ?? ""}
+        error={textProblem(prompt ?? "", model?.promptMaxLength)}
+        onChange={({ currentTarget: { value } }) =>
+          onChange(value.trim() === "" ? { prompt: undefined, elements: undefined } : { prompt: value })
+        }
+      />
+      {elements != null && (elements.length > 0 || project.filmId !== null) && (
+        <Group gap="xs">
+          <Text size="xs">As in that take: {elements.map(({ name }) => name).join(", ") || "no elements"}.</Text>
+          <SmallButton onClick={() => onChange(withoutElements(options))}>Use the current cast</SmallButton>
         </Group>
-      )}
-      {given.step === "last-frame" && frameOf(options, "firstFrame") !== null && ownFrame("firstFrame")}
-      {hasLastFrame && (withFirstFrame || withLastFrame) && (
-        <Checkbox
-          label="End at the last frame"
-          description={
-            model.controls.lastFrame === undefined ? `${model.label} does not support a last frame.` : undefined
-          }
-          checked={withLastFrame}
-          disabled={model.controls.lastFrame === undefined}
-          onChange={({ currentTarget }) => onChange(fieldsOf("lastFrame", currentTarget.checked ? undefined : null))}
-        />
-      )}
-      {(most > 0 || references.length > 0) && (
-        <>
-          <ImageField
-            project={project}
-            label="Reference images"
-            noun="reference image"
-            addLabel="Add image"
-            images={references}
-            max={most}
-            onChange={setReferences}
-          >
-            {projectReference !== null && !references.includes(projectReference) && (
-              <SmallButton onClick={() => setReferences([projectReference, ...references])}>
-                Use the {projectNoun(project)}'s
-              </SmallButton>
-            )}
-          </ImageField>
-          <EarlierPictures project={project} images={references} max={most} onChange={setReferences} />
-        </>
-      )}
-      {references.length > most && (
-        <Text size="xs">
-          {model.label} takes {most === 0 ? "no reference images" : `only ${most} of these images`}
-          {most === 0 && given.step !== "first-frame" && withFirstFrame ? " beside the first frame" : ""}.
-        </Text>
       )}
     </>
   );
 }
 
+type OfModel = Props & { model: Model };
+
+function ModelSelect({ setup: { options, models = [] }, model, onChange }: OfModel) {
+  const offered = models.map((one) => ({
+    value: one.model,
+    label: `${one.label} · ${priceWords(one)} · ${one.vendor}${one.isDefault ? " (default)" : ""}`,
+  }));
+  const isGone = options.model !== undefined && options.model !== model.model;
+  const gone = { value: options.model ?? "", label: `${options.model} (not available)` };
+  return (
+    <NativeSelect
+      label="Model"
+      description={aboutModel(model)}
+      data={isGone ? [gone, ...offered] : offered}
+      value={isGone ? gone.value : model.model}
+      onChange={({ currentTarget: { value } }) => {
+        const isDefault = models.some((one) => one.model === value && one.isDefault);
+        onChange({ model: isDefault ? undefined : value });
+      }}
+    />
+  );
+}
+
 function aboutModel({ notes = "", acceptsFaces, shutdownAt }: Model): string | undefined {
-  const ends = shutdownAt === null ? "" : `Retires on ${new Date(shutdownAt).toLocaleDateString()}.`;
   const faces = acceptsFaces === "no" && !/faces/i.test(notes) ? "Does not accept images with people's faces." : "";
+  const ends = shutdownAt === null ? "" : `Retires on ${new Date(shutdownAt).toLocaleDateString()}.`;
   return [notes, faces, ends].filter((one) => one !== "").join(" ") || undefined;
+}
+
+/** Where a video starts and ends. For a last frame, the frame that it was to resemble in a repeated take. */
+function FrameChoices(props: OfModel) {
+  const { setup, model, project, onChange } = props;
+  const { step, options, needsFirstFrame, usesFirstFrame, hasLastFrame, usesLastFrame } = setup;
+  const { firstFrame, lastFrame, referenceImages } = model.controls;
+  const isChosen = (role: FrameRole) => frameOf(options, role) !== null;
+  if (step === "last-frame" && isChosen("firstFrame")) return <OwnFrame {...props} of="firstFrame" />;
+  if (step !== "video") return null;
+
+  const continues = options.continuesPreviousShot === true;
+  const isEither = referenceImages?.excludes?.includes("firstFrame");
+  const whyFrame = needsFirstFrame
+    ? `${model.label} cannot make a video without it.`
+    : isEither && `${model.label} accepts either frames or reference images.`;
+  const whyNoEnd = lastFrame === undefined && `${model.label} does not support a last frame.`;
+  return (
+    <>
+      {(project.filmId !== null || continues) && (
+        <Checkbox
+          label="Continue the previous shot"
+          description="It starts on the end image of the previous shot's video."
+          checked={continues}
+          onChange={({ currentTarget: { checked } }) =>
+            onChange({ ...fieldsOf("firstFrame", undefined), continuesPreviousShot: checked || undefined })
+          }
+        />
+      )}
+      {!continues && (
+        <Checkbox
+          label="Start at the first frame"
+          description={whyFrame}
+          checked={usesFirstFrame}
+          disabled={needsFirstFrame || firstFrame === undefined}
+          onChange={({ currentTarget: { checked } }) => onChange(fieldsOf("firstFrame", checked ? undefined : null))}
+        />
+      )}
+      {usesFirstFrame && (
+        <Group align="flex-start">
+          {!continues && <OwnFrame {...props} of="firstFrame" />}
+          {(lastFrame !== undefined || isChosen("lastFrame")) && <OwnFrame {...props} of="lastFrame" />}
+        </Group>
+      )}
+      {hasLastFrame && (usesFirstFrame || usesLastFrame) && (
+        <Checkbox
+          label="End at the last frame"
+          description={whyNoEnd}
+          checked={usesLastFrame}
+          disabled={lastFrame === undefined}
+          onChange={({ currentTarget: { checked } }) => onChange(fieldsOf("lastFrame", checked ? undefined : null))}
+        />
+      )}
+    </>
+  );
+}
+
+/** An image in place of the project's frame. */
+function OwnFrame({ setup, project, onChange, of: role }: Props & { of: FrameRole }) {
+  const name = STEP_NAME[role === "firstFrame" ? "first-frame" : "last-frame"];
+  return (
+    <ImageField
+      project={project}
+      label={name}
+      noun={name.toLowerCase()}
+      addLabel="Use an image"
+      images={[frameOf(setup.options, role)].filter((frame) => frame !== null)}
+      max={1}
+      onChange={([image]) => onChange(fieldsOf(role, image))}
+    />
+  );
+}
+
+function ReferenceChoice({ setup, model, project, onChange }: OfModel) {
+  const { references, mostReferences: most, usesFirstFrame } = setup;
+  if (most === 0 && references.length === 0) return null;
+  const ofProject = project.referenceImagePath;
+  const change = (paths: string[]) => onChange({ referenceImagePaths: paths });
+  const taken =
+    most > 0 ? `only ${most} of these images` : `no reference images${usesFirstFrame ? " beside the first frame" : ""}`;
+  return (
+    <>
+      <ImageField
+        project={project}
+        label="Reference images"
+        noun="reference image"
+        addLabel="Add image"
+        images={references}
+        max={most}
+        onChange={change}
+      >
+        {ofProject !== null && !references.includes(ofProject) && (
+          <SmallButton onClick={() => change([ofProject, ...references])}>Use the {projectNoun(project)}'s</SmallButton>
+        )}
+      </ImageField>
+      <EarlierPictures project={project} images={references} max={most} onChange={change} />
+      {references.length > most && (
+        <Text size="xs">
+          {model.label} takes {taken}.
+        </Text>
+      )}
+    </>
+  );
 }

@@ -1,26 +1,18 @@
 import { Group, Stack, Text, VisuallyHidden } from "@mantine/core";
 import type { ReactNode } from "react";
-import { hasEnded, type Prediction, type ProjectWithPredictions } from "../../../client/index.ts";
-import { selectionOf, type useChangeProject } from "../queries/project-queries.ts";
-import { PredictionState } from "./status.tsx";
-import { nounOf, USE } from "./status-words.ts";
+import { hasEnded, type Prediction } from "../../../client/index.ts";
+import { useModelLabel } from "../queries/use-models.ts";
+import type { Known } from "../queries/use-predictions.ts";
 import { SmallButton } from "../ui/buttons.tsx";
 import { IconCheck, IconRestore } from "../ui/icons.tsx";
 import { Facts } from "../ui/page-parts.tsx";
 import { Time } from "../ui/Time.tsx";
-import { Frame, Outdated } from "./Sources.tsx";
 import { type Fact, factsOf } from "./input-words.ts";
+import { Frame, Outdated } from "./Sources.tsx";
+import { PredictionState } from "./status.tsx";
+import { nounOf, USE } from "./status-words.ts";
 import { TakeMenu } from "./TakeMenu.tsx";
-import { useModelLabel } from "../queries/use-models.ts";
-
-/** Changes the open view in the address. */
-export type Look = (at: Partial<Record<"step" | "takes" | "take", string | null>>) => void;
-
-export type TakesProps = {
-  project: ProjectWithPredictions;
-  select: ReturnType<typeof useChangeProject>;
-  onReuse: (prediction: Prediction) => void;
-};
+import { isUsed, type TakesProps } from "./use-takes.ts";
 
 type Props = TakesProps & {
   prediction: Prediction;
@@ -31,24 +23,16 @@ type Props = TakesProps & {
   children?: ReactNode;
 };
 
-/** Whether it stands for its step. */
-export const isUsed = ({ selected, takes }: ProjectWithPredictions, { step, predictionId }: Prediction): boolean =>
-  predictionId === (selected[step] ?? takes[step]?.predictionId);
-
 /** What a prediction was made with and what became of it. A take can be selected, hidden and deleted, and its inputs used again. */
-export function AboutTake({ project, prediction, other, lines, select, onReuse, children }: Props) {
+export function AboutTake({ project, prediction, other, lines, selection, onReuse, children }: Props) {
   const { step, output, error, createdAt } = prediction;
   const isChosen = isUsed(project, prediction);
-  const choose = () => {
-    if (!isChosen) select.mutate({ change: { selected: selectionOf(project, prediction) } });
-  };
   const labelOf = useModelLabel();
-  const others = other && factsOf(other, labelOf);
-  const facts: Record<string, ReactNode> = {};
-  for (const fact of factsOf(prediction, labelOf)) {
-    const isDifferent = others !== undefined && others.find(({ name }) => name === fact.name)?.words !== fact.words;
-    facts[fact.name] = <FactValue {...{ project, fact, isDifferent, lines }} noun={nounOf(step)} />;
-  }
+  const others = other && new Map(factsOf(other, labelOf).map(({ name, words }) => [name, words]));
+  const facts = factsOf(prediction, labelOf).map((fact) => {
+    const isDifferent = others !== undefined && others.get(fact.name) !== fact.words;
+    return [fact.name, <FactValue key={fact.name} {...{ project, fact, step, isDifferent, lines }} />];
+  });
   return (
     <Stack gap={4} miw={0}>
       <PredictionState prediction={prediction} isCanceling={false} />
@@ -56,7 +40,7 @@ export function AboutTake({ project, prediction, other, lines, select, onReuse, 
         <Time iso={createdAt} />
       </Text>
       {error !== null && <Text size="xs">{error.message}</Text>}
-      <Facts of={facts} />
+      <Facts of={Object.fromEntries(facts)} />
       <Outdated project={project} prediction={prediction} />
       <Group gap="xs" mt={4}>
         {output !== null && (
@@ -64,8 +48,8 @@ export function AboutTake({ project, prediction, other, lines, select, onReuse, 
             size="compact-sm"
             variant={isChosen ? "light" : "default"}
             aria-pressed={isChosen}
-            {...(isChosen && { Icon: IconCheck })}
-            onClick={choose}
+            Icon={isChosen ? IconCheck : undefined}
+            onClick={() => selection.use(prediction)}
           >
             {(isChosen ? "Used " : "Use ") + USE[step]}
           </SmallButton>
@@ -80,23 +64,23 @@ export function AboutTake({ project, prediction, other, lines, select, onReuse, 
   );
 }
 
-type FactValueProps = Pick<Props, "project" | "lines"> & { fact: Fact; isDifferent: boolean; noun: string };
+type FactValueProps = Pick<Props, "lines"> &
+  Pick<Prediction, "step"> & { project: Known; fact: Fact; isDifferent: boolean };
 
-function FactValue({ project, fact: { name, words, frames }, isDifferent, lines, noun }: FactValueProps) {
-  const pictures = frames?.map((frame, at) => {
-    const alt = name === "References" ? `Reference ${at + 1}` : `${name} of this ${noun}`;
-    return <Frame key={frame} project={project} frame={frame} alt={alt} />;
-  });
-  const value = pictures === undefined ? words : <Group gap="xs">{pictures}</Group>;
+function FactValue({ project, fact: { name, words, frames }, step, isDifferent, lines }: FactValueProps) {
+  const altOf = (at: number) => (name === "References" ? `Reference ${at + 1}` : `${name} of this ${nounOf(step)}`);
+  const pictures = frames?.map((frame, at) => <Frame key={frame} project={project} frame={frame} alt={altOf(at)} />);
+  const cut = lines !== undefined && pictures === undefined;
   return (
     <Text
       size="sm"
       component={isDifferent ? "mark" : "div"}
-      {...(isDifferent && { display: "block" })}
-      {...(lines && pictures === undefined && { lineClamp: lines, title: words })}
+      display={isDifferent ? "block" : undefined}
+      lineClamp={cut ? lines : undefined}
+      title={cut ? words : undefined}
     >
       {isDifferent && <VisuallyHidden>Different: </VisuallyHidden>}
-      {value}
+      {pictures === undefined ? words : <Group gap="xs">{pictures}</Group>}
     </Text>
   );
 }

@@ -1,40 +1,34 @@
 import { Group, Text } from "@mantine/core";
 import type { Prediction, ProjectWithPredictions, ShotPrediction } from "../../../client/index.ts";
+import { useReferenceAddress } from "../queries/reference-image.ts";
+import { type Known, usePrediction } from "../queries/use-predictions.ts";
+import { frameOf, isUpload } from "./input-words.ts";
 import { nounOf, outdatedWords } from "./status-words.ts";
 import { TakePicture } from "./TakePicture.tsx";
 import classes from "./takes.module.css";
-import { useReferenceAddress } from "../queries/reference-image.ts";
-import { frameOf, isUpload } from "./input-words.ts";
-import { type Known, usePrediction } from "../queries/use-predictions.ts";
-
-/** `frame`: a path or an id, as StepOptions has it. */
-type Source = { alt: string; frame: string | null };
 
 type SourcesProps = {
-  project: ProjectWithPredictions;
+  project: Known;
   label: string;
-  sources: Source[];
+  /** Each by its path or id. */
+  frames: { alt: string; frame: string | null }[];
   more?: string | undefined;
 };
 
 /** Pictures that a prediction is, or will be, made from, in one line if there are two. */
-export function Sources({ project, label, sources, more }: SourcesProps) {
-  return (
-    <Group gap="xs" mih={36}>
-      <Text size="sm" c="dimmed" style={{ flex: "none" }}>
-        {label}
+export const Sources = ({ project, label, frames, more }: SourcesProps) => (
+  <Group gap="xs" mih={36}>
+    <Text size="sm" c="dimmed" style={{ flex: "none" }}>
+      {label}
+    </Text>
+    {frames.map(({ alt, frame }) => frame !== null && <Frame key={alt} project={project} frame={frame} alt={alt} />)}
+    {more !== undefined && (
+      <Text size="sm" c="dimmed" truncate>
+        {more}
       </Text>
-      {sources.map(({ alt, frame }) =>
-        frame === null ? null : <Frame key={alt} project={project} frame={frame} alt={alt} />,
-      )}
-      {more !== undefined && (
-        <Text size="sm" c="dimmed" truncate>
-          {more}
-        </Text>
-      )}
-    </Group>
-  );
-}
+    )}
+  </Group>
+);
 
 /** A small picture of a frame of any origin. */
 export function Frame({ project, frame, alt }: { project: Known; frame: string; alt: string }) {
@@ -60,19 +54,15 @@ export const Thumb = ({ prediction, alt, ...picture }: ThumbProps) => (
   />
 );
 
-type TakeProps = { project: ProjectWithPredictions; prediction: Prediction };
-
 type OutdatedProps = { project: Known & Pick<ProjectWithPredictions, "projectId">; prediction: ShotPrediction };
 
 /** The inputs of an outdated take that the next one would not use. */
 export function Outdated({ project, prediction: { input, outdated, changedElements } }: OutdatedProps) {
-  const first = usePrediction(project, input.firstFramePredictionId);
-  const last = usePrediction(project, input.lastFramePredictionId);
+  const { firstFramePredictionId: firstId, lastFramePredictionId: lastId } = input;
+  const first = { name: "first frame", frame: usePrediction(project, firstId) };
+  const last = { name: "last frame", frame: usePrediction(project, lastId) };
   if (!outdated) return null;
-  const frames = [
-    ...(input.firstFramePredictionId === null ? [] : [{ name: "first frame", frame: first }]),
-    ...(input.lastFramePredictionId === null ? [] : [{ name: "last frame", frame: last }]),
-  ];
+  const frames = [firstId !== null && first, lastId !== null && last].filter((one) => one !== false);
   return (
     <Text size="sm" mt={6}>
       Outdated. {outdatedWords(project, frames, changedElements, input.continuesPreviousShot === true)}
@@ -80,20 +70,21 @@ export function Outdated({ project, prediction: { input, outdated, changedElemen
   );
 }
 
+type MadeFromProps = { project: ProjectWithPredictions; prediction: Prediction; label: string };
+
 /** The frames that a prediction was made from. Nothing for a picture from only a text. */
-export function MadeFrom({ label, ...take }: TakeProps & { label: string }) {
-  const { step, input } = take.prediction;
+export function MadeFrom({ project, prediction, label }: MadeFromProps) {
+  const { step, input } = prediction;
   const first = frameOf(input, "firstFrame");
   if (first === null) return null;
-  const of = `this ${nounOf(step)}`;
-  const sources = [
-    { alt: `First frame of ${of}`, frame: first },
-    { alt: `Last frame of ${of}`, frame: frameOf(input, "lastFrame") },
+  const frames = [
+    { alt: `First frame of this ${nounOf(step)}`, frame: first },
+    { alt: `Last frame of this ${nounOf(step)}`, frame: frameOf(input, "lastFrame") },
   ];
   return (
     <div>
-      <Sources project={take.project} label={label} sources={sources} />
-      <Outdated {...take} />
+      <Sources project={project} label={label} frames={frames} />
+      <Outdated project={project} prediction={prediction} />
     </div>
   );
 }

@@ -21,7 +21,7 @@ export function TakeMenu({ prediction, title }: { prediction: Prediction; title:
         variant="default"
         aria-label="More actions"
         actions={[
-          ...(output === null ? [] : [{ label: "Download", Icon: IconDownload, run: () => download(prediction) }]),
+          output !== null && { label: "Download", Icon: IconDownload, run: () => download(prediction) },
           {
             label: hidden ? "Unhide" : "Hide",
             Icon: hidden ? IconEye : IconEyeOff,

@@ -1,23 +1,24 @@
 import { Button, Group, Modal, Text } from "@mantine/core";
 import { type ReactNode, useRef, useState } from "react";
 import type { Prediction } from "../../../client/index.ts";
-import { IconPlayerPause, IconPlayerPlay } from "../ui/icons.tsx";
-import { STEP_NAME } from "./status-words.ts";
-import { ErrorNotice } from "../ui/notices.tsx";
-import { clockTime } from "../ui/format-time.ts";
-import { KeepFocus, useIsOnTop, useOpened } from "../ui/window-focus.ts";
-import { AboutTake, type TakesProps } from "./AboutTake.tsx";
-import { TakeMedia } from "./StepScreen.tsx";
-import screen from "./takes.module.css";
-import classes from "./take-window.module.css";
 import { projectNoun } from "../queries/project-queries.ts";
 import { usePrediction } from "../queries/use-predictions.ts";
+import { clockTime } from "../ui/format-time.ts";
+import { IconPlayerPause, IconPlayerPlay } from "../ui/icons.tsx";
+import { ErrorNotice } from "../ui/notices.tsx";
+import { KeepFocus, useModal, type WindowProps } from "../ui/window-focus.ts";
+import { AboutTake } from "./AboutTake.tsx";
+import { STEP_NAME } from "./status-words.ts";
+import { TakeMedia } from "./TakeMedia.tsx";
+import classes from "./take-window.module.css";
+import screen from "./takes.module.css";
+import type { TakesProps } from "./use-takes.ts";
 
-type Props = TakesProps & { ids: string[]; isOpen: boolean; onClose: () => void };
+type Props = TakesProps & WindowProps & { ids: string[] };
 
 /** One take as large as the window allows, or two beside each other: of videos both play in step. */
 export function TakeWindow({ ids: [id = "", otherId], isOpen, onClose, ...about }: Props) {
-  const { project, select } = about;
+  const { project, selection } = about;
   const read = [usePrediction(project, id), usePrediction(project, otherId ?? null)];
   const takes = read.filter((take) => take != null);
   const [first] = takes;
@@ -39,15 +40,9 @@ export function TakeWindow({ ids: [id = "", otherId], isOpen, onClose, ...about 
     </section>
   ));
   return (
-    <Modal
-      fullScreen
-      opened={useOpened(isOpen)}
-      closeOnEscape={useIsOnTop(isOpen)}
-      onClose={onClose}
-      title={isTwo ? `Compare: ${name}` : name}
-    >
+    <Modal fullScreen {...useModal({ isOpen, onClose })} title={isTwo ? `Compare: ${name}` : name}>
       <KeepFocus key={takes.length} />
-      <ErrorNotice title={`Could not change the ${projectNoun(project)}`} error={select.error} />
+      <ErrorNotice title={`Could not change the ${projectNoun(project)}`} error={selection.change.error} />
       {(read[0] === null || (isTwo && read[1] === null)) && <Text>The take was deleted.</Text>}
       {takes.length === 2 && first?.step === "video" ? (
         <InStep takes={takes}>{pictures}</InStep>

@@ -2,32 +2,27 @@ import { Checkbox, Drawer, Stack, Text, UnstyledButton } from "@mantine/core";
 import { Fragment, useState } from "react";
 import type { Prediction, Step } from "../../../client/index.ts";
 import { isRunning, projectNoun } from "../queries/project-queries.ts";
-import { statusWords, STEP_NAME } from "./status-words.ts";
+import { useModelLabel } from "../queries/use-models.ts";
+import { usePredictions } from "../queries/use-predictions.ts";
 import { SmallButton } from "../ui/buttons.tsx";
 import link from "../ui/cover-link.module.css";
 import { relativeTime } from "../ui/format-time.ts";
 import { IconColumns2, IconMaximize } from "../ui/icons.tsx";
 import { ErrorNotice } from "../ui/notices.tsx";
 import { LoadMore, Unread } from "../ui/page-parts.tsx";
-import { KeepFocus, useIsOnTop, useOpened } from "../ui/window-focus.ts";
-import { AboutTake, isUsed, type TakesProps } from "./AboutTake.tsx";
-import classes from "./takes.module.css";
-import { StepScreen } from "./StepScreen.tsx";
+import { KeepFocus, useModal, type WindowProps } from "../ui/window-focus.ts";
+import { AboutTake } from "./AboutTake.tsx";
 import { factsOf } from "./input-words.ts";
-import { useModelLabel } from "../queries/use-models.ts";
-import { usePredictions } from "../queries/use-predictions.ts";
+import { StepScreen } from "./StepScreen.tsx";
+import { statusWords, STEP_NAME } from "./status-words.ts";
+import classes from "./takes.module.css";
+import { isUsed, type TakesProps } from "./use-takes.ts";
 
-type Props = TakesProps & {
-  step: Step;
-  isOpen: boolean;
-  onClose: () => void;
-  /** One take, or two to compare. */
-  onEnlarge: (...takes: Prediction[]) => void;
-};
+type Props = TakesProps & WindowProps & { step: Step };
 
 /** All predictions of a step as a contact sheet: each with what differs among them, the chosen one with all of its inputs. */
-export function TakesDrawer({ step, isOpen, onClose, onEnlarge, ...about }: Props) {
-  const { project, select } = about;
+export function TakesDrawer({ step, isOpen, onClose, ...about }: Props) {
+  const { project, selection, view } = about;
   const [withHidden, setWithHidden] = useState(false);
   const [chosenId, setChosenId] = useState<string>();
   /** The first of two takes to compare. */
@@ -36,66 +31,46 @@ export function TakesDrawer({ step, isOpen, onClose, onEnlarge, ...about }: Prop
   const all = list.data?.pages.flatMap((page) => page.predictions);
   const chosen = all?.find(({ predictionId }) => predictionId === chosenId) ?? all?.[0];
   const differencesOf = useDifferences(all ?? []);
-  const press = (prediction: Prediction) => {
-    setChosenId(prediction.predictionId);
-    if (marked === null || prediction.output === null || prediction.predictionId === marked.predictionId) return;
+  const press = (take: Prediction) => {
+    setChosenId(take.predictionId);
+    if (marked === null || take.output === null || take.predictionId === marked.predictionId) return;
     setMarked(null);
-    onEnlarge(marked, prediction);
+    view.enlarge(marked, take);
   };
-  const count = all?.length;
   return (
     <Drawer
-      opened={useOpened(isOpen)}
-      onClose={onClose}
-      closeOnEscape={useIsOnTop(isOpen)}
+      {...useModal({ isOpen, onClose })}
       position="right"
       size="xl"
       title={`Takes of the ${STEP_NAME[step].toLowerCase()}`}
     >
       <Stack gap="lg">
-        <KeepFocus key={count} />
+        <KeepFocus key={all?.length} />
         <Unread query={list} what="the takes" heights={[96, 96, 96]} />
-        <ErrorNotice title={`Could not change the ${projectNoun(project)}`} error={select.error} />
+        <ErrorNotice title={`Could not change the ${projectNoun(project)}`} error={selection.change.error} />
         <ol className={`plain-list ${classes.sheet}`} aria-label="Takes">
-          {all?.map((prediction) => (
-            <Fragment key={prediction.predictionId}>
-              <li className={classes.cell} data-status={prediction.status}>
+          {all?.map((take) => (
+            <Fragment key={take.predictionId}>
+              <li className={classes.cell} data-status={take.status}>
                 <StepScreen
                   isStill
                   step={step}
-                  latest={prediction}
-                  shown={prediction}
-                  isSelected={isUsed(project, prediction)}
-                  prompt={prediction.input.prompt}
+                  latest={take}
+                  shown={take}
+                  isSelected={isUsed(project, take)}
+                  prompt={take.input.prompt}
                 />
-                <UnstyledButton
-                  className={link.cover}
-                  aria-pressed={prediction === chosen}
-                  onClick={() => press(prediction)}
-                >
+                <UnstyledButton className={link.cover} aria-pressed={take === chosen} onClick={() => press(take)}>
                   <Text span size="xs" lineClamp={2} mt={6}>
-                    {[...stateWords(prediction), ...differencesOf(prediction)].join(" · ")}
+                    {[...stateWords(take), ...differencesOf(take)].join(" · ")}
                   </Text>
                 </UnstyledButton>
               </li>
-              {prediction === chosen && (
+              {take === chosen && (
                 <li className={classes.details}>
-                  <AboutTake {...about} prediction={prediction} lines={3}>
-                    {prediction.output !== null && (
-                      <>
-                        <SmallButton size="compact-sm" Icon={IconMaximize} onClick={() => onEnlarge(prediction)}>
-                          Enlarge
-                        </SmallButton>
-                        <SmallButton
-                          size="compact-sm"
-                          variant={marked === null ? "default" : "light"}
-                          aria-pressed={marked !== null}
-                          Icon={IconColumns2}
-                          onClick={() => setMarked(marked === null ? prediction : null)}
-                        >
-                          Compare
-                        </SmallButton>
-                      </>
+                  <AboutTake {...about} prediction={take} lines={3}>
+                    {take.output !== null && (
+                      <LargerButtons take={take} view={view} isMarked={marked !== null} mark={setMarked} />
                     )}
                   </AboutTake>
                 </li>
@@ -106,7 +81,7 @@ export function TakesDrawer({ step, isOpen, onClose, onEnlarge, ...about }: Prop
         <Text size="sm" role="status" className={classes.hint}>
           {marked !== null && "Choose a second take to compare."}
         </Text>
-        {count === 0 && <Text size="sm">No takes.{!withHidden && " Hidden takes are not shown."}</Text>}
+        {all?.length === 0 && <Text size="sm">No takes.{!withHidden && " Hidden takes are not shown."}</Text>}
         <LoadMore of={list} />
         {all !== undefined && (
           <Checkbox
@@ -121,20 +96,44 @@ export function TakesDrawer({ step, isOpen, onClose, onEnlarge, ...about }: Prop
   );
 }
 
+type LargerProps = Pick<TakesProps, "view"> & {
+  take: Prediction;
+  isMarked: boolean;
+  mark: (take: Prediction | null) => void;
+};
+
+const LargerButtons = ({ take, view, isMarked, mark }: LargerProps) => (
+  <>
+    <SmallButton size="compact-sm" Icon={IconMaximize} onClick={() => view.enlarge(take)}>
+      Enlarge
+    </SmallButton>
+    <SmallButton
+      size="compact-sm"
+      variant={isMarked ? "light" : "default"}
+      aria-pressed={isMarked}
+      Icon={IconColumns2}
+      onClick={() => mark(isMarked ? null : take)}
+    >
+      Compare
+    </SmallButton>
+  </>
+);
+
 /** The time, and any problem. */
-const stateWords = (prediction: Prediction): string[] => [
-  relativeTime(prediction.createdAt, Date.now()),
-  ...(prediction.status === "succeeded" || isRunning(prediction) ? [] : [statusWords(prediction)]),
-  ...(prediction.hidden ? ["Hidden"] : []),
-];
+const stateWords = (take: Prediction): string[] =>
+  [
+    relativeTime(take.createdAt, Date.now()),
+    take.status !== "succeeded" && !isRunning(take) && statusWords(take),
+    take.hidden && "Hidden",
+  ].filter((words) => words !== false);
 
 /** The inputs in which the predictions differ, in words. Pictures are shown, not described. */
 function useDifferences(all: Prediction[]): (prediction: Prediction) => string[] {
   const labelOf = useModelLabel();
   const wordsOf = (one: Prediction) =>
-    factsOf(one, labelOf).flatMap(({ name, words, frames }) =>
-      frames ? [] : name === "Seed" ? `seed ${words}` : words,
-    );
+    factsOf(one, labelOf)
+      .filter(({ frames }) => frames === undefined)
+      .map(({ name, words }) => (name === "Seed" ? `seed ${words}` : words));
   const lists = all.map(wordsOf);
   const common = (lists[0] ?? []).filter((words) => lists.every((list) => list.includes(words)));
   return (prediction) => wordsOf(prediction).filter((words) => !common.includes(words));

@@ -1,11 +1,13 @@
 import { type Estimate, hasEnded, type ShotPrediction } from "../../../client/index.ts";
 import { apart, balanceSentence, cheaper, dollars, type Start } from "../ui/money.ts";
+import { capitalized } from "../ui/words.ts";
+
+export const aboutWords = (micros: number | null): string =>
+  micros === null ? "price unknown" : `about ${dollars(micros)}`;
 
 /** The cost of a start, shown beside its button. */
-export function estimateWords({ estimateMicros, atMostMicros }: Estimate): string {
-  if (estimateMicros !== null) return `about ${dollars(estimateMicros)}`;
-  return atMostMicros === null ? "price unknown" : `at most ${dollars(atMostMicros)}`;
-}
+export const estimateWords = ({ estimateMicros, atMostMicros }: Estimate): string =>
+  estimateMicros === null && atMostMicros !== null ? `at most ${dollars(atMostMicros)}` : aboutWords(estimateMicros);
 
 export const takesOf = (count: number): Start =>
   count === 1 ? { what: "This take" } : { what: `${count} takes`, fewer: "fewer takes" };
@@ -69,5 +71,5 @@ export function costWords(prediction: Pick<ShotPrediction, "status" | "cost">): 
 
 export const costSentence = (prediction: Pick<ShotPrediction, "status" | "cost">): string => {
   const words = costWords(prediction);
-  return words === "" ? "" : `${words.charAt(0).toUpperCase()}${words.slice(1)}.`;
+  return words === "" ? "" : `${capitalized(words)}.`;
 };

@@ -1,5 +1,6 @@
 import type { ModelControl, Prediction, ShotPlan } from "../../../client/index.ts";
 import type { LabelOf } from "../queries/use-models.ts";
+import { capitalized } from "../ui/words.ts";
 
 /** The input of a prediction, or what a plan has of it. */
 type Input = Prediction["input"] | NonNullable<ShotPlan["video"]>;
@@ -35,7 +36,7 @@ export const valuesIn = (input: Input): [string, Value][] =>
 const NAMES: Record<string, string> = { negativePrompt: "Avoid", durationSeconds: "Length", audio: "Sound" };
 
 /** The label of a control; an unknown one shows its name. */
-export const controlName = (name: string): string => NAMES[name] ?? name.charAt(0).toUpperCase() + name.slice(1);
+export const controlName = (name: string): string => NAMES[name] ?? capitalized(name);
 
 export const valueWords = (name: string, value: Value): string =>
   typeof value === "boolean" ? (value ? "on" : "off") : name === "durationSeconds" ? `${value} s` : String(value);
@@ -45,23 +46,20 @@ export type Fact = { name: string; words: string; frames?: string[] };
 
 /** The whole input of a prediction. */
 export function factsOf({ input, model, requestedModel }: Prediction, labelOf: LabelOf): Fact[] {
-  const images = (name: string, frames: (string | null)[]): Fact[] => {
-    const given = frames.filter((frame) => frame !== null);
-    return given.length === 0 ? [] : [{ name, words: given.join(), frames: given }];
+  const pictures = (name: string, given: (string | null)[]): Fact => {
+    const frames = given.filter((frame) => frame !== null);
+    return { name, words: frames.join(), frames };
   };
-  return [
-    {
-      name: "Model",
-      words: (requestedModel === null ? [model] : [model, requestedModel]).map(labelOf).join(" instead of "),
-    },
-    ...(input.aspectRatio === null ? [] : [{ name: "Ratio", words: input.aspectRatio }]),
+  const label = requestedModel === null ? labelOf(model) : `${labelOf(model)} instead of ${labelOf(requestedModel)}`;
+  const facts = [
+    { name: "Model", words: label },
+    { name: "Ratio", words: input.aspectRatio ?? "" },
     ...valuesIn(input).map(([name, value]) => ({ name: controlName(name), words: valueWords(name, value) })),
     { name: "Prompt", words: input.prompt },
-    ...(input.elements.length === 0
-      ? []
-      : [{ name: "Elements", words: input.elements.map(({ name }) => name).join(", ") }]),
-    ...images("First frame", [frameOf(input, "firstFrame")]),
-    ...images("Last frame", [frameOf(input, "lastFrame")]),
-    ...images("References", input.referenceImagePaths),
+    { name: "Elements", words: input.elements.map(({ name }) => name).join(", ") },
+    pictures("First frame", [frameOf(input, "firstFrame")]),
+    pictures("Last frame", [frameOf(input, "lastFrame")]),
+    pictures("References", input.referenceImagePaths),
   ];
+  return facts.filter(({ words }) => words !== "");
 }

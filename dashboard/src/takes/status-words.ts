@@ -1,5 +1,6 @@
 import type { PredictionStatus, Shot, ShotPrediction, Step } from "../../../client/index.ts";
 import { isRunning } from "../queries/project-queries.ts";
+import { counted } from "../ui/words.ts";
 
 /** The steps in the order of the film. */
 export const PLAYING_ORDER = ["first-frame", "video", "last-frame"] as const satisfies Step[];
@@ -11,8 +12,7 @@ export const STEP_NAME: Record<Step, string> = {
 };
 
 /** Such as “2 first frames”. */
-export const countWords = (step: Step, number: number): string =>
-  `${number} ${STEP_NAME[step].toLowerCase()}${number === 1 ? "" : "s"}`;
+export const countWords = (step: Step, count: number): string => counted(count, STEP_NAME[step].toLowerCase());
 
 /** What the selected take of a step is used for. */
 export const USE: Record<Step, string> = {

@@ -15,16 +15,10 @@ import { costWords } from "./cost-words.ts";
 import classes from "./status.module.css";
 import { markedOf, STEP_NAME, stepWords, timedOf } from "./status-words.ts";
 
+type MarkProps = { step: Step; latest: ShotPrediction | null; take: ShotPrediction | null };
+
 /** The status of a step: its latest prediction and the shown take. */
-export function StepMark({
-  step,
-  latest,
-  take,
-}: {
-  step: Step;
-  latest: ShotPrediction | null;
-  take: ShotPrediction | null;
-}) {
+export function StepMark({ step, latest, take }: MarkProps) {
   const prediction = markedOf(latest, take);
   const words = latest === null ? "Not yet" : stepWords(latest, take);
   return (

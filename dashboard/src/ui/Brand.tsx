@@ -1,12 +1,10 @@
 import { Group, Text } from "@mantine/core";
 
-export function Brand() {
-  return (
-    <Group gap="xs" wrap="nowrap">
-      <img src="./favicon.svg" alt="" width={28} height={28} />
-      <Text span fw={700} size="lg">
-        Keyframe
-      </Text>
-    </Group>
-  );
-}
+export const Brand = () => (
+  <Group gap="xs" wrap="nowrap">
+    <img src="./favicon.svg" alt="" width={28} height={28} />
+    <Text span fw={700} size="lg">
+      Keyframe
+    </Text>
+  </Group>
+);

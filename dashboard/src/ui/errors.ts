@@ -21,6 +21,10 @@ export const textProblem = (text: string, most = 4000): string | null =>
 export const isRefusal = (error: unknown, ...codes: string[]): boolean =>
   error instanceof KeyframeError && codes.includes(error.code);
 
+/** Whether the service answered that it did not do it. */
+export const isRefused = (error: unknown): boolean =>
+  error instanceof KeyframeError && error.status !== null && error.status < 500;
+
 /** Deleted, unknown, or another user's. */
 export const isGone = (error: unknown): boolean => isRefusal(error, "not_found");
 

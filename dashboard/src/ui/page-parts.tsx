@@ -67,18 +67,16 @@ type ListPageProps = Props &
   };
 
 /** A page with a list. Its button waits for the list: an empty one would move it from under a press. */
-export function ListPage({ title, text, isEmpty, create, empty, children, ...read }: ListPageProps) {
-  return (
-    <>
-      <PageHead title={title} text={text} actions={isEmpty || read.query.data === undefined ? null : create} />
-      <Stack gap="md">
-        <Unread {...read} />
-        {isEmpty && <EmptyState {...empty} action={create} />}
-        {children}
-      </Stack>
-    </>
-  );
-}
+export const ListPage = ({ title, text, isEmpty, create, empty, children, ...read }: ListPageProps) => (
+  <>
+    <PageHead title={title} text={text} actions={isEmpty || read.query.data === undefined ? null : create} />
+    <Stack gap="md">
+      <Unread {...read} />
+      {isEmpty && <EmptyState {...empty} action={create} />}
+      {children}
+    </Stack>
+  </>
+);
 
 export function Panel({ title, actions, children }: { title: string; actions?: ReactNode; children: ReactNode }) {
   const id = useId();
@@ -125,20 +123,18 @@ export function Missing({ title, text = "It was deleted or belongs to another ac
 
 type EmptyStateProps = { Icon: Icon; title: string; text: string; action?: ReactNode; order?: 1 | 2 };
 
-export function EmptyState({ Icon, title, text, action, order = 2 }: EmptyStateProps) {
-  return (
-    <Stack align="center" py="xl" gap="sm">
-      <Icon size={48} stroke={1.2} opacity={0.6} />
-      <Title order={order} size="h4">
-        {title}
-      </Title>
-      <Text c="dimmed" ta="center" maw={440}>
-        {text}
-      </Text>
-      {action}
-    </Stack>
-  );
-}
+export const EmptyState = ({ Icon, title, text, action, order = 2 }: EmptyStateProps) => (
+  <Stack align="center" py="xl" gap="sm">
+    <Icon size={48} stroke={1.2} opacity={0.6} />
+    <Title order={order} size="h4">
+      {title}
+    </Title>
+    <Text c="dimmed" ta="center" maw={440}>
+      {text}
+    </Text>
+    {action}
+  </Stack>
+);
 
 type Pages = {
   error: unknown;
@@ -149,17 +145,15 @@ type Pages = {
 };
 
 /** The button at the end of a list; nothing when all of it is shown. */
-export function LoadMore({ of, label = "Load more" }: { of: Pages; label?: string }) {
-  return (
-    <>
-      {of.isFetchNextPageError && <ErrorNotice title="Could not load more" error={of.error} />}
-      {of.hasNextPage && (
-        <Group justify="center">
-          <BusyButton variant="default" isBusy={of.isFetchingNextPage} onClick={() => void of.fetchNextPage()}>
-            {label}
-          </BusyButton>
-        </Group>
-      )}
-    </>
-  );
-}
+export const LoadMore = ({ of, label = "Load more" }: { of: Pages; label?: string }) => (
+  <>
+    {of.isFetchNextPageError && <ErrorNotice title="Could not load more" error={of.error} />}
+    {of.hasNextPage && (
+      <Group justify="center">
+        <BusyButton variant="default" isBusy={of.isFetchingNextPage} onClick={() => void of.fetchNextPage()}>
+          {label}
+        </BusyButton>
+      </Group>
+    )}
+  </>
+);

@@ -1,7 +1,16 @@
 import { useEffect, useState, useSyncExternalStore } from "react";
 
+export type WindowProps = { isOpen: boolean; onClose: () => void };
+
 /** A ref that focuses what appears: a modal does so when it opens, which is too early for what is loaded or shown later. */
 export const focusOnMount = (element: HTMLElement | null): void => element?.focus({ preventScroll: true });
+
+/** Puts the focus on the first field with a problem, by its name. Returns whether there is one. */
+export function focusProblem(form: HTMLFormElement, problems: Record<string, string | null | undefined>): boolean {
+  const [name] = Object.entries(problems).find(([, problem]) => problem != null) ?? [];
+  if (name !== undefined) form.querySelector<HTMLElement>(`[name=${name}]`)?.focus();
+  return name !== undefined;
+}
 
 /** A ref of a button that may disappear: then its focus moves. */
 export const movesFocus = (move: () => void) => (button: HTMLElement | null) => () => {
@@ -9,7 +18,7 @@ export const movesFocus = (move: () => void) => (button: HTMLElement | null) => 
 };
 
 /** False first, then `isOpen`. A modal that mounts open does not remember where to return the focus. */
-export function useOpened(isOpen: boolean): boolean {
+function useOpened(isOpen: boolean): boolean {
   const [opened, setOpened] = useState(false);
   useEffect(() => setOpened(isOpen), [isOpen]);
   return opened;
@@ -28,7 +37,7 @@ const followWindows = (follow: () => void) => {
 };
 
 /** Whether a window is the latest that is open. Only that one may close on Escape: each listens to the whole page. */
-export function useIsOnTop(isOpen: boolean): boolean {
+function useIsOnTop(isOpen: boolean): boolean {
   const [id] = useState(() => Symbol("window"));
   useEffect(() => {
     if (!isOpen) return;
@@ -38,8 +47,15 @@ export function useIsOnTop(isOpen: boolean): boolean {
   return useSyncExternalStore(followWindows, () => windows.at(-1) === id);
 }
 
+/** What a modal or a drawer needs to return the focus, and to close on Escape only if it is the latest. */
+export const useModal = ({ isOpen, onClose }: WindowProps) => ({
+  opened: useOpened(isOpen),
+  closeOnEscape: useIsOnTop(isOpen),
+  onClose,
+});
+
 /** If the focused element may be gone, the top window gets the focus, or the page. */
-export function focusIfLost(): void {
+function focusIfLost(): void {
   const focused = document.activeElement;
   const top = [...document.querySelectorAll<HTMLElement>("[role=dialog]")].at(-1);
   if (top?.contains(focused) ?? focused !== document.body) return;

@@ -4,9 +4,9 @@ import { type ComponentProps, type FormEvent, Fragment, type ReactNode, useRef, 
 import { BusyButton } from "./buttons.tsx";
 import { type Icon, IconDots } from "./icons.tsx";
 import { ErrorNotice } from "./notices.tsx";
-import { focusOnMount, KeepFocus, useIsOnTop, useLast, useOpened } from "./window-focus.ts";
+import { focusOnMount, KeepFocus, useLast, useModal, type WindowProps } from "./window-focus.ts";
 
-export type WindowProps = { isOpen: boolean; onClose: () => void };
+export type { WindowProps } from "./window-focus.ts";
 
 /** What opens a window, and the window's props. */
 export function useWindow(): { open: () => void; window: WindowProps } {
@@ -22,10 +22,14 @@ export type Action = {
   window?: (opened: WindowProps) => ReactNode;
   isDelete?: boolean;
 };
-type ActionsProps = Omit<ComponentProps<typeof ActionIcon<"button">>, "children"> & { actions: Action[] };
+type ActionsProps = Omit<ComponentProps<typeof ActionIcon<"button">>, "children"> & {
+  /** Those that are false are not offered. */
+  actions: (Action | false)[];
+};
 
 /** A button with a menu of actions. Not in a portal, so that it belongs to the window or the landmark that it is in. */
-export function ActionsMenu({ actions, ...button }: ActionsProps) {
+export function ActionsMenu({ actions: given, ...button }: ActionsProps) {
+  const actions = given.filter((one) => one !== false);
   const target = useRef<HTMLButtonElement>(null);
   const [opened, setOpened] = useState<string | null>(null);
   // Only the one that was opened: a film has a menu for each of its shots.
@@ -43,7 +47,7 @@ export function ActionsMenu({ actions, ...button }: ActionsProps) {
           {actions.map(({ label, Icon: Mark, run = () => setOpened(label), isDelete = false }) => (
             <Menu.Item
               key={label}
-              {...(isDelete ? { c: "var(--mantine-color-error)" } : {})}
+              c={isDelete ? "var(--mantine-color-error)" : undefined}
               leftSection={<Mark size={16} />}
               onClick={() => {
                 target.current?.focus(); // a modal returns the focus to the element that had it; this item is gone by then
@@ -96,11 +100,9 @@ export function FormWindow({ isOpen, onClose, title, failed, saving, canSubmit =
   };
   return (
     <Modal
-      opened={useOpened(isOpen)}
-      onClose={close}
+      {...useModal({ isOpen, onClose: close })}
       title={title}
       size={form.size ?? "md"}
-      closeOnEscape={useIsOnTop(isOpen)}
       closeOnClickOutside={!saving.isPending}
     >
       <KeepFocus />
@@ -132,7 +134,7 @@ export function FormWindow({ isOpen, onClose, title, failed, saving, canSubmit =
               </Button>
               <BusyButton
                 type="submit"
-                {...(form.isHarmful ? { color: "red.9" } : {})}
+                color={form.isHarmful ? "red.9" : undefined}
                 isBusy={saving.isPending}
                 isOff={!canSubmit}
               >
@@ -187,29 +189,28 @@ export function TitleWindow({ noun, initial = "", onSubmit, onClose, ...form }: 
 }
 
 type DeleteWindowProps = WindowProps & {
+  verb?: "Delete" | "Revoke";
   /** What is deleted, such as “film”. */
   noun: string;
   removal: Saving & { mutate: () => void };
-  submit?: string | undefined;
+  submit?: string;
   children: ReactNode;
 };
 
 /** Confirms a deletion and shows why it may be refused. */
-export function DeleteWindow({ noun, removal, submit, children, ...window }: DeleteWindowProps) {
-  return (
-    <FormWindow
-      {...window}
-      title={`Delete ${noun}?`}
-      submit={submit ?? `Delete ${noun}`}
-      cancel={`Keep ${noun}`}
-      failed={`Could not delete the ${noun}`}
-      saving={removal}
-      isHarmful
-      onSubmit={() => removal.mutate()}
-    >
-      <Text size="sm" component="div" style={{ overflowWrap: "anywhere" }}>
-        {children}
-      </Text>
-    </FormWindow>
-  );
-}
+export const DeleteWindow = ({ verb = "Delete", noun, removal, children, ...window }: DeleteWindowProps) => (
+  <FormWindow
+    {...window}
+    submit={window.submit ?? `${verb} ${noun}`}
+    title={`${verb} ${noun}?`}
+    cancel={`Keep ${noun}`}
+    failed={`Could not ${verb.toLowerCase()} the ${noun}`}
+    saving={removal}
+    isHarmful
+    onSubmit={() => removal.mutate()}
+  >
+    <Text size="sm" component="div" style={{ overflowWrap: "anywhere" }}>
+      {children}
+    </Text>
+  </FormWindow>
+);

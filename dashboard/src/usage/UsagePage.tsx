@@ -80,7 +80,7 @@ function Budget({ period, limitMicros, availableMicros, resetsAt }: Usage["budge
       </Text>
       <Progress
         value={used}
-        {...(availableMicros === 0 && { color: "red.8" })}
+        color={availableMicros === 0 ? "red.8" : undefined}
         aria-label={`Budget for ${name}, used`}
       />
     </div>

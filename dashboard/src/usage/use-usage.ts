@@ -7,12 +7,13 @@ export function useUsage(groupBy: UsageGroup, month = "") {
   const keyframe = useKeyframe();
   return useQuery({
     queryKey: ["usage", groupBy, month],
-    queryFn: ({ signal }) => keyframe.usage({ groupBy, ...(month !== "" && daysOf(month)) }, { signal }),
+    queryFn: ({ signal }) => keyframe.usage({ groupBy, ...daysOf(month) }, { signal }),
     placeholderData: keepPreviousData,
   });
 }
 
-function daysOf(month: string) {
+function daysOf(month: string): { from?: string; to?: string } {
+  if (month === "") return {};
   const end = new Date(`${month}-01`);
   end.setUTCMonth(end.getUTCMonth() + 1, 0);
   return { from: `${month}-01`, to: end.toISOString().slice(0, 10) };

@@ -48,23 +48,21 @@ export function HealthPanel({ webhook }: { webhook: Webhook }) {
 const NUMBER = new Intl.NumberFormat();
 
 /** Deliveries of the last 24 hours by outcome; undefined while loading, null after an error. */
-export function HealthNumbers({ sums }: { sums: HealthSums | null | undefined }) {
-  return (
-    <dl className={classes.numbers} aria-label="Deliveries of the last 24 hours">
-      {OUTCOMES.map(({ kind, label }) => (
-        <div key={kind}>
-          <dt>
-            <OutcomeIcon kind={kind} size={14} />
-            {label}
-          </dt>
-          <dd>
-            {sums === undefined ? <Skeleton h={20} my={4} w={40} /> : sums === null ? "–" : NUMBER.format(sums[kind])}
-          </dd>
-        </div>
-      ))}
-    </dl>
-  );
-}
+export const HealthNumbers = ({ sums }: { sums: HealthSums | null | undefined }) => (
+  <dl className={classes.numbers} aria-label="Deliveries of the last 24 hours">
+    {OUTCOMES.map(({ kind, label }) => (
+      <div key={kind}>
+        <dt>
+          <OutcomeIcon kind={kind} size={14} />
+          {label}
+        </dt>
+        <dd>
+          {sums === undefined ? <Skeleton h={20} my={4} w={40} /> : sums === null ? "–" : NUMBER.format(sums[kind])}
+        </dd>
+      </div>
+    ))}
+  </dl>
+);
 
 const total = (hour: HealthHour): number => hour.delivered + hour.retrying + hour.exhausted;
 
@@ -75,58 +73,52 @@ const barWords = (hour: HealthHour): string =>
 
 const HOURS_APART = 3;
 
-function HourChart({ hours }: { hours: HealthHour[] }) {
-  return (
-    <div className={classes.chart} style={{ height: CHART_HEIGHT }}>
-      <span aria-hidden className={classes.scale}>
-        {NUMBER.format(most(hours))}
-      </span>
-      <HourBars hours={hours} isRead />
-      <div aria-hidden className={classes.hours}>
-        {/* Counted back from the current hour, which always has a label. */}
-        {hours.map(({ hour }, at) => (
-          <span key={hour}>{(hours.length - 1 - at) % HOURS_APART === 0 && hourWords(hour)}</span>
-        ))}
-      </div>
-    </div>
-  );
-}
-
-/** Decorative unless `isRead`: then a screen reader reads each hour with deliveries. */
-export function HourBars({ hours, isRead = false }: { hours: HealthHour[]; isRead?: boolean }) {
-  return (
-    <div className={classes.bars} aria-hidden={!isRead}>
-      {hours.map((hour) => (
-        <div
-          key={hour.hour}
-          role="img"
-          aria-hidden={total(hour) === 0}
-          aria-label={barWords(hour)}
-          className={classes.bar}
-          style={{ height: `${(total(hour) / most(hours)) * 100}%` }}
-          title={barWords(hour)}
-        >
-          {OUTCOMES.map(({ kind }) => (
-            <span key={kind} className={classes[kind]} style={{ flexGrow: hour[kind], flexBasis: 0 }} />
-          ))}
-        </div>
+const HourChart = ({ hours }: { hours: HealthHour[] }) => (
+  <div className={classes.chart} style={{ height: CHART_HEIGHT }}>
+    <span aria-hidden className={classes.scale}>
+      {NUMBER.format(most(hours))}
+    </span>
+    <HourBars hours={hours} isRead />
+    <div aria-hidden className={classes.hours}>
+      {/* Counted back from the current hour, which always has a label. */}
+      {hours.map(({ hour }, at) => (
+        <span key={hour}>{(hours.length - 1 - at) % HOURS_APART === 0 && hourWords(hour)}</span>
       ))}
     </div>
-  );
-}
+  </div>
+);
+
+/** Decorative unless `isRead`: then a screen reader reads each hour with deliveries. */
+export const HourBars = ({ hours, isRead = false }: { hours: HealthHour[]; isRead?: boolean }) => (
+  <div className={classes.bars} aria-hidden={!isRead}>
+    {hours.map((hour) => (
+      <div
+        key={hour.hour}
+        role="img"
+        aria-hidden={total(hour) === 0}
+        aria-label={barWords(hour)}
+        className={classes.bar}
+        style={{ height: `${(total(hour) / most(hours)) * 100}%` }}
+        title={barWords(hour)}
+      >
+        {OUTCOMES.map(({ kind }) => (
+          <span key={kind} className={classes[kind]} style={{ flexGrow: hour[kind], flexBasis: 0 }} />
+        ))}
+      </div>
+    ))}
+  </div>
+);
 
 /** The latest attempt; undefined while unknown. */
-export function LastSent({ last }: { last: EndpointHealth["last"] | undefined }) {
-  return (
-    <Text size="sm" c="dimmed">
-      {last === undefined && "\u00a0"}
-      {last === null && "No deliveries yet"}
-      {last && (
-        <>
-          Last sent <Time iso={last.at} />:{" "}
-          {attemptWords({ statusCode: last.status_code, error: last.error }).short.toLowerCase()}
-        </>
-      )}
-    </Text>
-  );
-}
+export const LastSent = ({ last }: { last: EndpointHealth["last"] | undefined }) => (
+  <Text size="sm" c="dimmed">
+    {last === undefined && "\u00a0"}
+    {last === null && "No deliveries yet"}
+    {last && (
+      <>
+        Last sent <Time iso={last.at} />:{" "}
+        {attemptWords({ statusCode: last.status_code, error: last.error }).short.toLowerCase()}
+      </>
+    )}
+  </Text>
+);

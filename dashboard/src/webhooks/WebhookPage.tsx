@@ -11,7 +11,7 @@ import { TroubleNotice } from "./EndpointState.tsx";
 import { HealthPanel } from "./HealthPanel.tsx";
 import { SecretPanel } from "./SecretPanel.tsx";
 import { useChangeWebhook, useDeleteWebhook, useWebhook } from "./webhook-queries.ts";
-import { useWebhookFields } from "./WebhookFields.tsx";
+import { useWebhookSettings, WebhookFields } from "./WebhookFields.tsx";
 import { BusyButton, SmallButton } from "../ui/buttons.tsx";
 import { isRefusal } from "../ui/errors.ts";
 import { ErrorNotice, notify } from "../ui/notices.tsx";
@@ -39,32 +39,30 @@ export function Component() {
   );
 }
 
-function Endpoint({ webhook }: { webhook: Webhook }) {
-  return (
-    <>
-      <TroubleNotice webhook={webhook} />
-      <Grid gap="lg">
-        <Grid.Col span={{ base: 12, md: 8 }}>
-          <Stack gap="lg">
-            <HealthPanel webhook={webhook} />
-            <DeliveriesPanel webhook={webhook} />
-          </Stack>
-        </Grid.Col>
-        <Grid.Col span={{ base: 12, md: 4 }}>
-          <Stack gap="lg">
-            <SettingsPanel webhook={webhook} />
-            <SecretPanel webhookId={webhook.webhookId} />
-            <DeletePanel webhook={webhook} />
-          </Stack>
-        </Grid.Col>
-      </Grid>
-    </>
-  );
-}
+const Endpoint = ({ webhook }: { webhook: Webhook }) => (
+  <>
+    <TroubleNotice webhook={webhook} />
+    <Grid gap="lg">
+      <Grid.Col span={{ base: 12, md: 8 }}>
+        <Stack gap="lg">
+          <HealthPanel webhook={webhook} />
+          <DeliveriesPanel webhook={webhook} />
+        </Stack>
+      </Grid.Col>
+      <Grid.Col span={{ base: 12, md: 4 }}>
+        <Stack gap="lg">
+          <SettingsPanel webhook={webhook} />
+          <SecretPanel webhookId={webhook.webhookId} />
+          <DeletePanel webhook={webhook} />
+        </Stack>
+      </Grid.Col>
+    </Grid>
+  </>
+);
 
 function SettingsPanel({ webhook }: { webhook: Webhook }) {
   const change = useChangeWebhook(webhook.webhookId);
-  const { fields, isChanged, error, submit, clear } = useWebhookFields(webhook, change);
+  const { fields, isChanged, error, submit, clear } = useWebhookSettings(webhook, change);
   const onSuccess = () => {
     clear();
     notify("Settings saved.");
@@ -81,7 +79,7 @@ function SettingsPanel({ webhook }: { webhook: Webhook }) {
         <Stack>
           <EnabledSwitch webhook={webhook} />
           <Divider />
-          {fields}
+          <WebhookFields {...fields} />
           <ErrorNotice title="Could not save the settings" error={error} />
           <Group justify="flex-end">
             <BusyButton type="submit" isBusy={change.isPending} isOff={!isChanged}>

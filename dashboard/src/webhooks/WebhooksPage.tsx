@@ -11,10 +11,10 @@ import { EndpointState, TroubleNotice } from "./EndpointState.tsx";
 import { fillHours, type Health, sumHours, useHealth } from "./health.ts";
 import { HealthNumbers, HourBars, LastSent } from "./HealthPanel.tsx";
 import { HowToVerify, SecretText } from "./secret-text.tsx";
-import { useOnce } from "../services.ts";
+import { useOnce } from "../queries/use-once.ts";
 import { useWebhooks } from "./webhook-queries.ts";
 import type { WebhookSettings } from "./webhook-settings.ts";
-import { useWebhookFields } from "./WebhookFields.tsx";
+import { useWebhookSettings, WebhookFields } from "./WebhookFields.tsx";
 import { FormWindow, useWindow, type WindowProps } from "../ui/windows.tsx";
 
 export function Component() {
@@ -55,7 +55,7 @@ const NOTHING: WebhookSettings = { url: "", description: "", eventTypes: [] };
 
 function NewWebhook({ isOpen, onClose }: WindowProps) {
   const create = useOnce((keyframe, settings: WebhookSettings, once) => keyframe.webhooks.create(settings, once));
-  const { fields, error, submit, clear } = useWebhookFields(NOTHING, create);
+  const { fields, error, submit, clear } = useWebhookSettings(NOTHING, create);
   const close = () => {
     clear();
     onClose();
@@ -72,41 +72,39 @@ function NewWebhook({ isOpen, onClose }: WindowProps) {
       done={create.data && <CreatedWebhook webhook={create.data} onClose={close} />}
       onSubmit={(form) => submit(form, (changes) => create.mutate({ ...NOTHING, ...changes }))}
     >
-      {fields}
+      <WebhookFields {...fields} />
     </FormWindow>
   );
 }
 
-function CreatedWebhook({ webhook, onClose }: { webhook: Created; onClose: () => void }) {
-  return (
-    <>
-      <Text size="sm">
-        Events are now sent to <strong style={{ overflowWrap: "anywhere" }}>{webhook.url}</strong>.
+const CreatedWebhook = ({ webhook, onClose }: { webhook: Created; onClose: () => void }) => (
+  <>
+    <Text size="sm">
+      Events are now sent to <strong style={{ overflowWrap: "anywhere" }}>{webhook.url}</strong>.
+    </Text>
+    <div>
+      <Title order={3} size="h5" mb={6}>
+        Signing secret
+      </Title>
+      <SecretText secret={webhook.secret} />
+      <Text size="sm" c="dimmed" mt="xs">
+        You can see it again on the endpoint's page.
       </Text>
-      <div>
-        <Title order={3} size="h5" mb={6}>
-          Signing secret
-        </Title>
-        <SecretText secret={webhook.secret} />
-        <Text size="sm" c="dimmed" mt="xs">
-          You can see it again on the endpoint's page.
-        </Text>
-      </div>
-      <div>
-        <Title order={3} size="h5" mb={6}>
-          How to verify
-        </Title>
-        <HowToVerify />
-      </div>
-      <Group>
-        <SendTest webhook={webhook} />
-        <Button variant="default" component={Link} to={`/webhooks/${webhook.webhookId}`} onClick={onClose}>
-          Open endpoint
-        </Button>
-      </Group>
-    </>
-  );
-}
+    </div>
+    <div>
+      <Title order={3} size="h5" mb={6}>
+        How to verify
+      </Title>
+      <HowToVerify />
+    </div>
+    <Group>
+      <SendTest webhook={webhook} />
+      <Button variant="default" component={Link} to={`/webhooks/${webhook.webhookId}`} onClick={onClose}>
+        Open endpoint
+      </Button>
+    </Group>
+  </>
+);
 
 type EndpointCardProps = {
   webhook: Webhook;

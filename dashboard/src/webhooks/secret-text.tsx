@@ -8,32 +8,28 @@ const webhook = new Webhook(process.env.WEBHOOK_SECRET);
 // body: the bytes as they came, before any JSON.parse
 const event = webhook.verify(body, request.headers); // throws: answer 401`;
 
-export function HowToVerify() {
-  return (
-    <Stack gap="xs">
-      <Text size="sm">
-        Give it to your server as <code>WEBHOOK_SECRET</code>, like a password. Each request is signed with it, by{" "}
-        <Anchor inherit underline="always" href="https://www.standardwebhooks.com" target="_blank" rel="noreferrer">
-          Standard Webhooks
-        </Anchor>
-        : verify the raw body, store the event under its <code>webhook-id</code>, answer 204, then do the work.
-      </Text>
-      <Code block>{SAMPLE}</Code>
-      <Text size="sm" c="dimmed">
-        Whole receivers in Node, Deno and Python, and libraries for other languages:{" "}
-        <GuideLink path="docs/receive-webhooks.md" />.
-      </Text>
-    </Stack>
-  );
-}
+export const HowToVerify = () => (
+  <Stack gap="xs">
+    <Text size="sm">
+      Give it to your server as <code>WEBHOOK_SECRET</code>, like a password. Each request is signed with it, by{" "}
+      <Anchor inherit underline="always" href="https://www.standardwebhooks.com" target="_blank" rel="noreferrer">
+        Standard Webhooks
+      </Anchor>
+      : verify the raw body, store the event under its <code>webhook-id</code>, answer 204, then do the work.
+    </Text>
+    <Code block>{SAMPLE}</Code>
+    <Text size="sm" c="dimmed">
+      Whole receivers in Node, Deno and Python, and libraries for other languages:{" "}
+      <GuideLink path="docs/receive-webhooks.md" />.
+    </Text>
+  </Stack>
+);
 
-export function SecretText({ secret }: { secret: string }) {
-  return (
-    <div>
-      <Code block fz="sm" style={{ userSelect: "all" }}>
-        {secret}
-      </Code>
-      <CopyButton text={secret} label="Copy secret" size="xs" mt="xs" />
-    </div>
-  );
-}
+export const SecretText = ({ secret }: { secret: string }) => (
+  <div>
+    <Code block fz="sm" style={{ userSelect: "all" }}>
+      {secret}
+    </Code>
+    <CopyButton text={secret} label="Copy secret" size="xs" mt="xs" />
+  </div>
+);

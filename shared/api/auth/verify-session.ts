@@ -7,14 +7,19 @@ import { createBoundedCache } from "../bounded-cache.ts";
 import { unauthorized } from "../errors.ts";
 
 /** A verified session. `token` is passed to the platform, where row-level security decides. */
-type Session = { ownerId: string; clientId?: string; token: string; expiresAt: Date };
+type Session = { ownerId: string; clientId: string | undefined; token: string; expiresAt: Date };
 
 /**
  * `ownerId` is null for the project (by its secret key) and for an anonymous caller. `token` is passed to the platform: a session token or
  * the secret key. `by`: with the secret key as token, a server acts for the owner, or a key of theirs. `clientId`: the OAuth client whose
  * token it is, or the id of the key.
  */
-export type Caller = { ownerId: string | null; token: string | null; clientId?: string; by?: "server" | "key" };
+export type Caller = {
+  ownerId: string | null;
+  token: string | null;
+  clientId?: string | undefined;
+  by?: "server" | "key";
+};
 
 export const NOBODY: Caller = { ownerId: null, token: null };
 
@@ -63,7 +68,7 @@ export function createSessionVerifier({ jwks, sharedKey, issuers, now }: Setting
           : await jwtVerify(token, publicKey, { ...expected, algorithms: ["ES256", "RS256"] });
       const { sub, exp, client_id: clientId } = claims.parse(payload);
       // jose compares whole seconds too: a token is refused from the second of exp on.
-      return { ownerId: sub, ...(clientId === undefined ? {} : { clientId }), token, expiresAt: new Date(exp * 1000) };
+      return { ownerId: sub, clientId, token, expiresAt: new Date(exp * 1000) };
     } catch (error) {
       throw unauthorized(whatIsWrong(error, issuers));
     }

@@ -11,15 +11,13 @@ export type Answer<Data = unknown> = { data: Data | undefined; headers?: Record<
 
 /** RateLimit fields (draft-ietf-httpapi-ratelimit-headers) and Idempotency-Replayed. */
 export function answerHeaders({ rate, replayed }: AnswerBase): Record<string, string> {
-  return {
-    ...(replayed ? { "Idempotency-Replayed": "true" } : {}),
-    ...(rate
-      ? {
-          "RateLimit-Policy": `"${rate.policy}";q=${rate.limit};w=${rate.window_seconds}`,
-          RateLimit: `"${rate.policy}";r=${Math.max(0, rate.remaining)};t=${Math.max(0, rate.reset_seconds)}`,
-        }
-      : {}),
-  };
+  const headers: Record<string, string> = {};
+  if (replayed) headers["Idempotency-Replayed"] = "true";
+  if (rate) {
+    headers["RateLimit-Policy"] = `"${rate.policy}";q=${rate.limit};w=${rate.window_seconds}`;
+    headers.RateLimit = `"${rate.policy}";r=${Math.max(0, rate.remaining)};t=${Math.max(0, rate.reset_seconds)}`;
+  }
+  return headers;
 }
 
 /** Any web page may call the API, because sessions are sent in a header, never in a cookie. */
@@ -45,20 +43,10 @@ export const respond = (requestId: string, status: number, { data, headers }: An
     ? new Response(null, { status: 304, headers: { ...ALWAYS, ...headers, "X-Request-Id": requestId } })
     : envelope(requestId, status, succeeded(data), headers);
 
-export const respondWithError = (requestId: string, { code, message, status, extra }: ApiError): Response =>
-  envelope(
-    requestId,
-    status,
-    failed({
-      code,
-      message,
-      ...(extra.details ? { details: extra.details } : {}),
-      ...(extra.budget ? { budget: extra.budget } : {}),
-      ...(extra.balance ? { balance: extra.balance } : {}),
-      requestId,
-    }),
-    extra.headers,
-  );
+export function respondWithError(requestId: string, { code, message, status, extra }: ApiError): Response {
+  const { details, budget, balance, headers } = extra;
+  return envelope(requestId, status, failed({ code, message, details, budget, balance, requestId }), headers);
+}
 
 /** A document for tools, without the envelope. */
 export const respondWithDocument = (requestId: string, text: string, contentType: string): Response =>

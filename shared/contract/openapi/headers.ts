@@ -67,30 +67,37 @@ const allow = z.string().meta({
   header: { id: "Allow" },
 });
 
-const rate = { RateLimit: rateLimit, "RateLimit-Policy": rateLimitPolicy };
+/** Without those that are false or undefined. */
+function headersOf(given: Record<string, z.ZodType | false | undefined>): z.ZodObject {
+  const isThere = (entry: [string, z.ZodType | false | undefined]): entry is [string, z.ZodType] => Boolean(entry[1]);
+  return z.object(Object.fromEntries(Object.entries(given).filter(isThere)));
+}
 
 /** The headers of a successful answer. */
 export function answerHeaders({ method, caller, tagged, versioned, waits }: Operation): z.ZodObject {
-  return z.object({
+  const isLimited = caller !== "nobody" && caller !== "server";
+  return headersOf({
     "X-Request-Id": requestId,
-    ...(caller === "nobody" || caller === "server" ? {} : rate),
-    ...(method === "POST" ? { "Idempotency-Replayed": replayed } : {}),
-    ...(tagged ? { "Retry-After": retryAfter, ETag: etag } : {}),
-    ...(versioned ? { ETag: version } : {}),
-    ...(waits ? { "Preference-Applied": preferenceApplied } : {}),
-    ...(waits && method === "POST" ? { Location: location } : {}),
+    RateLimit: isLimited && rateLimit,
+    "RateLimit-Policy": isLimited && rateLimitPolicy,
+    "Idempotency-Replayed": method === "POST" && replayed,
+    "Retry-After": tagged && retryAfter,
+    ETag: versioned ? version : tagged && etag,
+    "Preference-Applied": waits && preferenceApplied,
+    Location: waits && method === "POST" && location,
   });
 }
 
 /** The headers of an error with one of these codes. */
 export function errorHeaders(codes: ErrorCode[]): z.ZodObject {
   const has = (...wanted: ErrorCode[]) => wanted.some((code) => codes.includes(code));
-  return z.object({
+  return headersOf({
     "X-Request-Id": requestId,
-    ...(has("rate_limited", "unavailable", "schema_outdated") ? { "Retry-After": mustWait } : {}),
-    ...(has("rate_limited") ? rate : {}),
-    ...(has("unauthorized") ? { "WWW-Authenticate": wwwAuthenticate } : {}),
-    ...(has("method_not_allowed") ? { Allow: allow } : {}),
+    "Retry-After": has("rate_limited", "unavailable", "schema_outdated") && mustWait,
+    RateLimit: has("rate_limited") && rateLimit,
+    "RateLimit-Policy": has("rate_limited") && rateLimitPolicy,
+    "WWW-Authenticate": has("unauthorized") && wwwAuthenticate,
+    Allow: has("method_not_allowed") && allow,
   });
 }
 
@@ -151,12 +158,12 @@ const payingUser = id.meta({ description: "The id of the user (auth.users.id)." 
 /** The headers of a request, without its credentials. */
 export function requestHeaders(operation: Operation): z.ZodObject {
   const { method, tagged, waits, errors, caller } = operation;
-  return z.object({
+  return headersOf({
     "X-Request-Id": requestIdGiven,
-    ...(caller === "nobody" ? {} : { "Keyframe-User": caller === "server" ? payingUser : actingFor }),
-    ...(takesKey(operation) ? { "Idempotency-Key": idempotencyKey } : {}),
-    ...(tagged && method === "GET" ? { "If-None-Match": ifNoneMatch } : {}),
-    ...(errors?.includes("precondition_failed") ? { "If-Match": ifMatch } : {}),
-    ...(waits ? { Prefer: method === "POST" ? waitForEnd : waitForChange } : {}),
+    "Keyframe-User": caller === "server" ? payingUser : caller !== "nobody" && actingFor,
+    "Idempotency-Key": takesKey(operation) && idempotencyKey,
+    "If-None-Match": tagged && method === "GET" && ifNoneMatch,
+    "If-Match": errors?.includes("precondition_failed") && ifMatch,
+    Prefer: waits && (method === "POST" ? waitForEnd : waitForChange),
   });
 }

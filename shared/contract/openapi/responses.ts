@@ -77,23 +77,26 @@ function errorResponse(codes: ErrorCode[]): ZodOpenApiResponseObject {
 
 const pascal = (code: string) => code.replaceAll(/(?:^|_)([a-z])/g, (_, letter: string) => letter.toUpperCase());
 
+/** What errors with these codes have in addition. */
+const EXAMPLE_OF: Partial<Record<ErrorCode, object>> = {
+  budget_exceeded: {
+    budget: {
+      ...{ scope: "owner", period: "month", estimateMicros: 450_000, limitMicros: 10_000_000 },
+      ...{ settledMicros: 9_600_000, heldMicros: 67_000, availableMicros: 333_000 },
+      resetsAt: "2026-12-01T00:00:00.000Z",
+    },
+  },
+  balance_exhausted: { balance: { availableMicros: 333_000, estimateMicros: 450_000 } },
+  invalid_request: { details: [{ path: "title", message: "Is required." }] },
+};
+
 const exampleOf = (code: ErrorCode) => ({
   success: false,
   data: null,
   error: {
     code,
     message: ERROR_MEANING[code].replaceAll("`", ""),
-    ...(code === "budget_exceeded"
-      ? {
-          budget: {
-            ...{ scope: "owner", period: "month", estimateMicros: 450_000, limitMicros: 10_000_000 },
-            ...{ settledMicros: 9_600_000, heldMicros: 67_000, availableMicros: 333_000 },
-            resetsAt: "2026-12-01T00:00:00.000Z",
-          },
-        }
-      : {}),
-    ...(code === "balance_exhausted" ? { balance: { availableMicros: 333_000, estimateMicros: 450_000 } } : {}),
-    ...(code === "invalid_request" ? { details: [{ path: "title", message: "Is required." }] } : {}),
+    ...EXAMPLE_OF[code],
     requestId: "0f6c2f0e-4a0a-4f0c-8f43-0c2a9c9a7b91",
   },
 });

@@ -29,11 +29,9 @@ function shortModel({ model, isDefault, available, acceptsFaces, notes, prices, 
     price: price.join(" + ") || "unknown",
     resolution: valuesText(resolution?.values),
     durationSeconds: valuesText(durationSeconds?.values),
-    takes: [
-      ...named,
-      ...(audio ? ["audio"] : []),
-      ...(referenceImages ? [`referenceImages (${referenceImages.max})`] : []),
-    ].join(", "),
+    takes: [...named, audio && "audio", referenceImages && `referenceImages (${referenceImages.max})`]
+      .filter((one) => one !== undefined)
+      .join(", "),
     acceptsFaces: orNull(acceptsFaces, acceptsFaces === "no"),
     notes,
   };

@@ -30,7 +30,8 @@ export async function runStep(page: Page, name: "First frame" | "Video" | "Last 
 
 export const openProject = async (page: Page, projectId: string): Promise<void> => {
   await page.goto(`/#/projects/${projectId}`);
-  await stepCard(page, "Video").waitFor();
+  // Asks in each frame: a locator that waits asks every half second.
+  await page.waitForFunction(() => document.querySelector("article[data-step=video]") !== null);
 };
 
 /** Waits until a picture shows the file of this prediction, whose id is in its address. */
@@ -91,10 +92,10 @@ export async function newFilmOfTwoFrames() {
   return { person, projectId, older, video, newer: await make("first-frame") };
 }
 
-/** Chooses an action of a menu, such as that of “Actions for Harbour”. */
+/** Chooses an action of a menu, such as that of “Actions for Harbour”. Not by a key: a menu that opens takes the focus to its first item. */
 export async function choose(page: Page | Locator, menu: string, action: string): Promise<void> {
-  await page.getByRole("button", { name: menu, exact: true }).first().press("Enter");
-  await page.getByRole("menuitem", { name: action }).press("Enter");
+  await page.getByRole("button", { name: menu, exact: true }).first().click();
+  await page.getByRole("menuitem", { name: action }).click();
 }
 
 /** Waits until this, or something in it, has the focus. */

@@ -1,21 +1,15 @@
 import { describe, expect, test } from "vitest";
-import type { Model, Prediction } from "../../../client/index.ts";
+import type { Model, Prediction, Shot, Step } from "../../../client/index.ts";
+import { repeatTake } from "../../../dashboard/src/step-settings/repeat-take.ts";
 import {
   fieldsOf,
-  type Given,
-  maxReferences,
-  modelOf,
-  optionsOf,
   planOfNextShot,
   type StepOptions,
-  settingsOf,
-  settingWords,
-  usesFirstFrame,
-  usesLastFrame,
-  valuesOf,
   withoutElements,
 } from "../../../dashboard/src/step-settings/step-options.ts";
+import { modelOf, settingsOf, setupOf, setupWords } from "../../../dashboard/src/step-settings/step-setup.ts";
 import { controlName } from "../../../dashboard/src/takes/input-words.ts";
+import { SAMPLE_PREDICTION } from "../../../shared/contract/samples.ts";
 
 const model = (controls: Model["controls"], more: Partial<Model> = {}): Model => ({
   model: "maker/model",
@@ -32,21 +26,30 @@ const model = (controls: Model["controls"], more: Partial<Model> = {}): Model =>
   controls: { prompt: {}, firstFrame: {}, ...controls },
   ...more,
 });
-const given = (more: Partial<Given> = {}): Given => ({
-  ...{ step: "video", references: [], hasFirstFrame: true, hasLastFrame: false },
-  ...more,
-});
+const TAKE: Prediction = { ...SAMPLE_PREDICTION, step: "first-frame", status: "succeeded" };
+
+/** How a step is made of a shot that has takes of these frames. */
+function setup(made: Model, options: StepOptions, frames: Step[] = ["first-frame"], step: Step = "video") {
+  const takeOf = (of: Step) => (frames.includes(of) ? TAKE : null);
+  const takes: Shot["takes"] = {
+    "first-frame": takeOf("first-frame"),
+    "last-frame": takeOf("last-frame"),
+    video: null,
+  };
+  return setupOf([made], step, options, { takes, referenceImagePath: null });
+}
+const BOTH: Step[] = ["first-frame", "last-frame"];
 const NO_FRAME: StepOptions = { firstFramePredictionId: null };
 const RESOLUTION = { values: ["720p", "1080p"], default: "720p" };
 
 test("a control that this page does not know → shown under its own name", () => {
   const made = model({ cameraMove: { values: ["none", "pan"], default: "none" } });
   expect(settingsOf(made).map(([name]) => controlName(name))).toEqual(["CameraMove"]);
-  expect(settingWords(made, { cameraMove: "pan" } as StepOptions, given())).toEqual(["Model", "pan"]);
+  expect(setupWords(setup(made, { cameraMove: "pan" } as StepOptions))).toEqual(["Model", "pan"]);
 });
 
 test("values that the model does not take, from another model → its defaults show: the service leaves the others out", () => {
-  const { values } = valuesOf(model({ resolution: RESOLUTION }), { resolution: "4k", seed: 11, audio: true }, given());
+  const { values } = setup(model({ resolution: RESOLUTION }), { resolution: "4k", seed: 11, audio: true });
   expect(values).toEqual({ resolution: "720p" });
 });
 
@@ -65,22 +68,23 @@ describe("choices that depend on each other", () => {
 
   test("a last frame forces a value, and that one another → both shown as forced", () => {
     const forced = { resolution: "1080p", durationSeconds: 6 };
-    expect(valuesOf(made, {}, given({ hasLastFrame: true }))).toEqual({ values: forced, forced });
+    expect(setup(made, {}, BOTH)).toMatchObject({ values: forced, forced });
   });
 
   test("another value was chosen → it shows: a start is refused, and nothing is made that was not chosen", () => {
     const chosen = { resolution: "720p", durationSeconds: 10 };
-    expect(valuesOf(made, chosen, given({ hasLastFrame: true })).values).toEqual(chosen);
+    expect(setup(made, chosen, BOTH).values).toEqual(chosen);
   });
 });
 
-test.each<[what: string, given: Partial<Given>, excludes: string[], most: number]>([
-  ["a first frame → as many as the model takes", { step: "first-frame", hasFirstFrame: false }, [], 3],
-  ["a last frame → the first frame is one of them", { step: "last-frame" }, [], 2],
-  ["a last frame without a first frame → all", { step: "last-frame", hasFirstFrame: false }, [], 3],
-  ["a video of a model that takes either → none", {}, ["firstFrame"], 0],
-])("reference images of %s", (_what, more, excludes, most) => {
-  expect(maxReferences(model({ referenceImages: { max: 3, excludes } }), {}, given(more))).toBe(most);
+test.each<[what: string, step: Step, frames: Step[], excludes: string[], most: number]>([
+  ["a first frame → as many as the model takes", "first-frame", [], [], 3],
+  ["a last frame → the first frame is one of them", "last-frame", ["first-frame"], [], 2],
+  ["a last frame without a first frame → all", "last-frame", [], [], 3],
+  ["a video of a model that takes either → none", "video", ["first-frame"], ["firstFrame"], 0],
+])("reference images of %s", (_what, step, frames, excludes, most) => {
+  const made = model({ referenceImages: { max: 3, excludes } });
+  expect(setup(made, {}, frames, step).mostReferences).toBe(most);
 });
 
 describe("a video without a first frame", () => {
@@ -91,23 +95,24 @@ describe("a video without a first frame", () => {
     ...{ ...ratio, lastFrame, referenceImages: { max: 3, excludes, forces: { durationSeconds: 8 } } },
     durationSeconds: { values: [4, 8], default: 4 },
   });
-  const asked = given({ references: ["projects/1.png"], hasLastFrame: true });
+  const asked = (made: Model, options: StepOptions) =>
+    setup(made, { referenceImagePaths: ["projects/1.png"], ...options }, BOTH);
 
   test("→ no last frame that needs it; references that exclude frames, and what they force is shown", () => {
-    expect([maxReferences(either, {}, asked), maxReferences(either, NO_FRAME, asked)]).toEqual([0, 3]);
-    expect(usesLastFrame(either, NO_FRAME)).toBe(false);
-    expect(settingWords(either, NO_FRAME, asked)).toEqual(["Model", "8 s"]);
+    expect(asked(either, {}).mostReferences).toBe(0);
+    expect(asked(either, NO_FRAME)).toMatchObject({ mostReferences: 3, usesLastFrame: false });
+    expect(setupWords(asked(either, NO_FRAME))).toEqual(["Model", "8 s"]);
   });
 
   test("of a model that makes none → from the frame", () => {
     const needsFrame = model({ ...ratio, firstFrame: { required: true } });
-    for (const made of [needsFrame, model({})]) expect(usesFirstFrame(made, NO_FRAME)).toBe(true);
+    for (const made of [needsFrame, model({})]) expect(setup(made, NO_FRAME).usesFirstFrame).toBe(true);
   });
 
   test("frames that count towards the references → leave room for fewer", () => {
     const made = model({ ...ratio, lastFrame, referenceImages: { max: 7, countsFrames: true } });
     const noEnd = { lastFramePredictionId: null };
-    expect([{}, noEnd, NO_FRAME].map((one) => maxReferences(made, one, asked))).toEqual([5, 6, 7]);
+    expect([{}, noEnd, NO_FRAME].map((one) => asked(made, one).mostReferences)).toEqual([5, 6, 7]);
   });
 });
 
@@ -143,12 +148,14 @@ test("inputs of which the present model takes less → the rest is set, and what
     durationSeconds: { values: [5, 6], default: 5 },
   });
   const frames = { firstFrameImagePath: "projects/a.png", lastFrameImagePath: "projects/z.png" };
-  expect(optionsOf(made, [now], String, "A pier", frames)).toEqual({
+  const asNow = { models: [now], labelOf: String, projectPrompt: "A pier", frames };
+  expect(repeatTake(made, asNow)).toEqual({
     options: { ...frames, referenceImagePaths: ["projects/1.png"], elements: [], durationSeconds: 6, audio: false },
     aspectRatio: null,
     leftOut: ["the model maker/gone", "resolution 4k", "seed 7", "avoid Fog", "aspect ratio 21:9", "the last frame"],
   });
-  expect(optionsOf({ ...made, model: "maker/model" }, undefined, String, "A pier", {}).leftOut).toEqual([]);
+  const notRead = { ...asNow, models: undefined, frames: {} };
+  expect(repeatTake({ ...made, model: "maker/model" }, notRead).leftOut).toEqual([]);
 });
 
 test("inputs without frames → without frames again", () => {
@@ -159,7 +166,8 @@ test("inputs without frames → without frames again", () => {
     referenceImagePaths: [],
   };
   const made = { step: "video", model: "maker/model", input } as unknown as Prediction; // the rest is not looked at
-  const { options, leftOut } = optionsOf(made, [model({ aspectRatio: {} })], String, "A pier", {});
+  const now = { models: [model({ aspectRatio: {} })], labelOf: String, projectPrompt: "A pier", frames: {} };
+  const { options, leftOut } = repeatTake(made, now);
   expect([options, leftOut]).toMatchObject([{ firstFramePredictionId: null, lastFramePredictionId: null }, []]);
 });
 

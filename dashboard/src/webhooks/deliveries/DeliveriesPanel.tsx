@@ -1,29 +1,17 @@
-import {
-  Accordion,
-  Alert,
-  Button,
-  Group,
-  NativeSelect,
-  SegmentedControl,
-  Stack,
-  Text,
-  TextInput,
-  VisuallyHidden,
-} from "@mantine/core";
+import { Accordion, Button, Group, NativeSelect, SegmentedControl, Stack, VisuallyHidden } from "@mantine/core";
 import { useMemo, useRef, useState } from "react";
 import type { Webhook } from "../../../../client/index.ts";
+import { SmallButton } from "../../ui/buttons.tsx";
 import { IconHistory, IconInbox } from "../../ui/icons.tsx";
-import { LoadMore, EmptyState, Panel, Unread } from "../../ui/page-parts.tsx";
-import { FormWindow, useWindow, type WindowProps } from "../../ui/windows.tsx";
+import { EmptyState, LoadMore, Panel, Unread } from "../../ui/page-parts.tsx";
+import { movesFocus } from "../../ui/window-focus.ts";
+import { useWindow } from "../../ui/windows.tsx";
 import { EVENT_CHOICES } from "../webhook-settings.ts";
 import classes from "./deliveries.module.css";
-import { useOnce } from "../../services.ts";
 import { type DeliveryFilter, useDeliveries } from "./delivery-queries.ts";
-import { fromLocalTime, recoverySince, toLocalTime } from "./delivery.ts";
 import { DeliveryItem } from "./DeliveryItem.tsx";
+import { RecoverWindow } from "./RecoverWindow.tsx";
 import { useFrozenList } from "./use-frozen-list.ts";
-import { SmallButton } from "../../ui/buttons.tsx";
-import { movesFocus } from "../../ui/window-focus.ts";
 
 type StatusChoice = NonNullable<DeliveryFilter["status"]> | "all";
 
@@ -54,10 +42,6 @@ export function DeliveriesPanel({ webhook }: { webhook: Webhook }) {
   const { data } = deliveries;
   const read = useMemo(() => data?.pages.flatMap((page) => page.deliveries), [data]);
   const { rows: shown, newer, showNewer } = useFrozenList(read, open.length > 0);
-  const show = (other: DeliveryFilter) => {
-    setFilter(other);
-    setOpen([]); // another list
-  };
   return (
     <Panel
       title="Deliveries"
@@ -94,29 +78,13 @@ export function DeliveriesPanel({ webhook }: { webhook: Webhook }) {
       }
     >
       <Stack>
-        <Group gap="xs">
-          <SegmentedControl
-            aria-label="Filter by status"
-            size="xs"
-            flex="1 1 260px"
-            data={Object.entries(STATUSES).map(([value, [label]]) => ({ value, label }))}
-            value={filter.status ?? "all"}
-            onChange={
-              (value) => show({ ...filter, status: value === "all" ? undefined : (value as DeliveryFilter["status"]) }) // one of STATUSES
-            }
-          />
-          <NativeSelect
-            aria-label="Filter by event"
-            size="xs"
-            flex="1 0 180px"
-            data={EVENTS}
-            value={filter.eventType ?? ""}
-            onChange={
-              ({ currentTarget: { value } }) =>
-                show({ ...filter, eventType: (value || undefined) as DeliveryFilter["eventType"] }) // one of EVENTS
-            }
-          />
-        </Group>
+        <Filters
+          filter={filter}
+          onChange={(changed) => {
+            setFilter({ ...filter, ...changed });
+            setOpen([]); // another list
+          }}
+        />
         <Unread query={deliveries} what="deliveries" heights={[52, 52, 52, 52, 52]} />
         {shown?.length === 0 && !deliveries.isPlaceholderData && <NoDeliveries {...filter} />}
         {shown !== undefined && shown.length > 0 && (
@@ -149,58 +117,36 @@ export function DeliveriesPanel({ webhook }: { webhook: Webhook }) {
   );
 }
 
+type FiltersProps = { filter: DeliveryFilter; onChange: (changed: DeliveryFilter) => void };
+
+function Filters({ filter, onChange }: FiltersProps) {
+  const choices = Object.entries(STATUSES).map(([value, [label]]) => ({ value, label }));
+  const statusOf = (value: string) => (value === "all" ? undefined : (value as DeliveryFilter["status"])); // one of STATUSES
+  const typeOf = (value: string) => (value || undefined) as DeliveryFilter["eventType"]; // one of EVENTS
+  return (
+    <Group gap="xs">
+      <SegmentedControl
+        aria-label="Filter by status"
+        size="xs"
+        flex="1 1 260px"
+        data={choices}
+        value={filter.status ?? "all"}
+        onChange={(value) => onChange({ status: statusOf(value) })}
+      />
+      <NativeSelect
+        aria-label="Filter by event"
+        size="xs"
+        flex="1 0 180px"
+        data={EVENTS}
+        value={filter.eventType ?? ""}
+        onChange={({ currentTarget: { value } }) => onChange({ eventType: typeOf(value) })}
+      />
+    </Group>
+  );
+}
+
 function NoDeliveries({ status, eventType }: DeliveryFilter) {
   const [, title, text] = STATUSES[status ?? "all"];
   const ofType = eventType && `Only deliveries of ${eventType} are shown.`;
   return <EmptyState Icon={IconInbox} title={title} text={ofType ?? text} />;
-}
-
-function RecoverWindow({ webhook, isOpen, onClose }: WindowProps & { webhook: Webhook }) {
-  const recover = useOnce(
-    async (keyframe, from: string, once) =>
-      (await keyframe.webhooks.recover(webhook.webhookId, { since: from }, once)).recovered,
-  );
-  const [typed, setTyped] = useState<string | null>(null);
-  const local = typed ?? toLocalTime(recoverySince(webhook, Date.now()));
-  const since = fromLocalTime(local);
-  const close = () => {
-    setTyped(null);
-    onClose();
-  };
-  return (
-    <FormWindow
-      title="Recover deliveries"
-      submit="Recover"
-      cancel={recover.data === undefined ? "Cancel" : "Close"}
-      failed="Could not recover"
-      isOpen={isOpen}
-      onClose={close}
-      saving={recover}
-      canSubmit={since !== null}
-      onSubmit={() => since !== null && recover.mutate(since)}
-    >
-      <Text size="sm">
-        Sends failed deliveries again, and events missed while the endpoint was disabled. Repeated events keep their{" "}
-        <code>webhook-id</code>. Events that were removed because of their age cannot be sent again.
-      </Text>
-      <TextInput
-        label="Since"
-        description="In your time zone"
-        type="datetime-local"
-        max={toLocalTime(new Date())}
-        value={local}
-        error={since === null ? "Enter a date and time." : null}
-        data-autofocus
-        onChange={({ currentTarget }) => setTyped(currentTarget.value)}
-      />
-      {recover.data !== undefined && !recover.isPending && (
-        <Alert color="gray" role="status">
-          {recover.data === 0 && "Nothing to recover since then."}
-          {recover.data === 1 && "Sending 1 delivery again."}
-          {recover.data > 1 && `Sending ${recover.data} deliveries again.`}
-        </Alert>
-      )}
-      {!webhook.enabled && <Text size="sm">The endpoint is disabled: deliveries wait until you enable it.</Text>}
-    </FormWindow>
-  );
 }

@@ -5,11 +5,11 @@ import { IconRepeat } from "../../ui/icons.tsx";
 import { OutcomeIcon } from "./OutcomeIcon.tsx";
 import { Time } from "../../ui/Time.tsx";
 import classes from "./deliveries.module.css";
-import { useOnce } from "../../services.ts";
+import { useOnce } from "../../queries/use-once.ts";
 import { useWatchDelivery } from "./delivery-queries.ts";
 import { aboutWords, attemptWords, deliveryState, formatDuration } from "./delivery.ts";
-import { CopyButton } from "../../ui/CopyButton.tsx";
 import { SmallButton } from "../../ui/buttons.tsx";
+import { CopyButton } from "../../ui/CopyButton.tsx";
 import { Facts } from "../../ui/page-parts.tsx";
 import { ErrorNotice, notify } from "../../ui/notices.tsx";
 
@@ -135,39 +135,37 @@ function DeliveryDetails({ webhook, delivery, hasLeft }: DeliveryDetailsProps) {
 const WHEN_ENABLED = "when the endpoint is enabled";
 
 /** The response is shown as plain text. */
-export function AttemptList({ attempts }: { attempts: Delivery["attemptLog"] }) {
-  return (
-    <Stack component="ol" gap="sm" className="plain-list" aria-label="Attempts">
-      {attempts.map(({ attempt, startedAt, durationMs, statusCode, error, responseExcerpt, requestHeaders }) => {
-        const { short, hint } = attemptWords({ statusCode, error });
-        return (
-          <Stack component="li" key={attempt} gap={6}>
-            <Group gap={8}>
-              <OutcomeIcon kind={error === null ? "delivered" : "exhausted"} />
-              <Text span size="sm" fw={600}>
-                {short}
-              </Text>
-              <Text span size="sm" c="dimmed">
-                attempt {attempt}, after {formatDuration(durationMs)}, <Time iso={startedAt} />
-              </Text>
-            </Group>
-            {hint !== null && <Text size="sm">{hint}</Text>}
-            {responseExcerpt !== null && responseExcerpt !== "" && <Code block>{responseExcerpt}</Code>}
-            <details>
-              <Text component="summary" size="sm" w="fit-content" style={{ cursor: "pointer" }}>
-                Request headers
-              </Text>
-              <Code block>
-                {Object.entries(requestHeaders).map(([name, value]) => `${name}: ${value}\n`)}
-                webhook-signature: not stored
-              </Code>
-              <Text size="xs" c="dimmed">
-                Anyone who reads a signature could send the request again for five minutes, so it is not stored.
-              </Text>
-            </details>
-          </Stack>
-        );
-      })}
-    </Stack>
-  );
-}
+export const AttemptList = ({ attempts }: { attempts: Delivery["attemptLog"] }) => (
+  <Stack component="ol" gap="sm" className="plain-list" aria-label="Attempts">
+    {attempts.map(({ attempt, startedAt, durationMs, statusCode, error, responseExcerpt, requestHeaders }) => {
+      const { short, hint } = attemptWords({ statusCode, error });
+      return (
+        <Stack component="li" key={attempt} gap={6}>
+          <Group gap={8}>
+            <OutcomeIcon kind={error === null ? "delivered" : "exhausted"} />
+            <Text span size="sm" fw={600}>
+              {short}
+            </Text>
+            <Text span size="sm" c="dimmed">
+              attempt {attempt}, after {formatDuration(durationMs)}, <Time iso={startedAt} />
+            </Text>
+          </Group>
+          {hint !== null && <Text size="sm">{hint}</Text>}
+          {responseExcerpt !== null && responseExcerpt !== "" && <Code block>{responseExcerpt}</Code>}
+          <details>
+            <Text component="summary" size="sm" w="fit-content" style={{ cursor: "pointer" }}>
+              Request headers
+            </Text>
+            <Code block>
+              {Object.entries(requestHeaders).map(([name, value]) => `${name}: ${value}\n`)}
+              webhook-signature: not stored
+            </Code>
+            <Text size="xs" c="dimmed">
+              Anyone who reads a signature could send the request again for five minutes, so it is not stored.
+            </Text>
+          </details>
+        </Stack>
+      );
+    })}
+  </Stack>
+);

@@ -3,7 +3,7 @@ import type { Delivery, Webhook } from "../../../../client/index.ts";
 import { IconSend } from "../../ui/icons.tsx";
 import { OutcomeIcon } from "./OutcomeIcon.tsx";
 import { Time } from "../../ui/Time.tsx";
-import { useOnce } from "../../services.ts";
+import { useOnce } from "../../queries/use-once.ts";
 import { isGone, useWatchDelivery } from "./delivery-queries.ts";
 import { deliveryState } from "./delivery.ts";
 import { AttemptList } from "./DeliveryItem.tsx";

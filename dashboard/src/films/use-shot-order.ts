@@ -1,10 +1,28 @@
 import { type CSSProperties, type PointerEvent, useState } from "react";
+import type { FilmWithShots } from "../../../client/index.ts";
+import { useChangeFilm } from "../queries/film-queries.ts";
+
+export type ShotOrder = ReturnType<typeof useShotOrder>;
+
+/** Moves shots, by buttons and by dragging. `moved` says which one was moved where. */
+export function useShotOrder(film: FilmWithShots) {
+  const { shots, projectIds } = film;
+  const change = useChangeFilm(film);
+  const [moved, setMoved] = useState("");
+  const move = (from: number, to: number) => {
+    if (change.isPending || to < 0 || to >= shots.length) return;
+    const order = projectIds.toSpliced(from, 1).toSpliced(to, 0, projectIds[from] ?? "");
+    const words = `${shots[from]?.title} is shot ${to + 1} of ${shots.length}.`;
+    change.mutate({ projectIds: order }, { onSuccess: () => setMoved(words) });
+  };
+  return { move, moved, error: change.error, ...useDragOrder(move) };
+}
 
 /** `boxes`: of all items when it began. The others are moved, so they are not measured again. */
 type Drag = { from: number; to: number; by: number; startY: number; boxes: DOMRect[] };
 
 /** Orders the items of a list by handles that are dragged with mouse, pen or finger. A library for it is 15 kB or more. */
-export function useDragOrder(onDrop: (from: number, to: number) => void) {
+function useDragOrder(onDrop: (from: number, to: number) => void) {
   const [drag, setDrag] = useState<Drag | null>(null);
   const end = () => setDrag(null);
   const itemsOf = (handle: HTMLElement) => [...(handle.closest("ol")?.children ?? [])];

@@ -1,0 +1,35 @@
+import { Alert, Box } from "@mantine/core";
+import { useNetwork } from "@mantine/hooks";
+import { type Query, useIsFetching, useQueryClient } from "@tanstack/react-query";
+import { KeyframeError } from "../../../client/index.ts";
+import { isPassing } from "../queries/query-client.ts";
+import { IconCloudOff } from "../ui/icons.tsx";
+
+/** Shown while data may be out of date. Lies over the page, so that nothing moves when it appears. */
+export function ServiceBanner() {
+  const { online } = useNetwork();
+  const failure = useFailure();
+  return (
+    // Always rendered: screen readers announce changes only of an existing live region.
+    <Box role="status" pos="fixed" left={16} right={16} bottom={16} style={{ zIndex: 300, pointerEvents: "none" }}>
+      {(!online || failure !== null) && (
+        <Alert color="yellow" variant="filled" w="fit-content" maw="44rem" mx="auto" bdrs="md" icon={<IconCloudOff />}>
+          {online ? sentenceOf(failure) : "You are offline. This page may be out of date."}
+        </Alert>
+      )}
+    </Box>
+  );
+}
+
+const sentenceOf = (failure: Error | null) =>
+  failure instanceof KeyframeError && failure.code === "schema_outdated"
+    ? failure.message
+    : "Cannot reach the service. Retrying; this page may be out of date.";
+
+/** Why a query on this page is retrying; null when none is. */
+function useFailure(): Error | null {
+  const cache = useQueryClient().getQueryCache();
+  const predicate = ({ state }: Query) => isPassing(state.fetchFailureReason);
+  useIsFetching({ predicate }); // renders again when their number changes
+  return cache.findAll({ fetchStatus: "fetching", predicate })[0]?.state.fetchFailureReason ?? null;
+}

@@ -1,0 +1,102 @@
+import { useDebouncedValue, useDocumentVisibility } from "@mantine/hooks";
+import { hashKey, keepPreviousData, useIsMutating, useQuery, useQueryClient } from "@tanstack/react-query";
+import type { Estimate, ProjectWithPredictions, Step, StepBody } from "../../../client/index.ts";
+import { projectKey } from "../queries/query-client.ts";
+import { useOnce } from "../queries/use-once.ts";
+import { useKeyframe } from "../services.ts";
+import type { StepOptions } from "../step-settings/step-options.ts";
+import { errorSentence, isRefusal } from "../ui/errors.ts";
+import { notify } from "../ui/notices.tsx";
+import type { TextsState } from "./use-texts.ts";
+
+/** What a start has beside the plan. */
+export type Choices = Pick<StepBody["video"], "prompt" | "seed" | "elements" | "count">;
+
+const bodyOf = (projectId: string, choices: Choices) => ({ projectId, ...choices }) as StepBody[Step]; // each step has these fields
+
+const AFTER_TYPING_MS = 400;
+
+type Priced = {
+  project: ProjectWithPredictions;
+  step: Step;
+  choices: Choices;
+  options: StepOptions;
+  isWanted: boolean;
+  isPlanSaved: boolean;
+};
+
+/**
+ * What a start would cost. Null while that is not known, not wanted or refused; `refusal` says why the input would be refused. `isOld`: it
+ * is that of the settings before.
+ */
+export function useEstimate({ project, step, choices, options, isWanted, isPlanSaved }: Priced) {
+  const keyframe = useKeyframe();
+  const { projectId, takes, aspectRatio, textPrompt, elementIds, filmId, referenceImagePath } = project;
+  const isSeen = useDocumentVisibility() === "visible";
+  // What the input has from the project and its plan. Not its version: the settings are saved while their price is read.
+  const asked = hashKey([
+    choices,
+    options,
+    [aspectRatio, textPrompt, elementIds, filmId, referenceImagePath],
+    takes["first-frame"]?.predictionId,
+    takes["last-frame"]?.predictionId,
+  ]);
+  const [settled] = useDebouncedValue(asked, AFTER_TYPING_MS);
+  const { data, error, isPlaceholderData } = useQuery<Estimate>({
+    queryKey: ["estimate", projectId, step, asked],
+    queryFn: ({ signal }) => keyframe.estimate(step, bodyOf(projectId, choices), { signal }),
+    enabled: isWanted && isPlanSaved && isSeen && settled === asked,
+    retry: false,
+    staleTime: 60_000,
+    placeholderData: keepPreviousData,
+  });
+  const isRefused = isWanted && isRefusal(error, "invalid_request", "unsupported_input", "model_unavailable");
+  return {
+    estimate: isWanted && error === null ? (data ?? null) : null,
+    isOld: isPlaceholderData,
+    refusal: isRefused ? errorSentence(error) : null,
+  };
+}
+
+/** All that decides what a start makes. */
+type Asked = { choices: Choices; options: StepOptions; textPrompt: string; after: string | undefined };
+
+/**
+ * Saves unsaved texts, then starts a step: people expect what they see to be generated. The button stays busy for somebody who leaves the
+ * page meanwhile and comes back: a second start would be paid for too.
+ */
+export function useStartStep(
+  { projectId, predictions }: ProjectWithPredictions,
+  step: Step,
+  { texts, save }: TextsState,
+) {
+  const queries = useQueryClient();
+  const mutationKey = ["start", projectId, step];
+  const { mutate, error, reset, variables } = useOnce(
+    async (keyframe, { choices }: Asked, once) => {
+      await save();
+      return keyframe.generate(step, bodyOf(projectId, choices), once);
+    },
+    // Also while the project cannot be read again: it runs, and is paid for.
+    (prediction) => {
+      queries.setQueryData<ProjectWithPredictions>(
+        projectKey(projectId),
+        (known) => known && { ...known, predictions: { ...known.predictions, [step]: prediction } },
+      );
+      const { length } = prediction.predictions ?? [];
+      if (length > 1) notify(`${length} takes started.`);
+    },
+    mutationKey,
+  );
+  return {
+    // After a run that is known it is another one: not the one whose answer was lost.
+    start: (choices: Choices, options: StepOptions) =>
+      mutate({ choices, options, textPrompt: texts.textPrompt, after: predictions[step]?.predictionId }),
+    isStarting: useIsMutating({ mutationKey }) > 0,
+    error,
+    /** How many takes were asked for. */
+    count: variables?.choices.count ?? 1,
+    /** Other settings may be accepted. */
+    forgive: () => error !== null && reset(),
+  };
+}

@@ -1,0 +1,43 @@
+import { type MutationKey, useMutation } from "@tanstack/react-query";
+import { useId } from "react";
+import type { KeyframeClient } from "../../../client/index.ts";
+import { randomKey } from "../../../client/settings.ts";
+import { useKeyframe } from "../services.ts";
+import { isRefused } from "../ui/errors.ts";
+
+type Once = { idempotencyKey: string };
+
+/** Unanswered requests, by mutation key: also for a page that was left and is opened again. */
+const unanswered = new Map<string, { body: string; key: string }>();
+
+/**
+ * A request that creates or sends something. It keeps its Idempotency-Key until it is answered: sent again after a lost answer, it repeats
+ * nothing. `asked` must contain everything that may change.
+ */
+export function useOnce<Asked, Answer>(
+  send: (keyframe: KeyframeClient, asked: Asked, once: Once) => Promise<Answer>,
+  onDone: (answer: Answer) => unknown = () => undefined,
+  mutationKey: MutationKey = [],
+) {
+  const keyframe = useKeyframe();
+  const id = useId();
+  const name = String(mutationKey) || id;
+  return useMutation({
+    mutationKey,
+    mutationFn: (asked: Asked) => {
+      const body = JSON.stringify(asked ?? null);
+      const before = unanswered.get(name);
+      const { key } = before?.body === body ? before : { key: randomKey() };
+      unanswered.set(name, { body, key });
+      return send(keyframe, asked, { idempotencyKey: key });
+    },
+    gcTime: 0, // a secret in the answer is dropped when it is no longer shown
+    onSuccess: (answer) => {
+      unanswered.delete(name);
+      onDone(answer);
+    },
+    onError: (error) => {
+      if (isRefused(error)) unanswered.delete(name);
+    },
+  });
+}

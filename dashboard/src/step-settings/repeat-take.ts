@@ -1,0 +1,50 @@
+import type { Model, Prediction } from "../../../client/index.ts";
+import type { LabelOf } from "../queries/use-models.ts";
+import { controlName, frameOf, type Value, valuesIn, valueWords } from "../takes/input-words.ts";
+import { fieldsOf, type StepOptions } from "./step-options.ts";
+import { endsAtFrame, modelOf, takes } from "./step-setup.ts";
+
+type Now = {
+  models: Model[] | undefined;
+  labelOf: LabelOf;
+  /** What a missing prompt stands for. */
+  projectPrompt: string;
+  /** The fields of frames that are not the project's. */
+  frames: Partial<StepOptions>;
+};
+
+/**
+ * The settings that repeat a prediction, without values that its model does not accept any more, which `leftOut` names. `aspectRatio`: for
+ * the project; null: as it is.
+ */
+export function repeatTake({ step, input, model }: Prediction, { models, labelOf, projectPrompt, frames }: Now) {
+  const { prompt, referenceImagePaths, elements, aspectRatio, continuesPreviousShot } = input;
+  const isWithout = (role: "firstFrame" | "lastFrame") => step === "video" && frameOf(input, role) === null;
+  const same = models?.find((one) => one.model === model);
+  const made: StepOptions = {
+    model: same?.isDefault === false ? model : undefined,
+    prompt: prompt === projectPrompt ? undefined : prompt,
+    ...(isWithout("firstFrame") && fieldsOf("firstFrame", null)),
+    ...(isWithout("lastFrame") && fieldsOf("lastFrame", null)),
+    ...frames,
+    ...(continuesPreviousShot && { ...fieldsOf("firstFrame", undefined), continuesPreviousShot }),
+    referenceImagePaths,
+    elements,
+  };
+  const controls = modelOf(models, made)?.controls;
+  const isTaken = ([name, value]: [string, Value]) =>
+    controls === undefined || takes(controls[name], value) || (value === false && controls[name] === undefined);
+  const values = valuesIn(input);
+  const isRatioTaken = !aspectRatio || controls?.aspectRatio === undefined || isTaken(["aspectRatio", aspectRatio]);
+  const isLastFrameTaken = frameOf(input, "lastFrame") === null || endsAtFrame(controls, made);
+  const leftOut = [
+    models !== undefined && same === undefined && `the model ${labelOf(model)}`,
+    ...values
+      .filter((one) => !isTaken(one))
+      .map(([name, value]) => `${controlName(name).toLowerCase()} ${valueWords(name, value)}`),
+    !isRatioTaken && `aspect ratio ${aspectRatio}`,
+    !isLastFrameTaken && "the last frame",
+  ].filter((words) => words !== false);
+  const options: StepOptions = { ...Object.fromEntries(values.filter(isTaken)), ...made };
+  return { options, aspectRatio: isRatioTaken ? aspectRatio : null, leftOut };
+}

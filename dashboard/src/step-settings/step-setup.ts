@@ -1,0 +1,137 @@
+import type { Model, ModelControl, Shot, Step } from "../../../client/index.ts";
+import { completeValues } from "../../../shared/models/complete-values.ts";
+import { byPlace, controlName, ELSEWHERE, frameOf, type Value, valuesIn, valueWords } from "../takes/input-words.ts";
+import { dollars } from "../ui/money.ts";
+import type { StepOptions } from "./step-options.ts";
+
+type Controls = Model["controls"];
+
+/** How a step would be made with its settings, by what the controls of its model say. The service decides. */
+export type StepSetup = {
+  step: Step;
+  options: StepOptions;
+  /** The models of the step, and the one that a start would use. Undefined until they are read. */
+  models: Model[] | undefined;
+  model: Model | undefined;
+  references: string[];
+  mostReferences: number;
+  /** The model makes no video without it. */
+  needsFirstFrame: boolean;
+  usesFirstFrame: boolean;
+  hasLastFrame: boolean;
+  usesLastFrame: boolean;
+  /** The values to show, and those that other choices force. */
+  values: Record<string, Value>;
+  forced: Record<string, Value>;
+};
+
+/** What is offered until the models are read. */
+const UNKNOWN: Controls = { firstFrame: {}, lastFrame: {}, aspectRatio: {} };
+
+export function setupOf(
+  models: Model[] | undefined,
+  step: Step,
+  options: StepOptions,
+  shot: Pick<Shot, "takes" | "referenceImagePath">,
+): StepSetup {
+  const model = modelOf(models, options);
+  const controls = model?.controls ?? UNKNOWN;
+  const isVideo = step === "video";
+  const hasFirstFrame = (shot.takes["first-frame"] ?? frameOf(options, "firstFrame")) !== null;
+  const hasLastFrame = isVideo && (shot.takes["last-frame"] ?? frameOf(options, "lastFrame")) !== null;
+  const usesFirstFrame = isVideo && startsAtFrame(controls, options);
+  const usesLastFrame = hasLastFrame && endsAtFrame(controls, options);
+
+  const frames = [usesFirstFrame && "firstFrame", usesLastFrame && "lastFrame"].filter((one) => one !== false);
+  // A video takes its look from its frames, unless its settings have references.
+  const ofProject = isVideo || shot.referenceImagePath === null ? [] : [shot.referenceImagePath];
+  const references = options.referenceImagePaths ?? ofProject;
+  const { max = 0, excludes = [], countsFrames } = controls.referenceImages ?? {};
+  // For a last frame, the first frame is one of them.
+  const others = step === "last-frame" ? Number(hasFirstFrame) : countsFrames ? frames.length : 0;
+  const mostReferences = frames.some((frame) => excludes.includes(frame)) ? 0 : Math.max(0, max - others);
+
+  const asked = Object.fromEntries(valuesIn(options).filter(([name, value]) => takes(controls[name], value)));
+  const used = references.length > 0 && mostReferences > 0 ? [...frames, "referenceImages"] : frames;
+  const { values, forced } = completeValues(controls, asked, used);
+  return {
+    ...{ step, options, models, model, references, mostReferences },
+    ...{ needsFirstFrame: needsFrame(controls), usesFirstFrame, hasLastFrame, usesLastFrame },
+    // A chosen value is not replaced by a forced one: the service refuses values that do not fit together.
+    values: { ...values, ...asked },
+    forced,
+  };
+}
+
+/** The frame or image on which the next video of a shot starts, by its id or path. Null: none, or it is not made yet. */
+export function startOf(
+  { options, usesFirstFrame }: StepSetup,
+  takes: Shot["takes"],
+  previous: Shot | null | undefined,
+): string | null {
+  if (!usesFirstFrame) return null;
+  if (options.continuesPreviousShot && previous) return previous.takes.video?.endImagePath ?? null;
+  return frameOf(options, "firstFrame") ?? takes["first-frame"]?.predictionId ?? null;
+}
+
+/** The chosen model, else the default of the step. */
+export const modelOf = (models: Model[] | undefined, { model }: StepOptions): Model | undefined =>
+  models?.find((one) => one.model === model) ?? models?.find(({ isDefault }) => isDefault) ?? models?.[0];
+
+/** Without a frame, a video has the requested aspect ratio, which the model must take. */
+const needsFrame = ({ firstFrame, aspectRatio }: Controls): boolean =>
+  firstFrame?.required === true || aspectRatio === undefined;
+
+function startsAtFrame(controls: Controls, options: StepOptions): boolean {
+  const isChosen = options.continuesPreviousShot === true || options.firstFramePredictionId !== null;
+  return controls.firstFrame !== undefined && (isChosen || needsFrame(controls));
+}
+
+/** Whether a video with these settings ends at a last frame, if there is one. */
+export function endsAtFrame(controls: Controls = UNKNOWN, options: StepOptions): boolean {
+  const { lastFrame } = controls;
+  if (lastFrame === undefined || options.lastFramePredictionId === null) return false;
+  return !lastFrame.needs?.includes("firstFrame") || startsAtFrame(controls, options);
+}
+
+/** Texts and numbers of any size are accepted: the service reports what is wrong. */
+export const takes = (control: ModelControl | undefined, value: Value): boolean =>
+  control !== undefined && (control.values?.includes(value) ?? true);
+
+/** The controls that are fields of the settings, in the order of display. */
+export const settingsOf = ({ controls }: Model): [name: string, ModelControl][] =>
+  Object.entries(controls)
+    .filter(([name]) => !ELSEWHERE.has(name))
+    .toSorted(byPlace);
+
+/** The setup in one line. Empty until the models are read. */
+export function setupWords({ model, values, forced }: StepSetup): string[] {
+  if (model === undefined) return [];
+  const shown = settingsOf(model).flatMap(([name]) => {
+    const value = values[name] ?? forced[name];
+    if (value === undefined || value === false || name === "negativePrompt") return [];
+    const label = controlName(name).toLowerCase();
+    return value === true ? label : name === "seed" ? `${label} ${value}` : valueWords(name, value);
+  });
+  return [model.label, ...shown];
+}
+
+const UNITS: Record<Model["prices"][number]["metric"], string> = {
+  run: "a run",
+  image: "an image",
+  output_second: "a second",
+  input_megapixel: "a megapixel given",
+  output_megapixel: "a megapixel",
+  hardware_second: "a second of computing",
+};
+
+/** Such as “from $0.05 a second”: its prices for other settings may be higher. */
+export function priceWords({ prices }: Model): string {
+  const metrics = [...new Set(prices.map(({ metric }) => metric))];
+  const words = metrics.map((metric) => {
+    const all = prices.filter((price) => price.metric === metric).map(({ priceUsd }) => priceUsd);
+    const lowest = Math.min(...all);
+    return `${Math.max(...all) > lowest ? "from " : ""}${dollars(lowest * 1_000_000)} ${UNITS[metric]}`;
+  });
+  return words.join(" and ") || "price unknown";
+}

@@ -1,0 +1,51 @@
+import { useQueryClient } from "@tanstack/react-query";
+import { useSearchParams } from "react-router";
+import type { Prediction, ProjectWithPredictions } from "../../../client/index.ts";
+import { selectionOf, useChangeProject } from "../queries/project-queries.ts";
+import { predictionKey } from "../queries/use-predictions.ts";
+
+/** What the parts of a page do with the takes of its project. */
+export type TakesProps = {
+  project: ProjectWithPredictions;
+  selection: ReturnType<typeof useSelection>;
+  view: ReturnType<typeof useTakesView>;
+  /** Sets what a take was made with for the next one. */
+  onReuse: (take: Prediction) => void;
+};
+
+/** Whether a take stands for its step. */
+export const isUsed = ({ selected, takes }: ProjectWithPredictions, { step, predictionId }: Prediction): boolean =>
+  predictionId === (selected[step] ?? takes[step]?.predictionId);
+
+/** Selects takes for their steps. `change`: any change of the project that selects some. */
+export function useSelection(project: ProjectWithPredictions) {
+  const change = useChangeProject(project.projectId);
+  const use = (take: Prediction) => {
+    if (!isUsed(project, take)) change.mutate({ change: { selected: selectionOf(project, take) } });
+  };
+  return { change, use };
+}
+
+/** The step that is looked at, the one whose takes are listed, and the takes that are enlarged: in the address, for a reload and a second tab. */
+export function useTakesView() {
+  const [address, setAddress] = useSearchParams();
+  const queries = useQueryClient();
+  const look = (at: Partial<Record<"step" | "takes" | "take", string | null>>) => {
+    const all = Object.entries({ ...Object.fromEntries(address), ...at });
+    setAddress(
+      all.filter((entry): entry is [string, string] => entry[1] !== null),
+      { replace: true },
+    );
+  };
+  return {
+    step: address.get("step"),
+    listed: address.get("takes"),
+    enlarged: address.get("take"),
+    look,
+    /** One take, or two to compare. They are shown without another read. */
+    enlarge: (...takes: Prediction[]) => {
+      for (const take of takes) queries.setQueryData(predictionKey(take.predictionId), take);
+      look({ take: takes.map(({ predictionId }) => predictionId).join() });
+    },
+  };
+}
