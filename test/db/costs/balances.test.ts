@@ -123,6 +123,15 @@ describe("a balance", () => {
     expect(await balance()).toEqual({ available: 1, held: 0 });
   });
 
+  test("a run fails, and its cost is unknown → the most that it can have cost is off the balance, merged or not", async () => {
+    await grant(2);
+    const { id } = await submitted();
+    await providerSays(db.sql, { id, run: `run-${id}`, status: "failed" });
+    expect(await balance()).toEqual({ available: 1, held: 0 });
+    await merge();
+    expect(await balance()).toEqual({ available: 1, held: 0 });
+  });
+
   test("an interrupted run is made again without enough left → the prediction fails with balance_exhausted, and an event says so", async () => {
     await grant(1);
     const { id } = await submitted();

@@ -1,9 +1,13 @@
+import type { TransactionSql } from "postgres";
 import { beforeEach, describe, expect, test } from "vitest";
 import { providerState } from "../../../shared/replicate/provider-prediction.ts";
 import { asAdministrator, fillIn, readRecipes } from "../../support/database/admin-recipes.ts";
 import {
+  begin,
   claim,
+  claimOnly,
   complete,
+  endSearch,
   makeDue,
   makeSearchesDue,
   providerSays,
@@ -26,6 +30,7 @@ import {
 import { codeOf, refusalOf } from "../../support/database/refusal.ts";
 import { scalar } from "../../support/database/scalar.ts";
 import { addReference, start } from "../../support/database/user.ts";
+import { whileOpen } from "../../support/database/waiting.ts";
 import { call } from "../../support/database/webhooks.ts";
 
 // What submits hold and cost, and budgets. A first frame by the default model costs 67,000 micro-dollars.
@@ -175,6 +180,35 @@ describe("what a prediction costs", () => {
     expect(await costOf(id)).toEqual(cost("settled", share * held.atMostMicros));
   });
 
+  test("canceled while its submit begins → nothing is sent, and nothing stays held", async () => {
+    const lockTimeout = (time: string) =>
+      db.sql.unsafe(`alter function keyframe_worker.begin_submit set lock_timeout = '${time}'`);
+    await lockTimeout("60s"); // the cancellation's transaction stays open here
+    const { prediction } = await start(db, world);
+    const [task] = await claimOnly(db.sql);
+    const cancel = (open: TransactionSql) => open`select keyframe_private.mark_canceled(${prediction.id})`;
+    expect(await whileOpen(db.sql, cancel, async () => task && (await begin(db.sql, task)))).toBeNull();
+    await lockTimeout("100ms");
+    expect(await sums(world.owner)).toMatchObject({ held: 0 });
+  });
+
+  test("a submit may have made a run that is never found → its cost is unknown", async () => {
+    const { id } = await submitted();
+    await makeDue(db.sql, id);
+    await claim(db.sql);
+    await endSearch(db.sql, id);
+    expect(await sums(world.owner)).toMatchObject({ held: FRAME, settled: 0, unknown: FRAME });
+  });
+
+  test("a canceled video is made all the same, without the provider's figures → unknown: no file says its length", async () => {
+    const { id: firstFrame } = await seedPrediction(db.sql, world, { status: "succeeded" });
+    const { prediction } = await start(db, world, { step: "video", firstFrame });
+    await claim(db.sql);
+    await call(db, world.owner, "cancel_prediction", { project_id: world.project, prediction_id: prediction.id });
+    await succeed(prediction.id, { metrics: {} });
+    expect(await costOf(prediction.id)).toMatchObject({ state: "unknown" });
+  });
+
   test("deleted with its project while it runs, and the run ends later → settled all the same", async () => {
     const { id } = await submitted();
     await providerSays(db.sql, { id, run: "run-1" });
@@ -208,6 +242,16 @@ describe("budgets", () => {
     expect(await codeOf(video())).toBe("price_unknown");
     await budget(null);
     expect(await costOf((await video()).prediction.id)).toEqual(cost("held", null));
+  });
+
+  test("an owner's own budget has no limit for a day or a month → that of the settings does not apply", async () => {
+    await db.sql`update keyframe_private.settings set owner_day_micros = 0, owner_month_micros = 0`;
+    expect(await codeOf(start(db, world))).toBe("budget_exceeded");
+    await budget(FRAME);
+    await start(db, world);
+    expect(await refusedBudget()).toMatchObject({ period: "month", limitMicros: FRAME });
+    await budget(null, FRAME);
+    expect(await refusedBudget()).toMatchObject({ period: "day", limitMicros: FRAME });
   });
 
   test("the service's budget is used up → refused, without what others have spent", async () => {
@@ -280,6 +324,18 @@ describe("budgets", () => {
     await budget(0);
     expect(await refusedBudget()).toMatchObject({ heldMicros: FRAME, limitMicros: 0, availableMicros: 0 });
     expect(await retryLater(db.sql, id, lease)).toBe("later");
+    expect(await sums(world.owner)).toMatchObject({ held: FRAME });
+  });
+
+  test("a refusal comes after its lease, then another start → the next submit needs a budget of its own", async () => {
+    await budget(FRAME);
+    const { id, lease } = await submitted();
+    await makeDue(db.sql, id);
+    const tasks = await claimOnly(db.sql);
+    expect(await retryLater(db.sql, id, lease)).toBe("too_late");
+    await start(db, world); // it holds what the refused submit had held
+    for (const task of tasks) expect(await begin(db.sql, task)).toBeNull();
+    expect(await readRow(db.sql, id)).toMatchObject(OVER_BUDGET);
     expect(await sums(world.owner)).toMatchObject({ held: FRAME });
   });
 

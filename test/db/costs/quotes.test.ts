@@ -69,6 +69,8 @@ describe("a quote", () => {
     expect(made).toMatchObject({ atMostMicros: FRAME });
     expect(Date.parse(made.quotedUntil) - Date.now()).toBeGreaterThan(590_000);
     await age(old.quoteId, "10 minutes 1 second");
+    const another = { title: "The pier", idempotency_key: "another", request_hash: "0".repeat(64) };
+    await call(db, session(), "create_film", another); // only the quote's own key makes it repeatable
     expect(await codeOf(start(old))).toBe("not_found");
     const { prediction, replayed } = await start(made);
     expect(prediction.input.prompt).toBe("A quay");

@@ -349,12 +349,16 @@ describe("what goes wrong with one that waits", () => {
     expect(await stateOf(next.id)).toMatchObject({ status: "failed", error_code: "previous_shot_failed" });
   });
 
-  test("an administrator stores the picture by SQL → it begins", async () => {
-    const { video, one } = await twoThatWait();
-    const path = await addReference(db, world.owner);
-    await db.sql`update keyframe.predictions set end_image_path = ${path} where id = ${video}`;
-    await work();
-    expect(await stateOf(one.id)).toEqual(STARTED);
+  test("an administrator stores the picture by SQL → it begins; a picture of another user → it fails", async () => {
+    const stored = async (owner: string) => {
+      const { video, one } = await twoThatWait();
+      const path = await addReference(db, owner);
+      await db.sql`update keyframe.predictions set end_image_path = ${path} where id = ${video}`;
+      await work();
+      return await stateOf(one.id);
+    };
+    expect(await stored(world.owner)).toEqual(STARTED);
+    expect(await stored(await db.addUser())).toMatchObject({ status: "failed", error_code: "not_found" });
   });
 });
 

@@ -183,11 +183,9 @@ describe("what a request costs", () => {
   });
 
   test("more than a full bucket → the full bucket, then rate_limited", async () => {
-    await db.sql`update keyframe_private.rate_limits set capacity = 2, per_second = 0.001 where route_class = 'read'`;
-    const { id } = await addFilm(25);
-    await db.sql`delete from keyframe_private.rate_buckets`;
-    await db.sql`update keyframe_private.rate_limits set capacity = 3 where route_class = 'read'`;
-    const read = () => call(db, world.owner, "read_film", { film_id: id });
+    await db.sql`update keyframe_private.rate_limits set capacity = 3, per_second = 0.001 where route_class = 'read'`;
+    const days = { from_day: "2026-01-01", to_day: "2026-02-09" };
+    const read = () => call(db, world.owner, "read_usage", { ...days, group_by: "project" });
     await read();
     expect(await codeOf(read())).toBe("rate_limited");
     await db.sql`update keyframe_private.rate_limits set capacity = 1000000, per_second = 20 where route_class = 'read'`;

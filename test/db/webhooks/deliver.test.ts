@@ -69,6 +69,16 @@ describe("an endpoint", () => {
     expect([deliver.mostOpen("before"), deliver.mostOpen("after")]).toEqual([8, 1]);
   });
 
+  test("a crash of the database forgets what is being sent → it is not sent a second time meanwhile", async () => {
+    const deliver = makeDeliver({ request: () => 5_000 });
+    await deliver.add("one", null, 4);
+    const forget = () => db.sql`update keyframe_private.work set state = 'ready', worker = null, lease_token = null`;
+    deliver.clock.after(1_000, () => void deliver.outside(forget()));
+    await deliver.runUntil(deliver.kick());
+    expect((await isRecorded()).size).toBe(4);
+    expect(isSentOnce(deliver.startedAt)).toBe(true);
+  });
+
   test("requests that take as long as they may → leased no longer than a lease, each sent once", async () => {
     const deliver = makeDeliver({ request: () => HANGS });
     await Promise.all(Array.from({ length: 40 }, () => deliver.add("", null, 10)));

@@ -105,6 +105,15 @@ describe("how much of an endpoint is leased", () => {
     expect([await claimAs(FIRST), await claimAs(SECOND)]).toEqual([[], []]);
   });
 
+  test("another worker's claim is not committed yet → nothing more of that endpoint", async () => {
+    const endpoint = await addEndpoint(db.sql, null, { max_in_flight: 3 });
+    await seedDeliveries(db.sql, endpoint, 30);
+    await db.sql.begin(async (open) => {
+      expect((await exchange(open, { worker: FIRST })).deliveries).toHaveLength(3);
+      expect(await claimAs(SECOND)).toEqual([]);
+    });
+  });
+
   test("20 endpoints of one owner, each with many → at most half of what the others leave of the places", async () => {
     const owner = await db.addUser();
     for (let i = 0; i < 20; i++) await seedDeliveries(db.sql, await addEndpoint(db.sql, owner, QUICK), 20);

@@ -61,7 +61,11 @@ describe("a result counts once", () => {
   test("sent twice (the first answer was lost) → counts once", async () => {
     const [id = ""] = await seedDeliveries(db.sql, endpoint, 1);
     const results = resultsOf((await exchange(db.sql)).deliveries);
-    for (let time = 0; time < 2; time++) expect((await record(results)).unrecorded).toEqual([]);
+    expect((await record(results)).unrecorded).toEqual([]);
+    const once = await readDelivery(db.sql, id);
+    expect(once).toMatchObject({ status: "pending", attempts: 1 });
+    expect((await record(results)).unrecorded).toEqual([]);
+    expect(await readDelivery(db.sql, id)).toEqual(once);
     expect((await attemptsOf(id)).length).toBe(1);
   });
 

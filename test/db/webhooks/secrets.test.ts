@@ -80,6 +80,12 @@ test("eleven rotations with an overlap, ten at once → each goes through; three
   expect((await live()).toSorted()).toEqual([last, ...secrets.slice(0, 2)].toSorted());
 });
 
+test("ten rotations at once by an administrator → each goes through, and three stay live", async () => {
+  const replace = () => db.sql`select keyframe_private.replace_webhook_secret(${endpoint}, interval '24 hours')`;
+  await Promise.all(Array.from({ length: 10 }, replace));
+  expect(await live()).toHaveLength(3);
+});
+
 test("a rotation whose transaction began before another's, and that came after it → its secret is the current one", async () => {
   const fresh = await db.asUser(owner, async (sql) => {
     await sql`select now()`;

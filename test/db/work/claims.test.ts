@@ -71,6 +71,18 @@ test("what is not due yet, or waits in line → is not handed out", async () => 
   expect(await claim(db.sql)).toEqual([]);
 });
 
+test("another claim is not committed yet → a claim does not wait for what that one has made ready", async () => {
+  const columns = { due_at: inSeconds(60) };
+  for (const _ of [1, 2]) await makeDue(db.sql, (await seedPrediction(db.sql, world, unclaimed(columns))).id);
+  await db.sql.begin(async (open) => {
+    expect(await claimOnly(open, 1)).toHaveLength(1);
+    await db.sql.begin(async (other) => {
+      await other`set local lock_timeout = '2s'`;
+      expect(await claimOnly(other)).toEqual([]);
+    });
+  });
+});
+
 describe("a lease", () => {
   test.each([
     ["store", "storing"],
@@ -93,6 +105,18 @@ describe("a lease", () => {
       expect(await readRow(db.sql, id)).toMatchObject(failed);
     },
   );
+
+  test("of a poll that ran out max_failures times, and its run ends before it is failed → the output is stored", async () => {
+    await setSettings(db.sql, { max_failures: 1 });
+    const columns = { lease_token: null, updated_at: inMinutes(-1) };
+    const { id, run } = await seedPrediction(db.sql, world, { status: "processing", columns });
+    await claimOnly(db.sql);
+    await makeDue(db.sql, id);
+    const [last] = await claimOnly(db.sql);
+    await providerSays(db.sql, { id, run: run ?? "", status: "succeeded" });
+    expect(last && (await begin(db.sql, last))).toBeNull();
+    expect(await readRow(db.sql, id)).toMatchObject({ status: "storing" });
+  });
 
   test("after a submit was begun a million times → the prediction fails at once", async () => {
     const { id } = await seedPrediction(db.sql, world, unclaimed({ attempt: 1_000_000 }));
@@ -173,6 +197,16 @@ test("fail_prediction of a poll, when the prediction follows another run by now 
   await db.sql`update keyframe.predictions set attempt = 2, provider_prediction_id = ${`next-${id}`} where id = ${id}`;
   expect(await fail(db.sql, id, lease)).toBe(true);
   expect((await readRow(db.sql, id)).status).toBe("processing");
+});
+
+test("fail_prediction of a submit, when its run has failed and the next submit is under way → nothing happens", async () => {
+  const { id } = await seedPrediction(db.sql, world, unclaimed());
+  const first = await claimOf(id);
+  await providerSays(db.sql, { id, run: `run-${id}`, status: "failed", failure: "input_unreachable" });
+  await db.sql`update keyframe_private.work set due_at = now() where subject = ${id} and state = 'scheduled'`;
+  expect(await claimOf(id)).toMatchObject({ task: "submit", attempt: 2 });
+  expect(await fail(db.sql, id, first?.lease_token ?? null)).toBe(true);
+  expect((await readRow(db.sql, id)).status).toBe("queued");
 });
 
 test("complete_prediction of an output whose prediction was canceled meanwhile → false", async () => {

@@ -54,6 +54,17 @@ test("the lease of a submit expires after its run has failed and the next submit
   expect(await submitsOf(db.sql, id)).toHaveLength(2);
 });
 
+test("the run of an expired submit has failed, and the next submit waits → no third submit is added", async () => {
+  const id = await seedNew(bad);
+  await claim(db.sql);
+  await makeDue(db.sql, id);
+  for (const expired of await claimOnly(db.sql)) expect(await begin(db.sql, expired)).toBeNull(); // it adds the second
+  expect(await providerSays(db.sql, { id, run: `run-${id}`, status: "failed", failure: "interrupted" })).toBe(
+    "recorded",
+  );
+  expect(await submitsOf(db.sql, id)).toHaveLength(2);
+});
+
 describe("an app's trigger on predictions", () => {
   /** A worker does a task by a connection of its own; a call may take a second. */
   const workOn = async (task: Task) => {

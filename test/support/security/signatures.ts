@@ -79,6 +79,7 @@ export const FORGERIES: Record<string, Make> = {
   "no version": written((signature) => signature),
   "a wrong one behind a comma": written((signature) => `v1,${signature},v1,${WRONG}`),
   "without its padding": written((signature) => `v1,${signature.replace(/=+$/, "")}`),
+  "more behind it": written((signature) => `v1,${signature}A`),
   "its first half": written((signature) => `v1,${signature.slice(0, 22)}`),
   "one character off": written((signature) => `v1,${signature.startsWith("A") ? "B" : "A"}${signature.slice(1)}`),
   "two hundred wrong ones": written(() => Array(200).fill(`v1,${WRONG}`).join(" ")),

@@ -7,12 +7,13 @@ const CLIENT_URL = "https://app.example";
 const OWNER = "0d3b7a1e-5c2f-4e8a-9b6d-1f2e3d4c5b6a";
 const FOLDER = `${OWNER}/1d3b7a1e-5c2f-4e8a-9b6d-1f2e3d4c5b6a`;
 
-/** Storage that resizes pictures and announces no length, and how many bytes of each were read. */
-function serveStorage(bytes: number) {
+/** Storage that resizes pictures and announces no length, and how many bytes of each were read. `redirects`: to another address first. */
+function serveStorage(bytes: number, redirects = false) {
   const sent: number[] = [];
   const asked: string[] = [];
   const server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen: () => {} }, ({ url }) => {
     asked.push(new URL(url).pathname);
+    if (redirects && !url.endsWith("/elsewhere")) return Response.redirect(new URL("/elsewhere", url));
     const index = sent.push(0) - 1;
     const body = new ReadableStream({
       pull(controller) {
@@ -46,6 +47,13 @@ test("a picture that is larger than its announcement → left out, and no more o
   const { sent, readPictures } = serveStorage(64 * MIB);
   expect(await readPictures(files(1, 2 * MIB), { caller, space: createPictureSpaces()("a") }, signal)).toEqual([]);
   expect(sent[0]).toBeLessThan(8 * MIB);
+});
+
+test("a picture that is redirected → left out, and nothing is asked elsewhere", async () => {
+  const { asked, readPictures } = serveStorage(MIB / 2, true);
+  expect(await readPictures(files(1), { caller, space: createPictureSpaces()("a") }, signal)).toEqual([]);
+  expect(asked).toHaveLength(2); // small, then whole
+  expect(asked).not.toContain("/elsewhere");
 });
 
 test("a hundred answers with pictures at once → few have them, another owner's too, and again when those are sent", async () => {
