@@ -3,16 +3,11 @@ import { PROJECT_ROOT as ROOT } from "../../local/stack/project-root.ts";
 import { OPERATIONS } from "../../shared/contract/operations/index.ts";
 import { installClient } from "../../tools/starter/install-client.ts";
 import { openDatabase } from "../support/api/database.ts";
+import { mistakesIn } from "../support/client/app-types.ts";
 import { bundle } from "../support/client/bundle.ts";
 import type { JourneyReport } from "../support/client/journey.ts";
 import { openApp } from "../support/client/open-app.ts";
-import {
-  expectJourney,
-  expectJourneyIn,
-  expectReadmeExampleIn,
-  journey,
-  newTraveller,
-} from "../support/client/programs.ts";
+import { expectJourney, expectJourneyIn, expectReadmeExampleIn, newTraveller } from "../support/client/programs.ts";
 import { newPerson } from "../support/dashboard/person.ts";
 import { findPlace } from "../support/openapi/document.ts";
 
@@ -80,75 +75,18 @@ test("packed → modules with types, README and licence; imports nothing but Rea
   }
 });
 
-/** The journey as an app has it, and mistakes that its types must find. */
-const USE = `${journey}
-const keyframe = createKeyframeClient({ url: "https://abc.supabase.co", getToken: () => null });
-// @ts-expect-error a first frame has no duration: the types are not \`any\`
-void keyframe.generate("first-frame", { projectId: "", durationSeconds: 5 });
-`;
-
-/** In a browser. Its types need neither mediabunny nor client-zip. */
-const USE_FILM = `import { FilmError, joinFilm, zipFilm } from "keyframe-client/film";
-
-export async function download(filmId: string, signal: AbortSignal): Promise<Blob> {
-  const film = await keyframe.films.read(filmId, { signal });
-  const options = { signal, onProgress: ({ share }: { share: number }) => console.log(share) };
-  return joinFilm(film, options).catch((error: unknown) => {
-    if (error instanceof FilmError && error.code === "cannot_join") return zipFilm(film, options);
-    throw error;
-  });
-}
-`;
-
-const SETTINGS = {
-  // tsconfig.app.json of `npm create vite@latest -- --template react-ts` and more. Not skipLibCheck: our types are checked too.
-  "an app of Vite and React with every strictness": {
-    target: "ES2022",
-    lib: ["ES2022", "DOM", "DOM.Iterable"],
-    module: "ESNext",
-    types: [],
-    moduleResolution: "bundler",
-    verbatimModuleSyntax: true,
-    moduleDetection: "force",
-    noEmit: true,
-    skipDefaultLibCheck: true,
-    strict: true,
-    erasableSyntaxOnly: true,
-    noUncheckedSideEffectImports: true,
-    exactOptionalPropertyTypes: true,
-    noUncheckedIndexedAccess: true,
-  },
-  "a Node server, without the types of a browser": {
-    ...{ target: "ES2022", lib: ["ES2022"], module: "NodeNext", strict: true, noEmit: true },
-    ...{ types: ["node"], typeRoots: [`${ROOT}node_modules/@types`] },
-  },
-};
-// npm installs TypeScript 5 for @supabase/lite.
-const TYPESCRIPT = { 5: "node_modules/@supabase/lite/node_modules/typescript", 7: "node_modules/typescript" };
-
 /** What a program in the app's folder says, and complains of. */
 async function run(program: string, ...args: string[]): Promise<[said: string, complained: string]> {
   const { stdout, stderr } = await new Deno.Command(program, { args, cwd: app }).output();
   return [new TextDecoder().decode(stdout), new TextDecoder().decode(stderr)];
 }
 
-// The settings for one are right for the other. Node's own types take TypeScript 5 five times as long as ours, which is minutes on a
-// busy machine.
-describe("an app's code that uses the installed package → no mistake", () => {
-  test.each([
-    ["5", "an app of Vite and React with every strictness"],
-    ["7", "a Node server, without the types of a browser"],
-  ] as const)("under TypeScript %s in %s", async (version, name) => {
-    const folder = `${ROOT}${TYPESCRIPT[version]}`;
-    expect(JSON.parse(await read(`${folder}/package.json`)).version).toMatch(new RegExp(`^${version}\\.`));
-    await Deno.writeTextFile(`${app}/use.ts`, name.includes("Vite") ? USE + USE_FILM : USE);
-    await Deno.writeTextFile(
-      `${app}/tsconfig.json`,
-      JSON.stringify({ compilerOptions: SETTINGS[name], files: ["use.ts"] }),
-    );
-    expect(await run("node", `${folder}/bin/tsc`, "--pretty", "false")).toEqual(["", ""]);
-  });
-});
+test.each(["an app of Vite and React with every strictness", "a Node server, without the types of a browser"] as const)(
+  "%s that uses the installed package → no mistake of types",
+  async (settings) => {
+    expect(await mistakesIn(app, `${ROOT}node_modules/typescript`, settings)).toBe("");
+  },
+);
 
 test("bundled → one module without imports, schemas or mentions of a runtime, small enough for any page", async () => {
   const code = await bundle("client/index.ts");
