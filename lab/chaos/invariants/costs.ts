@@ -1,5 +1,7 @@
 import type { Invariant } from "./ledger-tables.ts";
 
+const COUNTED = `owner_id, predictions, held_micros, settled_micros, unknown_micros, unknown_submits, held_charge_micros,
+  settled_charge_micros, unknown_charge_micros`;
 const SUMS = `
   row(sum(predictions), sum(held_micros), sum(settled_micros), sum(unknown_micros), sum(unknown_submits),
     sum(held_charge_micros), sum(settled_charge_micros), sum(unknown_charge_micros))::text`;
@@ -96,8 +98,13 @@ export const costInvariants = {
     broken: `
       select format('owner %s: counted %s, the ledger has %s', owner_id, c.sums, t.sums) as broken
       from (
-        select owner_id, ${SUMS} as sums from keyframe_private.daily_costs
-        where owner_id is not null and (day is null or not is_merged) group by 1
+        select owner_id, ${SUMS} as sums
+        from (
+          select ${COUNTED} from keyframe_private.cost_sums where kind = 'owner_total'
+          union all
+          select ${COUNTED} from keyframe_private.cost_changes
+        ) n
+        where owner_id is not null group by 1
       ) c
       full join (select s.owner_id, ${LEDGER_SUMS} as sums from keyframe_private.provider_submits s group by 1) t using (owner_id)
       where coalesce(c.sums, ${NOTHING}) <> coalesce(t.sums, ${NOTHING})`,
