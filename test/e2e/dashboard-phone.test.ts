@@ -1,6 +1,6 @@
 import type { Page, Route } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { expectGoodLooks, visitDashboard } from "../support/dashboard/browser.ts";
+import { expectGoodLooks, untilHeading, visitDashboard } from "../support/dashboard/browser.ts";
 import {
   chainOfTwo,
   cutOff,
@@ -157,7 +157,7 @@ const at =
   (path: string, title: string): Stop =>
   async (page) => {
     await page.goto(`/#${path}`);
-    await page.getByRole("heading", { name: title, exact: true }).first().waitFor();
+    await untilHeading(page, title);
   };
 
 const press =
@@ -287,7 +287,7 @@ async function load(page: Page, path: string, title: string): Promise<{ asked: s
     if (pathname.endsWith(".js")) scripts.push(request.sizes().then(({ responseBodySize }) => responseBodySize));
   });
   await page.goto(path);
-  await page.getByRole("heading", { name: title }).first().waitFor();
+  await untilHeading(page, title);
   await page.waitForLoadState("networkidle");
   const bytes = (await Promise.all(scripts)).reduce((sum, size) => sum + size, 0);
   return { asked, bytes };

@@ -2,7 +2,7 @@ import type { Page, Route } from "playwright-core";
 import { expect, inject, test } from "vitest";
 import { createKeyframeClient, type KeyframeError } from "../../client/index.ts";
 import { openDatabase } from "../support/api/database.ts";
-import { expectGoodLooks, sessionKey, visitDashboard } from "../support/dashboard/browser.ts";
+import { expectGoodLooks, sessionKey, untilHeading, visitDashboard } from "../support/dashboard/browser.ts";
 import { signOut } from "../support/dashboard/film.ts";
 import { fillCredentials, newPerson } from "../support/dashboard/person.ts";
 import { until } from "../support/until.ts";
@@ -13,7 +13,6 @@ const AUTH = "**/auth/v1/**";
 const API = "**/functions/v1/api/**";
 const PAST = Math.floor(Date.now() / 1000) - 3_600;
 
-const heading = (page: Page, name: string) => page.getByRole("heading", { level: 1, name }).waitFor();
 const newAddress = () => `new-${crypto.randomUUID()}@keyframe.local`;
 
 /** Lets the page's own clock run, a second at a time, until it says this: Auth is asked again for half a minute. */
@@ -41,7 +40,7 @@ test("a wrong password, and Auth away → said in words, and the address stays; 
   await page.getByRole("alert").getByText("Cannot reach the service.").waitFor();
   await page.unroute(AUTH);
   await fillCredentials(page, person);
-  await heading(page, "Projects");
+  await untilHeading(page, "Projects");
 });
 
 test("invalid fields → each says why, the first of them has the focus, nothing is sent; they are named for password managers", async () => {
@@ -54,7 +53,7 @@ test("invalid fields → each says why, the first of them has the focus, nothing
   await page.goto("/#/sign-in");
   expect(await kinds()).toEqual(["username", "current-password"]);
   await page.goto("/#/sign-up");
-  await heading(page, "Create an account");
+  await untilHeading(page, "Create an account");
   expect(await kinds()).toEqual(["username", "new-password"]);
   await page.getByRole("button", { name: "Create account" }).click();
   await page.getByText("Enter an email address.").waitFor();
@@ -71,7 +70,7 @@ test("one click → in as the demo user, whose menu names the installed version;
   const { page } = await visit();
   await page.goto("/");
   await page.getByRole("button", { name: "Continue as demo user" }).click();
-  await heading(page, "Projects");
+  await untilHeading(page, "Projects");
   await page.getByRole("button", { name: "Account and theme" }).click();
   await page.getByText(demoUser.email).waitFor();
   const [installed] = await openDatabase()`select version from keyframe_private.installation`;
@@ -81,7 +80,7 @@ test("one click → in as the demo user, whose menu names the installed version;
   const { publishableKey } = inject("stack");
   await hosted.route("**/config.json", (route) => route.fulfill({ json: { supabaseUrl: url, publishableKey } }));
   await hosted.goto("/");
-  await heading(hosted, "Sign in");
+  await untilHeading(hosted, "Sign in");
   expect(await hosted.getByText("demo user").count()).toBe(0);
 });
 
@@ -94,13 +93,13 @@ test("signing out → every tab is out; the next user starts at the projects and
   await page.goto("/");
   await page.getByText("Of the first").waitFor();
   await page.goto("/#/webhooks");
-  await heading(page, "Webhooks");
+  await untilHeading(page, "Webhooks");
   const other = await newTab();
   await other.goto("/#/keys");
-  await heading(other, "Keys");
+  await untilHeading(other, "Keys");
   await signOut(page);
-  await heading(page, "Sign in");
-  await heading(other, "Sign in");
+  await untilHeading(page, "Sign in");
+  await untilHeading(other, "Sign in");
   expect(await page.getByText("Your session has expired").count()).toBe(0);
   expect(await page.evaluate((key) => localStorage.getItem(key), sessionKey(url))).toBeNull();
   // Nothing can be read for a moment: whatever shows now was kept from before.
@@ -111,7 +110,7 @@ test("signing out → every tab is out; the next user starts at the projects and
   await page.unroute(API);
   await page.getByText("No projects yet").waitFor();
   expect(new URL(page.url()).hash).toBe("#/projects");
-  await heading(other, "Keys"); // the other tab goes on where it was
+  await untilHeading(other, "Keys"); // the other tab goes on where it was
 });
 
 test("a session cannot be refreshed, or is refused while a page is open → told, and back to the page after sign-in", async () => {
@@ -124,13 +123,13 @@ test("a session cannot be refreshed, or is refused while a page is open → told
   await page.getByRole("link", { name: "Create an account" }).click();
   await page.getByRole("link", { name: "Already have an account? Sign in" }).click();
   await fillCredentials(page, person);
-  await heading(page, "Webhooks");
+  await untilHeading(page, "Webhooks");
   await page.route(API, refuse);
   await page.getByRole("banner").getByRole("link", { name: "Projects", exact: true }).click();
   await page.getByText("Your session has expired.").waitFor();
   await page.unroute(API);
   await fillCredentials(page, person);
-  await heading(page, "Projects");
+  await untilHeading(page, "Projects");
 });
 
 test("a session ends or the page reloads while texts are typed → they return; after a sign-out they are gone", async () => {
@@ -170,11 +169,11 @@ test("a session ends or the page reloads while texts are typed → they return; 
   await page.getByText("Your session has expired.").waitFor();
   await page.unroute(API);
   await fillCredentials(page, person);
-  await heading(page, "Harbour");
+  await untilHeading(page, "Harbour");
   expect(await typed()).toEqual(["New", "Unsaved", "For this step"]);
 
   await signOut(page);
-  await heading(page, "Sign in");
+  await untilHeading(page, "Sign in");
   const kept = () =>
     page.evaluate(() =>
       Object.entries(localStorage)
@@ -225,7 +224,7 @@ test.each(lessStorage)(
     await page.addInitScript(limit);
     await page.goto("/");
     await fillCredentials(page, person);
-    await heading(page, "Projects");
+    await untilHeading(page, "Projects");
     await page.getByRole("button", { name: "New project" }).first().click();
     const form = page.getByRole("dialog", { name: "New project" });
     await form.getByLabel("Title").fill("Harbour");
@@ -240,7 +239,7 @@ test("Auth is away when a token runs out → a banner, “You stay signed in”;
   watch.allow(/Failed to load resource|Failed to fetch/);
   await page.clock.install();
   await page.goto("/#/projects");
-  await heading(page, "Projects");
+  await untilHeading(page, "Projects");
   await page.route(AUTH, (route) => route.abort());
   await page.evaluate(
     ([key, kept]) => localStorage.setItem(key ?? "", kept ?? ""),
@@ -269,7 +268,7 @@ test("a project that asks for confirmed addresses → check your email, and send
   });
   await page.goto("/#/sign-up");
   await fillCredentials(page, { email, password: "a long enough password" }, "Create account");
-  await heading(page, "Check your email");
+  await untilHeading(page, "Check your email");
   await page.getByText(email).waitFor();
   expect(await page.evaluate(() => document.activeElement?.textContent)).toBe("Check your email");
   await page.getByRole("button", { name: "Send again" }).click();
@@ -284,12 +283,12 @@ const USED = "This link has expired or was already used.";
 async function askForLink(page: Page, email: string): Promise<void> {
   await page.goto("/");
   await page.getByRole("link", { name: "Forgot your password?" }).click();
-  await heading(page, "Reset your password");
+  await untilHeading(page, "Reset your password");
   await page.getByLabel("Email").fill(email);
   await page.getByRole("button", { name: "Send reset link" }).click();
-  await heading(page, "Check your email");
+  await untilHeading(page, "Check your email");
   await page.getByRole("link", { name: /\/mail$/ }).click();
-  await heading(page, "Mail");
+  await untilHeading(page, "Mail");
 }
 
 const linkFor = (page: Page, email: string) =>
@@ -304,32 +303,32 @@ test("a forgotten password → the mail's link → a new one, once; an unknown a
   await askForLink(page, person.email);
   const link = (await linkFor(page, person.email).getAttribute("href")) ?? "";
   await linkFor(page, person.email).click();
-  await heading(page, "Set a new password");
+  await untilHeading(page, "Set a new password");
   expect(page.url()).not.toContain("access_token");
   await page.getByText(`For ${person.email}`).waitFor();
   // There is no way around it: other pages lead here until it is done.
   await page.goto("/#/webhooks");
-  await heading(page, "Set a new password");
+  await untilHeading(page, "Set a new password");
   await page.getByLabel("New password", { exact: true }).fill(NEW_PASSWORD);
   await page.getByRole("button", { name: "Set password" }).click();
   await page.getByText("Password changed.").waitFor();
-  await heading(page, "Projects");
+  await untilHeading(page, "Projects");
 
   const { page: later, watch } = await visit();
   watch.allow(/status of 400/);
   await later.goto(link);
   await later.getByText(USED).waitFor();
-  await heading(later, "Sign in");
+  await untilHeading(later, "Sign in");
   expect(later.url()).not.toContain("error");
   await fillCredentials(later, person);
   await later.getByRole("alert").waitFor();
   await fillCredentials(later, { ...person, password: NEW_PASSWORD });
-  await heading(later, "Projects");
+  await untilHeading(later, "Projects");
   // A signed-in user gets the message, and stays on their page.
   await later.goto("about:blank");
   await later.goto("/#error=access_denied&error_code=otp_expired&error_description=Email+link+is+invalid");
   await later.getByText(USED).waitFor();
-  await heading(later, "Projects");
+  await untilHeading(later, "Projects");
 });
 
 test("a key is created by keyboard → shown once, with lines for each program; it works until it is revoked on a phone", async () => {

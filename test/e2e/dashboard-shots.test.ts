@@ -127,6 +127,10 @@ test("a shot or its film is duplicated → texts, ratio, image, cast and setting
   const card = stepCard(page, "First frame");
   await card.getByRole("button", { name: "Settings" }).click();
   await card.getByRole("radiogroup", { name: "Resolution" }).getByText("2K").click();
+  await until("it is saved", async () => {
+    const { plan } = await keyframe.readProject(projectId);
+    return plan["first-frame"]?.resolution === "2K";
+  });
   await choose(page, "Actions for Day", "Duplicate");
   await page.getByRole("heading", { level: 1, name: "Day (copy)" }).waitFor();
   await card.getByText(/· 2K/).waitFor();

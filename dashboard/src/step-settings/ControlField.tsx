@@ -14,50 +14,54 @@ type Props = {
 };
 
 /** The field of one control of a model, whatever its name: its shape decides. */
-export function ControlField({ name, control, setup: { values, forced }, onChange }: Props) {
-  const value = values[name];
-  const field: FieldProps = {
-    label: controlName(name),
-    value,
-    isForced: name in forced && forced[name] === value,
-    onChange: (given) => onChange({ [name]: given }),
-  };
-  if (control.values?.every((one) => typeof one === "boolean")) return <YesNoField {...field} {...control} />;
-  if (control.values !== undefined) {
-    const data = control.values.map((one) => ({ value: String(one), label: valueWords(name, one) }));
-    return <ChoiceField {...field} {...control} data={data} />;
-  }
-  const isNumber = control.min !== undefined || control.max !== undefined;
-  return isNumber ? <NumberField {...field} {...control} /> : <TextField {...field} {...control} />;
+export function ControlField({ name, control, setup, onChange }: Props) {
+  const { values, min, max, maxLength } = control;
+  const value = setup.values[name];
+  const isForced = name in setup.forced && setup.forced[name] === value;
+  const label = controlName(name);
+  const set = (given: Value | undefined) => onChange({ [name]: given });
+  if (values?.every((one) => typeof one === "boolean"))
+    return (
+      <Checkbox
+        label={label}
+        checked={value === true}
+        disabled={isForced || values.length < 2}
+        onChange={({ currentTarget }) => set(currentTarget.checked)}
+      />
+    );
+  if (values !== undefined) return <ChoiceField {...{ name, control, value, isForced, set }} />;
+  if (min !== undefined || max !== undefined) return <NumberField {...{ label, control, value, set }} />;
+  const text = typeof value === "string" ? value : "";
+  return (
+    <Textarea
+      label={label}
+      autosize
+      minRows={1}
+      maxRows={6}
+      value={text}
+      error={textProblem(text, maxLength)}
+      onChange={({ currentTarget }) => set(currentTarget.value || undefined)}
+    />
+  );
 }
 
 type FieldProps = {
-  label: string;
+  control: ModelControl;
   /** Undefined: nothing is chosen, and the model has no default. */
   value: Value | undefined;
-  /** Another choice forces its value. */
-  isForced: boolean;
   /** Undefined: the model's default again. */
-  onChange: (value: Value | undefined) => void;
+  set: (value: Value | undefined) => void;
 };
-
-const YesNoField = ({ label, value, isForced, onChange, values = [] }: FieldProps & ModelControl) => (
-  <Checkbox
-    label={label}
-    checked={value === true}
-    disabled={isForced || values.length < 2}
-    onChange={({ currentTarget }) => onChange(currentTarget.checked)}
-  />
-);
 
 /** More do not fit beside each other into a card. */
 const MOST_BESIDE = 4;
 
-type ChoiceProps = FieldProps & ModelControl & { data: { value: string; label: string }[] };
-
-function ChoiceField({ label, value, isForced, onChange, data, values = [], ...control }: ChoiceProps) {
+function ChoiceField({ name, control, value, isForced, set }: FieldProps & { name: string; isForced: boolean }) {
   const id = useId();
-  const choose = (text: string) => onChange(values.find((one) => String(one) === text));
+  const { values = [] } = control;
+  const label = controlName(name);
+  const data = values.map((one) => ({ value: String(one), label: valueWords(name, one) }));
+  const choose = (text: string) => set(values.find((one) => String(one) === text));
   return value !== undefined && values.length > 1 && values.length <= MOST_BESIDE ? (
     <Input.Wrapper label={label} labelElement="div" labelProps={{ id }}>
       <SegmentedControl
@@ -81,7 +85,7 @@ function ChoiceField({ label, value, isForced, onChange, data, values = [], ...c
   );
 }
 
-function NumberField({ label, value, onChange, min, max }: FieldProps & ModelControl) {
+function NumberField({ label, control: { min, max }, value, set }: FieldProps & { label: string }) {
   const isOutside = typeof value === "number" && (value < (min ?? value) || value > (max ?? value));
   const range =
     min === undefined ? `At most ${max}.` : max === undefined ? `At least ${min}.` : `From ${min} to ${max}.`;
@@ -96,23 +100,8 @@ function NumberField({ label, value, onChange, min, max }: FieldProps & ModelCon
       value={typeof value === "number" ? value : ""}
       error={isOutside ? range : null}
       onChange={({ currentTarget: { valueAsNumber: given } }) =>
-        onChange(Number.isNaN(given) ? undefined : Math.trunc(given))
+        set(Number.isNaN(given) ? undefined : Math.trunc(given))
       }
-    />
-  );
-}
-
-function TextField({ label, value, onChange, maxLength }: FieldProps & ModelControl) {
-  const text = typeof value === "string" ? value : "";
-  return (
-    <Textarea
-      label={label}
-      autosize
-      minRows={1}
-      maxRows={6}
-      value={text}
-      error={textProblem(text, maxLength)}
-      onChange={({ currentTarget }) => onChange(currentTarget.value || undefined)}
     />
   );
 }

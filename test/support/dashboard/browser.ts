@@ -95,6 +95,15 @@ export function watchPage(page: Page, origin: string): Watch {
   return { faults, allow: (expected) => void allowed.push(expected) };
 }
 
+/** Waits for a heading that is visible. Looks in each frame: a locator that waits looks every half second. */
+export async function untilHeading(page: Page, title: string): Promise<void> {
+  const isShown = (words: string) =>
+    [...document.querySelectorAll("h1, h2, h3, h4")].some(
+      (one) => one.textContent?.trim() === words && one.checkVisibility(),
+    );
+  await page.waitForFunction(isShown, title);
+}
+
 /** What axe finds wrong on a page as it stands, by all its rules or these alone: one line for each element. */
 export async function axeFindings(page: Page, rules: string[] = []): Promise<string[]> {
   // Not as a script of the page: the Content-Security-Policy forbids that, as it should.
