@@ -3060,7 +3060,7 @@ declare
     when not keyframe_private.is_plain_text(new.input ->> 'prompt') then 'prompt_is_plain_text'
     when not keyframe_private.has_visible_character(new.input ->> 'negativePrompt') then 'negative_prompt_has_a_visible_character'
     when not keyframe_private.is_plain_text(new.input ->> 'negativePrompt') then 'negative_prompt_is_plain_text'
-    -- A claim reads the images of several owners' inputs: one malformed input would stop all of them.
+    -- A deletion reads the images of several owners' inputs: one malformed input would stop all of it.
     when not (jsonb_typeof(new.input -> 'referenceImagePaths') = 'array'
       and not new.input @? 'strict $.referenceImagePaths[*] ? (@.type() != "string")') then 'reference_images_are_a_list'
     when not (new.input ->> 'firstFramePredictionId' ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'
@@ -6410,7 +6410,7 @@ begin
       where o.kind = 'service_day' and o.owner_id is null for update of o skip locked) || array(
       select o.id from (select distinct m.owner_id, m.day, m.project_id from merged m) k
       join keyframe_private.cost_sums o using (owner_id, day, project_id)
-      where o.kind = 'project_day' for update of o skip locked) || array(
+      where o.kind = 'project_day' and o.step is null and o.model is null for update of o skip locked) || array(
       select o.id from (select distinct m.owner_id from merged m) k
       join keyframe_private.cost_sums o using (owner_id)
       where o.kind = 'owner_total' for update of o skip locked))
@@ -6469,6 +6469,8 @@ begin
   perform keyframe_private.require_user();
   perform keyframe_private.raise_if(last_day < first_day or last_day - first_day > 400, 'invalid_request',
     'from must not be after to, and they may be at most 400 days apart.');
+  perform keyframe_private.raise_if(coalesce(group_by not in ('day', 'model', 'step', 'project'), true), 'invalid_request',
+    'groupBy must be day, model, step or project.');
   if group_by = 'project' then
     groups := keyframe_private.usage_by_project(auth.uid(), first_day, last_day);
   else
@@ -6822,7 +6824,8 @@ create table keyframe.webhook_endpoints (
   constraint description_has_at_most_500_characters check (char_length(description) <= 500),
   constraint description_is_one_line check (keyframe_private.is_one_line(description)),
   constraint event_types_are_known check (event_types <@ keyframe_private.event_types()),
-  constraint event_types_are_a_list_of_at_most_7 check (coalesce(array_ndims(event_types), 1) = 1 and cardinality(event_types) <= 7),
+  constraint event_types_are_a_list_without_excess check (coalesce(array_ndims(event_types), 1) = 1
+    and cardinality(event_types) <= cardinality(keyframe_private.event_types())),
   constraint disabled_reason_is_known check (disabled_reason in ('by_owner', 'gone', 'failing')),
   constraint max_in_flight_is_1_to_100 check (max_in_flight between 1 and 100),
   constraint times_are_in_years_of_four_digits check (
@@ -7406,7 +7409,7 @@ comment on type keyframe_private.delivery_result is 'The result of an attempt, a
 create function keyframe_private.record_results(results jsonb, at timestamptz)
 returns uuid[] language plpgsql volatile set search_path = '' set lock_timeout = '20ms' as $$
 declare
-  found constant keyframe_private.delivery_result[] := array(
+  judged constant keyframe_private.delivery_result[] := array(
     select row(d.id, r.work_id, d.endpoint_id, d.owner_id, r.attempt, r.started_at, r.duration_ms, r.status_code,
       case when not v.delivered then coalesce(r.error, 'http_status') end, r.response_excerpt, v.delivered,
       case when not v.delivered then
@@ -7415,39 +7418,40 @@ declare
     from jsonb_to_recordset(results) as r (id uuid, work_id bigint, attempt integer, started_at timestamptz, duration_ms integer,
       status_code integer, error text, response_excerpt text, retry_after_seconds double precision)
     cross join lateral (select coalesce(r.status_code between 200 and 299, false) as delivered) v
-    cross join lateral (select o.* from keyframe.webhook_deliveries o where o.id = r.id for update skip locked) d
+    cross join lateral (select o.* from keyframe.webhook_deliveries o where o.id = r.id offset 0 for update skip locked) d
     where d.attempts = r.attempt - 1 and d.status = 'pending'); -- an administrator may have ended it meanwhile
-  recorded constant uuid[] := array(select f.id from unnest(found) f);
-  endpoints constant uuid[] := array(select distinct f.endpoint_id from unnest(found) f);
+  recorded constant uuid[] := array(select j.id from unnest(judged) j);
+  endpoints constant uuid[] := array(select distinct j.endpoint_id from unnest(judged) j);
 begin
-  update keyframe.webhook_deliveries d
-  set attempts = f.attempt, last_attempt_at = f.started_at, last_status_code = f.status_code, last_error = f.error,
-      status = case when f.delivered then 'delivered' when f.next_at is null then 'exhausted' else 'pending' end::keyframe.delivery_status,
-      next_attempt_at = coalesce(f.next_at, d.next_attempt_at),
-      completed_at = case when f.next_at is null then at end
-  from unnest(found) f where f.id = d.id and d.id = any (recorded);
   insert into keyframe.webhook_attempts (delivery_id, owner_id, attempt, started_at, duration_ms, status_code, error, response_excerpt)
-  select f.id, f.owner_id, f.attempt, f.started_at, f.duration_ms, f.status_code, f.error, f.response_excerpt from unnest(found) f
+  select j.id, j.owner_id, j.attempt, j.started_at, j.duration_ms, j.status_code, j.error, j.response_excerpt from unnest(judged) j
   -- Conflicts only if an administrator lowered attempts by hand; that must not block the rest of the batch.
   on conflict (delivery_id, attempt) do nothing;
-  delete from keyframe_private.work w where w.id = any (array(select f.work_id from unnest(found) f where f.next_at is null));
+  delete from keyframe_private.work w where w.id = any (array(select j.work_id from unnest(judged) j where j.next_at is null));
   update keyframe_private.work w
-  set state = 'scheduled', due_at = f.next_at, worker = null, lease_token = null
-  from unnest(found) f where f.work_id = w.id and w.id = any (array(select o.work_id from unnest(found) o where o.next_at is not null));
+  set state = 'scheduled', due_at = j.next_at, worker = null, lease_token = null
+  from unnest(judged) j where j.work_id = w.id and w.id = any (array(select o.work_id from unnest(judged) o where o.next_at is not null));
   update keyframe.webhook_endpoints e
   set (failing_since, quick_answers_needed, enabled, disabled_reason, disabled_at) = (
     select n.failing_since, n.quick_answers_needed, n.enabled, n.disabled_reason, n.disabled_at
     from keyframe_private.judge_endpoint(e, a.delivered, a.is_gone, a.is_slow, a.number, at) n)
   from (
-    select f.endpoint_id, bool_or(f.delivered) as delivered, bool_or(f.status_code = 410) as is_gone,
-      bool_or(f.duration_ms >= 3000) as is_slow, count(*) as number
-    from unnest(found) f group by 1) a
+    select j.endpoint_id, bool_or(j.delivered) as delivered, bool_or(j.status_code = 410) as is_gone,
+      bool_or(j.duration_ms >= 3000) as is_slow, count(*) as number
+    from unnest(judged) j group by 1) a
   cross join lateral (
     select w.id from keyframe.webhook_endpoints w
     where w.id = a.endpoint_id
       and keyframe_private.judge_endpoint(w, a.delivered, a.is_gone, a.is_slow, a.number, at) is distinct from w
     for no key update skip locked) unlocked
   where e.id = unlocked.id and e.id = any (endpoints);
+  -- Last: its trigger counts the hours of the endpoint, in rows that other workers change too.
+  update keyframe.webhook_deliveries d
+  set attempts = j.attempt, last_attempt_at = j.started_at, last_status_code = j.status_code, last_error = j.error,
+      status = case when j.delivered then 'delivered' when j.next_at is null then 'exhausted' else 'pending' end::keyframe.delivery_status,
+      next_attempt_at = coalesce(j.next_at, d.next_attempt_at),
+      completed_at = case when j.next_at is null then at end
+  from unnest(judged) j where j.id = d.id and d.id = any (recorded);
   return recorded;
 end $$;
 
@@ -7466,9 +7470,8 @@ begin
     perform keyframe_private.resume_deliveries(held);
   end loop;
   with pending as materialized (
-    select l.id as work_id, l.owner_id, l.lane, l.turn_order, d.id, d.attempts, d.event_id, d.next_attempt_at <= at as is_due
-    from unnest(leased) with ordinality l (id, queue, kind, subject, submit_id, owner_id, lane, resource, state, due_at, worker, lease_token,
-      failures, last_error, turn_order)
+    select l.id as work_id, l.owner_id, l.lane, l.ordinality as turn_order, d.id, d.attempts, d.event_id, d.next_attempt_at <= at as is_due
+    from unnest(leased) with ordinality l
     cross join lateral (select o.* from keyframe.webhook_deliveries o where o.id = l.subject offset 0) d
     where l.kind = 'deliver' and d.status = 'pending' and (
       select true from keyframe_private.work o where o.queue = 'deliver' and o.lane = l.lane and o.subject = l.subject and o.state = 'leased'

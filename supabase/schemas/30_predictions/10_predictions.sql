@@ -137,7 +137,7 @@ declare
     when not keyframe_private.is_plain_text(new.input ->> 'prompt') then 'prompt_is_plain_text'
     when not keyframe_private.has_visible_character(new.input ->> 'negativePrompt') then 'negative_prompt_has_a_visible_character'
     when not keyframe_private.is_plain_text(new.input ->> 'negativePrompt') then 'negative_prompt_is_plain_text'
-    -- A claim reads the images of several owners' inputs: one malformed input would stop all of them.
+    -- A deletion reads the images of several owners' inputs: one malformed input would stop all of it.
     when not (jsonb_typeof(new.input -> 'referenceImagePaths') = 'array'
       and not new.input @? 'strict $.referenceImagePaths[*] ? (@.type() != "string")') then 'reference_images_are_a_list'
     when not (new.input ->> 'firstFramePredictionId' ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'

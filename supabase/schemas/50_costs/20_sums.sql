@@ -107,7 +107,7 @@ begin
       where o.kind = 'service_day' and o.owner_id is null for update of o skip locked) || array(
       select o.id from (select distinct m.owner_id, m.day, m.project_id from merged m) k
       join keyframe_private.cost_sums o using (owner_id, day, project_id)
-      where o.kind = 'project_day' for update of o skip locked) || array(
+      where o.kind = 'project_day' and o.step is null and o.model is null for update of o skip locked) || array(
       select o.id from (select distinct m.owner_id from merged m) k
       join keyframe_private.cost_sums o using (owner_id)
       where o.kind = 'owner_total' for update of o skip locked))
@@ -166,6 +166,8 @@ begin
   perform keyframe_private.require_user();
   perform keyframe_private.raise_if(last_day < first_day or last_day - first_day > 400, 'invalid_request',
     'from must not be after to, and they may be at most 400 days apart.');
+  perform keyframe_private.raise_if(coalesce(group_by not in ('day', 'model', 'step', 'project'), true), 'invalid_request',
+    'groupBy must be day, model, step or project.');
   if group_by = 'project' then
     groups := keyframe_private.usage_by_project(auth.uid(), first_day, last_day);
   else

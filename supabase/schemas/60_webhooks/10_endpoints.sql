@@ -26,7 +26,8 @@ create table keyframe.webhook_endpoints (
   constraint description_has_at_most_500_characters check (char_length(description) <= 500),
   constraint description_is_one_line check (keyframe_private.is_one_line(description)),
   constraint event_types_are_known check (event_types <@ keyframe_private.event_types()),
-  constraint event_types_are_a_list_of_at_most_7 check (coalesce(array_ndims(event_types), 1) = 1 and cardinality(event_types) <= 7),
+  constraint event_types_are_a_list_without_excess check (coalesce(array_ndims(event_types), 1) = 1
+    and cardinality(event_types) <= cardinality(keyframe_private.event_types())),
   constraint disabled_reason_is_known check (disabled_reason in ('by_owner', 'gone', 'failing')),
   constraint max_in_flight_is_1_to_100 check (max_in_flight between 1 and 100),
   constraint times_are_in_years_of_four_digits check (

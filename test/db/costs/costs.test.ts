@@ -703,6 +703,12 @@ describe("amounts that are mistyped, or sums that no JSON number holds exactly",
   });
 });
 
+test.each(["week", null])("usage grouped by %j → refused, with the four groups", async (group_by) => {
+  expect(await refusalOf(call(db, world.owner, "read_usage", { group_by }))).toMatchObject({
+    ...{ message: "invalid_request", detail: "groupBy must be day, model, step or project." },
+  });
+});
+
 test("a user whose id is all zeros → has costs and budgets of their own, and sees nobody's", async () => {
   const nil = "00000000-0000-0000-0000-000000000000";
   await start(db, world);

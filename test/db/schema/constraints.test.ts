@@ -129,7 +129,7 @@ const BROKEN_ELSEWHERE: Record<string, string> = {
   description_has_at_most_500_characters: `insert into keyframe.webhook_endpoints (url, description) values ('https://example.com', repeat('x', 501))`,
   description_is_one_line: `insert into keyframe.webhook_endpoints (url, description) values ('https://example.com', E'x\\ny')`,
   event_types_are_known: `insert into keyframe.webhook_endpoints (url, event_types) values ('https://example.com', '{project.created,project.deleted}')`,
-  event_types_are_a_list_of_at_most_7: `insert into keyframe.webhook_endpoints (url, event_types) values ('https://example.com', '{{project.created}}')`,
+  event_types_are_a_list_without_excess: `insert into keyframe.webhook_endpoints (url, event_types) values ('https://example.com', '{{project.created}}')`,
   webhook_retry_schedule_is_a_list_of_intervals: `update keyframe_private.settings set webhook_retry_schedule = '{{5 s,5 min}}'`,
   settings_webhook_disable_after_check: `update keyframe_private.settings set webhook_disable_after = '300000 years'`,
   settings_webhook_retention_check: `update keyframe_private.settings set webhook_retention = '-1 day'`,

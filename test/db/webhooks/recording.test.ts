@@ -17,6 +17,7 @@ import {
   sendNext,
   leasedOf,
 } from "../../support/database/webhooks.ts";
+import { until } from "../../support/until.ts";
 
 const db = useDatabase();
 let endpoint: string;
@@ -29,6 +30,28 @@ const OK: Outcome = { status_code: 200 };
 const record = (results: Result[]) => recordIn(db.sql, results);
 const attemptsOf = (id: string) => db.sql`
   select attempt, started_at, duration_ms, status_code, error, response_excerpt from keyframe.webhook_attempts where delivery_id = ${id} order by id`;
+
+test("two workers record results of one endpoint while an app's trigger on attempts is slow → both are recorded", async () => {
+  const [slow = ""] = await seedDeliveries(db.sql, endpoint, 2);
+  await db.sql.unsafe(`
+    create function public.wait_for_app() returns trigger language plpgsql as $$ begin perform pg_sleep(0.5); return new; end $$;
+    create trigger wait_for_app before insert on keyframe.webhook_attempts for each row
+      when (new.delivery_id = '${slow}') execute function public.wait_for_app()`);
+  try {
+    const { deliveries } = await exchange(db.sql);
+    const [first, second] = [deliveries.filter(({ id }) => id === slow), deliveries.filter(({ id }) => id !== slow)];
+    const recording = record(resultsOf(first, OK));
+    await until("the app's trigger waits", async () => {
+      const waiting =
+        await db.sql`select from pg_stat_activity where datname = current_database() and wait_event = 'PgSleep'`;
+      return waiting.length > 0;
+    });
+    expect((await record(resultsOf(second, OK))).unrecorded).toEqual([]);
+    expect((await recording).unrecorded).toEqual([]);
+  } finally {
+    await db.sql`drop function public.wait_for_app cascade`;
+  }
+});
 
 test("each attempt → a row of its own with number, start, duration, status or error, and the answer's beginning", async () => {
   const [id = ""] = await seedDeliveries(db.sql, endpoint, 1);

@@ -108,17 +108,18 @@ function verdictOf(error: unknown, isSent: boolean): Verdict {
   if (error instanceof ImageDeleted || (error instanceof StorageError && error.status === 404))
     return fail({ code: "input_file_missing", message: "An image that this step uses has been deleted." });
   if (error instanceof StorageError)
-    return retry({ code: "storage_unavailable", message: "The input images could not be read." });
+    return retryUnsent({ code: "storage_unavailable", message: "The input images could not be read." });
   if (error instanceof SearchTooLong)
-    return retry({ code: "provider_unavailable", message: "The provider's list of runs was too long to search." });
+    return retryUnsent({ code: "provider_unavailable", message: "The provider's list of runs was too long to search." });
   throw error;
 }
 
 const fail = (reason: Reason): Verdict => ({ action: "fail", reason, retryable: false });
-const retry = (reason: Reason): Verdict => ({
+/** Before anything was sent. */
+const retryUnsent = (reason: Reason): Verdict => ({
   action: "retry",
   reason,
-  providerAnswered: true,
+  providerAnswered: false,
   retryAfterSeconds: null,
 });
 
