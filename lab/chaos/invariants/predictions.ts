@@ -46,7 +46,7 @@ export const predictionInvariants = {
         from chaos.starts group by key, prompt, project_id, owner_id
       ) s
       left join keyframe.predictions p on p.input ->> 'prompt' = s.prompt and p.project_id = s.project_id
-      group by s.key, s.takes, s.accepted, s.deleted
+      group by s.key, s.prompt, s.project_id, s.takes, s.accepted, s.deleted
       having count(p.id) > s.takes or s.deleted is not true and count(p.id) <> s.accepted
       union all
       select format('%s projects have the title %s', count(*), title) from keyframe.projects group by title having count(*) > 1`,
