@@ -110,7 +110,10 @@ function verdictOf(error: unknown, isSent: boolean): Verdict {
   if (error instanceof StorageError)
     return retryUnsent({ code: "storage_unavailable", message: "The input images could not be read." });
   if (error instanceof SearchTooLong)
-    return retryUnsent({ code: "provider_unavailable", message: "The provider's list of runs was too long to search." });
+    return retryUnsent({
+      code: "provider_unavailable",
+      message: "The provider's list of runs was too long to search.",
+    });
   throw error;
 }
 
