@@ -4,14 +4,18 @@ import { pause } from "../shared/platform/retry.ts";
 /** Below the ports that systems give to outgoing connections and to servers that request any; none that fetch and browsers block. */
 const FREE_PORTS = { from: 11_000, below: 32_768 };
 
+const given = new Set<number>();
+
 /**
- * A port on 127.0.0.1 that is free now. Another process may take it before the caller does, which is unlikely: systems give these ports
- * only to processes that request one of them by number.
+ * A port on 127.0.0.1 that is free now and was not returned before. Another process may take it before the caller does, which is unlikely:
+ * systems give these ports only to processes that request one of them by number.
  */
 export function freePort(): number {
   for (;;) {
     const port = FREE_PORTS.from + Math.floor(Math.random() * (FREE_PORTS.below - FREE_PORTS.from));
-    if (isFree(port)) return port;
+    if (given.has(port) || !isFree(port)) continue;
+    given.add(port);
+    return port;
   }
 }
 

@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { oneLine } from "../../../command-line/run-main.ts";
+import { freePort } from "../../../local/network.ts";
 import { removeData } from "../../../local/stack/data-folder.ts";
 import { readStackOptions } from "../../../local/stack/stack-settings.ts";
 import { startStack } from "../../../local/stack/start-stack.ts";
@@ -20,6 +21,11 @@ async function refusal({ port = "0", data = dataDir, reset }: Given = {}, env: R
   const start = async () => await startStack({ ...readStackOptions({ port, data }, (name) => env[name]), reset });
   return await start().then(() => "It started.", oneLine);
 }
+
+test("ports that a stack picks for its processes → never the same twice, although none listens yet", () => {
+  const ports = Array.from({ length: 2_000 }, freePort);
+  expect(new Set(ports).size).toBe(ports.length);
+});
 
 const GIVEN = "postgres://boss:sekret@127.0.0.1:1/film";
 test.each<[Given, Record<string, string>, RegExp]>([
