@@ -1,5 +1,7 @@
 import type { Tool } from "@modelcontextprotocol/client";
 import { loadImage } from "@napi-rs/canvas";
+import { Tiktoken } from "js-tiktoken/lite";
+import o200k from "js-tiktoken/ranks/o200k_base";
 import { afterAll, expect, inject, test } from "vitest";
 import { z } from "zod";
 import type { Stage } from "../../command-line/show-stages.ts";
@@ -165,15 +167,15 @@ test.each(KINDS)(
 );
 
 /** What a model reads of the result: clients give it the text or the data. */
-const sizeOf = ({ content, structuredContent }: Awaited<ReturnType<Agent["call"]>>) => {
+const tokensOf = ({ content, structuredContent }: Awaited<ReturnType<Agent["call"]>>) => {
   const [text] = content;
   expect(text?.type === "text" && JSON.parse(text.text)).toEqual(structuredContent);
-  return charactersOf(structuredContent);
+  return tokens(structuredContent);
 };
-/** As JSON. A token of o200k is 2.8 of them in a film, which is mostly ids, and 4.3 in the list of tools. */
-const charactersOf = (value: unknown) => JSON.stringify(value).length;
+const tokenizer = new Tiktoken(o200k);
+const tokens = (value: unknown) => tokenizer.encode(JSON.stringify(value)).length;
 
-test("a film of ten shots by the tools → every step on one quote; tools in 34,000 characters, it in 17,000, models in 9,000", async () => {
+test("a film of ten shots by the tools → every step on one quote; the tools in 8,000 tokens, it in 6,000, the models in 3,000", async () => {
   await allow(null);
   const user = await signUp();
   const agent = await connectAgent(await clientToken(user, APP));
@@ -215,15 +217,16 @@ test("a film of ten shots by the tools → every step on one quote; tools in 34,
   expect(Object(film.structuredContent).shots[9].title).toBe("The last one");
   expect(JSON.stringify(film)).not.toMatch(/null|token=/);
   const sizes = {
-    list: charactersOf((await agent.client.listTools()).tools),
-    film: sizeOf(film),
-    models: sizeOf(await agent.call("list_models")),
-    takes: sizeOf(await agent.call("list_takes", { projectId: projectIds[0] })),
+    list: tokens((await agent.client.listTools()).tools),
+    film: tokensOf(film),
+    models: tokensOf(await agent.call("list_models")),
+    model: tokensOf(await agent.call("list_models", { model: "google/veo-3.1" })),
+    takes: tokensOf(await agent.call("list_takes", { projectId: projectIds[0] })),
   };
-  expect(sizes.list).toBeLessThanOrEqual(34_000);
-  expect(sizes.film).toBeLessThanOrEqual(17_000);
-  expect(sizes.models).toBeLessThanOrEqual(9_000);
-  expect(sizes.takes).toBeLessThanOrEqual(2_800);
+  expect(sizes.list).toBeLessThanOrEqual(8000);
+  expect(sizes.film).toBeLessThanOrEqual(6000);
+  expect(sizes.models).toBeLessThanOrEqual(3000);
+  expect(sizes.takes).toBeLessThanOrEqual(1000);
 
   // However long the film and its prompts are.
   await sql`
@@ -231,7 +234,7 @@ test("a film of ten shots by the tools → every step on one quote; tools in 34,
     select ${user.id}, 'Shot ' || n, repeat('A very long prompt. ', 200), ${String(filmId)} from generate_series(11, 500) n`;
   const long = await agent.call("read_film", { filmId, from: 471 });
   expect(long.structuredContent).toMatchObject({ next: expect.stringContaining("from: 491") });
-  expect(sizeOf(long)).toBeLessThanOrEqual(17_000);
+  expect(tokensOf(long)).toBeLessThanOrEqual(6000);
   await agent.close();
 }, 120_000);
 

@@ -17,7 +17,7 @@ const QUICK: typeof FULL = {
   ...{ warmUpEvents: 500, events: 1_000, eventsBeside: 500, inARow: 50 },
   ...{ manyOwners: 200, slowOwners: 60, ofOneOwner: 1_000 },
 };
-/** The medians of one version that is measured twice differ by less. */
+/** A version beside itself stayed within this, but for short times on a busy machine. */
 const AT_MOST = 1.1;
 
 /** A version to measure. `ends` are called when all is measured. */

@@ -21,7 +21,9 @@ export async function plansOf(url: string, work: (sql: postgres.Sql) => Promise<
 
 /** How many rows the widest scan of a plan read, discarded ones included, and how dear the plan is: JIT compiles what is over 100,000. */
 export function readBy(plan: string) {
-  const scans = plan.matchAll(/Scan[^\n]*\(actual rows=(\d+)[^\n]*loops=(\d+)|Rows Removed by Filter: (\d+)/g);
+  const scans = plan.matchAll(
+    /Scan[^\n]*\(actual rows=(\d+)[^\n]*loops=(\d+)|Rows Removed by (?:Join )?Filter: (\d+)/g,
+  );
   const rows = [...scans].map(([, each = "0", loops = "1", removed = "0"]) =>
     Math.max(Number(each) * Number(loops), Number(removed)),
   );
