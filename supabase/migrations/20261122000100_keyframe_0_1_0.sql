@@ -1934,6 +1934,7 @@ create table keyframe_private.work (
   owner_id uuid not null,
   lane uuid not null,
   resource text collate "C" not null,
+  is_unproven boolean not null generated always as (resource like '% new' or resource like '% slow') stored,
   state keyframe_private.work_state not null,
   due_at timestamptz not null,
   worker uuid,
@@ -1950,6 +1951,7 @@ comment on column keyframe_private.work.submit_id is 'The row of provider_submit
 comment on column keyframe_private.work.owner_id is 'The owner whose share of the capacity it uses, or a service-wide endpoint.';
 comment on column keyframe_private.work.lane is 'What takes turns within a resource: the owner, or the endpoint.';
 comment on column keyframe_private.work.resource is 'The shared dependency that can be slow for many owners: a model, an output''s host and model, a receiver''s host and the endpoint''s standing, otherwise the kind.';
+comment on column keyframe_private.work.is_unproven is 'Whether its endpoint is new or slow, so that the request may hang.';
 comment on column keyframe_private.work.due_at is 'When it is due, or was; while it is leased, when the lease expires.';
 comment on column keyframe_private.work.lease_token is 'Names the lease: only its holder may record a result.';
 -- A claim walks from resource to resource and lane to lane, one probe each. The next two indexes have scheduled work and leases; the last
@@ -2028,13 +2030,18 @@ begin
   return case queue when 'ask' then 96 when 'copy' then 36 when 'deliver' then 440 end;
 end $$;
 
--- A resource or an owner may lease another row while it has fewer than this: what is free of 80 % of the capacity or, when the process is
--- nearly full, up to 4. One resource or owner alone ends at 40 %, because its own rows are among the open ones. So hanging work leaves
--- capacity for others, and a fifth stays free for new owners and resources.
-create function keyframe_private.most_of_one(places integer, open bigint)
+-- A resource or an owner may lease another row while it has fewer than this. Work for endpoints that are new or slow is unproven: all of it
+-- together has half of the places, and an owner a half of what a resource may have there. In its part of the places, a resource may have what
+-- the others leave of four fifths: one alone ends at 40 %, because its own rows are among the open ones. So hanging work leaves capacity for
+-- others, and a fifth stays free for new owners and resources. When the part or the process is nearly full, up to 4.
+create function keyframe_private.most_of_one(places integer, is_unproven boolean, open bigint, open_unproven bigint)
 returns numeric language plpgsql immutable set search_path = '' as $$
+declare
+  part constant integer := case when is_unproven then places / 2 else places end;
+  open_in_part constant bigint := case when is_unproven then open_unproven else open - open_unproven end;
+  free constant bigint := places - open;
 begin
-  return greatest(places * 4 / 5 - open, least(4, (places - open) / 6.0));
+  return greatest(least(part * 4 / 5 - open_in_part, free), least(4, least(free, part - open_in_part) / 6.0));
 end $$;
 
 -- An expired lease makes work ready too, and counts as a failure. Work of an accepted run, which is paid for, is abandoned only after
@@ -2084,15 +2091,18 @@ create type keyframe_private.lane_share as (resource text, lane uuid, most integ
 -- once around: one probe of the index for each lane, and for each resource that is full. The next claim begins behind the resource and the
 -- lane that this one reached. is_cut: there are more.
 create function keyframe_private.walk_lanes(
-  wanted_queue keyframe_private.work_queue, for_worker uuid, max_lanes integer, open_by_resource jsonb, open_count bigint, cursor_lane uuid,
+  wanted_queue keyframe_private.work_queue, for_worker uuid, max_lanes integer, open_by_resource jsonb, open_count bigint, open_unproven bigint,
+  cursor_lane uuid,
   inout cursor_resource text, out lanes keyframe_private.lane_share[], out is_cut boolean)
 language plpgsql volatile set search_path = '' as $$
 declare
   places constant integer := keyframe_private.places_of(wanted_queue);
-  most_of_one constant numeric := keyframe_private.most_of_one(places, open_count);
+  most_of_proven constant numeric := keyframe_private.most_of_one(places, false, open_count, open_unproven);
+  most_of_unproven constant numeric := keyframe_private.most_of_one(places, true, open_count, open_unproven);
   first_resource constant text := cursor_resource;
   has_wrapped boolean := false;
   next_resource text collate "C";
+  is_unproven boolean;
   next_lane uuid;
   is_behind_cursor boolean;
   most integer;
@@ -2103,7 +2113,7 @@ begin
   lanes := '{}';
   is_cut := false;
   loop
-    select w.resource into next_resource from keyframe_private.work w
+    select w.resource, w.is_unproven into next_resource, is_unproven from keyframe_private.work w
     where w.queue = wanted_queue and w.state = 'ready' and w.resource > cursor_resource order by w.resource limit 1;
     if not found and not has_wrapped then
       has_wrapped := true;
@@ -2113,7 +2123,8 @@ begin
       return;
     end if;
     cursor_resource := next_resource;
-    continue when coalesce((open_by_resource ->> next_resource)::bigint, 0) >= most_of_one;
+    continue when coalesce((open_by_resource ->> next_resource)::bigint, 0)
+      >= case when is_unproven then most_of_unproven else most_of_proven end;
     next_lane := cursor_lane;
     is_behind_cursor := true;
     loop
@@ -2155,51 +2166,54 @@ declare
   places constant integer := keyframe_private.places_of(wanted_queue);
   token constant uuid := gen_random_uuid();
   open_count bigint;
+  open_unproven bigint;
   by_resource jsonb;
   by_owner jsonb;
   lanes keyframe_private.lane_share[];
 begin
   perform keyframe_private.make_ready(wanted_queue, at);
   with mine as materialized (
-    select w.resource, w.owner_id from keyframe_private.work w
+    select w.resource, w.owner_id, w.is_unproven from keyframe_private.work w
     where w.queue = wanted_queue and w.state = 'leased' and w.worker = for_worker
   )
-  select (select count(*) from mine),
+  select (select count(*) from mine), (select count(*) from mine m where m.is_unproven),
     (select coalesce(jsonb_object_agg(r.resource, r.n), '{}') from (select m.resource, count(*) as n from mine m group by 1) r),
-    (select coalesce(jsonb_object_agg(o.owner_id, o.n), '{}') from (select m.owner_id, count(*) as n from mine m group by 1) o)
-  into open_count, by_resource, by_owner;
+    (select coalesce(jsonb_object_agg(o.key, o.n), '{}') from (select concat(m.owner_id, m.is_unproven) as key, count(*) as n from mine m group by 1) o)
+  into open_count, open_unproven, by_resource, by_owner;
   leased := '{}';
   is_cut := false;
   if open_count >= places then
     return;
   end if;
   select w.cursor_resource, w.lanes, w.is_cut into cursor_resource, lanes, is_cut
-  from keyframe_private.walk_lanes(wanted_queue, for_worker, least(max_rows, 100), by_resource, open_count, cursor_lane, cursor_resource) w;
+  from keyframe_private.walk_lanes(wanted_queue, for_worker, least(max_rows, 100), by_resource, open_count, open_unproven, cursor_lane, cursor_resource) w;
   if cardinality(lanes) = 0 then
     return;
   end if;
   with candidate as (
-    select r.id, r.owner_id, l.resource, l.lane, l.turn_of_lane, row_number() over (partition by l.turn_of_lane order by r.id) as turn
+    select r.id, r.owner_id, r.is_unproven, l.resource, l.lane, l.turn_of_lane, row_number() over (partition by l.turn_of_lane order by r.id) as turn
     from unnest(lanes) with ordinality l (resource, lane, most, turn_of_lane)
     -- The lane as a range: with `lane =` and `order by id` Postgres may walk along the primary key, past all users' rows. Its end as a plain
     -- comparison: a scan does not stop at the end of a row comparison, and would read the lanes behind it too.
     cross join lateral (
-      select w.id, w.owner_id from keyframe_private.work w
+      select w.id, w.owner_id, w.is_unproven from keyframe_private.work w
       where w.queue = wanted_queue and w.state = 'ready' and w.resource = l.resource
         and (w.lane, w.id) > (l.lane, 0) and w.lane <= l.lane
       order by w.lane, w.id limit least(l.most, ceil(max_rows::numeric / cardinality(lanes))) for update skip locked) r
   ), counted as (
-    select c.id, c.resource, c.owner_id, c.lane, c.turn_of_lane,
+    select c.id, c.is_unproven, c.lane, c.turn_of_lane,
       row_number() over (order by c.turn, c.turn_of_lane) - 1 as before_all,
+      count(*) filter (where c.is_unproven) over (order by c.turn, c.turn_of_lane rows unbounded preceding exclude current row) as before_unproven,
       row_number() over (partition by c.resource order by c.turn, c.turn_of_lane) - 1
         + coalesce((by_resource ->> c.resource)::bigint, 0) as of_resource,
-      row_number() over (partition by c.owner_id order by c.turn, c.turn_of_lane) - 1
-        + coalesce((by_owner ->> c.owner_id::text)::bigint, 0) as of_owner
+      row_number() over (partition by c.owner_id, c.is_unproven order by c.turn, c.turn_of_lane) - 1
+        + coalesce((by_owner ->> concat(c.owner_id, c.is_unproven))::bigint, 0) as of_owner
     from candidate c
   ), chosen as (
     select c.id, c.lane, c.turn_of_lane from counted c
     where c.before_all < least(max_rows, places - open_count)
-      and greatest(c.of_resource, c.of_owner) < keyframe_private.most_of_one(places, open_count + c.before_all)
+      and greatest(c.of_resource, case when c.is_unproven then 2 else 1 end * c.of_owner)
+        < keyframe_private.most_of_one(places, c.is_unproven, open_count + c.before_all, open_unproven + c.before_unproven)
   ), taken as (
     update keyframe_private.work w
     set state = 'leased', worker = for_worker, lease_token = token, due_at = at + lease
@@ -6817,7 +6831,7 @@ create table keyframe.webhook_endpoints (
   disabled_at timestamptz,
   disabled_reason text,
   failing_since timestamptz,
-  quick_answers_needed smallint not null default -5,
+  quick_answers_needed smallint not null default -1,
   created_at timestamptz not null default now(),
   updated_at timestamptz not null default now(),
   constraint url_is_https_or_local_http check (url ~ '^https?://[^\s#@]+$' and char_length(url) <= 2048),
@@ -6845,7 +6859,7 @@ comment on column keyframe.webhook_endpoints.event_types is 'Which events it get
 comment on column keyframe.webhook_endpoints.max_in_flight is 'How many requests to it may be open at once; one while it only fails.';
 comment on column keyframe.webhook_endpoints.disabled_reason is 'Why it gets no events: by_owner, gone (it answered 410), failing (only failures for webhook_disable_after).';
 comment on column keyframe.webhook_endpoints.failing_since is 'When the failures began, or when it was enabled again after the service had disabled it; null after a success.';
-comment on column keyframe.webhook_endpoints.quick_answers_needed is 'How many more answers in a row must take under three seconds until it counts as quick: 0 when quick, five after a slow answer; negative while it is new.';
+comment on column keyframe.webhook_endpoints.quick_answers_needed is 'How many more answers in a row must take under three seconds until it counts as quick: 0 when quick, five after a slow answer; -1 while it is new: then one is enough.';
 create index webhook_endpoints_owner_id_idx on keyframe.webhook_endpoints (owner_id, created_at desc);
 -- The few endpoints that the service has disabled.
 create index webhook_endpoints_switched_off_idx on keyframe.webhook_endpoints (disabled_at) where disabled_reason in ('gone', 'failing');
@@ -7388,9 +7402,7 @@ declare
 begin
   endpoint.failing_since := case when not delivered then coalesce(endpoint.failing_since, at) end;
   endpoint.quick_answers_needed := case
-    when is_slow then 5
-    when endpoint.quick_answers_needed > 0 then greatest(0, endpoint.quick_answers_needed - answers)
-    else least(0, endpoint.quick_answers_needed + answers) end;
+    when is_slow then 5 else greatest(0, endpoint.quick_answers_needed - answers) end;
   if endpoint.enabled and reason is not null then
     endpoint.enabled := false;
     endpoint.disabled_reason := reason;

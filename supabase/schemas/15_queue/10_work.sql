@@ -23,6 +23,7 @@ create table keyframe_private.work (
   owner_id uuid not null,
   lane uuid not null,
   resource text collate "C" not null,
+  is_unproven boolean not null generated always as (resource like '% new' or resource like '% slow') stored,
   state keyframe_private.work_state not null,
   due_at timestamptz not null,
   worker uuid,
@@ -39,6 +40,7 @@ comment on column keyframe_private.work.submit_id is 'The row of provider_submit
 comment on column keyframe_private.work.owner_id is 'The owner whose share of the capacity it uses, or a service-wide endpoint.';
 comment on column keyframe_private.work.lane is 'What takes turns within a resource: the owner, or the endpoint.';
 comment on column keyframe_private.work.resource is 'The shared dependency that can be slow for many owners: a model, an output''s host and model, a receiver''s host and the endpoint''s standing, otherwise the kind.';
+comment on column keyframe_private.work.is_unproven is 'Whether its endpoint is new or slow, so that the request may hang.';
 comment on column keyframe_private.work.due_at is 'When it is due, or was; while it is leased, when the lease expires.';
 comment on column keyframe_private.work.lease_token is 'Names the lease: only its holder may record a result.';
 -- A claim walks from resource to resource and lane to lane, one probe each. The next two indexes have scheduled work and leases; the last

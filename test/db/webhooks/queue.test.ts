@@ -148,11 +148,11 @@ describe("how much of an endpoint is leased", () => {
 });
 
 describe("standing", () => {
-  test("five quick answers in a row → quick; one of three seconds → slow, until five more; what is ready moves with it", async () => {
+  test("a quick answer → quick; one of three seconds → slow, until five more; what is ready moves with it", async () => {
     const endpoint = await addEndpoint(db.sql, null, { url: "https://Hooks.example:8443/in", max_in_flight: 1 });
     await seedDeliveries(db.sql, endpoint, 40);
     const standings: unknown[] = await resourcesOf(endpoint);
-    for (const duration_ms of [...Array(5).fill(2_999), 3_000, ...Array(4).fill(10), 3_000, ...Array(5).fill(10)]) {
+    for (const duration_ms of [2_999, 3_000, ...Array(4).fill(10), 3_000, ...Array(5).fill(10)]) {
       const [next] = (await exchange(db.sql)).deliveries;
       if (!next) throw new Error("Nothing came.");
       await record(db.sql, [resultOf(next, { ...OK, duration_ms })]);
@@ -163,7 +163,7 @@ describe("standing", () => {
       standings.push(...(await resourcesOf(endpoint)));
     }
     const [fresh, quick, slow] = ["new", "quick", "slow"].map((standing) => `hooks.example ${standing}`);
-    expect(standings).toEqual([...Array(5).fill(fresh), quick, ...Array(10).fill(slow), quick]);
+    expect(standings).toEqual([fresh, quick, ...Array(10).fill(slow), quick]);
   });
 
   test("its url is changed → what waits is sent to the new one", async () => {
