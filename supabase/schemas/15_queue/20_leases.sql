@@ -8,10 +8,10 @@ begin
   return case queue when 'ask' then 96 when 'copy' then 36 when 'deliver' then 440 end;
 end $$;
 
--- A resource or an owner may lease another row while it has fewer than this. Work for endpoints that are new or slow is unproven: all of it
--- together has half of the places, and an owner a half of what a resource may have there. In its part of the places, a resource may have what
--- the others leave of four fifths: one alone ends at 40 %, because its own rows are among the open ones. So hanging work leaves capacity for
--- others, and a fifth stays free for new owners and resources. When the part or the process is nearly full, up to 4.
+-- A resource, and an owner, may lease another row while it has fewer than this: what the others leave of four fifths of the places. One alone
+-- ends at 40 %, because its own rows are among the open ones. So what hangs leaves places to others, and a fifth stays free for new resources
+-- and owners. When nearly all places are taken, up to 4.
+-- Deliveries to endpoints that are new or slow are unproven. They count among themselves, in half of the places, so that others have the rest.
 create function keyframe_private.most_of_one(places integer, is_unproven boolean, open bigint, open_unproven bigint)
 returns numeric language plpgsql immutable set search_path = '' as $$
 declare
@@ -190,6 +190,7 @@ begin
   ), chosen as (
     select c.id, c.lane, c.turn_of_lane from counted c
     where c.before_all < least(max_rows, places - open_count)
+      -- An owner's unproven endpoints leave half of what they may have at a host to those of others.
       and greatest(c.of_resource, case when c.is_unproven then 2 else 1 end * c.of_owner)
         < keyframe_private.most_of_one(places, c.is_unproven, open_count + c.before_all, open_unproven + c.before_unproven)
   ), taken as (

@@ -239,6 +239,7 @@ test.each<[what: string, loads: Receivers[], innocents?: Partial<Receivers>]>([
   ["eight quick hosts that hang after two seconds", [quickAtFirst(8)], { hosts: hosts(3, "good"), everyMs: 2_000 }],
   ["200 hosts of ten owners that hang now and then", Array.from({ length: 10 }, hangsNowAndThen), { everyMs: 1_000 }],
   ["twenty endpoints of one owner that hang at the same host", [crowd(1, ANSWERS.hangs, { owners: 1, each: 20, hosts: SHARED })], { hosts: SHARED }], // biome-ignore format: one line
+  ["twenty endpoints of one owner that hang, before others begin there", [crowd(1, ANSWERS.hangs, { owners: 1, each: 20, hosts: SHARED })], { owners: 170, hosts: SHARED, from: (owner) => 11_000 + owner * 30 }], // biome-ignore format: one line
   // The others' endpoints have had one quick answer by then.
   ["2,000 endpoints of 100 owners that hang at the same host", [crowd(1, ANSWERS.hangs, { owners: 100, each: 20, hosts: SHARED, from: (owner) => 6_000 + owner * 50 })], { hosts: SHARED }], // biome-ignore format: one line
 ])("events for %s → others' are sent with the next claim (p95)", async (_what, loads, innocents) => {
@@ -253,11 +254,13 @@ test("two events each of 1,000 owners at one host at once → all are sent withi
   expect(Math.max(...waits)).toBeLessThan(1_300);
 });
 
-test.each([1, 2, 5, 20])("8,000 quick events of one owner beside 600 owners at %i hosts that hang → at most 1.6 times as long as alone", async (count) => {
+test("8,000 quick events of one owner beside 600 owners at hosts that hang → at most 1.6 times as long as alone", async () => {
   const flood: Receivers = { owners: 1, each: 8, hosts: hosts(1, "good"), answer: () => 20, atOnce: 1_000, everyMs: 60_000, from: () => 5_000 }; // biome-ignore format: one line
-  const alone = Math.max(...(await simulateDeliver([flood])));
-  await clearWebhooks(db.sql);
-  const beside = Math.max(...(await simulateDeliver([crowd(count, ANSWERS.hangs), flood])));
-  console.log(count, alone, beside);
-  expect(beside).toBeLessThan(1.6 * alone);
+  const took: number[] = [];
+  for (const beside of [[], ...[1, 5, 20].map((count) => [crowd(count, ANSWERS.hangs)])]) {
+    took.push(Math.max(...(await simulateDeliver([...beside, flood]))));
+    await clearWebhooks(db.sql);
+  }
+  const [alone = Number.NaN, ...beside] = took;
+  expect(Math.max(...beside)).toBeLessThan(1.6 * alone);
 });
