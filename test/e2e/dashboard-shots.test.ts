@@ -155,7 +155,7 @@ test("a shot or its film is duplicated → texts, ratio, image, cast and setting
   expect(others).toHaveLength(3);
 });
 
-test("settings that cannot be saved → said, nothing is copied or started without them, not after a reload either; then all have them", async () => {
+test("settings cannot be saved → said, and nothing is copied or started without them, after a reload too; then it is", async () => {
   const { session, filmId, ids, saved, keyframe } = await filmOf("Day");
   const [projectId = ""] = ids;
   const { page, watch } = await visit({ session });

@@ -1,4 +1,4 @@
-import { hashKey, type QueryClient, useQueryClient } from "@tanstack/react-query";
+import { hashKey, notifyManager, type QueryClient, useQueryClient } from "@tanstack/react-query";
 import type { KeyframeClient, ProjectWithPredictions, ShotPlan, Step, UsedElement } from "../../../client/index.ts";
 import { useServices } from "../services.ts";
 import { draftNames, draftOf } from "../session/use-draft.ts";
@@ -61,6 +61,7 @@ async function saveEdits({ keyframe, queries, userId }: Page, projectId: string)
         const changed = await keyframe.changeProject(projectId, { plan }, { unchangedSince: saved });
         saved = changed;
         await showChanged(queries, changed);
+        await new Promise<void>((resolve) => notifyManager.schedule(resolve)); // without its edits, a page would show the plan of before
         void readAgain(queries);
         break;
       } catch (error) {
