@@ -1,4 +1,4 @@
-import type { FilmWithShots, Output, Prediction, ShotPrediction } from "./types.ts";
+import type { FailureCode, FilmWithShots, Output, Prediction, PredictionStatus, ShotPrediction } from "./types.ts";
 
 export type SucceededPrediction = Prediction & { status: "succeeded"; output: Output };
 
@@ -14,7 +14,7 @@ export const runningIn = ({ shots }: FilmWithShots): ShotPrediction[] =>
 
 /** A generation failed or was canceled. `code` is the prediction's error code, or `canceled`. */
 export class GenerationError extends Error {
-  readonly code: string;
+  readonly code: FailureCode | PredictionStatus;
   /** Whether starting the step again can help. */
   readonly retryable: boolean;
 

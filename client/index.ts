@@ -32,6 +32,7 @@ export type {
   Element,
   ElementPage,
   Estimate,
+  FailureCode,
   Film,
   FilmEstimate,
   FilmPage,

@@ -6,6 +6,37 @@ export type Step = "first-frame" | "last-frame" | "video";
 /** `succeeded`, `failed` and `canceled` are final. */
 export type PredictionStatus = "queued" | "starting" | "processing" | "succeeded" | "failed" | "canceled";
 
+/** Why a prediction failed. A later service may send others. */
+export type FailureCode =
+  | "content_rejected"
+  | "provider_rejected_input"
+  | "provider_failed"
+  | "provider_aborted"
+  | "provider_canceled"
+  | "provider_lost"
+  | "provider_no_output"
+  | "output_expired"
+  | "output_not_usable"
+  | "input_unreachable"
+  | "input_file_missing"
+  | "output_too_large"
+  | "model_unavailable"
+  | "deadline_exceeded"
+  | "attempts_exhausted"
+  | "provider_unreachable"
+  | "provider_unavailable"
+  | "storage_unavailable"
+  | "provider_unauthorized"
+  | "provider_payment_required"
+  | "budget_exceeded"
+  | "balance_exhausted"
+  | "spending_stopped"
+  | "price_unknown"
+  | "unsupported_input"
+  | "previous_shot_failed"
+  | "provider_refused_setup"
+  | "failed_by_administrator";
+
 export type Output = {
   /** Signed; valid until expiresAt, at least for the next 15 minutes. */
   url: string;
@@ -263,7 +294,7 @@ export type Prediction = {
   /** The end image of a video, its last picture, as an uploaded image: the next shot starts there if it continues this one. Null: it is not stored. */
   endImagePath: string | null;
   /** Null unless it failed. `retryable`: whether starting the step again can help. `stage`: what the provider rejected. */
-  error: { code: string; message: string; retryable: boolean; stage?: "input" | "output" | undefined } | null;
+  error: { code: FailureCode; message: string; retryable: boolean; stage?: "input" | "output" | undefined } | null;
 };
 
 /** `predictions`: all takes, if the start had `count`. */

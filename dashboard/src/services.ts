@@ -78,5 +78,12 @@ export function useServices(): Services {
   return services;
 }
 
+type NeedsPlan = "generate" | "estimate";
+
+/** The API without what uses plans, which must be saved first: `usePlanClient` has that too. */
+export type PageClient = Omit<KeyframeClient, NeedsPlan | "films"> & {
+  films: Omit<KeyframeClient["films"], NeedsPlan>;
+};
+
 /** The API as the signed-in user. */
-export const useKeyframe = (): KeyframeClient => useServices().keyframe;
+export const useKeyframe = (): PageClient => useServices().keyframe;

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { MEDIA_EXTENSIONS } from "../media/media.ts";
 import { cost } from "./costs.ts";
 import { id, step } from "./fields.ts";
+import { FAILURE_CODES } from "./predictions.ts";
 
 /** ISO 8601 in UTC with milliseconds, as Postgres writes it: `2026-03-01T09:30:00.000Z`. */
 const time = z.iso.datetime({ precision: 3 });
@@ -78,8 +79,7 @@ export const generationFailed = z.strictObject({
   /** When it ended: data.completedAt. */
   timestamp: time,
   error: z.strictObject({
-    /** Stable, snake_case. */
-    code: z.string().regex(/^[a-z][a-z0-9_]*$/),
+    code: z.enum(FAILURE_CODES),
     /** A sentence for a person. */
     message: z.string(),
     retryable: z.boolean(),

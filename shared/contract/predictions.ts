@@ -17,6 +17,40 @@ export const startLastFrameBody = z
 
 export const startVideoBody = z.strictObject(startFields()).meta({ id: "StartVideo" });
 
+/** Every code with which a prediction can fail. The prediction, the row, the event and the log have the same one. */
+export const FAILURE_CODES = [
+  "content_rejected",
+  "provider_rejected_input",
+  "provider_failed",
+  "provider_aborted",
+  "provider_canceled",
+  "provider_lost",
+  "provider_no_output",
+  "output_expired",
+  "output_not_usable",
+  "input_unreachable",
+  "input_file_missing",
+  "output_too_large",
+  "model_unavailable",
+  "deadline_exceeded",
+  "attempts_exhausted",
+  "provider_unreachable",
+  "provider_unavailable",
+  "storage_unavailable",
+  "provider_unauthorized",
+  "provider_payment_required",
+  "budget_exceeded",
+  "balance_exhausted",
+  "spending_stopped",
+  "price_unknown",
+  "unsupported_input",
+  "previous_shot_failed",
+  "provider_refused_setup",
+  "failed_by_administrator",
+] as const;
+
+export type FailureCode = (typeof FAILURE_CODES)[number];
+
 export const readPredictionQuery = z.strictObject({
   projectId: id,
   predictionId: id.optional().meta({ description: "Default: the latest prediction of the step." }),
@@ -119,7 +153,7 @@ export const prediction = z
     endImagePath,
     error: z
       .object({
-        code: z.string(),
+        code: z.enum(FAILURE_CODES),
         message: z.string(),
         retryable: z.boolean(),
         stage: z.enum(["input", "output"]).optional().meta({

@@ -1,4 +1,5 @@
 import type { Estimate, Film, Prediction, Project, Step } from "../../client/index.ts";
+import type { OPERATIONS, OperationId } from "../../shared/contract/operations/index.ts";
 import type { Frame, Recording } from "./recording.ts";
 
 type Row = { prediction: Prediction; run?: { frames: Frame[]; at: number } };
@@ -13,6 +14,11 @@ export type Answer = { status: number; body: unknown };
 const STEPS: Step[] = ["first-frame", "last-frame", "video"];
 const NO_STEP = { "first-frame": null, "last-frame": null, video: null };
 const CANNOT = "The demo plays a recording and cannot do this. On your machine, npm start can.";
+
+type StatusOf<Id extends OperationId> = (typeof OPERATIONS)[Id]["status"];
+type Status = StatusOf<OperationId>;
+const CREATED: StatusOf<"createProject"> = 201;
+const STARTED: StatusOf<"startFirstFrame" | "startLastFrame" | "startVideo" | "startQuote"> = 202;
 
 /** Refused as the service refuses it. */
 class Refusal extends Error {
@@ -180,7 +186,11 @@ export function createBackend({ answers, estimates, runs, ...recorded }: Recordi
     return prediction;
   }
 
-  type Route = [match: RegExp, answer: (id: string, step: Step, query: URLSearchParams, body: Body) => unknown];
+  type Route = [
+    match: RegExp,
+    answer: (id: string, step: Step, query: URLSearchParams, body: Body) => unknown,
+    status?: Status,
+  ];
   const routes: Route[] = [
     [/^GET \/films$/, () => ({ films: [...films.values()], nextCursor: null })],
     [/^GET \/films\/([\w-]+)$/, (id) => ({ ...found(films, id), shots: shotsOf(found(films, id)).map(whole) })],
@@ -189,7 +199,7 @@ export function createBackend({ answers, estimates, runs, ...recorded }: Recordi
       /^POST \/films\/([\w-]+)\/generate\/([\w-]+)\/estimate$/,
       (id, step, query, body) => estimateFilm(found(films, id), step, query.has("quote"), body),
     ],
-    [/^POST \/projects$/, (_, __, ___, body) => createProject(body)],
+    [/^POST \/projects$/, (_, __, ___, body) => createProject(body), CREATED],
     [
       /^GET \/projects$/,
       (_, __, query) => ({
@@ -229,13 +239,13 @@ export function createBackend({ answers, estimates, runs, ...recorded }: Recordi
         return one;
       },
     ],
-    [/^POST \/projects\/generate\/(quote)$/, (_, __, ___, body) => startAll(found(quotes, body.quoteId)())],
+    [/^POST \/projects\/generate\/(quote)$/, (_, __, ___, body) => startAll(found(quotes, body.quoteId)()), STARTED],
     [/^POST \/projects\/generate\/(cancel)$/, (_, __, ___, body) => cancel(body)],
     [
       /^POST \/projects\/generate\/(([\w-]+))\/estimate$/,
       (_, step, query, body) => priced(estimates[step], query.has("quote"), () => start(step, body)),
     ],
-    [/^POST \/projects\/generate\/(([\w-]+))$/, (_, step, __, body) => startAll(start(step, body))],
+    [/^POST \/projects\/generate\/(([\w-]+))$/, (_, step, __, body) => startAll(start(step, body)), STARTED],
   ];
 
   /** What was recorded for the path and these values. A page of a list is all of it. */
@@ -249,14 +259,11 @@ export function createBackend({ answers, estimates, runs, ...recorded }: Recordi
   function call(method: string, path: string, query: URLSearchParams, body: Body = {}): Answer {
     const asked = `${method} ${path}`;
     try {
-      const [match, answer] = routes.find(([one]) => one.test(asked)) ?? [];
+      const [match, answer, status = 200] = routes.find(([one]) => one.test(asked)) ?? [];
       const [, id = "", step = ""] = match?.exec(asked) ?? [];
       if (answer === undefined && method !== "GET") throw new Refusal(403, "forbidden", CANNOT);
       const data = answer ? answer(id, step as Step, query, body) : recordedAt(path, query); // the path has a step there
-      return {
-        status: method === "POST" && !/estimate|cancel/.test(path) ? 202 : 200,
-        body: { success: true, data, error: null },
-      };
+      return { status, body: { success: true, data, error: null } };
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;
       const { status, code, message } = error;

@@ -3750,6 +3750,7 @@ begin
       where s.prediction_id = waiting.id and s.metrics is not null;
     exception when sqlstate 'KEYFR' then
       get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail;
+      refused.code := case refused.code when 'not_found' then 'input_file_missing' else refused.code end; -- it is the image
       perform keyframe_private.mark_failed(waiting.id, refused.code, refused.sentence, false);
     end;
   elsif waiting.created_at < now() - interval '1 day' then -- its price is held, and counts on the day of its start

@@ -7,6 +7,7 @@ import { expectGoodLooks, visitDashboard } from "../support/dashboard/browser.ts
 import {
   chainOfTwo,
   choose,
+  hold,
   loseAnswers,
   newFilm,
   photoFile,
@@ -126,12 +127,10 @@ test("a shot or its film is duplicated → texts, ratio, image, cast and setting
   await page.goto(`/#/projects/${projectId}`);
   const card = stepCard(page, "First frame");
   await card.getByRole("button", { name: "Settings" }).click();
+  const saving = await hold(page, `**/api/projects/${projectId}`);
   await card.getByRole("radiogroup", { name: "Resolution" }).getByText("2K").click();
-  await until("it is saved", async () => {
-    const { plan } = await keyframe.readProject(projectId);
-    return plan["first-frame"]?.resolution === "2K";
-  });
   await choose(page, "Actions for Day", "Duplicate");
+  saving.release();
   await page.getByRole("heading", { level: 1, name: "Day (copy)" }).waitFor();
   await card.getByText(/· 2K/).waitFor();
   await card.getByText("Not generated yet").waitFor();
@@ -154,6 +153,46 @@ test("a shot or its film is duplicated → texts, ratio, image, cast and setting
     plan: { "first-frame": { resolution: "2K" } },
   });
   expect(others).toHaveLength(3);
+});
+
+test("settings cannot be saved → said, and nothing is copied or started without them, after a reload too; then it is", async () => {
+  const { session, filmId, ids, saved, keyframe } = await filmOf("Day");
+  const [projectId = ""] = ids;
+  const { page, watch } = await visit({ session });
+  watch.allow(/Failed to load resource/);
+  await page.route("**/api/projects/*", (route) =>
+    route.request().method() === "PATCH" ? route.abort() : route.fallback(),
+  );
+  await page.goto(`/#/projects/${projectId}`);
+  const card = stepCard(page, "First frame");
+  await card.getByRole("button", { name: "Settings" }).click();
+  await card.getByRole("radiogroup", { name: "Resolution" }).getByText("2K").click();
+  await page.getByText("Could not save the settings").waitFor();
+  await choose(page, "Actions for Day", "Duplicate");
+  const refused = page.getByText("Could not duplicate “Day”");
+  await refused.waitFor();
+  await page.goto(`/#/films/${filmId}`);
+  await page.reload();
+  await choose(page, "Actions for Day", "Duplicate");
+  await refused.waitFor();
+  await choose(page, "Actions for the film", "Duplicate");
+  await page.getByText("Could not duplicate “The pier”").waitFor();
+  await page.getByRole("button", { name: "New shot" }).click();
+  await page.getByLabel("Title").fill("Dusk");
+  await page.getByLabel("Prompt").fill("Dusk");
+  await page.getByRole("button", { name: "Create shot" }).click();
+  await page.getByText("Could not create the shot").waitFor();
+  await page.keyboard.press("Escape");
+  await page.getByRole("button", { name: "Generate what is missing" }).click();
+  await page.getByText("Could not load what is missing").waitFor();
+  await page.keyboard.press("Escape");
+  expect([await saved(), (await keyframe.films.list()).films.length]).toEqual([["Day"], 1]);
+
+  await page.unroute("**/api/projects/*");
+  await page.getByRole("button", { name: "Generate what is missing" }).click();
+  await page.getByRole("button", { name: "Generate 1 first frame" }).click();
+  await page.getByText("Started 1 first frame.").waitFor();
+  expect((await keyframe.readProject(projectId)).predictions["first-frame"]?.input.resolution).toBe("2K");
 });
 
 test("a film whose frames were made again → each row shows what its video was made from, and a join that no longer fits", async () => {

@@ -1,10 +1,12 @@
 import { ActionIcon, type MantineColorScheme, Menu, Text, useMantineColorScheme } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "react-router";
+import { useSavePlans } from "../queries/plan-edits.ts";
 import { useServices } from "../services.ts";
 import { useSession } from "../session/use-session.ts";
 import { IconChartBar, IconDeviceDesktop, IconLogout, IconMoon, IconSun, IconUser } from "../ui/icons.tsx";
 import { dollars, monthWords } from "../ui/money.ts";
+import { notifyError } from "../ui/notices.tsx";
 import { useUsage } from "../usage/use-usage.ts";
 
 const SCHEMES = [
@@ -16,6 +18,12 @@ const SCHEMES = [
 /** Account menu: email, this month's sum, colour scheme, sign out, version. Inside the header, so that it belongs to a landmark. */
 export function PersonMenu() {
   const { session, signOut } = useSession();
+  const savePlans = useSavePlans();
+  /** What cannot be saved is lost: nothing of a user stays in the browser. */
+  const leave = () =>
+    savePlans()
+      .catch((error: unknown) => notifyError("Could not save the settings of a shot", error))
+      .then(signOut);
   const { colorScheme, setColorScheme } = useMantineColorScheme();
   return (
     <Menu position="bottom-end" width={270} withinPortal={false}>
@@ -43,7 +51,7 @@ export function PersonMenu() {
           ))}
         </Menu.RadioGroup>
         <Menu.Divider />
-        <Menu.Item leftSection={<IconLogout size={16} />} onClick={() => void signOut()}>
+        <Menu.Item leftSection={<IconLogout size={16} />} onClick={() => void leave()}>
           Sign out
         </Menu.Item>
         <Menu.Divider />

@@ -7,12 +7,12 @@ import { IconCopy, IconPencil, IconPlus, IconSend, IconTrash } from "../ui/icons
 import { ActionsMenu, DeleteWindow, TitleWindow } from "../ui/windows.tsx";
 import { ShareFilm } from "./ShareFilm.tsx";
 
-/** Copies a film with its cast and its shots, as they are planned. Their takes are not copied. */
-async function copyFilm(keyframe: KeyframeClient, film: FilmWithShots, key: string): Promise<Film> {
-  const { title, description, elementIds, shots } = film;
+/** Copies a film with its cast and the shots that are shown, as they are planned. Their takes are not copied. */
+async function copyFilm(keyframe: KeyframeClient, { filmId, projectIds }: FilmWithShots, key: string): Promise<Film> {
+  const { title, description, elementIds, shots, updatedAt } = await keyframe.films.read(filmId);
   const fields = { title: copyTitle(title), description, elementIds };
-  const copy = await keyframe.films.create(fields, { idempotencyKey: key });
-  for (const [at, shot] of shots.entries()) {
+  const copy = await keyframe.films.create(fields, { idempotencyKey: key + updatedAt });
+  for (const [at, shot] of shots.filter(({ projectId }) => projectIds.includes(projectId)).entries()) {
     const { referenceImagePath } = shot;
     const once = { idempotencyKey: `${key}-${at}` };
     await createShot(keyframe, { ...copyOf(shot), filmId: copy.filmId }, once, { referenceImagePath });
@@ -27,7 +27,7 @@ export function FilmMenu({ film, onAdd }: { film: FilmWithShots; onAdd: () => vo
   const duplicate = useDuplicate(
     id,
     title,
-    (keyframe, _version: string, { idempotencyKey }) => copyFilm(keyframe, film, idempotencyKey),
+    (keyframe, _, { idempotencyKey }) => copyFilm(keyframe, film, idempotencyKey),
     ({ filmId }) => void navigate(`/films/${filmId}`),
   );
   const removal = useDeleteLater({ id, title, remove: (last) => last.films.delete(id) }, () => void navigate("/films"));
@@ -52,7 +52,7 @@ export function FilmMenu({ film, onAdd }: { film: FilmWithShots; onAdd: () => vo
             />
           ),
         },
-        { label: "Duplicate", Icon: IconCopy, run: () => duplicate(film.updatedAt) },
+        { label: "Duplicate", Icon: IconCopy, run: duplicate },
         {
           label: "Delete",
           Icon: IconTrash,

@@ -30,7 +30,7 @@ const TAKES = Array.from({ length: 8 }, (_, at) => ({ value: `${at + 1}`, label:
 
 /** The buttons that start and cancel a step, with the price, or why it would be refused. */
 export function StepActions({ strip, setup, isNext, notYet, starting, cancel }: Props) {
-  const { project, plan, texts } = strip;
+  const { project, texts } = strip;
   const { step, options } = setup;
   const [count, setCount] = useState("1");
   const choices = {
@@ -48,7 +48,6 @@ export function StepActions({ strip, setup, isNext, notYet, starting, cancel }: 
     options,
     choices: { ...choices, prompt: unsavedPrompt(strip, setup) },
     isWanted: !isOff,
-    isPlanSaved: plan.isSaved,
   });
   // Only said: the budget may have room again when it is started, and the service decides then. What it says is not said twice.
   const overBudget = estimate && overBudgetWords(estimate, takesOf(Number(count)));

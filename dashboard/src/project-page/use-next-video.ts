@@ -3,7 +3,7 @@ import { usePreviousShot } from "../queries/film-queries.ts";
 import { isRunning } from "../queries/project-queries.ts";
 import { useStoreEnds } from "../queries/reference-image.ts";
 import { useModels } from "../queries/use-models.ts";
-import type { StepOptions } from "../step-settings/step-options.ts";
+import type { StepOptions } from "../queries/plan-edits.ts";
 import { setupOf, startOf } from "../step-settings/step-setup.ts";
 import { type FrameRole, frameOf } from "../takes/input-words.ts";
 

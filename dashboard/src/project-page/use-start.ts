@@ -1,10 +1,9 @@
 import { useDebouncedValue, useDocumentVisibility } from "@mantine/hooks";
 import { hashKey, keepPreviousData, useIsMutating, useQuery, useQueryClient } from "@tanstack/react-query";
 import type { Estimate, ProjectWithPredictions, Step, StepBody } from "../../../client/index.ts";
+import { type StepOptions, usePlanClient } from "../queries/plan-edits.ts";
 import { projectKey } from "../queries/query-client.ts";
 import { useOnce } from "../queries/use-once.ts";
-import { useKeyframe } from "../services.ts";
-import type { StepOptions } from "../step-settings/step-options.ts";
 import { errorSentence, isRefusal } from "../ui/errors.ts";
 import { notify } from "../ui/notices.tsx";
 import type { TextsState } from "./use-texts.ts";
@@ -22,15 +21,14 @@ type Priced = {
   choices: Choices;
   options: StepOptions;
   isWanted: boolean;
-  isPlanSaved: boolean;
 };
 
 /**
  * What a start would cost. Null while that is not known, not wanted or refused; `refusal` says why the input would be refused. `isOld`: it
  * is that of the settings before.
  */
-export function useEstimate({ project, step, choices, options, isWanted, isPlanSaved }: Priced) {
-  const keyframe = useKeyframe();
+export function useEstimate({ project, step, choices, options, isWanted }: Priced) {
+  const keyframe = usePlanClient();
   const { projectId, takes, aspectRatio, textPrompt, elementIds, filmId, referenceImagePath } = project;
   const isSeen = useDocumentVisibility() === "visible";
   // What the input has from the project and its plan. Not its version: the settings are saved while their price is read.
@@ -45,7 +43,7 @@ export function useEstimate({ project, step, choices, options, isWanted, isPlanS
   const { data, error, isPlaceholderData } = useQuery<Estimate>({
     queryKey: ["estimate", projectId, step, asked],
     queryFn: ({ signal }) => keyframe.estimate(step, bodyOf(projectId, choices), { signal }),
-    enabled: isWanted && isPlanSaved && isSeen && settled === asked,
+    enabled: isWanted && isSeen && settled === asked,
     retry: false,
     staleTime: 60_000,
     placeholderData: keepPreviousData,

@@ -14,7 +14,7 @@ export function useStrip(project: ProjectWithPredictions, texts: TextsState) {
   const view = useTakesView();
   return {
     project,
-    texts: { ...texts, save: () => texts.save().then(plan.save) },
+    texts,
     plan,
     selection,
     view,

@@ -5,7 +5,7 @@ import type { Project, Shot } from "../../../client/index.ts";
 import { useCast } from "../queries/element-queries.ts";
 import { useOnce } from "../queries/use-once.ts";
 import { useDraft } from "../session/use-draft.ts";
-import { planOfNextShot } from "../step-settings/step-options.ts";
+import { type Beginning, planOfNextShot } from "../step-settings/step-options.ts";
 import { isPicture } from "../takes/TakePicture.tsx";
 import { createShot } from "./create-shot.ts";
 import { DescriptionField, PromptField, promptProblem, titleProblem } from "../prompts/project-fields.tsx";
@@ -25,7 +25,7 @@ type Props = WindowProps & {
 type ProjectTexts = Pick<Project, "title" | "textPrompt" | "description">;
 const NO_TEXTS: ProjectTexts = { title: "", textPrompt: "", description: "" };
 
-type Asked = ProjectTexts & Partial<Pick<Project, "aspectRatio" | "plan"> & { filmId: string }>;
+type Asked = ProjectTexts & { filmId?: string | undefined; beginning: Beginning };
 
 /** Creates a project. */
 export function NewProject({ isOpen, onClose, filmId, before, onCreated }: Props) {
@@ -35,7 +35,11 @@ export function NewProject({ isOpen, onClose, filmId, before, onCreated }: Props
   const [isTried, setTried] = useState(false);
   const start = useStartChoice(before);
   const create = useOnce(
-    (keyframe, asked: Asked, once) => createShot(keyframe, asked, once, before),
+    async (keyframe, { beginning, ...asked }: Asked, once) => {
+      const saved = before && (await keyframe.readProject(before.projectId));
+      const copied = saved && { aspectRatio: saved.aspectRatio, plan: planOfNextShot(saved.plan, beginning) };
+      return createShot(keyframe, { ...asked, ...copied }, once, saved);
+    },
     (project) => {
       setTyped(() => NO_TEXTS);
       if (onCreated) {
@@ -60,8 +64,7 @@ export function NewProject({ isOpen, onClose, filmId, before, onCreated }: Props
   const submit = (form: HTMLFormElement) => {
     setTried(true);
     if (focusProblem(form, problems)) return;
-    const plan = before && planOfNextShot(before.plan, start.beginning);
-    create.mutate({ ...texts, filmId, aspectRatio: before?.aspectRatio, plan });
+    create.mutate({ ...texts, filmId, beginning: start.beginning });
   };
   const close = () => {
     start.reset();

@@ -1,10 +1,10 @@
 import { Alert, NativeSelect } from "@mantine/core";
 import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
-import { hasEnded, type KeyframeClient, type Prediction, type Project, type Shot } from "../../../client/index.ts";
+import { hasEnded, type Prediction, type Project, type Shot } from "../../../client/index.ts";
 import { useDeleteLater } from "../queries/delete-later.tsx";
 import { useFilmChoice } from "../queries/film-queries.ts";
-import { useKeyframe } from "../services.ts";
+import { type PageClient, useKeyframe } from "../services.ts";
 import { IconCopy, IconMovie, IconPencil, IconPlayerPlay, IconTrash } from "../ui/icons.tsx";
 import { notify } from "../ui/notices.tsx";
 import { ActionsMenu, DeleteWindow, FormWindow, TitleWindow, type WindowProps } from "../ui/windows.tsx";
@@ -23,10 +23,13 @@ type Props = {
 
 export function ProjectMenu({ project, noun, onDeleted, ...props }: Props) {
   const change = useChangeProject(project.projectId);
-  const duplicate = useDuplicate<Parameters<typeof createShot>[1], Project>(
+  const duplicate = useDuplicate(
     project.projectId,
     project.title,
-    (keyframe, asked, once) => createShot(keyframe, asked, once, project),
+    async (keyframe, _, once) => {
+      const saved = await keyframe.readProject(project.projectId);
+      return createShot(keyframe, { ...copyOf(saved), title: copyTitle(saved.title) }, once, saved);
+    },
     props.onDuplicated ?? (({ title }) => notify(`“${title}” was created.`)),
   );
   return (
@@ -48,11 +51,7 @@ export function ProjectMenu({ project, noun, onDeleted, ...props }: Props) {
             />
           ),
         },
-        {
-          label: "Duplicate",
-          Icon: IconCopy,
-          run: () => duplicate({ ...copyOf(project), title: copyTitle(project.title) }),
-        },
+        { label: "Duplicate", Icon: IconCopy, run: duplicate },
         {
           label: project.filmId === null ? "Add to a film" : "Move or remove from film",
           Icon: IconMovie,
@@ -143,7 +142,7 @@ function DeleteProject({ project, noun, isOpen, onClose, onDeleted = onClose }: 
 }
 
 /** All running predictions of a project: its steps show only the latest of several takes. */
-async function runningIn(keyframe: KeyframeClient, projectId: string): Promise<Prediction[]> {
+async function runningIn(keyframe: PageClient, projectId: string): Promise<Prediction[]> {
   const running: Prediction[] = [];
   for await (const prediction of keyframe.eachPrediction(projectId, { limit: 100, hidden: "true" }))
     if (!hasEnded(prediction)) running.push(prediction);

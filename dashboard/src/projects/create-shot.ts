@@ -5,7 +5,7 @@ import { notifyError } from "../ui/notices.tsx";
 import { unless } from "../ui/errors.ts";
 
 type Fields = Parameters<KeyframeClient["createProject"]>[0];
-type Options = Parameters<KeyframeClient["createProject"]>[1];
+type Once = { idempotencyKey: string };
 
 /** A title has at most 200 characters. */
 export const copyTitle = (title: string) => `${[...title].slice(0, 193).join("")} (copy)`;
@@ -17,27 +17,30 @@ export const copyOf = ({ title, textPrompt, description, aspectRatio, elementIds
 });
 
 /** Makes a copy, once for each press. A toast says why it failed. */
-export function useDuplicate<Asked, Copy>(
+export function useDuplicate<Copy>(
   id: string,
   title: string,
-  ...[make, onDone]: Parameters<typeof useOnce<Asked, Copy>>
+  ...[make, onDone]: Parameters<typeof useOnce<void, Copy>>
 ) {
   const { error, isPending, mutate } = useOnce(make, onDone, ["duplicate", id]);
   useDidUpdate(() => {
     if (error !== null) notifyError(`Could not duplicate “${title}”`, error);
   }, [error]);
-  return (asked: Asked) => !isPending && mutate(asked);
+  return () => !isPending && mutate();
 }
 
-/** Creates a project with the reference image of another one. In a film, it follows that one, or is the last shot. */
+/**
+ * Creates a project with the reference image of another one, once for each version of that. In a film, it follows that one, or is the last
+ * shot.
+ */
 export async function createShot(
   keyframe: KeyframeClient,
   fields: Fields,
-  once: Options,
-  other: Partial<Pick<Project, "projectId" | "referenceImagePath">> = {},
+  { idempotencyKey }: Once,
+  other: Partial<Pick<Project, "projectId" | "referenceImagePath" | "updatedAt">> = {},
 ): Promise<Project> {
-  const project = await keyframe.createProject(fields, once);
-  const { projectId: behind, referenceImagePath } = other;
+  const { projectId: behind, referenceImagePath, updatedAt = "" } = other;
+  const project = await keyframe.createProject(fields, { idempotencyKey: idempotencyKey + updatedAt });
   if (referenceImagePath) await keyframe.changeProject(project.projectId, { referenceImagePath });
   if (fields.filmId && behind) await moveBehind(keyframe, fields.filmId, project.projectId, behind);
   return project;

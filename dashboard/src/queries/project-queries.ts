@@ -1,5 +1,5 @@
 import { useDidUpdate, usePrevious } from "@mantine/hooks";
-import { type MutationMeta, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { type MutationMeta, type QueryClient, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import {
   hasEnded,
   type KeyframeClient,
@@ -85,21 +85,23 @@ type Change = {
   unchangedSince?: Pick<Project, "updatedAt">;
 };
 
+/** Also while it cannot be read again. A new selection shows with its takes, which only a read brings. */
+export async function showChanged(queries: QueryClient, changed: Project): Promise<void> {
+  const queryKey = projectKey(changed.projectId);
+  await queries.cancelQueries({ queryKey }); // a read that began before would bring the project as it was
+  queries.setQueryData<ProjectWithPredictions>(
+    queryKey,
+    (known) => known && { ...known, ...changed, selected: known.selected },
+  );
+}
+
 export function useChangeProject(projectId: string, meta: MutationMeta = {}) {
   const keyframe = useKeyframe();
   const queries = useQueryClient();
   return useMutation({
     meta,
     mutationFn: ({ change, unchangedSince }: Change) => keyframe.changeProject(projectId, change, { unchangedSince }),
-    // Also while it cannot be read again. A new selection shows with its takes, which only a read brings.
-    onSuccess: async (changed) => {
-      const queryKey = projectKey(projectId);
-      await queries.cancelQueries({ queryKey }); // a read that began before would bring the project as it was
-      queries.setQueryData<ProjectWithPredictions>(
-        queryKey,
-        (known) => known && { ...known, ...changed, selected: known.selected },
-      );
-    },
+    onSuccess: (changed) => showChanged(queries, changed),
   });
 }
 

@@ -1,7 +1,7 @@
 import { useMutation, useQueries, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useId } from "react";
-import type { KeyframeClient, Output, Prediction, Shot, ShotPrediction } from "../../../client/index.ts";
-import { useKeyframe, useServices } from "../services.ts";
+import type { Output, Prediction, Shot, ShotPrediction } from "../../../client/index.ts";
+import { type PageClient, useKeyframe, useServices } from "../services.ts";
 import { isRefused } from "../ui/errors.ts";
 import { CHANGES_NOTHING, readAgain, REFERENCE } from "./query-client.ts";
 
@@ -54,7 +54,7 @@ export function useAddReferences(onAdded: (paths: string[], images: (Blob | Pred
   return { ...add, mutate };
 }
 
-async function readTake(keyframe: KeyframeClient, take: Prediction): Promise<Blob> {
+async function readTake(keyframe: PageClient, take: Prediction): Promise<Blob> {
   const file = await downloadTake(keyframe, take);
   const refusal = refuseImage(file);
   if (refusal !== null) throw new Error(refusal);
@@ -62,13 +62,13 @@ async function readTake(keyframe: KeyframeClient, take: Prediction): Promise<Blo
 }
 
 /** The file of a take, with a URL that is valid. */
-export async function readFile(keyframe: KeyframeClient, take: ShotPrediction): Promise<Output> {
+export async function readFile(keyframe: PageClient, take: ShotPrediction): Promise<Output> {
   const { output } = await keyframe.readPrediction(take);
   if (output === null) throw new Error("The file has been removed from Storage.");
   return output;
 }
 
-async function downloadTake(keyframe: KeyframeClient, take: ShotPrediction): Promise<Blob> {
+async function downloadTake(keyframe: PageClient, take: ShotPrediction): Promise<Blob> {
   const { url } = await readFile(keyframe, take);
   const answer = await fetch(url).catch(() => null);
   const file = answer?.ok ? await answer.blob().catch(() => null) : null;
@@ -99,7 +99,7 @@ export function useStoreEnds(shots: Pick<Shot, "takes">[]): Error | null {
   return stored.find(({ error }) => error !== null)?.error ?? null;
 }
 
-async function storeEnd(keyframe: KeyframeClient, video: Prediction): Promise<void> {
+async function storeEnd(keyframe: PageClient, video: Prediction): Promise<void> {
   const { lastFrameOf } = await import("../../../client/film.ts"); // only few pages need it
   const image = await lastFrameOf(await downloadTake(keyframe, video));
   const { referenceImagePath } = await keyframe.uploadReferenceImage(image);

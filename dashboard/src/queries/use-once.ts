@@ -2,7 +2,7 @@ import { type MutationKey, useMutation } from "@tanstack/react-query";
 import { useId } from "react";
 import type { KeyframeClient } from "../../../client/index.ts";
 import { randomKey } from "../../../client/settings.ts";
-import { useKeyframe } from "../services.ts";
+import { usePlanClient } from "./plan-edits.ts";
 import { isRefused } from "../ui/errors.ts";
 
 type Once = { idempotencyKey: string };
@@ -19,7 +19,7 @@ export function useOnce<Asked, Answer>(
   onDone: (answer: Answer) => unknown = () => undefined,
   mutationKey: MutationKey = [],
 ) {
-  const keyframe = useKeyframe();
+  const keyframe = usePlanClient();
   const id = useId();
   const name = String(mutationKey) || id;
   return useMutation({

@@ -1,29 +1,83 @@
-import { readLocalStorageValue, useLocalStorage } from "@mantine/hooks";
+import { useMemo, useSyncExternalStore } from "react";
 import { useSession } from "./use-session.ts";
 
 const PREFIX = "keyframe-draft";
 const keyOf = (userId: string, name: string) => [PREFIX, userId, name].join(" ");
 
-/** What a user typed and has not saved: stays through a reload and an expired session, in all tabs. `initial` must be a constant. */
+/** Drafts that the browser does not store: it lets the page store nothing, or is full. */
+const unstored = new Map<string, string>();
+const followers = new Set<() => void>();
+
+const follow = (follower: () => void) => {
+  followers.add(follower);
+  addEventListener("storage", follower); // of other tabs
+  return () => {
+    followers.delete(follower);
+    removeEventListener("storage", follower);
+  };
+};
+
+function textOf(key: string): string | null {
+  try {
+    return unstored.get(key) ?? localStorage.getItem(key);
+  } catch {
+    return null; // the browser lets the page store nothing
+  }
+}
+
+const parse = <Draft>(text: string | null, initial: Draft): Draft => (text === null ? initial : JSON.parse(text));
+
+function write(key: string, text: string | null): void {
+  unstored.delete(key);
+  try {
+    if (text === null) localStorage.removeItem(key);
+    else localStorage.setItem(key, text);
+  } catch {
+    if (text !== null) unstored.set(key, text);
+  }
+  for (const each of followers) each();
+}
+
+/** What a user typed and has not saved: stays through a reload and an expired session, in all tabs. */
+export function draftOf<Draft>(userId: string, name: string, initial: Draft) {
+  const key = keyOf(userId, name);
+  return {
+    text: () => textOf(key),
+    read: () => parse(textOf(key), initial),
+    /** From what is stored: what was rendered may be older than a change by another component or tab. */
+    change: (edit: (draft: Draft) => Draft) => {
+      const text = JSON.stringify(edit(parse(textOf(key), initial)));
+      write(key, text === JSON.stringify(initial) ? null : text);
+    },
+  };
+}
+
+/** The draft of the signed-in user. `initial` must be a constant. */
 export function useDraft<Draft>(name: string, initial: Draft) {
   const { session } = useSession();
-  const key = keyOf(session?.user.id ?? "", name);
-  const [draft, write] = useLocalStorage<Draft>({ key, defaultValue: initial, getInitialValueInEffect: false });
-  // From what is stored: what was rendered may be older than a change by another component or tab. A full storage has nothing.
-  const change = (edit: (draft: Draft) => Draft) => write(edit(readLocalStorageValue({ key, defaultValue: draft })));
-  return [draft, change] as const;
+  const draft = draftOf(session?.user.id ?? "", name, initial);
+  const text = useSyncExternalStore(follow, draft.text);
+  return [useMemo(() => parse(text, initial), [text, initial]), draft.change] as const;
+}
+
+const storedKeys = (): string[] => {
+  try {
+    return [...unstored.keys(), ...Object.keys(localStorage)];
+  } catch {
+    return [...unstored.keys()];
+  }
+};
+
+/** The names of a user's drafts. */
+export function draftNames(userId: string): string[] {
+  const prefix = keyOf(userId, "");
+  return storedKeys().flatMap((key) => (key.startsWith(prefix) ? key.slice(prefix.length) : []));
 }
 
 /** Drops the drafts of all other users; without `userId`, all. */
 export function keepDraftsOf(userId: string | undefined): void {
-  let stored: string[];
-  try {
-    stored = Object.keys(localStorage);
-  } catch {
-    return; // the browser lets the page store nothing
-  }
-  for (const key of stored) {
+  for (const key of storedKeys()) {
     const isOther = userId === undefined || !key.startsWith(keyOf(userId, ""));
-    if (key.startsWith(PREFIX) && isOther) localStorage.removeItem(key);
+    if (key.startsWith(PREFIX) && isOther) write(key, null);
   }
 }

@@ -3,7 +3,7 @@ import { useId } from "@mantine/hooks";
 import type { ModelControl } from "../../../client/index.ts";
 import { controlName, type Value, valueWords } from "../takes/input-words.ts";
 import { textProblem } from "../ui/errors.ts";
-import type { StepOptions } from "./step-options.ts";
+import type { StepOptions } from "../queries/plan-edits.ts";
 import type { StepSetup } from "./step-setup.ts";
 
 type Props = {

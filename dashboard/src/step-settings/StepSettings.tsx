@@ -12,7 +12,8 @@ import { IconAdjustmentsHorizontal } from "../ui/icons.tsx";
 import { ControlField } from "./ControlField.tsx";
 import { EarlierPictures } from "./EarlierPictures.tsx";
 import { ImageField } from "./ImageField.tsx";
-import { fieldsOf, type StepOptions, withoutElements } from "./step-options.ts";
+import type { StepOptions } from "../queries/plan-edits.ts";
+import { fieldsOf, withoutElements } from "./step-options.ts";
 import { priceWords, settingsOf, setupWords, type StepSetup } from "./step-setup.ts";
 
 type Props = {

@@ -1,7 +1,8 @@
 import type { Model, Prediction } from "../../../client/index.ts";
 import type { LabelOf } from "../queries/use-models.ts";
 import { controlName, frameOf, type Value, valuesIn, valueWords } from "../takes/input-words.ts";
-import { fieldsOf, type StepOptions } from "./step-options.ts";
+import type { StepOptions } from "../queries/plan-edits.ts";
+import { fieldsOf } from "./step-options.ts";
 import { endsAtFrame, modelOf, takes } from "./step-setup.ts";
 
 type Now = {

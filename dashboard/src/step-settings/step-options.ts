@@ -1,17 +1,9 @@
-import type { ShotPlan, UsedElement } from "../../../client/index.ts";
+import type { ShotPlan } from "../../../client/index.ts";
+import type { StepOptions } from "../queries/plan-edits.ts";
 import { type FrameRole, isUpload } from "../takes/input-words.ts";
 
-/**
- * Settings for the next prediction of a step: the project's plan, and what no plan has: a seed, and the elements of a repeated take. The
- * plan of a video can have the fields of all steps.
- */
-export type StepOptions = NonNullable<ShotPlan["video"]> & {
-  seed?: number | null | undefined;
-  elements?: UsedElement[] | null | undefined;
-};
-
 /** Where the next shot's video starts; null: at its own first frame. */
-type Beginning = Pick<StepOptions, "continuesPreviousShot" | "firstFramePredictionId"> | null;
+export type Beginning = Pick<StepOptions, "continuesPreviousShot" | "firstFramePredictionId"> | null;
 
 const OF_ONE_SHOT = /^prompt$|Frame(PredictionId|ImagePath)$|^continuesPreviousShot$/;
 

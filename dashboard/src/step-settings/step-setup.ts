@@ -2,7 +2,7 @@ import type { Model, ModelControl, Shot, Step } from "../../../client/index.ts";
 import { completeValues } from "../../../shared/models/complete-values.ts";
 import { byPlace, controlName, ELSEWHERE, frameOf, type Value, valuesIn, valueWords } from "../takes/input-words.ts";
 import { dollars } from "../ui/money.ts";
-import type { StepOptions } from "./step-options.ts";
+import type { StepOptions } from "../queries/plan-edits.ts";
 
 type Controls = Model["controls"];
 

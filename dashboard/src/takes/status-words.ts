@@ -1,4 +1,4 @@
-import type { PredictionStatus, Shot, ShotPrediction, Step } from "../../../client/index.ts";
+import type { FailureCode, PredictionStatus, Shot, ShotPrediction, Step } from "../../../client/index.ts";
 import { isRunning } from "../queries/project-queries.ts";
 import { counted } from "../ui/words.ts";
 
@@ -89,7 +89,7 @@ export function outdatedWords(
 }
 
 /** Errors whose message already says what to do. */
-const SAY_THEMSELVES = new Set([
+const SAY_THEMSELVES = new Set<FailureCode>([
   "attempts_exhausted",
   "balance_exhausted",
   "budget_exceeded",

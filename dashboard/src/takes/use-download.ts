@@ -1,9 +1,9 @@
 import { useMutation } from "@tanstack/react-query";
 import { safeFileName } from "../../../client/film.ts";
-import type { KeyframeClient, Prediction } from "../../../client/index.ts";
+import type { Prediction } from "../../../client/index.ts";
 import { CHANGES_NOTHING } from "../queries/query-client.ts";
 import { readFile } from "../queries/reference-image.ts";
-import { useKeyframe } from "../services.ts";
+import { type PageClient, useKeyframe } from "../services.ts";
 import { notifyError } from "../ui/notices.tsx";
 import { STEP_NAME } from "./status-words.ts";
 
@@ -19,7 +19,7 @@ export function useDownload(title: string): (take: Prediction) => void {
 }
 
 /** Downloads a file under the project's title. */
-async function downloadFile(keyframe: KeyframeClient, take: Prediction, title: string): Promise<void> {
+async function downloadFile(keyframe: PageClient, take: Prediction, title: string): Promise<void> {
   const { path, url } = await readFile(keyframe, take);
   const extension = path.split(".").at(-1);
   const name = `${safeFileName(title)} - ${STEP_NAME[take.step].toLowerCase()}.${extension}`;

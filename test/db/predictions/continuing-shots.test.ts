@@ -358,7 +358,7 @@ describe("what goes wrong with one that waits", () => {
       return await stateOf(one.id);
     };
     expect(await stored(world.owner)).toEqual(STARTED);
-    expect(await stored(await db.addUser())).toMatchObject({ status: "failed", error_code: "not_found" });
+    expect(await stored(await db.addUser())).toMatchObject({ status: "failed", error_code: "input_file_missing" });
   });
 });
 

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { STEPS } from "../../../shared/contract/fields.ts";
+import { FAILURE_CODES, type FailureCode } from "../../../shared/contract/predictions.ts";
 import { planOfStep } from "../../../shared/contract/projects.ts";
 import { EVENT_TYPES } from "../../../shared/contract/webhooks.ts";
 import { isErrorCode } from "../../../shared/http/errors.ts";
@@ -22,6 +23,15 @@ test("every error that a SQL function raises → has a code of the API", async (
     where p.pronamespace::regnamespace::text like 'keyframe%'`;
   expect(codes.length).toBeGreaterThan(20);
   expect(codes.filter(({ code }) => !isErrorCode(code))).toEqual([]);
+});
+
+test("every code with which a SQL function fails a prediction → is one of the contract", async () => {
+  const codes = await db.sql<{ code: FailureCode; name: string }[]>`
+    select distinct found[1] as code, p.oid::regproc::text as name
+    from pg_proc p, regexp_matches(p.prosrc, $$mark_failed[(][a-z_.]+, '([a-z_]+)'$$, 'g') as found
+    where p.pronamespace::regnamespace::text like 'keyframe%'`;
+  expect(codes.length).toBeGreaterThan(10);
+  expect(codes.filter(({ code }) => !FAILURE_CODES.includes(code))).toEqual([]);
 });
 
 test("the buckets' limits of a file → are those of the functions that fill them", async () => {

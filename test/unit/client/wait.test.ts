@@ -330,7 +330,7 @@ test("mustSucceed of what succeeded → the same", () => {
   expect(mustSucceed(made)).toEqual(made);
 });
 
-const failed = (retryable: boolean) => ({ code: "provider_failed", message: "The model said no.", retryable });
+const failed = (retryable: boolean) => ({ code: "provider_failed" as const, message: "The model said no.", retryable });
 
 test.each<[Partial<Prediction>, object, string]>([
   [{ status: "failed", error: failed(true) }, { code: "provider_failed", retryable: true }, "The model said no."],

@@ -1,6 +1,6 @@
 import { type MutationMeta, MutationObserver, QueryObserver } from "@tanstack/react-query";
 import { describe, expect, test, vi } from "vitest";
-import { KeyframeError, type KeyframeErrorCode, type Prediction } from "../../../client/index.ts";
+import { type FailureCode, KeyframeError, type KeyframeErrorCode, type Prediction } from "../../../client/index.ts";
 import { selectionOf } from "../../../dashboard/src/queries/project-queries.ts";
 import {
   failureTitle,
@@ -153,15 +153,17 @@ const TOO_LARGE =
   "Choose a lower resolution, a shorter video or another model, or ask an administrator to raise the upload limit in Storage.";
 const CHANGE = "Change the prompt or the image, then generate it again.";
 
-test.each<[code: string, retryable: boolean, message: string, remedy: string | null]>([
+const LATER = "of_a_later_version" as FailureCode; // the service may be newer than the page
+
+test.each<[code: FailureCode, retryable: boolean, message: string, remedy: string | null]>([
   ["deadline_exceeded", true, "It took longer than this step may take. Run the step again.", null],
   ["provider_lost", true, "The provider no longer knows this run. Run the step again.", null],
   ["provider_failed", true, "The sea was too rough.", AGAIN],
   ["provider_failed", true, "The face came out again and again.", AGAIN],
   ["storage_unavailable", true, "The output could not be stored.", AGAIN],
-  ["of_a_later_version", true, "Something new. Run the step again.", AGAIN],
+  [LATER, true, "Something new. Run the step again.", AGAIN],
   ["output_too_large", false, "The provider's output is larger than 200 MiB.", TOO_LARGE],
-  ["of_a_later_version", false, "Something new.", CHANGE],
+  [LATER, false, "Something new.", CHANGE],
   ["provider_rejected_input", false, "The provider rejected the input. Change the prompt or the images.", null],
   ["model_unavailable", false, "The provider does not have this model. Choose another, or name none.", null],
   [
@@ -177,7 +179,7 @@ test.each<[code: string, retryable: boolean, message: string, remedy: string | n
   },
 );
 
-test.each<[code: string, stage: "input" | "output" | undefined, title: string | null]>([
+test.each<[code: FailureCode, stage: "input" | "output" | undefined, title: string | null]>([
   ["content_rejected", "input", "Prompt or image rejected"],
   ["content_rejected", "output", "Result rejected"],
   ["content_rejected", undefined, "Content rejected"],

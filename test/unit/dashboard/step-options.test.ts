@@ -1,12 +1,8 @@
 import { describe, expect, test } from "vitest";
 import type { Model, Prediction, Shot, Step } from "../../../client/index.ts";
+import type { StepOptions } from "../../../dashboard/src/queries/plan-edits.ts";
 import { repeatTake } from "../../../dashboard/src/step-settings/repeat-take.ts";
-import {
-  fieldsOf,
-  planOfNextShot,
-  type StepOptions,
-  withoutElements,
-} from "../../../dashboard/src/step-settings/step-options.ts";
+import { fieldsOf, planOfNextShot, withoutElements } from "../../../dashboard/src/step-settings/step-options.ts";
 import { modelOf, settingsOf, setupOf, setupWords } from "../../../dashboard/src/step-settings/step-setup.ts";
 import { controlName } from "../../../dashboard/src/takes/input-words.ts";
 import { SAMPLE_PREDICTION } from "../../../shared/contract/samples.ts";

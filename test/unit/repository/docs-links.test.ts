@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { faultNames } from "../../../local/simulator/faults.ts";
 import { PROJECT_ROOT as ROOT } from "../../../local/stack/project-root.ts";
+import { FAILURE_CODES } from "../../../shared/contract/predictions.ts";
 import { anchorOf } from "../../../site/markdown.ts";
 import { PAGES } from "../../../site/pages.ts";
 
@@ -32,6 +33,13 @@ const pages = [
 const proseOf = async (path: string) => (await readFile(path, "utf8")).replaceAll(/^```.*?^```/gms, "");
 
 const anchorsOf = (text: string) => [...text.matchAll(/^#+ (.+)$/gm)].map(([, title = ""]) => anchorOf(title));
+
+test("docs/when-it-fails.md → has every code with which a prediction fails, and no other", async () => {
+  const [, after = ""] = (await readFile(join(ROOT, "docs/when-it-fails.md"), "utf8")).split('`status: "failed"`');
+  const rows = after.split("\n\n")[1]?.matchAll(/^\| (`[^|]+) \|/gm) ?? [];
+  const named = [...rows].flatMap(([, cell = ""]) => [...cell.matchAll(/`(\w+)`/g)].map(([, code]) => code));
+  expect(named.toSorted()).toEqual(FAILURE_CODES.toSorted());
+});
 
 test("docs/simulator.md → has every fault of the simulator, and no other", async () => {
   const rows = (await readFile(join(ROOT, "docs/simulator.md"), "utf8")).matchAll(/^\| (`[^|]+) \|/gm);

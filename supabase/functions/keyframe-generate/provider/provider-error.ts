@@ -1,4 +1,5 @@
 import { z } from "zod";
+import type { FailureCode } from "../../../../shared/contract/predictions.ts";
 import { retryAfterSeconds } from "../../../../shared/platform/retry.ts";
 import { jsonText } from "../../../../shared/platform/json-text.ts";
 import { redactedLine } from "../../../../shared/platform/log.ts";
@@ -57,12 +58,15 @@ async function readBody(response: Response): Promise<string> {
 }
 
 /** Why a task failed, as stored in the row: a stable code, a sentence for the owner, and for content_rejected its stage. */
-export type Reason = { code: string; message: string; stage?: Stage };
+export type Reason<Code = FailureCode> = { code: Code; message: string; stage?: Stage };
+
+/** Why a task is tried again. With two of these codes it never ends. */
+export type RetryReason = Reason<FailureCode | "provider_rate_limited" | "output_unreachable">;
 
 /** What happens to a prediction after a failed call of the provider. */
 export type Verdict =
   /** `providerAnswered` false: the call may have had its effect. */
-  | { action: "retry"; reason: Reason; providerAnswered: boolean; retryAfterSeconds: number | null }
+  | { action: "retry"; reason: RetryReason; providerAnswered: boolean; retryAfterSeconds: number | null }
   | { action: "fail"; reason: Reason; retryable: boolean }
   /** The provider does not have the model: nothing was made. Another model can make the prediction. */
   | { action: "change_model"; reason: Reason };
@@ -104,8 +108,8 @@ export function createVerdict(error: ProviderError): Verdict {
       const reason = {
         code: "content_rejected",
         message: contentRejected("input", explanation),
-        stage: "input" as const,
-      };
+        stage: "input",
+      } as const;
       return { action: "fail", reason, retryable: false };
     }
     const message = sentence("The provider rejected the input. Change the prompt or the images.", explanation);

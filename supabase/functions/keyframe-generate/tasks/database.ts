@@ -9,7 +9,7 @@ import {
 import type { OutputSource } from "../files/open-output.ts";
 import type { Storage, StoredFile } from "../files/storage.ts";
 import type { Provider } from "../provider/provider.ts";
-import type { Reason } from "../provider/provider-error.ts";
+import type { Reason, RetryReason } from "../provider/provider-error.ts";
 import { files, type LeasedTask, submit, type SubmitTask, type Work } from "./task.ts";
 
 const refused = z.enum(["moved", "failed", "too_late"]);
@@ -85,7 +85,7 @@ export function createDatabase(callOnce: CallDatabase, call: CallDatabase, pollS
     },
     async retryLater(
       task: LeasedTask,
-      reason: Reason,
+      reason: RetryReason,
       { retryAfterSeconds = null, hasNoRun = false }: RetryDetails = {},
     ): Promise<void> {
       const failure = {

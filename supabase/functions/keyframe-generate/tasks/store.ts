@@ -76,13 +76,15 @@ async function recordProblem(
   const { code, message, again } = explain(error);
   log.warn("store_failed", { predictionId: task.id, code, reason: describeError(error) });
   // An output can be missing for a moment; missing twice in a row means that it has expired.
-  if (again && (code !== "output_expired" || task.last_error !== code))
-    await database.retryLater(task, { code, message });
+  const isTriedAgain = again && (code !== "output_expired" || task.last_error !== code);
+  if (isTriedAgain || code === "output_unreachable") await database.retryLater(task, { code, message });
   // A rerun would give a file of the same size.
   else await database.fail(task, { code, message }, code !== "output_too_large");
 }
 
-function explain(error: OutputError | StorageError): { code: string; message: string; again: boolean } {
+function explain(
+  error: OutputError | StorageError,
+): Pick<OutputError, "message" | "again"> & { code: OutputError["code"] | "storage_unavailable" } {
   if (error instanceof OutputError) return error;
   if (error.status === 413) {
     const message = "The output is larger than Storage allows. An administrator can raise the limit.";

@@ -2,7 +2,14 @@ import { describeError } from "../../../../shared/platform/log.ts";
 import { buildInput, UnsupportedInput } from "../../../../shared/replicate/build-input.ts";
 import type { ProviderPrediction } from "../../../../shared/replicate/provider-prediction.ts";
 import { StorageError, type StoredFile } from "../files/storage.ts";
-import { createVerdict, ProviderError, type Reason, retryVerdict, type Verdict } from "../provider/provider-error.ts";
+import {
+  createVerdict,
+  ProviderError,
+  type Reason,
+  type RetryReason,
+  retryVerdict,
+  type Verdict,
+} from "../provider/provider-error.ts";
 import type { Deps } from "./database.ts";
 import { recordOrphans, SearchTooLong } from "./find-orphan.ts";
 import type { SubmitTask, Work } from "./task.ts";
@@ -119,7 +126,7 @@ function verdictOf(error: unknown, isSent: boolean): Verdict {
 
 const fail = (reason: Reason): Verdict => ({ action: "fail", reason, retryable: false });
 /** Before anything was sent. */
-const retryUnsent = (reason: Reason): Verdict => ({
+const retryUnsent = (reason: RetryReason): Verdict => ({
   action: "retry",
   reason,
   providerAnswered: false,
@@ -137,7 +144,7 @@ async function recordFailure(
   const { id: predictionId, attempt } = task;
   log.warn("submit_failed", { predictionId, attempt, action, code: reason.code, reason: describeError(error) });
   if (verdict.action === "fail") {
-    await database.fail(task, reason, verdict.retryable, true);
+    await database.fail(task, verdict.reason, verdict.retryable, true);
     return;
   }
   if (verdict.action === "change_model") {

@@ -1,0 +1,122 @@
+import { hashKey, notifyManager, type QueryClient, useQueryClient } from "@tanstack/react-query";
+import type { KeyframeClient, ProjectWithPredictions, ShotPlan, Step, UsedElement } from "../../../client/index.ts";
+import { useServices } from "../services.ts";
+import { draftNames, draftOf } from "../session/use-draft.ts";
+import { useSession } from "../session/use-session.ts";
+import { isChangedElsewhere, isGone } from "../ui/errors.ts";
+import { showChanged } from "./project-queries.ts";
+import { projectKey, readAgain } from "./query-client.ts";
+
+/**
+ * Settings for the next prediction of a step: the project's plan, and what no plan has: a seed, and the elements of a repeated take. The
+ * plan of a video can have the fields of all steps.
+ */
+export type StepOptions = NonNullable<ShotPlan["video"]> & {
+  seed?: number | null | undefined;
+  elements?: UsedElement[] | null | undefined;
+};
+
+/** A field that was changed here; without a value, its choice was taken back. */
+export type Edit = { step: Step; field: keyof StepOptions; value?: StepOptions[keyof StepOptions] };
+
+export const NO_EDITS: Edit[] = [];
+const NAME = "edits ";
+export const editsName = (projectId: string) => NAME + projectId;
+
+/** A seed and the elements of a take belong to no plan. */
+export const isPlanned = ({ field }: Edit) => field !== "seed" && field !== "elements";
+
+/** The plan of a step, with what was changed here. */
+export function withEdits(plan: ShotPlan, edits: Edit[], step: Step): StepOptions {
+  const ofStep = edits.filter((edit) => edit.step === step);
+  return { ...plan[step], ...Object.fromEntries(ofStep.map(({ field, value }) => [field, value])) };
+}
+
+/** The edits that the saved plan does not have. */
+export const unsavedOf = (edits: Edit[], plan: ShotPlan): Edit[] =>
+  edits.filter(({ step, field, value }) => {
+    const saved: StepOptions = plan[step] ?? {};
+    return hashKey([{ value }]) !== hashKey([{ value: saved[field] }]);
+  });
+
+const TRIES = 3;
+
+/** The save under way of each project. One after the other: two of this page would refuse each other. */
+const saving = new Map<string, Promise<void>>();
+
+type Page = { keyframe: KeyframeClient; queries: QueryClient; userId: string };
+
+/** Saves what was changed here in the plan of a project, in this visit or an earlier one. */
+async function saveEdits({ keyframe, queries, userId }: Page, projectId: string): Promise<void> {
+  const { read, change } = draftOf(userId, editsName(projectId), NO_EDITS);
+  if (read().length === 0) return;
+  try {
+    const known = queries.getQueryData<ProjectWithPredictions>(projectKey(projectId));
+    let saved: Pick<ProjectWithPredictions, "plan" | "updatedAt"> = known ?? (await keyframe.readProject(projectId));
+    for (let tries = 1; ; tries += 1) {
+      const unsaved = unsavedOf(read(), saved.plan).filter(isPlanned);
+      if (unsaved.length === 0) break;
+      const plan = Object.fromEntries(unsaved.map(({ step }) => [step, withEdits(saved.plan, unsaved, step)]));
+      try {
+        const changed = await keyframe.changeProject(projectId, { plan }, { unchangedSince: saved });
+        saved = changed;
+        await showChanged(queries, changed);
+        await new Promise<void>((resolve) => notifyManager.schedule(resolve)); // without its edits, a page would show the plan of before
+        void readAgain(queries);
+        break;
+      } catch (error) {
+        if (!isChangedElsewhere(error) || tries === TRIES) throw error;
+        saved = await keyframe.readProject(projectId);
+      }
+    }
+    change((now) => unsavedOf(now, saved.plan));
+  } catch (error) {
+    if (!isGone(error)) throw error;
+    change(() => NO_EDITS);
+  }
+}
+
+/** Saves the edits of these projects, by default of all. Rejects when they cannot be saved. */
+export function useSavePlans(): (projectIds?: string[]) => Promise<void> {
+  const { keyframe } = useServices();
+  const queries = useQueryClient();
+  const userId = useSession().session?.user.id ?? "";
+  return async (projectIds = editedProjects(userId)) => {
+    const saves = projectIds.map((projectId) => {
+      const before = saving.get(projectId) ?? Promise.resolve();
+      const save = before.catch(() => undefined).then(() => saveEdits({ keyframe, queries, userId }, projectId));
+      saving.set(projectId, save);
+      return save;
+    });
+    await Promise.all(saves);
+  };
+}
+
+const editedProjects = (userId: string) =>
+  draftNames(userId).flatMap((name) => (name.startsWith(NAME) ? name.slice(NAME.length) : []));
+
+/**
+ * The API for what uses plans: it saves first what was changed here, and rejects when that fails. Nothing else starts a step or asks for a
+ * price, and what copies a project reads it here.
+ */
+export function usePlanClient(): KeyframeClient {
+  const { keyframe } = useServices();
+  const userId = useSession().session?.user.id ?? "";
+  const save = useSavePlans();
+  const saveShots = async (filmId: string) => {
+    if (editedProjects(userId).length > 0) await save((await keyframe.films.read(filmId)).projectIds);
+  };
+  const { films } = keyframe;
+  return {
+    ...keyframe,
+    readProject: (id, options) => save([id]).then(() => keyframe.readProject(id, options)),
+    generate: (step, body, options) => save([body.projectId]).then(() => keyframe.generate(step, body, options)),
+    estimate: (step, body, options) => save([body.projectId]).then(() => keyframe.estimate(step, body, options)),
+    films: {
+      ...films,
+      read: (id, options) => saveShots(id).then(() => films.read(id, options)),
+      generate: (id, ...asked) => saveShots(id).then(() => films.generate(id, ...asked)),
+      estimate: (id, ...asked) => saveShots(id).then(() => films.estimate(id, ...asked)),
+    },
+  };
+}
