@@ -6329,7 +6329,7 @@ comment on column keyframe_private.cost_changes.unknown_micros is 'The most that
 create index cost_changes_owner_id_idx on keyframe_private.cost_changes (owner_id, id);
 
 create type keyframe_private.cost_sum_kind as enum ('owner_day', 'service_day', 'project_day', 'owner_total');
-comment on type keyframe_private.cost_sum_kind is 'owner_day: by owner, day, step and model. service_day: of all owners, by day, step and model. project_day: by owner, day and project. owner_total: by owner, of all days, for balances. The other columns are null.';
+comment on type keyframe_private.cost_sum_kind is 'owner_day: by owner, day, step and model. service_day: of all owners, by day, step and model. project_day: by owner, day and project. owner_total: by owner, of all days, for balances. The other columns are null in cost_sums; in cost_changes every row has all of them.';
 
 create table keyframe_private.cost_sums (
   kind keyframe_private.cost_sum_kind not null,
@@ -6339,20 +6339,15 @@ create table keyframe_private.cost_sums (
 comment on table keyframe_private.cost_sums is 'The sums of cost_changes. There may be several rows of one sum. Those of a day are kept for 13 months, owner_total for good.';
 create index cost_sums_owner_id_idx on keyframe_private.cost_sums (owner_id, kind, day, step, model, project_id);
 create index cost_sums_day_idx on keyframe_private.cost_sums (day);
+create index cost_sums_service_day_idx on keyframe_private.cost_sums (day) where kind = 'service_day';
 
 create view keyframe_private.costs with (security_invoker = true) as
-select s.owner_id, s.day, s.step, s.model, s.predictions, s.held_micros, s.settled_micros, s.unknown_micros, s.unknown_submits,
-  s.held_charge_micros, s.settled_charge_micros, s.unknown_charge_micros
-from keyframe_private.cost_sums s where s.kind in ('owner_day', 'service_day')
-union all
-select c.owner_id, c.day, c.step, c.model, c.predictions, c.held_micros, c.settled_micros, c.unknown_micros, c.unknown_submits,
-  c.held_charge_micros, c.settled_charge_micros, c.unknown_charge_micros
-from keyframe_private.cost_changes c
-union all
-select null, c.day, c.step, c.model, c.predictions, c.held_micros, c.settled_micros, c.unknown_micros, c.unknown_submits,
-  c.held_charge_micros, c.settled_charge_micros, c.unknown_charge_micros
-from keyframe_private.cost_changes c;
-comment on view keyframe_private.costs is 'What all submits cost, merged or not: any number of rows for an owner, day, step and model, to be added up. Rows without an owner have the costs of all owners.';
+table keyframe_private.cost_sums
+union all select 'owner_day', c.* from keyframe_private.cost_changes c
+union all select 'service_day', c.* from keyframe_private.cost_changes c
+union all select 'project_day', c.* from keyframe_private.cost_changes c
+union all select 'owner_total', c.* from keyframe_private.cost_changes c;
+comment on view keyframe_private.costs is 'What all submits cost, merged or not: any number of rows of a sum, to be added up. Always filter by kind: each kind has all costs.';
 
 -- Called for each change of a submit by a worker or an administrator: subtracts what it cost before.
 create function keyframe_private.add_cost_change()
@@ -6396,10 +6391,10 @@ begin
       m.settled_charge_micros, m.unknown_charge_micros
     from merged m
     cross join lateral (values
-      ('owner_day'::keyframe_private.cost_sum_kind, m.owner_id, m.day, m.step, m.model, null::uuid),
-      ('service_day', null, m.day, m.step, m.model, null),
-      ('project_day', m.owner_id, m.day, null, null, m.project_id),
-      ('owner_total', m.owner_id, null, null, null, null)) k (kind, owner_id, day, step, model, project_id)
+      ('owner_day'::keyframe_private.cost_sum_kind, m.id, m.owner_id, m.day, m.step, m.model, null::uuid),
+      ('service_day', m.id, null, m.day, m.step, m.model, null),
+      ('project_day', m.id, m.owner_id, m.day, null, null, m.project_id),
+      ('owner_total', m.id, m.owner_id, null, null, null, null)) k (kind, id, owner_id, day, step, model, project_id)
   ), replaced as (
     delete from keyframe_private.cost_sums s where s.id = any (array(
       select o.id from (select distinct m.owner_id, m.day, m.step, m.model from merged m) k
@@ -6414,8 +6409,7 @@ begin
       select o.id from (select distinct m.owner_id from merged m) k
       join keyframe_private.cost_sums o using (owner_id)
       where o.kind = 'owner_total' for update of o skip locked))
-    returning s.kind, s.owner_id, s.day, s.step, s.model, s.project_id, s.predictions, s.held_micros, s.settled_micros, s.unknown_micros,
-      s.unknown_submits, s.held_charge_micros, s.settled_charge_micros, s.unknown_charge_micros
+    returning s.*
   )
   insert into keyframe_private.cost_sums (
     kind, owner_id, day, step, model, project_id, predictions, held_micros, settled_micros, unknown_micros, unknown_submits,
@@ -6445,12 +6439,8 @@ begin
         keyframe_private.exact_sum(sum(c.settled_charge_micros)) as "settledMicros",
         keyframe_private.exact_sum(sum(c.held_charge_micros)) as "heldMicros",
         keyframe_private.exact_sum(sum(c.unknown_charge_micros)) as "unknownMicros"
-      from (
-        select s.project_id, s.predictions, s.settled_charge_micros, s.held_charge_micros, s.unknown_charge_micros
-        from keyframe_private.cost_sums s where s.kind = 'project_day' and s.owner_id = owner and s.day between first_day and last_day
-        union all
-        select n.project_id, n.predictions, n.settled_charge_micros, n.held_charge_micros, n.unknown_charge_micros
-        from keyframe_private.cost_changes n where n.owner_id = owner and n.day between first_day and last_day) c
+      from keyframe_private.costs c
+      where c.kind = 'project_day' and c.owner_id = owner and c.day between first_day and last_day
       group by 1 order by 3 desc, 1 limit 1000) g);
 end $$;
 
@@ -6481,7 +6471,7 @@ begin
         keyframe_private.exact_sum(sum(c.held_charge_micros)) as "heldMicros",
         keyframe_private.exact_sum(sum(c.unknown_charge_micros)) as "unknownMicros"
       from keyframe_private.costs c
-      where c.owner_id = auth.uid() and c.day between first_day and last_day
+      where c.kind = 'owner_day' and c.owner_id = auth.uid() and c.day between first_day and last_day
       group by 1) g;
   end if;
   return json_build_object(
@@ -6549,10 +6539,11 @@ begin
     select keyframe_private.exact_sum(sum(c.settled)) as settled, keyframe_private.exact_sum(sum(c.held)) as held
     from (
       select c.settled_charge_micros + c.unknown_charge_micros as settled, c.held_charge_micros as held
-      from keyframe_private.costs c where l.scope = 'owner' and c.owner_id = owner and c.day >= l.first_day and c.day < l.next_day
+      from keyframe_private.costs c
+      where l.scope = 'owner' and c.kind = 'owner_day' and c.owner_id = owner and c.day >= l.first_day and c.day < l.next_day
       union all
       select c.settled_micros + c.unknown_micros, c.held_micros
-      from keyframe_private.costs c where l.scope = 'service' and c.owner_id is null and c.day >= l.first_day and c.day < l.next_day
+      from keyframe_private.costs c where l.scope = 'service' and c.kind = 'service_day' and c.day >= l.first_day and c.day < l.next_day
       union all
       select case s.cost_state when 'settled' then s.charge_micros when 'unknown' then s.most_charge_micros end,
         case s.cost_state when 'held' then s.most_charge_micros end
@@ -6674,13 +6665,6 @@ comment on column keyframe_private.credits.micros is 'In micro-dollars; negative
 comment on column keyframe_private.credits.key is 'A repetition with the same key adds nothing: for example the id of the payment.';
 create index credits_owner_id_idx on keyframe_private.credits (owner_id, id) include (micros);
 
-create view keyframe_private.owner_charges with (security_invoker = true) as
-select s.owner_id, s.held_charge_micros as held, s.settled_charge_micros as settled, s.unknown_charge_micros as unknown
-from keyframe_private.cost_sums s where s.kind = 'owner_total'
-union all
-select c.owner_id, c.held_charge_micros, c.settled_charge_micros, c.unknown_charge_micros from keyframe_private.cost_changes c;
-comment on view keyframe_private.owner_charges is 'What an owner has to pay, of all days, merged or not: any number of rows, to be added up.';
-
 -- What is left of an owner's credits (null: not prepaid), what is held, how many credits added something, and the threshold of balance.low.
 -- One snapshot for all: a merge moves rows meanwhile. Without a generic plan it is planned at each start.
 create function keyframe_private.balance_of(
@@ -6697,10 +6681,13 @@ begin
     from keyframe_private.settings s where s.prepaid_by_default;
     return;
   end if;
-  select greatest(-most, least(most, credited - coalesce(sum(c.held + c.settled + c.unknown), 0))), least(most, coalesce(sum(c.held), 0)),
+  select
+    greatest(-most, least(most,
+      credited - coalesce(sum(c.held_charge_micros + c.settled_charge_micros + c.unknown_charge_micros), 0))),
+    keyframe_private.exact_sum(sum(c.held_charge_micros)),
     (select s.balance_low_micros from keyframe_private.settings s)
   into available_micros, held_micros, low_micros
-  from keyframe_private.owner_charges c where c.owner_id = owner;
+  from keyframe_private.costs c where c.kind = 'owner_total' and c.owner_id = owner;
 end $$;
 
 create function keyframe_private.balance_json(owner uuid)
@@ -6743,7 +6730,8 @@ begin
     insert into keyframe_private.credits (owner_id, micros, kind, key, note)
     select new.owner_id, t.settled, 'adjustment', 'opening', 'Settled before the first credit.'
     from (
-      select keyframe_private.exact_sum(sum(c.settled)) as settled from keyframe_private.owner_charges c where c.owner_id = new.owner_id) t
+      select keyframe_private.exact_sum(sum(c.settled_charge_micros)) as settled
+      from keyframe_private.costs c where c.kind = 'owner_total' and c.owner_id = new.owner_id) t
     where t.settled > 0
     on conflict do nothing;
   end if;
@@ -8707,7 +8695,7 @@ returns jsonb language sql stable set search_path = '' as $$
       join keyframe.models m on m.step = d.step and m.model = d.model),
     'unknownSubmits', (
       select coalesce(sum(c.unknown_submits), 0) from keyframe_private.costs c
-      where c.owner_id is null and c.day >= date_trunc('month', t.today)),
+      where c.kind = 'service_day' and c.day >= date_trunc('month', t.today)),
     'today', f.figures -> 'today', 'month', f.figures -> 'month')
   from keyframe_private.settings s
   cross join (select (now() at time zone 'UTC')::date as today) t
@@ -8719,7 +8707,7 @@ returns jsonb language sql stable set search_path = '' as $$
     cross join lateral (
       select keyframe_private.exact_sum(sum(c.settled_micros)) as settled, keyframe_private.exact_sum(sum(c.held_micros)) as held,
         keyframe_private.exact_sum(sum(c.unknown_micros)) as unknown
-      from keyframe_private.costs c where c.owner_id is null and c.day >= p.begins) u
+      from keyframe_private.costs c where c.kind = 'service_day' and c.day >= p.begins) u
   ) f
 $$;
 
@@ -9084,7 +9072,7 @@ select c.day, c.owner_id, c.step, c.model, sum(c.predictions) as predictions,
   round(sum(c.settled_charge_micros) / 1e6, 6) as settled_charge_usd, round(sum(c.held_charge_micros) / 1e6, 6) as held_charge_usd,
   round(sum(c.unknown_charge_micros) / 1e6, 6) as unknown_charge_usd
 from keyframe_private.costs c
-where c.owner_id is not null
+where c.kind = 'owner_day'
 group by c.day, c.owner_id, c.step, c.model;
 comment on view keyframe_private.admin_costs is 'For administrators: what the provider bills for the submits of a day, and what their owners pay (charge), by owner, step and model, in US dollars.';
 comment on column keyframe_private.admin_costs.settled_usd is 'What the provider bills for ended submits.';

@@ -26,7 +26,7 @@ comment on column keyframe_private.cost_changes.unknown_micros is 'The most that
 create index cost_changes_owner_id_idx on keyframe_private.cost_changes (owner_id, id);
 
 create type keyframe_private.cost_sum_kind as enum ('owner_day', 'service_day', 'project_day', 'owner_total');
-comment on type keyframe_private.cost_sum_kind is 'owner_day: by owner, day, step and model. service_day: of all owners, by day, step and model. project_day: by owner, day and project. owner_total: by owner, of all days, for balances. The other columns are null.';
+comment on type keyframe_private.cost_sum_kind is 'owner_day: by owner, day, step and model. service_day: of all owners, by day, step and model. project_day: by owner, day and project. owner_total: by owner, of all days, for balances. The other columns are null in cost_sums; in cost_changes every row has all of them.';
 
 create table keyframe_private.cost_sums (
   kind keyframe_private.cost_sum_kind not null,
@@ -36,20 +36,15 @@ create table keyframe_private.cost_sums (
 comment on table keyframe_private.cost_sums is 'The sums of cost_changes. There may be several rows of one sum. Those of a day are kept for 13 months, owner_total for good.';
 create index cost_sums_owner_id_idx on keyframe_private.cost_sums (owner_id, kind, day, step, model, project_id);
 create index cost_sums_day_idx on keyframe_private.cost_sums (day);
+create index cost_sums_service_day_idx on keyframe_private.cost_sums (day) where kind = 'service_day';
 
 create view keyframe_private.costs with (security_invoker = true) as
-select s.owner_id, s.day, s.step, s.model, s.predictions, s.held_micros, s.settled_micros, s.unknown_micros, s.unknown_submits,
-  s.held_charge_micros, s.settled_charge_micros, s.unknown_charge_micros
-from keyframe_private.cost_sums s where s.kind in ('owner_day', 'service_day')
-union all
-select c.owner_id, c.day, c.step, c.model, c.predictions, c.held_micros, c.settled_micros, c.unknown_micros, c.unknown_submits,
-  c.held_charge_micros, c.settled_charge_micros, c.unknown_charge_micros
-from keyframe_private.cost_changes c
-union all
-select null, c.day, c.step, c.model, c.predictions, c.held_micros, c.settled_micros, c.unknown_micros, c.unknown_submits,
-  c.held_charge_micros, c.settled_charge_micros, c.unknown_charge_micros
-from keyframe_private.cost_changes c;
-comment on view keyframe_private.costs is 'What all submits cost, merged or not: any number of rows for an owner, day, step and model, to be added up. Rows without an owner have the costs of all owners.';
+table keyframe_private.cost_sums
+union all select 'owner_day', c.* from keyframe_private.cost_changes c
+union all select 'service_day', c.* from keyframe_private.cost_changes c
+union all select 'project_day', c.* from keyframe_private.cost_changes c
+union all select 'owner_total', c.* from keyframe_private.cost_changes c;
+comment on view keyframe_private.costs is 'What all submits cost, merged or not: any number of rows of a sum, to be added up. Always filter by kind: each kind has all costs.';
 
 -- Called for each change of a submit by a worker or an administrator: subtracts what it cost before.
 create function keyframe_private.add_cost_change()
@@ -93,10 +88,10 @@ begin
       m.settled_charge_micros, m.unknown_charge_micros
     from merged m
     cross join lateral (values
-      ('owner_day'::keyframe_private.cost_sum_kind, m.owner_id, m.day, m.step, m.model, null::uuid),
-      ('service_day', null, m.day, m.step, m.model, null),
-      ('project_day', m.owner_id, m.day, null, null, m.project_id),
-      ('owner_total', m.owner_id, null, null, null, null)) k (kind, owner_id, day, step, model, project_id)
+      ('owner_day'::keyframe_private.cost_sum_kind, m.id, m.owner_id, m.day, m.step, m.model, null::uuid),
+      ('service_day', m.id, null, m.day, m.step, m.model, null),
+      ('project_day', m.id, m.owner_id, m.day, null, null, m.project_id),
+      ('owner_total', m.id, m.owner_id, null, null, null, null)) k (kind, id, owner_id, day, step, model, project_id)
   ), replaced as (
     delete from keyframe_private.cost_sums s where s.id = any (array(
       select o.id from (select distinct m.owner_id, m.day, m.step, m.model from merged m) k
@@ -111,8 +106,7 @@ begin
       select o.id from (select distinct m.owner_id from merged m) k
       join keyframe_private.cost_sums o using (owner_id)
       where o.kind = 'owner_total' for update of o skip locked))
-    returning s.kind, s.owner_id, s.day, s.step, s.model, s.project_id, s.predictions, s.held_micros, s.settled_micros, s.unknown_micros,
-      s.unknown_submits, s.held_charge_micros, s.settled_charge_micros, s.unknown_charge_micros
+    returning s.*
   )
   insert into keyframe_private.cost_sums (
     kind, owner_id, day, step, model, project_id, predictions, held_micros, settled_micros, unknown_micros, unknown_submits,
@@ -142,12 +136,8 @@ begin
         keyframe_private.exact_sum(sum(c.settled_charge_micros)) as "settledMicros",
         keyframe_private.exact_sum(sum(c.held_charge_micros)) as "heldMicros",
         keyframe_private.exact_sum(sum(c.unknown_charge_micros)) as "unknownMicros"
-      from (
-        select s.project_id, s.predictions, s.settled_charge_micros, s.held_charge_micros, s.unknown_charge_micros
-        from keyframe_private.cost_sums s where s.kind = 'project_day' and s.owner_id = owner and s.day between first_day and last_day
-        union all
-        select n.project_id, n.predictions, n.settled_charge_micros, n.held_charge_micros, n.unknown_charge_micros
-        from keyframe_private.cost_changes n where n.owner_id = owner and n.day between first_day and last_day) c
+      from keyframe_private.costs c
+      where c.kind = 'project_day' and c.owner_id = owner and c.day between first_day and last_day
       group by 1 order by 3 desc, 1 limit 1000) g);
 end $$;
 
@@ -178,7 +168,7 @@ begin
         keyframe_private.exact_sum(sum(c.held_charge_micros)) as "heldMicros",
         keyframe_private.exact_sum(sum(c.unknown_charge_micros)) as "unknownMicros"
       from keyframe_private.costs c
-      where c.owner_id = auth.uid() and c.day between first_day and last_day
+      where c.kind = 'owner_day' and c.owner_id = auth.uid() and c.day between first_day and last_day
       group by 1) g;
   end if;
   return json_build_object(

@@ -158,7 +158,7 @@ returns jsonb language sql stable set search_path = '' as $$
       join keyframe.models m on m.step = d.step and m.model = d.model),
     'unknownSubmits', (
       select coalesce(sum(c.unknown_submits), 0) from keyframe_private.costs c
-      where c.owner_id is null and c.day >= date_trunc('month', t.today)),
+      where c.kind = 'service_day' and c.day >= date_trunc('month', t.today)),
     'today', f.figures -> 'today', 'month', f.figures -> 'month')
   from keyframe_private.settings s
   cross join (select (now() at time zone 'UTC')::date as today) t
@@ -170,6 +170,6 @@ returns jsonb language sql stable set search_path = '' as $$
     cross join lateral (
       select keyframe_private.exact_sum(sum(c.settled_micros)) as settled, keyframe_private.exact_sum(sum(c.held_micros)) as held,
         keyframe_private.exact_sum(sum(c.unknown_micros)) as unknown
-      from keyframe_private.costs c where c.owner_id is null and c.day >= p.begins) u
+      from keyframe_private.costs c where c.kind = 'service_day' and c.day >= p.begins) u
   ) f
 $$;
