@@ -3486,8 +3486,28 @@ comment on function keyframe_worker.record_search_ended is 'Ends the search for 
 
 -- supabase/schemas/30_predictions/25_plans.sql
 
--- The plan of a shot says how its steps are made. A start takes from it what its request leaves out.
+-- The plan of a shot says how its steps are made. It has fields of a start for each step, and the model of the start:
+--
+--   {"video": {"model": "A", "durationSeconds": 10, "prompt": "The boat leaves", "continuesPreviousShot": true}}
+--
+-- apply_plan completes a start of that step with them. What the request names wins:
+--
+--   request                                    start
+--   {}                                         A, 10 seconds, the prompt, continues the previous shot
+--   {"durationSeconds": 5}                     … 5 seconds
+--   {"durationSeconds": null}                  … the model's default length
+--   {"firstFrameImagePath": "projects/a.png"}  … begins on that image: the fields of one image replace each other (fields_of_image)
+--   model B                                    B, the prompt, continues the previous shot: other values were chosen for A
+--
+-- A plan is kept while models, takes and the film change. What is not possible any more is left out:
+--
+--   A has no length of 10 seconds              … the model's default length
+--   the shot has become the first of its film  … begins on its own first frame
+--   A takes no such frame, or needs one        fit_frames
+--
+-- Only a planned model that is not available is refused.
 
+-- The images that a plan names, of all steps.
 create function keyframe_private.images_of_plan(plan jsonb)
 returns text[] language sql immutable set search_path = '' as $$
   select coalesce(array_agg(distinct i.path #>> '{}'), '{}')
@@ -3558,60 +3578,101 @@ begin
   return new;
 end $$;
 
--- Adds to a start what its project's plan says about its step. A frame or an image that the request names replaces those of the plan.
--- Values that the model does not accept are left out; if the request names another model than the plan, so are all values that were chosen
--- for the plan's model.
+-- The fields of a start that name the same image.
+create function keyframe_private.fields_of_image(control text)
+returns text[] language plpgsql immutable set search_path = '' as $$
+begin
+  return case control
+    when 'firstFrame' then array['firstFramePredictionId', 'firstFrameImagePath', 'continuesPreviousShot']
+    when 'lastFrame' then array['lastFramePredictionId', 'lastFrameImagePath']
+    when 'referenceImages' then array['referenceImagePath', 'referenceImagePaths'] end;
+end $$;
+
+-- What a plan says about the frames of a video, as its model can make it. Null says that there is no frame, not even the project's own:
+--
+--   model                             plan                              becomes
+--   takes no last frame               {}                                {"lastFramePredictionId": null}
+--   a last frame needs a first one    {"firstFramePredictionId": null}  {"firstFramePredictionId": null, "lastFramePredictionId": null}
+--   needs a first frame               {"firstFramePredictionId": null}  {}, so the project's own is used
+--
+-- What the request itself names stays: the start refuses a frame that its model does not take.
+create function keyframe_private.fit_frames(planned jsonb, input jsonb, chosen keyframe.models, is_planned_model boolean)
+returns jsonb language plpgsql immutable set search_path = '' as $$
+declare
+  frame text;
+  control jsonb; -- null: the model takes no such frame
+  fields text[];
+begin
+  foreach frame in array array['firstFrame', 'lastFrame'] loop
+    control := chosen.controls -> frame;
+    fields := keyframe_private.fields_of_image(frame);
+    continue when input ?| fields;
+    if is_planned_model and control is null
+      or control -> 'needs' ? 'firstFrame' and planned -> 'firstFramePredictionId' = 'null' then
+      planned := planned - fields || jsonb_build_object(fields[1], null);
+    elsif planned -> fields[1] = 'null'
+      and (control -> 'required' = 'true' or frame = 'firstFrame' and not chosen.controls ? 'aspectRatio') then
+      planned := planned - fields[1];
+    end if;
+  end loop;
+  return planned;
+end $$;
+
+-- See the head of this file. A first or last frame without references is made with the project's image.
 create function keyframe_private.apply_plan(inout wanted keyframe.predictions, project keyframe.projects)
 language plpgsql stable set search_path = '' as $$
 declare
-  references_fields constant text[] := array['referenceImagePath', 'referenceImagePaths'];
   planned jsonb := coalesce(project.plan -> wanted.step::text, '{}');
-  is_planned_model constant boolean := wanted.model is null and planned ->> 'model' is not null;
+  planned_model constant text := planned ->> 'model';
+  is_planned_model constant boolean := wanted.model is null and planned_model is not null;
+  is_other_model constant boolean := wanted.model is not null and wanted.model is distinct from planned_model;
   chosen keyframe.models;
-  role text;
-  fields text[];
+  image text;
 begin
   if jsonb_typeof(wanted.input) <> 'object' or planned = '{}' and project.reference_image_path is null then
     return;
   end if;
+  wanted.model := coalesce(wanted.model, planned_model);
   select m.* into chosen from keyframe.models m
   where m.step = wanted.step
-    and m.model = coalesce(wanted.model, planned ->> 'model', (select d.model from keyframe.step_defaults d where d.step = wanted.step));
-  perform keyframe_private.raise_if(is_planned_model and (chosen.model is null or not chosen.enabled or not keyframe_private.is_available(chosen, now())),
-    'model_unavailable',
-    format('This shot''s plan uses the model %s, which is not available. Change the plan, or name another model.', planned ->> 'model'));
-  planned := planned - array(
-    select k.name from keyframe_private.known_controls() k
-    where k.kind = 'choice' and not keyframe_private.control_takes(chosen.controls -> k.name, planned -> k.name)
-      or (k.kind = 'choice' or k.name = 'negativePrompt') and (wanted.model <> coalesce(planned ->> 'model', '') or not chosen.controls ? k.name));
-  wanted.model := coalesce(wanted.model, planned ->> 'model');
-  planned := planned - 'model'::text;
-  if wanted.input ?| references_fields or not chosen.controls ? 'referenceImages' then
-    planned := planned - 'referenceImagePaths'::text;
-  elsif not planned ? 'referenceImagePaths' and wanted.step <> 'video' and project.reference_image_path is not null
-    and ((chosen.controls #>> '{referenceImages,max}')::integer > 1 or wanted.step = 'first-frame'
-      or keyframe_private.shown_take(project, 'first-frame') is null) then -- else that frame is the one
-    planned := planned || jsonb_build_object('referenceImagePaths', jsonb_build_array(project.reference_image_path));
-  end if;
-  foreach role in array array['firstFrame', 'lastFrame'] loop
-    fields := array[role || 'PredictionId', role || 'ImagePath'] || case role when 'firstFrame' then array['continuesPreviousShot'] else '{}' end;
-    if wanted.input ?| fields then
-      planned := planned - fields;
-    elsif wanted.step = 'video' and (is_planned_model and not chosen.controls ? role
-      or chosen.controls #> array[role, 'needs'] ? 'firstFrame' and planned -> 'firstFramePredictionId' = 'null') then
-      planned := (planned - fields) || jsonb_build_object(role || 'PredictionId', null); -- also of one that is the project's
-    elsif wanted.step = 'video' and planned -> fields[1] = 'null' and (chosen.controls #> array[role, 'required'] = 'true'
-      or role = 'firstFrame' and not chosen.controls ? 'aspectRatio') then
-      planned := planned - fields[1]; -- it makes none without
+    and m.model = coalesce(wanted.model, (select d.model from keyframe.step_defaults d where d.step = wanted.step));
+  perform keyframe_private.raise_if(is_planned_model and keyframe_private.is_available(chosen, now()) is not true, 'model_unavailable',
+    format('This shot''s plan uses the model %s, which is not available. Change the plan, or name another model.', planned_model));
+
+  -- What the request replaces, and what its model does not take.
+  foreach image in array array['firstFrame', 'lastFrame', 'referenceImages'] loop
+    if wanted.input ?| keyframe_private.fields_of_image(image) then
+      planned := planned - keyframe_private.fields_of_image(image);
     end if;
   end loop;
+  planned := planned - 'model'::text - array(
+    select c.name from keyframe_private.known_controls() c
+    where case
+      when c.kind <> 'choice' and c.name <> 'negativePrompt' then false
+      when is_other_model or not chosen.controls ? c.name then true
+      else c.kind = 'choice' and not keyframe_private.control_takes(chosen.controls -> c.name, planned -> c.name) end);
+  if wanted.step = 'video' then
+    planned := keyframe_private.fit_frames(planned, wanted.input, chosen, is_planned_model);
+  end if;
   if planned -> 'continuesPreviousShot' = 'true' and (keyframe_private.previous_shot(project)).id is null then
-    planned := planned - 'continuesPreviousShot'::text; -- it has become the first one
+    planned := planned - 'continuesPreviousShot'::text;
+  end if;
+
+  if not chosen.controls ? 'referenceImages' then
+    planned := planned - 'referenceImagePaths'::text;
+  elsif wanted.step <> 'video' and project.reference_image_path is not null
+    and not (planned || wanted.input) ?| keyframe_private.fields_of_image('referenceImages')
+    -- A last frame has its first frame as a reference: a model of one image takes only that.
+    and ((chosen.controls #>> '{referenceImages,max}')::integer > 1 or wanted.step = 'first-frame'
+      or keyframe_private.shown_take(project, 'first-frame') is null) then
+    planned := planned || jsonb_build_object('referenceImagePaths', jsonb_build_array(project.reference_image_path));
   end if;
   wanted.input := planned || wanted.input;
 end $$;
 
--- How a video starts.
+-- supabase/schemas/30_predictions/27_continuing_shots.sql
+
+-- How a video begins: on a frame of its own, or where the previous shot of the film ends.
 
 -- Whether its video starts on a first frame of its own, and not on something else.
 create function keyframe_private.needs_first_frame(project keyframe.projects)
@@ -3660,18 +3721,19 @@ begin
     keyframe_private.shown_take(shot, 'video'));
 end $$;
 
--- A start that continues the previous shot: with that video's end image, or waiting for it. The video is not locked: if it is deleted, a
--- start that waits for it fails as if the video had failed. `assumed`, for a price: the start of the previous shot in the same request,
--- which has no row yet; or one of this shot, to assume that what its video starts on is being made.
+-- A start that continues the previous shot gets the end image of that shot's video, or waits for it. The video is not locked: if it is
+-- deleted, the start that waits for it fails as if the video had failed. Two arguments are for prices only. previous_start: the start of
+-- the previous shot in the same request, which has no row yet. assumes_frame: what the video begins on counts as being made.
 create function keyframe_private.resolve_beginning(
-  inout wanted keyframe.predictions, project keyframe.projects, assumed keyframe.predictions)
+  inout wanted keyframe.predictions, project keyframe.projects, previous_start keyframe.predictions, assumes_frame boolean)
 language plpgsql volatile set search_path = '' as $$
 declare
   asked constant jsonb := wanted.input -> 'continuesPreviousShot';
   previous keyframe.projects;
   video keyframe.predictions;
-  frame jsonb;
-  ratios text[];
+  end_image jsonb;
+  ratio_before text;
+  ratio text;
 begin
   wanted.waits_for := null;
   if jsonb_typeof(wanted.input) <> 'object' then
@@ -3680,34 +3742,60 @@ begin
   perform keyframe_private.raise_if(jsonb_typeof(asked) not in ('boolean', 'null'), 'invalid_request',
     'continuesPreviousShot must be true or false.');
   if asked is distinct from 'true' then
-    wanted.input := wanted.input - array['continuesPreviousShot', 'continuesPredictionId'];
+    wanted.input := wanted.input - array['continuesPreviousShot', 'continuesPredictionId']
+      || case when assumes_frame then '{"firstFramePredictionId": null, "continuesPreviousShot": true}' else '{}' end::jsonb;
     return;
   end if;
   perform keyframe_private.raise_if(wanted.step <> 'video', 'unsupported_input',
     format('A %s cannot continue a shot. Leave out continuesPreviousShot.', wanted.step));
+  -- The input of an answer, sent again, has continuesPredictionId beside the frame that came from it.
   perform keyframe_private.raise_if(wanted.input ->> 'continuesPredictionId' is null
     and coalesce(wanted.input ->> 'firstFramePredictionId', wanted.input ->> 'firstFrameImagePath') is not null, 'invalid_request',
     'Send continuesPreviousShot or a first frame, not both.');
   previous := keyframe_private.previous_shot(project);
   perform keyframe_private.raise_if(previous.id is null, 'unsupported_input',
     'This shot has no previous shot in a film, so it cannot continue one. Start it from a frame.');
-  if assumed.project_id = previous.id and previous.selected_video_id is null then
-    video := assumed;
+  if previous_start.project_id = previous.id and previous.selected_video_id is null then
+    video := previous_start;
   else
     select v.* into video from keyframe.predictions v where v.id = keyframe_private.expected_video(previous);
-    perform keyframe_private.raise_if(not found and assumed.project_id is distinct from project.id, 'frame_not_ready',
+    perform keyframe_private.raise_if(not found and not assumes_frame, 'frame_not_ready',
       'The previous shot has no video yet, and none is being made. Generate it first, or start this one from another frame.');
   end if;
-  frame := keyframe_private.end_image_of(video);
-  if frame is null then -- else read_input compares the frame itself
-    ratios := array[coalesce(video.input ->> 'aspectRatio', previous.aspect_ratio), coalesce(wanted.input ->> 'aspectRatio', project.aspect_ratio)];
-    perform keyframe_private.raise_if(ratios[1] <> ratios[2], 'unsupported_input',
+  end_image := keyframe_private.end_image_of(video);
+  if end_image is null then -- else read_input compares the image itself
+    ratio_before := coalesce(video.input ->> 'aspectRatio', previous.aspect_ratio);
+    ratio := coalesce(wanted.input ->> 'aspectRatio', project.aspect_ratio);
+    perform keyframe_private.raise_if(ratio_before <> ratio, 'unsupported_input',
       format('The previous shot has the aspect ratio %s, and this one %s. Give both the same ratio, or start this one from another frame.',
-        ratios[1], ratios[2]));
+        ratio_before, ratio));
     wanted.waits_for := video.id;
   end if;
   wanted.input := wanted.input - 'firstFrameImagePath'::text
-    || jsonb_build_object('firstFramePredictionId', null, 'continuesPredictionId', video.id) || coalesce(frame, '{}');
+    || jsonb_build_object('firstFramePredictionId', null, 'continuesPredictionId', video.id) || coalesce(end_image, '{}');
+end $$;
+
+-- Gives a waiting prediction the image that it waits for, so that it can get a slot. Fails it if the image does not fit.
+create function keyframe_private.begin_on(waiting keyframe.predictions, end_image jsonb)
+returns void language plpgsql volatile set search_path = '' as $$
+declare
+  path constant text := end_image ->> 'firstFrameImagePath';
+  frame constant text := end_image ->> 'firstFramePredictionId';
+  complete constant jsonb := waiting.input || end_image;
+  refused keyframe_private.refusal;
+begin
+  perform keyframe_private.require_ratio(coalesce(path, frame), waiting.input ->> 'aspectRatio');
+  perform keyframe_private.keep_reference(path, waiting.owner_id) where path is not null;
+  insert into keyframe_private.prediction_images (prediction_id, role, path, source_prediction_id)
+  values (waiting.id, 'first_frame', path, frame::uuid);
+  update keyframe.predictions p set input = complete, waits_for = null, updated_at = now() where p.id = waiting.id;
+  update keyframe_private.provider_submits s -- its price counts the pixels of the images, and the model's ceiling was held
+  set metrics = jsonb_build_object('image_input_megapixel_count', keyframe_private.input_megapixels(complete)),
+    most_micros = least(s.most_micros, (keyframe_private.estimate_cost(waiting.model, complete, s.created_at)).most_micros)
+  where s.prediction_id = waiting.id and s.metrics is not null;
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail;
+  perform keyframe_private.mark_failed(waiting.id, refused.code, refused.sentence, false);
 end $$;
 
 -- Starts a waiting prediction if the awaited end image is known. Fails it if there will never be one.
@@ -3715,28 +3803,13 @@ create function keyframe_private.begin_waiting(waiting keyframe.predictions)
 returns void language plpgsql volatile set search_path = '' as $$
 declare
   video keyframe.predictions;
-  frame jsonb;
+  end_image jsonb;
   other uuid;
-  refused keyframe_private.refusal;
 begin
   select v.* into video from keyframe.predictions v where v.id = waiting.waits_for;
-  frame := keyframe_private.end_image_of(video);
-  if frame is not null then
-    begin
-      perform keyframe_private.require_ratio(f.value #>> '{}', waiting.input ->> 'aspectRatio') from jsonb_each(frame) f;
-      perform keyframe_private.keep_reference(frame ->> 'firstFrameImagePath', waiting.owner_id) where frame ? 'firstFrameImagePath';
-      insert into keyframe_private.prediction_images (prediction_id, role, path, source_prediction_id)
-      select waiting.id, 'first_frame', frame ->> 'firstFrameImagePath', (frame ->> 'firstFramePredictionId')::uuid;
-      update keyframe.predictions p set input = p.input || frame, waits_for = null, updated_at = now() where p.id = waiting.id;
-      update keyframe_private.provider_submits s -- its price counts the pixels of the images, and the model's ceiling was held
-      set metrics = jsonb_build_object('image_input_megapixel_count', keyframe_private.input_megapixels(waiting.input || frame)),
-        most_micros = least(
-          s.most_micros, (keyframe_private.estimate_cost(waiting.model, waiting.input || frame, s.created_at)).most_micros)
-      where s.prediction_id = waiting.id and s.metrics is not null;
-    exception when sqlstate 'KEYFR' then
-      get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail;
-      perform keyframe_private.mark_failed(waiting.id, refused.code, refused.sentence, false);
-    end;
+  end_image := keyframe_private.end_image_of(video);
+  if end_image is not null then
+    perform keyframe_private.begin_on(waiting, end_image);
   elsif waiting.created_at < now() - interval '1 day' then -- its price is held, and counts on the day of its start
     perform keyframe_private.mark_failed(waiting.id, 'deadline_exceeded',
       'It waited a day for the previous shot. Generate that video, store its end image, then run this step again.', true);
@@ -4317,8 +4390,9 @@ begin
   return found_model;
 end $$;
 
--- Completes and checks a start: owner, model, input. assumed: see resolve_beginning.
-create function keyframe_private.resolve_start(inout wanted keyframe.predictions, assumed keyframe.predictions default null)
+-- Completes and checks a start: owner, model, input. previous_start, assumes_frame: see resolve_beginning.
+create function keyframe_private.resolve_start(
+  inout wanted keyframe.predictions, previous_start keyframe.predictions default null, assumes_frame boolean default false)
 language plpgsql volatile set search_path = '' as $$
 declare
   project keyframe.projects;
@@ -4334,10 +4408,7 @@ begin
   wanted.owner_id := project.owner_id;
   wanted.model := nullif(wanted.model, ''); -- the column's default: none is named
   wanted := keyframe_private.apply_plan(wanted, project);
-  wanted := keyframe_private.resolve_beginning(wanted, project, assumed);
-  if assumed.project_id = project.id and not wanted.input ? 'continuesPreviousShot' then
-    wanted.input := wanted.input || '{"firstFramePredictionId": null, "continuesPreviousShot": true}';
-  end if;
+  wanted := keyframe_private.resolve_beginning(wanted, project, previous_start, assumes_frame);
   chosen := keyframe_private.choose_model(wanted.step, wanted.model);
   asked := keyframe_private.use_elements(keyframe_private.read_input(wanted.input, wanted.step, project), wanted.step, project);
   wanted.requested_model := wanted.model;
@@ -5450,17 +5521,17 @@ comment on function keyframe.list_predictions is 'The predictions of the caller'
 
 -- The cost of starts before they are made, and the missing shots of a film.
 
--- Completes a start with every check except budgets, and returns its cost. assumed: see resolve_beginning.
+-- Completes a start with every check except budgets, and returns its cost. previous_start, assumes_frame: see resolve_beginning.
 create function keyframe_private.price_start(
   project_id uuid, step keyframe.generation_step, input jsonb, model text, out wanted keyframe.predictions, out cost keyframe_private.run_cost,
-  assumed keyframe.predictions default null)
+  previous_start keyframe.predictions default null, assumes_frame boolean default false)
 language plpgsql volatile set search_path = '' as $$
 begin
   wanted.project_id := price_start.project_id;
   wanted.step := price_start.step;
   wanted.input := price_start.input;
   wanted.model := price_start.model;
-  wanted := keyframe_private.resolve_start(wanted, assumed);
+  wanted := keyframe_private.resolve_start(wanted, previous_start, assumes_frame);
   perform keyframe_private.require_upload(i.path, wanted.owner_id) from keyframe_private.images_of(wanted.input) i where i.path is not null;
   cost := keyframe_private.estimate_cost(wanted.model, wanted.input, now());
 end $$;
@@ -5524,47 +5595,54 @@ begin
   return shots;
 end $$;
 
--- The cost of each start or why it is refused, and the sum of the others, with these completed. A start that lacks only the frame on which
--- its video starts has a cost, too.
+-- As price_start, but returns a refusal. A start that lacks only the frame on which its video begins is refused, and has a price too.
+create function keyframe_private.try_price(
+  project_id uuid, step keyframe.generation_step, input jsonb, model text, previous_start keyframe.predictions,
+  out wanted keyframe.predictions, out cost keyframe_private.run_cost, out refused keyframe_private.refusal)
+language plpgsql volatile set search_path = '' as $$
+declare
+  priced record;
+begin
+  begin
+    priced := keyframe_private.price_start(project_id, step, input, model, previous_start);
+  exception when sqlstate 'KEYFR' then
+    get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail;
+    if refused.code <> 'frame_not_ready' then
+      return;
+    end if;
+    priced := keyframe_private.price_start(project_id, step, input, model, assumes_frame => true);
+  end;
+  wanted := priced.wanted;
+  cost := priced.cost;
+exception when sqlstate 'KEYFR' then
+  null; -- it lacks more than the frame: the first refusal stands
+end $$;
+
+-- The cost of each start or why it is refused, and the starts that are not refused, with the sum of their costs.
 create function keyframe_private.estimate_starts(
   projects uuid[], step keyframe.generation_step, input jsonb, model text,
   out estimate jsonb, out starts keyframe.predictions[], out cost keyframe_private.run_cost)
 language plpgsql volatile set search_path = '' as $$
 declare
   project uuid;
-  last keyframe.predictions;
-  itself keyframe.predictions;
+  previous_start keyframe.predictions;
   priced record;
   costs keyframe_private.run_cost[] := '{}';
-  shot jsonb;
   shots jsonb := '[]';
-  refused keyframe_private.refusal;
 begin
   starts := '{}';
   foreach project in array projects loop
-    refused := null;
-    shot := '{"model": null, "estimateMicros": null, "atMostMicros": null, "elements": []}';
-    begin
-      begin
-        priced := keyframe_private.price_start(project, step, input, model, last);
-        last := priced.wanted;
-        costs := costs || priced.cost;
-        starts := starts || priced.wanted;
-      exception when sqlstate 'KEYFR' then
-        get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail;
-        if refused.code <> 'frame_not_ready' then
-          raise;
-        end if;
-        itself.project_id := project;
-        priced := keyframe_private.price_start(project, step, input, model, itself);
-      end;
-      shot := jsonb_build_object('model', (priced.wanted).model, 'estimateMicros', (priced.cost).estimate_charge_micros,
-        'atMostMicros', (priced.cost).most_charge_micros, 'elements', keyframe_private.element_names((priced.wanted).input));
-    exception when sqlstate 'KEYFR' then
-      null; -- it has no price
-    end;
-    shots := shots || (shot || jsonb_build_object('projectId', project, 'error',
-      case when refused.code is not null then jsonb_build_object('code', refused.code, 'message', refused.sentence) end));
+    priced := keyframe_private.try_price(project, step, input, model, previous_start);
+    if (priced.refused).code is null then
+      previous_start := priced.wanted;
+      costs := costs || priced.cost;
+      starts := starts || priced.wanted;
+    end if;
+    shots := shots || jsonb_build_object('projectId', project, 'model', (priced.wanted).model,
+      'estimateMicros', (priced.cost).estimate_charge_micros, 'atMostMicros', (priced.cost).most_charge_micros,
+      'elements', keyframe_private.element_names((priced.wanted).input),
+      'error', case when (priced.refused).code is not null then
+        jsonb_build_object('code', (priced.refused).code, 'message', (priced.refused).sentence) end);
   end loop;
   cost := keyframe_private.sum_of(costs);
   estimate := jsonb_build_object('shots', shots) || keyframe_private.estimate_json(cost);
