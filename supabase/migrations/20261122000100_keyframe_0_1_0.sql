@@ -3105,22 +3105,22 @@ end $$;
 create function keyframe_private.keep_history()
 returns trigger language plpgsql volatile set search_path = '' as $$
 declare
-  kept keyframe.predictions := new;
+  rest keyframe.predictions := new; -- with what may change as it was
 begin
   if old.completed_at is null then
     if old.status = 'queued' and (new.model <> old.model or new.waits_for is distinct from old.waits_for) then
       return new;
     end if;
   else
-    kept.hidden := old.hidden;
-    kept.end_image_path := old.end_image_path;
-    kept.deadline_at := old.deadline_at; -- it means nothing any more
-    kept.updated_at := old.updated_at;
-    if pg_trigger_depth() > 1 then
-      kept.step := old.step;
-      kept.model := old.model;
+    rest.hidden := old.hidden;
+    rest.end_image_path := old.end_image_path;
+    rest.deadline_at := old.deadline_at; -- it means nothing any more
+    rest.updated_at := old.updated_at;
+    if pg_trigger_depth() > 1 then -- rename_model
+      rest.step := old.step;
+      rest.model := old.model;
     end if;
-    if kept is not distinct from old then
+    if rest is not distinct from old then
       return new;
     end if;
   end if;
@@ -3674,7 +3674,7 @@ end $$;
 
 -- How a video begins: on a frame of its own, or where the previous shot of the film ends.
 
--- Whether its video starts on a first frame of its own, and not on something else.
+-- Whether the shot's video begins on a first frame of its own. Not if it was made without one.
 create function keyframe_private.needs_first_frame(project keyframe.projects)
 returns boolean language plpgsql stable set search_path = '' as $$
 begin
@@ -3694,8 +3694,8 @@ begin
   return previous;
 end $$;
 
--- The end image of a video, as a field of an input; null while it is not known. The stored one; without it the frame that the video was
--- made to end on, which is nearly the same.
+-- The end image of a video, as the field of an input: {"firstFrameImagePath": …} if it is stored; otherwise the frame that the video was
+-- made to end on, which is nearly the same. Null while there is neither.
 create function keyframe_private.end_image_of(video keyframe.predictions)
 returns jsonb language plpgsql stable set search_path = '' as $$
 begin
@@ -3704,8 +3704,7 @@ begin
     when video.end_image_path is not null then jsonb_build_object('firstFrameImagePath', video.end_image_path)
     when video.input ->> 'lastFrameImagePath' is not null then jsonb_build_object('firstFrameImagePath', video.input -> 'lastFrameImagePath')
     when exists (
-      select from keyframe.predictions f
-      where f.id = (video.input ->> 'lastFramePredictionId')::uuid and f.owner_id = video.owner_id and f.status = 'succeeded')
+      select from keyframe.predictions f where f.id = (video.input ->> 'lastFramePredictionId')::uuid and f.owner_id = video.owner_id and f.status = 'succeeded')
       then jsonb_build_object('firstFramePredictionId', video.input -> 'lastFramePredictionId')
   end;
 end $$;
@@ -3910,22 +3909,19 @@ end $$;
 create function keyframe_private.require_supported(asked jsonb, used text[], chosen keyframe.models)
 returns void language plpgsql stable set search_path = '' as $$
 declare
+  extra record;
   control record;
   other text;
 begin
-  for control in
-    select u.name, null::jsonb as value from unnest(used) as u (name) where not chosen.controls ? u.name
-    union all (select a.key, a.value from jsonb_each(asked) a where not chosen.controls ? a.key order by a.key)
-  loop
-    if control.value is null then
-      perform keyframe_private.raise_error('unsupported_input', format('%s takes no %s.', chosen.model, control.name));
-    elsif control.name <> 'aspectRatio' or not used && array['firstFrame', 'lastFrame'] then -- else it is that of the frames
-      perform keyframe_private.raise_error('unsupported_input',
-        format('%s %s no %s (sent: %s).', chosen.model,
-          case when chosen.step = 'video' and control.name = 'aspectRatio' then 'needs a firstFrame: it has' else 'has' end,
-          control.name, keyframe_private.quote_value(control.value #>> '{}')));
-    end if;
-  end loop;
+  select u.name into extra from unnest(used) u (name) where not chosen.controls ? u.name limit 1;
+  perform keyframe_private.raise_if(found, 'unsupported_input', format('%s takes no %s.', chosen.model, extra.name));
+  select a.key as name, a.value into extra from jsonb_each(asked) a
+  where not chosen.controls ? a.key
+    and (a.key <> 'aspectRatio' or not used && array['firstFrame', 'lastFrame']) -- beside frames it is theirs
+  order by a.key limit 1;
+  perform keyframe_private.raise_if(found, 'unsupported_input', format('%s %s no %s (sent: %s).', chosen.model,
+    case when chosen.step = 'video' and extra.name = 'aspectRatio' then 'needs a firstFrame: it has' else 'has' end,
+    extra.name, keyframe_private.quote_value(extra.value #>> '{}')));
 
   for control in
     select c.key as name, c.value as rule, asked -> c.key as value, c.key = any (used) as is_used from jsonb_each(chosen.controls) c
@@ -4038,13 +4034,33 @@ begin
   return jsonb_build_object(id_field, frame);
 end $$;
 
+-- The fields of an input that name images, or what images come from.
+create function keyframe_private.image_fields()
+returns text[] language sql immutable set search_path = '' as $$
+  select array['firstFramePredictionId', 'firstFrameImagePath', 'lastFramePredictionId', 'lastFrameImagePath', 'referenceImagePaths',
+    'elements', 'continuesPreviousShot', 'continuesPredictionId']
+$$;
+
 -- Immutable, so that the session's plan contains the list: known_controls is planned at each call, which took half of the time of a start.
 create function keyframe_private.input_fields()
 returns text[] language sql immutable set search_path = '' as $$
-  select array['firstFramePredictionId', 'firstFrameImagePath', 'lastFramePredictionId', 'lastFrameImagePath', 'referenceImagePath',
-    'referenceImagePaths', 'elementIds', 'elements', 'continuesPreviousShot', 'continuesPredictionId']
+  select keyframe_private.image_fields() || array['referenceImagePath', 'elementIds']
     || array(select c.name from keyframe_private.known_controls() c where c.kind in ('text', 'choice'))
 $$;
+
+-- The reference images that an input names. The input of an answer has both fields, with the same first image.
+create function keyframe_private.read_references(input jsonb)
+returns jsonb language plpgsql volatile set search_path = '' as $$
+declare
+  first_path constant jsonb := nullif(input -> 'referenceImagePath', 'null');
+  paths constant jsonb := coalesce(nullif(input -> 'referenceImagePaths', 'null'), '[]' || coalesce(first_path, '[]'));
+begin
+  perform keyframe_private.raise_if(first_path is not null and first_path is distinct from paths -> 0, 'invalid_request',
+    'Send referenceImagePath or referenceImagePaths, not two different ones.');
+  perform keyframe_private.raise_if(jsonb_typeof(paths) <> 'array' or paths @? '$[*] ? (@.type() <> "string")', 'invalid_request',
+    'referenceImagePaths must be a list of paths.');
+  return paths;
+end $$;
 
 -- The requested input with the resolved frames. Its fields are checked, but it is not yet complete.
 create function keyframe_private.read_input(input jsonb, step keyframe.generation_step, project keyframe.projects)
@@ -4072,20 +4088,7 @@ begin
   perform keyframe_private.raise_if(
     asked ->> 'aspectRatio' is not null and not keyframe_private.has_shape(asked -> 'aspectRatio', 'a ratio such as "16:9"'), 'invalid_request',
     'aspectRatio must be a ratio such as "16:9".');
-  if asked ->> 'referenceImagePath' is not null then
-    -- The input of an answer has both fields, with the same first image.
-    if asked ->> 'referenceImagePaths' is null then
-      asked := asked || jsonb_build_object('referenceImagePaths', jsonb_build_array(asked -> 'referenceImagePath'));
-    elsif asked #> '{referenceImagePaths,0}' is distinct from asked -> 'referenceImagePath' then
-      perform keyframe_private.raise_error('invalid_request', 'Send referenceImagePath or referenceImagePaths, not two different ones.');
-    end if;
-  end if;
-  if asked ->> 'referenceImagePaths' is null then
-    asked := asked || '{"referenceImagePaths": []}';
-  elsif jsonb_typeof(asked -> 'referenceImagePaths') <> 'array'
-    or asked @? '$.referenceImagePaths[*] ? (@.type() <> "string")' then
-    perform keyframe_private.raise_error('invalid_request', 'referenceImagePaths must be a list of paths.');
-  end if;
+  asked := asked || jsonb_build_object('referenceImagePaths', keyframe_private.read_references(input));
   asked := asked - array['referenceImagePath', 'firstFrameImagePath', 'lastFrameImagePath'];
   if step <> 'first-frame' then
     asked := asked || keyframe_private.resolve_frame(input, 'firstFrame', project);
@@ -4111,15 +4114,10 @@ returns jsonb language plpgsql stable set search_path = '' as $$
 declare
   first_frame constant text := coalesce(asked ->> 'firstFramePredictionId', asked ->> 'firstFrameImagePath');
   last_frame constant text := coalesce(asked ->> 'lastFramePredictionId', asked ->> 'lastFrameImagePath');
-  images constant jsonb := jsonb_build_object(
-    'firstFramePredictionId', asked -> 'firstFramePredictionId', 'lastFramePredictionId', asked -> 'lastFramePredictionId',
-    'referenceImagePaths', asked -> 'referenceImagePaths')
-    || jsonb_strip_nulls(jsonb_build_object('firstFrameImagePath', asked -> 'firstFrameImagePath',
-      'lastFrameImagePath', asked -> 'lastFrameImagePath', 'elements', asked -> 'elements',
-      'continuesPreviousShot', asked -> 'continuesPreviousShot', 'continuesPredictionId', asked -> 'continuesPredictionId'));
-  values_asked jsonb := jsonb_strip_nulls(asked - array[
-    'firstFramePredictionId', 'firstFrameImagePath', 'lastFramePredictionId', 'lastFrameImagePath', 'referenceImagePaths', 'elements',
-    'continuesPreviousShot', 'continuesPredictionId']);
+  others constant jsonb := asked - keyframe_private.image_fields();
+  images constant jsonb := '{"firstFramePredictionId": null, "lastFramePredictionId": null}'
+    || jsonb_strip_nulls(asked - array(select jsonb_object_keys(others)));
+  values_asked jsonb := jsonb_strip_nulls(others);
   -- A last frame keeps the look of the first frame, which is one of its references.
   keeps_look constant boolean := chosen.step = 'last-frame' and first_frame is not null;
   reference_count constant integer := jsonb_array_length(asked -> 'referenceImagePaths') + keeps_look::integer;
@@ -4233,63 +4231,80 @@ begin
   return asked - array['elements', 'elementIds'] || jsonb_strip_nulls(jsonb_build_object('elements', kept));
 end $$;
 
--- Adds elements to the prompt and the references from read_input, with a record of each: those of the start, else of the project, else of
--- the film; of the film's only those that the prompt names, if it names any. A video that starts at a frame shows them in the frame: it
--- gets their images only if the start has elementIds.
+-- The elements of a start, and its prompt without the @ of their names; null if there are none and the prompt stays as it is:
+--
+--   elementIds of the start, else of the project   these, and those that the prompt names
+--   neither, and the prompt names some             these
+--   neither, and it names none                     those of the film
+create function keyframe_private.choose_elements(asked jsonb, project keyframe.projects, out ids uuid[], out prompt text)
+language plpgsql volatile set search_path = '' as $$
+declare
+  film_ids constant uuid[] := coalesce((select f.element_ids from keyframe.films f where f.id = project.film_id), '{}');
+  listed uuid[] := project.element_ids;
+  known uuid[];
+  named record;
+begin
+  if asked ->> 'elementIds' is not null then
+    perform keyframe_private.raise_if(jsonb_typeof(asked -> 'elementIds') <> 'array', 'invalid_request', 'elementIds must be a list.');
+    listed := array(select i::uuid from jsonb_array_elements_text(asked -> 'elementIds') i);
+    perform keyframe_private.require_elements(listed, project.owner_id);
+    if listed = '{}' then
+      return; -- an @ means nothing here
+    end if;
+  end if;
+  known := coalesce(listed, '{}') || film_ids;
+  if known = '{}' and coalesce(strpos(asked ->> 'prompt', '@'), 0) = 0 then
+    return;
+  end if;
+  perform keyframe_private.raise_if(char_length(asked ->> 'prompt') > 4000, 'invalid_request', 'prompt must have at most 4000 characters.');
+  named := keyframe_private.read_mentions(asked ->> 'prompt', known, project.owner_id);
+  if known <> '{}' then -- otherwise none of its @ names an element
+    ids := case when listed is not null then listed || named.ids when named.ids = '{}' then film_ids else named.ids end;
+    prompt := named.plain;
+  end if;
+end $$;
+
+-- Adds the elements of a start to the prompt and the references from read_input, with a record of each. A video that begins on a frame
+-- shows them in the frame: it gets their images only if the start has elementIds.
 create function keyframe_private.use_elements(asked jsonb, step keyframe.generation_step, project keyframe.projects)
 returns jsonb language plpgsql volatile set search_path = '' as $$
 declare
-  film_ids constant uuid[] := coalesce((select f.element_ids from keyframe.films f where f.id = project.film_id), '{}');
-  is_asked constant boolean := asked ->> 'elementIds' is not null;
-  ids uuid[] := coalesce(project.element_ids, film_ids);
-  named record;
+  needs_images constant boolean := step <> 'video' or asked ->> 'elementIds' is not null
+    or coalesce(asked ->> 'firstFramePredictionId', asked ->> 'firstFrameImagePath', asked ->> 'continuesPreviousShot') is null;
+  chosen record;
   used record;
   images text[] := '{}';
 begin
   if asked ->> 'elements' is not null then
-    perform keyframe_private.raise_if(is_asked, 'invalid_request', 'Send elementIds or elements, not both.');
+    perform keyframe_private.raise_if(asked ->> 'elementIds' is not null, 'invalid_request', 'Send elementIds or elements, not both.');
     return keyframe_private.keep_element_records(asked);
-  elsif is_asked then
-    perform keyframe_private.raise_if(jsonb_typeof(asked -> 'elementIds') <> 'array', 'invalid_request', 'elementIds must be a list.');
-    ids := array(select i::uuid from jsonb_array_elements_text(asked -> 'elementIds') i);
-    perform keyframe_private.require_elements(ids, project.owner_id);
   end if;
+  chosen := keyframe_private.choose_elements(asked, project);
   asked := asked - array['elements', 'elementIds'];
-  if is_asked and ids = '{}' or ids || film_ids = '{}' and coalesce(strpos(asked ->> 'prompt', '@'), 0) = 0 then
-    return asked; -- an @ means nothing here, or there is none
+  if chosen.ids is null then
+    return asked;
   end if;
-
-  perform keyframe_private.raise_if(char_length(asked ->> 'prompt') > 4000, 'invalid_request', 'prompt must have at most 4000 characters.');
-  named := keyframe_private.read_mentions(asked ->> 'prompt', ids || film_ids, project.owner_id);
-  if ids || film_ids = '{}' then
-    return asked; -- none of its @ names an element
-  end if;
-  if is_asked or project.element_ids is not null or named.ids = '{}' then
-    ids := ids || named.ids;
-  else
-    ids := named.ids;
-  end if;
-  select count(*) as number, jsonb_agg(u.record order by u.place) as records,
-    string_agg(format('%s: %s', u.record ->> 'name', u.record ->> 'text'), e'\n' order by u.place) filter (where u.record ->> 'text' <> '') as lines
+  select count(*) as number, jsonb_agg(u.element order by u.place) as records,
+    string_agg(format('%s: %s', u.element ->> 'name', u.element ->> 'text'), e'\n' order by u.place)
+      filter (where u.element ->> 'text' <> '') as lines
   into used
   from (
-    select keyframe_private.element_record(e) as record, w.place
-    from (select i.id, min(i.place) as place from unnest(ids) with ordinality i (id, place) group by i.id) w
+    select keyframe_private.element_record(e) as element, w.place
+    from (select i.id, min(i.place) as place from unnest(chosen.ids) with ordinality i (id, place) group by i.id) w
     join keyframe.elements e on e.id = w.id and e.owner_id = project.owner_id
   ) u;
   perform keyframe_private.raise_if(used.number > keyframe_private.max_elements('start'), 'invalid_request', format(
     'A start can use at most %s elements, and this one would use %s. Name this shot''s elements in elementIds, or as @name in its prompt.',
     keyframe_private.max_elements('start'), used.number));
-  if is_asked or step <> 'video'
-    or coalesce(asked ->> 'firstFramePredictionId', asked ->> 'firstFrameImagePath', asked ->> 'continuesPreviousShot') is null then
+  if needs_images then
     images := array(
-      select i.path from jsonb_array_elements(used.records) with ordinality r (record, place)
-      cross join lateral jsonb_array_elements_text(r.record -> 'imagePaths') with ordinality i (path, place)
+      select i.path from jsonb_array_elements(used.records) with ordinality r (element, place)
+      cross join lateral jsonb_array_elements_text(r.element -> 'imagePaths') with ordinality i (path, place)
       where not asked -> 'referenceImagePaths' ? i.path
       group by i.path order by min(r.place), min(i.place));
   end if;
   asked := asked || jsonb_strip_nulls(jsonb_build_object(
-    'prompt', concat_ws(e'\n\n', named.plain, used.lines), 'elements', used.records,
+    'prompt', concat_ws(e'\n\n', chosen.prompt, used.lines), 'elements', used.records,
     'referenceImagePaths', (asked -> 'referenceImagePaths') || to_jsonb(images)));
   perform keyframe_private.raise_if(char_length(asked ->> 'prompt') > 4000, 'unsupported_input', format(
     'The prompt has %s characters with the texts of its %s elements, and the maximum is 4000. Use fewer elements, or shorten a text.',
@@ -4624,9 +4639,7 @@ create function keyframe_private.add_next_submit(prediction keyframe.predictions
 returns void language plpgsql volatile set search_path = '' as $$
 declare
   released keyframe_private.provider_submits;
-  code text;
-  sentence text;
-  figures text;
+  refused keyframe_private.refusal;
 begin
   if exists (
     select from keyframe_private.provider_submits s
@@ -4641,9 +4654,9 @@ begin
   limit 1;
   perform keyframe_private.add_submits(array[prediction], released, due_at, failures, reason);
 exception when sqlstate 'KEYFR' then
-  get stacked diagnostics code = message_text, sentence = pg_exception_detail, figures = pg_exception_hint;
-  perform keyframe_private.note_exhausted(prediction.owner_id, code, figures);
-  perform keyframe_private.mark_failed(prediction.id, code, sentence, true);
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  perform keyframe_private.note_exhausted(prediction.owner_id, refused.code, refused.hint);
+  perform keyframe_private.mark_failed(prediction.id, refused.code, refused.sentence, true);
 end $$;
 
 -- starting, processing → queued: the provider run failed for a temporary cause, so the prediction is submitted again. started_at and the
@@ -4795,43 +4808,51 @@ begin
   );
 end $$;
 
--- The output file among those that a run returned: the first at `named`, or the first of the only list with files of the step's kind, so
--- that a paid run is stored even if its model's row is wrong. Null: ambiguous. A file with another extension, or none, counts if no file
--- has the right one.
+-- The file to store among those that a run returned: the first at `named`, the column `output` of the model. If nothing is named, or what is
+-- there cannot be of the step's kind, so that a paid run is stored even if its model's row is wrong: the first file of that kind, unless
+-- several fields have some. For example:
+--
+--   step         named  files                          result
+--   video        null   clip: a.mp4, poster: b.png     a.mp4
+--   first-frame  null   images[0]: a.png, [1]: b.png   a.png
+--   first-frame  null   image: a.png, mask: b.png      null
+--   first-frame  image  image: a.png, mask: b.png      a.png
+--   first-frame  null   image: a                       a, because no file has an extension of an image
 create function keyframe_private.find_output(prediction keyframe.predictions, named text, files jsonb)
 returns text language plpgsql stable set search_path = '' as $$
 declare
-  wanted constant text := case prediction.step when 'video' then '\.(mp4|m4v|mov)$' else '\.(png|jpe?g|jfif|webp)$' end;
-  -- Stored too, but next to a file of the step's kind it is a preview.
-  unusual constant text := case prediction.step when 'video' then '\.(webm|mkv|og[vg]|gif)$' else '\.(gif|avif|bmp|ico)$' end;
+  right_ending constant text := case prediction.step when 'video' then '\.(mp4|m4v|mov)$' else '\.(png|jpe?g|jfif|webp)$' end;
+  -- Stored too, but next to a file with a right ending it is a preview.
+  unusual_ending constant text := case prediction.step when 'video' then '\.(webm|mkv|og[vg]|gif)$' else '\.(gif|avif|bmp|ico)$' end;
   named_url text;
-  is_of_kind boolean;
+  is_named_possible boolean;
   likely_url text;
-  is_clear boolean;
+  is_unambiguous boolean;
 begin
   with all_files as (
-    select f ->> 'url' as url, regexp_replace(f ->> 'at', '\[\d+\]', '', 'g') as list, place,
+    select f ->> 'url' as url, regexp_replace(f ->> 'at', '\[\d+\]', '', 'g') as field, place,
       coalesce(f ->> 'at' = named or starts_with(f ->> 'at', named || '[') or starts_with(f ->> 'at', named || '.'), false) as is_named,
-      split_part(f ->> 'url', '?', 1) ~* wanted as is_right,
-      split_part(f ->> 'url', '?', 1) ~ '\.[A-Za-z0-9]{2,5}$' and split_part(f ->> 'url', '?', 1) !~* unusual as has_other_ending
+      split_part(f ->> 'url', '?', 1) as path
     from jsonb_array_elements(files) with ordinality e (f, place)
-  ), rated as (
-    select a.*, a.is_right or not a.has_other_ending as may_be,
-      a.is_right or (not a.has_other_ending and not bool_or(a.is_right) over ()) as is_likely
+  ), with_endings as (
+    select a.*, a.path ~* right_ending as is_right,
+      a.path ~* right_ending or a.path !~ '\.[A-Za-z0-9]{2,5}$' or a.path ~* unusual_ending as is_possible
     from all_files a
+  ), rated as (
+    select e.*, e.is_right or e.is_possible and not bool_or(e.is_right) over () as is_likely from with_endings e
   )
-  select (array_agg(r.url order by r.may_be desc, r.place) filter (where r.is_named))[1],
-    coalesce(bool_or(r.may_be) filter (where r.is_named), false),
+  select (array_agg(r.url order by r.is_possible desc, r.place) filter (where r.is_named))[1],
+    coalesce(bool_or(r.is_possible) filter (where r.is_named), false),
     (array_agg(r.url order by r.place) filter (where r.is_likely))[1],
-    least(count(distinct r.list) filter (where r.is_likely), count(distinct r.url) filter (where r.is_likely)) = 1
-  into named_url, is_of_kind, likely_url, is_clear from rated r;
-  if is_of_kind then
+    1 in (count(distinct r.field) filter (where r.is_likely), count(distinct r.url) filter (where r.is_likely))
+  into named_url, is_named_possible, likely_url, is_unambiguous from rated r;
+  if is_named_possible then
     return named_url;
   elsif named is not null then
     raise warning 'The run of prediction % has no file at %, which the row of the model % for % names in output.',
       prediction.id, named, prediction.model, prediction.step;
   end if;
-  return coalesce(case when is_clear then likely_url end, named_url);
+  return coalesce(case when is_unambiguous then likely_url end, named_url);
 end $$;
 
 -- Moves an active prediction to the state of its run. False: nothing changes.
@@ -5111,7 +5132,21 @@ begin
   return made;
 end $$;
 
--- The start resolves its input again. The result and its cost must equal the quote; otherwise nothing is started.
+-- Raises unless what was started is what the quote has, and reserves no more. Of several takes of one step the first was priced.
+create function keyframe_private.require_as_quoted(started keyframe.predictions[], quote keyframe_private.quotes)
+returns void language plpgsql stable set search_path = '' as $$
+declare
+  priced constant keyframe.predictions[] := case when quote.film_id is null then started[1:1] else started end;
+  reserved constant numeric := (
+    select case when count(*) = count(s.most_charge_micros) then sum(s.most_charge_micros) end
+    from keyframe_private.provider_submits s where s.prediction_id = any (array(select t.id from unnest(started) t)));
+begin
+  perform keyframe_private.raise_if(
+    keyframe_private.digest_of(priced) is distinct from quote.digest or (reserved <= quote.most_micros) is not true, 'precondition_failed',
+    'What this quote is for has changed since: the price, the model, the prompt, the elements, the frames, or which shots lack the step. Nothing was started. Ask for an estimate with a new quote.');
+end $$;
+
+-- The start resolves its input again. If the result is not that of the quote, nothing is started.
 create function keyframe.start_quote(quote_id uuid, at_most_micros bigint)
 returns json language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -5150,12 +5185,7 @@ begin
     select p from json_array_elements(case json_typeof(answer -> 'predictions') when 'array' then answer -> 'predictions'
       else json_build_array(answer -> 'prediction') end) with ordinality t (take, number)
     join keyframe.predictions p on p.id = (t.take ->> 'id')::uuid order by t.number);
-  perform keyframe_private.raise_if(
-    keyframe_private.digest_of(case when quote.film_id is null then started[1:1] else started end) is distinct from quote.digest
-    or ((select case when count(*) = count(s.most_charge_micros) then sum(s.most_charge_micros) end
-      from keyframe_private.provider_submits s where s.prediction_id = any (array(select t.id from unnest(started) t))) <= quote.most_micros) is not true,
-    'precondition_failed',
-    'What this quote is for has changed since: the price, the model, the prompt, the elements, the frames, or which shots lack the step. Nothing was started. Ask for an estimate with a new quote.');
+  perform keyframe_private.require_as_quoted(started, quote);
   -- Its Idempotency-Key is kept longer: without that, a repetition would start another.
   update keyframe_private.quotes q set expires_at = q.expires_at + interval '23 hours' where q.id = quote.id;
   return answer;
@@ -5266,9 +5296,9 @@ begin
   else
     with made as (
       insert into keyframe.predictions as p (id, project_id, step, input, model)
-      select case t.number when 1 then request.resource_id else gen_random_uuid() end, t.project_id, start_prediction.step,
-        keyframe_private.input_of_take(start_prediction.input, t.number::integer), start_prediction.model
-      from unnest(array_fill(start_prediction.project_id, array[coalesce(start_prediction.count, 1)])) with ordinality t (project_id, number)
+      select case t.number when 1 then request.resource_id else gen_random_uuid() end, start_prediction.project_id, start_prediction.step,
+        keyframe_private.input_of_take(start_prediction.input, t.number), start_prediction.model
+      from generate_series(1, coalesce(start_prediction.count, 1)) t (number)
       returning p)
     select array_agg(m.p) into started from made m;
     if start_prediction.count is not null then
@@ -5988,10 +6018,9 @@ declare
   may_be_due constant boolean := keyframe_private.wait_for_due('generate', queues, wait_ms);
   poll_after constant interval := coalesce(make_interval(secs => poll_seconds), keyframe_private.poll_interval());
   at timestamptz;
-  one keyframe_private.work_queue;
-  found_work record;
+  queue keyframe_private.work_queue;
+  claimed record;
   held keyframe_private.work;
-  task jsonb;
   tasks jsonb := '[]';
   is_more boolean := false;
 begin
@@ -6000,14 +6029,13 @@ begin
   perform set_config('synchronous_commit', 'off', true);
   perform keyframe_private.record_heartbeat('generate', heartbeat_ms, report);
   if max_rows > 0 and may_be_due then
-    foreach one in array queues loop
-      select l.* into found_work from keyframe_private.lease_work(one, worker, make_interval(secs => lease_seconds), max_rows, at,
-        coalesce(cursors -> one::text ->> 0, ''), coalesce((cursors -> one::text ->> 1)::uuid, '00000000-0000-0000-0000-000000000000')) l;
-      cursors := cursors || jsonb_build_object(one::text, jsonb_build_array(found_work.cursor_resource, found_work.cursor_lane));
-      is_more := is_more or found_work.is_cut or cardinality(found_work.leased) > 0;
-      foreach held in array found_work.leased loop
-        task := keyframe_private.task_of(held, poll_after, at);
-        tasks := tasks || coalesce(task, '[]');
+    foreach queue in array queues loop
+      select l.* into claimed from keyframe_private.lease_work(queue, worker, make_interval(secs => lease_seconds), max_rows, at,
+        coalesce(cursors -> queue::text ->> 0, ''), coalesce((cursors -> queue::text ->> 1)::uuid, '00000000-0000-0000-0000-000000000000')) l;
+      cursors := cursors || jsonb_build_object(queue::text, jsonb_build_array(claimed.cursor_resource, claimed.cursor_lane));
+      is_more := is_more or claimed.is_cut or cardinality(claimed.leased) > 0;
+      foreach held in array claimed.leased loop
+        tasks := tasks || coalesce(keyframe_private.task_of(held, poll_after, at), '[]');
       end loop;
     end loop;
   end if;

@@ -182,22 +182,22 @@ end $$;
 create function keyframe_private.keep_history()
 returns trigger language plpgsql volatile set search_path = '' as $$
 declare
-  kept keyframe.predictions := new;
+  rest keyframe.predictions := new; -- with what may change as it was
 begin
   if old.completed_at is null then
     if old.status = 'queued' and (new.model <> old.model or new.waits_for is distinct from old.waits_for) then
       return new;
     end if;
   else
-    kept.hidden := old.hidden;
-    kept.end_image_path := old.end_image_path;
-    kept.deadline_at := old.deadline_at; -- it means nothing any more
-    kept.updated_at := old.updated_at;
-    if pg_trigger_depth() > 1 then
-      kept.step := old.step;
-      kept.model := old.model;
+    rest.hidden := old.hidden;
+    rest.end_image_path := old.end_image_path;
+    rest.deadline_at := old.deadline_at; -- it means nothing any more
+    rest.updated_at := old.updated_at;
+    if pg_trigger_depth() > 1 then -- rename_model
+      rest.step := old.step;
+      rest.model := old.model;
     end if;
-    if kept is not distinct from old then
+    if rest is not distinct from old then
       return new;
     end if;
   end if;

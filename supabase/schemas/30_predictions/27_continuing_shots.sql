@@ -1,6 +1,6 @@
 -- How a video begins: on a frame of its own, or where the previous shot of the film ends.
 
--- Whether its video starts on a first frame of its own, and not on something else.
+-- Whether the shot's video begins on a first frame of its own. Not if it was made without one.
 create function keyframe_private.needs_first_frame(project keyframe.projects)
 returns boolean language plpgsql stable set search_path = '' as $$
 begin
@@ -20,8 +20,8 @@ begin
   return previous;
 end $$;
 
--- The end image of a video, as a field of an input; null while it is not known. The stored one; without it the frame that the video was
--- made to end on, which is nearly the same.
+-- The end image of a video, as the field of an input: {"firstFrameImagePath": …} if it is stored; otherwise the frame that the video was
+-- made to end on, which is nearly the same. Null while there is neither.
 create function keyframe_private.end_image_of(video keyframe.predictions)
 returns jsonb language plpgsql stable set search_path = '' as $$
 begin
@@ -30,8 +30,7 @@ begin
     when video.end_image_path is not null then jsonb_build_object('firstFrameImagePath', video.end_image_path)
     when video.input ->> 'lastFrameImagePath' is not null then jsonb_build_object('firstFrameImagePath', video.input -> 'lastFrameImagePath')
     when exists (
-      select from keyframe.predictions f
-      where f.id = (video.input ->> 'lastFramePredictionId')::uuid and f.owner_id = video.owner_id and f.status = 'succeeded')
+      select from keyframe.predictions f where f.id = (video.input ->> 'lastFramePredictionId')::uuid and f.owner_id = video.owner_id and f.status = 'succeeded')
       then jsonb_build_object('firstFramePredictionId', video.input -> 'lastFramePredictionId')
   end;
 end $$;

@@ -32,9 +32,7 @@ create function keyframe_private.add_next_submit(prediction keyframe.predictions
 returns void language plpgsql volatile set search_path = '' as $$
 declare
   released keyframe_private.provider_submits;
-  code text;
-  sentence text;
-  figures text;
+  refused keyframe_private.refusal;
 begin
   if exists (
     select from keyframe_private.provider_submits s
@@ -49,9 +47,9 @@ begin
   limit 1;
   perform keyframe_private.add_submits(array[prediction], released, due_at, failures, reason);
 exception when sqlstate 'KEYFR' then
-  get stacked diagnostics code = message_text, sentence = pg_exception_detail, figures = pg_exception_hint;
-  perform keyframe_private.note_exhausted(prediction.owner_id, code, figures);
-  perform keyframe_private.mark_failed(prediction.id, code, sentence, true);
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  perform keyframe_private.note_exhausted(prediction.owner_id, refused.code, refused.hint);
+  perform keyframe_private.mark_failed(prediction.id, refused.code, refused.sentence, true);
 end $$;
 
 -- starting, processing → queued: the provider run failed for a temporary cause, so the prediction is submitted again. started_at and the
@@ -203,43 +201,51 @@ begin
   );
 end $$;
 
--- The output file among those that a run returned: the first at `named`, or the first of the only list with files of the step's kind, so
--- that a paid run is stored even if its model's row is wrong. Null: ambiguous. A file with another extension, or none, counts if no file
--- has the right one.
+-- The file to store among those that a run returned: the first at `named`, the column `output` of the model. If nothing is named, or what is
+-- there cannot be of the step's kind, so that a paid run is stored even if its model's row is wrong: the first file of that kind, unless
+-- several fields have some. For example:
+--
+--   step         named  files                          result
+--   video        null   clip: a.mp4, poster: b.png     a.mp4
+--   first-frame  null   images[0]: a.png, [1]: b.png   a.png
+--   first-frame  null   image: a.png, mask: b.png      null
+--   first-frame  image  image: a.png, mask: b.png      a.png
+--   first-frame  null   image: a                       a, because no file has an extension of an image
 create function keyframe_private.find_output(prediction keyframe.predictions, named text, files jsonb)
 returns text language plpgsql stable set search_path = '' as $$
 declare
-  wanted constant text := case prediction.step when 'video' then '\.(mp4|m4v|mov)$' else '\.(png|jpe?g|jfif|webp)$' end;
-  -- Stored too, but next to a file of the step's kind it is a preview.
-  unusual constant text := case prediction.step when 'video' then '\.(webm|mkv|og[vg]|gif)$' else '\.(gif|avif|bmp|ico)$' end;
+  right_ending constant text := case prediction.step when 'video' then '\.(mp4|m4v|mov)$' else '\.(png|jpe?g|jfif|webp)$' end;
+  -- Stored too, but next to a file with a right ending it is a preview.
+  unusual_ending constant text := case prediction.step when 'video' then '\.(webm|mkv|og[vg]|gif)$' else '\.(gif|avif|bmp|ico)$' end;
   named_url text;
-  is_of_kind boolean;
+  is_named_possible boolean;
   likely_url text;
-  is_clear boolean;
+  is_unambiguous boolean;
 begin
   with all_files as (
-    select f ->> 'url' as url, regexp_replace(f ->> 'at', '\[\d+\]', '', 'g') as list, place,
+    select f ->> 'url' as url, regexp_replace(f ->> 'at', '\[\d+\]', '', 'g') as field, place,
       coalesce(f ->> 'at' = named or starts_with(f ->> 'at', named || '[') or starts_with(f ->> 'at', named || '.'), false) as is_named,
-      split_part(f ->> 'url', '?', 1) ~* wanted as is_right,
-      split_part(f ->> 'url', '?', 1) ~ '\.[A-Za-z0-9]{2,5}$' and split_part(f ->> 'url', '?', 1) !~* unusual as has_other_ending
+      split_part(f ->> 'url', '?', 1) as path
     from jsonb_array_elements(files) with ordinality e (f, place)
-  ), rated as (
-    select a.*, a.is_right or not a.has_other_ending as may_be,
-      a.is_right or (not a.has_other_ending and not bool_or(a.is_right) over ()) as is_likely
+  ), with_endings as (
+    select a.*, a.path ~* right_ending as is_right,
+      a.path ~* right_ending or a.path !~ '\.[A-Za-z0-9]{2,5}$' or a.path ~* unusual_ending as is_possible
     from all_files a
+  ), rated as (
+    select e.*, e.is_right or e.is_possible and not bool_or(e.is_right) over () as is_likely from with_endings e
   )
-  select (array_agg(r.url order by r.may_be desc, r.place) filter (where r.is_named))[1],
-    coalesce(bool_or(r.may_be) filter (where r.is_named), false),
+  select (array_agg(r.url order by r.is_possible desc, r.place) filter (where r.is_named))[1],
+    coalesce(bool_or(r.is_possible) filter (where r.is_named), false),
     (array_agg(r.url order by r.place) filter (where r.is_likely))[1],
-    least(count(distinct r.list) filter (where r.is_likely), count(distinct r.url) filter (where r.is_likely)) = 1
-  into named_url, is_of_kind, likely_url, is_clear from rated r;
-  if is_of_kind then
+    1 in (count(distinct r.field) filter (where r.is_likely), count(distinct r.url) filter (where r.is_likely))
+  into named_url, is_named_possible, likely_url, is_unambiguous from rated r;
+  if is_named_possible then
     return named_url;
   elsif named is not null then
     raise warning 'The run of prediction % has no file at %, which the row of the model % for % names in output.',
       prediction.id, named, prediction.model, prediction.step;
   end if;
-  return coalesce(case when is_clear then likely_url end, named_url);
+  return coalesce(case when is_unambiguous then likely_url end, named_url);
 end $$;
 
 -- Moves an active prediction to the state of its run. False: nothing changes.
