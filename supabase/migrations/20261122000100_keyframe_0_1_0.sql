@@ -396,10 +396,10 @@ comment on column keyframe_private.allowed_clients.name is 'Of an OAuth client, 
 comment on column keyframe_private.allowed_clients.may is 'read, generate or manage; each includes the previous ones.';
 comment on column keyframe_private.allowed_clients.owner_day_micros is 'The most it may spend for each user in a day (UTC), in micro-dollars, within the user''s budgets; null: no additional limit.';
 comment on column keyframe_private.allowed_clients.secret_hash is 'The SHA-256 of the whole key, which is stored nowhere; null for an OAuth client.';
-create index allowed_clients_owner_id_idx on keyframe_private.allowed_clients (owner_id, expires_at) where owner_id is not null;
-create index allowed_clients_expires_at_idx on keyframe_private.allowed_clients (expires_at) where owner_id is not null;
 comment on column keyframe_private.allowed_clients.expires_at is 'When it ends; null: never. To revoke a key, set it to now().';
 comment on column keyframe_private.allowed_clients.last_used_at is 'The minute in which a key was last used; null: never, or an OAuth client.';
+create index allowed_clients_owner_id_idx on keyframe_private.allowed_clients (owner_id, expires_at) where owner_id is not null;
+create index allowed_clients_expires_at_idx on keyframe_private.allowed_clients (expires_at) where owner_id is not null;
 
 -- A token with any client_id, also an empty one, null or no text, is a client's; every other token may do everything.
 create function keyframe_private.client_may(needed keyframe_private.client_right)
@@ -3231,12 +3231,11 @@ end $$;
 create function keyframe_private.require_success(take keyframe.predictions)
 returns void language plpgsql immutable set search_path = '' as $$
 begin
-  perform keyframe_private.raise_if(take.status in ('failed', 'canceled'), 'frame_not_ready',
-    format('The %s prediction %s %s and cannot be used. Choose another, or run the step again.', take.step, take.id,
-      case when take.status = 'failed' then 'failed' else 'was canceled' end));
-  perform keyframe_private.raise_if(take.status <> 'succeeded', 'frame_not_ready',
-    format('The %s prediction %s is %s, not succeeded. Try again once it has succeeded.', take.step, take.id,
-      case when take.status = 'storing' then 'processing' else take.status::text end));
+  perform keyframe_private.raise_if(take.status <> 'succeeded', 'frame_not_ready', format('The %s prediction %s %s.', take.step, take.id,
+    case take.status
+      when 'failed' then 'failed and cannot be used. Choose another, or run the step again'
+      when 'canceled' then 'was canceled and cannot be used. Choose another, or run the step again'
+      else format('is %s, not succeeded. Try again once it has succeeded', replace(take.status::text, 'storing', 'processing')) end));
 end $$;
 
 -- A newly selected prediction must be a take of the same project and of the step. It stays one until it is deleted: success is final.
@@ -4165,8 +4164,11 @@ begin
     or normalize(chr(837) || letter) <> chr(837) || letter;
 end $$;
 
--- The elements that a prompt names by @name, and the prompt without those @. Raises for an unknown name. An e-mail address has a letter
--- before its @, and is left as it is. The elements are read once, however often the prompt names them.
+-- The elements that a prompt names, and the prompt without their @. Raises for an unknown name:
+--
+--   @anna and @Old pier, mail a@b.c  →  Anna and Old pier, mail a@b.c, and the ids of both elements
+--
+-- The elements are read once, however often the prompt names them.
 create function keyframe_private.read_mentions(prompt text, known uuid[], owner uuid, out ids uuid[], out plain text)
 language plpgsql stable set search_path = '' as $$
 declare
@@ -4203,6 +4205,20 @@ begin
   end loop;
 end $$;
 
+-- Whether a request's element has the form of element_record.
+create function keyframe_private.is_element_record(element jsonb)
+returns boolean language plpgsql immutable set search_path = '' as $$
+begin
+  return case when element @? 'strict $ ? (
+      @.elementId like_regex "^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$"
+      && @.updatedAt like_regex "^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])T([01][0-9]|2[0-3])(:[0-5][0-9]){2}[.][0-9]{3}Z$"
+      && @.name like_regex "^.{1,60}$" && @.text.type() == "string" && @.imagePaths.type() == "array" && @.imagePaths.size() <= 8
+      && !exists(@.imagePaths[*] ? (@.type() != "string")))'
+    then keyframe_private.is_one_line(element ->> 'name') and not exists (
+      select from jsonb_array_elements_text(element -> 'imagePaths') i (path) where not keyframe_private.is_reference_path(i.path))
+    else false end;
+end $$;
+
 -- For a repeated input, whose prompt and references already have its elements. A record is kept while its text is in the prompt or, without
 -- a text, while one of its images is in the references.
 create function keyframe_private.keep_element_records(asked jsonb)
@@ -4212,15 +4228,7 @@ declare
 begin
   if jsonb_typeof(asked -> 'elements') <> 'array'
     or jsonb_array_length(asked -> 'elements') > keyframe_private.max_elements('start')
-    or jsonb_array_length(asked -> 'elements') <> jsonb_array_length(jsonb_path_query_array(asked -> 'elements', 'strict $[*] ? (
-      @.elementId like_regex "^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$"
-      && @.updatedAt like_regex "^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])T([01][0-9]|2[0-3])(:[0-5][0-9]){2}[.][0-9]{3}Z$"
-      && @.name like_regex "^.{1,60}$" && @.text.type() == "string" && @.imagePaths.type() == "array" && @.imagePaths.size() <= 8
-      && !exists(@.imagePaths[*] ? (@.type() != "string")))'))
-    or exists (
-      select from jsonb_array_elements(asked -> 'elements') e
-      where not keyframe_private.is_one_line(e ->> 'name') or exists (
-        select from jsonb_array_elements_text(e -> 'imagePaths') i (path) where not keyframe_private.is_reference_path(i.path))) then
+    or exists (select from jsonb_array_elements(asked -> 'elements') e where not keyframe_private.is_element_record(e)) then
     perform keyframe_private.raise_error('invalid_request', 'elements must be a list as in `input` of a response.');
   end if;
   select jsonb_agg(jsonb_build_object('elementId', e -> 'elementId', 'updatedAt', e -> 'updatedAt', 'name', e -> 'name', 'text', e -> 'text',
@@ -4610,7 +4618,7 @@ end $$;
 
 -- queued → starting → processing → storing, as the provider run does; several moves at once if needed. The provider keeps an output for an
 -- hour, so a run that ends late still gets 50 minutes for copying.
-create function keyframe_private.mark_running(
+create function keyframe_private.follow_run(
   prediction uuid, wanted keyframe.prediction_status, run text, done real, output_url text)
 returns boolean language plpgsql volatile set search_path = '' as $$
 begin
@@ -4633,8 +4641,8 @@ begin
   return found;
 end $$;
 
--- The submit needs budget unless it replaces one that was released in this transaction (ended_at = now()) and costs no more. Another start
--- may already hold what was released earlier.
+-- Submits a queued prediction once more, or fails it if that does not fit its budget. A submit needs no budget if it replaces one that was
+-- released in this transaction (ended_at = now()) and costs no more; another start may already hold what was released earlier.
 create function keyframe_private.add_next_submit(prediction keyframe.predictions, due_at timestamptz, failures integer, reason text)
 returns void language plpgsql volatile set search_path = '' as $$
 declare
@@ -4869,18 +4877,18 @@ begin
   case run.status
     when 'starting' then
       -- The second run of a prediction that the API shows as processing.
-      return keyframe_private.mark_running(row_now.id,
+      return keyframe_private.follow_run(row_now.id,
         case when row_now.started_at is null then keyframe.prediction_status 'starting' else 'processing' end, run.id, null, null);
     when 'processing' then
       if row_now.status = 'processing' and coalesce(run.progress <= coalesce(row_now.progress, 0), true) then
         return false;
       end if;
-      return keyframe_private.mark_running(row_now.id, 'processing', run.id, run.progress, null);
+      return keyframe_private.follow_run(row_now.id, 'processing', run.id, run.progress, null);
     when 'succeeded' then
       select m.output into named from keyframe.models m where m.step = row_now.step and m.model = row_now.model;
       file := coalesce(keyframe_private.find_output(row_now, named, run.output_files), run.output_url);
       if file is not null then
-        return keyframe_private.mark_running(row_now.id, 'storing', run.id, 1, file);
+        return keyframe_private.follow_run(row_now.id, 'storing', run.id, 1, file);
       elsif run.output_files is not null then
         return keyframe_private.mark_failed(row_now.id, 'output_not_usable', format(
           'The provider''s output has several files: %s. An administrator must name one in the column output of the model %s%s.',
@@ -4935,7 +4943,7 @@ declare
   run_outcome constant text := case when run.status = 'failed' and run.failure = 'content_rejected' then 'rejected'
     when run.status in ('succeeded', 'failed', 'canceled', 'aborted') then run.status end; -- null: it goes on
   row_now keyframe.predictions;
-  known keyframe_private.provider_submits;
+  submit keyframe_private.provider_submits;
 begin
   if keyframe_private.is_state_known(prediction, attempt, run) then
     return 'unchanged';
@@ -4962,30 +4970,30 @@ begin
   end if;
 
   -- Find the submit of the run. The signature of a callback does not cover its URL, which may name another prediction.
-  select s.* into known from keyframe_private.provider_submits s where s.provider_prediction_id = run.id;
-  if known.prediction_id <> row_now.id then
+  select s.* into submit from keyframe_private.provider_submits s where s.provider_prediction_id = run.id;
+  if submit.prediction_id <> row_now.id then
     return 'unknown';
-  elsif row_now.status = 'queued' and known.id is not null then
+  elsif row_now.status = 'queued' and submit.id is not null then
     -- A queued prediction follows no run, so a known run of it has failed or was replaced.
-    perform keyframe_private.end_submit(known.id, run_outcome, run.metrics) where run_outcome is not null;
+    perform keyframe_private.end_submit(submit.id, run_outcome, run.metrics) where run_outcome is not null;
     return 'given_up';
-  elsif known.id is null then
+  elsif submit.id is null then
     if found_by = 'text' and not keyframe_private.is_only_submit_of_its_text(row_now.id, attempt) then
       return 'unproven'; -- neither followed nor canceled
     end if;
-    known.id := keyframe_private.record_run(run.id, row_now.id, attempt, found_by is not null);
-    if known.id is null then
+    submit.id := keyframe_private.record_run(run.id, row_now.id, attempt, found_by is not null);
+    if submit.id is null then
       return 'unknown'; -- it was recorded for another prediction at the same moment
     end if;
   end if;
 
   -- Record it in the ledger.
   perform keyframe_private.end_without_run(row_now.id, attempt_without_run);
-  perform keyframe_private.end_submit(known.id, run_outcome, run.metrics) where run_outcome is not null;
+  perform keyframe_private.end_submit(submit.id, run_outcome, run.metrics) where run_outcome is not null;
 
   -- Move the prediction, if it follows this run, or none.
   if row_now.completed_at is not null or row_now.provider_prediction_id <> run.id then
-    perform keyframe_private.add_cancel(s) from keyframe_private.provider_submits s where s.id = known.id and s.ended_at is null;
+    perform keyframe_private.add_cancel(s) from keyframe_private.provider_submits s where s.id = submit.id and s.ended_at is null;
     return case when row_now.completed_at is null then 'stale' else 'ended' end;
   end if;
   if run.status = 'processing' and row_now.provider_prediction_id = run.id and attempt_without_run is null then

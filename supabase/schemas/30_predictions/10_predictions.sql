@@ -308,12 +308,11 @@ end $$;
 create function keyframe_private.require_success(take keyframe.predictions)
 returns void language plpgsql immutable set search_path = '' as $$
 begin
-  perform keyframe_private.raise_if(take.status in ('failed', 'canceled'), 'frame_not_ready',
-    format('The %s prediction %s %s and cannot be used. Choose another, or run the step again.', take.step, take.id,
-      case when take.status = 'failed' then 'failed' else 'was canceled' end));
-  perform keyframe_private.raise_if(take.status <> 'succeeded', 'frame_not_ready',
-    format('The %s prediction %s is %s, not succeeded. Try again once it has succeeded.', take.step, take.id,
-      case when take.status = 'storing' then 'processing' else take.status::text end));
+  perform keyframe_private.raise_if(take.status <> 'succeeded', 'frame_not_ready', format('The %s prediction %s %s.', take.step, take.id,
+    case take.status
+      when 'failed' then 'failed and cannot be used. Choose another, or run the step again'
+      when 'canceled' then 'was canceled and cannot be used. Choose another, or run the step again'
+      else format('is %s, not succeeded. Try again once it has succeeded', replace(take.status::text, 'storing', 'processing')) end));
 end $$;
 
 -- A newly selected prediction must be a take of the same project and of the step. It stays one until it is deleted: success is final.

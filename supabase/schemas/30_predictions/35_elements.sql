@@ -20,8 +20,11 @@ begin
     or normalize(chr(837) || letter) <> chr(837) || letter;
 end $$;
 
--- The elements that a prompt names by @name, and the prompt without those @. Raises for an unknown name. An e-mail address has a letter
--- before its @, and is left as it is. The elements are read once, however often the prompt names them.
+-- The elements that a prompt names, and the prompt without their @. Raises for an unknown name:
+--
+--   @anna and @Old pier, mail a@b.c  →  Anna and Old pier, mail a@b.c, and the ids of both elements
+--
+-- The elements are read once, however often the prompt names them.
 create function keyframe_private.read_mentions(prompt text, known uuid[], owner uuid, out ids uuid[], out plain text)
 language plpgsql stable set search_path = '' as $$
 declare
@@ -58,6 +61,20 @@ begin
   end loop;
 end $$;
 
+-- Whether a request's element has the form of element_record.
+create function keyframe_private.is_element_record(element jsonb)
+returns boolean language plpgsql immutable set search_path = '' as $$
+begin
+  return case when element @? 'strict $ ? (
+      @.elementId like_regex "^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$"
+      && @.updatedAt like_regex "^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])T([01][0-9]|2[0-3])(:[0-5][0-9]){2}[.][0-9]{3}Z$"
+      && @.name like_regex "^.{1,60}$" && @.text.type() == "string" && @.imagePaths.type() == "array" && @.imagePaths.size() <= 8
+      && !exists(@.imagePaths[*] ? (@.type() != "string")))'
+    then keyframe_private.is_one_line(element ->> 'name') and not exists (
+      select from jsonb_array_elements_text(element -> 'imagePaths') i (path) where not keyframe_private.is_reference_path(i.path))
+    else false end;
+end $$;
+
 -- For a repeated input, whose prompt and references already have its elements. A record is kept while its text is in the prompt or, without
 -- a text, while one of its images is in the references.
 create function keyframe_private.keep_element_records(asked jsonb)
@@ -67,15 +84,7 @@ declare
 begin
   if jsonb_typeof(asked -> 'elements') <> 'array'
     or jsonb_array_length(asked -> 'elements') > keyframe_private.max_elements('start')
-    or jsonb_array_length(asked -> 'elements') <> jsonb_array_length(jsonb_path_query_array(asked -> 'elements', 'strict $[*] ? (
-      @.elementId like_regex "^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$"
-      && @.updatedAt like_regex "^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])T([01][0-9]|2[0-3])(:[0-5][0-9]){2}[.][0-9]{3}Z$"
-      && @.name like_regex "^.{1,60}$" && @.text.type() == "string" && @.imagePaths.type() == "array" && @.imagePaths.size() <= 8
-      && !exists(@.imagePaths[*] ? (@.type() != "string")))'))
-    or exists (
-      select from jsonb_array_elements(asked -> 'elements') e
-      where not keyframe_private.is_one_line(e ->> 'name') or exists (
-        select from jsonb_array_elements_text(e -> 'imagePaths') i (path) where not keyframe_private.is_reference_path(i.path))) then
+    or exists (select from jsonb_array_elements(asked -> 'elements') e where not keyframe_private.is_element_record(e)) then
     perform keyframe_private.raise_error('invalid_request', 'elements must be a list as in `input` of a response.');
   end if;
   select jsonb_agg(jsonb_build_object('elementId', e -> 'elementId', 'updatedAt', e -> 'updatedAt', 'name', e -> 'name', 'text', e -> 'text',

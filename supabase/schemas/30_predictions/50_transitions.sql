@@ -3,7 +3,7 @@
 
 -- queued → starting → processing → storing, as the provider run does; several moves at once if needed. The provider keeps an output for an
 -- hour, so a run that ends late still gets 50 minutes for copying.
-create function keyframe_private.mark_running(
+create function keyframe_private.follow_run(
   prediction uuid, wanted keyframe.prediction_status, run text, done real, output_url text)
 returns boolean language plpgsql volatile set search_path = '' as $$
 begin
@@ -26,8 +26,8 @@ begin
   return found;
 end $$;
 
--- The submit needs budget unless it replaces one that was released in this transaction (ended_at = now()) and costs no more. Another start
--- may already hold what was released earlier.
+-- Submits a queued prediction once more, or fails it if that does not fit its budget. A submit needs no budget if it replaces one that was
+-- released in this transaction (ended_at = now()) and costs no more; another start may already hold what was released earlier.
 create function keyframe_private.add_next_submit(prediction keyframe.predictions, due_at timestamptz, failures integer, reason text)
 returns void language plpgsql volatile set search_path = '' as $$
 declare
@@ -262,18 +262,18 @@ begin
   case run.status
     when 'starting' then
       -- The second run of a prediction that the API shows as processing.
-      return keyframe_private.mark_running(row_now.id,
+      return keyframe_private.follow_run(row_now.id,
         case when row_now.started_at is null then keyframe.prediction_status 'starting' else 'processing' end, run.id, null, null);
     when 'processing' then
       if row_now.status = 'processing' and coalesce(run.progress <= coalesce(row_now.progress, 0), true) then
         return false;
       end if;
-      return keyframe_private.mark_running(row_now.id, 'processing', run.id, run.progress, null);
+      return keyframe_private.follow_run(row_now.id, 'processing', run.id, run.progress, null);
     when 'succeeded' then
       select m.output into named from keyframe.models m where m.step = row_now.step and m.model = row_now.model;
       file := coalesce(keyframe_private.find_output(row_now, named, run.output_files), run.output_url);
       if file is not null then
-        return keyframe_private.mark_running(row_now.id, 'storing', run.id, 1, file);
+        return keyframe_private.follow_run(row_now.id, 'storing', run.id, 1, file);
       elsif run.output_files is not null then
         return keyframe_private.mark_failed(row_now.id, 'output_not_usable', format(
           'The provider''s output has several files: %s. An administrator must name one in the column output of the model %s%s.',
@@ -328,7 +328,7 @@ declare
   run_outcome constant text := case when run.status = 'failed' and run.failure = 'content_rejected' then 'rejected'
     when run.status in ('succeeded', 'failed', 'canceled', 'aborted') then run.status end; -- null: it goes on
   row_now keyframe.predictions;
-  known keyframe_private.provider_submits;
+  submit keyframe_private.provider_submits;
 begin
   if keyframe_private.is_state_known(prediction, attempt, run) then
     return 'unchanged';
@@ -355,30 +355,30 @@ begin
   end if;
 
   -- Find the submit of the run. The signature of a callback does not cover its URL, which may name another prediction.
-  select s.* into known from keyframe_private.provider_submits s where s.provider_prediction_id = run.id;
-  if known.prediction_id <> row_now.id then
+  select s.* into submit from keyframe_private.provider_submits s where s.provider_prediction_id = run.id;
+  if submit.prediction_id <> row_now.id then
     return 'unknown';
-  elsif row_now.status = 'queued' and known.id is not null then
+  elsif row_now.status = 'queued' and submit.id is not null then
     -- A queued prediction follows no run, so a known run of it has failed or was replaced.
-    perform keyframe_private.end_submit(known.id, run_outcome, run.metrics) where run_outcome is not null;
+    perform keyframe_private.end_submit(submit.id, run_outcome, run.metrics) where run_outcome is not null;
     return 'given_up';
-  elsif known.id is null then
+  elsif submit.id is null then
     if found_by = 'text' and not keyframe_private.is_only_submit_of_its_text(row_now.id, attempt) then
       return 'unproven'; -- neither followed nor canceled
     end if;
-    known.id := keyframe_private.record_run(run.id, row_now.id, attempt, found_by is not null);
-    if known.id is null then
+    submit.id := keyframe_private.record_run(run.id, row_now.id, attempt, found_by is not null);
+    if submit.id is null then
       return 'unknown'; -- it was recorded for another prediction at the same moment
     end if;
   end if;
 
   -- Record it in the ledger.
   perform keyframe_private.end_without_run(row_now.id, attempt_without_run);
-  perform keyframe_private.end_submit(known.id, run_outcome, run.metrics) where run_outcome is not null;
+  perform keyframe_private.end_submit(submit.id, run_outcome, run.metrics) where run_outcome is not null;
 
   -- Move the prediction, if it follows this run, or none.
   if row_now.completed_at is not null or row_now.provider_prediction_id <> run.id then
-    perform keyframe_private.add_cancel(s) from keyframe_private.provider_submits s where s.id = known.id and s.ended_at is null;
+    perform keyframe_private.add_cancel(s) from keyframe_private.provider_submits s where s.id = submit.id and s.ended_at is null;
     return case when row_now.completed_at is null then 'stale' else 'ended' end;
   end if;
   if run.status = 'processing' and row_now.provider_prediction_id = run.id and attempt_without_run is null then
