@@ -3617,7 +3617,34 @@ begin
   return planned;
 end $$;
 
--- See the head of this file. A first or last frame without references is made with the project's image.
+-- The values that a plan chose, without those that the model does not take; none that were chosen for another model.
+create function keyframe_private.fit_choices(planned jsonb, chosen keyframe.models, is_other_model boolean)
+returns jsonb language plpgsql stable set search_path = '' as $$
+begin
+  return planned - array(
+    select c.name from keyframe_private.known_controls() c
+    where (c.kind = 'choice' or c.name = 'negativePrompt')
+      and (is_other_model or not chosen.controls ? c.name
+        or c.kind = 'choice' and not keyframe_private.control_takes(chosen.controls -> c.name, planned -> c.name)));
+end $$;
+
+-- The reference images of a start: those of the request, else of the plan; for a first or last frame without both the project's image. A
+-- last frame has its first frame as a reference, so a model of one image takes only that.
+create function keyframe_private.fit_references(planned jsonb, wanted keyframe.predictions, project keyframe.projects, chosen keyframe.models)
+returns jsonb language plpgsql stable set search_path = '' as $$
+begin
+  if not chosen.controls ? 'referenceImages' then
+    return planned - 'referenceImagePaths'::text;
+  elsif wanted.step <> 'video' and project.reference_image_path is not null
+    and not (planned || wanted.input) ?| keyframe_private.fields_of_image('referenceImages')
+    and ((chosen.controls #>> '{referenceImages,max}')::integer > 1 or wanted.step = 'first-frame'
+      or keyframe_private.shown_take(project, 'first-frame') is null) then
+    return planned || jsonb_build_object('referenceImagePaths', jsonb_build_array(project.reference_image_path));
+  end if;
+  return planned;
+end $$;
+
+-- See the head of this file.
 create function keyframe_private.apply_plan(inout wanted keyframe.predictions, project keyframe.projects)
 language plpgsql stable set search_path = '' as $$
 declare
@@ -3637,34 +3664,19 @@ begin
     and m.model = coalesce(wanted.model, (select d.model from keyframe.step_defaults d where d.step = wanted.step));
   perform keyframe_private.raise_if(is_planned_model and keyframe_private.is_available(chosen, now()) is not true, 'model_unavailable',
     format('This shot''s plan uses the model %s, which is not available. Change the plan, or name another model.', planned_model));
-
-  -- What the request replaces, and what its model does not take.
+  planned := planned - 'model'::text;
   foreach image in array array['firstFrame', 'lastFrame', 'referenceImages'] loop
     if wanted.input ?| keyframe_private.fields_of_image(image) then
       planned := planned - keyframe_private.fields_of_image(image);
     end if;
   end loop;
-  planned := planned - 'model'::text - array(
-    select c.name from keyframe_private.known_controls() c
-    where case
-      when c.kind <> 'choice' and c.name <> 'negativePrompt' then false
-      when is_other_model or not chosen.controls ? c.name then true
-      else c.kind = 'choice' and not keyframe_private.control_takes(chosen.controls -> c.name, planned -> c.name) end);
+  planned := keyframe_private.fit_choices(planned, chosen, is_other_model);
+  planned := keyframe_private.fit_references(planned, wanted, project, chosen);
   if wanted.step = 'video' then
     planned := keyframe_private.fit_frames(planned, wanted.input, chosen, is_planned_model);
   end if;
   if planned -> 'continuesPreviousShot' = 'true' and (keyframe_private.previous_shot(project)).id is null then
     planned := planned - 'continuesPreviousShot'::text;
-  end if;
-
-  if not chosen.controls ? 'referenceImages' then
-    planned := planned - 'referenceImagePaths'::text;
-  elsif wanted.step <> 'video' and project.reference_image_path is not null
-    and not (planned || wanted.input) ?| keyframe_private.fields_of_image('referenceImages')
-    -- A last frame has its first frame as a reference: a model of one image takes only that.
-    and ((chosen.controls #>> '{referenceImages,max}')::integer > 1 or wanted.step = 'first-frame'
-      or keyframe_private.shown_take(project, 'first-frame') is null) then
-    planned := planned || jsonb_build_object('referenceImagePaths', jsonb_build_array(project.reference_image_path));
   end if;
   wanted.input := planned || wanted.input;
 end $$;
@@ -4863,66 +4875,77 @@ begin
   return coalesce(case when is_unambiguous then likely_url end, named_url);
 end $$;
 
--- Moves an active prediction to the state of its run. False: nothing changes.
-create function keyframe_private.apply_provider_state(
-  row_now keyframe.predictions, run keyframe_private.provider_run)
+-- A run has succeeded: its output is copied, or the prediction fails because there is none that can be used.
+create function keyframe_private.follow_success(prediction keyframe.predictions, run keyframe_private.provider_run)
 returns boolean language plpgsql volatile set search_path = '' as $$
 declare
   named text;
   file text;
 begin
-  if row_now.status = 'storing' then
+  select m.output into named from keyframe.models m where m.step = prediction.step and m.model = prediction.model;
+  file := coalesce(keyframe_private.find_output(prediction, named, run.output_files), run.output_url);
+  if file is not null then
+    return keyframe_private.follow_run(prediction.id, 'storing', run.id, 1, file);
+  elsif run.output_files is not null then
+    return keyframe_private.mark_failed(prediction.id, 'output_not_usable', format(
+      'The provider''s output has several files: %s. An administrator must name one in the column output of the model %s%s.',
+      left((select string_agg(f ->> 'at', ', ' order by place) from jsonb_array_elements(run.output_files) with ordinality e (f, place)), 500),
+      prediction.model, ', which has ' || named), false);
+  end if;
+  return keyframe_private.mark_failed(prediction.id, 'provider_no_output',
+    'The provider finished without an output. Run the step again.', true);
+end $$;
+
+-- A run has failed: the prediction is submitted again if the cause may be temporary, or it fails.
+create function keyframe_private.follow_failure(prediction keyframe.predictions, run keyframe_private.provider_run)
+returns boolean language plpgsql volatile set search_path = '' as $$
+begin
+  if run.failure = 'content_rejected' then
+    return keyframe_private.mark_failed(prediction.id, 'content_rejected',
+      coalesce(nullif(run.error_message, ''), 'The model''s safety filter rejected the prompt or an image. Try different wording or images.'), false,
+      stage => run.stage);
+  elsif run.failure = 'input_unreachable' then
+    if keyframe_private.mark_queued_again(prediction.id, run.failure, keyframe_private.max_failures()) then
+      return true;
+    end if;
+    return keyframe_private.mark_failed(prediction.id, 'input_unreachable',
+      'The provider could not read the images of this step. Run the step again.', true);
+  elsif run.failure = 'interrupted' then
+    -- One more run: a temporary cause is over by then, and each failed run may have been paid for.
+    if keyframe_private.mark_queued_again(prediction.id, 'provider_failed', 2) then
+      return true;
+    end if;
+  end if;
+  return keyframe_private.mark_failed(prediction.id, 'provider_failed',
+    coalesce(nullif(run.error_message, ''), 'The provider could not generate this. Change the prompt.'), true);
+end $$;
+
+-- Moves an active prediction to the state of its run. False: nothing changes.
+create function keyframe_private.apply_provider_state(prediction keyframe.predictions, run keyframe_private.provider_run)
+returns boolean language plpgsql volatile set search_path = '' as $$
+begin
+  if prediction.status = 'storing' then
     return false; -- the output is being copied, whatever the run reports now
   end if;
   case run.status
     when 'starting' then
-      -- The second run of a prediction that the API shows as processing.
-      return keyframe_private.follow_run(row_now.id,
-        case when row_now.started_at is null then keyframe.prediction_status 'starting' else 'processing' end, run.id, null, null);
+      -- With started_at it is a second run, which the API shows as processing.
+      return keyframe_private.follow_run(prediction.id,
+        case when prediction.started_at is null then keyframe.prediction_status 'starting' else 'processing' end, run.id, null, null);
     when 'processing' then
-      if row_now.status = 'processing' and coalesce(run.progress <= coalesce(row_now.progress, 0), true) then
+      if prediction.status = 'processing' and coalesce(run.progress <= coalesce(prediction.progress, 0), true) then
         return false;
       end if;
-      return keyframe_private.follow_run(row_now.id, 'processing', run.id, run.progress, null);
+      return keyframe_private.follow_run(prediction.id, 'processing', run.id, run.progress, null);
     when 'succeeded' then
-      select m.output into named from keyframe.models m where m.step = row_now.step and m.model = row_now.model;
-      file := coalesce(keyframe_private.find_output(row_now, named, run.output_files), run.output_url);
-      if file is not null then
-        return keyframe_private.follow_run(row_now.id, 'storing', run.id, 1, file);
-      elsif run.output_files is not null then
-        return keyframe_private.mark_failed(row_now.id, 'output_not_usable', format(
-          'The provider''s output has several files: %s. An administrator must name one in the column output of the model %s%s.',
-          left((select string_agg(f ->> 'at', ', ' order by place) from jsonb_array_elements(run.output_files) with ordinality e (f, place)),
-            500),
-          row_now.model,
-          ', which has ' || named), false);
-      end if;
-      return keyframe_private.mark_failed(row_now.id, 'provider_no_output',
-        'The provider finished without an output. Run the step again.', true);
+      return keyframe_private.follow_success(prediction, run);
     when 'failed' then
-      if run.failure = 'content_rejected' then
-        return keyframe_private.mark_failed(row_now.id, 'content_rejected',
-          coalesce(nullif(run.error_message, ''), 'The model''s safety filter rejected the prompt or an image. Try different wording or images.'), false,
-            stage => run.stage);
-      elsif run.failure = 'input_unreachable' then
-        if keyframe_private.mark_queued_again(row_now.id, run.failure, keyframe_private.max_failures()) then
-          return true;
-        end if;
-        return keyframe_private.mark_failed(row_now.id, 'input_unreachable',
-          'The provider could not read the images of this step. Run the step again.', true);
-      elsif run.failure = 'interrupted' then
-        -- One more run: a temporary cause is over by then, and each failed run may have been paid for.
-        if keyframe_private.mark_queued_again(row_now.id, 'provider_failed', 2) then
-          return true;
-        end if;
-      end if;
-      return keyframe_private.mark_failed(row_now.id, 'provider_failed',
-        coalesce(nullif(run.error_message, ''), 'The provider could not generate this. Change the prompt.'), true);
+      return keyframe_private.follow_failure(prediction, run);
     when 'canceled' then
-      return keyframe_private.mark_failed(row_now.id, 'provider_canceled',
+      return keyframe_private.mark_failed(prediction.id, 'provider_canceled',
         'The run was canceled at the provider. Run the step again.', true);
     when 'aborted' then
-      return keyframe_private.mark_failed(row_now.id, 'provider_aborted',
+      return keyframe_private.mark_failed(prediction.id, 'provider_aborted',
         'The provider dropped the run before it started. Run the step again.', true);
     else
       raise exception 'Unknown provider status: %.', run.status using errcode = 'invalid_parameter_value';

@@ -130,7 +130,34 @@ begin
   return planned;
 end $$;
 
--- See the head of this file. A first or last frame without references is made with the project's image.
+-- The values that a plan chose, without those that the model does not take; none that were chosen for another model.
+create function keyframe_private.fit_choices(planned jsonb, chosen keyframe.models, is_other_model boolean)
+returns jsonb language plpgsql stable set search_path = '' as $$
+begin
+  return planned - array(
+    select c.name from keyframe_private.known_controls() c
+    where (c.kind = 'choice' or c.name = 'negativePrompt')
+      and (is_other_model or not chosen.controls ? c.name
+        or c.kind = 'choice' and not keyframe_private.control_takes(chosen.controls -> c.name, planned -> c.name)));
+end $$;
+
+-- The reference images of a start: those of the request, else of the plan; for a first or last frame without both the project's image. A
+-- last frame has its first frame as a reference, so a model of one image takes only that.
+create function keyframe_private.fit_references(planned jsonb, wanted keyframe.predictions, project keyframe.projects, chosen keyframe.models)
+returns jsonb language plpgsql stable set search_path = '' as $$
+begin
+  if not chosen.controls ? 'referenceImages' then
+    return planned - 'referenceImagePaths'::text;
+  elsif wanted.step <> 'video' and project.reference_image_path is not null
+    and not (planned || wanted.input) ?| keyframe_private.fields_of_image('referenceImages')
+    and ((chosen.controls #>> '{referenceImages,max}')::integer > 1 or wanted.step = 'first-frame'
+      or keyframe_private.shown_take(project, 'first-frame') is null) then
+    return planned || jsonb_build_object('referenceImagePaths', jsonb_build_array(project.reference_image_path));
+  end if;
+  return planned;
+end $$;
+
+-- See the head of this file.
 create function keyframe_private.apply_plan(inout wanted keyframe.predictions, project keyframe.projects)
 language plpgsql stable set search_path = '' as $$
 declare
@@ -150,34 +177,19 @@ begin
     and m.model = coalesce(wanted.model, (select d.model from keyframe.step_defaults d where d.step = wanted.step));
   perform keyframe_private.raise_if(is_planned_model and keyframe_private.is_available(chosen, now()) is not true, 'model_unavailable',
     format('This shot''s plan uses the model %s, which is not available. Change the plan, or name another model.', planned_model));
-
-  -- What the request replaces, and what its model does not take.
+  planned := planned - 'model'::text;
   foreach image in array array['firstFrame', 'lastFrame', 'referenceImages'] loop
     if wanted.input ?| keyframe_private.fields_of_image(image) then
       planned := planned - keyframe_private.fields_of_image(image);
     end if;
   end loop;
-  planned := planned - 'model'::text - array(
-    select c.name from keyframe_private.known_controls() c
-    where case
-      when c.kind <> 'choice' and c.name <> 'negativePrompt' then false
-      when is_other_model or not chosen.controls ? c.name then true
-      else c.kind = 'choice' and not keyframe_private.control_takes(chosen.controls -> c.name, planned -> c.name) end);
+  planned := keyframe_private.fit_choices(planned, chosen, is_other_model);
+  planned := keyframe_private.fit_references(planned, wanted, project, chosen);
   if wanted.step = 'video' then
     planned := keyframe_private.fit_frames(planned, wanted.input, chosen, is_planned_model);
   end if;
   if planned -> 'continuesPreviousShot' = 'true' and (keyframe_private.previous_shot(project)).id is null then
     planned := planned - 'continuesPreviousShot'::text;
-  end if;
-
-  if not chosen.controls ? 'referenceImages' then
-    planned := planned - 'referenceImagePaths'::text;
-  elsif wanted.step <> 'video' and project.reference_image_path is not null
-    and not (planned || wanted.input) ?| keyframe_private.fields_of_image('referenceImages')
-    -- A last frame has its first frame as a reference: a model of one image takes only that.
-    and ((chosen.controls #>> '{referenceImages,max}')::integer > 1 or wanted.step = 'first-frame'
-      or keyframe_private.shown_take(project, 'first-frame') is null) then
-    planned := planned || jsonb_build_object('referenceImagePaths', jsonb_build_array(project.reference_image_path));
   end if;
   wanted.input := planned || wanted.input;
 end $$;

@@ -248,66 +248,77 @@ begin
   return coalesce(case when is_unambiguous then likely_url end, named_url);
 end $$;
 
--- Moves an active prediction to the state of its run. False: nothing changes.
-create function keyframe_private.apply_provider_state(
-  row_now keyframe.predictions, run keyframe_private.provider_run)
+-- A run has succeeded: its output is copied, or the prediction fails because there is none that can be used.
+create function keyframe_private.follow_success(prediction keyframe.predictions, run keyframe_private.provider_run)
 returns boolean language plpgsql volatile set search_path = '' as $$
 declare
   named text;
   file text;
 begin
-  if row_now.status = 'storing' then
+  select m.output into named from keyframe.models m where m.step = prediction.step and m.model = prediction.model;
+  file := coalesce(keyframe_private.find_output(prediction, named, run.output_files), run.output_url);
+  if file is not null then
+    return keyframe_private.follow_run(prediction.id, 'storing', run.id, 1, file);
+  elsif run.output_files is not null then
+    return keyframe_private.mark_failed(prediction.id, 'output_not_usable', format(
+      'The provider''s output has several files: %s. An administrator must name one in the column output of the model %s%s.',
+      left((select string_agg(f ->> 'at', ', ' order by place) from jsonb_array_elements(run.output_files) with ordinality e (f, place)), 500),
+      prediction.model, ', which has ' || named), false);
+  end if;
+  return keyframe_private.mark_failed(prediction.id, 'provider_no_output',
+    'The provider finished without an output. Run the step again.', true);
+end $$;
+
+-- A run has failed: the prediction is submitted again if the cause may be temporary, or it fails.
+create function keyframe_private.follow_failure(prediction keyframe.predictions, run keyframe_private.provider_run)
+returns boolean language plpgsql volatile set search_path = '' as $$
+begin
+  if run.failure = 'content_rejected' then
+    return keyframe_private.mark_failed(prediction.id, 'content_rejected',
+      coalesce(nullif(run.error_message, ''), 'The model''s safety filter rejected the prompt or an image. Try different wording or images.'), false,
+      stage => run.stage);
+  elsif run.failure = 'input_unreachable' then
+    if keyframe_private.mark_queued_again(prediction.id, run.failure, keyframe_private.max_failures()) then
+      return true;
+    end if;
+    return keyframe_private.mark_failed(prediction.id, 'input_unreachable',
+      'The provider could not read the images of this step. Run the step again.', true);
+  elsif run.failure = 'interrupted' then
+    -- One more run: a temporary cause is over by then, and each failed run may have been paid for.
+    if keyframe_private.mark_queued_again(prediction.id, 'provider_failed', 2) then
+      return true;
+    end if;
+  end if;
+  return keyframe_private.mark_failed(prediction.id, 'provider_failed',
+    coalesce(nullif(run.error_message, ''), 'The provider could not generate this. Change the prompt.'), true);
+end $$;
+
+-- Moves an active prediction to the state of its run. False: nothing changes.
+create function keyframe_private.apply_provider_state(prediction keyframe.predictions, run keyframe_private.provider_run)
+returns boolean language plpgsql volatile set search_path = '' as $$
+begin
+  if prediction.status = 'storing' then
     return false; -- the output is being copied, whatever the run reports now
   end if;
   case run.status
     when 'starting' then
-      -- The second run of a prediction that the API shows as processing.
-      return keyframe_private.follow_run(row_now.id,
-        case when row_now.started_at is null then keyframe.prediction_status 'starting' else 'processing' end, run.id, null, null);
+      -- With started_at it is a second run, which the API shows as processing.
+      return keyframe_private.follow_run(prediction.id,
+        case when prediction.started_at is null then keyframe.prediction_status 'starting' else 'processing' end, run.id, null, null);
     when 'processing' then
-      if row_now.status = 'processing' and coalesce(run.progress <= coalesce(row_now.progress, 0), true) then
+      if prediction.status = 'processing' and coalesce(run.progress <= coalesce(prediction.progress, 0), true) then
         return false;
       end if;
-      return keyframe_private.follow_run(row_now.id, 'processing', run.id, run.progress, null);
+      return keyframe_private.follow_run(prediction.id, 'processing', run.id, run.progress, null);
     when 'succeeded' then
-      select m.output into named from keyframe.models m where m.step = row_now.step and m.model = row_now.model;
-      file := coalesce(keyframe_private.find_output(row_now, named, run.output_files), run.output_url);
-      if file is not null then
-        return keyframe_private.follow_run(row_now.id, 'storing', run.id, 1, file);
-      elsif run.output_files is not null then
-        return keyframe_private.mark_failed(row_now.id, 'output_not_usable', format(
-          'The provider''s output has several files: %s. An administrator must name one in the column output of the model %s%s.',
-          left((select string_agg(f ->> 'at', ', ' order by place) from jsonb_array_elements(run.output_files) with ordinality e (f, place)),
-            500),
-          row_now.model,
-          ', which has ' || named), false);
-      end if;
-      return keyframe_private.mark_failed(row_now.id, 'provider_no_output',
-        'The provider finished without an output. Run the step again.', true);
+      return keyframe_private.follow_success(prediction, run);
     when 'failed' then
-      if run.failure = 'content_rejected' then
-        return keyframe_private.mark_failed(row_now.id, 'content_rejected',
-          coalesce(nullif(run.error_message, ''), 'The model''s safety filter rejected the prompt or an image. Try different wording or images.'), false,
-            stage => run.stage);
-      elsif run.failure = 'input_unreachable' then
-        if keyframe_private.mark_queued_again(row_now.id, run.failure, keyframe_private.max_failures()) then
-          return true;
-        end if;
-        return keyframe_private.mark_failed(row_now.id, 'input_unreachable',
-          'The provider could not read the images of this step. Run the step again.', true);
-      elsif run.failure = 'interrupted' then
-        -- One more run: a temporary cause is over by then, and each failed run may have been paid for.
-        if keyframe_private.mark_queued_again(row_now.id, 'provider_failed', 2) then
-          return true;
-        end if;
-      end if;
-      return keyframe_private.mark_failed(row_now.id, 'provider_failed',
-        coalesce(nullif(run.error_message, ''), 'The provider could not generate this. Change the prompt.'), true);
+      return keyframe_private.follow_failure(prediction, run);
     when 'canceled' then
-      return keyframe_private.mark_failed(row_now.id, 'provider_canceled',
+      return keyframe_private.mark_failed(prediction.id, 'provider_canceled',
         'The run was canceled at the provider. Run the step again.', true);
     when 'aborted' then
-      return keyframe_private.mark_failed(row_now.id, 'provider_aborted',
+      return keyframe_private.mark_failed(prediction.id, 'provider_aborted',
         'The provider dropped the run before it started. Run the step again.', true);
     else
       raise exception 'Unknown provider status: %.', run.status using errcode = 'invalid_parameter_value';
