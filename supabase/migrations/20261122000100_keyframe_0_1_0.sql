@@ -3235,7 +3235,8 @@ begin
     case take.status
       when 'failed' then 'failed and cannot be used. Choose another, or run the step again'
       when 'canceled' then 'was canceled and cannot be used. Choose another, or run the step again'
-      else format('is %s, not succeeded. Try again once it has succeeded', replace(take.status::text, 'storing', 'processing')) end));
+      when 'storing' then 'is processing, not succeeded. Try again once it has succeeded'
+      else format('is %s, not succeeded. Try again once it has succeeded', take.status) end));
 end $$;
 
 -- A newly selected prediction must be a take of the same project and of the step. It stays one until it is deleted: success is final.
@@ -3506,7 +3507,7 @@ comment on function keyframe_worker.record_search_ended is 'Ends the search for 
 --
 -- Only a planned model that is not available is refused.
 
--- The images that a plan names, of all steps.
+-- The images that a plan names: the texts in fields of its steps whose name ends in ImagePath or ImagePaths.
 create function keyframe_private.images_of_plan(plan jsonb)
 returns text[] language sql immutable set search_path = '' as $$
   select coalesce(array_agg(distinct i.path #>> '{}'), '{}')
@@ -4803,6 +4804,59 @@ begin
 end $$;
 comment on function keyframe_worker.retry_prediction_later is 'Retries the current task later (later), fails the prediction when its failures are used up (failed), or finds that the lease is gone (too_late). attempt_without_run: the attempt whose submit the provider refused, or that was not sent; without it, the run of a submit is searched for.';
 
+-- From now on the model is unavailable. The prediction moves to the next model that accepts its input, unless the caller named this one.
+create function keyframe_worker.record_model_refused(
+  work_id bigint, lease_token uuid, prediction_id uuid, message text, attempt_without_run integer)
+returns text language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
+declare
+  row_now keyframe.predictions;
+  held keyframe_private.work;
+  project keyframe.projects;
+  gone keyframe.models;
+  next_model keyframe.models;
+begin
+  perform keyframe_private.end_without_run(prediction_id, attempt_without_run);
+  select p.* into row_now from keyframe.predictions p where p.id = record_model_refused.prediction_id for update;
+  held := keyframe_private.held_work(work_id, lease_token);
+  if held.id is null or not keyframe_private.is_current(held) or row_now.status <> 'queued' then
+    perform keyframe_private.conclude_work(held);
+    return 'too_late';
+  end if;
+  perform keyframe_private.finish_work(held);
+  perform keyframe_private.set_refused(row_now.step, row_now.model, now());
+  if row_now.requested_model is distinct from row_now.model then
+    select j.* into project from keyframe.projects j where j.id = row_now.project_id;
+    select m.* into gone from keyframe.models m where m.step = row_now.step and m.model = row_now.model;
+    next_model := keyframe_private.find_successor(gone, row_now.input, project);
+  end if;
+  if next_model.model is null then
+    perform keyframe_private.mark_failed(row_now.id, 'model_unavailable', message, false);
+    return 'failed';
+  end if;
+  update keyframe.predictions p
+  set model = next_model.model, requested_model = coalesce(p.requested_model, p.model),
+      input = keyframe_private.resolve_input(p.input, project, next_model), updated_at = now()
+  where p.id = row_now.id
+  returning p.* into row_now;
+  perform keyframe_private.add_next_submit(row_now, now(), 0, 'model_unavailable');
+  return 'moved';
+end $$;
+comment on function keyframe_worker.record_model_refused is 'Records that the provider does not have the model of a submit. Returns moved (to the next model), failed or too_late.';
+
+-- Repeated for a day: no run lasts longer. is_unknown: the provider no longer has the run, so its end is unknown.
+create function keyframe_worker.record_run_not_canceled(work_id bigint, lease_token uuid, is_unknown boolean)
+returns void language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
+declare
+  held constant keyframe_private.work := keyframe_private.held_work(work_id, lease_token);
+begin
+  perform keyframe_private.end_submit(s.id, 'lost') from keyframe_private.provider_submits s
+  where s.id = held.submit_id and s.ended_at is null and (is_unknown or s.answered_at < now() - interval '1 day');
+  perform keyframe_private.conclude_work(held);
+end $$;
+comment on function keyframe_worker.record_run_not_canceled is 'Records that canceling a provider run has not ended it.';
+
+-- supabase/schemas/30_predictions/52_run_states.sql
+
 -- The provider's state of a run, from a submit, a poll or a callback: one function decides for all three.
 
 -- As shared/replicate/provider-prediction.ts reads it. failure: input_unreachable, interrupted, content_rejected (at stage), or null.
@@ -4828,9 +4882,8 @@ begin
   );
 end $$;
 
--- The file to store among those that a run returned: the first at `named`, the column `output` of the model. If nothing is named, or what is
--- there cannot be of the step's kind, so that a paid run is stored even if its model's row is wrong: the first file of that kind, unless
--- several fields have some. For example:
+-- The file to store among those that a run returned: the first at `named`, the column `output` of the model. If none there can be of the
+-- step's kind, the first file that is, unless several fields have one: a paid run is stored even if its model's row is wrong.
 --
 --   step         named  files                          result
 --   video        null   clip: a.mp4, poster: b.png     a.mp4
@@ -5045,57 +5098,6 @@ begin
   return outcome;
 end $$;
 comment on function keyframe_worker.record_provider_state is 'Records the state of a provider run, as record_run_state does. work_id: the submit, poll or cancel whose result this is. It is done, or it polls in poll_seconds (null: settings.poll_interval).';
-
--- From now on the model is unavailable. The prediction moves to the next model that accepts its input, unless the caller named this one.
-create function keyframe_worker.record_model_refused(
-  work_id bigint, lease_token uuid, prediction_id uuid, message text, attempt_without_run integer)
-returns text language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
-declare
-  row_now keyframe.predictions;
-  held keyframe_private.work;
-  project keyframe.projects;
-  gone keyframe.models;
-  next_model keyframe.models;
-begin
-  perform keyframe_private.end_without_run(prediction_id, attempt_without_run);
-  select p.* into row_now from keyframe.predictions p where p.id = record_model_refused.prediction_id for update;
-  held := keyframe_private.held_work(work_id, lease_token);
-  if held.id is null or not keyframe_private.is_current(held) or row_now.status <> 'queued' then
-    perform keyframe_private.conclude_work(held);
-    return 'too_late';
-  end if;
-  perform keyframe_private.finish_work(held);
-  perform keyframe_private.set_refused(row_now.step, row_now.model, now());
-  if row_now.requested_model is distinct from row_now.model then
-    select j.* into project from keyframe.projects j where j.id = row_now.project_id;
-    select m.* into gone from keyframe.models m where m.step = row_now.step and m.model = row_now.model;
-    next_model := keyframe_private.find_successor(gone, row_now.input, project);
-  end if;
-  if next_model.model is null then
-    perform keyframe_private.mark_failed(row_now.id, 'model_unavailable', message, false);
-    return 'failed';
-  end if;
-  update keyframe.predictions p
-  set model = next_model.model, requested_model = coalesce(p.requested_model, p.model),
-      input = keyframe_private.resolve_input(p.input, project, next_model), updated_at = now()
-  where p.id = row_now.id
-  returning p.* into row_now;
-  perform keyframe_private.add_next_submit(row_now, now(), 0, 'model_unavailable');
-  return 'moved';
-end $$;
-comment on function keyframe_worker.record_model_refused is 'Records that the provider does not have the model of a submit. Returns moved (to the next model), failed or too_late.';
-
--- Repeated for a day: no run lasts longer. is_unknown: the provider no longer has the run, so its end is unknown.
-create function keyframe_worker.record_run_not_canceled(work_id bigint, lease_token uuid, is_unknown boolean)
-returns void language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
-declare
-  held constant keyframe_private.work := keyframe_private.held_work(work_id, lease_token);
-begin
-  perform keyframe_private.end_submit(s.id, 'lost') from keyframe_private.provider_submits s
-  where s.id = held.submit_id and s.ended_at is null and (is_unknown or s.answered_at < now() - interval '1 day');
-  perform keyframe_private.conclude_work(held);
-end $$;
-comment on function keyframe_worker.record_run_not_canceled is 'Records that canceling a provider run has not ended it.';
 
 -- supabase/schemas/30_predictions/55_quotes.sql
 
@@ -6566,18 +6568,21 @@ end $$;
 
 -- A user's usage and costs.
 
--- The 1,000 projects that cost most. Planned for the days of each call: a plan for any days reads many rows one by one.
-create function keyframe_private.usage_by_project(owner uuid, first_day date, last_day date)
+-- At most 1,000 groups: of the projects those that cost most. Planned for the arguments of each call: a plan for any days reads many rows
+-- one by one.
+create function keyframe_private.usage_groups(owner uuid, first_day date, last_day date, group_by text)
 returns json language plpgsql stable set search_path = '' set plan_cache_mode = 'force_custom_plan' as $$
 begin
   return (
-    select json_agg(g order by g."settledMicros" + g."heldMicros" + g."unknownMicros" desc, g.key) from (
-      select c.project_id as key, sum(c.predictions) as predictions,
+    select json_agg(g order by case group_by when 'project' then g."settledMicros" + g."heldMicros" + g."unknownMicros" end desc, g.key) from (
+      select case group_by when 'day' then c.day::text when 'model' then c.model when 'step' then c.step::text else c.project_id::text end as key,
+        sum(c.predictions) as predictions,
         keyframe_private.exact_sum(sum(c.settled_charge_micros)) as "settledMicros",
         keyframe_private.exact_sum(sum(c.held_charge_micros)) as "heldMicros",
         keyframe_private.exact_sum(sum(c.unknown_charge_micros)) as "unknownMicros"
       from keyframe_private.costs c
-      where c.kind = 'project_day' and c.owner_id = owner and c.day between first_day and last_day
+      where c.kind = case group_by when 'project' then 'project_day'::keyframe_private.cost_sum_kind else 'owner_day' end
+        and c.owner_id = owner and c.day between first_day and last_day
       group by 1 order by 3 desc, 1 limit 1000) g);
 end $$;
 
@@ -6590,7 +6595,6 @@ declare
   last_day constant date := coalesce(to_day, today);
   days constant integer := least(greatest(last_day - first_day + 1, 1), 401);
   rate jsonb := keyframe_private.acquire_token('read', case when group_by = 'project' then days else 1 + days / 32 end);
-  groups json;
   refused keyframe_private.refusal;
 begin
   perform keyframe_private.require_user();
@@ -6598,21 +6602,9 @@ begin
     'from must not be after to, and they may be at most 400 days apart.');
   perform keyframe_private.raise_if(coalesce(group_by not in ('day', 'model', 'step', 'project'), true), 'invalid_request',
     'groupBy must be day, model, step or project.');
-  if group_by = 'project' then
-    groups := keyframe_private.usage_by_project(auth.uid(), first_day, last_day);
-  else
-    select json_agg(g order by g.key) into groups from (
-      select case group_by when 'day' then c.day::text when 'model' then c.model else c.step::text end as key,
-        sum(c.predictions) as predictions,
-        keyframe_private.exact_sum(sum(c.settled_charge_micros)) as "settledMicros",
-        keyframe_private.exact_sum(sum(c.held_charge_micros)) as "heldMicros",
-        keyframe_private.exact_sum(sum(c.unknown_charge_micros)) as "unknownMicros"
-      from keyframe_private.costs c
-      where c.kind = 'owner_day' and c.owner_id = auth.uid() and c.day between first_day and last_day
-      group by 1) g;
-  end if;
   return json_build_object(
-    'from', first_day, 'to', last_day, 'currency', 'USD', 'groupBy', group_by, 'groups', coalesce(groups, '[]'),
+    'from', first_day, 'to', last_day, 'currency', 'USD', 'groupBy', group_by,
+    'groups', coalesce(keyframe_private.usage_groups(auth.uid(), first_day, last_day, group_by), '[]'),
     'balance', keyframe_private.balance_json(auth.uid()),
     'budgets', (
       select coalesce(json_agg(json_build_object(
@@ -8715,18 +8707,15 @@ $$;
 -- own receiver. Slot: the sweep has found a prediction that waits although its owner has a free one.
 create function keyframe_private.due_figures()
 returns jsonb language sql stable set search_path = '' as $$
-  select jsonb_build_object(
-    'submit', keyframe_private.seconds_since(min(u.due_at) filter (where u.kind = 'submit')),
-    'poll', keyframe_private.seconds_since(min(u.due_at) filter (where u.kind = 'poll')),
-    'store', keyframe_private.seconds_since(min(u.due_at) filter (where u.kind = 'store')),
-    'cancel', keyframe_private.seconds_since(min(u.due_at) filter (where u.kind = 'cancel')),
-    'search', keyframe_private.seconds_since(min(u.due_at) filter (where u.kind = 'search')),
-    'remove', keyframe_private.seconds_since(min(u.due_at) filter (where u.kind = 'remove')),
-    'delivery', keyframe_private.seconds_since(min(u.due_at) filter (where u.queue = 'deliver')),
-    'slot', keyframe_private.seconds_since(min(u.due_at) filter (where u.kind in ('admit', 'continue'))))
-  from keyframe_private.due_work() u
-  where u.queue <> 'deliver' or not exists (
-    select from keyframe_private.work l where l.queue = 'deliver' and l.lane = u.lane and l.state = 'leased')
+  select jsonb_object_agg(k.name, keyframe_private.seconds_since(d.oldest))
+  from unnest('{submit,poll,store,cancel,search,remove,delivery,slot}'::text[]) k (name)
+  left join (
+    select case when u.queue = 'deliver' then 'delivery' when u.kind in ('admit', 'continue') then 'slot' else u.kind end as name,
+      min(u.due_at) as oldest
+    from keyframe_private.due_work() u
+    where u.queue <> 'deliver' or not exists (
+      select from keyframe_private.work l where l.queue = 'deliver' and l.lane = u.lane and l.state = 'leased')
+    group by 1) d using (name)
 $$;
 
 -- Work of generate that the database has refused three times in a row or more (its last error is an SQLSTATE, not one of our codes), and

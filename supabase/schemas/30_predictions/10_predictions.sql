@@ -312,7 +312,8 @@ begin
     case take.status
       when 'failed' then 'failed and cannot be used. Choose another, or run the step again'
       when 'canceled' then 'was canceled and cannot be used. Choose another, or run the step again'
-      else format('is %s, not succeeded. Try again once it has succeeded', replace(take.status::text, 'storing', 'processing')) end));
+      when 'storing' then 'is processing, not succeeded. Try again once it has succeeded'
+      else format('is %s, not succeeded. Try again once it has succeeded', take.status) end));
 end $$;
 
 -- A newly selected prediction must be a take of the same project and of the step. It stays one until it is deleted: success is final.

@@ -19,7 +19,7 @@
 --
 -- Only a planned model that is not available is refused.
 
--- The images that a plan names, of all steps.
+-- The images that a plan names: the texts in fields of its steps whose name ends in ImagePath or ImagePaths.
 create function keyframe_private.images_of_plan(plan jsonb)
 returns text[] language sql immutable set search_path = '' as $$
   select coalesce(array_agg(distinct i.path #>> '{}'), '{}')

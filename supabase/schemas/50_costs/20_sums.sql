@@ -126,18 +126,21 @@ end $$;
 
 -- A user's usage and costs.
 
--- The 1,000 projects that cost most. Planned for the days of each call: a plan for any days reads many rows one by one.
-create function keyframe_private.usage_by_project(owner uuid, first_day date, last_day date)
+-- At most 1,000 groups: of the projects those that cost most. Planned for the arguments of each call: a plan for any days reads many rows
+-- one by one.
+create function keyframe_private.usage_groups(owner uuid, first_day date, last_day date, group_by text)
 returns json language plpgsql stable set search_path = '' set plan_cache_mode = 'force_custom_plan' as $$
 begin
   return (
-    select json_agg(g order by g."settledMicros" + g."heldMicros" + g."unknownMicros" desc, g.key) from (
-      select c.project_id as key, sum(c.predictions) as predictions,
+    select json_agg(g order by case group_by when 'project' then g."settledMicros" + g."heldMicros" + g."unknownMicros" end desc, g.key) from (
+      select case group_by when 'day' then c.day::text when 'model' then c.model when 'step' then c.step::text else c.project_id::text end as key,
+        sum(c.predictions) as predictions,
         keyframe_private.exact_sum(sum(c.settled_charge_micros)) as "settledMicros",
         keyframe_private.exact_sum(sum(c.held_charge_micros)) as "heldMicros",
         keyframe_private.exact_sum(sum(c.unknown_charge_micros)) as "unknownMicros"
       from keyframe_private.costs c
-      where c.kind = 'project_day' and c.owner_id = owner and c.day between first_day and last_day
+      where c.kind = case group_by when 'project' then 'project_day'::keyframe_private.cost_sum_kind else 'owner_day' end
+        and c.owner_id = owner and c.day between first_day and last_day
       group by 1 order by 3 desc, 1 limit 1000) g);
 end $$;
 
@@ -150,7 +153,6 @@ declare
   last_day constant date := coalesce(to_day, today);
   days constant integer := least(greatest(last_day - first_day + 1, 1), 401);
   rate jsonb := keyframe_private.acquire_token('read', case when group_by = 'project' then days else 1 + days / 32 end);
-  groups json;
   refused keyframe_private.refusal;
 begin
   perform keyframe_private.require_user();
@@ -158,21 +160,9 @@ begin
     'from must not be after to, and they may be at most 400 days apart.');
   perform keyframe_private.raise_if(coalesce(group_by not in ('day', 'model', 'step', 'project'), true), 'invalid_request',
     'groupBy must be day, model, step or project.');
-  if group_by = 'project' then
-    groups := keyframe_private.usage_by_project(auth.uid(), first_day, last_day);
-  else
-    select json_agg(g order by g.key) into groups from (
-      select case group_by when 'day' then c.day::text when 'model' then c.model else c.step::text end as key,
-        sum(c.predictions) as predictions,
-        keyframe_private.exact_sum(sum(c.settled_charge_micros)) as "settledMicros",
-        keyframe_private.exact_sum(sum(c.held_charge_micros)) as "heldMicros",
-        keyframe_private.exact_sum(sum(c.unknown_charge_micros)) as "unknownMicros"
-      from keyframe_private.costs c
-      where c.kind = 'owner_day' and c.owner_id = auth.uid() and c.day between first_day and last_day
-      group by 1) g;
-  end if;
   return json_build_object(
-    'from', first_day, 'to', last_day, 'currency', 'USD', 'groupBy', group_by, 'groups', coalesce(groups, '[]'),
+    'from', first_day, 'to', last_day, 'currency', 'USD', 'groupBy', group_by,
+    'groups', coalesce(keyframe_private.usage_groups(auth.uid(), first_day, last_day, group_by), '[]'),
     'balance', keyframe_private.balance_json(auth.uid()),
     'budgets', (
       select coalesce(json_agg(json_build_object(
