@@ -3130,6 +3130,8 @@ begin
     using errcode = 'check_violation', constraint = 'prediction_keeps_its_history';
 end $$;
 
+-- supabase/schemas/30_predictions/12_images.sql
+
 -- The images that a prediction uses.
 
 create table keyframe_private.prediction_images (
@@ -3203,6 +3205,8 @@ begin
     where i.prediction_id = prediction
   );
 end $$;
+
+-- supabase/schemas/30_predictions/15_takes.sql
 
 -- Takes: the succeeded predictions of a step, of which a project selects one.
 
@@ -3361,16 +3365,13 @@ begin
   where s.id = submit and (s.ended_at is null or s.outcome = 'lost');
 end $$;
 
--- The provider refused the submit, or it was not sent. Works even if the lease is gone. Locks the prediction first, like all functions that
--- record results. Does nothing if attempt is null.
+-- The provider refused the submit of this attempt (null: none), or it was not sent. Works even if the lease is gone. The caller has locked
+-- the prediction, like all functions that record results.
 create function keyframe_private.end_without_run(prediction uuid, attempt_without_run integer)
 returns void language plpgsql volatile set search_path = '' as $$
 begin
-  if attempt_without_run is not null then
-    perform from keyframe.predictions p where p.id = prediction for update;
-    perform keyframe_private.end_submit(s.id, 'no_run') from keyframe_private.provider_submits s
-    where s.prediction_id = prediction and s.attempt = attempt_without_run and s.is_unanswered;
-  end if;
+  perform keyframe_private.end_submit(s.id, 'no_run') from keyframe_private.provider_submits s
+  where s.prediction_id = prediction and s.attempt = attempt_without_run and s.is_unanswered;
 end $$;
 
 -- Returns the submit of a provider run that has none yet. If the submit already has another run or ended without one, the run gets its own
@@ -3618,7 +3619,7 @@ begin
   return planned;
 end $$;
 
--- The values that a plan chose, without those that the model does not take; none that were chosen for another model.
+-- The values that a plan chose and the model takes; none if the request names another model than the plan, which may name none.
 create function keyframe_private.fit_choices(planned jsonb, chosen keyframe.models, is_other_model boolean)
 returns jsonb language plpgsql stable set search_path = '' as $$
 begin
@@ -4754,8 +4755,8 @@ returns boolean language plpgsql volatile security definer set search_path = '' 
 declare
   held keyframe_private.work;
 begin
-  perform keyframe_private.end_without_run(prediction_id, attempt_without_run);
   perform from keyframe.predictions p where p.id = prediction_id for update;
+  perform keyframe_private.end_without_run(prediction_id, attempt_without_run);
   held := keyframe_private.held_work(work_id, lease_token);
   if held.id is null then
     return false;
@@ -4779,8 +4780,8 @@ declare
   counted integer;
   due timestamptz;
 begin
-  perform keyframe_private.end_without_run(prediction_id, attempt_without_run);
   select p.* into row_now from keyframe.predictions p where p.id = retry_prediction_later.prediction_id for update;
+  perform keyframe_private.end_without_run(prediction_id, attempt_without_run);
   held := keyframe_private.held_work(work_id, lease_token);
   if held.id is null then
     return 'too_late';
@@ -4815,8 +4816,8 @@ declare
   gone keyframe.models;
   next_model keyframe.models;
 begin
-  perform keyframe_private.end_without_run(prediction_id, attempt_without_run);
   select p.* into row_now from keyframe.predictions p where p.id = record_model_refused.prediction_id for update;
+  perform keyframe_private.end_without_run(prediction_id, attempt_without_run);
   held := keyframe_private.held_work(work_id, lease_token);
   if held.id is null or not keyframe_private.is_current(held) or row_now.status <> 'queued' then
     perform keyframe_private.conclude_work(held);

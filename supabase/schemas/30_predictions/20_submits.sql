@@ -81,16 +81,13 @@ begin
   where s.id = submit and (s.ended_at is null or s.outcome = 'lost');
 end $$;
 
--- The provider refused the submit, or it was not sent. Works even if the lease is gone. Locks the prediction first, like all functions that
--- record results. Does nothing if attempt is null.
+-- The provider refused the submit of this attempt (null: none), or it was not sent. Works even if the lease is gone. The caller has locked
+-- the prediction, like all functions that record results.
 create function keyframe_private.end_without_run(prediction uuid, attempt_without_run integer)
 returns void language plpgsql volatile set search_path = '' as $$
 begin
-  if attempt_without_run is not null then
-    perform from keyframe.predictions p where p.id = prediction for update;
-    perform keyframe_private.end_submit(s.id, 'no_run') from keyframe_private.provider_submits s
-    where s.prediction_id = prediction and s.attempt = attempt_without_run and s.is_unanswered;
-  end if;
+  perform keyframe_private.end_submit(s.id, 'no_run') from keyframe_private.provider_submits s
+  where s.prediction_id = prediction and s.attempt = attempt_without_run and s.is_unanswered;
 end $$;
 
 -- Returns the submit of a provider run that has none yet. If the submit already has another run or ended without one, the run gets its own

@@ -130,7 +130,7 @@ begin
   return planned;
 end $$;
 
--- The values that a plan chose, without those that the model does not take; none that were chosen for another model.
+-- The values that a plan chose and the model takes; none if the request names another model than the plan, which may name none.
 create function keyframe_private.fit_choices(planned jsonb, chosen keyframe.models, is_other_model boolean)
 returns jsonb language plpgsql stable set search_path = '' as $$
 begin

@@ -126,8 +126,8 @@ returns boolean language plpgsql volatile security definer set search_path = '' 
 declare
   held keyframe_private.work;
 begin
-  perform keyframe_private.end_without_run(prediction_id, attempt_without_run);
   perform from keyframe.predictions p where p.id = prediction_id for update;
+  perform keyframe_private.end_without_run(prediction_id, attempt_without_run);
   held := keyframe_private.held_work(work_id, lease_token);
   if held.id is null then
     return false;
@@ -151,8 +151,8 @@ declare
   counted integer;
   due timestamptz;
 begin
-  perform keyframe_private.end_without_run(prediction_id, attempt_without_run);
   select p.* into row_now from keyframe.predictions p where p.id = retry_prediction_later.prediction_id for update;
+  perform keyframe_private.end_without_run(prediction_id, attempt_without_run);
   held := keyframe_private.held_work(work_id, lease_token);
   if held.id is null then
     return 'too_late';
@@ -187,8 +187,8 @@ declare
   gone keyframe.models;
   next_model keyframe.models;
 begin
-  perform keyframe_private.end_without_run(prediction_id, attempt_without_run);
   select p.* into row_now from keyframe.predictions p where p.id = record_model_refused.prediction_id for update;
+  perform keyframe_private.end_without_run(prediction_id, attempt_without_run);
   held := keyframe_private.held_work(work_id, lease_token);
   if held.id is null or not keyframe_private.is_current(held) or row_now.status <> 'queued' then
     perform keyframe_private.conclude_work(held);
