@@ -125,7 +125,8 @@ create type keyframe_private.refusal as (code text, sentence text, hint text);
 
 -- Returns a caught refusal as an answer, in the form that the Data API gives to an error: an error would undo the whole transaction, and
 -- with it the tokens that the request has used. What the function's body did is undone: a token that it took there is taken again, if
--- route_class names its class. One taken in `declare` is outside of the block that is undone: pass no class.
+-- route_class names its class. One taken in `declare` is outside of the block that is undone: pass no class. Only the function that catches
+-- an error can read its parts, so each function that api calls ends with the same three lines.
 create function keyframe_private.refuse(refused keyframe_private.refusal, route_class text default null)
 returns json language plpgsql volatile set search_path = '' as $$
 begin
@@ -393,7 +394,6 @@ create table keyframe_private.allowed_clients (
 comment on table keyframe_private.allowed_clients is 'The OAuth clients that may act for users who approved them, and the keys that users have made for agents and scripts. Every other client is refused.';
 comment on column keyframe_private.allowed_clients.client_id is 'Of an OAuth client: the claim client_id of its tokens, as Authentication › OAuth Apps shows it. Of a key: kf_ and the 16 characters that follow it, which are no secret.';
 comment on column keyframe_private.allowed_clients.name is 'Of an OAuth client, for administrators. Of a key, as its user named it.';
-comment on column keyframe_private.allowed_clients.may is 'read, generate or manage; each includes the previous ones.';
 comment on column keyframe_private.allowed_clients.owner_day_micros is 'The most it may spend for each user in a day (UTC), in micro-dollars, within the user''s budgets; null: no additional limit.';
 comment on column keyframe_private.allowed_clients.secret_hash is 'The SHA-256 of the whole key, which is stored nowhere; null for an OAuth client.';
 comment on column keyframe_private.allowed_clients.expires_at is 'When it ends; null: never. To revoke a key, set it to now().';
@@ -576,7 +576,6 @@ create unlogged table keyframe_private.rate_buckets (
 ) with (fillfactor = 50);
 comment on table keyframe_private.rate_buckets is 'The tokens left in each bucket, as of refilled_at.';
 comment on column keyframe_private.rate_buckets.owner_id is 'The user; for the class shared, the id of the link.';
-comment on column keyframe_private.rate_buckets.tokens is 'How many requests were left at refilled_at.';
 comment on column keyframe_private.rate_buckets.low_since is 'When requests began to leave less than a tenth of the capacity; a full bucket resets it. Null: the last request left more.';
 create index rate_buckets_low_since_idx on keyframe_private.rate_buckets (low_since) where low_since is not null;
 
@@ -707,7 +706,6 @@ comment on table keyframe_private.idempotency_keys is 'Which resource a key crea
 comment on column keyframe_private.idempotency_keys.resource_id is 'The resource that the request created; a random value when it created none.';
 comment on column keyframe_private.idempotency_keys.owner_id is 'The owner of the key; null for the secret key.';
 comment on column keyframe_private.idempotency_keys.client_id is 'The OAuth client or key that sent it; null: the owner''s session, or a server. A client cannot use the keys of another.';
-comment on column keyframe_private.idempotency_keys.key is 'The Idempotency-Key as it was sent.';
 comment on column keyframe_private.idempotency_keys.request_hash is 'The SHA-256 of method, path and body; null until the body of an upload has been read.';
 comment on column keyframe_private.idempotency_keys.answer is 'The answer to the first request, when no row can reproduce it (for a recovery, the count). Never a secret: secrets stay in the Vault.';
 create index idempotency_keys_created_at_idx on keyframe_private.idempotency_keys (created_at);
@@ -3339,7 +3337,7 @@ comment on column keyframe_private.provider_submits.is_unanswered is 'Whether a 
 comment on column keyframe_private.provider_submits.provider_prediction_id is 'The provider run, once it is known.';
 comment on column keyframe_private.provider_submits.search_task is 'What identifies its run in the provider''s list, including the prompt. Null while its prediction is queued, because the next submit searches first, and once the search has ended.';
 comment on column keyframe_private.provider_submits.text_hash is 'hashtextextended of the prompt of a submit without files, for three hours. A collision only prevents the recovery of both prompts'' runs.';
-comment on column keyframe_private.provider_submits.metrics is 'What the provider counted when the run ended.';
+comment on column keyframe_private.provider_submits.metrics is 'What the provider counted when the run ended; before that, where a price needs them, the megapixels of the input.';
 comment on column keyframe_private.provider_submits.price_ids is 'The prices by which it is settled: those in force when it was added. Null when one is unknown.';
 comment on column keyframe_private.provider_submits.most_micros is 'The most that the provider can bill, in micro-dollars; null: no price is known.';
 comment on column keyframe_private.provider_submits.cost_micros is 'What the provider bills; only when it is settled.';
@@ -3632,7 +3630,8 @@ end $$;
 
 -- The reference images of a start: those of the request, else of the plan; for a first or last frame without both the project's image. A
 -- last frame has its first frame as a reference, so a model of one image takes only that.
-create function keyframe_private.fit_references(planned jsonb, wanted keyframe.predictions, project keyframe.projects, chosen keyframe.models)
+create function keyframe_private.fit_references(
+  planned jsonb, wanted keyframe.predictions, project keyframe.projects, chosen keyframe.models)
 returns jsonb language plpgsql stable set search_path = '' as $$
 begin
   if not chosen.controls ? 'referenceImages' then
@@ -3717,7 +3716,8 @@ begin
     when video.end_image_path is not null then jsonb_build_object('firstFrameImagePath', video.end_image_path)
     when video.input ->> 'lastFrameImagePath' is not null then jsonb_build_object('firstFrameImagePath', video.input -> 'lastFrameImagePath')
     when exists (
-      select from keyframe.predictions f where f.id = (video.input ->> 'lastFramePredictionId')::uuid and f.owner_id = video.owner_id and f.status = 'succeeded')
+      select from keyframe.predictions f
+      where f.id = (video.input ->> 'lastFramePredictionId')::uuid and f.owner_id = video.owner_id and f.status = 'succeeded')
       then jsonb_build_object('firstFramePredictionId', video.input -> 'lastFramePredictionId')
   end;
 end $$;
@@ -4943,7 +4943,8 @@ begin
   elsif run.output_files is not null then
     return keyframe_private.mark_failed(prediction.id, 'output_not_usable', format(
       'The provider''s output has several files: %s. An administrator must name one in the column output of the model %s%s.',
-      left((select string_agg(f ->> 'at', ', ' order by place) from jsonb_array_elements(run.output_files) with ordinality e (f, place)), 500),
+      left((
+        select string_agg(f ->> 'at', ', ' order by place) from jsonb_array_elements(run.output_files) with ordinality e (f, place)), 500),
       prediction.model, ', which has ' || named), false);
   end if;
   return keyframe_private.mark_failed(prediction.id, 'provider_no_output',
@@ -4956,8 +4957,8 @@ returns boolean language plpgsql volatile set search_path = '' as $$
 begin
   if run.failure = 'content_rejected' then
     return keyframe_private.mark_failed(prediction.id, 'content_rejected',
-      coalesce(nullif(run.error_message, ''), 'The model''s safety filter rejected the prompt or an image. Try different wording or images.'), false,
-      stage => run.stage);
+      coalesce(nullif(run.error_message, ''),
+        'The model''s safety filter rejected the prompt or an image. Try different wording or images.'), false, stage => run.stage);
   elsif run.failure = 'input_unreachable' then
     if keyframe_private.mark_queued_again(prediction.id, run.failure, keyframe_private.max_failures()) then
       return true;
@@ -6575,8 +6576,10 @@ create function keyframe_private.usage_groups(owner uuid, first_day date, last_d
 returns json language plpgsql stable set search_path = '' set plan_cache_mode = 'force_custom_plan' as $$
 begin
   return (
-    select json_agg(g order by case group_by when 'project' then g."settledMicros" + g."heldMicros" + g."unknownMicros" end desc, g.key) from (
-      select case group_by when 'day' then c.day::text when 'model' then c.model when 'step' then c.step::text else c.project_id::text end as key,
+    select json_agg(g order by case group_by when 'project' then g."settledMicros" + g."heldMicros" + g."unknownMicros" end desc, g.key)
+    from (
+      select
+        case group_by when 'day' then c.day::text when 'model' then c.model when 'step' then c.step::text else c.project_id::text end as key,
         sum(c.predictions) as predictions,
         keyframe_private.exact_sum(sum(c.settled_charge_micros)) as "settledMicros",
         keyframe_private.exact_sum(sum(c.held_charge_micros)) as "heldMicros",

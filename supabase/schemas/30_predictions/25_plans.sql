@@ -143,7 +143,8 @@ end $$;
 
 -- The reference images of a start: those of the request, else of the plan; for a first or last frame without both the project's image. A
 -- last frame has its first frame as a reference, so a model of one image takes only that.
-create function keyframe_private.fit_references(planned jsonb, wanted keyframe.predictions, project keyframe.projects, chosen keyframe.models)
+create function keyframe_private.fit_references(
+  planned jsonb, wanted keyframe.predictions, project keyframe.projects, chosen keyframe.models)
 returns jsonb language plpgsql stable set search_path = '' as $$
 begin
   if not chosen.controls ? 'referenceImages' then

@@ -30,7 +30,8 @@ begin
     when video.end_image_path is not null then jsonb_build_object('firstFrameImagePath', video.end_image_path)
     when video.input ->> 'lastFrameImagePath' is not null then jsonb_build_object('firstFrameImagePath', video.input -> 'lastFrameImagePath')
     when exists (
-      select from keyframe.predictions f where f.id = (video.input ->> 'lastFramePredictionId')::uuid and f.owner_id = video.owner_id and f.status = 'succeeded')
+      select from keyframe.predictions f
+      where f.id = (video.input ->> 'lastFramePredictionId')::uuid and f.owner_id = video.owner_id and f.status = 'succeeded')
       then jsonb_build_object('firstFramePredictionId', video.input -> 'lastFramePredictionId')
   end;
 end $$;

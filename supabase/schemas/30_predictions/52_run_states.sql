@@ -83,7 +83,8 @@ begin
   elsif run.output_files is not null then
     return keyframe_private.mark_failed(prediction.id, 'output_not_usable', format(
       'The provider''s output has several files: %s. An administrator must name one in the column output of the model %s%s.',
-      left((select string_agg(f ->> 'at', ', ' order by place) from jsonb_array_elements(run.output_files) with ordinality e (f, place)), 500),
+      left((
+        select string_agg(f ->> 'at', ', ' order by place) from jsonb_array_elements(run.output_files) with ordinality e (f, place)), 500),
       prediction.model, ', which has ' || named), false);
   end if;
   return keyframe_private.mark_failed(prediction.id, 'provider_no_output',
@@ -96,8 +97,8 @@ returns boolean language plpgsql volatile set search_path = '' as $$
 begin
   if run.failure = 'content_rejected' then
     return keyframe_private.mark_failed(prediction.id, 'content_rejected',
-      coalesce(nullif(run.error_message, ''), 'The model''s safety filter rejected the prompt or an image. Try different wording or images.'), false,
-      stage => run.stage);
+      coalesce(nullif(run.error_message, ''),
+        'The model''s safety filter rejected the prompt or an image. Try different wording or images.'), false, stage => run.stage);
   elsif run.failure = 'input_unreachable' then
     if keyframe_private.mark_queued_again(prediction.id, run.failure, keyframe_private.max_failures()) then
       return true;
