@@ -125,7 +125,8 @@ create type keyframe_private.refusal as (code text, sentence text, hint text);
 
 -- Returns a caught refusal as an answer, in the form that the Data API gives to an error: an error would undo the whole transaction, and
 -- with it the tokens that the request has used. What the function's body did is undone: a token that it took there is taken again, if
--- route_class names its class. One taken in `declare` is outside of the block that is undone: pass no class.
+-- route_class names its class. One taken in `declare` is outside of the block that is undone: pass no class. Only the function that catches
+-- an error can read its parts, so each function that api calls ends with the same three lines.
 create function keyframe_private.refuse(refused keyframe_private.refusal, route_class text default null)
 returns json language plpgsql volatile set search_path = '' as $$
 begin
@@ -393,13 +394,12 @@ create table keyframe_private.allowed_clients (
 comment on table keyframe_private.allowed_clients is 'The OAuth clients that may act for users who approved them, and the keys that users have made for agents and scripts. Every other client is refused.';
 comment on column keyframe_private.allowed_clients.client_id is 'Of an OAuth client: the claim client_id of its tokens, as Authentication › OAuth Apps shows it. Of a key: kf_ and the 16 characters that follow it, which are no secret.';
 comment on column keyframe_private.allowed_clients.name is 'Of an OAuth client, for administrators. Of a key, as its user named it.';
+comment on column keyframe_private.allowed_clients.owner_day_micros is 'The most it may spend for each user in a day (UTC), in micro-dollars, within the user''s budgets; null: no additional limit.';
 comment on column keyframe_private.allowed_clients.secret_hash is 'The SHA-256 of the whole key, which is stored nowhere; null for an OAuth client.';
 comment on column keyframe_private.allowed_clients.expires_at is 'When it ends; null: never. To revoke a key, set it to now().';
 comment on column keyframe_private.allowed_clients.last_used_at is 'The minute in which a key was last used; null: never, or an OAuth client.';
 create index allowed_clients_owner_id_idx on keyframe_private.allowed_clients (owner_id, expires_at) where owner_id is not null;
 create index allowed_clients_expires_at_idx on keyframe_private.allowed_clients (expires_at) where owner_id is not null;
-comment on column keyframe_private.allowed_clients.may is 'read, generate or manage; each includes the previous ones.';
-comment on column keyframe_private.allowed_clients.owner_day_micros is 'The most it may spend for each user in a day (UTC), in micro-dollars, within the user''s budgets; null: no additional limit.';
 
 -- A token with any client_id, also an empty one, null or no text, is a client's; every other token may do everything.
 create function keyframe_private.client_may(needed keyframe_private.client_right)
@@ -576,7 +576,6 @@ create unlogged table keyframe_private.rate_buckets (
 ) with (fillfactor = 50);
 comment on table keyframe_private.rate_buckets is 'The tokens left in each bucket, as of refilled_at.';
 comment on column keyframe_private.rate_buckets.owner_id is 'The user; for the class shared, the id of the link.';
-comment on column keyframe_private.rate_buckets.tokens is 'How many requests were left at refilled_at.';
 comment on column keyframe_private.rate_buckets.low_since is 'When requests began to leave less than a tenth of the capacity; a full bucket resets it. Null: the last request left more.';
 create index rate_buckets_low_since_idx on keyframe_private.rate_buckets (low_since) where low_since is not null;
 
@@ -704,11 +703,10 @@ create table keyframe_private.idempotency_keys (
   constraint idempotency_keys_owner_id_client_id_key_key unique nulls not distinct (owner_id, client_id, key)
 );
 comment on table keyframe_private.idempotency_keys is 'Which resource a key created, kept for 24 hours.';
-comment on column keyframe_private.idempotency_keys.key is 'The Idempotency-Key as it was sent.';
-comment on column keyframe_private.idempotency_keys.request_hash is 'The SHA-256 of method, path and body; null until the body of an upload has been read.';
+comment on column keyframe_private.idempotency_keys.resource_id is 'The resource that the request created; a random value when it created none.';
 comment on column keyframe_private.idempotency_keys.owner_id is 'The owner of the key; null for the secret key.';
 comment on column keyframe_private.idempotency_keys.client_id is 'The OAuth client or key that sent it; null: the owner''s session, or a server. A client cannot use the keys of another.';
-comment on column keyframe_private.idempotency_keys.resource_id is 'The resource that the request created; a random value when it created none.';
+comment on column keyframe_private.idempotency_keys.request_hash is 'The SHA-256 of method, path and body; null until the body of an upload has been read.';
 comment on column keyframe_private.idempotency_keys.answer is 'The answer to the first request, when no row can reproduce it (for a recovery, the count). Never a secret: secrets stay in the Vault.';
 create index idempotency_keys_created_at_idx on keyframe_private.idempotency_keys (created_at);
 
@@ -1041,15 +1039,15 @@ comment on table keyframe.projects is 'One shot. Owned by the user who created i
 comment on column keyframe.projects.id is 'Named by projectId in the API.';
 comment on column keyframe.projects.owner_id is 'The user whose project it is. An administrator may leave it out while there is only one user.';
 comment on column keyframe.projects.title is 'One line of at most 200 characters.';
-comment on column keyframe.projects.updated_at is 'The project''s version: every change updates it.';
 comment on column keyframe.projects.text_prompt is 'The scene to generate. A prediction copies it unless its request has a prompt.';
 comment on column keyframe.projects.description is 'Free text, for example the look to keep. Not sent to the provider.';
 comment on column keyframe.projects.reference_image_path is 'The image that apps offer for the next frames. A prediction uses it only when its request names it.';
 comment on column keyframe.projects.aspect_ratio is 'Width to height of its frames and videos, for example 9:16; a prediction may have another.';
-comment on column keyframe.projects.deleted_at is 'When its deletion in parts began: its owner no longer sees it or its predictions. Null: it is not being deleted.';
 comment on column keyframe.projects.selected_first_frame_id is 'The take that the next video and last frame build on; null: the latest that succeeded.';
 comment on column keyframe.projects.selected_last_frame_id is 'The take that the next video ends on; null: the latest that succeeded, if there is one.';
 comment on column keyframe.projects.selected_video_id is 'The take that is the shot; null: the latest that succeeded.';
+comment on column keyframe.projects.updated_at is 'The project''s version: every change updates it.';
+comment on column keyframe.projects.deleted_at is 'When its deletion in parts began: its owner no longer sees it or its predictions. Null: it is not being deleted.';
 comment on column keyframe.projects.film_id is 'The film whose shot it is; null: none. A project that enters a film becomes its last shot.';
 comment on column keyframe.projects.film_position is 'Orders the shots of a film. update_film writes it; there may be gaps.';
 comment on column keyframe.projects.element_ids is 'The elements that it is made with; null: those of its film.';
@@ -2446,7 +2444,6 @@ create table keyframe.models (
 );
 comment on table keyframe.models is 'The models that can serve a step. step_defaults names the one that a start uses when it names none.';
 comment on column keyframe.models.step is 'The step that it serves; a model can have a row for each.';
-comment on column keyframe.models.notes is 'For administrators: sources, and what to know.';
 comment on column keyframe.models.model is 'owner/name at Replicate, or owner/name:version for a community model.';
 comment on column keyframe.models.label is 'The name that people choose the model by.';
 comment on column keyframe.models.vendor is 'Who makes the model.';
@@ -2456,8 +2453,9 @@ comment on column keyframe.models.shutdown_at is 'When the vendor ends the model
 comment on column keyframe.models.refused_at is 'When the provider refused the model as unknown: it has been unavailable since then. Any change of the row clears it, and so does a later success.';
 comment on column keyframe.models.accepts_faces is 'Whether the model accepts images that show people''s faces: yes, no or unknown.';
 comment on column keyframe.models.controls is 'Our name of each input -> how the model accepts it, for example {"durationSeconds": {"field": "duration", "values": [5, 10], "default": 5}}. docs/models.md explains the keys.';
-comment on column keyframe.models.output is 'Where the file is in the model''s output, for example video, images[0] or result.url. Null: found automatically, which fails for an object with several files of the right kind.';
 comment on column keyframe.models.fixed is 'Fields of the model that are always sent, for example {"output_format": "png"}.';
+comment on column keyframe.models.output is 'Where the file is in the model''s output, for example video, images[0] or result.url. Null: found automatically, which fails for an object with several files of the right kind.';
+comment on column keyframe.models.notes is 'For administrators: sources, and what to know.';
 comment on column keyframe.models.billed_when is 'Whether the provider bills a run that failed, whose content was rejected, or that was canceled: yes, no or unknown.';
 comment on column keyframe.models.cost_ceiling_micros is 'The most that one run can cost, in millionths of a dollar: used when no price is known.';
 
@@ -2762,9 +2760,9 @@ create table keyframe_private.model_prices (
 );
 comment on table keyframe_private.model_prices is 'What a model costs per unit of a metric. The metrics of a model add up; a metric without a matching row makes the price of a run unknown.';
 comment on column keyframe_private.model_prices.id is 'Runs keep the ids of their prices.';
-comment on column keyframe_private.model_prices.price_usd is 'US dollars for one unit of the metric.';
 comment on column keyframe_private.model_prices.applies_to is 'The values of an input for which it applies, for example {"resolution": "1080p", "audio": true}. Of the matching rows, the one with the most values counts.';
 comment on column keyframe_private.model_prices.metric is 'run, image, output_second, input_megapixel, output_megapixel or hardware_second.';
+comment on column keyframe_private.model_prices.price_usd is 'US dollars for one unit of the metric.';
 comment on column keyframe_private.model_prices.valid_from is 'When it starts to apply, until a later row with the same applies_to.';
 comment on column keyframe_private.model_prices.source is 'The address of the page with the price.';
 
@@ -3018,18 +3016,6 @@ comment on column keyframe.predictions.project_id is 'The project that it is for
 comment on column keyframe.predictions.owner_id is 'The user who pays: always the project''s owner, whatever an insert says.';
 comment on column keyframe.predictions.step is 'What it makes: first-frame, last-frame or video.';
 comment on column keyframe.predictions.status is 'Changes only as prediction_moves allows. Never change it by hand.';
-comment on column keyframe.predictions.progress is 'From 0 to 1, if the provider reports it.';
-comment on column keyframe.predictions.error_code is 'Why it failed: a stable code.';
-comment on column keyframe.predictions.error_message is 'Why it failed: a sentence for its owner.';
-comment on column keyframe.predictions.error_retryable is 'Whether the same request may succeed later.';
-comment on column keyframe.predictions.output_content_type is 'Media type of the stored file.';
-comment on column keyframe.predictions.output_bytes is 'Size of the stored file.';
-comment on column keyframe.predictions.output_width is 'In pixels; null: the file does not say it, or has no picture.';
-comment on column keyframe.predictions.output_height is 'In pixels; null: the file does not say it, or has no picture.';
-comment on column keyframe.predictions.output_duration_seconds is 'Length of a video; null: its file does not say it, or says more than a day.';
-comment on column keyframe.predictions.created_at is 'When it was inserted: its position in the queue.';
-comment on column keyframe.predictions.started_at is 'When the provider first ran it.';
-comment on column keyframe.predictions.completed_at is 'When it ended; null: it is queued, starting, processing or storing.';
 comment on column keyframe.predictions.input is 'The input, as `input` in the API. An insert may leave fields out; the row has all of them.';
 comment on column keyframe.predictions.model is 'The model that makes it. An insert may leave it out: then it is the default of the step.';
 comment on column keyframe.predictions.requested_model is 'The model that the caller named, or the unavailable default that `model` replaced; null: the default.';
@@ -3038,15 +3024,27 @@ comment on column keyframe.predictions.attempt is 'How often it was submitted to
 comment on column keyframe.predictions.waits_for is 'The previous shot''s video, on whose end image it starts, while that image is not known. It gets no slot until then.';
 comment on column keyframe.predictions.admitted_at is 'When it got one of its owner''s slots; null while it waits.';
 comment on column keyframe.predictions.deadline_at is 'When it fails if it has not ended.';
+comment on column keyframe.predictions.progress is 'From 0 to 1, if the provider reports it.';
 comment on column keyframe.predictions.provider_output_url is 'The provider''s URL of the output, valid for an hour.';
+comment on column keyframe.predictions.error_code is 'Why it failed: a stable code.';
+comment on column keyframe.predictions.error_message is 'Why it failed: a sentence for its owner.';
+comment on column keyframe.predictions.error_retryable is 'Whether the same request may succeed later.';
 comment on column keyframe.predictions.error_stage is 'With error_code content_rejected: input or output, if the provider says which it rejected.';
 comment on column keyframe.predictions.output_path is '<owner_id>/<project_id>/<id>.<extension> in the bucket keyframe-outputs.';
+comment on column keyframe.predictions.output_content_type is 'Media type of the stored file.';
+comment on column keyframe.predictions.output_bytes is 'Size of the stored file.';
+comment on column keyframe.predictions.output_sha256 is 'Hex SHA-256 of the stored file.';
+comment on column keyframe.predictions.output_width is 'In pixels; null: the file does not say it, or has no picture.';
+comment on column keyframe.predictions.output_height is 'In pixels; null: the file does not say it, or has no picture.';
+comment on column keyframe.predictions.output_duration_seconds is 'Length of a video; null: its file does not say it, or says more than a day.';
 comment on column keyframe.predictions.output_has_audio is 'Whether the file has sound, whatever was requested. Null for images, and when the file does not say it.';
 comment on column keyframe.predictions.end_image_path is 'The end image: the last picture of the video, as an uploaded image: projects/<file_name>. The next shot can start on it. Null: it is not stored.';
+comment on column keyframe.predictions.hidden is 'Its owner has hidden it: lists leave it out, and its step shows it only if it is selected.';
 comment on column keyframe.predictions.started_by_server is 'Whether a server with the secret key started it for the owner (Keyframe-User).';
 comment on column keyframe.predictions.client_id is 'The OAuth client or key that started it for the owner; null: the owner''s session, or a server.';
-comment on column keyframe.predictions.hidden is 'Its owner has hidden it: lists leave it out, and its step shows it only if it is selected.';
-comment on column keyframe.predictions.output_sha256 is 'Hex SHA-256 of the stored file.';
+comment on column keyframe.predictions.created_at is 'When it was inserted: its position in the queue.';
+comment on column keyframe.predictions.started_at is 'When the provider first ran it.';
+comment on column keyframe.predictions.completed_at is 'When it ended; null: it is queued, starting, processing or storing.';
 create index predictions_project_id_step_idx on keyframe.predictions (project_id, step, created_at desc, id desc);
 -- For the cascade from projects, which searches by both columns.
 create index predictions_project_id_owner_id_idx on keyframe.predictions (project_id, owner_id);
@@ -3120,22 +3118,22 @@ end $$;
 create function keyframe_private.keep_history()
 returns trigger language plpgsql volatile set search_path = '' as $$
 declare
-  kept keyframe.predictions := new;
+  rest keyframe.predictions := new; -- with what may change as it was
 begin
   if old.completed_at is null then
     if old.status = 'queued' and (new.model <> old.model or new.waits_for is distinct from old.waits_for) then
       return new;
     end if;
   else
-    kept.hidden := old.hidden;
-    kept.end_image_path := old.end_image_path;
-    kept.deadline_at := old.deadline_at; -- it means nothing any more
-    kept.updated_at := old.updated_at;
-    if pg_trigger_depth() > 1 then
-      kept.step := old.step;
-      kept.model := old.model;
+    rest.hidden := old.hidden;
+    rest.end_image_path := old.end_image_path;
+    rest.deadline_at := old.deadline_at; -- it means nothing any more
+    rest.updated_at := old.updated_at;
+    if pg_trigger_depth() > 1 then -- rename_model
+      rest.step := old.step;
+      rest.model := old.model;
     end if;
-    if kept is not distinct from old then
+    if rest is not distinct from old then
       return new;
     end if;
   end if;
@@ -3144,6 +3142,8 @@ begin
       else 'An ended prediction keeps everything but hidden and end_image_path.' end
     using errcode = 'check_violation', constraint = 'prediction_keeps_its_history';
 end $$;
+
+-- supabase/schemas/30_predictions/12_images.sql
 
 -- The images that a prediction uses.
 
@@ -3219,6 +3219,8 @@ begin
   );
 end $$;
 
+-- supabase/schemas/30_predictions/15_takes.sql
+
 -- Takes: the succeeded predictions of a step, of which a project selects one.
 
 -- The selected take, otherwise the latest that is not hidden.
@@ -3246,12 +3248,12 @@ end $$;
 create function keyframe_private.require_success(take keyframe.predictions)
 returns void language plpgsql immutable set search_path = '' as $$
 begin
-  perform keyframe_private.raise_if(take.status in ('failed', 'canceled'), 'frame_not_ready',
-    format('The %s prediction %s %s and cannot be used. Choose another, or run the step again.', take.step, take.id,
-      case when take.status = 'failed' then 'failed' else 'was canceled' end));
-  perform keyframe_private.raise_if(take.status <> 'succeeded', 'frame_not_ready',
-    format('The %s prediction %s is %s, not succeeded. Try again once it has succeeded.', take.step, take.id,
-      case when take.status = 'storing' then 'processing' else take.status::text end));
+  perform keyframe_private.raise_if(take.status <> 'succeeded', 'frame_not_ready', format('The %s prediction %s %s.', take.step, take.id,
+    case take.status
+      when 'failed' then 'failed and cannot be used. Choose another, or run the step again'
+      when 'canceled' then 'was canceled and cannot be used. Choose another, or run the step again'
+      when 'storing' then 'is processing, not succeeded. Try again once it has succeeded'
+      else format('is %s, not succeeded. Try again once it has succeeded', take.status) end));
 end $$;
 
 -- A newly selected prediction must be a take of the same project and of the step. It stays one until it is deleted: success is final.
@@ -3350,13 +3352,13 @@ comment on column keyframe_private.provider_submits.is_unanswered is 'Whether a 
 comment on column keyframe_private.provider_submits.provider_prediction_id is 'The provider run, once it is known.';
 comment on column keyframe_private.provider_submits.search_task is 'What identifies its run in the provider''s list, including the prompt. Null while its prediction is queued, because the next submit searches first, and once the search has ended.';
 comment on column keyframe_private.provider_submits.text_hash is 'hashtextextended of the prompt of a submit without files, for three hours. A collision only prevents the recovery of both prompts'' runs.';
-comment on column keyframe_private.provider_submits.metrics is 'What the provider counted when the run ended.';
+comment on column keyframe_private.provider_submits.metrics is 'What the provider counted when the run ended; before that, where a price needs them, the megapixels of the input.';
 comment on column keyframe_private.provider_submits.price_ids is 'The prices by which it is settled: those in force when it was added. Null when one is unknown.';
 comment on column keyframe_private.provider_submits.most_micros is 'The most that the provider can bill, in micro-dollars; null: no price is known.';
 comment on column keyframe_private.provider_submits.cost_micros is 'What the provider bills; only when it is settled.';
-comment on column keyframe_private.provider_submits.charge_micros is 'What its owner pays; only when it is settled.';
 comment on column keyframe_private.provider_submits.cost_state is 'held: it has not ended. settled: it has cost cost_micros. released: it was not billed. unknown: it counts with most_micros until an administrator settles it.';
 comment on column keyframe_private.provider_submits.client_id is 'The OAuth client or key that started its prediction; null: the owner''s session, or a server.';
+comment on column keyframe_private.provider_submits.charge_micros is 'What its owner pays; only when it is settled.';
 create unique index provider_submits_run_idx on keyframe_private.provider_submits (provider_prediction_id)
   where provider_prediction_id is not null;
 create index provider_submits_prediction_id_idx on keyframe_private.provider_submits (prediction_id, attempt);
@@ -3376,16 +3378,13 @@ begin
   where s.id = submit and (s.ended_at is null or s.outcome = 'lost');
 end $$;
 
--- The provider refused the submit, or it was not sent. Works even if the lease is gone. Locks the prediction first, like all functions that
--- record results. Does nothing if attempt is null.
+-- The provider refused the submit of this attempt (null: none), or it was not sent. Works even if the lease is gone. The caller has locked
+-- the prediction, like all functions that record results.
 create function keyframe_private.end_without_run(prediction uuid, attempt_without_run integer)
 returns void language plpgsql volatile set search_path = '' as $$
 begin
-  if attempt_without_run is not null then
-    perform from keyframe.predictions p where p.id = prediction for update;
-    perform keyframe_private.end_submit(s.id, 'no_run') from keyframe_private.provider_submits s
-    where s.prediction_id = prediction and s.attempt = attempt_without_run and s.is_unanswered;
-  end if;
+  perform keyframe_private.end_submit(s.id, 'no_run') from keyframe_private.provider_submits s
+  where s.prediction_id = prediction and s.attempt = attempt_without_run and s.is_unanswered;
 end $$;
 
 -- Returns the submit of a provider run that has none yet. If the submit already has another run or ended without one, the run gets its own
@@ -3501,8 +3500,28 @@ comment on function keyframe_worker.record_search_ended is 'Ends the search for 
 
 -- supabase/schemas/30_predictions/25_plans.sql
 
--- The plan of a shot says how its steps are made. A start takes from it what its request leaves out.
+-- The plan of a shot says how its steps are made. It has fields of a start for each step, and the model of the start:
+--
+--   {"video": {"model": "A", "durationSeconds": 10, "prompt": "The boat leaves", "continuesPreviousShot": true}}
+--
+-- apply_plan completes a start of that step with them. What the request names wins:
+--
+--   request                                    start
+--   {}                                         A, 10 seconds, the prompt, continues the previous shot
+--   {"durationSeconds": 5}                     … 5 seconds
+--   {"durationSeconds": null}                  … the model's default length
+--   {"firstFrameImagePath": "projects/a.png"}  … begins on that image: the fields of one image replace each other (fields_of_image)
+--   model B                                    B, the prompt, continues the previous shot: other values were chosen for A
+--
+-- A plan is kept while models, takes and the film change. What is not possible any more is left out:
+--
+--   A has no length of 10 seconds              … the model's default length
+--   the shot has become the first of its film  … begins on its own first frame
+--   A takes no such frame, or needs one        fit_frames
+--
+-- Only a planned model that is not available is refused.
 
+-- The images that a plan names: the texts in fields of its steps whose name ends in ImagePath or ImagePaths.
 create function keyframe_private.images_of_plan(plan jsonb)
 returns text[] language sql immutable set search_path = '' as $$
   select coalesce(array_agg(distinct i.path #>> '{}'), '{}')
@@ -3573,62 +3592,116 @@ begin
   return new;
 end $$;
 
--- Adds to a start what its project's plan says about its step. A frame or an image that the request names replaces those of the plan.
--- Values that the model does not accept are left out; if the request names another model than the plan, so are all values that were chosen
--- for the plan's model.
+-- The fields of a start that name the same image.
+create function keyframe_private.fields_of_image(control text)
+returns text[] language plpgsql immutable set search_path = '' as $$
+begin
+  return case control
+    when 'firstFrame' then array['firstFramePredictionId', 'firstFrameImagePath', 'continuesPreviousShot']
+    when 'lastFrame' then array['lastFramePredictionId', 'lastFrameImagePath']
+    when 'referenceImages' then array['referenceImagePath', 'referenceImagePaths'] end;
+end $$;
+
+-- What a plan says about the frames of a video, as its model can make it. Null says that there is no frame, not even the project's own:
+--
+--   model                             plan                              becomes
+--   takes no last frame               {}                                {"lastFramePredictionId": null}
+--   a last frame needs a first one    {"firstFramePredictionId": null}  {"firstFramePredictionId": null, "lastFramePredictionId": null}
+--   needs a first frame               {"firstFramePredictionId": null}  {}, so the project's own is used
+--
+-- What the request itself names stays: the start refuses a frame that its model does not take.
+create function keyframe_private.fit_frames(planned jsonb, input jsonb, chosen keyframe.models, is_planned_model boolean)
+returns jsonb language plpgsql immutable set search_path = '' as $$
+declare
+  frame text;
+  control jsonb; -- null: the model takes no such frame
+  fields text[];
+begin
+  foreach frame in array array['firstFrame', 'lastFrame'] loop
+    control := chosen.controls -> frame;
+    fields := keyframe_private.fields_of_image(frame);
+    continue when input ?| fields;
+    if is_planned_model and control is null
+      or control -> 'needs' ? 'firstFrame' and planned -> 'firstFramePredictionId' = 'null' then
+      planned := planned - fields || jsonb_build_object(fields[1], null);
+    elsif planned -> fields[1] = 'null'
+      and (control -> 'required' = 'true' or frame = 'firstFrame' and not chosen.controls ? 'aspectRatio') then
+      planned := planned - fields[1];
+    end if;
+  end loop;
+  return planned;
+end $$;
+
+-- The values that a plan chose and the model takes; none if the request names another model than the plan, which may name none.
+create function keyframe_private.fit_choices(planned jsonb, chosen keyframe.models, is_other_model boolean)
+returns jsonb language plpgsql stable set search_path = '' as $$
+begin
+  return planned - array(
+    select c.name from keyframe_private.known_controls() c
+    where (c.kind = 'choice' or c.name = 'negativePrompt')
+      and (is_other_model or not chosen.controls ? c.name
+        or c.kind = 'choice' and not keyframe_private.control_takes(chosen.controls -> c.name, planned -> c.name)));
+end $$;
+
+-- The reference images of a start: those of the request, else of the plan; for a first or last frame without both the project's image. A
+-- last frame has its first frame as a reference, so a model of one image takes only that.
+create function keyframe_private.fit_references(
+  planned jsonb, wanted keyframe.predictions, project keyframe.projects, chosen keyframe.models)
+returns jsonb language plpgsql stable set search_path = '' as $$
+begin
+  if not chosen.controls ? 'referenceImages' then
+    return planned - 'referenceImagePaths'::text;
+  elsif wanted.step <> 'video' and project.reference_image_path is not null
+    and not (planned || wanted.input) ?| keyframe_private.fields_of_image('referenceImages')
+    and ((chosen.controls #>> '{referenceImages,max}')::integer > 1 or wanted.step = 'first-frame'
+      or keyframe_private.shown_take(project, 'first-frame') is null) then
+    return planned || jsonb_build_object('referenceImagePaths', jsonb_build_array(project.reference_image_path));
+  end if;
+  return planned;
+end $$;
+
+-- See the head of this file.
 create function keyframe_private.apply_plan(inout wanted keyframe.predictions, project keyframe.projects)
 language plpgsql stable set search_path = '' as $$
 declare
-  references_fields constant text[] := array['referenceImagePath', 'referenceImagePaths'];
   planned jsonb := coalesce(project.plan -> wanted.step::text, '{}');
-  is_planned_model constant boolean := wanted.model is null and planned ->> 'model' is not null;
+  planned_model constant text := planned ->> 'model';
+  is_planned_model constant boolean := wanted.model is null and planned_model is not null;
+  is_other_model constant boolean := wanted.model is not null and wanted.model is distinct from planned_model;
   chosen keyframe.models;
-  role text;
-  fields text[];
+  image text;
 begin
   if jsonb_typeof(wanted.input) <> 'object' or planned = '{}' and project.reference_image_path is null then
     return;
   end if;
+  wanted.model := coalesce(wanted.model, planned_model);
   select m.* into chosen from keyframe.models m
   where m.step = wanted.step
-    and m.model = coalesce(wanted.model, planned ->> 'model', (select d.model from keyframe.step_defaults d where d.step = wanted.step));
-  perform keyframe_private.raise_if(is_planned_model and (chosen.model is null or not chosen.enabled or not keyframe_private.is_available(chosen, now())),
-    'model_unavailable',
-    format('This shot''s plan uses the model %s, which is not available. Change the plan, or name another model.', planned ->> 'model'));
-  planned := planned - array(
-    select k.name from keyframe_private.known_controls() k
-    where k.kind = 'choice' and not keyframe_private.control_takes(chosen.controls -> k.name, planned -> k.name)
-      or (k.kind = 'choice' or k.name = 'negativePrompt') and (wanted.model <> coalesce(planned ->> 'model', '') or not chosen.controls ? k.name));
-  wanted.model := coalesce(wanted.model, planned ->> 'model');
+    and m.model = coalesce(wanted.model, (select d.model from keyframe.step_defaults d where d.step = wanted.step));
+  perform keyframe_private.raise_if(is_planned_model and keyframe_private.is_available(chosen, now()) is not true, 'model_unavailable',
+    format('This shot''s plan uses the model %s, which is not available. Change the plan, or name another model.', planned_model));
   planned := planned - 'model'::text;
-  if wanted.input ?| references_fields or not chosen.controls ? 'referenceImages' then
-    planned := planned - 'referenceImagePaths'::text;
-  elsif not planned ? 'referenceImagePaths' and wanted.step <> 'video' and project.reference_image_path is not null
-    and ((chosen.controls #>> '{referenceImages,max}')::integer > 1 or wanted.step = 'first-frame'
-      or keyframe_private.shown_take(project, 'first-frame') is null) then -- else that frame is the one
-    planned := planned || jsonb_build_object('referenceImagePaths', jsonb_build_array(project.reference_image_path));
-  end if;
-  foreach role in array array['firstFrame', 'lastFrame'] loop
-    fields := array[role || 'PredictionId', role || 'ImagePath'] || case role when 'firstFrame' then array['continuesPreviousShot'] else '{}' end;
-    if wanted.input ?| fields then
-      planned := planned - fields;
-    elsif wanted.step = 'video' and (is_planned_model and not chosen.controls ? role
-      or chosen.controls #> array[role, 'needs'] ? 'firstFrame' and planned -> 'firstFramePredictionId' = 'null') then
-      planned := (planned - fields) || jsonb_build_object(role || 'PredictionId', null); -- also of one that is the project's
-    elsif wanted.step = 'video' and planned -> fields[1] = 'null' and (chosen.controls #> array[role, 'required'] = 'true'
-      or role = 'firstFrame' and not chosen.controls ? 'aspectRatio') then
-      planned := planned - fields[1]; -- it makes none without
+  foreach image in array array['firstFrame', 'lastFrame', 'referenceImages'] loop
+    if wanted.input ?| keyframe_private.fields_of_image(image) then
+      planned := planned - keyframe_private.fields_of_image(image);
     end if;
   end loop;
+  planned := keyframe_private.fit_choices(planned, chosen, is_other_model);
+  planned := keyframe_private.fit_references(planned, wanted, project, chosen);
+  if wanted.step = 'video' then
+    planned := keyframe_private.fit_frames(planned, wanted.input, chosen, is_planned_model);
+  end if;
   if planned -> 'continuesPreviousShot' = 'true' and (keyframe_private.previous_shot(project)).id is null then
-    planned := planned - 'continuesPreviousShot'::text; -- it has become the first one
+    planned := planned - 'continuesPreviousShot'::text;
   end if;
   wanted.input := planned || wanted.input;
 end $$;
 
--- How a video starts.
+-- supabase/schemas/30_predictions/27_continuing_shots.sql
 
--- Whether its video starts on a first frame of its own, and not on something else.
+-- How a video begins: on a frame of its own, or where the previous shot of the film ends.
+
+-- Whether the shot's video begins on a first frame of its own. Not if it was made without one.
 create function keyframe_private.needs_first_frame(project keyframe.projects)
 returns boolean language plpgsql stable set search_path = '' as $$
 begin
@@ -3648,8 +3721,8 @@ begin
   return previous;
 end $$;
 
--- The end image of a video, as a field of an input; null while it is not known. The stored one; without it the frame that the video was
--- made to end on, which is nearly the same.
+-- The end image of a video, as the field of an input: {"firstFrameImagePath": …} if it is stored; otherwise the frame that the video was
+-- made to end on, which is nearly the same. Null while there is neither.
 create function keyframe_private.end_image_of(video keyframe.predictions)
 returns jsonb language plpgsql stable set search_path = '' as $$
 begin
@@ -3675,18 +3748,19 @@ begin
     keyframe_private.shown_take(shot, 'video'));
 end $$;
 
--- A start that continues the previous shot: with that video's end image, or waiting for it. The video is not locked: if it is deleted, a
--- start that waits for it fails as if the video had failed. `assumed`, for a price: the start of the previous shot in the same request,
--- which has no row yet; or one of this shot, to assume that what its video starts on is being made.
+-- A start that continues the previous shot gets the end image of that shot's video, or waits for it. The video is not locked: if it is
+-- deleted, the start that waits for it fails as if the video had failed. Two arguments are for prices only. previous_start: the start of
+-- the previous shot in the same request, which has no row yet. assumes_frame: what the video begins on counts as being made.
 create function keyframe_private.resolve_beginning(
-  inout wanted keyframe.predictions, project keyframe.projects, assumed keyframe.predictions)
+  inout wanted keyframe.predictions, project keyframe.projects, previous_start keyframe.predictions, assumes_frame boolean)
 language plpgsql volatile set search_path = '' as $$
 declare
   asked constant jsonb := wanted.input -> 'continuesPreviousShot';
   previous keyframe.projects;
   video keyframe.predictions;
-  frame jsonb;
-  ratios text[];
+  end_image jsonb;
+  ratio_before text;
+  ratio text;
 begin
   wanted.waits_for := null;
   if jsonb_typeof(wanted.input) <> 'object' then
@@ -3695,34 +3769,61 @@ begin
   perform keyframe_private.raise_if(jsonb_typeof(asked) not in ('boolean', 'null'), 'invalid_request',
     'continuesPreviousShot must be true or false.');
   if asked is distinct from 'true' then
-    wanted.input := wanted.input - array['continuesPreviousShot', 'continuesPredictionId'];
+    wanted.input := wanted.input - array['continuesPreviousShot', 'continuesPredictionId']
+      || case when assumes_frame then '{"firstFramePredictionId": null, "continuesPreviousShot": true}' else '{}' end::jsonb;
     return;
   end if;
   perform keyframe_private.raise_if(wanted.step <> 'video', 'unsupported_input',
     format('A %s cannot continue a shot. Leave out continuesPreviousShot.', wanted.step));
+  -- The input of an answer, sent again, has continuesPredictionId beside the frame that came from it.
   perform keyframe_private.raise_if(wanted.input ->> 'continuesPredictionId' is null
     and coalesce(wanted.input ->> 'firstFramePredictionId', wanted.input ->> 'firstFrameImagePath') is not null, 'invalid_request',
     'Send continuesPreviousShot or a first frame, not both.');
   previous := keyframe_private.previous_shot(project);
   perform keyframe_private.raise_if(previous.id is null, 'unsupported_input',
     'This shot has no previous shot in a film, so it cannot continue one. Start it from a frame.');
-  if assumed.project_id = previous.id and previous.selected_video_id is null then
-    video := assumed;
+  if previous_start.project_id = previous.id and previous.selected_video_id is null then
+    video := previous_start;
   else
     select v.* into video from keyframe.predictions v where v.id = keyframe_private.expected_video(previous);
-    perform keyframe_private.raise_if(not found and assumed.project_id is distinct from project.id, 'frame_not_ready',
+    perform keyframe_private.raise_if(not found and not assumes_frame, 'frame_not_ready',
       'The previous shot has no video yet, and none is being made. Generate it first, or start this one from another frame.');
   end if;
-  frame := keyframe_private.end_image_of(video);
-  if frame is null then -- else read_input compares the frame itself
-    ratios := array[coalesce(video.input ->> 'aspectRatio', previous.aspect_ratio), coalesce(wanted.input ->> 'aspectRatio', project.aspect_ratio)];
-    perform keyframe_private.raise_if(ratios[1] <> ratios[2], 'unsupported_input',
+  end_image := keyframe_private.end_image_of(video);
+  if end_image is null then -- else read_input compares the image itself
+    ratio_before := coalesce(video.input ->> 'aspectRatio', previous.aspect_ratio);
+    ratio := coalesce(wanted.input ->> 'aspectRatio', project.aspect_ratio);
+    perform keyframe_private.raise_if(ratio_before <> ratio, 'unsupported_input',
       format('The previous shot has the aspect ratio %s, and this one %s. Give both the same ratio, or start this one from another frame.',
-        ratios[1], ratios[2]));
+        ratio_before, ratio));
     wanted.waits_for := video.id;
   end if;
   wanted.input := wanted.input - 'firstFrameImagePath'::text
-    || jsonb_build_object('firstFramePredictionId', null, 'continuesPredictionId', video.id) || coalesce(frame, '{}');
+    || jsonb_build_object('firstFramePredictionId', null, 'continuesPredictionId', video.id) || coalesce(end_image, '{}');
+end $$;
+
+-- Gives a waiting prediction the image that it waits for, so that it can get a slot. Fails it if the image does not fit.
+create function keyframe_private.begin_on(waiting keyframe.predictions, end_image jsonb)
+returns void language plpgsql volatile set search_path = '' as $$
+declare
+  path constant text := end_image ->> 'firstFrameImagePath';
+  frame constant text := end_image ->> 'firstFramePredictionId';
+  complete constant jsonb := waiting.input || end_image;
+  refused keyframe_private.refusal;
+begin
+  perform keyframe_private.require_ratio(coalesce(path, frame), waiting.input ->> 'aspectRatio');
+  perform keyframe_private.keep_reference(path, waiting.owner_id) where path is not null;
+  insert into keyframe_private.prediction_images (prediction_id, role, path, source_prediction_id)
+  values (waiting.id, 'first_frame', path, frame::uuid);
+  update keyframe.predictions p set input = complete, waits_for = null, updated_at = now() where p.id = waiting.id;
+  update keyframe_private.provider_submits s -- its price counts the pixels of the images, and the model's ceiling was held
+  set metrics = jsonb_build_object('image_input_megapixel_count', keyframe_private.input_megapixels(complete)),
+    most_micros = least(s.most_micros, (keyframe_private.estimate_cost(waiting.model, complete, s.created_at)).most_micros)
+  where s.prediction_id = waiting.id and s.metrics is not null;
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail;
+  refused.code := case refused.code when 'not_found' then 'input_file_missing' else refused.code end; -- it is the image
+  perform keyframe_private.mark_failed(waiting.id, refused.code, refused.sentence, false);
 end $$;
 
 -- Starts a waiting prediction if the awaited end image is known. Fails it if there will never be one.
@@ -3730,29 +3831,13 @@ create function keyframe_private.begin_waiting(waiting keyframe.predictions)
 returns void language plpgsql volatile set search_path = '' as $$
 declare
   video keyframe.predictions;
-  frame jsonb;
+  end_image jsonb;
   other uuid;
-  refused keyframe_private.refusal;
 begin
   select v.* into video from keyframe.predictions v where v.id = waiting.waits_for;
-  frame := keyframe_private.end_image_of(video);
-  if frame is not null then
-    begin
-      perform keyframe_private.require_ratio(f.value #>> '{}', waiting.input ->> 'aspectRatio') from jsonb_each(frame) f;
-      perform keyframe_private.keep_reference(frame ->> 'firstFrameImagePath', waiting.owner_id) where frame ? 'firstFrameImagePath';
-      insert into keyframe_private.prediction_images (prediction_id, role, path, source_prediction_id)
-      select waiting.id, 'first_frame', frame ->> 'firstFrameImagePath', (frame ->> 'firstFramePredictionId')::uuid;
-      update keyframe.predictions p set input = p.input || frame, waits_for = null, updated_at = now() where p.id = waiting.id;
-      update keyframe_private.provider_submits s -- its price counts the pixels of the images, and the model's ceiling was held
-      set metrics = jsonb_build_object('image_input_megapixel_count', keyframe_private.input_megapixels(waiting.input || frame)),
-        most_micros = least(
-          s.most_micros, (keyframe_private.estimate_cost(waiting.model, waiting.input || frame, s.created_at)).most_micros)
-      where s.prediction_id = waiting.id and s.metrics is not null;
-    exception when sqlstate 'KEYFR' then
-      get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail;
-      refused.code := case refused.code when 'not_found' then 'input_file_missing' else refused.code end; -- it is the image
-      perform keyframe_private.mark_failed(waiting.id, refused.code, refused.sentence, false);
-    end;
+  end_image := keyframe_private.end_image_of(video);
+  if end_image is not null then
+    perform keyframe_private.begin_on(waiting, end_image);
   elsif waiting.created_at < now() - interval '1 day' then -- its price is held, and counts on the day of its start
     perform keyframe_private.mark_failed(waiting.id, 'deadline_exceeded',
       'It waited a day for the previous shot. Generate that video, store its end image, then run this step again.', true);
@@ -3853,22 +3938,19 @@ end $$;
 create function keyframe_private.require_supported(asked jsonb, used text[], chosen keyframe.models)
 returns void language plpgsql stable set search_path = '' as $$
 declare
+  extra record;
   control record;
   other text;
 begin
-  for control in
-    select u.name, null::jsonb as value from unnest(used) as u (name) where not chosen.controls ? u.name
-    union all (select a.key, a.value from jsonb_each(asked) a where not chosen.controls ? a.key order by a.key)
-  loop
-    if control.value is null then
-      perform keyframe_private.raise_error('unsupported_input', format('%s takes no %s.', chosen.model, control.name));
-    elsif control.name <> 'aspectRatio' or not used && array['firstFrame', 'lastFrame'] then -- else it is that of the frames
-      perform keyframe_private.raise_error('unsupported_input',
-        format('%s %s no %s (sent: %s).', chosen.model,
-          case when chosen.step = 'video' and control.name = 'aspectRatio' then 'needs a firstFrame: it has' else 'has' end,
-          control.name, keyframe_private.quote_value(control.value #>> '{}')));
-    end if;
-  end loop;
+  select u.name into extra from unnest(used) u (name) where not chosen.controls ? u.name limit 1;
+  perform keyframe_private.raise_if(found, 'unsupported_input', format('%s takes no %s.', chosen.model, extra.name));
+  select a.key as name, a.value into extra from jsonb_each(asked) a
+  where not chosen.controls ? a.key
+    and (a.key <> 'aspectRatio' or not used && array['firstFrame', 'lastFrame']) -- beside frames it is theirs
+  order by a.key limit 1;
+  perform keyframe_private.raise_if(found, 'unsupported_input', format('%s %s no %s (sent: %s).', chosen.model,
+    case when chosen.step = 'video' and extra.name = 'aspectRatio' then 'needs a firstFrame: it has' else 'has' end,
+    extra.name, keyframe_private.quote_value(extra.value #>> '{}')));
 
   for control in
     select c.key as name, c.value as rule, asked -> c.key as value, c.key = any (used) as is_used from jsonb_each(chosen.controls) c
@@ -3981,13 +4063,33 @@ begin
   return jsonb_build_object(id_field, frame);
 end $$;
 
+-- The fields of an input that name images, or what images come from.
+create function keyframe_private.image_fields()
+returns text[] language sql immutable set search_path = '' as $$
+  select array['firstFramePredictionId', 'firstFrameImagePath', 'lastFramePredictionId', 'lastFrameImagePath', 'referenceImagePaths',
+    'elements', 'continuesPreviousShot', 'continuesPredictionId']
+$$;
+
 -- Immutable, so that the session's plan contains the list: known_controls is planned at each call, which took half of the time of a start.
 create function keyframe_private.input_fields()
 returns text[] language sql immutable set search_path = '' as $$
-  select array['firstFramePredictionId', 'firstFrameImagePath', 'lastFramePredictionId', 'lastFrameImagePath', 'referenceImagePath',
-    'referenceImagePaths', 'elementIds', 'elements', 'continuesPreviousShot', 'continuesPredictionId']
+  select keyframe_private.image_fields() || array['referenceImagePath', 'elementIds']
     || array(select c.name from keyframe_private.known_controls() c where c.kind in ('text', 'choice'))
 $$;
+
+-- The reference images that an input names. The input of an answer has both fields, with the same first image.
+create function keyframe_private.read_references(input jsonb)
+returns jsonb language plpgsql volatile set search_path = '' as $$
+declare
+  first_path constant jsonb := nullif(input -> 'referenceImagePath', 'null');
+  paths constant jsonb := coalesce(nullif(input -> 'referenceImagePaths', 'null'), '[]' || coalesce(first_path, '[]'));
+begin
+  perform keyframe_private.raise_if(first_path is not null and first_path is distinct from paths -> 0, 'invalid_request',
+    'Send referenceImagePath or referenceImagePaths, not two different ones.');
+  perform keyframe_private.raise_if(jsonb_typeof(paths) <> 'array' or paths @? '$[*] ? (@.type() <> "string")', 'invalid_request',
+    'referenceImagePaths must be a list of paths.');
+  return paths;
+end $$;
 
 -- The requested input with the resolved frames. Its fields are checked, but it is not yet complete.
 create function keyframe_private.read_input(input jsonb, step keyframe.generation_step, project keyframe.projects)
@@ -4015,20 +4117,7 @@ begin
   perform keyframe_private.raise_if(
     asked ->> 'aspectRatio' is not null and not keyframe_private.has_shape(asked -> 'aspectRatio', 'a ratio such as "16:9"'), 'invalid_request',
     'aspectRatio must be a ratio such as "16:9".');
-  if asked ->> 'referenceImagePath' is not null then
-    -- The input of an answer has both fields, with the same first image.
-    if asked ->> 'referenceImagePaths' is null then
-      asked := asked || jsonb_build_object('referenceImagePaths', jsonb_build_array(asked -> 'referenceImagePath'));
-    elsif asked #> '{referenceImagePaths,0}' is distinct from asked -> 'referenceImagePath' then
-      perform keyframe_private.raise_error('invalid_request', 'Send referenceImagePath or referenceImagePaths, not two different ones.');
-    end if;
-  end if;
-  if asked ->> 'referenceImagePaths' is null then
-    asked := asked || '{"referenceImagePaths": []}';
-  elsif jsonb_typeof(asked -> 'referenceImagePaths') <> 'array'
-    or asked @? '$.referenceImagePaths[*] ? (@.type() <> "string")' then
-    perform keyframe_private.raise_error('invalid_request', 'referenceImagePaths must be a list of paths.');
-  end if;
+  asked := asked || jsonb_build_object('referenceImagePaths', keyframe_private.read_references(input));
   asked := asked - array['referenceImagePath', 'firstFrameImagePath', 'lastFrameImagePath'];
   if step <> 'first-frame' then
     asked := asked || keyframe_private.resolve_frame(input, 'firstFrame', project);
@@ -4054,15 +4143,10 @@ returns jsonb language plpgsql stable set search_path = '' as $$
 declare
   first_frame constant text := coalesce(asked ->> 'firstFramePredictionId', asked ->> 'firstFrameImagePath');
   last_frame constant text := coalesce(asked ->> 'lastFramePredictionId', asked ->> 'lastFrameImagePath');
-  images constant jsonb := jsonb_build_object(
-    'firstFramePredictionId', asked -> 'firstFramePredictionId', 'lastFramePredictionId', asked -> 'lastFramePredictionId',
-    'referenceImagePaths', asked -> 'referenceImagePaths')
-    || jsonb_strip_nulls(jsonb_build_object('firstFrameImagePath', asked -> 'firstFrameImagePath',
-      'lastFrameImagePath', asked -> 'lastFrameImagePath', 'elements', asked -> 'elements',
-      'continuesPreviousShot', asked -> 'continuesPreviousShot', 'continuesPredictionId', asked -> 'continuesPredictionId'));
-  values_asked jsonb := jsonb_strip_nulls(asked - array[
-    'firstFramePredictionId', 'firstFrameImagePath', 'lastFramePredictionId', 'lastFrameImagePath', 'referenceImagePaths', 'elements',
-    'continuesPreviousShot', 'continuesPredictionId']);
+  others constant jsonb := asked - keyframe_private.image_fields();
+  images constant jsonb := '{"firstFramePredictionId": null, "lastFramePredictionId": null}'
+    || jsonb_strip_nulls(asked - array(select jsonb_object_keys(others)));
+  values_asked jsonb := jsonb_strip_nulls(others);
   -- A last frame keeps the look of the first frame, which is one of its references.
   keeps_look constant boolean := chosen.step = 'last-frame' and first_frame is not null;
   reference_count constant integer := jsonb_array_length(asked -> 'referenceImagePaths') + keeps_look::integer;
@@ -4110,8 +4194,11 @@ begin
     or normalize(chr(837) || letter) <> chr(837) || letter;
 end $$;
 
--- The elements that a prompt names by @name, and the prompt without those @. Raises for an unknown name. An e-mail address has a letter
--- before its @, and is left as it is. The elements are read once, however often the prompt names them.
+-- The elements that a prompt names, and the prompt without their @. Raises for an unknown name:
+--
+--   @anna and @Old pier, mail a@b.c  →  Anna and Old pier, mail a@b.c, and the ids of both elements
+--
+-- The elements are read once, however often the prompt names them.
 create function keyframe_private.read_mentions(prompt text, known uuid[], owner uuid, out ids uuid[], out plain text)
 language plpgsql stable set search_path = '' as $$
 declare
@@ -4148,6 +4235,20 @@ begin
   end loop;
 end $$;
 
+-- Whether a request's element has the form of element_record.
+create function keyframe_private.is_element_record(element jsonb)
+returns boolean language plpgsql immutable set search_path = '' as $$
+begin
+  return case when element @? 'strict $ ? (
+      @.elementId like_regex "^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$"
+      && @.updatedAt like_regex "^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])T([01][0-9]|2[0-3])(:[0-5][0-9]){2}[.][0-9]{3}Z$"
+      && @.name like_regex "^.{1,60}$" && @.text.type() == "string" && @.imagePaths.type() == "array" && @.imagePaths.size() <= 8
+      && !exists(@.imagePaths[*] ? (@.type() != "string")))'
+    then keyframe_private.is_one_line(element ->> 'name') and not exists (
+      select from jsonb_array_elements_text(element -> 'imagePaths') i (path) where not keyframe_private.is_reference_path(i.path))
+    else false end;
+end $$;
+
 -- For a repeated input, whose prompt and references already have its elements. A record is kept while its text is in the prompt or, without
 -- a text, while one of its images is in the references.
 create function keyframe_private.keep_element_records(asked jsonb)
@@ -4157,15 +4258,7 @@ declare
 begin
   if jsonb_typeof(asked -> 'elements') <> 'array'
     or jsonb_array_length(asked -> 'elements') > keyframe_private.max_elements('start')
-    or jsonb_array_length(asked -> 'elements') <> jsonb_array_length(jsonb_path_query_array(asked -> 'elements', 'strict $[*] ? (
-      @.elementId like_regex "^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$"
-      && @.updatedAt like_regex "^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])T([01][0-9]|2[0-3])(:[0-5][0-9]){2}[.][0-9]{3}Z$"
-      && @.name like_regex "^.{1,60}$" && @.text.type() == "string" && @.imagePaths.type() == "array" && @.imagePaths.size() <= 8
-      && !exists(@.imagePaths[*] ? (@.type() != "string")))'))
-    or exists (
-      select from jsonb_array_elements(asked -> 'elements') e
-      where not keyframe_private.is_one_line(e ->> 'name') or exists (
-        select from jsonb_array_elements_text(e -> 'imagePaths') i (path) where not keyframe_private.is_reference_path(i.path))) then
+    or exists (select from jsonb_array_elements(asked -> 'elements') e where not keyframe_private.is_element_record(e)) then
     perform keyframe_private.raise_error('invalid_request', 'elements must be a list as in `input` of a response.');
   end if;
   select jsonb_agg(jsonb_build_object('elementId', e -> 'elementId', 'updatedAt', e -> 'updatedAt', 'name', e -> 'name', 'text', e -> 'text',
@@ -4176,63 +4269,80 @@ begin
   return asked - array['elements', 'elementIds'] || jsonb_strip_nulls(jsonb_build_object('elements', kept));
 end $$;
 
--- Adds elements to the prompt and the references from read_input, with a record of each: those of the start, else of the project, else of
--- the film; of the film's only those that the prompt names, if it names any. A video that starts at a frame shows them in the frame: it
--- gets their images only if the start has elementIds.
+-- The elements of a start, and its prompt without the @ of their names; null if there are none and the prompt stays as it is:
+--
+--   elementIds of the start, else of the project   these, and those that the prompt names
+--   neither, and the prompt names some             these
+--   neither, and it names none                     those of the film
+create function keyframe_private.choose_elements(asked jsonb, project keyframe.projects, out ids uuid[], out prompt text)
+language plpgsql volatile set search_path = '' as $$
+declare
+  film_ids constant uuid[] := coalesce((select f.element_ids from keyframe.films f where f.id = project.film_id), '{}');
+  listed uuid[] := project.element_ids;
+  known uuid[];
+  named record;
+begin
+  if asked ->> 'elementIds' is not null then
+    perform keyframe_private.raise_if(jsonb_typeof(asked -> 'elementIds') <> 'array', 'invalid_request', 'elementIds must be a list.');
+    listed := array(select i::uuid from jsonb_array_elements_text(asked -> 'elementIds') i);
+    perform keyframe_private.require_elements(listed, project.owner_id);
+    if listed = '{}' then
+      return; -- an @ means nothing here
+    end if;
+  end if;
+  known := coalesce(listed, '{}') || film_ids;
+  if known = '{}' and coalesce(strpos(asked ->> 'prompt', '@'), 0) = 0 then
+    return;
+  end if;
+  perform keyframe_private.raise_if(char_length(asked ->> 'prompt') > 4000, 'invalid_request', 'prompt must have at most 4000 characters.');
+  named := keyframe_private.read_mentions(asked ->> 'prompt', known, project.owner_id);
+  if known <> '{}' then -- otherwise none of its @ names an element
+    ids := case when listed is not null then listed || named.ids when named.ids = '{}' then film_ids else named.ids end;
+    prompt := named.plain;
+  end if;
+end $$;
+
+-- Adds the elements of a start to the prompt and the references from read_input, with a record of each. A video that begins on a frame
+-- shows them in the frame: it gets their images only if the start has elementIds.
 create function keyframe_private.use_elements(asked jsonb, step keyframe.generation_step, project keyframe.projects)
 returns jsonb language plpgsql volatile set search_path = '' as $$
 declare
-  film_ids constant uuid[] := coalesce((select f.element_ids from keyframe.films f where f.id = project.film_id), '{}');
-  is_asked constant boolean := asked ->> 'elementIds' is not null;
-  ids uuid[] := coalesce(project.element_ids, film_ids);
-  named record;
+  needs_images constant boolean := step <> 'video' or asked ->> 'elementIds' is not null
+    or coalesce(asked ->> 'firstFramePredictionId', asked ->> 'firstFrameImagePath', asked ->> 'continuesPreviousShot') is null;
+  chosen record;
   used record;
   images text[] := '{}';
 begin
   if asked ->> 'elements' is not null then
-    perform keyframe_private.raise_if(is_asked, 'invalid_request', 'Send elementIds or elements, not both.');
+    perform keyframe_private.raise_if(asked ->> 'elementIds' is not null, 'invalid_request', 'Send elementIds or elements, not both.');
     return keyframe_private.keep_element_records(asked);
-  elsif is_asked then
-    perform keyframe_private.raise_if(jsonb_typeof(asked -> 'elementIds') <> 'array', 'invalid_request', 'elementIds must be a list.');
-    ids := array(select i::uuid from jsonb_array_elements_text(asked -> 'elementIds') i);
-    perform keyframe_private.require_elements(ids, project.owner_id);
   end if;
+  chosen := keyframe_private.choose_elements(asked, project);
   asked := asked - array['elements', 'elementIds'];
-  if is_asked and ids = '{}' or ids || film_ids = '{}' and coalesce(strpos(asked ->> 'prompt', '@'), 0) = 0 then
-    return asked; -- an @ means nothing here, or there is none
+  if chosen.ids is null then
+    return asked;
   end if;
-
-  perform keyframe_private.raise_if(char_length(asked ->> 'prompt') > 4000, 'invalid_request', 'prompt must have at most 4000 characters.');
-  named := keyframe_private.read_mentions(asked ->> 'prompt', ids || film_ids, project.owner_id);
-  if ids || film_ids = '{}' then
-    return asked; -- none of its @ names an element
-  end if;
-  if is_asked or project.element_ids is not null or named.ids = '{}' then
-    ids := ids || named.ids;
-  else
-    ids := named.ids;
-  end if;
-  select count(*) as number, jsonb_agg(u.record order by u.place) as records,
-    string_agg(format('%s: %s', u.record ->> 'name', u.record ->> 'text'), e'\n' order by u.place) filter (where u.record ->> 'text' <> '') as lines
+  select count(*) as number, jsonb_agg(u.element order by u.place) as records,
+    string_agg(format('%s: %s', u.element ->> 'name', u.element ->> 'text'), e'\n' order by u.place)
+      filter (where u.element ->> 'text' <> '') as lines
   into used
   from (
-    select keyframe_private.element_record(e) as record, w.place
-    from (select i.id, min(i.place) as place from unnest(ids) with ordinality i (id, place) group by i.id) w
+    select keyframe_private.element_record(e) as element, w.place
+    from (select i.id, min(i.place) as place from unnest(chosen.ids) with ordinality i (id, place) group by i.id) w
     join keyframe.elements e on e.id = w.id and e.owner_id = project.owner_id
   ) u;
   perform keyframe_private.raise_if(used.number > keyframe_private.max_elements('start'), 'invalid_request', format(
     'A start can use at most %s elements, and this one would use %s. Name this shot''s elements in elementIds, or as @name in its prompt.',
     keyframe_private.max_elements('start'), used.number));
-  if is_asked or step <> 'video'
-    or coalesce(asked ->> 'firstFramePredictionId', asked ->> 'firstFrameImagePath', asked ->> 'continuesPreviousShot') is null then
+  if needs_images then
     images := array(
-      select i.path from jsonb_array_elements(used.records) with ordinality r (record, place)
-      cross join lateral jsonb_array_elements_text(r.record -> 'imagePaths') with ordinality i (path, place)
+      select i.path from jsonb_array_elements(used.records) with ordinality r (element, place)
+      cross join lateral jsonb_array_elements_text(r.element -> 'imagePaths') with ordinality i (path, place)
       where not asked -> 'referenceImagePaths' ? i.path
       group by i.path order by min(r.place), min(i.place));
   end if;
   asked := asked || jsonb_strip_nulls(jsonb_build_object(
-    'prompt', concat_ws(e'\n\n', named.plain, used.lines), 'elements', used.records,
+    'prompt', concat_ws(e'\n\n', chosen.prompt, used.lines), 'elements', used.records,
     'referenceImagePaths', (asked -> 'referenceImagePaths') || to_jsonb(images)));
   perform keyframe_private.raise_if(char_length(asked ->> 'prompt') > 4000, 'unsupported_input', format(
     'The prompt has %s characters with the texts of its %s elements, and the maximum is 4000. Use fewer elements, or shorten a text.',
@@ -4333,8 +4443,9 @@ begin
   return found_model;
 end $$;
 
--- Completes and checks a start: owner, model, input. assumed: see resolve_beginning.
-create function keyframe_private.resolve_start(inout wanted keyframe.predictions, assumed keyframe.predictions default null)
+-- Completes and checks a start: owner, model, input. previous_start, assumes_frame: see resolve_beginning.
+create function keyframe_private.resolve_start(
+  inout wanted keyframe.predictions, previous_start keyframe.predictions default null, assumes_frame boolean default false)
 language plpgsql volatile set search_path = '' as $$
 declare
   project keyframe.projects;
@@ -4350,10 +4461,7 @@ begin
   wanted.owner_id := project.owner_id;
   wanted.model := nullif(wanted.model, ''); -- the column's default: none is named
   wanted := keyframe_private.apply_plan(wanted, project);
-  wanted := keyframe_private.resolve_beginning(wanted, project, assumed);
-  if assumed.project_id = project.id and not wanted.input ? 'continuesPreviousShot' then
-    wanted.input := wanted.input || '{"firstFramePredictionId": null, "continuesPreviousShot": true}';
-  end if;
+  wanted := keyframe_private.resolve_beginning(wanted, project, previous_start, assumes_frame);
   chosen := keyframe_private.choose_model(wanted.step, wanted.model);
   asked := keyframe_private.use_elements(keyframe_private.read_input(wanted.input, wanted.step, project), wanted.step, project);
   wanted.requested_model := wanted.model;
@@ -4540,7 +4648,7 @@ end $$;
 
 -- queued → starting → processing → storing, as the provider run does; several moves at once if needed. The provider keeps an output for an
 -- hour, so a run that ends late still gets 50 minutes for copying.
-create function keyframe_private.mark_running(
+create function keyframe_private.follow_run(
   prediction uuid, wanted keyframe.prediction_status, run text, done real, output_url text)
 returns boolean language plpgsql volatile set search_path = '' as $$
 begin
@@ -4563,15 +4671,13 @@ begin
   return found;
 end $$;
 
--- The submit needs budget unless it replaces one that was released in this transaction (ended_at = now()) and costs no more. Another start
--- may already hold what was released earlier.
+-- Submits a queued prediction once more, or fails it if that does not fit its budget. A submit needs no budget if it replaces one that was
+-- released in this transaction (ended_at = now()) and costs no more; another start may already hold what was released earlier.
 create function keyframe_private.add_next_submit(prediction keyframe.predictions, due_at timestamptz, failures integer, reason text)
 returns void language plpgsql volatile set search_path = '' as $$
 declare
   released keyframe_private.provider_submits;
-  code text;
-  sentence text;
-  figures text;
+  refused keyframe_private.refusal;
 begin
   if exists (
     select from keyframe_private.provider_submits s
@@ -4586,9 +4692,9 @@ begin
   limit 1;
   perform keyframe_private.add_submits(array[prediction], released, due_at, failures, reason);
 exception when sqlstate 'KEYFR' then
-  get stacked diagnostics code = message_text, sentence = pg_exception_detail, figures = pg_exception_hint;
-  perform keyframe_private.note_exhausted(prediction.owner_id, code, figures);
-  perform keyframe_private.mark_failed(prediction.id, code, sentence, true);
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  perform keyframe_private.note_exhausted(prediction.owner_id, refused.code, refused.hint);
+  perform keyframe_private.mark_failed(prediction.id, refused.code, refused.sentence, true);
 end $$;
 
 -- starting, processing → queued: the provider run failed for a temporary cause, so the prediction is submitted again. started_at and the
@@ -4665,8 +4771,8 @@ returns boolean language plpgsql volatile security definer set search_path = '' 
 declare
   held keyframe_private.work;
 begin
-  perform keyframe_private.end_without_run(prediction_id, attempt_without_run);
   perform from keyframe.predictions p where p.id = prediction_id for update;
+  perform keyframe_private.end_without_run(prediction_id, attempt_without_run);
   held := keyframe_private.held_work(work_id, lease_token);
   if held.id is null then
     return false;
@@ -4690,8 +4796,8 @@ declare
   counted integer;
   due timestamptz;
 begin
-  perform keyframe_private.end_without_run(prediction_id, attempt_without_run);
   select p.* into row_now from keyframe.predictions p where p.id = retry_prediction_later.prediction_id for update;
+  perform keyframe_private.end_without_run(prediction_id, attempt_without_run);
   held := keyframe_private.held_work(work_id, lease_token);
   if held.id is null then
     return 'too_late';
@@ -4715,230 +4821,6 @@ begin
 end $$;
 comment on function keyframe_worker.retry_prediction_later is 'Retries the current task later (later), fails the prediction when its failures are used up (failed), or finds that the lease is gone (too_late). attempt_without_run: the attempt whose submit the provider refused, or that was not sent; without it, the run of a submit is searched for.';
 
--- The provider's state of a run, from a submit, a poll or a callback: one function decides for all three.
-
--- As shared/replicate/provider-prediction.ts reads it. failure: input_unreachable, interrupted, content_rejected (at stage), or null.
--- output_files: each file of the output, with its path.
-create type keyframe_private.provider_run as (
-  id text, status text, output_url text, output_files jsonb, progress real, error_message text, failure text, stage text, metrics jsonb);
-
--- Whether a state changes nothing, as most callbacks. Without a lock: the state of a run never moves backwards, so an update that changes
--- nothing here changes nothing later.
-create function keyframe_private.is_state_known(prediction uuid, attempt integer, run keyframe_private.provider_run)
-returns boolean language plpgsql stable set search_path = '' as $$
-begin
-  return exists (
-    select from keyframe.predictions p
-    where p.id = prediction and p.provider_prediction_id = run.id and is_state_known.attempt between 1 and p.attempt
-      and case p.status
-        when 'starting' then run.status = 'starting'
-        when 'processing' then run.status = 'starting'
-          or run.status = 'processing' and coalesce(run.progress <= coalesce(p.progress, 0), true)
-        when 'storing' then run.status in ('starting', 'processing', 'succeeded', 'failed', 'canceled', 'aborted')
-        else false
-      end
-  );
-end $$;
-
--- The output file among those that a run returned: the first at `named`, or the first of the only list with files of the step's kind, so
--- that a paid run is stored even if its model's row is wrong. Null: ambiguous. A file with another extension, or none, counts if no file
--- has the right one.
-create function keyframe_private.find_output(prediction keyframe.predictions, named text, files jsonb)
-returns text language plpgsql stable set search_path = '' as $$
-declare
-  wanted constant text := case prediction.step when 'video' then '\.(mp4|m4v|mov)$' else '\.(png|jpe?g|jfif|webp)$' end;
-  -- Stored too, but next to a file of the step's kind it is a preview.
-  unusual constant text := case prediction.step when 'video' then '\.(webm|mkv|og[vg]|gif)$' else '\.(gif|avif|bmp|ico)$' end;
-  named_url text;
-  is_of_kind boolean;
-  likely_url text;
-  is_clear boolean;
-begin
-  with all_files as (
-    select f ->> 'url' as url, regexp_replace(f ->> 'at', '\[\d+\]', '', 'g') as list, place,
-      coalesce(f ->> 'at' = named or starts_with(f ->> 'at', named || '[') or starts_with(f ->> 'at', named || '.'), false) as is_named,
-      split_part(f ->> 'url', '?', 1) ~* wanted as is_right,
-      split_part(f ->> 'url', '?', 1) ~ '\.[A-Za-z0-9]{2,5}$' and split_part(f ->> 'url', '?', 1) !~* unusual as has_other_ending
-    from jsonb_array_elements(files) with ordinality e (f, place)
-  ), rated as (
-    select a.*, a.is_right or not a.has_other_ending as may_be,
-      a.is_right or (not a.has_other_ending and not bool_or(a.is_right) over ()) as is_likely
-    from all_files a
-  )
-  select (array_agg(r.url order by r.may_be desc, r.place) filter (where r.is_named))[1],
-    coalesce(bool_or(r.may_be) filter (where r.is_named), false),
-    (array_agg(r.url order by r.place) filter (where r.is_likely))[1],
-    least(count(distinct r.list) filter (where r.is_likely), count(distinct r.url) filter (where r.is_likely)) = 1
-  into named_url, is_of_kind, likely_url, is_clear from rated r;
-  if is_of_kind then
-    return named_url;
-  elsif named is not null then
-    raise warning 'The run of prediction % has no file at %, which the row of the model % for % names in output.',
-      prediction.id, named, prediction.model, prediction.step;
-  end if;
-  return coalesce(case when is_clear then likely_url end, named_url);
-end $$;
-
--- Moves an active prediction to the state of its run. False: nothing changes.
-create function keyframe_private.apply_provider_state(
-  row_now keyframe.predictions, run keyframe_private.provider_run)
-returns boolean language plpgsql volatile set search_path = '' as $$
-declare
-  named text;
-  file text;
-begin
-  if row_now.status = 'storing' then
-    return false; -- the output is being copied, whatever the run reports now
-  end if;
-  case run.status
-    when 'starting' then
-      -- The second run of a prediction that the API shows as processing.
-      return keyframe_private.mark_running(row_now.id,
-        case when row_now.started_at is null then keyframe.prediction_status 'starting' else 'processing' end, run.id, null, null);
-    when 'processing' then
-      if row_now.status = 'processing' and coalesce(run.progress <= coalesce(row_now.progress, 0), true) then
-        return false;
-      end if;
-      return keyframe_private.mark_running(row_now.id, 'processing', run.id, run.progress, null);
-    when 'succeeded' then
-      select m.output into named from keyframe.models m where m.step = row_now.step and m.model = row_now.model;
-      file := coalesce(keyframe_private.find_output(row_now, named, run.output_files), run.output_url);
-      if file is not null then
-        return keyframe_private.mark_running(row_now.id, 'storing', run.id, 1, file);
-      elsif run.output_files is not null then
-        return keyframe_private.mark_failed(row_now.id, 'output_not_usable', format(
-          'The provider''s output has several files: %s. An administrator must name one in the column output of the model %s%s.',
-          left((select string_agg(f ->> 'at', ', ' order by place) from jsonb_array_elements(run.output_files) with ordinality e (f, place)),
-            500),
-          row_now.model,
-          ', which has ' || named), false);
-      end if;
-      return keyframe_private.mark_failed(row_now.id, 'provider_no_output',
-        'The provider finished without an output. Run the step again.', true);
-    when 'failed' then
-      if run.failure = 'content_rejected' then
-        return keyframe_private.mark_failed(row_now.id, 'content_rejected',
-          coalesce(nullif(run.error_message, ''), 'The model''s safety filter rejected the prompt or an image. Try different wording or images.'), false,
-            stage => run.stage);
-      elsif run.failure = 'input_unreachable' then
-        if keyframe_private.mark_queued_again(row_now.id, run.failure, keyframe_private.max_failures()) then
-          return true;
-        end if;
-        return keyframe_private.mark_failed(row_now.id, 'input_unreachable',
-          'The provider could not read the images of this step. Run the step again.', true);
-      elsif run.failure = 'interrupted' then
-        -- One more run: a temporary cause is over by then, and each failed run may have been paid for.
-        if keyframe_private.mark_queued_again(row_now.id, 'provider_failed', 2) then
-          return true;
-        end if;
-      end if;
-      return keyframe_private.mark_failed(row_now.id, 'provider_failed',
-        coalesce(nullif(run.error_message, ''), 'The provider could not generate this. Change the prompt.'), true);
-    when 'canceled' then
-      return keyframe_private.mark_failed(row_now.id, 'provider_canceled',
-        'The run was canceled at the provider. Run the step again.', true);
-    when 'aborted' then
-      return keyframe_private.mark_failed(row_now.id, 'provider_aborted',
-        'The provider dropped the run before it started. Run the step again.', true);
-    else
-      raise exception 'Unknown provider status: %.', run.status using errcode = 'invalid_parameter_value';
-  end case;
-end $$;
-
--- Returns what the state of a run was for its prediction:
---   recorded, unchanged
---   ended: the prediction has ended, stale: it follows another run. A run that goes on will be canceled.
---   given_up: the prediction followed the run before, and is queued again.
---   unknown: there is no such prediction, or the run is another's. unproven: it may be another's.
--- A run from the provider's list has found_by: 'name' if its input names the prediction, 'text' if only the text is equal. If it was found
--- before a submit, that submit was not sent: attempt_without_run.
-create function keyframe_private.record_run_state(
-  prediction uuid, attempt integer, run keyframe_private.provider_run, found_by text, attempt_without_run integer)
-returns text language plpgsql volatile set search_path = '' as $$
-declare
-  run_outcome constant text := case when run.status = 'failed' and run.failure = 'content_rejected' then 'rejected'
-    when run.status in ('succeeded', 'failed', 'canceled', 'aborted') then run.status end; -- null: it goes on
-  row_now keyframe.predictions;
-  known keyframe_private.provider_submits;
-begin
-  if keyframe_private.is_state_known(prediction, attempt, run) then
-    return 'unchanged';
-  end if;
-
-  -- Lock the prediction. Progress waits for no lock: the next callback or poll reports it again.
-  if run.status = 'processing' and exists (
-    select from keyframe.predictions p
-    where p.id = prediction and p.provider_prediction_id = run.id and p.status = 'processing'
-  ) then
-    perform from keyframe.predictions p where p.id = prediction for update skip locked;
-    if not found then
-      return 'unchanged';
-    end if;
-  end if;
-  select p.* into row_now from keyframe.predictions p where p.id = prediction for update;
-  if not found then -- a deleted one counts as ended while its submits are kept
-    select s.prediction_id, s.attempt, s.created_at into row_now.id, row_now.attempt, row_now.completed_at
-    from keyframe_private.provider_submits s where s.prediction_id = prediction and s.submitted_at is not null
-    order by s.attempt desc limit 1;
-  end if;
-  if row_now.id is null or attempt not between 1 and row_now.attempt then
-    return 'unknown';
-  end if;
-
-  -- Find the submit of the run. The signature of a callback does not cover its URL, which may name another prediction.
-  select s.* into known from keyframe_private.provider_submits s where s.provider_prediction_id = run.id;
-  if known.prediction_id <> row_now.id then
-    return 'unknown';
-  elsif row_now.status = 'queued' and known.id is not null then
-    -- A queued prediction follows no run, so a known run of it has failed or was replaced.
-    perform keyframe_private.end_submit(known.id, run_outcome, run.metrics) where run_outcome is not null;
-    return 'given_up';
-  elsif known.id is null then
-    if found_by = 'text' and not keyframe_private.is_only_submit_of_its_text(row_now.id, attempt) then
-      return 'unproven'; -- neither followed nor canceled
-    end if;
-    known.id := keyframe_private.record_run(run.id, row_now.id, attempt, found_by is not null);
-    if known.id is null then
-      return 'unknown'; -- it was recorded for another prediction at the same moment
-    end if;
-  end if;
-
-  -- Record it in the ledger.
-  perform keyframe_private.end_without_run(row_now.id, attempt_without_run);
-  perform keyframe_private.end_submit(known.id, run_outcome, run.metrics) where run_outcome is not null;
-
-  -- Move the prediction, if it follows this run, or none.
-  if row_now.completed_at is not null or row_now.provider_prediction_id <> run.id then
-    perform keyframe_private.add_cancel(s) from keyframe_private.provider_submits s where s.id = known.id and s.ended_at is null;
-    return case when row_now.completed_at is null then 'stale' else 'ended' end;
-  end if;
-  if run.status = 'processing' and row_now.provider_prediction_id = run.id and attempt_without_run is null then
-    perform set_config('synchronous_commit', 'off', true); -- what a crash loses, the next callback or poll repeats
-  end if;
-  return case when keyframe_private.apply_provider_state(row_now, run) then 'recorded' else 'unchanged' end;
-end $$;
-
--- A callback has no work_id: its prediction's poll stays scheduled.
-create function keyframe_worker.record_provider_state(
-  prediction_id uuid, attempt integer, run jsonb, found_by text default null, attempt_without_run integer default null,
-  work_id bigint default null, lease_token uuid default null, poll_seconds double precision default null)
-returns text language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
-declare
-  outcome constant text := keyframe_private.record_run_state(prediction_id, attempt,
-    jsonb_populate_record(null::keyframe_private.provider_run, run), found_by, attempt_without_run);
-  held keyframe_private.work;
-begin
-  if work_id is not null then
-    held := keyframe_private.held_work(work_id, lease_token);
-    -- A run from the provider's list may be another's.
-    if found_by is null or outcome in ('recorded', 'unchanged', 'ended', 'stale') then
-      perform keyframe_private.conclude_work(held, poll_seconds);
-    end if;
-  end if;
-  return outcome;
-end $$;
-comment on function keyframe_worker.record_provider_state is 'Records the state of a provider run, as record_run_state does. work_id: the submit, poll or cancel whose result this is. It is done, or it polls in poll_seconds (null: settings.poll_interval).';
-
 -- From now on the model is unavailable. The prediction moves to the next model that accepts its input, unless the caller named this one.
 create function keyframe_worker.record_model_refused(
   work_id bigint, lease_token uuid, prediction_id uuid, message text, attempt_without_run integer)
@@ -4950,8 +4832,8 @@ declare
   gone keyframe.models;
   next_model keyframe.models;
 begin
-  perform keyframe_private.end_without_run(prediction_id, attempt_without_run);
   select p.* into row_now from keyframe.predictions p where p.id = record_model_refused.prediction_id for update;
+  perform keyframe_private.end_without_run(prediction_id, attempt_without_run);
   held := keyframe_private.held_work(work_id, lease_token);
   if held.id is null or not keyframe_private.is_current(held) or row_now.status <> 'queued' then
     perform keyframe_private.conclude_work(held);
@@ -4989,6 +4871,251 @@ begin
   perform keyframe_private.conclude_work(held);
 end $$;
 comment on function keyframe_worker.record_run_not_canceled is 'Records that canceling a provider run has not ended it.';
+
+-- supabase/schemas/30_predictions/52_run_states.sql
+
+-- The provider's state of a run, from a submit, a poll or a callback: one function decides for all three.
+
+-- As shared/replicate/provider-prediction.ts reads it. failure: input_unreachable, interrupted, content_rejected (at stage), or null.
+-- output_files: each file of the output, with its path.
+create type keyframe_private.provider_run as (
+  id text, status text, output_url text, output_files jsonb, progress real, error_message text, failure text, stage text, metrics jsonb);
+
+-- Whether a state changes nothing, as most callbacks. Without a lock: the state of a run never moves backwards, so an update that changes
+-- nothing here changes nothing later.
+create function keyframe_private.is_state_known(prediction uuid, attempt integer, run keyframe_private.provider_run)
+returns boolean language plpgsql stable set search_path = '' as $$
+begin
+  return exists (
+    select from keyframe.predictions p
+    where p.id = prediction and p.provider_prediction_id = run.id and is_state_known.attempt between 1 and p.attempt
+      and case p.status
+        when 'starting' then run.status = 'starting'
+        when 'processing' then run.status = 'starting'
+          or run.status = 'processing' and coalesce(run.progress <= coalesce(p.progress, 0), true)
+        when 'storing' then run.status in ('starting', 'processing', 'succeeded', 'failed', 'canceled', 'aborted')
+        else false
+      end
+  );
+end $$;
+
+-- The file to store among those that a run returned: the first at `named`, the column `output` of the model. If none there can be of the
+-- step's kind, the first file that is, unless several fields have one: a paid run is stored even if its model's row is wrong.
+--
+--   step         named  files                          result
+--   video        null   clip: a.mp4, poster: b.png     a.mp4
+--   first-frame  null   images[0]: a.png, [1]: b.png   a.png
+--   first-frame  null   image: a.png, mask: b.png      null
+--   first-frame  image  image: a.png, mask: b.png      a.png
+--   first-frame  null   image: a                       a, because no file has an extension of an image
+create function keyframe_private.find_output(prediction keyframe.predictions, named text, files jsonb)
+returns text language plpgsql stable set search_path = '' as $$
+declare
+  right_ending constant text := case prediction.step when 'video' then '\.(mp4|m4v|mov)$' else '\.(png|jpe?g|jfif|webp)$' end;
+  -- Stored too, but next to a file with a right ending it is a preview.
+  unusual_ending constant text := case prediction.step when 'video' then '\.(webm|mkv|og[vg]|gif)$' else '\.(gif|avif|bmp|ico)$' end;
+  named_url text;
+  is_named_possible boolean;
+  likely_url text;
+  is_unambiguous boolean;
+begin
+  with all_files as (
+    select f ->> 'url' as url, regexp_replace(f ->> 'at', '\[\d+\]', '', 'g') as field, place,
+      coalesce(f ->> 'at' = named or starts_with(f ->> 'at', named || '[') or starts_with(f ->> 'at', named || '.'), false) as is_named,
+      split_part(f ->> 'url', '?', 1) as path
+    from jsonb_array_elements(files) with ordinality e (f, place)
+  ), with_endings as (
+    select a.*, a.path ~* right_ending as is_right,
+      a.path ~* right_ending or a.path !~ '\.[A-Za-z0-9]{2,5}$' or a.path ~* unusual_ending as is_possible
+    from all_files a
+  ), rated as (
+    select e.*, e.is_right or e.is_possible and not bool_or(e.is_right) over () as is_likely from with_endings e
+  )
+  select (array_agg(r.url order by r.is_possible desc, r.place) filter (where r.is_named))[1],
+    coalesce(bool_or(r.is_possible) filter (where r.is_named), false),
+    (array_agg(r.url order by r.place) filter (where r.is_likely))[1],
+    1 in (count(distinct r.field) filter (where r.is_likely), count(distinct r.url) filter (where r.is_likely))
+  into named_url, is_named_possible, likely_url, is_unambiguous from rated r;
+  if is_named_possible then
+    return named_url;
+  elsif named is not null then
+    raise warning 'The run of prediction % has no file at %, which the row of the model % for % names in output.',
+      prediction.id, named, prediction.model, prediction.step;
+  end if;
+  return coalesce(case when is_unambiguous then likely_url end, named_url);
+end $$;
+
+-- A run has succeeded: its output is copied, or the prediction fails because there is none that can be used.
+create function keyframe_private.follow_success(prediction keyframe.predictions, run keyframe_private.provider_run)
+returns boolean language plpgsql volatile set search_path = '' as $$
+declare
+  named text;
+  file text;
+begin
+  select m.output into named from keyframe.models m where m.step = prediction.step and m.model = prediction.model;
+  file := coalesce(keyframe_private.find_output(prediction, named, run.output_files), run.output_url);
+  if file is not null then
+    return keyframe_private.follow_run(prediction.id, 'storing', run.id, 1, file);
+  elsif run.output_files is not null then
+    return keyframe_private.mark_failed(prediction.id, 'output_not_usable', format(
+      'The provider''s output has several files: %s. An administrator must name one in the column output of the model %s%s.',
+      left((
+        select string_agg(f ->> 'at', ', ' order by place) from jsonb_array_elements(run.output_files) with ordinality e (f, place)), 500),
+      prediction.model, ', which has ' || named), false);
+  end if;
+  return keyframe_private.mark_failed(prediction.id, 'provider_no_output',
+    'The provider finished without an output. Run the step again.', true);
+end $$;
+
+-- A run has failed: the prediction is submitted again if the cause may be temporary, or it fails.
+create function keyframe_private.follow_failure(prediction keyframe.predictions, run keyframe_private.provider_run)
+returns boolean language plpgsql volatile set search_path = '' as $$
+begin
+  if run.failure = 'content_rejected' then
+    return keyframe_private.mark_failed(prediction.id, 'content_rejected',
+      coalesce(nullif(run.error_message, ''),
+        'The model''s safety filter rejected the prompt or an image. Try different wording or images.'), false, stage => run.stage);
+  elsif run.failure = 'input_unreachable' then
+    if keyframe_private.mark_queued_again(prediction.id, run.failure, keyframe_private.max_failures()) then
+      return true;
+    end if;
+    return keyframe_private.mark_failed(prediction.id, 'input_unreachable',
+      'The provider could not read the images of this step. Run the step again.', true);
+  elsif run.failure = 'interrupted' then
+    -- One more run: a temporary cause is over by then, and each failed run may have been paid for.
+    if keyframe_private.mark_queued_again(prediction.id, 'provider_failed', 2) then
+      return true;
+    end if;
+  end if;
+  return keyframe_private.mark_failed(prediction.id, 'provider_failed',
+    coalesce(nullif(run.error_message, ''), 'The provider could not generate this. Change the prompt.'), true);
+end $$;
+
+-- Moves an active prediction to the state of its run. False: nothing changes.
+create function keyframe_private.apply_provider_state(prediction keyframe.predictions, run keyframe_private.provider_run)
+returns boolean language plpgsql volatile set search_path = '' as $$
+begin
+  if prediction.status = 'storing' then
+    return false; -- the output is being copied, whatever the run reports now
+  end if;
+  case run.status
+    when 'starting' then
+      -- With started_at it is a second run, which the API shows as processing.
+      return keyframe_private.follow_run(prediction.id,
+        case when prediction.started_at is null then keyframe.prediction_status 'starting' else 'processing' end, run.id, null, null);
+    when 'processing' then
+      if prediction.status = 'processing' and coalesce(run.progress <= coalesce(prediction.progress, 0), true) then
+        return false;
+      end if;
+      return keyframe_private.follow_run(prediction.id, 'processing', run.id, run.progress, null);
+    when 'succeeded' then
+      return keyframe_private.follow_success(prediction, run);
+    when 'failed' then
+      return keyframe_private.follow_failure(prediction, run);
+    when 'canceled' then
+      return keyframe_private.mark_failed(prediction.id, 'provider_canceled',
+        'The run was canceled at the provider. Run the step again.', true);
+    when 'aborted' then
+      return keyframe_private.mark_failed(prediction.id, 'provider_aborted',
+        'The provider dropped the run before it started. Run the step again.', true);
+    else
+      raise exception 'Unknown provider status: %.', run.status using errcode = 'invalid_parameter_value';
+  end case;
+end $$;
+
+-- Returns what the state of a run was for its prediction:
+--   recorded, unchanged
+--   ended: the prediction has ended, stale: it follows another run. A run that goes on will be canceled.
+--   given_up: the prediction followed the run before, and is queued again.
+--   unknown: there is no such prediction, or the run is another's. unproven: it may be another's.
+-- A run from the provider's list has found_by: 'name' if its input names the prediction, 'text' if only the text is equal. If it was found
+-- before a submit, that submit was not sent: attempt_without_run.
+create function keyframe_private.record_run_state(
+  prediction uuid, attempt integer, run keyframe_private.provider_run, found_by text, attempt_without_run integer)
+returns text language plpgsql volatile set search_path = '' as $$
+declare
+  run_outcome constant text := case when run.status = 'failed' and run.failure = 'content_rejected' then 'rejected'
+    when run.status in ('succeeded', 'failed', 'canceled', 'aborted') then run.status end; -- null: it goes on
+  row_now keyframe.predictions;
+  submit keyframe_private.provider_submits;
+begin
+  if keyframe_private.is_state_known(prediction, attempt, run) then
+    return 'unchanged';
+  end if;
+
+  -- Lock the prediction. Progress waits for no lock: the next callback or poll reports it again.
+  if run.status = 'processing' and exists (
+    select from keyframe.predictions p
+    where p.id = prediction and p.provider_prediction_id = run.id and p.status = 'processing'
+  ) then
+    perform from keyframe.predictions p where p.id = prediction for update skip locked;
+    if not found then
+      return 'unchanged';
+    end if;
+  end if;
+  select p.* into row_now from keyframe.predictions p where p.id = prediction for update;
+  if not found then -- a deleted one counts as ended while its submits are kept
+    select s.prediction_id, s.attempt, s.created_at into row_now.id, row_now.attempt, row_now.completed_at
+    from keyframe_private.provider_submits s where s.prediction_id = prediction and s.submitted_at is not null
+    order by s.attempt desc limit 1;
+  end if;
+  if row_now.id is null or attempt not between 1 and row_now.attempt then
+    return 'unknown';
+  end if;
+
+  -- Find the submit of the run. The signature of a callback does not cover its URL, which may name another prediction.
+  select s.* into submit from keyframe_private.provider_submits s where s.provider_prediction_id = run.id;
+  if submit.prediction_id <> row_now.id then
+    return 'unknown';
+  elsif row_now.status = 'queued' and submit.id is not null then
+    -- A queued prediction follows no run, so a known run of it has failed or was replaced.
+    perform keyframe_private.end_submit(submit.id, run_outcome, run.metrics) where run_outcome is not null;
+    return 'given_up';
+  elsif submit.id is null then
+    if found_by = 'text' and not keyframe_private.is_only_submit_of_its_text(row_now.id, attempt) then
+      return 'unproven'; -- neither followed nor canceled
+    end if;
+    submit.id := keyframe_private.record_run(run.id, row_now.id, attempt, found_by is not null);
+    if submit.id is null then
+      return 'unknown'; -- it was recorded for another prediction at the same moment
+    end if;
+  end if;
+
+  -- Record it in the ledger.
+  perform keyframe_private.end_without_run(row_now.id, attempt_without_run);
+  perform keyframe_private.end_submit(submit.id, run_outcome, run.metrics) where run_outcome is not null;
+
+  -- Move the prediction, if it follows this run, or none.
+  if row_now.completed_at is not null or row_now.provider_prediction_id <> run.id then
+    perform keyframe_private.add_cancel(s) from keyframe_private.provider_submits s where s.id = submit.id and s.ended_at is null;
+    return case when row_now.completed_at is null then 'stale' else 'ended' end;
+  end if;
+  if run.status = 'processing' and row_now.provider_prediction_id = run.id and attempt_without_run is null then
+    perform set_config('synchronous_commit', 'off', true); -- what a crash loses, the next callback or poll repeats
+  end if;
+  return case when keyframe_private.apply_provider_state(row_now, run) then 'recorded' else 'unchanged' end;
+end $$;
+
+-- A callback has no work_id: its prediction's poll stays scheduled.
+create function keyframe_worker.record_provider_state(
+  prediction_id uuid, attempt integer, run jsonb, found_by text default null, attempt_without_run integer default null,
+  work_id bigint default null, lease_token uuid default null, poll_seconds double precision default null)
+returns text language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
+declare
+  outcome constant text := keyframe_private.record_run_state(prediction_id, attempt,
+    jsonb_populate_record(null::keyframe_private.provider_run, run), found_by, attempt_without_run);
+  held keyframe_private.work;
+begin
+  if work_id is not null then
+    held := keyframe_private.held_work(work_id, lease_token);
+    -- A run from the provider's list may be another's.
+    if found_by is null or outcome in ('recorded', 'unchanged', 'ended', 'stale') then
+      perform keyframe_private.conclude_work(held, poll_seconds);
+    end if;
+  end if;
+  return outcome;
+end $$;
+comment on function keyframe_worker.record_provider_state is 'Records the state of a provider run, as record_run_state does. work_id: the submit, poll or cancel whose result this is. It is done, or it polls in poll_seconds (null: settings.poll_interval).';
 
 -- supabase/schemas/30_predictions/55_quotes.sql
 
@@ -5056,7 +5183,21 @@ begin
   return made;
 end $$;
 
--- The start resolves its input again. The result and its cost must equal the quote; otherwise nothing is started.
+-- Raises unless what was started is what the quote has, and reserves no more. Of several takes of one step the first was priced.
+create function keyframe_private.require_as_quoted(started keyframe.predictions[], quote keyframe_private.quotes)
+returns void language plpgsql stable set search_path = '' as $$
+declare
+  priced constant keyframe.predictions[] := case when quote.film_id is null then started[1:1] else started end;
+  reserved constant numeric := (
+    select case when count(*) = count(s.most_charge_micros) then sum(s.most_charge_micros) end
+    from keyframe_private.provider_submits s where s.prediction_id = any (array(select t.id from unnest(started) t)));
+begin
+  perform keyframe_private.raise_if(
+    keyframe_private.digest_of(priced) is distinct from quote.digest or (reserved <= quote.most_micros) is not true, 'precondition_failed',
+    'What this quote is for has changed since: the price, the model, the prompt, the elements, the frames, or which shots lack the step. Nothing was started. Ask for an estimate with a new quote.');
+end $$;
+
+-- The start resolves its input again. If the result is not that of the quote, nothing is started.
 create function keyframe.start_quote(quote_id uuid, at_most_micros bigint)
 returns json language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -5095,12 +5236,7 @@ begin
     select p from json_array_elements(case json_typeof(answer -> 'predictions') when 'array' then answer -> 'predictions'
       else json_build_array(answer -> 'prediction') end) with ordinality t (take, number)
     join keyframe.predictions p on p.id = (t.take ->> 'id')::uuid order by t.number);
-  perform keyframe_private.raise_if(
-    keyframe_private.digest_of(case when quote.film_id is null then started[1:1] else started end) is distinct from quote.digest
-    or ((select case when count(*) = count(s.most_charge_micros) then sum(s.most_charge_micros) end
-      from keyframe_private.provider_submits s where s.prediction_id = any (array(select t.id from unnest(started) t))) <= quote.most_micros) is not true,
-    'precondition_failed',
-    'What this quote is for has changed since: the price, the model, the prompt, the elements, the frames, or which shots lack the step. Nothing was started. Ask for an estimate with a new quote.');
+  perform keyframe_private.require_as_quoted(started, quote);
   -- Its Idempotency-Key is kept longer: without that, a repetition would start another.
   update keyframe_private.quotes q set expires_at = q.expires_at + interval '23 hours' where q.id = quote.id;
   return answer;
@@ -5211,9 +5347,9 @@ begin
   else
     with made as (
       insert into keyframe.predictions as p (id, project_id, step, input, model)
-      select case t.number when 1 then request.resource_id else gen_random_uuid() end, t.project_id, start_prediction.step,
-        keyframe_private.input_of_take(start_prediction.input, t.number::integer), start_prediction.model
-      from unnest(array_fill(start_prediction.project_id, array[coalesce(start_prediction.count, 1)])) with ordinality t (project_id, number)
+      select case t.number when 1 then request.resource_id else gen_random_uuid() end, start_prediction.project_id, start_prediction.step,
+        keyframe_private.input_of_take(start_prediction.input, t.number), start_prediction.model
+      from generate_series(1, coalesce(start_prediction.count, 1)) t (number)
       returning p)
     select array_agg(m.p) into started from made m;
     if start_prediction.count is not null then
@@ -5466,17 +5602,17 @@ comment on function keyframe.list_predictions is 'The predictions of the caller'
 
 -- The cost of starts before they are made, and the missing shots of a film.
 
--- Completes a start with every check except budgets, and returns its cost. assumed: see resolve_beginning.
+-- Completes a start with every check except budgets, and returns its cost. previous_start, assumes_frame: see resolve_beginning.
 create function keyframe_private.price_start(
   project_id uuid, step keyframe.generation_step, input jsonb, model text, out wanted keyframe.predictions, out cost keyframe_private.run_cost,
-  assumed keyframe.predictions default null)
+  previous_start keyframe.predictions default null, assumes_frame boolean default false)
 language plpgsql volatile set search_path = '' as $$
 begin
   wanted.project_id := price_start.project_id;
   wanted.step := price_start.step;
   wanted.input := price_start.input;
   wanted.model := price_start.model;
-  wanted := keyframe_private.resolve_start(wanted, assumed);
+  wanted := keyframe_private.resolve_start(wanted, previous_start, assumes_frame);
   perform keyframe_private.require_upload(i.path, wanted.owner_id) from keyframe_private.images_of(wanted.input) i where i.path is not null;
   cost := keyframe_private.estimate_cost(wanted.model, wanted.input, now());
 end $$;
@@ -5540,47 +5676,54 @@ begin
   return shots;
 end $$;
 
--- The cost of each start or why it is refused, and the sum of the others, with these completed. A start that lacks only the frame on which
--- its video starts has a cost, too.
+-- As price_start, but returns a refusal. A start that lacks only the frame on which its video begins is refused, and has a price too.
+create function keyframe_private.try_price(
+  project_id uuid, step keyframe.generation_step, input jsonb, model text, previous_start keyframe.predictions,
+  out wanted keyframe.predictions, out cost keyframe_private.run_cost, out refused keyframe_private.refusal)
+language plpgsql volatile set search_path = '' as $$
+declare
+  priced record;
+begin
+  begin
+    priced := keyframe_private.price_start(project_id, step, input, model, previous_start);
+  exception when sqlstate 'KEYFR' then
+    get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail;
+    if refused.code <> 'frame_not_ready' then
+      return;
+    end if;
+    priced := keyframe_private.price_start(project_id, step, input, model, assumes_frame => true);
+  end;
+  wanted := priced.wanted;
+  cost := priced.cost;
+exception when sqlstate 'KEYFR' then
+  null; -- it lacks more than the frame: the first refusal stands
+end $$;
+
+-- The cost of each start or why it is refused, and the starts that are not refused, with the sum of their costs.
 create function keyframe_private.estimate_starts(
   projects uuid[], step keyframe.generation_step, input jsonb, model text,
   out estimate jsonb, out starts keyframe.predictions[], out cost keyframe_private.run_cost)
 language plpgsql volatile set search_path = '' as $$
 declare
   project uuid;
-  last keyframe.predictions;
-  itself keyframe.predictions;
+  previous_start keyframe.predictions;
   priced record;
   costs keyframe_private.run_cost[] := '{}';
-  shot jsonb;
   shots jsonb := '[]';
-  refused keyframe_private.refusal;
 begin
   starts := '{}';
   foreach project in array projects loop
-    refused := null;
-    shot := '{"model": null, "estimateMicros": null, "atMostMicros": null, "elements": []}';
-    begin
-      begin
-        priced := keyframe_private.price_start(project, step, input, model, last);
-        last := priced.wanted;
-        costs := costs || priced.cost;
-        starts := starts || priced.wanted;
-      exception when sqlstate 'KEYFR' then
-        get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail;
-        if refused.code <> 'frame_not_ready' then
-          raise;
-        end if;
-        itself.project_id := project;
-        priced := keyframe_private.price_start(project, step, input, model, itself);
-      end;
-      shot := jsonb_build_object('model', (priced.wanted).model, 'estimateMicros', (priced.cost).estimate_charge_micros,
-        'atMostMicros', (priced.cost).most_charge_micros, 'elements', keyframe_private.element_names((priced.wanted).input));
-    exception when sqlstate 'KEYFR' then
-      null; -- it has no price
-    end;
-    shots := shots || (shot || jsonb_build_object('projectId', project, 'error',
-      case when refused.code is not null then jsonb_build_object('code', refused.code, 'message', refused.sentence) end));
+    priced := keyframe_private.try_price(project, step, input, model, previous_start);
+    if (priced.refused).code is null then
+      previous_start := priced.wanted;
+      costs := costs || priced.cost;
+      starts := starts || priced.wanted;
+    end if;
+    shots := shots || jsonb_build_object('projectId', project, 'model', (priced.wanted).model,
+      'estimateMicros', (priced.cost).estimate_charge_micros, 'atMostMicros', (priced.cost).most_charge_micros,
+      'elements', keyframe_private.element_names((priced.wanted).input),
+      'error', case when (priced.refused).code is not null then
+        jsonb_build_object('code', (priced.refused).code, 'message', (priced.refused).sentence) end);
   end loop;
   cost := keyframe_private.sum_of(costs);
   estimate := jsonb_build_object('shots', shots) || keyframe_private.estimate_json(cost);
@@ -5926,10 +6069,9 @@ declare
   may_be_due constant boolean := keyframe_private.wait_for_due('generate', queues, wait_ms);
   poll_after constant interval := coalesce(make_interval(secs => poll_seconds), keyframe_private.poll_interval());
   at timestamptz;
-  one keyframe_private.work_queue;
-  found_work record;
+  queue keyframe_private.work_queue;
+  claimed record;
   held keyframe_private.work;
-  task jsonb;
   tasks jsonb := '[]';
   is_more boolean := false;
 begin
@@ -5938,14 +6080,13 @@ begin
   perform set_config('synchronous_commit', 'off', true);
   perform keyframe_private.record_heartbeat('generate', heartbeat_ms, report);
   if max_rows > 0 and may_be_due then
-    foreach one in array queues loop
-      select l.* into found_work from keyframe_private.lease_work(one, worker, make_interval(secs => lease_seconds), max_rows, at,
-        coalesce(cursors -> one::text ->> 0, ''), coalesce((cursors -> one::text ->> 1)::uuid, '00000000-0000-0000-0000-000000000000')) l;
-      cursors := cursors || jsonb_build_object(one::text, jsonb_build_array(found_work.cursor_resource, found_work.cursor_lane));
-      is_more := is_more or found_work.is_cut or cardinality(found_work.leased) > 0;
-      foreach held in array found_work.leased loop
-        task := keyframe_private.task_of(held, poll_after, at);
-        tasks := tasks || coalesce(task, '[]');
+    foreach queue in array queues loop
+      select l.* into claimed from keyframe_private.lease_work(queue, worker, make_interval(secs => lease_seconds), max_rows, at,
+        coalesce(cursors -> queue::text ->> 0, ''), coalesce((cursors -> queue::text ->> 1)::uuid, '00000000-0000-0000-0000-000000000000')) l;
+      cursors := cursors || jsonb_build_object(queue::text, jsonb_build_array(claimed.cursor_resource, claimed.cursor_lane));
+      is_more := is_more or claimed.is_cut or cardinality(claimed.leased) > 0;
+      foreach held in array claimed.leased loop
+        tasks := tasks || coalesce(keyframe_private.task_of(held, poll_after, at), '[]');
       end loop;
     end loop;
   end if;
@@ -6345,7 +6486,7 @@ comment on column keyframe_private.cost_changes.unknown_micros is 'The most that
 create index cost_changes_owner_id_idx on keyframe_private.cost_changes (owner_id, id);
 
 create type keyframe_private.cost_sum_kind as enum ('owner_day', 'service_day', 'project_day', 'owner_total');
-comment on type keyframe_private.cost_sum_kind is 'owner_day: by owner, day, step and model. service_day: of all owners, by day, step and model. project_day: by owner, day and project. owner_total: by owner, of all days, for balances. The other columns are null.';
+comment on type keyframe_private.cost_sum_kind is 'owner_day: by owner, day, step and model. service_day: of all owners, by day, step and model. project_day: by owner, day and project. owner_total: by owner, of all days, for balances. The other columns are null in cost_sums; in cost_changes every row has all of them.';
 
 create table keyframe_private.cost_sums (
   kind keyframe_private.cost_sum_kind not null,
@@ -6355,20 +6496,15 @@ create table keyframe_private.cost_sums (
 comment on table keyframe_private.cost_sums is 'The sums of cost_changes. There may be several rows of one sum. Those of a day are kept for 13 months, owner_total for good.';
 create index cost_sums_owner_id_idx on keyframe_private.cost_sums (owner_id, kind, day, step, model, project_id);
 create index cost_sums_day_idx on keyframe_private.cost_sums (day);
+create index cost_sums_service_day_idx on keyframe_private.cost_sums (day) where kind = 'service_day';
 
 create view keyframe_private.costs with (security_invoker = true) as
-select s.owner_id, s.day, s.step, s.model, s.predictions, s.held_micros, s.settled_micros, s.unknown_micros, s.unknown_submits,
-  s.held_charge_micros, s.settled_charge_micros, s.unknown_charge_micros
-from keyframe_private.cost_sums s where s.kind in ('owner_day', 'service_day')
-union all
-select c.owner_id, c.day, c.step, c.model, c.predictions, c.held_micros, c.settled_micros, c.unknown_micros, c.unknown_submits,
-  c.held_charge_micros, c.settled_charge_micros, c.unknown_charge_micros
-from keyframe_private.cost_changes c
-union all
-select null, c.day, c.step, c.model, c.predictions, c.held_micros, c.settled_micros, c.unknown_micros, c.unknown_submits,
-  c.held_charge_micros, c.settled_charge_micros, c.unknown_charge_micros
-from keyframe_private.cost_changes c;
-comment on view keyframe_private.costs is 'What all submits cost, merged or not: any number of rows for an owner, day, step and model, to be added up. Rows without an owner have the costs of all owners.';
+table keyframe_private.cost_sums
+union all select 'owner_day', c.* from keyframe_private.cost_changes c
+union all select 'service_day', c.* from keyframe_private.cost_changes c
+union all select 'project_day', c.* from keyframe_private.cost_changes c
+union all select 'owner_total', c.* from keyframe_private.cost_changes c;
+comment on view keyframe_private.costs is 'What all submits cost, merged or not: any number of rows of a sum, to be added up. Always filter by kind: each kind has all costs.';
 
 -- Called for each change of a submit by a worker or an administrator: subtracts what it cost before.
 create function keyframe_private.add_cost_change()
@@ -6412,10 +6548,10 @@ begin
       m.settled_charge_micros, m.unknown_charge_micros
     from merged m
     cross join lateral (values
-      ('owner_day'::keyframe_private.cost_sum_kind, m.owner_id, m.day, m.step, m.model, null::uuid),
-      ('service_day', null, m.day, m.step, m.model, null),
-      ('project_day', m.owner_id, m.day, null, null, m.project_id),
-      ('owner_total', m.owner_id, null, null, null, null)) k (kind, owner_id, day, step, model, project_id)
+      ('owner_day'::keyframe_private.cost_sum_kind, m.id, m.owner_id, m.day, m.step, m.model, null::uuid),
+      ('service_day', m.id, null, m.day, m.step, m.model, null),
+      ('project_day', m.id, m.owner_id, m.day, null, null, m.project_id),
+      ('owner_total', m.id, m.owner_id, null, null, null, null)) k (kind, id, owner_id, day, step, model, project_id)
   ), replaced as (
     delete from keyframe_private.cost_sums s where s.id = any (array(
       select o.id from (select distinct m.owner_id, m.day, m.step, m.model from merged m) k
@@ -6430,8 +6566,7 @@ begin
       select o.id from (select distinct m.owner_id from merged m) k
       join keyframe_private.cost_sums o using (owner_id)
       where o.kind = 'owner_total' for update of o skip locked))
-    returning s.kind, s.owner_id, s.day, s.step, s.model, s.project_id, s.predictions, s.held_micros, s.settled_micros, s.unknown_micros,
-      s.unknown_submits, s.held_charge_micros, s.settled_charge_micros, s.unknown_charge_micros
+    returning s.*
   )
   insert into keyframe_private.cost_sums (
     kind, owner_id, day, step, model, project_id, predictions, held_micros, settled_micros, unknown_micros, unknown_submits,
@@ -6451,22 +6586,23 @@ end $$;
 
 -- A user's usage and costs.
 
--- The 1,000 projects that cost most. Planned for the days of each call: a plan for any days reads many rows one by one.
-create function keyframe_private.usage_by_project(owner uuid, first_day date, last_day date)
+-- At most 1,000 groups: of the projects those that cost most. Planned for the arguments of each call: a plan for any days reads many rows
+-- one by one.
+create function keyframe_private.usage_groups(owner uuid, first_day date, last_day date, group_by text)
 returns json language plpgsql stable set search_path = '' set plan_cache_mode = 'force_custom_plan' as $$
 begin
   return (
-    select json_agg(g order by g."settledMicros" + g."heldMicros" + g."unknownMicros" desc, g.key) from (
-      select c.project_id as key, sum(c.predictions) as predictions,
+    select json_agg(g order by case group_by when 'project' then g."settledMicros" + g."heldMicros" + g."unknownMicros" end desc, g.key)
+    from (
+      select
+        case group_by when 'day' then c.day::text when 'model' then c.model when 'step' then c.step::text else c.project_id::text end as key,
+        sum(c.predictions) as predictions,
         keyframe_private.exact_sum(sum(c.settled_charge_micros)) as "settledMicros",
         keyframe_private.exact_sum(sum(c.held_charge_micros)) as "heldMicros",
         keyframe_private.exact_sum(sum(c.unknown_charge_micros)) as "unknownMicros"
-      from (
-        select s.project_id, s.predictions, s.settled_charge_micros, s.held_charge_micros, s.unknown_charge_micros
-        from keyframe_private.cost_sums s where s.kind = 'project_day' and s.owner_id = owner and s.day between first_day and last_day
-        union all
-        select n.project_id, n.predictions, n.settled_charge_micros, n.held_charge_micros, n.unknown_charge_micros
-        from keyframe_private.cost_changes n where n.owner_id = owner and n.day between first_day and last_day) c
+      from keyframe_private.costs c
+      where c.kind = case group_by when 'project' then 'project_day'::keyframe_private.cost_sum_kind else 'owner_day' end
+        and c.owner_id = owner and c.day between first_day and last_day
       group by 1 order by 3 desc, 1 limit 1000) g);
 end $$;
 
@@ -6479,7 +6615,6 @@ declare
   last_day constant date := coalesce(to_day, today);
   days constant integer := least(greatest(last_day - first_day + 1, 1), 401);
   rate jsonb := keyframe_private.acquire_token('read', case when group_by = 'project' then days else 1 + days / 32 end);
-  groups json;
   refused keyframe_private.refusal;
 begin
   perform keyframe_private.require_user();
@@ -6487,21 +6622,9 @@ begin
     'from must not be after to, and they may be at most 400 days apart.');
   perform keyframe_private.raise_if(coalesce(group_by not in ('day', 'model', 'step', 'project'), true), 'invalid_request',
     'groupBy must be day, model, step or project.');
-  if group_by = 'project' then
-    groups := keyframe_private.usage_by_project(auth.uid(), first_day, last_day);
-  else
-    select json_agg(g order by g.key) into groups from (
-      select case group_by when 'day' then c.day::text when 'model' then c.model else c.step::text end as key,
-        sum(c.predictions) as predictions,
-        keyframe_private.exact_sum(sum(c.settled_charge_micros)) as "settledMicros",
-        keyframe_private.exact_sum(sum(c.held_charge_micros)) as "heldMicros",
-        keyframe_private.exact_sum(sum(c.unknown_charge_micros)) as "unknownMicros"
-      from keyframe_private.costs c
-      where c.owner_id = auth.uid() and c.day between first_day and last_day
-      group by 1) g;
-  end if;
   return json_build_object(
-    'from', first_day, 'to', last_day, 'currency', 'USD', 'groupBy', group_by, 'groups', coalesce(groups, '[]'),
+    'from', first_day, 'to', last_day, 'currency', 'USD', 'groupBy', group_by,
+    'groups', coalesce(keyframe_private.usage_groups(auth.uid(), first_day, last_day, group_by), '[]'),
     'balance', keyframe_private.balance_json(auth.uid()),
     'budgets', (
       select coalesce(json_agg(json_build_object(
@@ -6565,10 +6688,11 @@ begin
     select keyframe_private.exact_sum(sum(c.settled)) as settled, keyframe_private.exact_sum(sum(c.held)) as held
     from (
       select c.settled_charge_micros + c.unknown_charge_micros as settled, c.held_charge_micros as held
-      from keyframe_private.costs c where l.scope = 'owner' and c.owner_id = owner and c.day >= l.first_day and c.day < l.next_day
+      from keyframe_private.costs c
+      where l.scope = 'owner' and c.kind = 'owner_day' and c.owner_id = owner and c.day >= l.first_day and c.day < l.next_day
       union all
       select c.settled_micros + c.unknown_micros, c.held_micros
-      from keyframe_private.costs c where l.scope = 'service' and c.owner_id is null and c.day >= l.first_day and c.day < l.next_day
+      from keyframe_private.costs c where l.scope = 'service' and c.kind = 'service_day' and c.day >= l.first_day and c.day < l.next_day
       union all
       select case s.cost_state when 'settled' then s.charge_micros when 'unknown' then s.most_charge_micros end,
         case s.cost_state when 'held' then s.most_charge_micros end
@@ -6690,13 +6814,6 @@ comment on column keyframe_private.credits.micros is 'In micro-dollars; negative
 comment on column keyframe_private.credits.key is 'A repetition with the same key adds nothing: for example the id of the payment.';
 create index credits_owner_id_idx on keyframe_private.credits (owner_id, id) include (micros);
 
-create view keyframe_private.owner_charges with (security_invoker = true) as
-select s.owner_id, s.held_charge_micros as held, s.settled_charge_micros as settled, s.unknown_charge_micros as unknown
-from keyframe_private.cost_sums s where s.kind = 'owner_total'
-union all
-select c.owner_id, c.held_charge_micros, c.settled_charge_micros, c.unknown_charge_micros from keyframe_private.cost_changes c;
-comment on view keyframe_private.owner_charges is 'What an owner has to pay, of all days, merged or not: any number of rows, to be added up.';
-
 -- What is left of an owner's credits (null: not prepaid), what is held, how many credits added something, and the threshold of balance.low.
 -- One snapshot for all: a merge moves rows meanwhile. Without a generic plan it is planned at each start.
 create function keyframe_private.balance_of(
@@ -6713,10 +6830,13 @@ begin
     from keyframe_private.settings s where s.prepaid_by_default;
     return;
   end if;
-  select greatest(-most, least(most, credited - coalesce(sum(c.held + c.settled + c.unknown), 0))), least(most, coalesce(sum(c.held), 0)),
+  select
+    greatest(-most, least(most,
+      credited - coalesce(sum(c.held_charge_micros + c.settled_charge_micros + c.unknown_charge_micros), 0))),
+    keyframe_private.exact_sum(sum(c.held_charge_micros)),
     (select s.balance_low_micros from keyframe_private.settings s)
   into available_micros, held_micros, low_micros
-  from keyframe_private.owner_charges c where c.owner_id = owner;
+  from keyframe_private.costs c where c.kind = 'owner_total' and c.owner_id = owner;
 end $$;
 
 create function keyframe_private.balance_json(owner uuid)
@@ -6759,7 +6879,8 @@ begin
     insert into keyframe_private.credits (owner_id, micros, kind, key, note)
     select new.owner_id, t.settled, 'adjustment', 'opening', 'Settled before the first credit.'
     from (
-      select keyframe_private.exact_sum(sum(c.settled)) as settled from keyframe_private.owner_charges c where c.owner_id = new.owner_id) t
+      select keyframe_private.exact_sum(sum(c.settled_charge_micros)) as settled
+      from keyframe_private.costs c where c.kind = 'owner_total' and c.owner_id = new.owner_id) t
     where t.settled > 0
     on conflict do nothing;
   end if;
@@ -7049,8 +7170,8 @@ comment on column keyframe.webhook_events.type is 'project.created, generation.s
 comment on column keyframe.webhook_events.owner_id is 'The user it is about; null: the service, or an endpoint without an owner.';
 comment on column keyframe.webhook_events.project_id is 'The project that it is about. No foreign key: it outlives the project.';
 comment on column keyframe.webhook_events.prediction_id is 'The prediction that it is about. No foreign key: it outlives the prediction.';
-comment on column keyframe.webhook_events.payload is 'The body that is sent, byte for byte.';
 comment on column keyframe.webhook_events.endpoint_id is 'Only for webhook.test: the endpoint under test. No foreign key: prune_webhooks deletes what a deleted endpoint leaves.';
+comment on column keyframe.webhook_events.payload is 'The body that is sent, byte for byte.';
 -- Exactly one of each, even under concurrency.
 create unique index webhook_events_one_terminal_event_per_prediction on keyframe.webhook_events (prediction_id)
   where type in ('generation.succeeded', 'generation.failed');
@@ -7088,17 +7209,17 @@ create table keyframe.webhook_deliveries (
 comment on table keyframe.webhook_deliveries is 'One event for one endpoint.';
 comment on column keyframe.webhook_deliveries.id is 'In the order of their inserts.';
 comment on column keyframe.webhook_deliveries.event_id is 'The event that is delivered.';
-comment on column keyframe.webhook_deliveries.event_type is 'Type of that event.';
-comment on column keyframe.webhook_deliveries.status is 'pending, delivered or exhausted.';
-comment on column keyframe.webhook_deliveries.completed_at is 'When it was delivered or exhausted; null while pending.';
-comment on column keyframe.webhook_deliveries.last_attempt_at is 'When the last request began.';
-comment on column keyframe.webhook_deliveries.last_status_code is 'HTTP status of the last answer; null without one.';
 comment on column keyframe.webhook_deliveries.endpoint_id is 'No foreign key: prune_webhooks deletes what a deleted endpoint leaves; until then it is invisible.';
 comment on column keyframe.webhook_deliveries.owner_id is 'The endpoint''s owner, who may read it.';
+comment on column keyframe.webhook_deliveries.event_type is 'Type of that event.';
+comment on column keyframe.webhook_deliveries.status is 'pending, delivered or exhausted.';
 comment on column keyframe.webhook_deliveries.attempts is 'How many requests were made.';
 comment on column keyframe.webhook_deliveries.retries_from is 'The attempt at which the retry schedule began: 0, or where it was sent again on request.';
 comment on column keyframe.webhook_deliveries.next_attempt_at is 'When its next attempt is due. Defaults to insert time.';
+comment on column keyframe.webhook_deliveries.last_attempt_at is 'When the last request began.';
+comment on column keyframe.webhook_deliveries.last_status_code is 'HTTP status of the last answer; null without one.';
 comment on column keyframe.webhook_deliveries.last_error is 'Why the last attempt failed: http_status, timeout, connection, dns, tls, address, redirect, too_large, not_signed (its secret cannot be read).';
+comment on column keyframe.webhook_deliveries.completed_at is 'When it was delivered or exhausted; null while pending.';
 -- For the pages of an endpoint's list. Ascending and read backwards: inserts in ascending order leave full pages.
 create index webhook_deliveries_endpoint_id_status_idx on keyframe.webhook_deliveries (endpoint_id, status, event_type, created_at, id);
 create index webhook_deliveries_owner_id_idx on keyframe.webhook_deliveries (owner_id) where owner_id is not null;
@@ -8604,18 +8725,15 @@ $$;
 -- own receiver. Slot: the sweep has found a prediction that waits although its owner has a free one.
 create function keyframe_private.due_figures()
 returns jsonb language sql stable set search_path = '' as $$
-  select jsonb_build_object(
-    'submit', keyframe_private.seconds_since(min(u.due_at) filter (where u.kind = 'submit')),
-    'poll', keyframe_private.seconds_since(min(u.due_at) filter (where u.kind = 'poll')),
-    'store', keyframe_private.seconds_since(min(u.due_at) filter (where u.kind = 'store')),
-    'cancel', keyframe_private.seconds_since(min(u.due_at) filter (where u.kind = 'cancel')),
-    'search', keyframe_private.seconds_since(min(u.due_at) filter (where u.kind = 'search')),
-    'remove', keyframe_private.seconds_since(min(u.due_at) filter (where u.kind = 'remove')),
-    'delivery', keyframe_private.seconds_since(min(u.due_at) filter (where u.queue = 'deliver')),
-    'slot', keyframe_private.seconds_since(min(u.due_at) filter (where u.kind in ('admit', 'continue'))))
-  from keyframe_private.due_work() u
-  where u.queue <> 'deliver' or not exists (
-    select from keyframe_private.work l where l.queue = 'deliver' and l.lane = u.lane and l.state = 'leased')
+  select jsonb_object_agg(k.name, keyframe_private.seconds_since(d.oldest))
+  from unnest('{submit,poll,store,cancel,search,remove,delivery,slot}'::text[]) k (name)
+  left join (
+    select case when u.queue = 'deliver' then 'delivery' when u.kind in ('admit', 'continue') then 'slot' else u.kind end as name,
+      min(u.due_at) as oldest
+    from keyframe_private.due_work() u
+    where u.queue <> 'deliver' or not exists (
+      select from keyframe_private.work l where l.queue = 'deliver' and l.lane = u.lane and l.state = 'leased')
+    group by 1) d using (name)
 $$;
 
 -- Work of generate that the database has refused three times in a row or more (its last error is an SQLSTATE, not one of our codes), and
@@ -8721,7 +8839,7 @@ returns jsonb language sql stable set search_path = '' as $$
       join keyframe.models m on m.step = d.step and m.model = d.model),
     'unknownSubmits', (
       select coalesce(sum(c.unknown_submits), 0) from keyframe_private.costs c
-      where c.owner_id is null and c.day >= date_trunc('month', t.today)),
+      where c.kind = 'service_day' and c.day >= date_trunc('month', t.today)),
     'today', f.figures -> 'today', 'month', f.figures -> 'month')
   from keyframe_private.settings s
   cross join (select (now() at time zone 'UTC')::date as today) t
@@ -8733,7 +8851,7 @@ returns jsonb language sql stable set search_path = '' as $$
     cross join lateral (
       select keyframe_private.exact_sum(sum(c.settled_micros)) as settled, keyframe_private.exact_sum(sum(c.held_micros)) as held,
         keyframe_private.exact_sum(sum(c.unknown_micros)) as unknown
-      from keyframe_private.costs c where c.owner_id is null and c.day >= p.begins) u
+      from keyframe_private.costs c where c.kind = 'service_day' and c.day >= p.begins) u
   ) f
 $$;
 
@@ -9098,7 +9216,7 @@ select c.day, c.owner_id, c.step, c.model, sum(c.predictions) as predictions,
   round(sum(c.settled_charge_micros) / 1e6, 6) as settled_charge_usd, round(sum(c.held_charge_micros) / 1e6, 6) as held_charge_usd,
   round(sum(c.unknown_charge_micros) / 1e6, 6) as unknown_charge_usd
 from keyframe_private.costs c
-where c.owner_id is not null
+where c.kind = 'owner_day'
 group by c.day, c.owner_id, c.step, c.model;
 comment on view keyframe_private.admin_costs is 'For administrators: what the provider bills for the submits of a day, and what their owners pay (charge), by owner, step and model, in US dollars.';
 comment on column keyframe_private.admin_costs.settled_usd is 'What the provider bills for ended submits.';

@@ -96,7 +96,7 @@ select c.day, c.owner_id, c.step, c.model, sum(c.predictions) as predictions,
   round(sum(c.settled_charge_micros) / 1e6, 6) as settled_charge_usd, round(sum(c.held_charge_micros) / 1e6, 6) as held_charge_usd,
   round(sum(c.unknown_charge_micros) / 1e6, 6) as unknown_charge_usd
 from keyframe_private.costs c
-where c.owner_id is not null
+where c.kind = 'owner_day'
 group by c.day, c.owner_id, c.step, c.model;
 comment on view keyframe_private.admin_costs is 'For administrators: what the provider bills for the submits of a day, and what their owners pay (charge), by owner, step and model, in US dollars.';
 comment on column keyframe_private.admin_costs.settled_usd is 'What the provider bills for ended submits.';

@@ -1,7 +1,5 @@
 import type { Invariant } from "./ledger-tables.ts";
 
-const COUNTED = `owner_id, predictions, held_micros, settled_micros, unknown_micros, unknown_submits, held_charge_micros,
-  settled_charge_micros, unknown_charge_micros`;
 const SUMS = `
   row(sum(predictions), sum(held_micros), sum(settled_micros), sum(unknown_micros), sum(unknown_submits),
     sum(held_charge_micros), sum(settled_charge_micros), sum(unknown_charge_micros))::text`;
@@ -82,8 +80,8 @@ export const costInvariants = {
     broken: `
       select format('owner %s, %s, %s by %s: counted %s, the ledger has %s', owner, day, step, model, c.sums, t.sums) as broken
       from (
-        select coalesce(owner_id::text, 'everybody') as owner, day, step, model, ${SUMS} as sums
-        from keyframe_private.costs group by 1, 2, 3, 4
+        select case kind when 'service_day' then 'everybody' else owner_id::text end as owner, day, step, model, ${SUMS} as sums
+        from keyframe_private.costs where kind in ('owner_day', 'service_day') group by 1, 2, 3, 4
       ) c
       full join (
         select o.owner, (s.created_at at time zone 'UTC')::date as day, s.step, s.model, ${LEDGER_SUMS} as sums
@@ -98,13 +96,7 @@ export const costInvariants = {
     broken: `
       select format('owner %s: counted %s, the ledger has %s', owner_id, c.sums, t.sums) as broken
       from (
-        select owner_id, ${SUMS} as sums
-        from (
-          select ${COUNTED} from keyframe_private.cost_sums where kind = 'owner_total'
-          union all
-          select ${COUNTED} from keyframe_private.cost_changes
-        ) n
-        where owner_id is not null group by 1
+        select owner_id, ${SUMS} as sums from keyframe_private.costs where kind = 'owner_total' and owner_id is not null group by 1
       ) c
       full join (select s.owner_id, ${LEDGER_SUMS} as sums from keyframe_private.provider_submits s group by 1) t using (owner_id)
       where coalesce(c.sums, ${NOTHING}) <> coalesce(t.sums, ${NOTHING})`,
@@ -115,13 +107,7 @@ export const costInvariants = {
       select format('project %s, %s: counted %s, the ledger has %s', project_id, day, c.sums, t.sums) as broken
       from (
         select project_id, day, row(sum(held_charge_micros), sum(settled_charge_micros), sum(unknown_charge_micros))::text as sums
-        from (
-          select project_id, day, held_charge_micros, settled_charge_micros, unknown_charge_micros
-          from keyframe_private.cost_sums where kind = 'project_day'
-          union all
-          select project_id, day, held_charge_micros, settled_charge_micros, unknown_charge_micros from keyframe_private.cost_changes
-        ) n
-        group by 1, 2
+        from keyframe_private.costs where kind = 'project_day' group by 1, 2
       ) c
       full join (
         select s.project_id, (s.created_at at time zone 'UTC')::date as day, row(

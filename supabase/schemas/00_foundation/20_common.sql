@@ -35,7 +35,8 @@ create type keyframe_private.refusal as (code text, sentence text, hint text);
 
 -- Returns a caught refusal as an answer, in the form that the Data API gives to an error: an error would undo the whole transaction, and
 -- with it the tokens that the request has used. What the function's body did is undone: a token that it took there is taken again, if
--- route_class names its class. One taken in `declare` is outside of the block that is undone: pass no class.
+-- route_class names its class. One taken in `declare` is outside of the block that is undone: pass no class. Only the function that catches
+-- an error can read its parts, so each function that api calls ends with the same three lines.
 create function keyframe_private.refuse(refused keyframe_private.refusal, route_class text default null)
 returns json language plpgsql volatile set search_path = '' as $$
 begin

@@ -27,13 +27,12 @@ create table keyframe_private.allowed_clients (
 comment on table keyframe_private.allowed_clients is 'The OAuth clients that may act for users who approved them, and the keys that users have made for agents and scripts. Every other client is refused.';
 comment on column keyframe_private.allowed_clients.client_id is 'Of an OAuth client: the claim client_id of its tokens, as Authentication › OAuth Apps shows it. Of a key: kf_ and the 16 characters that follow it, which are no secret.';
 comment on column keyframe_private.allowed_clients.name is 'Of an OAuth client, for administrators. Of a key, as its user named it.';
+comment on column keyframe_private.allowed_clients.owner_day_micros is 'The most it may spend for each user in a day (UTC), in micro-dollars, within the user''s budgets; null: no additional limit.';
 comment on column keyframe_private.allowed_clients.secret_hash is 'The SHA-256 of the whole key, which is stored nowhere; null for an OAuth client.';
 comment on column keyframe_private.allowed_clients.expires_at is 'When it ends; null: never. To revoke a key, set it to now().';
 comment on column keyframe_private.allowed_clients.last_used_at is 'The minute in which a key was last used; null: never, or an OAuth client.';
 create index allowed_clients_owner_id_idx on keyframe_private.allowed_clients (owner_id, expires_at) where owner_id is not null;
 create index allowed_clients_expires_at_idx on keyframe_private.allowed_clients (expires_at) where owner_id is not null;
-comment on column keyframe_private.allowed_clients.may is 'read, generate or manage; each includes the previous ones.';
-comment on column keyframe_private.allowed_clients.owner_day_micros is 'The most it may spend for each user in a day (UTC), in micro-dollars, within the user''s budgets; null: no additional limit.';
 
 -- A token with any client_id, also an empty one, null or no text, is a client's; every other token may do everything.
 create function keyframe_private.client_may(needed keyframe_private.client_right)

@@ -27,7 +27,6 @@ create unlogged table keyframe_private.rate_buckets (
 ) with (fillfactor = 50);
 comment on table keyframe_private.rate_buckets is 'The tokens left in each bucket, as of refilled_at.';
 comment on column keyframe_private.rate_buckets.owner_id is 'The user; for the class shared, the id of the link.';
-comment on column keyframe_private.rate_buckets.tokens is 'How many requests were left at refilled_at.';
 comment on column keyframe_private.rate_buckets.low_since is 'When requests began to leave less than a tenth of the capacity; a full bucket resets it. Null: the last request left more.';
 create index rate_buckets_low_since_idx on keyframe_private.rate_buckets (low_since) where low_since is not null;
 

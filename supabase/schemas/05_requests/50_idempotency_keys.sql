@@ -12,11 +12,10 @@ create table keyframe_private.idempotency_keys (
   constraint idempotency_keys_owner_id_client_id_key_key unique nulls not distinct (owner_id, client_id, key)
 );
 comment on table keyframe_private.idempotency_keys is 'Which resource a key created, kept for 24 hours.';
-comment on column keyframe_private.idempotency_keys.key is 'The Idempotency-Key as it was sent.';
-comment on column keyframe_private.idempotency_keys.request_hash is 'The SHA-256 of method, path and body; null until the body of an upload has been read.';
+comment on column keyframe_private.idempotency_keys.resource_id is 'The resource that the request created; a random value when it created none.';
 comment on column keyframe_private.idempotency_keys.owner_id is 'The owner of the key; null for the secret key.';
 comment on column keyframe_private.idempotency_keys.client_id is 'The OAuth client or key that sent it; null: the owner''s session, or a server. A client cannot use the keys of another.';
-comment on column keyframe_private.idempotency_keys.resource_id is 'The resource that the request created; a random value when it created none.';
+comment on column keyframe_private.idempotency_keys.request_hash is 'The SHA-256 of method, path and body; null until the body of an upload has been read.';
 comment on column keyframe_private.idempotency_keys.answer is 'The answer to the first request, when no row can reproduce it (for a recovery, the count). Never a secret: secrets stay in the Vault.';
 create index idempotency_keys_created_at_idx on keyframe_private.idempotency_keys (created_at);
 

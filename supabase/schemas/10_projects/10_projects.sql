@@ -79,15 +79,15 @@ comment on table keyframe.projects is 'One shot. Owned by the user who created i
 comment on column keyframe.projects.id is 'Named by projectId in the API.';
 comment on column keyframe.projects.owner_id is 'The user whose project it is. An administrator may leave it out while there is only one user.';
 comment on column keyframe.projects.title is 'One line of at most 200 characters.';
-comment on column keyframe.projects.updated_at is 'The project''s version: every change updates it.';
 comment on column keyframe.projects.text_prompt is 'The scene to generate. A prediction copies it unless its request has a prompt.';
 comment on column keyframe.projects.description is 'Free text, for example the look to keep. Not sent to the provider.';
 comment on column keyframe.projects.reference_image_path is 'The image that apps offer for the next frames. A prediction uses it only when its request names it.';
 comment on column keyframe.projects.aspect_ratio is 'Width to height of its frames and videos, for example 9:16; a prediction may have another.';
-comment on column keyframe.projects.deleted_at is 'When its deletion in parts began: its owner no longer sees it or its predictions. Null: it is not being deleted.';
 comment on column keyframe.projects.selected_first_frame_id is 'The take that the next video and last frame build on; null: the latest that succeeded.';
 comment on column keyframe.projects.selected_last_frame_id is 'The take that the next video ends on; null: the latest that succeeded, if there is one.';
 comment on column keyframe.projects.selected_video_id is 'The take that is the shot; null: the latest that succeeded.';
+comment on column keyframe.projects.updated_at is 'The project''s version: every change updates it.';
+comment on column keyframe.projects.deleted_at is 'When its deletion in parts began: its owner no longer sees it or its predictions. Null: it is not being deleted.';
 comment on column keyframe.projects.film_id is 'The film whose shot it is; null: none. A project that enters a film becomes its last shot.';
 comment on column keyframe.projects.film_position is 'Orders the shots of a film. update_film writes it; there may be gaps.';
 comment on column keyframe.projects.element_ids is 'The elements that it is made with; null: those of its film.';

@@ -30,7 +30,6 @@ create table keyframe.models (
 );
 comment on table keyframe.models is 'The models that can serve a step. step_defaults names the one that a start uses when it names none.';
 comment on column keyframe.models.step is 'The step that it serves; a model can have a row for each.';
-comment on column keyframe.models.notes is 'For administrators: sources, and what to know.';
 comment on column keyframe.models.model is 'owner/name at Replicate, or owner/name:version for a community model.';
 comment on column keyframe.models.label is 'The name that people choose the model by.';
 comment on column keyframe.models.vendor is 'Who makes the model.';
@@ -40,8 +39,9 @@ comment on column keyframe.models.shutdown_at is 'When the vendor ends the model
 comment on column keyframe.models.refused_at is 'When the provider refused the model as unknown: it has been unavailable since then. Any change of the row clears it, and so does a later success.';
 comment on column keyframe.models.accepts_faces is 'Whether the model accepts images that show people''s faces: yes, no or unknown.';
 comment on column keyframe.models.controls is 'Our name of each input -> how the model accepts it, for example {"durationSeconds": {"field": "duration", "values": [5, 10], "default": 5}}. docs/models.md explains the keys.';
-comment on column keyframe.models.output is 'Where the file is in the model''s output, for example video, images[0] or result.url. Null: found automatically, which fails for an object with several files of the right kind.';
 comment on column keyframe.models.fixed is 'Fields of the model that are always sent, for example {"output_format": "png"}.';
+comment on column keyframe.models.output is 'Where the file is in the model''s output, for example video, images[0] or result.url. Null: found automatically, which fails for an object with several files of the right kind.';
+comment on column keyframe.models.notes is 'For administrators: sources, and what to know.';
 comment on column keyframe.models.billed_when is 'Whether the provider bills a run that failed, whose content was rejected, or that was canceled: yes, no or unknown.';
 comment on column keyframe.models.cost_ceiling_micros is 'The most that one run can cost, in millionths of a dollar: used when no price is known.';
 

@@ -15,9 +15,9 @@ create table keyframe_private.model_prices (
 );
 comment on table keyframe_private.model_prices is 'What a model costs per unit of a metric. The metrics of a model add up; a metric without a matching row makes the price of a run unknown.';
 comment on column keyframe_private.model_prices.id is 'Runs keep the ids of their prices.';
-comment on column keyframe_private.model_prices.price_usd is 'US dollars for one unit of the metric.';
 comment on column keyframe_private.model_prices.applies_to is 'The values of an input for which it applies, for example {"resolution": "1080p", "audio": true}. Of the matching rows, the one with the most values counts.';
 comment on column keyframe_private.model_prices.metric is 'run, image, output_second, input_megapixel, output_megapixel or hardware_second.';
+comment on column keyframe_private.model_prices.price_usd is 'US dollars for one unit of the metric.';
 comment on column keyframe_private.model_prices.valid_from is 'When it starts to apply, until a later row with the same applies_to.';
 comment on column keyframe_private.model_prices.source is 'The address of the page with the price.';
 

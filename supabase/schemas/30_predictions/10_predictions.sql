@@ -80,18 +80,6 @@ comment on column keyframe.predictions.project_id is 'The project that it is for
 comment on column keyframe.predictions.owner_id is 'The user who pays: always the project''s owner, whatever an insert says.';
 comment on column keyframe.predictions.step is 'What it makes: first-frame, last-frame or video.';
 comment on column keyframe.predictions.status is 'Changes only as prediction_moves allows. Never change it by hand.';
-comment on column keyframe.predictions.progress is 'From 0 to 1, if the provider reports it.';
-comment on column keyframe.predictions.error_code is 'Why it failed: a stable code.';
-comment on column keyframe.predictions.error_message is 'Why it failed: a sentence for its owner.';
-comment on column keyframe.predictions.error_retryable is 'Whether the same request may succeed later.';
-comment on column keyframe.predictions.output_content_type is 'Media type of the stored file.';
-comment on column keyframe.predictions.output_bytes is 'Size of the stored file.';
-comment on column keyframe.predictions.output_width is 'In pixels; null: the file does not say it, or has no picture.';
-comment on column keyframe.predictions.output_height is 'In pixels; null: the file does not say it, or has no picture.';
-comment on column keyframe.predictions.output_duration_seconds is 'Length of a video; null: its file does not say it, or says more than a day.';
-comment on column keyframe.predictions.created_at is 'When it was inserted: its position in the queue.';
-comment on column keyframe.predictions.started_at is 'When the provider first ran it.';
-comment on column keyframe.predictions.completed_at is 'When it ended; null: it is queued, starting, processing or storing.';
 comment on column keyframe.predictions.input is 'The input, as `input` in the API. An insert may leave fields out; the row has all of them.';
 comment on column keyframe.predictions.model is 'The model that makes it. An insert may leave it out: then it is the default of the step.';
 comment on column keyframe.predictions.requested_model is 'The model that the caller named, or the unavailable default that `model` replaced; null: the default.';
@@ -100,15 +88,27 @@ comment on column keyframe.predictions.attempt is 'How often it was submitted to
 comment on column keyframe.predictions.waits_for is 'The previous shot''s video, on whose end image it starts, while that image is not known. It gets no slot until then.';
 comment on column keyframe.predictions.admitted_at is 'When it got one of its owner''s slots; null while it waits.';
 comment on column keyframe.predictions.deadline_at is 'When it fails if it has not ended.';
+comment on column keyframe.predictions.progress is 'From 0 to 1, if the provider reports it.';
 comment on column keyframe.predictions.provider_output_url is 'The provider''s URL of the output, valid for an hour.';
+comment on column keyframe.predictions.error_code is 'Why it failed: a stable code.';
+comment on column keyframe.predictions.error_message is 'Why it failed: a sentence for its owner.';
+comment on column keyframe.predictions.error_retryable is 'Whether the same request may succeed later.';
 comment on column keyframe.predictions.error_stage is 'With error_code content_rejected: input or output, if the provider says which it rejected.';
 comment on column keyframe.predictions.output_path is '<owner_id>/<project_id>/<id>.<extension> in the bucket keyframe-outputs.';
+comment on column keyframe.predictions.output_content_type is 'Media type of the stored file.';
+comment on column keyframe.predictions.output_bytes is 'Size of the stored file.';
+comment on column keyframe.predictions.output_sha256 is 'Hex SHA-256 of the stored file.';
+comment on column keyframe.predictions.output_width is 'In pixels; null: the file does not say it, or has no picture.';
+comment on column keyframe.predictions.output_height is 'In pixels; null: the file does not say it, or has no picture.';
+comment on column keyframe.predictions.output_duration_seconds is 'Length of a video; null: its file does not say it, or says more than a day.';
 comment on column keyframe.predictions.output_has_audio is 'Whether the file has sound, whatever was requested. Null for images, and when the file does not say it.';
 comment on column keyframe.predictions.end_image_path is 'The end image: the last picture of the video, as an uploaded image: projects/<file_name>. The next shot can start on it. Null: it is not stored.';
+comment on column keyframe.predictions.hidden is 'Its owner has hidden it: lists leave it out, and its step shows it only if it is selected.';
 comment on column keyframe.predictions.started_by_server is 'Whether a server with the secret key started it for the owner (Keyframe-User).';
 comment on column keyframe.predictions.client_id is 'The OAuth client or key that started it for the owner; null: the owner''s session, or a server.';
-comment on column keyframe.predictions.hidden is 'Its owner has hidden it: lists leave it out, and its step shows it only if it is selected.';
-comment on column keyframe.predictions.output_sha256 is 'Hex SHA-256 of the stored file.';
+comment on column keyframe.predictions.created_at is 'When it was inserted: its position in the queue.';
+comment on column keyframe.predictions.started_at is 'When the provider first ran it.';
+comment on column keyframe.predictions.completed_at is 'When it ended; null: it is queued, starting, processing or storing.';
 create index predictions_project_id_step_idx on keyframe.predictions (project_id, step, created_at desc, id desc);
 -- For the cascade from projects, which searches by both columns.
 create index predictions_project_id_owner_id_idx on keyframe.predictions (project_id, owner_id);
@@ -182,22 +182,22 @@ end $$;
 create function keyframe_private.keep_history()
 returns trigger language plpgsql volatile set search_path = '' as $$
 declare
-  kept keyframe.predictions := new;
+  rest keyframe.predictions := new; -- with what may change as it was
 begin
   if old.completed_at is null then
     if old.status = 'queued' and (new.model <> old.model or new.waits_for is distinct from old.waits_for) then
       return new;
     end if;
   else
-    kept.hidden := old.hidden;
-    kept.end_image_path := old.end_image_path;
-    kept.deadline_at := old.deadline_at; -- it means nothing any more
-    kept.updated_at := old.updated_at;
-    if pg_trigger_depth() > 1 then
-      kept.step := old.step;
-      kept.model := old.model;
+    rest.hidden := old.hidden;
+    rest.end_image_path := old.end_image_path;
+    rest.deadline_at := old.deadline_at; -- it means nothing any more
+    rest.updated_at := old.updated_at;
+    if pg_trigger_depth() > 1 then -- rename_model
+      rest.step := old.step;
+      rest.model := old.model;
     end if;
-    if kept is not distinct from old then
+    if rest is not distinct from old then
       return new;
     end if;
   end if;
@@ -205,150 +205,4 @@ begin
     case when old.completed_at is null then 'A prediction keeps its input.'
       else 'An ended prediction keeps everything but hidden and end_image_path.' end
     using errcode = 'check_violation', constraint = 'prediction_keeps_its_history';
-end $$;
-
--- The images that a prediction uses.
-
-create table keyframe_private.prediction_images (
-  prediction_id uuid not null references keyframe.predictions on delete cascade,
-  role text not null,
-  position integer not null default 1,
-  path text,
-  source_prediction_id uuid references keyframe.predictions on delete set null,
-  primary key (prediction_id, role, position),
-  constraint role_is_known check (role in ('first_frame', 'last_frame', 'reference')),
-  constraint uploaded_image_is_in_projects check (keyframe_private.is_reference_path(path)),
-  constraint uploaded_or_generated check (num_nonnulls(path, source_prediction_id) <= 1)
-);
-comment on table keyframe_private.prediction_images is 'The images that a prediction uses, written from its input.';
-comment on column keyframe_private.prediction_images.path is 'projects/<file_name>: an uploaded image of the owner.';
-comment on column keyframe_private.prediction_images.source_prediction_id is 'The prediction that made the image; null once that is deleted.';
-create index prediction_images_path_idx on keyframe_private.prediction_images (path) where path is not null;
-create index prediction_images_source_prediction_id_idx on keyframe_private.prediction_images (source_prediction_id)
-  where source_prediction_id is not null;
-
--- Works also when the rows in prediction_images are deleted.
-create function keyframe_private.images_of(input jsonb)
-returns table (role text, "position" integer, path text, source_prediction_id uuid) language plpgsql immutable set search_path = '' as $$
-begin
-  return query
-    select frame.role, 1, input ->> (frame.field || 'ImagePath'), (input ->> (frame.field || 'PredictionId'))::uuid
-    from (values ('first_frame', 'firstFrame'), ('last_frame', 'lastFrame')) frame (role, field)
-    where coalesce(input ->> (frame.field || 'ImagePath'), input ->> (frame.field || 'PredictionId')) is not null
-    union all
-    select 'reference', i.number::integer, i.path, null
-    from jsonb_array_elements_text(input -> 'referenceImagePaths') with ordinality i (path, number);
-end $$;
-
-create function keyframe_private.has_images(input jsonb)
-returns boolean language plpgsql immutable set search_path = '' as $$
-begin
-  return coalesce(input ->> 'firstFramePredictionId', input ->> 'firstFrameImagePath', input ->> 'lastFramePredictionId',
-    input ->> 'lastFrameImagePath', input #>> '{referenceImagePaths,0}') is not null;
-end $$;
-
-create function keyframe_private.write_prediction_images()
-returns trigger language plpgsql volatile security definer set search_path = '' as $$
-declare
-  used record;
-begin
-  if not exists (select from started s where keyframe_private.has_images(s.input)) then
-    return null;
-  end if;
-  for used in
-    select distinct s.owner_id, i.path from started s, keyframe_private.images_of(s.input) i where i.path is not null order by 1, 2
-  loop
-    perform keyframe_private.keep_reference(used.path, used.owner_id);
-  end loop;
-  insert into keyframe_private.prediction_images (prediction_id, role, position, path, source_prediction_id)
-  select s.id, i.* from started s, keyframe_private.images_of(s.input) i;
-  return null;
-end $$;
-
--- Ordered as the model gets them. The name is null when the prediction that made the image is deleted.
-create function keyframe_private.images_json(prediction uuid)
-returns jsonb language plpgsql stable set search_path = '' as $$
-begin
-  return (
-    select coalesce(jsonb_agg(jsonb_build_object(
-      'role', i.role,
-      'bucket', case when i.path is null then 'keyframe-outputs' else 'projects' end,
-      'name', coalesce(substr(i.path, 10), source.output_path)
-    ) order by i.role, i.position), '[]')
-    from keyframe_private.prediction_images i
-    left join keyframe.predictions source on source.id = i.source_prediction_id
-    where i.prediction_id = prediction
-  );
-end $$;
-
--- Takes: the succeeded predictions of a step, of which a project selects one.
-
--- The selected take, otherwise the latest that is not hidden.
-create function keyframe_private.shown_take(project keyframe.projects, wanted keyframe.generation_step)
-returns uuid language plpgsql stable set search_path = '' as $$
-begin
-  return coalesce(
-    case wanted
-      when 'first-frame' then project.selected_first_frame_id when 'last-frame' then project.selected_last_frame_id
-      else project.selected_video_id end,
-    (select p.id from keyframe.predictions p
-     where p.project_id = project.id and p.step = wanted and p.status = 'succeeded' and not p.hidden
-     order by p.created_at desc, p.id desc
-     limit 1));
-end $$;
-
-create function keyframe_private.shown_takes(project uuid)
-returns uuid[] language plpgsql stable set search_path = '' as $$
-begin
-  return array_remove(array(
-    select keyframe_private.shown_take(p, step) from keyframe.projects p, unnest(enum_range(null::keyframe.generation_step)) step
-    where p.id = project), null);
-end $$;
-
-create function keyframe_private.require_success(take keyframe.predictions)
-returns void language plpgsql immutable set search_path = '' as $$
-begin
-  perform keyframe_private.raise_if(take.status in ('failed', 'canceled'), 'frame_not_ready',
-    format('The %s prediction %s %s and cannot be used. Choose another, or run the step again.', take.step, take.id,
-      case when take.status = 'failed' then 'failed' else 'was canceled' end));
-  perform keyframe_private.raise_if(take.status <> 'succeeded', 'frame_not_ready',
-    format('The %s prediction %s is %s, not succeeded. Try again once it has succeeded.', take.step, take.id,
-      case when take.status = 'storing' then 'processing' else take.status::text end));
-end $$;
-
--- A newly selected prediction must be a take of the same project and of the step. It stays one until it is deleted: success is final.
-create function keyframe_private.require_selected_takes()
-returns trigger language plpgsql volatile security definer set search_path = '' as $$
-declare
-  selected record;
-  take keyframe.predictions;
-begin
-  for selected in
-    select s.* from (values
-      ('first-frame'::keyframe.generation_step, new.selected_first_frame_id, old.selected_first_frame_id),
-      ('last-frame', new.selected_last_frame_id, old.selected_last_frame_id),
-      ('video', new.selected_video_id, old.selected_video_id)
-    ) s (step, id, before)
-    where s.id is not null and s.id is distinct from s.before
-  loop
-    select p.* into take from keyframe.predictions p
-    where p.id = selected.id and p.project_id = new.id and p.step = selected.step
-    for key share; -- it is not deleted before this transaction ends
-    perform keyframe_private.raise_if(not found, 'not_found',
-      format('There is no %s prediction %s in this project.', selected.step, selected.id));
-    perform keyframe_private.require_success(take);
-  end loop;
-  return new;
-end $$;
-
--- No foreign key does this: a second one between the two tables would make predictions(*) ambiguous in the Data API.
-create function keyframe_private.unselect_deleted_take()
-returns trigger language plpgsql volatile security definer set search_path = '' as $$
-begin
-  update keyframe.projects p
-  set selected_first_frame_id = nullif(p.selected_first_frame_id, old.id),
-    selected_last_frame_id = nullif(p.selected_last_frame_id, old.id),
-    selected_video_id = nullif(p.selected_video_id, old.id)
-  where p.id = old.project_id and old.id in (p.selected_first_frame_id, p.selected_last_frame_id, p.selected_video_id);
-  return null;
 end $$;

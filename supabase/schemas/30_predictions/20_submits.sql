@@ -55,13 +55,13 @@ comment on column keyframe_private.provider_submits.is_unanswered is 'Whether a 
 comment on column keyframe_private.provider_submits.provider_prediction_id is 'The provider run, once it is known.';
 comment on column keyframe_private.provider_submits.search_task is 'What identifies its run in the provider''s list, including the prompt. Null while its prediction is queued, because the next submit searches first, and once the search has ended.';
 comment on column keyframe_private.provider_submits.text_hash is 'hashtextextended of the prompt of a submit without files, for three hours. A collision only prevents the recovery of both prompts'' runs.';
-comment on column keyframe_private.provider_submits.metrics is 'What the provider counted when the run ended.';
+comment on column keyframe_private.provider_submits.metrics is 'What the provider counted when the run ended; before that, where a price needs them, the megapixels of the input.';
 comment on column keyframe_private.provider_submits.price_ids is 'The prices by which it is settled: those in force when it was added. Null when one is unknown.';
 comment on column keyframe_private.provider_submits.most_micros is 'The most that the provider can bill, in micro-dollars; null: no price is known.';
 comment on column keyframe_private.provider_submits.cost_micros is 'What the provider bills; only when it is settled.';
-comment on column keyframe_private.provider_submits.charge_micros is 'What its owner pays; only when it is settled.';
 comment on column keyframe_private.provider_submits.cost_state is 'held: it has not ended. settled: it has cost cost_micros. released: it was not billed. unknown: it counts with most_micros until an administrator settles it.';
 comment on column keyframe_private.provider_submits.client_id is 'The OAuth client or key that started its prediction; null: the owner''s session, or a server.';
+comment on column keyframe_private.provider_submits.charge_micros is 'What its owner pays; only when it is settled.';
 create unique index provider_submits_run_idx on keyframe_private.provider_submits (provider_prediction_id)
   where provider_prediction_id is not null;
 create index provider_submits_prediction_id_idx on keyframe_private.provider_submits (prediction_id, attempt);
@@ -81,16 +81,13 @@ begin
   where s.id = submit and (s.ended_at is null or s.outcome = 'lost');
 end $$;
 
--- The provider refused the submit, or it was not sent. Works even if the lease is gone. Locks the prediction first, like all functions that
--- record results. Does nothing if attempt is null.
+-- The provider refused the submit of this attempt (null: none), or it was not sent. Works even if the lease is gone. The caller has locked
+-- the prediction, like all functions that record results.
 create function keyframe_private.end_without_run(prediction uuid, attempt_without_run integer)
 returns void language plpgsql volatile set search_path = '' as $$
 begin
-  if attempt_without_run is not null then
-    perform from keyframe.predictions p where p.id = prediction for update;
-    perform keyframe_private.end_submit(s.id, 'no_run') from keyframe_private.provider_submits s
-    where s.prediction_id = prediction and s.attempt = attempt_without_run and s.is_unanswered;
-  end if;
+  perform keyframe_private.end_submit(s.id, 'no_run') from keyframe_private.provider_submits s
+  where s.prediction_id = prediction and s.attempt = attempt_without_run and s.is_unanswered;
 end $$;
 
 -- Returns the submit of a provider run that has none yet. If the submit already has another run or ended without one, the run gets its own

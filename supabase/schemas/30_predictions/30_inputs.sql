@@ -67,22 +67,19 @@ end $$;
 create function keyframe_private.require_supported(asked jsonb, used text[], chosen keyframe.models)
 returns void language plpgsql stable set search_path = '' as $$
 declare
+  extra record;
   control record;
   other text;
 begin
-  for control in
-    select u.name, null::jsonb as value from unnest(used) as u (name) where not chosen.controls ? u.name
-    union all (select a.key, a.value from jsonb_each(asked) a where not chosen.controls ? a.key order by a.key)
-  loop
-    if control.value is null then
-      perform keyframe_private.raise_error('unsupported_input', format('%s takes no %s.', chosen.model, control.name));
-    elsif control.name <> 'aspectRatio' or not used && array['firstFrame', 'lastFrame'] then -- else it is that of the frames
-      perform keyframe_private.raise_error('unsupported_input',
-        format('%s %s no %s (sent: %s).', chosen.model,
-          case when chosen.step = 'video' and control.name = 'aspectRatio' then 'needs a firstFrame: it has' else 'has' end,
-          control.name, keyframe_private.quote_value(control.value #>> '{}')));
-    end if;
-  end loop;
+  select u.name into extra from unnest(used) u (name) where not chosen.controls ? u.name limit 1;
+  perform keyframe_private.raise_if(found, 'unsupported_input', format('%s takes no %s.', chosen.model, extra.name));
+  select a.key as name, a.value into extra from jsonb_each(asked) a
+  where not chosen.controls ? a.key
+    and (a.key <> 'aspectRatio' or not used && array['firstFrame', 'lastFrame']) -- beside frames it is theirs
+  order by a.key limit 1;
+  perform keyframe_private.raise_if(found, 'unsupported_input', format('%s %s no %s (sent: %s).', chosen.model,
+    case when chosen.step = 'video' and extra.name = 'aspectRatio' then 'needs a firstFrame: it has' else 'has' end,
+    extra.name, keyframe_private.quote_value(extra.value #>> '{}')));
 
   for control in
     select c.key as name, c.value as rule, asked -> c.key as value, c.key = any (used) as is_used from jsonb_each(chosen.controls) c
@@ -195,13 +192,33 @@ begin
   return jsonb_build_object(id_field, frame);
 end $$;
 
+-- The fields of an input that name images, or what images come from.
+create function keyframe_private.image_fields()
+returns text[] language sql immutable set search_path = '' as $$
+  select array['firstFramePredictionId', 'firstFrameImagePath', 'lastFramePredictionId', 'lastFrameImagePath', 'referenceImagePaths',
+    'elements', 'continuesPreviousShot', 'continuesPredictionId']
+$$;
+
 -- Immutable, so that the session's plan contains the list: known_controls is planned at each call, which took half of the time of a start.
 create function keyframe_private.input_fields()
 returns text[] language sql immutable set search_path = '' as $$
-  select array['firstFramePredictionId', 'firstFrameImagePath', 'lastFramePredictionId', 'lastFrameImagePath', 'referenceImagePath',
-    'referenceImagePaths', 'elementIds', 'elements', 'continuesPreviousShot', 'continuesPredictionId']
+  select keyframe_private.image_fields() || array['referenceImagePath', 'elementIds']
     || array(select c.name from keyframe_private.known_controls() c where c.kind in ('text', 'choice'))
 $$;
+
+-- The reference images that an input names. The input of an answer has both fields, with the same first image.
+create function keyframe_private.read_references(input jsonb)
+returns jsonb language plpgsql volatile set search_path = '' as $$
+declare
+  first_path constant jsonb := nullif(input -> 'referenceImagePath', 'null');
+  paths constant jsonb := coalesce(nullif(input -> 'referenceImagePaths', 'null'), '[]' || coalesce(first_path, '[]'));
+begin
+  perform keyframe_private.raise_if(first_path is not null and first_path is distinct from paths -> 0, 'invalid_request',
+    'Send referenceImagePath or referenceImagePaths, not two different ones.');
+  perform keyframe_private.raise_if(jsonb_typeof(paths) <> 'array' or paths @? '$[*] ? (@.type() <> "string")', 'invalid_request',
+    'referenceImagePaths must be a list of paths.');
+  return paths;
+end $$;
 
 -- The requested input with the resolved frames. Its fields are checked, but it is not yet complete.
 create function keyframe_private.read_input(input jsonb, step keyframe.generation_step, project keyframe.projects)
@@ -229,20 +246,7 @@ begin
   perform keyframe_private.raise_if(
     asked ->> 'aspectRatio' is not null and not keyframe_private.has_shape(asked -> 'aspectRatio', 'a ratio such as "16:9"'), 'invalid_request',
     'aspectRatio must be a ratio such as "16:9".');
-  if asked ->> 'referenceImagePath' is not null then
-    -- The input of an answer has both fields, with the same first image.
-    if asked ->> 'referenceImagePaths' is null then
-      asked := asked || jsonb_build_object('referenceImagePaths', jsonb_build_array(asked -> 'referenceImagePath'));
-    elsif asked #> '{referenceImagePaths,0}' is distinct from asked -> 'referenceImagePath' then
-      perform keyframe_private.raise_error('invalid_request', 'Send referenceImagePath or referenceImagePaths, not two different ones.');
-    end if;
-  end if;
-  if asked ->> 'referenceImagePaths' is null then
-    asked := asked || '{"referenceImagePaths": []}';
-  elsif jsonb_typeof(asked -> 'referenceImagePaths') <> 'array'
-    or asked @? '$.referenceImagePaths[*] ? (@.type() <> "string")' then
-    perform keyframe_private.raise_error('invalid_request', 'referenceImagePaths must be a list of paths.');
-  end if;
+  asked := asked || jsonb_build_object('referenceImagePaths', keyframe_private.read_references(input));
   asked := asked - array['referenceImagePath', 'firstFrameImagePath', 'lastFrameImagePath'];
   if step <> 'first-frame' then
     asked := asked || keyframe_private.resolve_frame(input, 'firstFrame', project);
@@ -268,15 +272,10 @@ returns jsonb language plpgsql stable set search_path = '' as $$
 declare
   first_frame constant text := coalesce(asked ->> 'firstFramePredictionId', asked ->> 'firstFrameImagePath');
   last_frame constant text := coalesce(asked ->> 'lastFramePredictionId', asked ->> 'lastFrameImagePath');
-  images constant jsonb := jsonb_build_object(
-    'firstFramePredictionId', asked -> 'firstFramePredictionId', 'lastFramePredictionId', asked -> 'lastFramePredictionId',
-    'referenceImagePaths', asked -> 'referenceImagePaths')
-    || jsonb_strip_nulls(jsonb_build_object('firstFrameImagePath', asked -> 'firstFrameImagePath',
-      'lastFrameImagePath', asked -> 'lastFrameImagePath', 'elements', asked -> 'elements',
-      'continuesPreviousShot', asked -> 'continuesPreviousShot', 'continuesPredictionId', asked -> 'continuesPredictionId'));
-  values_asked jsonb := jsonb_strip_nulls(asked - array[
-    'firstFramePredictionId', 'firstFrameImagePath', 'lastFramePredictionId', 'lastFrameImagePath', 'referenceImagePaths', 'elements',
-    'continuesPreviousShot', 'continuesPredictionId']);
+  others constant jsonb := asked - keyframe_private.image_fields();
+  images constant jsonb := '{"firstFramePredictionId": null, "lastFramePredictionId": null}'
+    || jsonb_strip_nulls(asked - array(select jsonb_object_keys(others)));
+  values_asked jsonb := jsonb_strip_nulls(others);
   -- A last frame keeps the look of the first frame, which is one of its references.
   keeps_look constant boolean := chosen.step = 'last-frame' and first_frame is not null;
   reference_count constant integer := jsonb_array_length(asked -> 'referenceImagePaths') + keeps_look::integer;

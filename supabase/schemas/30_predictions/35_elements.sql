@@ -20,8 +20,11 @@ begin
     or normalize(chr(837) || letter) <> chr(837) || letter;
 end $$;
 
--- The elements that a prompt names by @name, and the prompt without those @. Raises for an unknown name. An e-mail address has a letter
--- before its @, and is left as it is. The elements are read once, however often the prompt names them.
+-- The elements that a prompt names, and the prompt without their @. Raises for an unknown name:
+--
+--   @anna and @Old pier, mail a@b.c  →  Anna and Old pier, mail a@b.c, and the ids of both elements
+--
+-- The elements are read once, however often the prompt names them.
 create function keyframe_private.read_mentions(prompt text, known uuid[], owner uuid, out ids uuid[], out plain text)
 language plpgsql stable set search_path = '' as $$
 declare
@@ -58,6 +61,20 @@ begin
   end loop;
 end $$;
 
+-- Whether a request's element has the form of element_record.
+create function keyframe_private.is_element_record(element jsonb)
+returns boolean language plpgsql immutable set search_path = '' as $$
+begin
+  return case when element @? 'strict $ ? (
+      @.elementId like_regex "^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$"
+      && @.updatedAt like_regex "^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])T([01][0-9]|2[0-3])(:[0-5][0-9]){2}[.][0-9]{3}Z$"
+      && @.name like_regex "^.{1,60}$" && @.text.type() == "string" && @.imagePaths.type() == "array" && @.imagePaths.size() <= 8
+      && !exists(@.imagePaths[*] ? (@.type() != "string")))'
+    then keyframe_private.is_one_line(element ->> 'name') and not exists (
+      select from jsonb_array_elements_text(element -> 'imagePaths') i (path) where not keyframe_private.is_reference_path(i.path))
+    else false end;
+end $$;
+
 -- For a repeated input, whose prompt and references already have its elements. A record is kept while its text is in the prompt or, without
 -- a text, while one of its images is in the references.
 create function keyframe_private.keep_element_records(asked jsonb)
@@ -67,15 +84,7 @@ declare
 begin
   if jsonb_typeof(asked -> 'elements') <> 'array'
     or jsonb_array_length(asked -> 'elements') > keyframe_private.max_elements('start')
-    or jsonb_array_length(asked -> 'elements') <> jsonb_array_length(jsonb_path_query_array(asked -> 'elements', 'strict $[*] ? (
-      @.elementId like_regex "^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$"
-      && @.updatedAt like_regex "^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])T([01][0-9]|2[0-3])(:[0-5][0-9]){2}[.][0-9]{3}Z$"
-      && @.name like_regex "^.{1,60}$" && @.text.type() == "string" && @.imagePaths.type() == "array" && @.imagePaths.size() <= 8
-      && !exists(@.imagePaths[*] ? (@.type() != "string")))'))
-    or exists (
-      select from jsonb_array_elements(asked -> 'elements') e
-      where not keyframe_private.is_one_line(e ->> 'name') or exists (
-        select from jsonb_array_elements_text(e -> 'imagePaths') i (path) where not keyframe_private.is_reference_path(i.path))) then
+    or exists (select from jsonb_array_elements(asked -> 'elements') e where not keyframe_private.is_element_record(e)) then
     perform keyframe_private.raise_error('invalid_request', 'elements must be a list as in `input` of a response.');
   end if;
   select jsonb_agg(jsonb_build_object('elementId', e -> 'elementId', 'updatedAt', e -> 'updatedAt', 'name', e -> 'name', 'text', e -> 'text',
@@ -86,63 +95,80 @@ begin
   return asked - array['elements', 'elementIds'] || jsonb_strip_nulls(jsonb_build_object('elements', kept));
 end $$;
 
--- Adds elements to the prompt and the references from read_input, with a record of each: those of the start, else of the project, else of
--- the film; of the film's only those that the prompt names, if it names any. A video that starts at a frame shows them in the frame: it
--- gets their images only if the start has elementIds.
+-- The elements of a start, and its prompt without the @ of their names; null if there are none and the prompt stays as it is:
+--
+--   elementIds of the start, else of the project   these, and those that the prompt names
+--   neither, and the prompt names some             these
+--   neither, and it names none                     those of the film
+create function keyframe_private.choose_elements(asked jsonb, project keyframe.projects, out ids uuid[], out prompt text)
+language plpgsql volatile set search_path = '' as $$
+declare
+  film_ids constant uuid[] := coalesce((select f.element_ids from keyframe.films f where f.id = project.film_id), '{}');
+  listed uuid[] := project.element_ids;
+  known uuid[];
+  named record;
+begin
+  if asked ->> 'elementIds' is not null then
+    perform keyframe_private.raise_if(jsonb_typeof(asked -> 'elementIds') <> 'array', 'invalid_request', 'elementIds must be a list.');
+    listed := array(select i::uuid from jsonb_array_elements_text(asked -> 'elementIds') i);
+    perform keyframe_private.require_elements(listed, project.owner_id);
+    if listed = '{}' then
+      return; -- an @ means nothing here
+    end if;
+  end if;
+  known := coalesce(listed, '{}') || film_ids;
+  if known = '{}' and coalesce(strpos(asked ->> 'prompt', '@'), 0) = 0 then
+    return;
+  end if;
+  perform keyframe_private.raise_if(char_length(asked ->> 'prompt') > 4000, 'invalid_request', 'prompt must have at most 4000 characters.');
+  named := keyframe_private.read_mentions(asked ->> 'prompt', known, project.owner_id);
+  if known <> '{}' then -- otherwise none of its @ names an element
+    ids := case when listed is not null then listed || named.ids when named.ids = '{}' then film_ids else named.ids end;
+    prompt := named.plain;
+  end if;
+end $$;
+
+-- Adds the elements of a start to the prompt and the references from read_input, with a record of each. A video that begins on a frame
+-- shows them in the frame: it gets their images only if the start has elementIds.
 create function keyframe_private.use_elements(asked jsonb, step keyframe.generation_step, project keyframe.projects)
 returns jsonb language plpgsql volatile set search_path = '' as $$
 declare
-  film_ids constant uuid[] := coalesce((select f.element_ids from keyframe.films f where f.id = project.film_id), '{}');
-  is_asked constant boolean := asked ->> 'elementIds' is not null;
-  ids uuid[] := coalesce(project.element_ids, film_ids);
-  named record;
+  needs_images constant boolean := step <> 'video' or asked ->> 'elementIds' is not null
+    or coalesce(asked ->> 'firstFramePredictionId', asked ->> 'firstFrameImagePath', asked ->> 'continuesPreviousShot') is null;
+  chosen record;
   used record;
   images text[] := '{}';
 begin
   if asked ->> 'elements' is not null then
-    perform keyframe_private.raise_if(is_asked, 'invalid_request', 'Send elementIds or elements, not both.');
+    perform keyframe_private.raise_if(asked ->> 'elementIds' is not null, 'invalid_request', 'Send elementIds or elements, not both.');
     return keyframe_private.keep_element_records(asked);
-  elsif is_asked then
-    perform keyframe_private.raise_if(jsonb_typeof(asked -> 'elementIds') <> 'array', 'invalid_request', 'elementIds must be a list.');
-    ids := array(select i::uuid from jsonb_array_elements_text(asked -> 'elementIds') i);
-    perform keyframe_private.require_elements(ids, project.owner_id);
   end if;
+  chosen := keyframe_private.choose_elements(asked, project);
   asked := asked - array['elements', 'elementIds'];
-  if is_asked and ids = '{}' or ids || film_ids = '{}' and coalesce(strpos(asked ->> 'prompt', '@'), 0) = 0 then
-    return asked; -- an @ means nothing here, or there is none
+  if chosen.ids is null then
+    return asked;
   end if;
-
-  perform keyframe_private.raise_if(char_length(asked ->> 'prompt') > 4000, 'invalid_request', 'prompt must have at most 4000 characters.');
-  named := keyframe_private.read_mentions(asked ->> 'prompt', ids || film_ids, project.owner_id);
-  if ids || film_ids = '{}' then
-    return asked; -- none of its @ names an element
-  end if;
-  if is_asked or project.element_ids is not null or named.ids = '{}' then
-    ids := ids || named.ids;
-  else
-    ids := named.ids;
-  end if;
-  select count(*) as number, jsonb_agg(u.record order by u.place) as records,
-    string_agg(format('%s: %s', u.record ->> 'name', u.record ->> 'text'), e'\n' order by u.place) filter (where u.record ->> 'text' <> '') as lines
+  select count(*) as number, jsonb_agg(u.element order by u.place) as records,
+    string_agg(format('%s: %s', u.element ->> 'name', u.element ->> 'text'), e'\n' order by u.place)
+      filter (where u.element ->> 'text' <> '') as lines
   into used
   from (
-    select keyframe_private.element_record(e) as record, w.place
-    from (select i.id, min(i.place) as place from unnest(ids) with ordinality i (id, place) group by i.id) w
+    select keyframe_private.element_record(e) as element, w.place
+    from (select i.id, min(i.place) as place from unnest(chosen.ids) with ordinality i (id, place) group by i.id) w
     join keyframe.elements e on e.id = w.id and e.owner_id = project.owner_id
   ) u;
   perform keyframe_private.raise_if(used.number > keyframe_private.max_elements('start'), 'invalid_request', format(
     'A start can use at most %s elements, and this one would use %s. Name this shot''s elements in elementIds, or as @name in its prompt.',
     keyframe_private.max_elements('start'), used.number));
-  if is_asked or step <> 'video'
-    or coalesce(asked ->> 'firstFramePredictionId', asked ->> 'firstFrameImagePath', asked ->> 'continuesPreviousShot') is null then
+  if needs_images then
     images := array(
-      select i.path from jsonb_array_elements(used.records) with ordinality r (record, place)
-      cross join lateral jsonb_array_elements_text(r.record -> 'imagePaths') with ordinality i (path, place)
+      select i.path from jsonb_array_elements(used.records) with ordinality r (element, place)
+      cross join lateral jsonb_array_elements_text(r.element -> 'imagePaths') with ordinality i (path, place)
       where not asked -> 'referenceImagePaths' ? i.path
       group by i.path order by min(r.place), min(i.place));
   end if;
   asked := asked || jsonb_strip_nulls(jsonb_build_object(
-    'prompt', concat_ws(e'\n\n', named.plain, used.lines), 'elements', used.records,
+    'prompt', concat_ws(e'\n\n', chosen.prompt, used.lines), 'elements', used.records,
     'referenceImagePaths', (asked -> 'referenceImagePaths') || to_jsonb(images)));
   perform keyframe_private.raise_if(char_length(asked ->> 'prompt') > 4000, 'unsupported_input', format(
     'The prompt has %s characters with the texts of its %s elements, and the maximum is 4000. Use fewer elements, or shorten a text.',

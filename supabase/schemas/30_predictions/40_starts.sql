@@ -60,8 +60,9 @@ begin
   return found_model;
 end $$;
 
--- Completes and checks a start: owner, model, input. assumed: see resolve_beginning.
-create function keyframe_private.resolve_start(inout wanted keyframe.predictions, assumed keyframe.predictions default null)
+-- Completes and checks a start: owner, model, input. previous_start, assumes_frame: see resolve_beginning.
+create function keyframe_private.resolve_start(
+  inout wanted keyframe.predictions, previous_start keyframe.predictions default null, assumes_frame boolean default false)
 language plpgsql volatile set search_path = '' as $$
 declare
   project keyframe.projects;
@@ -77,10 +78,7 @@ begin
   wanted.owner_id := project.owner_id;
   wanted.model := nullif(wanted.model, ''); -- the column's default: none is named
   wanted := keyframe_private.apply_plan(wanted, project);
-  wanted := keyframe_private.resolve_beginning(wanted, project, assumed);
-  if assumed.project_id = project.id and not wanted.input ? 'continuesPreviousShot' then
-    wanted.input := wanted.input || '{"firstFramePredictionId": null, "continuesPreviousShot": true}';
-  end if;
+  wanted := keyframe_private.resolve_beginning(wanted, project, previous_start, assumes_frame);
   chosen := keyframe_private.choose_model(wanted.step, wanted.model);
   asked := keyframe_private.use_elements(keyframe_private.read_input(wanted.input, wanted.step, project), wanted.step, project);
   wanted.requested_model := wanted.model;

@@ -3,7 +3,7 @@
 
 -- queued → starting → processing → storing, as the provider run does; several moves at once if needed. The provider keeps an output for an
 -- hour, so a run that ends late still gets 50 minutes for copying.
-create function keyframe_private.mark_running(
+create function keyframe_private.follow_run(
   prediction uuid, wanted keyframe.prediction_status, run text, done real, output_url text)
 returns boolean language plpgsql volatile set search_path = '' as $$
 begin
@@ -26,15 +26,13 @@ begin
   return found;
 end $$;
 
--- The submit needs budget unless it replaces one that was released in this transaction (ended_at = now()) and costs no more. Another start
--- may already hold what was released earlier.
+-- Submits a queued prediction once more, or fails it if that does not fit its budget. A submit needs no budget if it replaces one that was
+-- released in this transaction (ended_at = now()) and costs no more; another start may already hold what was released earlier.
 create function keyframe_private.add_next_submit(prediction keyframe.predictions, due_at timestamptz, failures integer, reason text)
 returns void language plpgsql volatile set search_path = '' as $$
 declare
   released keyframe_private.provider_submits;
-  code text;
-  sentence text;
-  figures text;
+  refused keyframe_private.refusal;
 begin
   if exists (
     select from keyframe_private.provider_submits s
@@ -49,9 +47,9 @@ begin
   limit 1;
   perform keyframe_private.add_submits(array[prediction], released, due_at, failures, reason);
 exception when sqlstate 'KEYFR' then
-  get stacked diagnostics code = message_text, sentence = pg_exception_detail, figures = pg_exception_hint;
-  perform keyframe_private.note_exhausted(prediction.owner_id, code, figures);
-  perform keyframe_private.mark_failed(prediction.id, code, sentence, true);
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  perform keyframe_private.note_exhausted(prediction.owner_id, refused.code, refused.hint);
+  perform keyframe_private.mark_failed(prediction.id, refused.code, refused.sentence, true);
 end $$;
 
 -- starting, processing → queued: the provider run failed for a temporary cause, so the prediction is submitted again. started_at and the
@@ -128,8 +126,8 @@ returns boolean language plpgsql volatile security definer set search_path = '' 
 declare
   held keyframe_private.work;
 begin
-  perform keyframe_private.end_without_run(prediction_id, attempt_without_run);
   perform from keyframe.predictions p where p.id = prediction_id for update;
+  perform keyframe_private.end_without_run(prediction_id, attempt_without_run);
   held := keyframe_private.held_work(work_id, lease_token);
   if held.id is null then
     return false;
@@ -153,8 +151,8 @@ declare
   counted integer;
   due timestamptz;
 begin
-  perform keyframe_private.end_without_run(prediction_id, attempt_without_run);
   select p.* into row_now from keyframe.predictions p where p.id = retry_prediction_later.prediction_id for update;
+  perform keyframe_private.end_without_run(prediction_id, attempt_without_run);
   held := keyframe_private.held_work(work_id, lease_token);
   if held.id is null then
     return 'too_late';
@@ -178,230 +176,6 @@ begin
 end $$;
 comment on function keyframe_worker.retry_prediction_later is 'Retries the current task later (later), fails the prediction when its failures are used up (failed), or finds that the lease is gone (too_late). attempt_without_run: the attempt whose submit the provider refused, or that was not sent; without it, the run of a submit is searched for.';
 
--- The provider's state of a run, from a submit, a poll or a callback: one function decides for all three.
-
--- As shared/replicate/provider-prediction.ts reads it. failure: input_unreachable, interrupted, content_rejected (at stage), or null.
--- output_files: each file of the output, with its path.
-create type keyframe_private.provider_run as (
-  id text, status text, output_url text, output_files jsonb, progress real, error_message text, failure text, stage text, metrics jsonb);
-
--- Whether a state changes nothing, as most callbacks. Without a lock: the state of a run never moves backwards, so an update that changes
--- nothing here changes nothing later.
-create function keyframe_private.is_state_known(prediction uuid, attempt integer, run keyframe_private.provider_run)
-returns boolean language plpgsql stable set search_path = '' as $$
-begin
-  return exists (
-    select from keyframe.predictions p
-    where p.id = prediction and p.provider_prediction_id = run.id and is_state_known.attempt between 1 and p.attempt
-      and case p.status
-        when 'starting' then run.status = 'starting'
-        when 'processing' then run.status = 'starting'
-          or run.status = 'processing' and coalesce(run.progress <= coalesce(p.progress, 0), true)
-        when 'storing' then run.status in ('starting', 'processing', 'succeeded', 'failed', 'canceled', 'aborted')
-        else false
-      end
-  );
-end $$;
-
--- The output file among those that a run returned: the first at `named`, or the first of the only list with files of the step's kind, so
--- that a paid run is stored even if its model's row is wrong. Null: ambiguous. A file with another extension, or none, counts if no file
--- has the right one.
-create function keyframe_private.find_output(prediction keyframe.predictions, named text, files jsonb)
-returns text language plpgsql stable set search_path = '' as $$
-declare
-  wanted constant text := case prediction.step when 'video' then '\.(mp4|m4v|mov)$' else '\.(png|jpe?g|jfif|webp)$' end;
-  -- Stored too, but next to a file of the step's kind it is a preview.
-  unusual constant text := case prediction.step when 'video' then '\.(webm|mkv|og[vg]|gif)$' else '\.(gif|avif|bmp|ico)$' end;
-  named_url text;
-  is_of_kind boolean;
-  likely_url text;
-  is_clear boolean;
-begin
-  with all_files as (
-    select f ->> 'url' as url, regexp_replace(f ->> 'at', '\[\d+\]', '', 'g') as list, place,
-      coalesce(f ->> 'at' = named or starts_with(f ->> 'at', named || '[') or starts_with(f ->> 'at', named || '.'), false) as is_named,
-      split_part(f ->> 'url', '?', 1) ~* wanted as is_right,
-      split_part(f ->> 'url', '?', 1) ~ '\.[A-Za-z0-9]{2,5}$' and split_part(f ->> 'url', '?', 1) !~* unusual as has_other_ending
-    from jsonb_array_elements(files) with ordinality e (f, place)
-  ), rated as (
-    select a.*, a.is_right or not a.has_other_ending as may_be,
-      a.is_right or (not a.has_other_ending and not bool_or(a.is_right) over ()) as is_likely
-    from all_files a
-  )
-  select (array_agg(r.url order by r.may_be desc, r.place) filter (where r.is_named))[1],
-    coalesce(bool_or(r.may_be) filter (where r.is_named), false),
-    (array_agg(r.url order by r.place) filter (where r.is_likely))[1],
-    least(count(distinct r.list) filter (where r.is_likely), count(distinct r.url) filter (where r.is_likely)) = 1
-  into named_url, is_of_kind, likely_url, is_clear from rated r;
-  if is_of_kind then
-    return named_url;
-  elsif named is not null then
-    raise warning 'The run of prediction % has no file at %, which the row of the model % for % names in output.',
-      prediction.id, named, prediction.model, prediction.step;
-  end if;
-  return coalesce(case when is_clear then likely_url end, named_url);
-end $$;
-
--- Moves an active prediction to the state of its run. False: nothing changes.
-create function keyframe_private.apply_provider_state(
-  row_now keyframe.predictions, run keyframe_private.provider_run)
-returns boolean language plpgsql volatile set search_path = '' as $$
-declare
-  named text;
-  file text;
-begin
-  if row_now.status = 'storing' then
-    return false; -- the output is being copied, whatever the run reports now
-  end if;
-  case run.status
-    when 'starting' then
-      -- The second run of a prediction that the API shows as processing.
-      return keyframe_private.mark_running(row_now.id,
-        case when row_now.started_at is null then keyframe.prediction_status 'starting' else 'processing' end, run.id, null, null);
-    when 'processing' then
-      if row_now.status = 'processing' and coalesce(run.progress <= coalesce(row_now.progress, 0), true) then
-        return false;
-      end if;
-      return keyframe_private.mark_running(row_now.id, 'processing', run.id, run.progress, null);
-    when 'succeeded' then
-      select m.output into named from keyframe.models m where m.step = row_now.step and m.model = row_now.model;
-      file := coalesce(keyframe_private.find_output(row_now, named, run.output_files), run.output_url);
-      if file is not null then
-        return keyframe_private.mark_running(row_now.id, 'storing', run.id, 1, file);
-      elsif run.output_files is not null then
-        return keyframe_private.mark_failed(row_now.id, 'output_not_usable', format(
-          'The provider''s output has several files: %s. An administrator must name one in the column output of the model %s%s.',
-          left((select string_agg(f ->> 'at', ', ' order by place) from jsonb_array_elements(run.output_files) with ordinality e (f, place)),
-            500),
-          row_now.model,
-          ', which has ' || named), false);
-      end if;
-      return keyframe_private.mark_failed(row_now.id, 'provider_no_output',
-        'The provider finished without an output. Run the step again.', true);
-    when 'failed' then
-      if run.failure = 'content_rejected' then
-        return keyframe_private.mark_failed(row_now.id, 'content_rejected',
-          coalesce(nullif(run.error_message, ''), 'The model''s safety filter rejected the prompt or an image. Try different wording or images.'), false,
-            stage => run.stage);
-      elsif run.failure = 'input_unreachable' then
-        if keyframe_private.mark_queued_again(row_now.id, run.failure, keyframe_private.max_failures()) then
-          return true;
-        end if;
-        return keyframe_private.mark_failed(row_now.id, 'input_unreachable',
-          'The provider could not read the images of this step. Run the step again.', true);
-      elsif run.failure = 'interrupted' then
-        -- One more run: a temporary cause is over by then, and each failed run may have been paid for.
-        if keyframe_private.mark_queued_again(row_now.id, 'provider_failed', 2) then
-          return true;
-        end if;
-      end if;
-      return keyframe_private.mark_failed(row_now.id, 'provider_failed',
-        coalesce(nullif(run.error_message, ''), 'The provider could not generate this. Change the prompt.'), true);
-    when 'canceled' then
-      return keyframe_private.mark_failed(row_now.id, 'provider_canceled',
-        'The run was canceled at the provider. Run the step again.', true);
-    when 'aborted' then
-      return keyframe_private.mark_failed(row_now.id, 'provider_aborted',
-        'The provider dropped the run before it started. Run the step again.', true);
-    else
-      raise exception 'Unknown provider status: %.', run.status using errcode = 'invalid_parameter_value';
-  end case;
-end $$;
-
--- Returns what the state of a run was for its prediction:
---   recorded, unchanged
---   ended: the prediction has ended, stale: it follows another run. A run that goes on will be canceled.
---   given_up: the prediction followed the run before, and is queued again.
---   unknown: there is no such prediction, or the run is another's. unproven: it may be another's.
--- A run from the provider's list has found_by: 'name' if its input names the prediction, 'text' if only the text is equal. If it was found
--- before a submit, that submit was not sent: attempt_without_run.
-create function keyframe_private.record_run_state(
-  prediction uuid, attempt integer, run keyframe_private.provider_run, found_by text, attempt_without_run integer)
-returns text language plpgsql volatile set search_path = '' as $$
-declare
-  run_outcome constant text := case when run.status = 'failed' and run.failure = 'content_rejected' then 'rejected'
-    when run.status in ('succeeded', 'failed', 'canceled', 'aborted') then run.status end; -- null: it goes on
-  row_now keyframe.predictions;
-  known keyframe_private.provider_submits;
-begin
-  if keyframe_private.is_state_known(prediction, attempt, run) then
-    return 'unchanged';
-  end if;
-
-  -- Lock the prediction. Progress waits for no lock: the next callback or poll reports it again.
-  if run.status = 'processing' and exists (
-    select from keyframe.predictions p
-    where p.id = prediction and p.provider_prediction_id = run.id and p.status = 'processing'
-  ) then
-    perform from keyframe.predictions p where p.id = prediction for update skip locked;
-    if not found then
-      return 'unchanged';
-    end if;
-  end if;
-  select p.* into row_now from keyframe.predictions p where p.id = prediction for update;
-  if not found then -- a deleted one counts as ended while its submits are kept
-    select s.prediction_id, s.attempt, s.created_at into row_now.id, row_now.attempt, row_now.completed_at
-    from keyframe_private.provider_submits s where s.prediction_id = prediction and s.submitted_at is not null
-    order by s.attempt desc limit 1;
-  end if;
-  if row_now.id is null or attempt not between 1 and row_now.attempt then
-    return 'unknown';
-  end if;
-
-  -- Find the submit of the run. The signature of a callback does not cover its URL, which may name another prediction.
-  select s.* into known from keyframe_private.provider_submits s where s.provider_prediction_id = run.id;
-  if known.prediction_id <> row_now.id then
-    return 'unknown';
-  elsif row_now.status = 'queued' and known.id is not null then
-    -- A queued prediction follows no run, so a known run of it has failed or was replaced.
-    perform keyframe_private.end_submit(known.id, run_outcome, run.metrics) where run_outcome is not null;
-    return 'given_up';
-  elsif known.id is null then
-    if found_by = 'text' and not keyframe_private.is_only_submit_of_its_text(row_now.id, attempt) then
-      return 'unproven'; -- neither followed nor canceled
-    end if;
-    known.id := keyframe_private.record_run(run.id, row_now.id, attempt, found_by is not null);
-    if known.id is null then
-      return 'unknown'; -- it was recorded for another prediction at the same moment
-    end if;
-  end if;
-
-  -- Record it in the ledger.
-  perform keyframe_private.end_without_run(row_now.id, attempt_without_run);
-  perform keyframe_private.end_submit(known.id, run_outcome, run.metrics) where run_outcome is not null;
-
-  -- Move the prediction, if it follows this run, or none.
-  if row_now.completed_at is not null or row_now.provider_prediction_id <> run.id then
-    perform keyframe_private.add_cancel(s) from keyframe_private.provider_submits s where s.id = known.id and s.ended_at is null;
-    return case when row_now.completed_at is null then 'stale' else 'ended' end;
-  end if;
-  if run.status = 'processing' and row_now.provider_prediction_id = run.id and attempt_without_run is null then
-    perform set_config('synchronous_commit', 'off', true); -- what a crash loses, the next callback or poll repeats
-  end if;
-  return case when keyframe_private.apply_provider_state(row_now, run) then 'recorded' else 'unchanged' end;
-end $$;
-
--- A callback has no work_id: its prediction's poll stays scheduled.
-create function keyframe_worker.record_provider_state(
-  prediction_id uuid, attempt integer, run jsonb, found_by text default null, attempt_without_run integer default null,
-  work_id bigint default null, lease_token uuid default null, poll_seconds double precision default null)
-returns text language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
-declare
-  outcome constant text := keyframe_private.record_run_state(prediction_id, attempt,
-    jsonb_populate_record(null::keyframe_private.provider_run, run), found_by, attempt_without_run);
-  held keyframe_private.work;
-begin
-  if work_id is not null then
-    held := keyframe_private.held_work(work_id, lease_token);
-    -- A run from the provider's list may be another's.
-    if found_by is null or outcome in ('recorded', 'unchanged', 'ended', 'stale') then
-      perform keyframe_private.conclude_work(held, poll_seconds);
-    end if;
-  end if;
-  return outcome;
-end $$;
-comment on function keyframe_worker.record_provider_state is 'Records the state of a provider run, as record_run_state does. work_id: the submit, poll or cancel whose result this is. It is done, or it polls in poll_seconds (null: settings.poll_interval).';
-
 -- From now on the model is unavailable. The prediction moves to the next model that accepts its input, unless the caller named this one.
 create function keyframe_worker.record_model_refused(
   work_id bigint, lease_token uuid, prediction_id uuid, message text, attempt_without_run integer)
@@ -413,8 +187,8 @@ declare
   gone keyframe.models;
   next_model keyframe.models;
 begin
-  perform keyframe_private.end_without_run(prediction_id, attempt_without_run);
   select p.* into row_now from keyframe.predictions p where p.id = record_model_refused.prediction_id for update;
+  perform keyframe_private.end_without_run(prediction_id, attempt_without_run);
   held := keyframe_private.held_work(work_id, lease_token);
   if held.id is null or not keyframe_private.is_current(held) or row_now.status <> 'queued' then
     perform keyframe_private.conclude_work(held);

@@ -62,7 +62,21 @@ begin
   return made;
 end $$;
 
--- The start resolves its input again. The result and its cost must equal the quote; otherwise nothing is started.
+-- Raises unless what was started is what the quote has, and reserves no more. Of several takes of one step the first was priced.
+create function keyframe_private.require_as_quoted(started keyframe.predictions[], quote keyframe_private.quotes)
+returns void language plpgsql stable set search_path = '' as $$
+declare
+  priced constant keyframe.predictions[] := case when quote.film_id is null then started[1:1] else started end;
+  reserved constant numeric := (
+    select case when count(*) = count(s.most_charge_micros) then sum(s.most_charge_micros) end
+    from keyframe_private.provider_submits s where s.prediction_id = any (array(select t.id from unnest(started) t)));
+begin
+  perform keyframe_private.raise_if(
+    keyframe_private.digest_of(priced) is distinct from quote.digest or (reserved <= quote.most_micros) is not true, 'precondition_failed',
+    'What this quote is for has changed since: the price, the model, the prompt, the elements, the frames, or which shots lack the step. Nothing was started. Ask for an estimate with a new quote.');
+end $$;
+
+-- The start resolves its input again. If the result is not that of the quote, nothing is started.
 create function keyframe.start_quote(quote_id uuid, at_most_micros bigint)
 returns json language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -101,12 +115,7 @@ begin
     select p from json_array_elements(case json_typeof(answer -> 'predictions') when 'array' then answer -> 'predictions'
       else json_build_array(answer -> 'prediction') end) with ordinality t (take, number)
     join keyframe.predictions p on p.id = (t.take ->> 'id')::uuid order by t.number);
-  perform keyframe_private.raise_if(
-    keyframe_private.digest_of(case when quote.film_id is null then started[1:1] else started end) is distinct from quote.digest
-    or ((select case when count(*) = count(s.most_charge_micros) then sum(s.most_charge_micros) end
-      from keyframe_private.provider_submits s where s.prediction_id = any (array(select t.id from unnest(started) t))) <= quote.most_micros) is not true,
-    'precondition_failed',
-    'What this quote is for has changed since: the price, the model, the prompt, the elements, the frames, or which shots lack the step. Nothing was started. Ask for an estimate with a new quote.');
+  perform keyframe_private.require_as_quoted(started, quote);
   -- Its Idempotency-Key is kept longer: without that, a repetition would start another.
   update keyframe_private.quotes q set expires_at = q.expires_at + interval '23 hours' where q.id = quote.id;
   return answer;

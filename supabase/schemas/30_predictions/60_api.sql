@@ -97,9 +97,9 @@ begin
   else
     with made as (
       insert into keyframe.predictions as p (id, project_id, step, input, model)
-      select case t.number when 1 then request.resource_id else gen_random_uuid() end, t.project_id, start_prediction.step,
-        keyframe_private.input_of_take(start_prediction.input, t.number::integer), start_prediction.model
-      from unnest(array_fill(start_prediction.project_id, array[coalesce(start_prediction.count, 1)])) with ordinality t (project_id, number)
+      select case t.number when 1 then request.resource_id else gen_random_uuid() end, start_prediction.project_id, start_prediction.step,
+        keyframe_private.input_of_take(start_prediction.input, t.number), start_prediction.model
+      from generate_series(1, coalesce(start_prediction.count, 1)) t (number)
       returning p)
     select array_agg(m.p) into started from made m;
     if start_prediction.count is not null then

@@ -1,16 +1,16 @@
 -- The cost of starts before they are made, and the missing shots of a film.
 
--- Completes a start with every check except budgets, and returns its cost. assumed: see resolve_beginning.
+-- Completes a start with every check except budgets, and returns its cost. previous_start, assumes_frame: see resolve_beginning.
 create function keyframe_private.price_start(
   project_id uuid, step keyframe.generation_step, input jsonb, model text, out wanted keyframe.predictions, out cost keyframe_private.run_cost,
-  assumed keyframe.predictions default null)
+  previous_start keyframe.predictions default null, assumes_frame boolean default false)
 language plpgsql volatile set search_path = '' as $$
 begin
   wanted.project_id := price_start.project_id;
   wanted.step := price_start.step;
   wanted.input := price_start.input;
   wanted.model := price_start.model;
-  wanted := keyframe_private.resolve_start(wanted, assumed);
+  wanted := keyframe_private.resolve_start(wanted, previous_start, assumes_frame);
   perform keyframe_private.require_upload(i.path, wanted.owner_id) from keyframe_private.images_of(wanted.input) i where i.path is not null;
   cost := keyframe_private.estimate_cost(wanted.model, wanted.input, now());
 end $$;
@@ -74,47 +74,54 @@ begin
   return shots;
 end $$;
 
--- The cost of each start or why it is refused, and the sum of the others, with these completed. A start that lacks only the frame on which
--- its video starts has a cost, too.
+-- As price_start, but returns a refusal. A start that lacks only the frame on which its video begins is refused, and has a price too.
+create function keyframe_private.try_price(
+  project_id uuid, step keyframe.generation_step, input jsonb, model text, previous_start keyframe.predictions,
+  out wanted keyframe.predictions, out cost keyframe_private.run_cost, out refused keyframe_private.refusal)
+language plpgsql volatile set search_path = '' as $$
+declare
+  priced record;
+begin
+  begin
+    priced := keyframe_private.price_start(project_id, step, input, model, previous_start);
+  exception when sqlstate 'KEYFR' then
+    get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail;
+    if refused.code <> 'frame_not_ready' then
+      return;
+    end if;
+    priced := keyframe_private.price_start(project_id, step, input, model, assumes_frame => true);
+  end;
+  wanted := priced.wanted;
+  cost := priced.cost;
+exception when sqlstate 'KEYFR' then
+  null; -- it lacks more than the frame: the first refusal stands
+end $$;
+
+-- The cost of each start or why it is refused, and the starts that are not refused, with the sum of their costs.
 create function keyframe_private.estimate_starts(
   projects uuid[], step keyframe.generation_step, input jsonb, model text,
   out estimate jsonb, out starts keyframe.predictions[], out cost keyframe_private.run_cost)
 language plpgsql volatile set search_path = '' as $$
 declare
   project uuid;
-  last keyframe.predictions;
-  itself keyframe.predictions;
+  previous_start keyframe.predictions;
   priced record;
   costs keyframe_private.run_cost[] := '{}';
-  shot jsonb;
   shots jsonb := '[]';
-  refused keyframe_private.refusal;
 begin
   starts := '{}';
   foreach project in array projects loop
-    refused := null;
-    shot := '{"model": null, "estimateMicros": null, "atMostMicros": null, "elements": []}';
-    begin
-      begin
-        priced := keyframe_private.price_start(project, step, input, model, last);
-        last := priced.wanted;
-        costs := costs || priced.cost;
-        starts := starts || priced.wanted;
-      exception when sqlstate 'KEYFR' then
-        get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail;
-        if refused.code <> 'frame_not_ready' then
-          raise;
-        end if;
-        itself.project_id := project;
-        priced := keyframe_private.price_start(project, step, input, model, itself);
-      end;
-      shot := jsonb_build_object('model', (priced.wanted).model, 'estimateMicros', (priced.cost).estimate_charge_micros,
-        'atMostMicros', (priced.cost).most_charge_micros, 'elements', keyframe_private.element_names((priced.wanted).input));
-    exception when sqlstate 'KEYFR' then
-      null; -- it has no price
-    end;
-    shots := shots || (shot || jsonb_build_object('projectId', project, 'error',
-      case when refused.code is not null then jsonb_build_object('code', refused.code, 'message', refused.sentence) end));
+    priced := keyframe_private.try_price(project, step, input, model, previous_start);
+    if (priced.refused).code is null then
+      previous_start := priced.wanted;
+      costs := costs || priced.cost;
+      starts := starts || priced.wanted;
+    end if;
+    shots := shots || jsonb_build_object('projectId', project, 'model', (priced.wanted).model,
+      'estimateMicros', (priced.cost).estimate_charge_micros, 'atMostMicros', (priced.cost).most_charge_micros,
+      'elements', keyframe_private.element_names((priced.wanted).input),
+      'error', case when (priced.refused).code is not null then
+        jsonb_build_object('code', (priced.refused).code, 'message', (priced.refused).sentence) end);
   end loop;
   cost := keyframe_private.sum_of(costs);
   estimate := jsonb_build_object('shots', shots) || keyframe_private.estimate_json(cost);

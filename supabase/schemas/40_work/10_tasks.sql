@@ -241,10 +241,9 @@ declare
   may_be_due constant boolean := keyframe_private.wait_for_due('generate', queues, wait_ms);
   poll_after constant interval := coalesce(make_interval(secs => poll_seconds), keyframe_private.poll_interval());
   at timestamptz;
-  one keyframe_private.work_queue;
-  found_work record;
+  queue keyframe_private.work_queue;
+  claimed record;
   held keyframe_private.work;
-  task jsonb;
   tasks jsonb := '[]';
   is_more boolean := false;
 begin
@@ -253,14 +252,13 @@ begin
   perform set_config('synchronous_commit', 'off', true);
   perform keyframe_private.record_heartbeat('generate', heartbeat_ms, report);
   if max_rows > 0 and may_be_due then
-    foreach one in array queues loop
-      select l.* into found_work from keyframe_private.lease_work(one, worker, make_interval(secs => lease_seconds), max_rows, at,
-        coalesce(cursors -> one::text ->> 0, ''), coalesce((cursors -> one::text ->> 1)::uuid, '00000000-0000-0000-0000-000000000000')) l;
-      cursors := cursors || jsonb_build_object(one::text, jsonb_build_array(found_work.cursor_resource, found_work.cursor_lane));
-      is_more := is_more or found_work.is_cut or cardinality(found_work.leased) > 0;
-      foreach held in array found_work.leased loop
-        task := keyframe_private.task_of(held, poll_after, at);
-        tasks := tasks || coalesce(task, '[]');
+    foreach queue in array queues loop
+      select l.* into claimed from keyframe_private.lease_work(queue, worker, make_interval(secs => lease_seconds), max_rows, at,
+        coalesce(cursors -> queue::text ->> 0, ''), coalesce((cursors -> queue::text ->> 1)::uuid, '00000000-0000-0000-0000-000000000000')) l;
+      cursors := cursors || jsonb_build_object(queue::text, jsonb_build_array(claimed.cursor_resource, claimed.cursor_lane));
+      is_more := is_more or claimed.is_cut or cardinality(claimed.leased) > 0;
+      foreach held in array claimed.leased loop
+        tasks := tasks || coalesce(keyframe_private.task_of(held, poll_after, at), '[]');
       end loop;
     end loop;
   end if;

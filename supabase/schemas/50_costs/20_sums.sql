@@ -26,7 +26,7 @@ comment on column keyframe_private.cost_changes.unknown_micros is 'The most that
 create index cost_changes_owner_id_idx on keyframe_private.cost_changes (owner_id, id);
 
 create type keyframe_private.cost_sum_kind as enum ('owner_day', 'service_day', 'project_day', 'owner_total');
-comment on type keyframe_private.cost_sum_kind is 'owner_day: by owner, day, step and model. service_day: of all owners, by day, step and model. project_day: by owner, day and project. owner_total: by owner, of all days, for balances. The other columns are null.';
+comment on type keyframe_private.cost_sum_kind is 'owner_day: by owner, day, step and model. service_day: of all owners, by day, step and model. project_day: by owner, day and project. owner_total: by owner, of all days, for balances. The other columns are null in cost_sums; in cost_changes every row has all of them.';
 
 create table keyframe_private.cost_sums (
   kind keyframe_private.cost_sum_kind not null,
@@ -36,20 +36,15 @@ create table keyframe_private.cost_sums (
 comment on table keyframe_private.cost_sums is 'The sums of cost_changes. There may be several rows of one sum. Those of a day are kept for 13 months, owner_total for good.';
 create index cost_sums_owner_id_idx on keyframe_private.cost_sums (owner_id, kind, day, step, model, project_id);
 create index cost_sums_day_idx on keyframe_private.cost_sums (day);
+create index cost_sums_service_day_idx on keyframe_private.cost_sums (day) where kind = 'service_day';
 
 create view keyframe_private.costs with (security_invoker = true) as
-select s.owner_id, s.day, s.step, s.model, s.predictions, s.held_micros, s.settled_micros, s.unknown_micros, s.unknown_submits,
-  s.held_charge_micros, s.settled_charge_micros, s.unknown_charge_micros
-from keyframe_private.cost_sums s where s.kind in ('owner_day', 'service_day')
-union all
-select c.owner_id, c.day, c.step, c.model, c.predictions, c.held_micros, c.settled_micros, c.unknown_micros, c.unknown_submits,
-  c.held_charge_micros, c.settled_charge_micros, c.unknown_charge_micros
-from keyframe_private.cost_changes c
-union all
-select null, c.day, c.step, c.model, c.predictions, c.held_micros, c.settled_micros, c.unknown_micros, c.unknown_submits,
-  c.held_charge_micros, c.settled_charge_micros, c.unknown_charge_micros
-from keyframe_private.cost_changes c;
-comment on view keyframe_private.costs is 'What all submits cost, merged or not: any number of rows for an owner, day, step and model, to be added up. Rows without an owner have the costs of all owners.';
+table keyframe_private.cost_sums
+union all select 'owner_day', c.* from keyframe_private.cost_changes c
+union all select 'service_day', c.* from keyframe_private.cost_changes c
+union all select 'project_day', c.* from keyframe_private.cost_changes c
+union all select 'owner_total', c.* from keyframe_private.cost_changes c;
+comment on view keyframe_private.costs is 'What all submits cost, merged or not: any number of rows of a sum, to be added up. Always filter by kind: each kind has all costs.';
 
 -- Called for each change of a submit by a worker or an administrator: subtracts what it cost before.
 create function keyframe_private.add_cost_change()
@@ -93,10 +88,10 @@ begin
       m.settled_charge_micros, m.unknown_charge_micros
     from merged m
     cross join lateral (values
-      ('owner_day'::keyframe_private.cost_sum_kind, m.owner_id, m.day, m.step, m.model, null::uuid),
-      ('service_day', null, m.day, m.step, m.model, null),
-      ('project_day', m.owner_id, m.day, null, null, m.project_id),
-      ('owner_total', m.owner_id, null, null, null, null)) k (kind, owner_id, day, step, model, project_id)
+      ('owner_day'::keyframe_private.cost_sum_kind, m.id, m.owner_id, m.day, m.step, m.model, null::uuid),
+      ('service_day', m.id, null, m.day, m.step, m.model, null),
+      ('project_day', m.id, m.owner_id, m.day, null, null, m.project_id),
+      ('owner_total', m.id, m.owner_id, null, null, null, null)) k (kind, id, owner_id, day, step, model, project_id)
   ), replaced as (
     delete from keyframe_private.cost_sums s where s.id = any (array(
       select o.id from (select distinct m.owner_id, m.day, m.step, m.model from merged m) k
@@ -111,8 +106,7 @@ begin
       select o.id from (select distinct m.owner_id from merged m) k
       join keyframe_private.cost_sums o using (owner_id)
       where o.kind = 'owner_total' for update of o skip locked))
-    returning s.kind, s.owner_id, s.day, s.step, s.model, s.project_id, s.predictions, s.held_micros, s.settled_micros, s.unknown_micros,
-      s.unknown_submits, s.held_charge_micros, s.settled_charge_micros, s.unknown_charge_micros
+    returning s.*
   )
   insert into keyframe_private.cost_sums (
     kind, owner_id, day, step, model, project_id, predictions, held_micros, settled_micros, unknown_micros, unknown_submits,
@@ -132,22 +126,23 @@ end $$;
 
 -- A user's usage and costs.
 
--- The 1,000 projects that cost most. Planned for the days of each call: a plan for any days reads many rows one by one.
-create function keyframe_private.usage_by_project(owner uuid, first_day date, last_day date)
+-- At most 1,000 groups: of the projects those that cost most. Planned for the arguments of each call: a plan for any days reads many rows
+-- one by one.
+create function keyframe_private.usage_groups(owner uuid, first_day date, last_day date, group_by text)
 returns json language plpgsql stable set search_path = '' set plan_cache_mode = 'force_custom_plan' as $$
 begin
   return (
-    select json_agg(g order by g."settledMicros" + g."heldMicros" + g."unknownMicros" desc, g.key) from (
-      select c.project_id as key, sum(c.predictions) as predictions,
+    select json_agg(g order by case group_by when 'project' then g."settledMicros" + g."heldMicros" + g."unknownMicros" end desc, g.key)
+    from (
+      select
+        case group_by when 'day' then c.day::text when 'model' then c.model when 'step' then c.step::text else c.project_id::text end as key,
+        sum(c.predictions) as predictions,
         keyframe_private.exact_sum(sum(c.settled_charge_micros)) as "settledMicros",
         keyframe_private.exact_sum(sum(c.held_charge_micros)) as "heldMicros",
         keyframe_private.exact_sum(sum(c.unknown_charge_micros)) as "unknownMicros"
-      from (
-        select s.project_id, s.predictions, s.settled_charge_micros, s.held_charge_micros, s.unknown_charge_micros
-        from keyframe_private.cost_sums s where s.kind = 'project_day' and s.owner_id = owner and s.day between first_day and last_day
-        union all
-        select n.project_id, n.predictions, n.settled_charge_micros, n.held_charge_micros, n.unknown_charge_micros
-        from keyframe_private.cost_changes n where n.owner_id = owner and n.day between first_day and last_day) c
+      from keyframe_private.costs c
+      where c.kind = case group_by when 'project' then 'project_day'::keyframe_private.cost_sum_kind else 'owner_day' end
+        and c.owner_id = owner and c.day between first_day and last_day
       group by 1 order by 3 desc, 1 limit 1000) g);
 end $$;
 
@@ -160,7 +155,6 @@ declare
   last_day constant date := coalesce(to_day, today);
   days constant integer := least(greatest(last_day - first_day + 1, 1), 401);
   rate jsonb := keyframe_private.acquire_token('read', case when group_by = 'project' then days else 1 + days / 32 end);
-  groups json;
   refused keyframe_private.refusal;
 begin
   perform keyframe_private.require_user();
@@ -168,21 +162,9 @@ begin
     'from must not be after to, and they may be at most 400 days apart.');
   perform keyframe_private.raise_if(coalesce(group_by not in ('day', 'model', 'step', 'project'), true), 'invalid_request',
     'groupBy must be day, model, step or project.');
-  if group_by = 'project' then
-    groups := keyframe_private.usage_by_project(auth.uid(), first_day, last_day);
-  else
-    select json_agg(g order by g.key) into groups from (
-      select case group_by when 'day' then c.day::text when 'model' then c.model else c.step::text end as key,
-        sum(c.predictions) as predictions,
-        keyframe_private.exact_sum(sum(c.settled_charge_micros)) as "settledMicros",
-        keyframe_private.exact_sum(sum(c.held_charge_micros)) as "heldMicros",
-        keyframe_private.exact_sum(sum(c.unknown_charge_micros)) as "unknownMicros"
-      from keyframe_private.costs c
-      where c.owner_id = auth.uid() and c.day between first_day and last_day
-      group by 1) g;
-  end if;
   return json_build_object(
-    'from', first_day, 'to', last_day, 'currency', 'USD', 'groupBy', group_by, 'groups', coalesce(groups, '[]'),
+    'from', first_day, 'to', last_day, 'currency', 'USD', 'groupBy', group_by,
+    'groups', coalesce(keyframe_private.usage_groups(auth.uid(), first_day, last_day, group_by), '[]'),
     'balance', keyframe_private.balance_json(auth.uid()),
     'budgets', (
       select coalesce(json_agg(json_build_object(

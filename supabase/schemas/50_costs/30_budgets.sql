@@ -46,10 +46,11 @@ begin
     select keyframe_private.exact_sum(sum(c.settled)) as settled, keyframe_private.exact_sum(sum(c.held)) as held
     from (
       select c.settled_charge_micros + c.unknown_charge_micros as settled, c.held_charge_micros as held
-      from keyframe_private.costs c where l.scope = 'owner' and c.owner_id = owner and c.day >= l.first_day and c.day < l.next_day
+      from keyframe_private.costs c
+      where l.scope = 'owner' and c.kind = 'owner_day' and c.owner_id = owner and c.day >= l.first_day and c.day < l.next_day
       union all
       select c.settled_micros + c.unknown_micros, c.held_micros
-      from keyframe_private.costs c where l.scope = 'service' and c.owner_id is null and c.day >= l.first_day and c.day < l.next_day
+      from keyframe_private.costs c where l.scope = 'service' and c.kind = 'service_day' and c.day >= l.first_day and c.day < l.next_day
       union all
       select case s.cost_state when 'settled' then s.charge_micros when 'unknown' then s.most_charge_micros end,
         case s.cost_state when 'held' then s.most_charge_micros end

@@ -23,13 +23,6 @@ comment on column keyframe_private.credits.micros is 'In micro-dollars; negative
 comment on column keyframe_private.credits.key is 'A repetition with the same key adds nothing: for example the id of the payment.';
 create index credits_owner_id_idx on keyframe_private.credits (owner_id, id) include (micros);
 
-create view keyframe_private.owner_charges with (security_invoker = true) as
-select s.owner_id, s.held_charge_micros as held, s.settled_charge_micros as settled, s.unknown_charge_micros as unknown
-from keyframe_private.cost_sums s where s.kind = 'owner_total'
-union all
-select c.owner_id, c.held_charge_micros, c.settled_charge_micros, c.unknown_charge_micros from keyframe_private.cost_changes c;
-comment on view keyframe_private.owner_charges is 'What an owner has to pay, of all days, merged or not: any number of rows, to be added up.';
-
 -- What is left of an owner's credits (null: not prepaid), what is held, how many credits added something, and the threshold of balance.low.
 -- One snapshot for all: a merge moves rows meanwhile. Without a generic plan it is planned at each start.
 create function keyframe_private.balance_of(
@@ -46,10 +39,13 @@ begin
     from keyframe_private.settings s where s.prepaid_by_default;
     return;
   end if;
-  select greatest(-most, least(most, credited - coalesce(sum(c.held + c.settled + c.unknown), 0))), least(most, coalesce(sum(c.held), 0)),
+  select
+    greatest(-most, least(most,
+      credited - coalesce(sum(c.held_charge_micros + c.settled_charge_micros + c.unknown_charge_micros), 0))),
+    keyframe_private.exact_sum(sum(c.held_charge_micros)),
     (select s.balance_low_micros from keyframe_private.settings s)
   into available_micros, held_micros, low_micros
-  from keyframe_private.owner_charges c where c.owner_id = owner;
+  from keyframe_private.costs c where c.kind = 'owner_total' and c.owner_id = owner;
 end $$;
 
 create function keyframe_private.balance_json(owner uuid)
@@ -92,7 +88,8 @@ begin
     insert into keyframe_private.credits (owner_id, micros, kind, key, note)
     select new.owner_id, t.settled, 'adjustment', 'opening', 'Settled before the first credit.'
     from (
-      select keyframe_private.exact_sum(sum(c.settled)) as settled from keyframe_private.owner_charges c where c.owner_id = new.owner_id) t
+      select keyframe_private.exact_sum(sum(c.settled_charge_micros)) as settled
+      from keyframe_private.costs c where c.kind = 'owner_total' and c.owner_id = new.owner_id) t
     where t.settled > 0
     on conflict do nothing;
   end if;

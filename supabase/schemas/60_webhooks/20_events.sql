@@ -19,8 +19,8 @@ comment on column keyframe.webhook_events.type is 'project.created, generation.s
 comment on column keyframe.webhook_events.owner_id is 'The user it is about; null: the service, or an endpoint without an owner.';
 comment on column keyframe.webhook_events.project_id is 'The project that it is about. No foreign key: it outlives the project.';
 comment on column keyframe.webhook_events.prediction_id is 'The prediction that it is about. No foreign key: it outlives the prediction.';
-comment on column keyframe.webhook_events.payload is 'The body that is sent, byte for byte.';
 comment on column keyframe.webhook_events.endpoint_id is 'Only for webhook.test: the endpoint under test. No foreign key: prune_webhooks deletes what a deleted endpoint leaves.';
+comment on column keyframe.webhook_events.payload is 'The body that is sent, byte for byte.';
 -- Exactly one of each, even under concurrency.
 create unique index webhook_events_one_terminal_event_per_prediction on keyframe.webhook_events (prediction_id)
   where type in ('generation.succeeded', 'generation.failed');
@@ -58,17 +58,17 @@ create table keyframe.webhook_deliveries (
 comment on table keyframe.webhook_deliveries is 'One event for one endpoint.';
 comment on column keyframe.webhook_deliveries.id is 'In the order of their inserts.';
 comment on column keyframe.webhook_deliveries.event_id is 'The event that is delivered.';
-comment on column keyframe.webhook_deliveries.event_type is 'Type of that event.';
-comment on column keyframe.webhook_deliveries.status is 'pending, delivered or exhausted.';
-comment on column keyframe.webhook_deliveries.completed_at is 'When it was delivered or exhausted; null while pending.';
-comment on column keyframe.webhook_deliveries.last_attempt_at is 'When the last request began.';
-comment on column keyframe.webhook_deliveries.last_status_code is 'HTTP status of the last answer; null without one.';
 comment on column keyframe.webhook_deliveries.endpoint_id is 'No foreign key: prune_webhooks deletes what a deleted endpoint leaves; until then it is invisible.';
 comment on column keyframe.webhook_deliveries.owner_id is 'The endpoint''s owner, who may read it.';
+comment on column keyframe.webhook_deliveries.event_type is 'Type of that event.';
+comment on column keyframe.webhook_deliveries.status is 'pending, delivered or exhausted.';
 comment on column keyframe.webhook_deliveries.attempts is 'How many requests were made.';
 comment on column keyframe.webhook_deliveries.retries_from is 'The attempt at which the retry schedule began: 0, or where it was sent again on request.';
 comment on column keyframe.webhook_deliveries.next_attempt_at is 'When its next attempt is due. Defaults to insert time.';
+comment on column keyframe.webhook_deliveries.last_attempt_at is 'When the last request began.';
+comment on column keyframe.webhook_deliveries.last_status_code is 'HTTP status of the last answer; null without one.';
 comment on column keyframe.webhook_deliveries.last_error is 'Why the last attempt failed: http_status, timeout, connection, dns, tls, address, redirect, too_large, not_signed (its secret cannot be read).';
+comment on column keyframe.webhook_deliveries.completed_at is 'When it was delivered or exhausted; null while pending.';
 -- For the pages of an endpoint's list. Ascending and read backwards: inserts in ascending order leave full pages.
 create index webhook_deliveries_endpoint_id_status_idx on keyframe.webhook_deliveries (endpoint_id, status, event_type, created_at, id);
 create index webhook_deliveries_owner_id_idx on keyframe.webhook_deliveries (owner_id) where owner_id is not null;

@@ -41,18 +41,15 @@ $$;
 -- own receiver. Slot: the sweep has found a prediction that waits although its owner has a free one.
 create function keyframe_private.due_figures()
 returns jsonb language sql stable set search_path = '' as $$
-  select jsonb_build_object(
-    'submit', keyframe_private.seconds_since(min(u.due_at) filter (where u.kind = 'submit')),
-    'poll', keyframe_private.seconds_since(min(u.due_at) filter (where u.kind = 'poll')),
-    'store', keyframe_private.seconds_since(min(u.due_at) filter (where u.kind = 'store')),
-    'cancel', keyframe_private.seconds_since(min(u.due_at) filter (where u.kind = 'cancel')),
-    'search', keyframe_private.seconds_since(min(u.due_at) filter (where u.kind = 'search')),
-    'remove', keyframe_private.seconds_since(min(u.due_at) filter (where u.kind = 'remove')),
-    'delivery', keyframe_private.seconds_since(min(u.due_at) filter (where u.queue = 'deliver')),
-    'slot', keyframe_private.seconds_since(min(u.due_at) filter (where u.kind in ('admit', 'continue'))))
-  from keyframe_private.due_work() u
-  where u.queue <> 'deliver' or not exists (
-    select from keyframe_private.work l where l.queue = 'deliver' and l.lane = u.lane and l.state = 'leased')
+  select jsonb_object_agg(k.name, keyframe_private.seconds_since(d.oldest))
+  from unnest('{submit,poll,store,cancel,search,remove,delivery,slot}'::text[]) k (name)
+  left join (
+    select case when u.queue = 'deliver' then 'delivery' when u.kind in ('admit', 'continue') then 'slot' else u.kind end as name,
+      min(u.due_at) as oldest
+    from keyframe_private.due_work() u
+    where u.queue <> 'deliver' or not exists (
+      select from keyframe_private.work l where l.queue = 'deliver' and l.lane = u.lane and l.state = 'leased')
+    group by 1) d using (name)
 $$;
 
 -- Work of generate that the database has refused three times in a row or more (its last error is an SQLSTATE, not one of our codes), and
@@ -158,7 +155,7 @@ returns jsonb language sql stable set search_path = '' as $$
       join keyframe.models m on m.step = d.step and m.model = d.model),
     'unknownSubmits', (
       select coalesce(sum(c.unknown_submits), 0) from keyframe_private.costs c
-      where c.owner_id is null and c.day >= date_trunc('month', t.today)),
+      where c.kind = 'service_day' and c.day >= date_trunc('month', t.today)),
     'today', f.figures -> 'today', 'month', f.figures -> 'month')
   from keyframe_private.settings s
   cross join (select (now() at time zone 'UTC')::date as today) t
@@ -170,6 +167,6 @@ returns jsonb language sql stable set search_path = '' as $$
     cross join lateral (
       select keyframe_private.exact_sum(sum(c.settled_micros)) as settled, keyframe_private.exact_sum(sum(c.held_micros)) as held,
         keyframe_private.exact_sum(sum(c.unknown_micros)) as unknown
-      from keyframe_private.costs c where c.owner_id is null and c.day >= p.begins) u
+      from keyframe_private.costs c where c.kind = 'service_day' and c.day >= p.begins) u
   ) f
 $$;

@@ -355,7 +355,7 @@ describe("a markup", () => {
     expect([message, JSON.parse(hint ?? "")]).toMatchObject(["budget_exceeded", { estimateMicros: 10 * FRAME }]);
     await db.sql`update keyframe_private.owner_budgets set month_micros = ${10 * FRAME}`;
     const [used] = await db.sql`
-      select coalesce(sum(settled_micros + held_micros + unknown_micros), 0)::int as used from keyframe_private.costs where owner_id is null`;
+      select coalesce(sum(settled_micros + held_micros + unknown_micros), 0)::int as used from keyframe_private.costs where kind = 'service_day'`;
     await db.sql`update keyframe_private.settings set service_month_micros = ${Number(used?.used) + FRAME}`;
     await start(db, world);
     const other = await addWorld(db);

@@ -58,7 +58,8 @@ async function sums(owner: string | null = null) {
     select sum(predictions)::integer as predictions, sum(held_micros)::integer as held, sum(settled_micros)::integer as settled,
       sum(unknown_micros)::integer as unknown,
       sum(unknown_submits)::integer as "unknownSubmits"
-    from keyframe_private.costs where owner_id is not distinct from ${owner}`;
+    from keyframe_private.costs
+    where case when ${owner}::uuid is null then kind = 'service_day' else kind = 'owner_day' and owner_id = ${owner} end`;
   const { unknownSubmits, ...micros } = row ?? {};
   expect(unknownSubmits > 0).toBe(micros.unknown > 0);
   return micros;
@@ -402,7 +403,7 @@ describe("days and months, by UTC", () => {
     await retryLater(db.sql, id, lease);
     const days = await db.sql`
       select (day - (now() at time zone 'UTC')::date) as day, sum(held_micros)::integer as held
-      from keyframe_private.costs where owner_id = ${world.owner} group by 1 order by 1`;
+      from keyframe_private.costs where kind = 'owner_day' and owner_id = ${world.owner} group by 1 order by 1`;
     expect([...days]).toEqual([
       { day: -1, held: FRAME },
       { day: 0, held: FRAME },

@@ -50,7 +50,7 @@ const age = (id: string, by: string) => db.sql`
 async function started(owner = world.owner) {
   const [row] = await db.sql`
     select (select count(*)::int from keyframe.predictions where owner_id = ${owner}) as predictions,
-      coalesce(sum(held_micros), 0)::int as held from keyframe_private.costs where owner_id = ${owner}`;
+      coalesce(sum(held_micros), 0)::int as held from keyframe_private.costs where kind = 'owner_day' and owner_id = ${owner}`;
   return row;
 }
 

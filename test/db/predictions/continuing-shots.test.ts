@@ -69,7 +69,7 @@ const STARTED = { status: "queued", waits_for: null, admitted: true, error_code:
 const held = async () =>
   (
     await columnOf<number>(db.sql`
-    select coalesce(sum(held_micros), 0)::int from keyframe_private.costs where owner_id = ${world.owner}`)
+    select coalesce(sum(held_micros), 0)::int from keyframe_private.costs where kind = 'owner_day' and owner_id = ${world.owner}`)
   )[0];
 
 /** A film whose first shot has a first frame, and whose others continue the one before. */

@@ -34,7 +34,7 @@ const budget = (micros: number) =>
 async function has() {
   const [row] = await db.sql`
     select (select count(*)::int from keyframe.predictions where owner_id = ${world.owner}) as predictions,
-      (select coalesce(sum(held_micros), 0)::int from keyframe_private.costs where owner_id = ${world.owner}) as held,
+      (select coalesce(sum(held_micros), 0)::int from keyframe_private.costs where kind = 'owner_day' and owner_id = ${world.owner}) as held,
       (select count(*)::int from keyframe_private.provider_submits where owner_id = ${world.owner}) as submits`;
   return row;
 }

@@ -1,0 +1,242 @@
+-- The provider's state of a run, from a submit, a poll or a callback: one function decides for all three.
+
+-- As shared/replicate/provider-prediction.ts reads it. failure: input_unreachable, interrupted, content_rejected (at stage), or null.
+-- output_files: each file of the output, with its path.
+create type keyframe_private.provider_run as (
+  id text, status text, output_url text, output_files jsonb, progress real, error_message text, failure text, stage text, metrics jsonb);
+
+-- Whether a state changes nothing, as most callbacks. Without a lock: the state of a run never moves backwards, so an update that changes
+-- nothing here changes nothing later.
+create function keyframe_private.is_state_known(prediction uuid, attempt integer, run keyframe_private.provider_run)
+returns boolean language plpgsql stable set search_path = '' as $$
+begin
+  return exists (
+    select from keyframe.predictions p
+    where p.id = prediction and p.provider_prediction_id = run.id and is_state_known.attempt between 1 and p.attempt
+      and case p.status
+        when 'starting' then run.status = 'starting'
+        when 'processing' then run.status = 'starting'
+          or run.status = 'processing' and coalesce(run.progress <= coalesce(p.progress, 0), true)
+        when 'storing' then run.status in ('starting', 'processing', 'succeeded', 'failed', 'canceled', 'aborted')
+        else false
+      end
+  );
+end $$;
+
+-- The file to store among those that a run returned: the first at `named`, the column `output` of the model. If none there can be of the
+-- step's kind, the first file that is, unless several fields have one: a paid run is stored even if its model's row is wrong.
+--
+--   step         named  files                          result
+--   video        null   clip: a.mp4, poster: b.png     a.mp4
+--   first-frame  null   images[0]: a.png, [1]: b.png   a.png
+--   first-frame  null   image: a.png, mask: b.png      null
+--   first-frame  image  image: a.png, mask: b.png      a.png
+--   first-frame  null   image: a                       a, because no file has an extension of an image
+create function keyframe_private.find_output(prediction keyframe.predictions, named text, files jsonb)
+returns text language plpgsql stable set search_path = '' as $$
+declare
+  right_ending constant text := case prediction.step when 'video' then '\.(mp4|m4v|mov)$' else '\.(png|jpe?g|jfif|webp)$' end;
+  -- Stored too, but next to a file with a right ending it is a preview.
+  unusual_ending constant text := case prediction.step when 'video' then '\.(webm|mkv|og[vg]|gif)$' else '\.(gif|avif|bmp|ico)$' end;
+  named_url text;
+  is_named_possible boolean;
+  likely_url text;
+  is_unambiguous boolean;
+begin
+  with all_files as (
+    select f ->> 'url' as url, regexp_replace(f ->> 'at', '\[\d+\]', '', 'g') as field, place,
+      coalesce(f ->> 'at' = named or starts_with(f ->> 'at', named || '[') or starts_with(f ->> 'at', named || '.'), false) as is_named,
+      split_part(f ->> 'url', '?', 1) as path
+    from jsonb_array_elements(files) with ordinality e (f, place)
+  ), with_endings as (
+    select a.*, a.path ~* right_ending as is_right,
+      a.path ~* right_ending or a.path !~ '\.[A-Za-z0-9]{2,5}$' or a.path ~* unusual_ending as is_possible
+    from all_files a
+  ), rated as (
+    select e.*, e.is_right or e.is_possible and not bool_or(e.is_right) over () as is_likely from with_endings e
+  )
+  select (array_agg(r.url order by r.is_possible desc, r.place) filter (where r.is_named))[1],
+    coalesce(bool_or(r.is_possible) filter (where r.is_named), false),
+    (array_agg(r.url order by r.place) filter (where r.is_likely))[1],
+    1 in (count(distinct r.field) filter (where r.is_likely), count(distinct r.url) filter (where r.is_likely))
+  into named_url, is_named_possible, likely_url, is_unambiguous from rated r;
+  if is_named_possible then
+    return named_url;
+  elsif named is not null then
+    raise warning 'The run of prediction % has no file at %, which the row of the model % for % names in output.',
+      prediction.id, named, prediction.model, prediction.step;
+  end if;
+  return coalesce(case when is_unambiguous then likely_url end, named_url);
+end $$;
+
+-- A run has succeeded: its output is copied, or the prediction fails because there is none that can be used.
+create function keyframe_private.follow_success(prediction keyframe.predictions, run keyframe_private.provider_run)
+returns boolean language plpgsql volatile set search_path = '' as $$
+declare
+  named text;
+  file text;
+begin
+  select m.output into named from keyframe.models m where m.step = prediction.step and m.model = prediction.model;
+  file := coalesce(keyframe_private.find_output(prediction, named, run.output_files), run.output_url);
+  if file is not null then
+    return keyframe_private.follow_run(prediction.id, 'storing', run.id, 1, file);
+  elsif run.output_files is not null then
+    return keyframe_private.mark_failed(prediction.id, 'output_not_usable', format(
+      'The provider''s output has several files: %s. An administrator must name one in the column output of the model %s%s.',
+      left((
+        select string_agg(f ->> 'at', ', ' order by place) from jsonb_array_elements(run.output_files) with ordinality e (f, place)), 500),
+      prediction.model, ', which has ' || named), false);
+  end if;
+  return keyframe_private.mark_failed(prediction.id, 'provider_no_output',
+    'The provider finished without an output. Run the step again.', true);
+end $$;
+
+-- A run has failed: the prediction is submitted again if the cause may be temporary, or it fails.
+create function keyframe_private.follow_failure(prediction keyframe.predictions, run keyframe_private.provider_run)
+returns boolean language plpgsql volatile set search_path = '' as $$
+begin
+  if run.failure = 'content_rejected' then
+    return keyframe_private.mark_failed(prediction.id, 'content_rejected',
+      coalesce(nullif(run.error_message, ''),
+        'The model''s safety filter rejected the prompt or an image. Try different wording or images.'), false, stage => run.stage);
+  elsif run.failure = 'input_unreachable' then
+    if keyframe_private.mark_queued_again(prediction.id, run.failure, keyframe_private.max_failures()) then
+      return true;
+    end if;
+    return keyframe_private.mark_failed(prediction.id, 'input_unreachable',
+      'The provider could not read the images of this step. Run the step again.', true);
+  elsif run.failure = 'interrupted' then
+    -- One more run: a temporary cause is over by then, and each failed run may have been paid for.
+    if keyframe_private.mark_queued_again(prediction.id, 'provider_failed', 2) then
+      return true;
+    end if;
+  end if;
+  return keyframe_private.mark_failed(prediction.id, 'provider_failed',
+    coalesce(nullif(run.error_message, ''), 'The provider could not generate this. Change the prompt.'), true);
+end $$;
+
+-- Moves an active prediction to the state of its run. False: nothing changes.
+create function keyframe_private.apply_provider_state(prediction keyframe.predictions, run keyframe_private.provider_run)
+returns boolean language plpgsql volatile set search_path = '' as $$
+begin
+  if prediction.status = 'storing' then
+    return false; -- the output is being copied, whatever the run reports now
+  end if;
+  case run.status
+    when 'starting' then
+      -- With started_at it is a second run, which the API shows as processing.
+      return keyframe_private.follow_run(prediction.id,
+        case when prediction.started_at is null then keyframe.prediction_status 'starting' else 'processing' end, run.id, null, null);
+    when 'processing' then
+      if prediction.status = 'processing' and coalesce(run.progress <= coalesce(prediction.progress, 0), true) then
+        return false;
+      end if;
+      return keyframe_private.follow_run(prediction.id, 'processing', run.id, run.progress, null);
+    when 'succeeded' then
+      return keyframe_private.follow_success(prediction, run);
+    when 'failed' then
+      return keyframe_private.follow_failure(prediction, run);
+    when 'canceled' then
+      return keyframe_private.mark_failed(prediction.id, 'provider_canceled',
+        'The run was canceled at the provider. Run the step again.', true);
+    when 'aborted' then
+      return keyframe_private.mark_failed(prediction.id, 'provider_aborted',
+        'The provider dropped the run before it started. Run the step again.', true);
+    else
+      raise exception 'Unknown provider status: %.', run.status using errcode = 'invalid_parameter_value';
+  end case;
+end $$;
+
+-- Returns what the state of a run was for its prediction:
+--   recorded, unchanged
+--   ended: the prediction has ended, stale: it follows another run. A run that goes on will be canceled.
+--   given_up: the prediction followed the run before, and is queued again.
+--   unknown: there is no such prediction, or the run is another's. unproven: it may be another's.
+-- A run from the provider's list has found_by: 'name' if its input names the prediction, 'text' if only the text is equal. If it was found
+-- before a submit, that submit was not sent: attempt_without_run.
+create function keyframe_private.record_run_state(
+  prediction uuid, attempt integer, run keyframe_private.provider_run, found_by text, attempt_without_run integer)
+returns text language plpgsql volatile set search_path = '' as $$
+declare
+  run_outcome constant text := case when run.status = 'failed' and run.failure = 'content_rejected' then 'rejected'
+    when run.status in ('succeeded', 'failed', 'canceled', 'aborted') then run.status end; -- null: it goes on
+  row_now keyframe.predictions;
+  submit keyframe_private.provider_submits;
+begin
+  if keyframe_private.is_state_known(prediction, attempt, run) then
+    return 'unchanged';
+  end if;
+
+  -- Lock the prediction. Progress waits for no lock: the next callback or poll reports it again.
+  if run.status = 'processing' and exists (
+    select from keyframe.predictions p
+    where p.id = prediction and p.provider_prediction_id = run.id and p.status = 'processing'
+  ) then
+    perform from keyframe.predictions p where p.id = prediction for update skip locked;
+    if not found then
+      return 'unchanged';
+    end if;
+  end if;
+  select p.* into row_now from keyframe.predictions p where p.id = prediction for update;
+  if not found then -- a deleted one counts as ended while its submits are kept
+    select s.prediction_id, s.attempt, s.created_at into row_now.id, row_now.attempt, row_now.completed_at
+    from keyframe_private.provider_submits s where s.prediction_id = prediction and s.submitted_at is not null
+    order by s.attempt desc limit 1;
+  end if;
+  if row_now.id is null or attempt not between 1 and row_now.attempt then
+    return 'unknown';
+  end if;
+
+  -- Find the submit of the run. The signature of a callback does not cover its URL, which may name another prediction.
+  select s.* into submit from keyframe_private.provider_submits s where s.provider_prediction_id = run.id;
+  if submit.prediction_id <> row_now.id then
+    return 'unknown';
+  elsif row_now.status = 'queued' and submit.id is not null then
+    -- A queued prediction follows no run, so a known run of it has failed or was replaced.
+    perform keyframe_private.end_submit(submit.id, run_outcome, run.metrics) where run_outcome is not null;
+    return 'given_up';
+  elsif submit.id is null then
+    if found_by = 'text' and not keyframe_private.is_only_submit_of_its_text(row_now.id, attempt) then
+      return 'unproven'; -- neither followed nor canceled
+    end if;
+    submit.id := keyframe_private.record_run(run.id, row_now.id, attempt, found_by is not null);
+    if submit.id is null then
+      return 'unknown'; -- it was recorded for another prediction at the same moment
+    end if;
+  end if;
+
+  -- Record it in the ledger.
+  perform keyframe_private.end_without_run(row_now.id, attempt_without_run);
+  perform keyframe_private.end_submit(submit.id, run_outcome, run.metrics) where run_outcome is not null;
+
+  -- Move the prediction, if it follows this run, or none.
+  if row_now.completed_at is not null or row_now.provider_prediction_id <> run.id then
+    perform keyframe_private.add_cancel(s) from keyframe_private.provider_submits s where s.id = submit.id and s.ended_at is null;
+    return case when row_now.completed_at is null then 'stale' else 'ended' end;
+  end if;
+  if run.status = 'processing' and row_now.provider_prediction_id = run.id and attempt_without_run is null then
+    perform set_config('synchronous_commit', 'off', true); -- what a crash loses, the next callback or poll repeats
+  end if;
+  return case when keyframe_private.apply_provider_state(row_now, run) then 'recorded' else 'unchanged' end;
+end $$;
+
+-- A callback has no work_id: its prediction's poll stays scheduled.
+create function keyframe_worker.record_provider_state(
+  prediction_id uuid, attempt integer, run jsonb, found_by text default null, attempt_without_run integer default null,
+  work_id bigint default null, lease_token uuid default null, poll_seconds double precision default null)
+returns text language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
+declare
+  outcome constant text := keyframe_private.record_run_state(prediction_id, attempt,
+    jsonb_populate_record(null::keyframe_private.provider_run, run), found_by, attempt_without_run);
+  held keyframe_private.work;
+begin
+  if work_id is not null then
+    held := keyframe_private.held_work(work_id, lease_token);
+    -- A run from the provider's list may be another's.
+    if found_by is null or outcome in ('recorded', 'unchanged', 'ended', 'stale') then
+      perform keyframe_private.conclude_work(held, poll_seconds);
+    end if;
+  end if;
+  return outcome;
+end $$;
+comment on function keyframe_worker.record_provider_state is 'Records the state of a provider run, as record_run_state does. work_id: the submit, poll or cancel whose result this is. It is done, or it polls in poll_seconds (null: settings.poll_interval).';
