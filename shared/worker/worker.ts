@@ -38,7 +38,6 @@ export function createWorker<Item>(settings: WorkerSettings<Item>) {
   const load = () => ({ open: open.count(), unrecorded: results.pending() });
   /** Set for a worker process, which claims until it aborts. An edge function has none: its runs end by themselves. */
   let stop: AbortSignal | null = null;
-  const isStopping = () => stop?.aborted === true;
   const isStaying = () => stop?.aborted === false;
   const calls = createCalls({ load, isStaying, log, clock, limits });
   const isBusy = () => open.count() > 0 || results.pending() > 0;
@@ -69,7 +68,7 @@ export function createWorker<Item>(settings: WorkerSettings<Item>) {
 
   /** True when more is probably due. */
   async function claimAndStart(heartbeatMs: number, waitMs: number): Promise<boolean> {
-    const room = isStopping() ? 0 : limits.maxOpen - open.count();
+    const room = stop?.aborted ? 0 : limits.maxOpen - open.count();
     const mayWait = room > 0 && results.ready() === 0;
     const claimed = await call((lastMs) => claim(room, heartbeatMs, mayWait ? waitMs : 0, lastMs));
     claimed?.items.forEach(open.start);
@@ -94,9 +93,9 @@ export function createWorker<Item>(settings: WorkerSettings<Item>) {
       if (!isClaiming()) await pause(clock.now() + limits.claimEveryMs);
       if (!isClaiming() && !kicked) await claimAndStart(0, 0);
     } while (isClaiming());
-    // 3. Records results until all work has ended. Each call renews leases. A kick starts another run in parallel.
+    // 3. Records results until all work has ended. A kick starts another run in parallel.
     while (!kicked && isBusy()) {
-      await pause(clock.now() + limits.renewEveryMs, true);
+      await pause(clock.now() + limits.endingEveryMs, true);
       if (!kicked) await call(results.record);
     }
   }
@@ -256,8 +255,8 @@ export const COMMON_LIMITS = {
   quiet: { claimEveryMs: 500, heartbeatMs: 1_500 },
   /** Results wait this long after a call for others, unless nothing is open. */
   recordAfterMs: 20,
-  /** The longest pause between two calls while the last work ends: leases are renewed with each. */
-  renewEveryMs: 2_000,
+  /** The longest pause between two calls while the last work ends: they record again what could not be recorded before. */
+  endingEveryMs: 2_000,
   /** The delays after failed calls (retry.ts), and when a run without open work gives up. */
   minDelayMs: 250,
   maxDelayMs: 2_000,

@@ -1911,9 +1911,11 @@ comment on function keyframe.delete_element is 'Deletes an element of the caller
 --
 -- 1. Added (add_work): ready if it is due, and its worker is kicked; otherwise scheduled.
 -- 2. Ready. A claim first makes due work ready, and work whose lease has expired (make_ready).
--- 3. Leased (lease_work) by a worker, with a token. Only the holder of the token may end the lease (held_work).
--- 4. Its result is recorded. Then the row is deleted (finish_work), or scheduled again (reschedule); after a submit, a poll or a cancel,
---    conclude_work decides which. Deliveries do the same for many rows at once (record_results, give_back).
+-- 3. Leased (lease_work) by a process, the worker, with a token.
+-- 4. Its result is recorded by the holder of the lease. Then the row is deleted, or scheduled again (reschedule, reschedule_all).
+--
+-- The holder is who has the token (generate, held_work) or the worker (deliver, which holds a delivery once, record_results). Only a success
+-- counts after the lease was lost: it deletes the row, whoever has leased it since.
 --
 -- Only workers update and delete; others insert. So no transaction of a user, however long it stays open, locks a row that a claim needs.
 
@@ -2007,6 +2009,15 @@ begin
   where w.id = held.id;
 end $$;
 
+-- The same for many rows, which keep their failures. Those that are due are ready at once.
+create function keyframe_private.reschedule_all(work_ids bigint[], due timestamptz[], at timestamptz)
+returns void language plpgsql volatile set search_path = '' set jit = off set enable_seqscan = off as $$
+begin
+  update keyframe_private.work w
+  set state = case when r.due <= at then 'ready' else 'scheduled' end::keyframe_private.work_state, due_at = r.due, worker = null, lease_token = null
+  from unnest(work_ids, reschedule_all.due) r (id, due) where r.id = w.id and w.id = any (work_ids);
+end $$;
+
 -- Doubles with each failure, ±20 %; a minute without settings. More than 20 doublings would exceed the range of an interval.
 create function keyframe_private.retry_delay(failures integer)
 returns interval language plpgsql volatile set search_path = '' as $$
@@ -2028,10 +2039,16 @@ begin
   return case queue when 'ask' then 96 when 'copy' then 36 when 'deliver' then 440 end;
 end $$;
 
--- A resource, and an owner, may lease another row while it has fewer than this: what the others leave of four fifths of the places. One alone
--- ends at 40 %, because its own rows are among the open ones. So what hangs leaves places to others, and a fifth stays free for new resources
--- and owners. When nearly all places are taken, up to 4.
--- Deliveries to endpoints that are new or slow are unproven. They count among themselves, in half of the places, so that others have the rest.
+-- How many rows of one resource, and of one owner, a process may have leased. Each may have what the others leave of four fifths of the places,
+-- so that a fifth stays free for new ones; when nearly all places are taken, up to 4. Deliveries to endpoints that are new or slow are
+-- unproven: they share half of the places among themselves, and leave the rest to others. For deliver, with 440 places:
+--
+--   leased by others                   one may lease another row while it has fewer than   it ends at
+--   nothing                            352 − its own                                       176
+--   176 of one quick host              176 − its own                                       88
+--   200 unproven                       240 − its own, all that are free                    120
+--   430                                (440 − 430) / 6                                     2
+--   unproven: nothing                  176 − its own, four fifths of 220                   88
 create function keyframe_private.most_of_one(places integer, is_unproven boolean, open bigint, open_unproven bigint)
 returns numeric language plpgsql immutable set search_path = '' as $$
 declare
@@ -2085,9 +2102,9 @@ end $$;
 -- A lane of a walk, and how much of it may be leased.
 create type keyframe_private.lane_share as (resource text, lane uuid, most integer);
 
--- The next lanes with ready work, from resource to resource behind the cursor, once around, and in each from the lane behind the cursor on,
--- once around: one probe of the index for each lane, and for each resource that is full. The next claim begins behind the resource and the
--- lane that this one reached. is_cut: there are more.
+-- Lists the next lanes with ready work: resource by resource and in each lane by lane, both once around, starting behind the cursor. If the
+-- cursor is at model A and lane 2, these are lanes 3, 1, 2 of model B, then lanes 3, 1, 2 of model A. Each lane costs one probe of the index,
+-- and so does each resource that is full. The cursor moves to the last resource; lease_work moves it to the last lane. is_cut: there are more.
 create function keyframe_private.walk_lanes(
   wanted_queue keyframe_private.work_queue, for_worker uuid, max_lanes integer, open_by_resource jsonb, open_count bigint, open_unproven bigint,
   cursor_lane uuid,
@@ -2106,7 +2123,7 @@ declare
   most integer;
   probes integer := 0;
   opened record;
-  removed integer := 0;
+  cleared integer := 0;
 begin
   lanes := '{}';
   is_cut := false;
@@ -2140,12 +2157,12 @@ begin
       if wanted_queue = 'deliver' then
         opened := keyframe_private.open_lane(next_lane, next_resource, for_worker);
         most := opened.most;
-        removed := removed + opened.removed;
+        cleared := cleared + opened.cleared;
       end if;
       if most > 0 then
         lanes := lanes || row(next_resource, next_lane, most)::keyframe_private.lane_share;
       end if;
-      if cardinality(lanes) = max_lanes or probes = 4 * max_lanes or removed >= 1000 then
+      if cardinality(lanes) = max_lanes or probes = 4 * max_lanes or cleared >= 1000 then
         is_cut := true;
         return;
       end if;
@@ -2191,8 +2208,8 @@ begin
   with candidate as (
     select r.id, r.owner_id, r.is_unproven, l.resource, l.lane, l.turn_of_lane, row_number() over (partition by l.turn_of_lane order by r.id) as turn
     from unnest(lanes) with ordinality l (resource, lane, most, turn_of_lane)
-    -- The lane as a range: with `lane =` and `order by id` Postgres may walk along the primary key, past all users' rows. Its end as a plain
-    -- comparison: a scan does not stop at the end of a row comparison, and would read the lanes behind it too.
+    -- A lane is read as a range of the index. `lane = … order by id` may be planned as a walk along the primary key, past the rows of all
+    -- users. The upper bound compares the lane alone: an index scan does not stop at a row comparison, and would read the lanes behind it.
     cross join lateral (
       select w.id, w.owner_id, w.is_unproven from keyframe_private.work w
       where w.queue = wanted_queue and w.state = 'ready' and w.resource = l.resource
@@ -7434,7 +7451,7 @@ begin
   return null;
 end $$;
 
-create function keyframe_private.resume_deliveries(held keyframe_private.work)
+create function keyframe_private.resume_deliveries(held keyframe_private.work, at timestamptz)
 returns void language plpgsql volatile set search_path = '' as $$
 declare
   most constant integer := 100; -- of each endpoint in one claim
@@ -7451,45 +7468,50 @@ begin
   perform keyframe_private.add_work('deliver', 'deliver', d.id, held.owner_id, held.resource, d.next_attempt_at, lane => held.lane)
   from (select o.* from keyframe.webhook_deliveries o where o.id = any (part) order by o.next_attempt_at, o.id) d;
   if cardinality(part) = most then
-    update keyframe_private.work w set subject = part[most], state = 'ready', worker = null, lease_token = null where w.id = held.id;
+    update keyframe_private.work w set subject = part[most] where w.id = held.id;
+    perform keyframe_private.reschedule_all(array[held.id], array[at], at);
   else
     delete from keyframe_private.work w where w.id = held.id;
   end if;
 end $$;
 
--- most: how many more deliveries to an endpoint a worker may lease. Under the lock of the lane, so that its limit holds for any number of
--- workers. A quick endpoint gets four times max_in_flight, because a call takes as long as a few requests; not when another process has
--- leased some of it. removed: how many ready rows it has taken out of the lane. It drops those of an endpoint that is disabled or gone, and
--- moves those whose resource has changed.
-create function keyframe_private.open_lane(endpoint uuid, resource text, for_worker uuid, out most integer, out removed integer)
+-- Takes ready work out of a lane to which it does not belong: it is deleted if the endpoint is disabled or deleted (resource_now is null), and
+-- moved if its resource has changed. Returns how many rows, at most 1,000.
+create function keyframe_private.clear_lane(endpoint uuid, resource text, resource_now text)
+returns integer language plpgsql volatile set search_path = '' as $$
+declare
+  work_ids constant bigint[] := array(
+    select r.id from keyframe_private.work r
+    where r.queue = 'deliver' and r.state = 'ready' and r.resource = clear_lane.resource and r.lane = endpoint limit 1000);
+begin
+  if resource_now is null then
+    -- Checked again: if the endpoint was enabled meanwhile, the work added for that is among these rows.
+    delete from keyframe_private.work w
+    where w.id = any (work_ids) and not exists (select from keyframe.webhook_endpoints e where e.id = endpoint and e.enabled);
+  else
+    update keyframe_private.work w set resource = resource_now where w.id = any (work_ids);
+  end if;
+  return cardinality(work_ids);
+end $$;
+
+-- Locks a lane for this claim, so that the endpoint's limit holds for any number of workers. most: how many more of its deliveries the worker
+-- may lease; cleared: how many rows did not belong to it. A quick endpoint gets four times max_in_flight, because a call takes as long as a
+-- few requests, but not if another process has leased some of it.
+create function keyframe_private.open_lane(endpoint uuid, resource text, for_worker uuid, out most integer, out cleared integer)
 language plpgsql volatile set search_path = '' as $$
 declare
   receiver keyframe.webhook_endpoints;
-  resource_now text;
-  work_ids bigint[];
   leased integer;
   is_others boolean;
 begin
   most := 0;
-  removed := 0;
+  cleared := 0;
   if not keyframe_private.acquire_lock('lane', endpoint, waits => false) then
     return;
   end if;
   select e.* into receiver from keyframe.webhook_endpoints e where e.id = endpoint and e.enabled;
-  resource_now := keyframe_private.resource_of(receiver);
-  if resource_now is distinct from open_lane.resource then
-    work_ids := array(
-      select r.id from keyframe_private.work r
-      where r.queue = 'deliver' and r.state = 'ready' and r.resource = open_lane.resource and r.lane = endpoint
-      limit 1000);
-    if resource_now is null then
-      -- Checked again: if the endpoint was enabled meanwhile, the work added for that is among these rows.
-      delete from keyframe_private.work w
-      where w.id = any (work_ids) and not exists (select from keyframe.webhook_endpoints e where e.id = endpoint and e.enabled);
-    else
-      update keyframe_private.work w set resource = resource_now where w.id = any (work_ids);
-    end if;
-    removed := cardinality(work_ids);
+  if keyframe_private.resource_of(receiver) is distinct from open_lane.resource then
+    cleared := keyframe_private.clear_lane(endpoint, open_lane.resource, keyframe_private.resource_of(receiver));
     return;
   end if;
   select count(*), bool_or(w.worker <> for_worker) into leased, is_others
@@ -7538,10 +7560,17 @@ create type keyframe_private.delivery_result as (
   error text, response_excerpt text, delivered boolean, next_at timestamptz);
 comment on type keyframe_private.delivery_result is 'The result of an attempt, and what it means. next_at: when the next attempt is due; null when the delivery has ended.';
 
--- Records the results of deliveries that nobody has locked, and returns which. If two workers made the same attempt, the first result counts.
+create function keyframe_private.is_held(work_id bigint, worker uuid)
+returns boolean language plpgsql volatile set search_path = '' set jit = off set enable_seqscan = off as $$
+begin
+  return exists (select from keyframe_private.work w where w.id = work_id and w.worker = is_held.worker);
+end $$;
+
+-- Records the results of deliveries that nobody has locked, and returns which. The failure of a worker that has lost the lease does not
+-- count, because another is making the same attempt; its success does, and ends the delivery.
 -- An endpoint whose row is locked keeps its state until its next result. Each table is read by its keys (`any`): a join lets Postgres read all
 -- deliveries that are pending when its statistics say that none are.
-create function keyframe_private.record_results(results jsonb, at timestamptz)
+create function keyframe_private.record_results(results jsonb, worker uuid, at timestamptz)
 returns uuid[] language plpgsql volatile set search_path = '' set lock_timeout = '20ms' as $$
 declare
   judged constant keyframe_private.delivery_result[] := array(
@@ -7554,7 +7583,8 @@ declare
       status_code integer, error text, response_excerpt text, retry_after_seconds double precision)
     cross join lateral (select coalesce(r.status_code between 200 and 299, false) as delivered) v
     cross join lateral (select o.* from keyframe.webhook_deliveries o where o.id = r.id offset 0 for update skip locked) d
-    where d.attempts = r.attempt - 1 and d.status = 'pending'); -- an administrator may have ended it meanwhile
+    where d.attempts = r.attempt - 1 and d.status = 'pending' -- an administrator may have ended it meanwhile
+      and (v.delivered or keyframe_private.is_held(r.work_id, worker)));
   recorded constant uuid[] := array(select j.id from unnest(judged) j);
   endpoints constant uuid[] := array(select distinct j.endpoint_id from unnest(judged) j);
 begin
@@ -7563,9 +7593,8 @@ begin
   -- Conflicts only if an administrator lowered attempts by hand; that must not block the rest of the batch.
   on conflict (delivery_id, attempt) do nothing;
   delete from keyframe_private.work w where w.id = any (array(select j.work_id from unnest(judged) j where j.next_at is null));
-  update keyframe_private.work w
-  set state = 'scheduled', due_at = j.next_at, worker = null, lease_token = null
-  from unnest(judged) j where j.work_id = w.id and w.id = any (array(select o.work_id from unnest(judged) o where o.next_at is not null));
+  perform keyframe_private.reschedule_all(array_agg(j.work_id), array_agg(j.next_at), at)
+  from unnest(judged) j where j.next_at is not null having count(*) > 0;
   update keyframe.webhook_endpoints e
   set (failing_since, quick_answers_needed, enabled, disabled_reason, disabled_at) = (
     select n.failing_since, n.quick_answers_needed, n.enabled, n.disabled_reason, n.disabled_at
@@ -7590,22 +7619,24 @@ begin
   return recorded;
 end $$;
 
--- What a worker needs to send what it has leased: the endpoints with their deliveries, in order, of at most max_bytes. Owners with fewer
--- bytes come first, so that one owner's large bodies delay no other's. Ended deliveries, and those leased twice, are dropped.
-create function keyframe_private.describe_deliveries(leased keyframe_private.work[], worker uuid, max_bytes integer, at timestamptz)
+-- Returns the endpoints and deliveries that the worker sends of what it has leased, in order, with bodies of at most max_bytes. Owners with
+-- fewer bytes come first, so that one owner's large bodies delay no other's. The rest ends its lease here: what is too large now is ready
+-- again, what is due later is scheduled, and the work of deliveries that have ended, or are leased twice, is deleted.
+create function keyframe_private.hand_out_deliveries(leased keyframe_private.work[], max_bytes integer, at timestamptz)
 returns json language plpgsql volatile set search_path = '' as $$
 declare
   held keyframe_private.work;
   sent bigint[];
   too_large bigint[];
   later bigint[];
+  later_due timestamptz[];
   endpoints json;
 begin
   for held in select l.* from unnest(leased) l where l.kind = 'resume' loop
-    perform keyframe_private.resume_deliveries(held);
+    perform keyframe_private.resume_deliveries(held, at);
   end loop;
   with pending as materialized (
-    select l.id as work_id, l.owner_id, l.lane, l.ordinality as turn_order, d.id, d.attempts, d.event_id, d.next_attempt_at <= at as is_due
+    select l.id as work_id, l.owner_id, l.lane, l.ordinality as turn_order, d.id, d.attempts, d.event_id, d.next_attempt_at
     from unnest(leased) with ordinality l
     cross join lateral (select o.* from keyframe.webhook_deliveries o where o.id = l.subject offset 0) d
     where l.kind = 'deliver' and d.status = 'pending' and (
@@ -7615,7 +7646,7 @@ begin
     select p.*, v.body, sum(octet_length(v.body)) over (partition by p.owner_id order by p.turn_order rows unbounded preceding) as bytes_of_owner
     from pending p
     cross join lateral (select e.payload::text as body from keyframe.webhook_events e where e.id = p.event_id) v
-    where p.is_due
+    where p.next_attempt_at <= at
   ), counted as (
     select d.*, sum(octet_length(d.body)) over (order by d.bytes_of_owner, d.turn_order rows unbounded preceding) as bytes from due d
   ), fitting as (
@@ -7631,26 +7662,24 @@ begin
     cross join lateral (select o.* from keyframe.webhook_endpoints o where o.id = f.lane offset 0) e
   )
   select coalesce((select json_agg(b.endpoint) from by_endpoint b), '[]'), array(select f.work_id from fitting f),
-    array(select d.work_id from due d except select f.work_id from fitting f), array(select p.work_id from pending p where not p.is_due)
-  into endpoints, sent, too_large, later;
-  perform keyframe_private.give_back(too_large, worker);
-  if later <> '{}' then -- added after `at`, or moved to a later time
-    update keyframe_private.work w
-    set state = 'scheduled', worker = null, lease_token = null,
-        due_at = coalesce((select d.next_attempt_at from keyframe.webhook_deliveries d where d.id = w.subject), at)
-    where w.id = any (later);
-  end if;
+    array(select d.work_id from due d except select f.work_id from fitting f),
+    array(select p.work_id from pending p where p.next_attempt_at > at order by p.turn_order),
+    array(select p.next_attempt_at from pending p where p.next_attempt_at > at order by p.turn_order)
+  into endpoints, sent, too_large, later, later_due;
+  perform keyframe_private.reschedule_all(too_large, array_fill(at, array[cardinality(too_large)]), at);
+  perform keyframe_private.reschedule_all(later, later_due, at); -- added after `at`, or moved to a later time
   delete from keyframe_private.work w where w.id = any (array(
     select l.id from unnest(leased) l where l.kind = 'deliver' except select unnest(sent || too_large || later)));
   return endpoints;
 end $$;
 
--- Returns deliveries that a worker has leased and not sent.
-create function keyframe_private.give_back(work_ids bigint[], worker uuid)
+-- Ends the leases of deliveries that the worker holds and does not send.
+create function keyframe_private.give_back(work_ids bigint[], worker uuid, at timestamptz)
 returns void language plpgsql volatile set search_path = '' as $$
+declare
+  held constant bigint[] := array(select w from unnest(work_ids) w where keyframe_private.is_held(w, worker));
 begin
-  update keyframe_private.work w set state = 'ready', worker = null, lease_token = null
-  where w.id = any (work_ids) and w.worker = give_back.worker;
+  perform keyframe_private.reschedule_all(held, array_fill(at, array[cardinality(held)]), at);
 end $$;
 
 -- returned: leased work that is not sent. The time limit is below the worker's own. Everything it calls uses the indexes, whatever the
@@ -7674,20 +7703,20 @@ begin
     perform keyframe_private.wait_for_due('deliver', '{deliver}', wait_ms);
     at := at + (clock_timestamp() - now());
   else
-    recorded := keyframe_private.record_results(results, at);
+    recorded := keyframe_private.record_results(results, worker, at);
     if cardinality(recorded) < jsonb_array_length(results) then
       unrecorded := array(
-        select r.id from jsonb_to_recordset(results) r (id uuid, attempt integer)
+        select r.id from jsonb_to_recordset(results) r (id uuid, work_id bigint, attempt integer)
         cross join lateral (select o.* from keyframe.webhook_deliveries o where o.id = r.id offset 0) d
-        where d.attempts = r.attempt - 1 and d.status = 'pending' and r.id <> all (recorded));
+        where d.attempts = r.attempt - 1 and d.status = 'pending' and r.id <> all (recorded) and keyframe_private.is_held(r.work_id, worker));
       -- The rest has ended meanwhile: a claim drops it.
       perform keyframe_private.give_back(array(
         select r.work_id from jsonb_to_recordset(results) r (id uuid, work_id bigint)
-        where r.id <> all (recorded) and r.id <> all (unrecorded)), worker);
+        where r.id <> all (recorded) and r.id <> all (unrecorded)), worker, at);
     end if;
   end if;
   if returned <> '[]' then
-    perform keyframe_private.give_back(array(select jsonb_array_elements_text(returned)::bigint), worker);
+    perform keyframe_private.give_back(array(select jsonb_array_elements_text(returned)::bigint), worker, at);
   end if;
   if heartbeat_ms is not null then
     perform keyframe_private.record_heartbeat('deliver', heartbeat_ms, report);
@@ -7697,7 +7726,7 @@ begin
       coalesce(cursors ->> 0, ''), coalesce((cursors ->> 1)::uuid, '00000000-0000-0000-0000-000000000000')) l;
     cursors := jsonb_build_array(found_work.cursor_resource, found_work.cursor_lane);
     is_more := found_work.is_cut or cardinality(found_work.leased) > 0;
-    endpoints := keyframe_private.describe_deliveries(found_work.leased, worker, max_bytes, at);
+    endpoints := keyframe_private.hand_out_deliveries(found_work.leased, max_bytes, at);
   end if;
   if coalesce(heartbeat_ms, 0) <= 0 and keyframe_private.has_due_work('{deliver}', at) then
     perform keyframe_private.kick_unless_running('deliver'); -- a worker that stops leaves due deliveries to the next one

@@ -2,9 +2,11 @@
 --
 -- 1. Added (add_work): ready if it is due, and its worker is kicked; otherwise scheduled.
 -- 2. Ready. A claim first makes due work ready, and work whose lease has expired (make_ready).
--- 3. Leased (lease_work) by a worker, with a token. Only the holder of the token may end the lease (held_work).
--- 4. Its result is recorded. Then the row is deleted (finish_work), or scheduled again (reschedule); after a submit, a poll or a cancel,
---    conclude_work decides which. Deliveries do the same for many rows at once (record_results, give_back).
+-- 3. Leased (lease_work) by a process, the worker, with a token.
+-- 4. Its result is recorded by the holder of the lease. Then the row is deleted, or scheduled again (reschedule, reschedule_all).
+--
+-- The holder is who has the token (generate, held_work) or the worker (deliver, which holds a delivery once, record_results). Only a success
+-- counts after the lease was lost: it deletes the row, whoever has leased it since.
 --
 -- Only workers update and delete; others insert. So no transaction of a user, however long it stays open, locks a row that a claim needs.
 
@@ -96,6 +98,15 @@ begin
   set state = 'scheduled', due_at = due, worker = null, lease_token = null, kind = held.kind, submit_id = held.submit_id,
       resource = held.resource, failures = least(reschedule.failures, 1000000), last_error = error
   where w.id = held.id;
+end $$;
+
+-- The same for many rows, which keep their failures. Those that are due are ready at once.
+create function keyframe_private.reschedule_all(work_ids bigint[], due timestamptz[], at timestamptz)
+returns void language plpgsql volatile set search_path = '' set jit = off set enable_seqscan = off as $$
+begin
+  update keyframe_private.work w
+  set state = case when r.due <= at then 'ready' else 'scheduled' end::keyframe_private.work_state, due_at = r.due, worker = null, lease_token = null
+  from unnest(work_ids, reschedule_all.due) r (id, due) where r.id = w.id and w.id = any (work_ids);
 end $$;
 
 -- Doubles with each failure, ±20 %; a minute without settings. More than 20 doublings would exceed the range of an interval.

@@ -8,10 +8,16 @@ begin
   return case queue when 'ask' then 96 when 'copy' then 36 when 'deliver' then 440 end;
 end $$;
 
--- A resource, and an owner, may lease another row while it has fewer than this: what the others leave of four fifths of the places. One alone
--- ends at 40 %, because its own rows are among the open ones. So what hangs leaves places to others, and a fifth stays free for new resources
--- and owners. When nearly all places are taken, up to 4.
--- Deliveries to endpoints that are new or slow are unproven. They count among themselves, in half of the places, so that others have the rest.
+-- How many rows of one resource, and of one owner, a process may have leased. Each may have what the others leave of four fifths of the places,
+-- so that a fifth stays free for new ones; when nearly all places are taken, up to 4. Deliveries to endpoints that are new or slow are
+-- unproven: they share half of the places among themselves, and leave the rest to others. For deliver, with 440 places:
+--
+--   leased by others                   one may lease another row while it has fewer than   it ends at
+--   nothing                            352 − its own                                       176
+--   176 of one quick host              176 − its own                                       88
+--   200 unproven                       240 − its own, all that are free                    120
+--   430                                (440 − 430) / 6                                     2
+--   unproven: nothing                  176 − its own, four fifths of 220                   88
 create function keyframe_private.most_of_one(places integer, is_unproven boolean, open bigint, open_unproven bigint)
 returns numeric language plpgsql immutable set search_path = '' as $$
 declare
@@ -65,9 +71,9 @@ end $$;
 -- A lane of a walk, and how much of it may be leased.
 create type keyframe_private.lane_share as (resource text, lane uuid, most integer);
 
--- The next lanes with ready work, from resource to resource behind the cursor, once around, and in each from the lane behind the cursor on,
--- once around: one probe of the index for each lane, and for each resource that is full. The next claim begins behind the resource and the
--- lane that this one reached. is_cut: there are more.
+-- Lists the next lanes with ready work: resource by resource and in each lane by lane, both once around, starting behind the cursor. If the
+-- cursor is at model A and lane 2, these are lanes 3, 1, 2 of model B, then lanes 3, 1, 2 of model A. Each lane costs one probe of the index,
+-- and so does each resource that is full. The cursor moves to the last resource; lease_work moves it to the last lane. is_cut: there are more.
 create function keyframe_private.walk_lanes(
   wanted_queue keyframe_private.work_queue, for_worker uuid, max_lanes integer, open_by_resource jsonb, open_count bigint, open_unproven bigint,
   cursor_lane uuid,
@@ -86,7 +92,7 @@ declare
   most integer;
   probes integer := 0;
   opened record;
-  removed integer := 0;
+  cleared integer := 0;
 begin
   lanes := '{}';
   is_cut := false;
@@ -120,12 +126,12 @@ begin
       if wanted_queue = 'deliver' then
         opened := keyframe_private.open_lane(next_lane, next_resource, for_worker);
         most := opened.most;
-        removed := removed + opened.removed;
+        cleared := cleared + opened.cleared;
       end if;
       if most > 0 then
         lanes := lanes || row(next_resource, next_lane, most)::keyframe_private.lane_share;
       end if;
-      if cardinality(lanes) = max_lanes or probes = 4 * max_lanes or removed >= 1000 then
+      if cardinality(lanes) = max_lanes or probes = 4 * max_lanes or cleared >= 1000 then
         is_cut := true;
         return;
       end if;
@@ -171,8 +177,8 @@ begin
   with candidate as (
     select r.id, r.owner_id, r.is_unproven, l.resource, l.lane, l.turn_of_lane, row_number() over (partition by l.turn_of_lane order by r.id) as turn
     from unnest(lanes) with ordinality l (resource, lane, most, turn_of_lane)
-    -- The lane as a range: with `lane =` and `order by id` Postgres may walk along the primary key, past all users' rows. Its end as a plain
-    -- comparison: a scan does not stop at the end of a row comparison, and would read the lanes behind it too.
+    -- A lane is read as a range of the index. `lane = … order by id` may be planned as a walk along the primary key, past the rows of all
+    -- users. The upper bound compares the lane alone: an index scan does not stop at a row comparison, and would read the lanes behind it.
     cross join lateral (
       select w.id, w.owner_id, w.is_unproven from keyframe_private.work w
       where w.queue = wanted_queue and w.state = 'ready' and w.resource = l.resource

@@ -27,7 +27,7 @@ begin
   return null;
 end $$;
 
-create function keyframe_private.resume_deliveries(held keyframe_private.work)
+create function keyframe_private.resume_deliveries(held keyframe_private.work, at timestamptz)
 returns void language plpgsql volatile set search_path = '' as $$
 declare
   most constant integer := 100; -- of each endpoint in one claim
@@ -44,45 +44,50 @@ begin
   perform keyframe_private.add_work('deliver', 'deliver', d.id, held.owner_id, held.resource, d.next_attempt_at, lane => held.lane)
   from (select o.* from keyframe.webhook_deliveries o where o.id = any (part) order by o.next_attempt_at, o.id) d;
   if cardinality(part) = most then
-    update keyframe_private.work w set subject = part[most], state = 'ready', worker = null, lease_token = null where w.id = held.id;
+    update keyframe_private.work w set subject = part[most] where w.id = held.id;
+    perform keyframe_private.reschedule_all(array[held.id], array[at], at);
   else
     delete from keyframe_private.work w where w.id = held.id;
   end if;
 end $$;
 
--- most: how many more deliveries to an endpoint a worker may lease. Under the lock of the lane, so that its limit holds for any number of
--- workers. A quick endpoint gets four times max_in_flight, because a call takes as long as a few requests; not when another process has
--- leased some of it. removed: how many ready rows it has taken out of the lane. It drops those of an endpoint that is disabled or gone, and
--- moves those whose resource has changed.
-create function keyframe_private.open_lane(endpoint uuid, resource text, for_worker uuid, out most integer, out removed integer)
+-- Takes ready work out of a lane to which it does not belong: it is deleted if the endpoint is disabled or deleted (resource_now is null), and
+-- moved if its resource has changed. Returns how many rows, at most 1,000.
+create function keyframe_private.clear_lane(endpoint uuid, resource text, resource_now text)
+returns integer language plpgsql volatile set search_path = '' as $$
+declare
+  work_ids constant bigint[] := array(
+    select r.id from keyframe_private.work r
+    where r.queue = 'deliver' and r.state = 'ready' and r.resource = clear_lane.resource and r.lane = endpoint limit 1000);
+begin
+  if resource_now is null then
+    -- Checked again: if the endpoint was enabled meanwhile, the work added for that is among these rows.
+    delete from keyframe_private.work w
+    where w.id = any (work_ids) and not exists (select from keyframe.webhook_endpoints e where e.id = endpoint and e.enabled);
+  else
+    update keyframe_private.work w set resource = resource_now where w.id = any (work_ids);
+  end if;
+  return cardinality(work_ids);
+end $$;
+
+-- Locks a lane for this claim, so that the endpoint's limit holds for any number of workers. most: how many more of its deliveries the worker
+-- may lease; cleared: how many rows did not belong to it. A quick endpoint gets four times max_in_flight, because a call takes as long as a
+-- few requests, but not if another process has leased some of it.
+create function keyframe_private.open_lane(endpoint uuid, resource text, for_worker uuid, out most integer, out cleared integer)
 language plpgsql volatile set search_path = '' as $$
 declare
   receiver keyframe.webhook_endpoints;
-  resource_now text;
-  work_ids bigint[];
   leased integer;
   is_others boolean;
 begin
   most := 0;
-  removed := 0;
+  cleared := 0;
   if not keyframe_private.acquire_lock('lane', endpoint, waits => false) then
     return;
   end if;
   select e.* into receiver from keyframe.webhook_endpoints e where e.id = endpoint and e.enabled;
-  resource_now := keyframe_private.resource_of(receiver);
-  if resource_now is distinct from open_lane.resource then
-    work_ids := array(
-      select r.id from keyframe_private.work r
-      where r.queue = 'deliver' and r.state = 'ready' and r.resource = open_lane.resource and r.lane = endpoint
-      limit 1000);
-    if resource_now is null then
-      -- Checked again: if the endpoint was enabled meanwhile, the work added for that is among these rows.
-      delete from keyframe_private.work w
-      where w.id = any (work_ids) and not exists (select from keyframe.webhook_endpoints e where e.id = endpoint and e.enabled);
-    else
-      update keyframe_private.work w set resource = resource_now where w.id = any (work_ids);
-    end if;
-    removed := cardinality(work_ids);
+  if keyframe_private.resource_of(receiver) is distinct from open_lane.resource then
+    cleared := keyframe_private.clear_lane(endpoint, open_lane.resource, keyframe_private.resource_of(receiver));
     return;
   end if;
   select count(*), bool_or(w.worker <> for_worker) into leased, is_others

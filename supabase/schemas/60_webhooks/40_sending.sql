@@ -36,10 +36,17 @@ create type keyframe_private.delivery_result as (
   error text, response_excerpt text, delivered boolean, next_at timestamptz);
 comment on type keyframe_private.delivery_result is 'The result of an attempt, and what it means. next_at: when the next attempt is due; null when the delivery has ended.';
 
--- Records the results of deliveries that nobody has locked, and returns which. If two workers made the same attempt, the first result counts.
+create function keyframe_private.is_held(work_id bigint, worker uuid)
+returns boolean language plpgsql volatile set search_path = '' set jit = off set enable_seqscan = off as $$
+begin
+  return exists (select from keyframe_private.work w where w.id = work_id and w.worker = is_held.worker);
+end $$;
+
+-- Records the results of deliveries that nobody has locked, and returns which. The failure of a worker that has lost the lease does not
+-- count, because another is making the same attempt; its success does, and ends the delivery.
 -- An endpoint whose row is locked keeps its state until its next result. Each table is read by its keys (`any`): a join lets Postgres read all
 -- deliveries that are pending when its statistics say that none are.
-create function keyframe_private.record_results(results jsonb, at timestamptz)
+create function keyframe_private.record_results(results jsonb, worker uuid, at timestamptz)
 returns uuid[] language plpgsql volatile set search_path = '' set lock_timeout = '20ms' as $$
 declare
   judged constant keyframe_private.delivery_result[] := array(
@@ -52,7 +59,8 @@ declare
       status_code integer, error text, response_excerpt text, retry_after_seconds double precision)
     cross join lateral (select coalesce(r.status_code between 200 and 299, false) as delivered) v
     cross join lateral (select o.* from keyframe.webhook_deliveries o where o.id = r.id offset 0 for update skip locked) d
-    where d.attempts = r.attempt - 1 and d.status = 'pending'); -- an administrator may have ended it meanwhile
+    where d.attempts = r.attempt - 1 and d.status = 'pending' -- an administrator may have ended it meanwhile
+      and (v.delivered or keyframe_private.is_held(r.work_id, worker)));
   recorded constant uuid[] := array(select j.id from unnest(judged) j);
   endpoints constant uuid[] := array(select distinct j.endpoint_id from unnest(judged) j);
 begin
@@ -61,9 +69,8 @@ begin
   -- Conflicts only if an administrator lowered attempts by hand; that must not block the rest of the batch.
   on conflict (delivery_id, attempt) do nothing;
   delete from keyframe_private.work w where w.id = any (array(select j.work_id from unnest(judged) j where j.next_at is null));
-  update keyframe_private.work w
-  set state = 'scheduled', due_at = j.next_at, worker = null, lease_token = null
-  from unnest(judged) j where j.work_id = w.id and w.id = any (array(select o.work_id from unnest(judged) o where o.next_at is not null));
+  perform keyframe_private.reschedule_all(array_agg(j.work_id), array_agg(j.next_at), at)
+  from unnest(judged) j where j.next_at is not null having count(*) > 0;
   update keyframe.webhook_endpoints e
   set (failing_since, quick_answers_needed, enabled, disabled_reason, disabled_at) = (
     select n.failing_since, n.quick_answers_needed, n.enabled, n.disabled_reason, n.disabled_at
@@ -88,22 +95,24 @@ begin
   return recorded;
 end $$;
 
--- What a worker needs to send what it has leased: the endpoints with their deliveries, in order, of at most max_bytes. Owners with fewer
--- bytes come first, so that one owner's large bodies delay no other's. Ended deliveries, and those leased twice, are dropped.
-create function keyframe_private.describe_deliveries(leased keyframe_private.work[], worker uuid, max_bytes integer, at timestamptz)
+-- Returns the endpoints and deliveries that the worker sends of what it has leased, in order, with bodies of at most max_bytes. Owners with
+-- fewer bytes come first, so that one owner's large bodies delay no other's. The rest ends its lease here: what is too large now is ready
+-- again, what is due later is scheduled, and the work of deliveries that have ended, or are leased twice, is deleted.
+create function keyframe_private.hand_out_deliveries(leased keyframe_private.work[], max_bytes integer, at timestamptz)
 returns json language plpgsql volatile set search_path = '' as $$
 declare
   held keyframe_private.work;
   sent bigint[];
   too_large bigint[];
   later bigint[];
+  later_due timestamptz[];
   endpoints json;
 begin
   for held in select l.* from unnest(leased) l where l.kind = 'resume' loop
-    perform keyframe_private.resume_deliveries(held);
+    perform keyframe_private.resume_deliveries(held, at);
   end loop;
   with pending as materialized (
-    select l.id as work_id, l.owner_id, l.lane, l.ordinality as turn_order, d.id, d.attempts, d.event_id, d.next_attempt_at <= at as is_due
+    select l.id as work_id, l.owner_id, l.lane, l.ordinality as turn_order, d.id, d.attempts, d.event_id, d.next_attempt_at
     from unnest(leased) with ordinality l
     cross join lateral (select o.* from keyframe.webhook_deliveries o where o.id = l.subject offset 0) d
     where l.kind = 'deliver' and d.status = 'pending' and (
@@ -113,7 +122,7 @@ begin
     select p.*, v.body, sum(octet_length(v.body)) over (partition by p.owner_id order by p.turn_order rows unbounded preceding) as bytes_of_owner
     from pending p
     cross join lateral (select e.payload::text as body from keyframe.webhook_events e where e.id = p.event_id) v
-    where p.is_due
+    where p.next_attempt_at <= at
   ), counted as (
     select d.*, sum(octet_length(d.body)) over (order by d.bytes_of_owner, d.turn_order rows unbounded preceding) as bytes from due d
   ), fitting as (
@@ -129,26 +138,24 @@ begin
     cross join lateral (select o.* from keyframe.webhook_endpoints o where o.id = f.lane offset 0) e
   )
   select coalesce((select json_agg(b.endpoint) from by_endpoint b), '[]'), array(select f.work_id from fitting f),
-    array(select d.work_id from due d except select f.work_id from fitting f), array(select p.work_id from pending p where not p.is_due)
-  into endpoints, sent, too_large, later;
-  perform keyframe_private.give_back(too_large, worker);
-  if later <> '{}' then -- added after `at`, or moved to a later time
-    update keyframe_private.work w
-    set state = 'scheduled', worker = null, lease_token = null,
-        due_at = coalesce((select d.next_attempt_at from keyframe.webhook_deliveries d where d.id = w.subject), at)
-    where w.id = any (later);
-  end if;
+    array(select d.work_id from due d except select f.work_id from fitting f),
+    array(select p.work_id from pending p where p.next_attempt_at > at order by p.turn_order),
+    array(select p.next_attempt_at from pending p where p.next_attempt_at > at order by p.turn_order)
+  into endpoints, sent, too_large, later, later_due;
+  perform keyframe_private.reschedule_all(too_large, array_fill(at, array[cardinality(too_large)]), at);
+  perform keyframe_private.reschedule_all(later, later_due, at); -- added after `at`, or moved to a later time
   delete from keyframe_private.work w where w.id = any (array(
     select l.id from unnest(leased) l where l.kind = 'deliver' except select unnest(sent || too_large || later)));
   return endpoints;
 end $$;
 
--- Returns deliveries that a worker has leased and not sent.
-create function keyframe_private.give_back(work_ids bigint[], worker uuid)
+-- Ends the leases of deliveries that the worker holds and does not send.
+create function keyframe_private.give_back(work_ids bigint[], worker uuid, at timestamptz)
 returns void language plpgsql volatile set search_path = '' as $$
+declare
+  held constant bigint[] := array(select w from unnest(work_ids) w where keyframe_private.is_held(w, worker));
 begin
-  update keyframe_private.work w set state = 'ready', worker = null, lease_token = null
-  where w.id = any (work_ids) and w.worker = give_back.worker;
+  perform keyframe_private.reschedule_all(held, array_fill(at, array[cardinality(held)]), at);
 end $$;
 
 -- returned: leased work that is not sent. The time limit is below the worker's own. Everything it calls uses the indexes, whatever the
@@ -172,20 +179,20 @@ begin
     perform keyframe_private.wait_for_due('deliver', '{deliver}', wait_ms);
     at := at + (clock_timestamp() - now());
   else
-    recorded := keyframe_private.record_results(results, at);
+    recorded := keyframe_private.record_results(results, worker, at);
     if cardinality(recorded) < jsonb_array_length(results) then
       unrecorded := array(
-        select r.id from jsonb_to_recordset(results) r (id uuid, attempt integer)
+        select r.id from jsonb_to_recordset(results) r (id uuid, work_id bigint, attempt integer)
         cross join lateral (select o.* from keyframe.webhook_deliveries o where o.id = r.id offset 0) d
-        where d.attempts = r.attempt - 1 and d.status = 'pending' and r.id <> all (recorded));
+        where d.attempts = r.attempt - 1 and d.status = 'pending' and r.id <> all (recorded) and keyframe_private.is_held(r.work_id, worker));
       -- The rest has ended meanwhile: a claim drops it.
       perform keyframe_private.give_back(array(
         select r.work_id from jsonb_to_recordset(results) r (id uuid, work_id bigint)
-        where r.id <> all (recorded) and r.id <> all (unrecorded)), worker);
+        where r.id <> all (recorded) and r.id <> all (unrecorded)), worker, at);
     end if;
   end if;
   if returned <> '[]' then
-    perform keyframe_private.give_back(array(select jsonb_array_elements_text(returned)::bigint), worker);
+    perform keyframe_private.give_back(array(select jsonb_array_elements_text(returned)::bigint), worker, at);
   end if;
   if heartbeat_ms is not null then
     perform keyframe_private.record_heartbeat('deliver', heartbeat_ms, report);
@@ -195,7 +202,7 @@ begin
       coalesce(cursors ->> 0, ''), coalesce((cursors ->> 1)::uuid, '00000000-0000-0000-0000-000000000000')) l;
     cursors := jsonb_build_array(found_work.cursor_resource, found_work.cursor_lane);
     is_more := found_work.is_cut or cardinality(found_work.leased) > 0;
-    endpoints := keyframe_private.describe_deliveries(found_work.leased, worker, max_bytes, at);
+    endpoints := keyframe_private.hand_out_deliveries(found_work.leased, max_bytes, at);
   end if;
   if coalesce(heartbeat_ms, 0) <= 0 and keyframe_private.has_due_work('{deliver}', at) then
     perform keyframe_private.kick_unless_running('deliver'); -- a worker that stops leaves due deliveries to the next one

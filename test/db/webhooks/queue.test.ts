@@ -253,17 +253,30 @@ describe("a lease", () => {
     expect(idsOf(await claimAs(SECOND))).toEqual([id]);
   });
 
-  test("that another worker has now → the first cannot give it back; of both results the first counts", async () => {
-    const due = { next_attempt_at: fromNow(-60) };
-    const [id = ""] = await seedDeliveries(db.sql, await addEndpoint(db.sql, null), 1, due);
-    const [lost] = await claimAs(FIRST, fromNow(-40));
-    const [held] = await claimAs(SECOND);
-    if (!lost || !held) throw new Error("It was not handed out.");
-    await exchange(db.sql, { worker: FIRST, returned: [lost.work_id], maxRows: 0 });
-    expect(await claimAs(FIRST)).toEqual([]);
-    await record(db.sql, [resultOf(lost, { status_code: 500 })]);
-    await record(db.sql, [resultOf(held, OK)]);
-    const attempts = await db.sql`select attempt, status_code from keyframe.webhook_attempts where delivery_id = ${id}`;
-    expect([...attempts]).toEqual([{ attempt: 1, status_code: 500 }]);
-  });
+  test.each([
+    ["failure does not count", 500, [{ attempt: 1, status_code: 200 }]],
+    ["success ends the delivery", 204, [{ attempt: 1, status_code: 204 }]],
+  ])(
+    "a worker has lost its lease to another → it cannot give the delivery back; its %s",
+    async (_what, late, recorded) => {
+      const due = { next_attempt_at: fromNow(-60) };
+      const [id = ""] = await seedDeliveries(db.sql, await addEndpoint(db.sql, null), 1, due);
+      const [lost] = await claimAs(FIRST, fromNow(-40));
+      const [held] = await claimAs(SECOND);
+      if (!lost || !held) throw new Error("It was not handed out.");
+      await exchange(db.sql, { worker: FIRST, returned: [lost.work_id], maxRows: 0 });
+      expect(await claimAs(FIRST)).toEqual([]);
+      const answer = await exchange(db.sql, {
+        worker: FIRST,
+        results: [resultOf(lost, { status_code: late })],
+        maxRows: 0,
+      });
+      expect(answer.unrecorded).toEqual([]);
+      await exchange(db.sql, { worker: SECOND, results: [resultOf(held, OK)], maxRows: 0 });
+      const attempts =
+        await db.sql`select attempt, status_code from keyframe.webhook_attempts where delivery_id = ${id}`;
+      expect([...attempts]).toEqual(recorded);
+      expect(await db.sql`select from keyframe_private.work where subject = ${id}`).toHaveLength(0);
+    },
+  );
 });

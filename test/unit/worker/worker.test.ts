@@ -414,7 +414,7 @@ describe("a process that stays", () => {
     ]);
     expect([...queue.recorded.keys()]).toEqual([1, 2]);
     expect(queue.now()).toBeGreaterThanOrEqual(5_000);
-    expect(queue.now()).toBeLessThan(5_000 + L.renewEveryMs);
+    expect(queue.now()).toBeLessThan(5_000 + L.endingEveryMs);
   });
 
   test("asked to stop while quiet → ends at once, or when the claim that waits in the database comes back", async () => {
