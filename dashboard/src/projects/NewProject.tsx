@@ -17,15 +17,13 @@ type Props = WindowProps & {
   /** The film whose shot it becomes. */
   filmId?: string;
   /** The shot that it follows, and whose ratio, reference image and settings it copies. */
-  before?: Shot;
+  before?: Shot | undefined;
   /** By default its page is opened. */
   onCreated?: (project: Project) => void;
 };
 
 type ProjectTexts = Pick<Project, "title" | "textPrompt" | "description">;
 const NO_TEXTS: ProjectTexts = { title: "", textPrompt: "", description: "" };
-
-type Asked = ProjectTexts & Partial<Pick<Project, "aspectRatio" | "plan"> & { filmId: string }>;
 
 /** Creates a project. */
 export function NewProject({ isOpen, onClose, filmId, before, onCreated }: Props) {
@@ -35,7 +33,7 @@ export function NewProject({ isOpen, onClose, filmId, before, onCreated }: Props
   const [isTried, setTried] = useState(false);
   const start = useStartChoice(before);
   const create = useOnce(
-    (keyframe, asked: Asked, once) => createShot(keyframe, asked, once, before),
+    (keyframe, asked: Parameters<typeof createShot>[1], once) => createShot(keyframe, asked, once, before),
     (project) => {
       setTyped(() => NO_TEXTS);
       if (onCreated) {
