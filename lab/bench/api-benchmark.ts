@@ -50,9 +50,11 @@ async function measureApi({ quick, openStack, progress }: BenchContext): Promise
         if (clients > 1 && meter.cost) costs.push({ name: `${operation.name} (API)`, ...meter.cost });
       }
     const statusMs = costs.at(-1)?.postgres;
-    const aims = [...measured.map(aimOf), ...(await measureBalance(stack, users, rounds, count * 4, progress))];
+    const aims = measured.map(aimOf).concat(await measureBalance(stack, users, rounds, count * 4, progress));
     return {
-      ...{ aims, tables: [tableOf(measured)], costs },
+      aims,
+      tables: [tableOf(measured)],
+      costs,
       figures: statusMs === undefined ? {} : { statusMs },
     };
   } finally {

@@ -35,9 +35,9 @@ export async function runLoad({ requests, clients, count }: LoadJob): Promise<Lo
 
 async function send(request: LoadRequest | undefined): Promise<number> {
   if (!request) throw new Error("There is no request to send.");
-  const { url, method, headers, body, status, contains = "" } = request;
+  const { url, method, headers, body = null, status, contains = "" } = request;
   const began = performance.now();
-  const response = await fetch(url, { method, headers, ...(body === undefined ? {} : { body }) });
+  const response = await fetch(url, { method, headers, body });
   const text = await response.text();
   const took = performance.now() - began;
   if (response.status !== status || !text.includes(contains))
