@@ -19,7 +19,7 @@ export function replaceBlock(page: string, name: string, block: string): string 
 }
 
 /** When and where it was measured, the aims and the tables. */
-export function blockOf({ aims, tables }: Result, { date, system, cores, processor, deno }: Machine): string {
+export function blockOf({ aims, tables = [] }: Result, { date, system, cores, processor, deno }: Machine): string {
   const measured = `Measured on ${date}: ${system}, ${cores} cores (${processor}), Deno ${deno}.`;
   const shown = aims.length === 0 ? tables : [aimsTable(aims), ...tables];
   return [measured, ...shown.map(markdownOf)].join("\n\n");
