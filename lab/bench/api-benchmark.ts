@@ -1,7 +1,7 @@
-import type { Aim, BenchContext, Benchmark, Cost, Result, Table } from "./benchmark.ts";
+import type { Aim, BenchContext, Benchmark, Cost, Result } from "./benchmark.ts";
 import { openFrames } from "./flow-benchmark.ts";
 import { type LoadRequest, runLoad } from "./load.ts";
-import { measureInTurn, ratioOf, spreadOf } from "./measure.ts";
+import { measureInTurn, ratioOf } from "./measure.ts";
 import { CpuMeter } from "./process-usage.ts";
 import { createProject, readFrame, startFrame, startWrittenFrame, storeWrittenFrame } from "./requests.ts";
 import type { BenchStack } from "./stack.ts";
@@ -18,7 +18,7 @@ export const apiBenchmark: Benchmark = { name: "api", run: measureApi };
 type Way = "api" | "written";
 /** The same operation by the API and by the written function, a request of each user, and the aim for the ratio of both p50. */
 type Operation = { name: string; atMost: number } & Record<Way, LoadRequest[]>;
-type Measured = { operation: Operation; clients: number; p50: Record<Way, number[]>; perSecond: Record<Way, number[]> };
+type Measured = { operation: Operation; clients: number; p50: Record<Way, number[]> };
 
 async function measureApi({ quick, openStack, progress }: BenchContext): Promise<Result> {
   const { rounds, count } = quick ? QUICK : FULL;
@@ -32,27 +32,24 @@ async function measureApi({ quick, openStack, progress }: BenchContext): Promise
     for (const operation of operations)
       for (const clients of CLIENTS) {
         const total = clients === 1 ? count : count * 4;
-        const perSecond: Record<Way, number[]> = { api: [], written: [] };
         const meter = new CpuMeter(stack.sql, [stack.children.get("api")?.pid ?? 0]);
         const send = (way: Way) => async () => {
-          const done = await runLoad({ requests: operation[way], clients, count: total });
+          const { p50 } = await runLoad({ requests: operation[way], clients, count: total });
           // They would all be active, and each start counts the active ones.
           await stack.sql`delete from keyframe.predictions where status = 'queued'`;
-          perSecond[way].push(done.perSecond);
-          return done.p50;
+          return p50;
         };
         for (const way of ["written", "api"] as const) await send(way)(); // frequent code is compiled, as in a running service
-        perSecond.api = [];
-        perSecond.written = [];
         const ways = { api: () => meter.during(total, send("api")), written: send("written") };
         const said = (text: string) => progress(`${operation.name}, ${clients} at once, ${text}`);
-        measured.push({ operation, clients, perSecond, p50: await measureInTurn(ways, rounds, said) });
+        measured.push({ operation, clients, p50: await measureInTurn(ways, rounds, said) });
         if (clients > 1 && meter.cost) costs.push({ name: `${operation.name} (API)`, ...meter.cost });
       }
     const statusMs = costs.at(-1)?.postgres;
-    const aims = [...measured.map(aimOf), ...(await measureBalance(stack, users, rounds, count * 4, progress))];
+    const aims = measured.map(aimOf).concat(await measureBalance(stack, users, rounds, count * 4, progress));
     return {
-      ...{ aims, tables: [tableOf(measured)], costs },
+      aims,
+      costs,
       figures: statusMs === undefined ? {} : { statusMs },
     };
   } finally {
@@ -127,13 +124,4 @@ const aimOf = (one: Measured): Aim => ({
   name: `${nameOf(one)}: p50 in ms ÷ the written function's`,
   value: ratioOf(one.p50.api, one.p50.written),
   atMost: one.operation.atMost,
-});
-
-const tableOf = (measured: Measured[]): Table => ({
-  caption: "answers",
-  columns: ["API, p50 ms", "the written function, p50 ms", "API, per second", "the written function, per second"],
-  rows: measured.map((one) => ({
-    name: nameOf(one),
-    cells: [one.p50.api, one.p50.written, one.perSecond.api, one.perSecond.written].map(spreadOf),
-  })),
 });

@@ -18,7 +18,7 @@ export type BenchContext = {
   progress(text: string): void;
 };
 
-export type Result = { aims: Aim[]; tables: Table[]; costs?: Cost[]; figures?: Partial<Figures> };
+export type Result = { aims: Aim[]; tables?: Table[]; costs?: Cost[]; figures?: Partial<Figures> };
 
 /** Rows of figures. `caption`: what the rows are, with the unit when all columns have the same. */
 export type Table = {

@@ -1,6 +1,5 @@
 import { FUNCTION_NAMES } from "../../local/stack/function-arguments.ts";
-import { pause } from "../../shared/platform/retry.ts";
-import type { Aim, BenchContext, Benchmark, Result, Table } from "./benchmark.ts";
+import type { Aim, BenchContext, Benchmark, Result } from "./benchmark.ts";
 import { type LoadRequest, runLoad } from "./load.ts";
 import { measureInTurn, ratioOf, spreadOf, waitUntil } from "./measure.ts";
 import { openDbos } from "./open-dbos.ts";
@@ -10,9 +9,8 @@ import type { BenchStack } from "./stack.ts";
 import { type BenchUser, makeUsers } from "./users.ts";
 import { openWritten } from "./written/open-written.ts";
 
-/** After `quietMs` the workers have ended and pg_net sends at once. */
-const FULL = { atOnce: 50, warmUps: 3, ones: 15, manies: 5, quietMs: 4_000 };
-const QUICK = { atOnce: 6, warmUps: 1, ones: 1, manies: 1, quietMs: 0 };
+const FULL = { atOnce: 50, warmUps: 3, ones: 15, manies: 5 };
+const QUICK = { atOnce: 6, warmUps: 1, ones: 1, manies: 1 };
 /** Frequent polls for one frame; fewer for many, so that polling costs less than the work. */
 const POLL_MS = { one: 3, many: 20 };
 
@@ -21,8 +19,8 @@ export const flowBenchmark: Benchmark = { name: "flow", run: measureFlow };
 /** Makes and stores so many first frames at once, each of another user; returns ms until the last is stored. */
 type Make = (atOnce: number) => Promise<number>;
 
-/** `one`: one frame, right after another. `woken`: ms of one after quiet; the others are always awake. */
-type Way = { row: string; make: Make; one: () => Promise<number>; woken: number[]; meter: CpuMeter };
+/** `one`: one frame, right after another. */
+type Way = { make: Make; one: () => Promise<number>; meter: CpuMeter };
 type Each<Value> = { ours: Value; dbos: Value; written: Value };
 type Size = typeof FULL;
 
@@ -42,17 +40,15 @@ async function measureFlow({ quick, openStack, progress }: BenchContext): Promis
     throw error;
   });
   try {
-    const elsewhere = (row: string, pid: number, request: (user: BenchUser) => LoadRequest): Way => {
+    const elsewhere = (pid: number, request: (user: BenchUser) => LoadRequest): Way => {
       const make: Make = async (count) =>
         (await runLoad({ requests: users.slice(0, count).map(request), clients: count, count })).took;
-      return { row, make, one: () => make(1), woken: [], meter: new CpuMeter(stack.sql, [pid], false) };
+      return { make, one: () => make(1), meter: new CpuMeter(stack.sql, [pid], false) };
     };
     return await compareWays(size, progress, {
       ours: openKeyframe(stack, users),
-      dbos: elsewhere("DBOS", dbos.pid, (user) => storeDbosFrame(dbos.url, user, user.projectId)),
-      written: elsewhere("the written function, which loses what it has when it ends", written.pid, (user) =>
-        storeWrittenFrame(written.url, user, user.projectId),
-      ),
+      dbos: elsewhere(dbos.pid, (user) => storeDbosFrame(dbos.url, user, user.projectId)),
+      written: elsewhere(written.pid, (user) => storeWrittenFrame(written.url, user, user.projectId)),
     });
   } finally {
     await Promise.all([written.stop(), dbos.stop()]);
@@ -66,11 +62,11 @@ function openKeyframe(stack: BenchStack, users: BenchUser[]): Way {
     return await make(1);
   };
   const pids = FUNCTION_NAMES.flatMap((name) => stack.children.get(name)?.pid ?? []);
-  return { row: "Keyframe", make, one, woken: [], meter: new CpuMeter(stack.sql, pids, false) };
+  return { make, one, meter: new CpuMeter(stack.sql, pids, false) };
 }
 
 async function compareWays(
-  { atOnce, warmUps, ones, manies, quietMs }: Size,
+  { atOnce, warmUps, ones, manies }: Size,
   progress: BenchContext["progress"],
   ways: Each<Way>,
 ): Promise<Result> {
@@ -81,10 +77,6 @@ async function compareWays(
     ones,
     (text) => progress(`one, ${text}`),
   );
-  for (let time = 0; time < Math.ceil(ones / 3); time++) {
-    await pause(quietMs);
-    ways.ours.woken.push(await ways.ours.make(1));
-  }
   const perSecond = async (make: Make) => (atOnce / (await make(atOnce))) * 1000;
   const many = await measureInTurn(
     ofEach(
@@ -99,10 +91,8 @@ async function compareWays(
   const { cost } = ways.ours.meter;
   return {
     aims: listAims(atOnce, one, many, ways),
-    tables: [tableOf(atOnce, one, many, ways)],
-    ...(cost
-      ? { costs: [{ name: "a first frame, from start to stored", ...cost }], figures: { frameMs: cost.postgres } }
-      : {}),
+    costs: cost ? [{ name: "a first frame, from start to stored", ...cost }] : [],
+    figures: cost ? { frameMs: cost.postgres } : {},
   };
 }
 
@@ -127,27 +117,6 @@ function listAims(atOnce: number, one: Measured, many: Measured, ways: Each<Way>
     { name: `${time} Postgres for one, ms`, value: spreadOf(postgres.ours), atMost: 10 },
     { name: `${time} the functions for one: ms ÷ DBOS' process`, value: toDbos(functions), atMost: 1 },
   ];
-}
-
-function tableOf(atOnce: number, one: Measured, many: Measured, ways: Each<Way>): Table {
-  const rowOf = (whose: keyof Measured) => {
-    const { row: name, woken, meter } = ways[whose];
-    const quiet = woken.length > 0 ? spreadOf(woken) : null;
-    const { postgres = null, functions = null } = meter.cost ?? {};
-    return { name, cells: [spreadOf(one[whose]), quiet, spreadOf(many[whose]), postgres, functions] };
-  };
-  const columns = [
-    "one, ms",
-    "one after quiet, ms",
-    `${atOnce} at once, per second`,
-    "Postgres, ms",
-    "its process, ms",
-  ];
-  return {
-    caption: "first frames, from start to stored",
-    columns,
-    rows: [rowOf("ours"), rowOf("dbos"), rowOf("written")],
-  };
 }
 
 /** Through the API, each frame in the project of another user. Polls the table, which costs less than the API. */

@@ -19,12 +19,11 @@ export function replaceBlock(page: string, name: string, block: string): string 
 }
 
 /** When and where it was measured, the aims and the tables. */
-export function blockOf({ aims, tables }: Result, { date, system, cores, processor, deno }: Machine): string {
+export function blockOf({ aims, tables = [] }: Result, { date, system, cores, processor, deno }: Machine): string {
   const measured = `Measured on ${date}: ${system}, ${cores} cores (${processor}), Deno ${deno}.`;
-  return [measured, ...(aims.length === 0 ? [] : [aimsTable(aims)]), ...tables].map(textOf).join("\n\n");
+  const shown = aims.length === 0 ? tables : [aimsTable(aims), ...tables];
+  return [measured, ...shown.map(markdownOf)].join("\n\n");
 }
-
-const textOf = (part: string | Table) => (typeof part === "string" ? part : markdownOf(part));
 
 const aimsTable = (aims: Aim[]): Table => ({ caption: "aim", columns: AIM_COLUMNS, rows: aims.map(rowOf) });
 
@@ -84,5 +83,4 @@ const figuresOf = ({ value }: Aim): string =>
   "ours" in value ? `${figure(value.ours)} ÷ ${figure(value.theirs)}` : "";
 
 /** `≥ 1.5` */
-const boundOf = ({ atMost, atLeast }: Aim): string =>
-  [...(atLeast === undefined ? [] : [`≥ ${atLeast}`]), ...(atMost === undefined ? [] : [`≤ ${atMost}`])].join(", ");
+const boundOf = ({ atMost, atLeast }: Aim): string => (atLeast === undefined ? `≤ ${atMost}` : `≥ ${atLeast}`);

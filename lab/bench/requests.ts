@@ -11,7 +11,11 @@ const headersOf = ({ token, apikey }: Caller) => ({
   "content-type": "application/json",
 });
 const post = (caller: Caller, url: string, body: unknown, status: number): LoadRequest => ({
-  ...{ method: "POST", url, headers: headersOf(caller), body: JSON.stringify(body), status },
+  method: "POST",
+  url,
+  headers: headersOf(caller),
+  body: JSON.stringify(body),
+  status,
 });
 
 /** `to`: the API or the written function. */
@@ -28,7 +32,11 @@ export const storeDbosFrame = (dbos: string, caller: Caller & { id: string }, pr
   post(caller, `${dbos}/stored-first-frame`, { ownerId: caller.id, projectId, prompt: PROMPT }, 201);
 /** `contains`: what the answer must have. */
 export const get = (url: string, caller: Caller, contains: string): LoadRequest => ({
-  ...{ method: "GET", url, headers: headersOf(caller), status: 200, contains },
+  method: "GET",
+  url,
+  headers: headersOf(caller),
+  status: 200,
+  contains,
 });
 /** `path`: of a frame, in the API or the written function. The answer must have the address of its file. */
 export const readFrame = (path: string, caller: Caller, projectId: string, predictionId: string): LoadRequest =>

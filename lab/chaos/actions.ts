@@ -71,10 +71,10 @@ function projectActions(user: User, world: World) {
     const body = {
       projectId,
       prompt,
-      ...(reference === undefined ? {} : { referenceImagePath: reference }),
-      ...(frame === undefined ? {} : { firstFramePredictionId: frame }),
-      ...(model === undefined ? {} : { model }),
-      ...(given === undefined && random.chance(SEVERAL) ? { count: random.whole(2, 4) } : {}),
+      referenceImagePath: reference,
+      firstFramePredictionId: frame,
+      model,
+      count: given === undefined && random.chance(SEVERAL) ? random.whole(2, 4) : undefined,
     };
     const projects = Array.from({ length: body.count ?? 1 }, () => projectId);
     await press({ key, prompt, reference: reference ?? null }, projects, async () => {
@@ -84,19 +84,23 @@ function projectActions(user: User, world: World) {
   };
   /** A start of a take for each of these projects, and what came of it. */
   const press = async (
-    { key, ...asked }: Pick<Start, "key" | "prompt" | "reference">,
+    asked: Pick<Start, "key" | "prompt" | "reference">,
     projects: string[],
     repeat: () => Promise<Prediction[]>,
   ) => {
     const entries = projects.map(
       (project_id, at): Start => ({
-        ...{ key, ...asked, owner_id: user.userId, project_id, prediction_id: null, refusal: null },
+        ...asked,
+        owner_id: user.userId,
+        project_id,
+        prediction_id: null,
+        refusal: null,
         repeat: async () => (await repeat())[at]?.predictionId ?? null,
       }),
     );
     ledger.starts.push(...entries);
     try {
-      const made = await twice(user, world, key, "prediction", repeat, (all) =>
+      const made = await twice(user, world, asked.key, "prediction", repeat, (all) =>
         all.map(({ predictionId }) => predictionId).join(),
       );
       for (const [at, one] of made.entries()) {

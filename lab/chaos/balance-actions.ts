@@ -9,7 +9,11 @@ export function balanceActions(user: User, { ledger }: World) {
     if (server === null) return;
     const credit = { key: `${kind}-${crypto.randomUUID()}`, kind, amountMicros: micros };
     const entry: Credit = {
-      ...{ key: credit.key, kind, micros, owner_id: user.userId, is_answered: false },
+      key: credit.key,
+      kind,
+      micros,
+      owner_id: user.userId,
+      is_answered: false,
       send: async () => {
         await server.addCredit(credit);
         entry.is_answered = true;

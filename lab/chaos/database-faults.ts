@@ -30,12 +30,16 @@ export async function shiftTime(sql: postgres.Sql, seconds: number): Promise<voi
 
 /** The tables whose writes fail while errors are left. */
 const FAILING_TABLES = [
-  ...["projects", "predictions", "webhook_events", "webhook_deliveries", "webhook_attempts"].map(
-    (n) => `keyframe.${n}`,
-  ),
-  ...["provider_submits", "cost_changes", "cost_sums", "file_removals", "work"].map(
-    (name) => `keyframe_private.${name}`,
-  ),
+  "keyframe.projects",
+  "keyframe.predictions",
+  "keyframe.webhook_events",
+  "keyframe.webhook_deliveries",
+  "keyframe.webhook_attempts",
+  "keyframe_private.provider_submits",
+  "keyframe_private.cost_changes",
+  "keyframe_private.cost_sums",
+  "keyframe_private.file_removals",
+  "keyframe_private.work",
 ];
 
 /**

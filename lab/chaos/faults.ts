@@ -77,7 +77,9 @@ const APPLY = {
   // Its clock is right, or ten minutes off.
   second_generate: (world, forMs, random) =>
     runSecondWorker(world, "keyframe-generate", {
-      ...{ forMs, aheadMs: random.pick([-1, 0, 1]) * TEN_MINUTES_S * 1000, killed: random.chance(0.5) },
+      forMs,
+      aheadMs: random.pick([-1, 0, 1]) * TEN_MINUTES_S * 1000,
+      killed: random.chance(0.5),
     }),
   second_deliver: (world, forMs, random) =>
     runSecondWorker(world, "keyframe-deliver", { forMs, aheadMs: 0, killed: random.chance(0.5) }),

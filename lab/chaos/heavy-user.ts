@@ -143,7 +143,9 @@ async function addHeavyUser({ stack, sql }: World, submits: "settled" | "held" =
   const owner = data.session.user.id;
   const headers = {
     authorization: `Bearer ${data.session.access_token}`,
-    ...{ apikey: stack.keys.publishableKey, "accept-profile": "keyframe", "content-type": "application/json" },
+    apikey: stack.keys.publishableKey,
+    "accept-profile": "keyframe",
+    "content-type": "application/json",
   };
   const call = (path: string, init: RequestInit = {}) =>
     fetch(`${stack.url}${path}`, {

@@ -39,16 +39,11 @@ export function describeResult({ verdicts, applied, notApplied, calls, figures, 
   const examples = verdicts.flatMap(({ name, broken }) =>
     broken.slice(0, MAX_EXAMPLES).map((line) => `${name}: ${line}`),
   );
-  return [
-    table(["figure", "count"], Object.entries(figures)),
-    // A run of only scenarios has neither faults nor calls.
-    ...(calls.size > 0
-      ? [table(["fault", "done", "not possible"], faults), table(["calls of users", "count"], sorted)]
-      : []),
-    ...remarks,
-    table(["invariant", ""], invariants),
-    ...examples,
-  ].join("\n\n");
+  const parts = [table(["figure", "count"], Object.entries(figures))];
+  // A run of only scenarios has neither faults nor calls.
+  if (calls.size > 0)
+    parts.push(table(["fault", "done", "not possible"], faults), table(["calls of users", "count"], sorted));
+  return parts.concat(remarks, table(["invariant", ""], invariants), examples).join("\n\n");
 }
 
 /** How many invariants are broken. */

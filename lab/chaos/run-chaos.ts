@@ -45,7 +45,12 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosResult> {
   const isBrief = options.durationMs < BRIEF_MS;
   const { world, close } = await openWorld(options);
   const result: ChaosResult = {
-    ...{ verdicts: [], figures: {}, remarks: [], applied: new Map(), notApplied: new Map(), calls: new Map() },
+    verdicts: [],
+    figures: {},
+    remarks: [],
+    applied: new Map(),
+    notApplied: new Map(),
+    calls: new Map(),
   };
   const remark = (line: string) => {
     say(line);
@@ -72,7 +77,7 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosResult> {
     if (options.workers !== "functions")
       await Promise.all(PROCESS_NAMES.map((name) => world.stack.children.get(name)?.stop()));
     say(`checking the invariants; work that did not end: ${(await describeWork(world)) || "none"}`);
-    result.verdicts.push(...(await checkInvariants(world)));
+    result.verdicts = result.verdicts.concat(await checkInvariants(world));
     Object.assign(result.figures, await countAll(world));
     return result;
   } finally {

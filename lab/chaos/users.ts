@@ -42,18 +42,17 @@ export async function newUser({ stack, ledger }: World, seed: number, number: nu
     },
   });
   return {
-    ...{
-      userId: user.id,
-      client,
-      server,
-      random,
-      projects: [],
-      frames: [],
-      references: [],
-      endpoints: [],
-      open: new Map(),
-    },
-    ...{ isDeleted: false, busy: Promise.resolve() },
+    userId: user.id,
+    client,
+    server,
+    random,
+    projects: [],
+    frames: [],
+    references: [],
+    endpoints: [],
+    open: new Map(),
+    isDeleted: false,
+    busy: Promise.resolve(),
   };
 }
 

@@ -102,7 +102,10 @@ export async function openWorld(
   const stack = await startStack({ ...options, simulator, port: 0, durable: false, storageFaultFile });
   // The queries of postgres.js on a new connection reject outside of any call, so fetch_types is off.
   const sql = postgres(stack.databaseUrl, {
-    ...{ max: 12, fetch_types: false, backoff: () => 0.2, onnotice: () => undefined },
+    max: 12,
+    fetch_types: false,
+    backoff: () => 0.2,
+    onnotice: () => undefined,
   });
   await sql`update keyframe_private.rate_limits set capacity = capacity * 100, per_second = per_second * 100`;
   const receivers = new Receivers();
@@ -124,7 +127,7 @@ export async function readProblems({ stack }: World): Promise<string[]> {
   const response = await fetch(`${stack.url}/functions/v1/api/health?deep=1`, { headers });
   const { data } = (await response.json()) as { data?: { problems?: string[]; notices?: string[] } | null };
   if (!data?.problems) return [`health answers ${response.status}`];
-  return [...data.problems, ...(data.notices ?? [])];
+  return data.problems.concat(data.notices ?? []);
 }
 
 const PAUSE_MS = 200;

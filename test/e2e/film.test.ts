@@ -8,7 +8,6 @@ import { drawReferencePhoto } from "../../local/simulator/draw/picture.ts";
 import { type Prediction, uploadedReferenceImage } from "../../shared/contract/predictions.ts";
 import { download, expectSoundEnd } from "../support/film/ending.ts";
 import { newFilmMaker, promptWith } from "../support/film/film-maker.ts";
-import { readClip } from "../support/media/clips.ts";
 import { providerRuns } from "../support/api/provider.ts";
 import { connect } from "../support/stack/own-stack.ts";
 
@@ -91,27 +90,6 @@ test("reference image, first frame, last frame, video → three files as documen
     return (exp ?? Number.NaN) - (iat ?? Number.NaN);
   });
   expect(lifetimes).toEqual(Array(5).fill(3600));
-});
-
-test("a video model that makes a WebM, a GIF → the file as it is; type, sides, length and sound as its bytes say", async () => {
-  const maker = await newFilmMaker(stack);
-  await maker.untilEnded(await maker.start("first-frame"));
-  for (const [name, ...facts] of [
-    ["vp9-opus.webm", "video/webm", expect.closeTo(3, 1), true],
-    ["moving.gif", "image/gif", undefined, undefined],
-  ] as const) {
-    const bytes = readClip(name);
-    await fetch(`${stack.simulatorUrl}/control/files/${name}`, { method: "PUT", body: bytes });
-    const ended = await maker.untilEnded(await maker.start("video", { prompt: promptWith(`output_file=${name}`) }));
-    await expectSoundEnd(sql, ended);
-    const { contentType, durationSeconds, hasAudio, width, height, path } = Object(ended.output);
-    const [type, seconds, sound] = facts;
-    expect({ contentType, durationSeconds, hasAudio, width, height }).toEqual({
-      ...{ contentType: type, durationSeconds: seconds, hasAudio: sound, width: 320, height: 180 },
-    });
-    expect(path.split(".").at(-1)).toBe(name.split(".").at(-1));
-    expect(await download(ended)).toEqual(bytes);
-  }
 });
 
 test.each([

@@ -94,7 +94,7 @@ beforeAll(async () => {
   stack = await startOwnStack({ ownServer: true }); // its log is searched, too
   keys = await loadStackKeys(stack.dataDir);
   await keepQueuedRequests(stack.sql);
-  receiver = await startFlowReceiver((response, _arrival, turn) => {
+  receiver = await startFlowReceiver((response, turn) => {
     response.writeHead(turn === 1 ? 500 : 204).end(turn === 1 ? "not now" : undefined);
   });
   canaries = await playTheFilm();

@@ -17,7 +17,7 @@ export function ReferenceImage({ project }: { project: ProjectWithPredictions })
       <ImageField
         project={project}
         label="Reference image"
-        description={path === null ? howTo : undefined}
+        description={path === null && howTo}
         noun="reference image"
         addLabel="Choose image"
         images={path === null ? [] : [path]}

@@ -89,8 +89,8 @@ export function StepActions({ strip, setup, isNext, notYet, starting, cancel }: 
           size="sm"
           id={`estimate-${step}`}
           hidden={estimate === null}
-          c={isOld ? "dimmed" : undefined}
-          td={isOld ? "line-through" : undefined}
+          c={isOld ? "dimmed" : "inherit"}
+          td={isOld ? "line-through" : "none"}
           data-old={isOld || undefined}
         >
           {estimate && estimateWords(estimate)}

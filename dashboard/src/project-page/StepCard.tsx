@@ -26,7 +26,7 @@ type Props = {
   setup: StepSetup;
   isNext: boolean;
   notYet?: string | null;
-  poster?: string;
+  poster?: string | undefined;
   /** For this step only. */
   children?: ReactNode;
 };

@@ -91,7 +91,7 @@ export function TextsPanel({ state, elements, children }: Props) {
 function TextsStatus({ isDirty, isSaving }: Pick<TextsState, "isDirty" | "isSaving">) {
   const Icon = isDirty ? IconPencil : IconCheck;
   return (
-    <Group gap={6} wrap="nowrap" role="status" flex={1} miw={90} justify="flex-end" c={isDirty ? undefined : "dimmed"}>
+    <Group gap={6} wrap="nowrap" role="status" flex={1} miw={90} justify="flex-end" c={isDirty ? "inherit" : "dimmed"}>
       {isSaving ? <Loader size={14} color="currentColor" aria-hidden /> : <Icon size={16} />}
       <Text size="sm">{isSaving ? "Saving…" : isDirty ? "Not saved" : "Saved"}</Text>
     </Group>

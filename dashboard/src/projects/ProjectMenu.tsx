@@ -127,7 +127,7 @@ function DeleteProject({ project, noun, isOpen, onClose, onDeleted = onClose }: 
       isOpen={isOpen}
       onClose={onClose}
       removal={removal}
-      submit={isRunning ? "Cancel and delete" : undefined}
+      submit={isRunning ? "Cancel and delete" : `Delete ${noun}`}
     >
       “{title}” and all its takes will be deleted. You can undo it for ten seconds.
       <div role="status">

@@ -53,7 +53,7 @@ export const predictionQuery = ({ keyframe, callPlatform }: Services, prediction
 /** Predictions that were read with a project, or with a shot of a film. */
 export type Known<One extends ShotPrediction = ShotPrediction> = {
   takes: Record<Step, One | null>;
-  predictions?: Record<Step, One | null>;
+  predictions?: Record<Step, One | null> | undefined;
 };
 
 /** The prediction of this id. Null without one, and when it is deleted; undefined until it is read. */

@@ -11,7 +11,7 @@ import classes from "../takes/takes.module.css";
 type Props = {
   project: Known;
   label: string;
-  description?: string;
+  description?: string | false;
   /** For one image. */
   noun: string;
   addLabel: string;

@@ -70,15 +70,9 @@ type FactValueProps = Pick<Props, "lines"> &
 function FactValue({ project, fact: { name, words, frames }, step, isDifferent, lines }: FactValueProps) {
   const altOf = (at: number) => (name === "References" ? `Reference ${at + 1}` : `${name} of this ${nounOf(step)}`);
   const pictures = frames?.map((frame, at) => <Frame key={frame} project={project} frame={frame} alt={altOf(at)} />);
-  const cut = lines !== undefined && pictures === undefined;
+  const cut = lines === undefined || pictures !== undefined ? {} : { lineClamp: lines, title: words };
   return (
-    <Text
-      size="sm"
-      component={isDifferent ? "mark" : "div"}
-      display={isDifferent ? "block" : undefined}
-      lineClamp={cut ? lines : undefined}
-      title={cut ? words : undefined}
-    >
+    <Text size="sm" component={isDifferent ? "mark" : "div"} {...cut}>
       {isDifferent && <VisuallyHidden>Different: </VisuallyHidden>}
       {pictures === undefined ? words : <Group gap="xs">{pictures}</Group>}
     </Text>

@@ -10,7 +10,7 @@ type BusyButtonProps = ButtonProps &
   };
 
 /** For rare or secondary actions. */
-export const SmallButton = ({ Icon, ...props }: BusyButtonProps & { Icon?: Icon }) => (
+export const SmallButton = ({ Icon, ...props }: BusyButtonProps & { Icon?: Icon | undefined }) => (
   <BusyButton size="xs" variant="default" leftSection={Icon && <Icon size={16} />} {...props} />
 );
 

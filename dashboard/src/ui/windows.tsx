@@ -47,7 +47,7 @@ export function ActionsMenu({ actions: given, ...button }: ActionsProps) {
           {actions.map(({ label, Icon: Mark, run = () => setOpened(label), isDelete = false }) => (
             <Menu.Item
               key={label}
-              c={isDelete ? "var(--mantine-color-error)" : undefined}
+              c={`var(--mantine-color-${isDelete ? "error" : "text"})`}
               leftSection={<Mark size={16} />}
               onClick={() => {
                 target.current?.focus(); // a modal returns the focus to the element that had it; this item is gone by then
@@ -134,7 +134,7 @@ export function FormWindow({ isOpen, onClose, title, failed, saving, canSubmit =
               </Button>
               <BusyButton
                 type="submit"
-                color={form.isHarmful ? "red.9" : undefined}
+                color={form.isHarmful ? "red.9" : "iris"}
                 isBusy={saving.isPending}
                 isOff={!canSubmit}
               >

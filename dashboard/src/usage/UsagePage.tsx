@@ -78,11 +78,7 @@ function Budget({ period, limitMicros, availableMicros, resetsAt }: Usage["budge
         Your budget for {name} has {dollars(availableMicros)} of {dollars(limitMicros)} left. It resets on{" "}
         {exactTime(resetsAt)}.
       </Text>
-      <Progress
-        value={used}
-        color={availableMicros === 0 ? "red.8" : undefined}
-        aria-label={`Budget for ${name}, used`}
-      />
+      <Progress value={used} color={availableMicros === 0 ? "red.8" : "iris"} aria-label={`Budget for ${name}, used`} />
     </div>
   );
 }

@@ -5,7 +5,7 @@ import { FUNCTION_NAMES, type FunctionName } from "../../../local/stack/function
 import { loadStackKeys, type StackKeys } from "../../../local/stack/stack-keys.ts";
 import { pause } from "../../../shared/platform/retry.ts";
 import type { BenchContext, Benchmark, Result } from "../benchmark.ts";
-import { measureInTurn, ratioOf, spreadOf } from "../measure.ts";
+import { measureInTurn, ratioOf } from "../measure.ts";
 import { spawnDeno } from "../processes.ts";
 
 const ROUNDS = 15;
@@ -33,13 +33,6 @@ async function measureCold({ quick, progress }: BenchContext): Promise<Result> {
       value: ratioOf(took[name] ?? [], took[BARE] ?? []),
       atMost: 1.2,
     })),
-    tables: [
-      {
-        caption: "from the start of a process",
-        columns: ["first answer, ms"],
-        rows: Object.entries(took).map(([name, ms]) => ({ name, cells: [spreadOf(ms)] })),
-      },
-    ],
   };
 }
 

@@ -10,7 +10,6 @@ export async function openGraphileWorker({ databaseUrl, sql }: Scene, isEqual: b
   await waitUntilListening(sql, peer, "jobs:insert", isEqual ? ENDPOINTS + 1 : 1);
   return {
     name: isEqual ? "graphile-worker" : "graphile-worker, bare",
-    pid: peer.pid,
     peer,
     commit: (events) =>
       commit(
@@ -40,7 +39,6 @@ export async function openPgBoss({ databaseUrl, sql }: Scene): Promise<Way> {
   await waitUntil(isReady, { what: "pg-boss has its queues", everyMs: 100 });
   return {
     name: "pg-boss",
-    pid: peer.pid,
     peer,
     commit: (events) =>
       commit(

@@ -6,8 +6,6 @@ import { ENDPOINTS, type Scene } from "./scene.ts";
 /** A way of delivering events: from rows committed in a transaction to recorded outcomes. */
 export type Way = {
   name: string;
-  /** The sending process. */
-  pid: number;
   /** The worker of a compared queue, beside the stack. */
   peer?: BenchProcess;
   /** Commits events in one transaction, spread over all endpoints. Returns when COMMIT was sent, in ms since 1970. */
@@ -32,9 +30,8 @@ export async function commit(
 }
 
 /** Inserts projects, whose trigger writes event and delivery in the same transaction; the stack's own deliver sends. */
-export const keyframeWay = ({ sql, children }: Scene): Way => ({
+export const keyframeWay = ({ sql }: Scene): Way => ({
   name: "Keyframe",
-  pid: children.get("keyframe-deliver")?.pid ?? 0,
   commit: (events) =>
     commit(
       sql,

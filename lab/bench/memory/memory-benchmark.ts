@@ -80,13 +80,6 @@ async function measureMemory({ quick, openStack, progress }: BenchContext): Prom
     aims: measured.map(({ name, idle, peaks, atMost }) => {
       return { name: `${name}: MB above idle`, value: spreadOf(peaks.map((peak) => peak - idle)), atMost };
     }),
-    tables: [
-      {
-        caption: "resident memory of the function, MB",
-        columns: ["idle", "at most"],
-        rows: measured.map(({ name, idle, peaks }) => ({ name, cells: [spreadOf([idle]), spreadOf(peaks)] })),
-      },
-    ],
   };
 }
 

@@ -492,6 +492,16 @@ const EFFECTS: Record<string, (run: (values?: Record<string, string>) => Promise
     expect(await costOf(id)).toEqual(cost("settled", corrected));
     expect(await sums(world.owner)).toEqual({ predictions: 2, held: FRAME, settled: corrected, unknown: 0 });
   },
+  "Compare the sums with the ledger": async (run) => {
+    const { id } = await submitted();
+    await succeed(id);
+    await db.sql`select keyframe_private.merge_costs()`;
+    await start(db, world);
+    await start(db, await addWorld(db));
+    expect(await run()).toEqual([]);
+    await db.sql`update keyframe_private.cost_sums set settled_micros = settled_micros + 1 where kind = 'owner_day'`;
+    expect(await run()).toMatchObject([{ owner_id: world.owner, too_much: "1" }]);
+  },
   "Give a user five dollars": async (run) => {
     for (const _ of ["once", "again"]) await run({ owner_id: world.owner });
     expect(await balance()).toBe(5);

@@ -1,6 +1,7 @@
 import type postgres from "postgres";
 import { beforeAll, expect, test } from "vitest";
 import { useDatabase } from "../../support/database/clone-database.ts";
+import { addProject } from "../../support/database/predictions.ts";
 import { codeOf, refusalOf } from "../../support/database/refusal.ts";
 
 // What Postgres decides when a server acts for a user. The Data API calls as authenticator, which may become three roles only.
@@ -35,6 +36,14 @@ test("act_as → the function's answer for this user, also where older settings 
     return answer?.project.owner_id;
   });
   expect(owner).toBe(anna);
+});
+
+test("a start by a server → its row says so", async () => {
+  const project_id = await addProject(db, anna);
+  const args = { project_id, step: "first-frame" };
+  await db.as({ role: "service_role" }, (sql) => call(sql, { user: anna, name: "start_prediction", args }));
+  const [row] = await db.sql`select owner_id, started_by_server from keyframe.predictions`;
+  expect(row).toEqual({ owner_id: anna, started_by_server: true });
 });
 
 test.each<[string, (id: string) => Promise<unknown>]>([

@@ -5,7 +5,7 @@ import { createServer, type ServerResponse } from "node:http";
 export type Arrival = { id: string; body: string; headers: Record<string, string>; at: number };
 
 /** How a receiver answers; `turn` counts its requests from 1. */
-export type Habit = (response: ServerResponse, arrival: Arrival, turn: number) => void;
+export type Habit = (response: ServerResponse, turn: number) => void;
 
 export type FlowReceiver = {
   url: string;
@@ -32,9 +32,8 @@ export async function startFlowReceiver(habit: Habit): Promise<FlowReceiver> {
       const headers: Record<string, string> = {};
       for (const [name, value] of Object.entries(request.headers)) headers[name] = String(value);
       const body = new TextDecoder().decode(Buffer.concat(chunks));
-      const arrival = { id: headers["webhook-id"] ?? "", body, headers, at: Date.now() };
-      arrivals.push(arrival);
-      present(response, arrival, arrivals.length);
+      arrivals.push({ id: headers["webhook-id"] ?? "", body, headers, at: Date.now() });
+      present(response, arrivals.length);
     });
   });
   const open = () =>
