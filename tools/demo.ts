@@ -15,6 +15,7 @@ const HELP = `npm run demo -- [options]   makes a shot, from project to video, a
   --cast        with --shots: two characters and a place, used in every shot
   --data DIR    the data folder of the stack to use (default .keyframe); without a running stack, the demo starts one
   --port N      the port of the stack that the demo starts (default 54321; 0: any free port)
+  --mcp         the shot is made by an agent of a new user, with the tools of keyframe-mcp, each step at its quoted price
   --frame       only a first frame: with KEYFRAME_REPLICATE_API_TOKEN the cheapest run on the real Replicate, a few cents
   --json        prints the result as one JSON line at the end
 
@@ -38,6 +39,7 @@ async function main(): Promise<number> {
     cast,
     frame,
     json,
+    mcp,
     shots: text,
     ...given
   } = parseOptions({
@@ -47,6 +49,7 @@ async function main(): Promise<number> {
       shots: { type: "string" },
       cast: { type: "boolean", default: false },
       frame: { type: "boolean", default: false },
+      mcp: { type: "boolean", default: false },
       json: { type: "boolean", default: false },
     },
   }).values;
@@ -58,7 +61,7 @@ async function main(): Promise<number> {
   const outcome: Outcome = { ok: false, url: null, ms: 0, steps: [], film: null, error: null };
   let isOver = false;
   try {
-    isOver = await perform(options, { onlyFrame: frame, shots, withCast: cast }, outcome, signal);
+    isOver = await perform(options, { onlyFrame: frame, byAgent: mcp, shots, withCast: cast }, outcome, signal);
     outcome.ok = true;
   } catch (error) {
     outcome.error = signal.aborted ? "It was stopped." : oneLine(error);
@@ -84,7 +87,7 @@ function describePlaces({ link, file }: ShownFilm, isOver: boolean, port: number
 /** Fills in the outcome, and returns whether the demo had a stack of its own. Throws at the first failure, after stopping that. */
 async function perform(
   options: StackOptions,
-  wanted: Pick<DemoOptions, "onlyFrame" | "shots" | "withCast">,
+  wanted: Pick<DemoOptions, "onlyFrame" | "byAgent" | "shots" | "withCast">,
   outcome: Outcome,
   signal: AbortSignal,
 ): Promise<boolean> {
@@ -101,7 +104,8 @@ async function perform(
   try {
     const timeoutMs = stack.simulated ? SIMULATED_TIMEOUT_MS : REAL_TIMEOUT_MS;
     const { steps } = outcome;
-    const user = demoUserOf(await loadStackKeys(options.dataDir));
+    // An agent's usage is compared with its quotes, so it works for a user without any.
+    const user = wanted.byAgent ? undefined : demoUserOf(await loadStackKeys(options.dataDir));
     const file = join(options.dataDir, "demo.mp4");
     const demo = { ...stack, timeoutMs, signal, display, steps, user, file, ...wanted };
     outcome.film = await runDemo(demo).finally(display.end);

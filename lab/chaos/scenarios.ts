@@ -3,7 +3,7 @@ import { pause } from "../../shared/platform/retry.ts";
 import { HEAVY_USER } from "./heavy-user.ts";
 import type { Behaviour, ReceiverHost } from "./receivers.ts";
 import type { Scenario } from "./scenario.ts";
-import { retry, type World } from "./world.ts";
+import { readProblems, retry, type World } from "./world.ts";
 
 /** How much later 95 of 100 frames of others may end. */
 const FRAME_LATER_MS = 1_000;
@@ -11,6 +11,10 @@ const FRAME_LATER_MS = 1_000;
 const SHARED_HOST_LATER_MS = 3_000;
 /** Not the default, which the other users' frames have. */
 const OTHER_MODEL = "bytedance/seedream-4";
+/** Health answers within a second on a quiet machine. */
+const ANSWER_MS = 1_500;
+/** The time from which health names who has locked a table. */
+const LOCKED_FOR_MS = 300;
 
 export const SCENARIOS: Record<string, Scenario> = {
   slow_owners: {
@@ -101,6 +105,27 @@ export const SCENARIOS: Record<string, Scenario> = {
       return [];
     },
   },
+  open_transactions: {
+    sentence:
+      "open transactions that have created a project, changed and deleted endpoints, deliveries, settings and an account",
+    lastsMs: 30_000, // health names who has held rows for twenty seconds
+    health: /^A transaction of .* has been open for .*pg_terminate_backend/,
+    run: async (world, over) => {
+      const owners = await addOwners(world, 2, 2, "well");
+      const [first = "", second = ""] = owners;
+      await createProjects(world, owners, 5);
+      const open = (statement: (sql: postgres.Sql) => Promise<unknown>) =>
+        holdOpen(world, (sql) => Promise.all([statement(sql), pause(60_000, over)]));
+      await Promise.all([
+        open((sql) => sql`insert into keyframe.projects (owner_id, title, text_prompt) values (${first}, 'Open', 'p')`),
+        open((sql) => sql`update keyframe.webhook_endpoints set description = 'open' where owner_id = ${first}`),
+        open((sql) => sql`update keyframe.webhook_deliveries set created_at = created_at where owner_id = ${first}`),
+        open((sql) => sql`update keyframe_private.settings set max_failures = max_failures where only_row`),
+        open((sql) => sql`delete from auth.users where id = ${second}`),
+      ]);
+      return [];
+    },
+  },
   held_rows: {
     sentence: "a transaction that holds every row of an account, every model and the settings for ten seconds, twice",
     startsFrames: true,
@@ -146,6 +171,91 @@ export const SCENARIOS: Record<string, Scenario> = {
     lastsMs: 30_000, // generate restarts in this time
     laterMs: FRAME_LATER_MS,
     run: (world, over) => startBadFrames(world, "[[fault:output_slow=80000]]", 9, 3, over),
+  },
+  raising_row: {
+    sentence: "an app's trigger that raises whenever a prediction of one account is to be submitted",
+    startsFrames: true,
+    laterMs: FRAME_LATER_MS,
+    health: /^The database refuses \d rows? \(submit: .*P0001/,
+    run: async (world, over) => {
+      const { sql } = world;
+      const [owner = ""] = await addOwners(world, 1, 0, "well");
+      await sql.unsafe(`
+        create function public.refuse_submit() returns trigger language plpgsql as $$ begin raise 'An app refuses it.'; end $$;
+        create trigger _050_refuse before update on keyframe.predictions for each row
+          when (new.owner_id = '${owner}' and new.attempt > old.attempt) execute function public.refuse_submit()`);
+      const [project = ""] = await createProjects(world, [owner], 1);
+      for (let frame = 0; frame < 4; frame++) await startFrame(world, project);
+      await pause(60_000, over);
+      const refused = await sql`
+        select from keyframe_private.work where owner_id = ${owner} and kind = 'submit' and last_error = 'P0001'`;
+      await sql.unsafe("drop trigger _050_refuse on keyframe.predictions; drop function public.refuse_submit()");
+      return refused.count === 4 ? [] : [`${refused.count} of 4 predictions wait to be tried again`];
+    },
+  },
+  undeletable_rows: {
+    sentence: "an app's foreign key to one event past its retention, and its trigger that raises when a cost is merged",
+    health: /^The database refuses \d rows \(prune: 2\b/,
+    run: async (world, over) => {
+      const { sql } = world;
+      const [owner = ""] = await addOwners(world, 1, 0, "well");
+      await sql`
+        insert into keyframe.webhook_events (type, owner_id, payload, created_at)
+        select 'webhook.test', ${owner}, '{}', now() - interval '2 years' from generate_series(1, 500)`;
+      await sql`
+        insert into keyframe_private.cost_changes (owner_id, day, step, model, settled_micros)
+        select ${owner}, current_date, 'video', 'm', n from generate_series(1, 500) n`;
+      await sql.unsafe(`
+        create table public.app_log (event_id uuid references keyframe.webhook_events);
+        insert into public.app_log select id from keyframe.webhook_events where owner_id = '${owner}' limit 1;
+        create function public.refuse_merge() returns trigger language plpgsql as $$ begin raise 'An app keeps it.'; end $$;
+        create trigger refuse before delete on keyframe_private.cost_changes for each row
+          when (old.owner_id = '${owner}' and old.settled_micros = 7) execute function public.refuse_merge()`);
+      // This job runs every minute, a scenario for a third of one.
+      await sql`select keyframe_private.prune()`;
+      await pause(60_000, over);
+      const [left] = await sql<{ events: number; costs: number }[]>`
+        select (select count(*)::int from keyframe.webhook_events where owner_id = ${owner}) as events,
+          (select count(*)::int from keyframe_private.cost_changes where owner_id = ${owner}) as costs`;
+      await sql.unsafe(`
+        drop trigger refuse on keyframe_private.cost_changes; drop function public.refuse_merge(); drop table public.app_log;
+        delete from keyframe_private.unpruned where true;
+        delete from keyframe_private.cost_changes where owner_id = '${owner}';
+        delete from keyframe_private.cost_sums where owner_id = '${owner}' or model = 'm'`);
+      return left?.events === 1 && left.costs === 1
+        ? []
+        : [`${left?.events} events and ${left?.costs} costs are left of 1 and 1`];
+    },
+  },
+  locked_tables: {
+    sentence: "each table of Keyframe, of pg_net, pg_cron and the Vault, and the users', locked one after the other",
+    lastsMs: 30_000,
+    // Whoever writes to the table waits meanwhile.
+    laterMs: 3_000,
+    run: async (world, over) => {
+      const tables = await world.sql<{ name: string }[]>`
+        select c.oid::regclass::text as name from pg_class c
+        where c.relkind in ('r', 'p') and (c.relnamespace::regnamespace::text in ('keyframe', 'keyframe_private', 'net', 'cron')
+          or c.oid in ('auth.users'::regclass, 'vault.secrets'::regclass, 'storage.objects'::regclass)) order by random()`;
+      const wrong: string[] = [];
+      await holdOpen(world, async (open) => {
+        await pause(LOCKED_FOR_MS); // then each lock counts at once
+        for (const { name } of tables) {
+          if (over.aborted) throw new Error("There was no time for each table.");
+          await open.unsafe(`savepoint before; lock table ${name}`);
+          const began = performance.now();
+          const problems = await readProblems(world);
+          const ms = Math.round(performance.now() - began);
+          await open`rollback to before`;
+          const isNamed = problems.some((problem) =>
+            /^A transaction of .* has locked (.*)/.exec(problem)?.[1]?.startsWith(name),
+          );
+          if (!isNamed) wrong.push(`with ${name} locked, health says ${JSON.stringify(problems)}`);
+          if (ms > ANSWER_MS) wrong.push(`with ${name} locked, health answers after ${ms} ms`);
+        }
+      });
+      return wrong;
+    },
   },
   ...HEAVY_USER,
 };

@@ -2,8 +2,10 @@ import type { Tool } from "@modelcontextprotocol/client";
 import { loadImage } from "@napi-rs/canvas";
 import { Tiktoken } from "js-tiktoken/lite";
 import o200k from "js-tiktoken/ranks/o200k_base";
-import { afterAll, expect, test } from "vitest";
+import { afterAll, expect, inject, test } from "vitest";
 import { z } from "zod";
+import type { Stage } from "../../command-line/show-stages.ts";
+import { runDemo } from "../../tools/demo/run-demo.ts";
 import { openDatabase } from "../support/api/database.ts";
 import { makeKey } from "../support/api/keys.ts";
 import { signUp, type User } from "../support/api/user.ts";
@@ -235,3 +237,20 @@ test("a film of ten shots by the tools → every step on one quote; the tools in
   expect(tokensOf(long)).toBeLessThanOrEqual(6000);
   await agent.close();
 }, 120_000);
+
+test("npm run demo -- --mcp → a shot by the tools alone, whose cost is what was quoted", async () => {
+  const steps: Stage[] = [];
+  const { url, publishableKey } = inject("stack");
+  const { signal } = new AbortController();
+  await runDemo({ url, publishableKey, byAgent: true, timeoutMs: 60_000, signal, steps });
+  expect(steps.map(({ name }) => name)).toEqual([
+    "sign up",
+    "connect",
+    "project",
+    "first-frame",
+    "last-frame",
+    "video",
+    "usage",
+  ]);
+  expect(steps.at(-1)?.result).toMatch(/^\$\d\.\d{3}, as quoted$/);
+});

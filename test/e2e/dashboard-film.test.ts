@@ -131,7 +131,7 @@ test("a film → the next shot from the last frame; it plays; shots are moved, d
   await row("Open sea").getByAltText("First frame of Open sea").waitFor();
   await page.getByLabel("Shot 2: Open sea").waitFor();
   await page.getByRole("button", { name: "Actions for the film" }).press("Enter");
-  await page.getByRole("menuitem", { name: "Share" }).waitFor();
+  await page.getByRole("menuitem", { name: "Add an existing shot" }).waitFor();
   await expectGoodLooks(page);
   await page.keyboard.press("Escape");
   await page.getByRole("button", { name: "Download" }).press("Enter");

@@ -231,11 +231,13 @@ test("a film whose frames were made again → each row shows what its video was 
   expect(await page.getByText("It does not start where").count()).toBe(0); // nothing is before it
 });
 
-test("a new shot → has the ratio, reference and settings of the previous shot, not its prompts", async () => {
+test("a new shot → has the ratio, reference and settings of the previous shot, not its prompts; a project joins by title", async () => {
   const { person, filmId, sea } = await chainOfTwo();
   const { keyframe } = person;
   const { referenceImagePath } = await keyframe.uploadReferenceImage(photoFile(person.email).buffer);
   await keyframe.changeProject(sea.projectId, { aspectRatio: "9:16", referenceImagePath });
+  await keyframe.createProject({ title: "Lighthouse", textPrompt: "A lighthouse" });
+  await keyframe.createProject({ title: "Buoy", textPrompt: "A buoy" });
   const { page } = await visit({ session: person.session });
   await page.goto(`/#/projects/${sea.projectId}`);
   const card = stepCard(page, "First frame");
@@ -255,6 +257,19 @@ test("a new shot → has the ratio, reference and settings of the previous shot,
   await card.getByText(/· 2K/).waitFor();
   const { shots } = await keyframe.films.read(filmId);
   expect(shots.at(-1)).toMatchObject({ title: "The storm", aspectRatio: "9:16", referenceImagePath });
+
+  await page.getByRole("link", { name: "The pier", exact: true }).click();
+  await choose(page, "Actions for the film", "Add an existing shot");
+  const form = page.getByRole("dialog", { name: "Add an existing shot" });
+  await form.getByLabel("Buoy").waitFor();
+  expect(await form.getByLabel("Open sea").count()).toBe(0); // it is in this film already
+  await form.getByLabel("Search by title").fill("light");
+  await form.getByLabel("Buoy").waitFor({ state: "detached" });
+  await form.getByLabel("Lighthouse").check();
+  await expectGoodLooks(page);
+  await form.getByRole("button", { name: "Add as last shot" }).click();
+  await page.getByRole("link", { name: "Lighthouse" }).waitFor();
+  expect((await keyframe.films.read(filmId)).shots.at(-1)?.title).toBe("Lighthouse");
 });
 
 test("the answer to a new shot is lost, and the project is put into another film → the shot is created there", async () => {

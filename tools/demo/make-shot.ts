@@ -16,6 +16,8 @@ export type DemoOptions = {
   display?: Pick<StageDisplay, "onStageStart" | "onStage">;
   /** Ends after the first frame. */
   onlyFrame?: boolean;
+  /** With the tools of keyframe-mcp. */
+  byAgent?: boolean;
   /** Who makes it. Default: a new user. */
   user?: { email: string; password: string } | undefined;
   /** Where the film is written as one MP4. Default: nowhere. */

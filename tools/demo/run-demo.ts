@@ -3,14 +3,15 @@ import { createKeyframeClient } from "../../client/index.ts";
 import { registerReceiver } from "./expect-events.ts";
 import { makeFilm } from "./make-film.ts";
 import { type DemoOptions, makeShot, type Timed } from "./make-shot.ts";
+import { makeShotByAgent } from "./make-shot-by-agent.ts";
 import { showFilm, type ShownFilm } from "./show-film.ts";
 
 /**
  * Makes a film of one shot or of several, as a user would, through Auth and the HTTP API only. Null: there is no film to watch, of a frame
- * alone. Throws at the first failure.
+ * alone or of an agent's shot. Throws at the first failure.
  */
 export async function runDemo(options: DemoOptions): Promise<ShownFilm | null> {
-  const { url, publishableKey, signal, steps, display, shots, onlyFrame, user } = options;
+  const { url, publishableKey, signal, steps, display, shots, byAgent, onlyFrame, user } = options;
   const timed: Timed = async (name, work, result) => {
     signal.throwIfAborted();
     display?.onStageStart(name);
@@ -40,6 +41,10 @@ export async function runDemo(options: DemoOptions): Promise<ShownFilm | null> {
     },
     () => email,
   );
+  if (byAgent) {
+    await makeShotByAgent(session.access_token, timed, options);
+    return null;
+  }
   const keyframe = createKeyframeClient({ url, apikey: publishableKey, getToken: () => session.access_token });
   const receiver = await timed(
     "webhook",

@@ -3,7 +3,7 @@ import type { Film, FilmWithShots, KeyframeClient } from "../../../client/index.
 import { copyOf, copyTitle, createShot, useDuplicate } from "../projects/create-shot.ts";
 import { useDeleteLater } from "../queries/delete-later.tsx";
 import { useChangeFilm } from "../queries/film-queries.ts";
-import { IconCopy, IconPencil, IconSend, IconTrash } from "../ui/icons.tsx";
+import { IconCopy, IconPencil, IconPlus, IconSend, IconTrash } from "../ui/icons.tsx";
 import { ActionsMenu, DeleteWindow, TitleWindow } from "../ui/windows.tsx";
 import { ShareFilm } from "./ShareFilm.tsx";
 
@@ -20,7 +20,7 @@ async function copyFilm(keyframe: KeyframeClient, { filmId, projectIds }: FilmWi
   return copy;
 }
 
-export function FilmMenu({ film }: { film: FilmWithShots }) {
+export function FilmMenu({ film, onAdd }: { film: FilmWithShots; onAdd: () => void }) {
   const { filmId: id, title } = film;
   const navigate = useNavigate();
   const change = useChangeFilm(film);
@@ -37,6 +37,7 @@ export function FilmMenu({ film }: { film: FilmWithShots }) {
       size="lg"
       aria-label="Actions for the film"
       actions={[
+        { label: "Add an existing shot", Icon: IconPlus, run: onAdd },
         { label: "Share", Icon: IconSend, window: (opened) => <ShareFilm {...opened} film={film} /> },
         {
           label: "Rename",

@@ -15,6 +15,7 @@ import { IconDownload, IconMovie } from "../ui/icons.tsx";
 import { ErrorNotice, notify } from "../ui/notices.tsx";
 import { BackLink, EmptyState, Missing, PageHead, Unread } from "../ui/page-parts.tsx";
 import { FormWindow, useWindow, type WindowProps } from "../ui/windows.tsx";
+import { AddShot } from "./AddShot.tsx";
 import { CastPanel } from "./CastPanel.tsx";
 import { DownloadFilm } from "./DownloadFilm.tsx";
 import { FilmMenu } from "./FilmMenu.tsx";
@@ -43,6 +44,7 @@ type FilmProps = { film: FilmWithShots };
 function FilmView({ film }: FilmProps) {
   const { shots } = film;
   const creating = useWindow();
+  const adding = useWindow();
   const newShot = (
     <NewButton px="sm" variant={missingVideos(film) === null ? "default" : "filled"} onClick={creating.open}>
       New shot
@@ -55,15 +57,22 @@ function FilmView({ film }: FilmProps) {
   const hasVideos = player.videos.length > 0;
   return (
     <>
-      <FilmHead film={film} newShot={newShot} />
+      <FilmHead film={film} newShot={newShot} onAdd={adding.open} />
       <ErrorNotice title="Could not change the order" error={order.error} />
       <ErrorNotice title="Could not read the end image of a video" error={notStored} />
       {shots.length === 0 && (
         <EmptyState
           Icon={IconMovie}
           title="No shots yet"
-          text="Create a new shot, or add a project to this film from its menu on the Projects page."
-          action={newShot}
+          text="Create a new shot or add an existing one."
+          action={
+            <Group>
+              {newShot}
+              <NewButton variant="default" onClick={adding.open}>
+                Add an existing shot
+              </NewButton>
+            </Group>
+          }
         />
       )}
       <Grid gap="lg" mb="lg">
@@ -89,6 +98,7 @@ function FilmView({ film }: FilmProps) {
         before={shots.at(-1)}
         onCreated={({ title }) => notify(`“${title}” is the last shot.`)}
       />
+      <AddShot film={film} {...adding.window} />
     </>
   );
 }
@@ -114,7 +124,7 @@ function videosOf({ shots }: FilmWithShots) {
   });
 }
 
-function FilmHead({ film, newShot }: FilmProps & { newShot: ReactNode }) {
+function FilmHead({ film, newShot, onAdd }: FilmProps & { newShot: ReactNode; onAdd: () => void }) {
   const downloading = useWindow();
   const isComplete = missingVideos(film) === null;
   return (
@@ -137,7 +147,7 @@ function FilmHead({ film, newShot }: FilmProps & { newShot: ReactNode }) {
                 {newShot}
               </>
             )}
-            <FilmMenu film={film} />
+            <FilmMenu film={film} onAdd={onAdd} />
           </Group>
         }
       />

@@ -17,7 +17,7 @@ type Props = WindowProps & {
   /** The film whose shot it becomes. */
   filmId?: string;
   /** The shot that it follows, and whose ratio, reference image and settings it copies. */
-  before?: Shot;
+  before?: Shot | undefined;
   /** By default its page is opened. */
   onCreated?: (project: Project) => void;
 };

@@ -48,7 +48,7 @@ export function HealthPanel({ webhook }: { webhook: Webhook }) {
 const NUMBER = new Intl.NumberFormat();
 
 /** Deliveries of the last 24 hours by outcome; undefined while loading, null after an error. */
-const HealthNumbers = ({ sums }: { sums: HealthSums | null | undefined }) => (
+export const HealthNumbers = ({ sums }: { sums: HealthSums | null | undefined }) => (
   <dl className={classes.numbers} aria-label="Deliveries of the last 24 hours">
     {OUTCOMES.map(({ kind, label }) => (
       <div key={kind}>
@@ -73,29 +73,12 @@ const barWords = (hour: HealthHour): string =>
 
 const HOURS_APART = 3;
 
-/** A screen reader reads each hour with deliveries. */
 const HourChart = ({ hours }: { hours: HealthHour[] }) => (
   <div className={classes.chart} style={{ height: CHART_HEIGHT }}>
     <span aria-hidden className={classes.scale}>
       {NUMBER.format(most(hours))}
     </span>
-    <div className={classes.bars}>
-      {hours.map((hour) => (
-        <div
-          key={hour.hour}
-          role="img"
-          aria-hidden={total(hour) === 0}
-          aria-label={barWords(hour)}
-          className={classes.bar}
-          style={{ height: `${(total(hour) / most(hours)) * 100}%` }}
-          title={barWords(hour)}
-        >
-          {OUTCOMES.map(({ kind }) => (
-            <span key={kind} className={classes[kind]} style={{ flexGrow: hour[kind], flexBasis: 0 }} />
-          ))}
-        </div>
-      ))}
-    </div>
+    <HourBars hours={hours} isRead />
     <div aria-hidden className={classes.hours}>
       {/* Counted back from the current hour, which always has a label. */}
       {hours.map(({ hour }, at) => (
@@ -105,8 +88,29 @@ const HourChart = ({ hours }: { hours: HealthHour[] }) => (
   </div>
 );
 
+/** Decorative unless `isRead`: then a screen reader reads each hour with deliveries. */
+export const HourBars = ({ hours, isRead = false }: { hours: HealthHour[]; isRead?: boolean }) => (
+  <div className={classes.bars} aria-hidden={!isRead}>
+    {hours.map((hour) => (
+      <div
+        key={hour.hour}
+        role="img"
+        aria-hidden={total(hour) === 0}
+        aria-label={barWords(hour)}
+        className={classes.bar}
+        style={{ height: `${(total(hour) / most(hours)) * 100}%` }}
+        title={barWords(hour)}
+      >
+        {OUTCOMES.map(({ kind }) => (
+          <span key={kind} className={classes[kind]} style={{ flexGrow: hour[kind], flexBasis: 0 }} />
+        ))}
+      </div>
+    ))}
+  </div>
+);
+
 /** The latest attempt; undefined while unknown. */
-const LastSent = ({ last }: { last: EndpointHealth["last"] | undefined }) => (
+export const LastSent = ({ last }: { last: EndpointHealth["last"] | undefined }) => (
   <Text size="sm" c="dimmed">
     {last === undefined && "\u00a0"}
     {last === null && "No deliveries yet"}

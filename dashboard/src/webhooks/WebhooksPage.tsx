@@ -1,4 +1,4 @@
-import { Button, Card, Group, Stack, Text, Title } from "@mantine/core";
+import { Button, Card, Grid, Group, Stack, Text, Title } from "@mantine/core";
 import { Link } from "react-router";
 import type { CreatedWebhook as Created, Webhook } from "../../../client/index.ts";
 import link from "../ui/cover-link.module.css";
@@ -8,7 +8,8 @@ import { NewButton } from "../ui/buttons.tsx";
 import { SendTest } from "./deliveries/SendTest.tsx";
 import { endpointName, troubleWords } from "./endpoint.ts";
 import { EndpointState, TroubleNotice } from "./EndpointState.tsx";
-import { type HealthSums, sumHours, useHealth } from "./health.ts";
+import { fillHours, type Health, sumHours, useHealth } from "./health.ts";
+import { HealthNumbers, HourBars, LastSent } from "./HealthPanel.tsx";
 import { HowToVerify, SecretText } from "./secret-text.tsx";
 import { useOnce } from "../queries/use-once.ts";
 import { useWebhooks } from "./webhook-queries.ts";
@@ -20,10 +21,6 @@ export function Component() {
   const read = useWebhooks();
   const health = useHealth(null);
   const adding = useWindow();
-  const sumsOf = (id: string) => {
-    const known = health.data?.endpoints.find(({ endpoint_id }) => endpoint_id === id);
-    return known && sumHours(known.hours);
-  };
   return (
     <ListPage
       title="Webhooks"
@@ -42,7 +39,11 @@ export function Component() {
       <Unread query={health} what="the last 24 hours" heights={[]} />
       <Stack component="ul" className="plain-list">
         {read.data?.map((webhook) => (
-          <EndpointCard key={webhook.webhookId} webhook={webhook} sums={sumsOf(webhook.webhookId)} />
+          <EndpointCard
+            key={webhook.webhookId}
+            webhook={webhook}
+            health={health.data ?? (health.error === null ? undefined : null)}
+          />
         ))}
       </Stack>
       <NewWebhook {...adding.window} />
@@ -105,27 +106,50 @@ const CreatedWebhook = ({ webhook, onClose }: { webhook: Created; onClose: () =>
   </>
 );
 
+type EndpointCardProps = {
+  webhook: Webhook;
+  /** Undefined while loading, null after an error. */
+  health: Health | null | undefined;
+};
+
 /** The whole card links to the endpoint. */
-const EndpointCard = ({ webhook, sums }: { webhook: Webhook; sums: HealthSums | undefined }) => (
-  <Card component="li" withBorder padding="lg" className={link.card}>
-    <Stack gap={6}>
-      <EndpointState webhook={webhook} sums={sums} />
-      <Title order={2} size="h4">
-        <Link to={`/webhooks/${webhook.webhookId}`} className={link.cover}>
-          {endpointName(webhook)}
-        </Link>
-      </Title>
-      <Text size="sm" c="dimmed" ff="monospace" style={{ overflowWrap: "anywhere" }}>
-        {webhook.url}
-      </Text>
-      <Text size="sm" c="dimmed">
-        {webhook.eventTypes.join(", ") || "All events"}
-      </Text>
+function EndpointCard({ webhook, health }: EndpointCardProps) {
+  const known = health?.endpoints.find(({ endpoint_id }) => endpoint_id === webhook.webhookId);
+  const sums = known && sumHours(known.hours);
+  return (
+    <Card component="li" withBorder padding="lg" className={link.card}>
+      <Grid gap="md">
+        <Grid.Col span={{ base: 12, sm: 7, md: 8 }}>
+          <Stack gap={6}>
+            <EndpointState webhook={webhook} sums={sums} />
+            <Title order={2} size="h4">
+              <Link to={`/webhooks/${webhook.webhookId}`} className={link.cover}>
+                {endpointName(webhook)}
+              </Link>
+            </Title>
+            <Text size="sm" c="dimmed" ff="monospace" style={{ overflowWrap: "anywhere" }}>
+              {webhook.url}
+            </Text>
+            <Text size="sm" c="dimmed">
+              {webhook.eventTypes.join(", ") || "All events"}
+            </Text>
+          </Stack>
+        </Grid.Col>
+        <Grid.Col span={{ base: 12, sm: 5, md: 4 }}>
+          <Stack gap={6}>
+            <HealthNumbers sums={health === null ? null : sums} />
+            <HourBars hours={health && known ? fillHours(health.since, known.hours) : []} />
+            <Group className={link.above} w="fit-content">
+              <LastSent last={known?.last} />
+            </Group>
+          </Stack>
+        </Grid.Col>
+      </Grid>
       {troubleWords(webhook, Date.now()) !== null && (
-        <div className={link.above}>
+        <div className={link.above} style={{ marginTop: "var(--mantine-spacing-md)" }}>
           <TroubleNotice webhook={webhook} />
         </div>
       )}
-    </Stack>
-  </Card>
-);
+    </Card>
+  );
+}

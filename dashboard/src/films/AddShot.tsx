@@ -1,0 +1,76 @@
+import { Radio, Stack, Text, TextInput } from "@mantine/core";
+import { useDebouncedValue } from "@mantine/hooks";
+import { keepPreviousData, useQuery } from "@tanstack/react-query";
+import { useState } from "react";
+import type { Film } from "../../../client/index.ts";
+import { useDeleted } from "../queries/delete-later.tsx";
+import { useFilmChoice } from "../queries/film-queries.ts";
+import { useChangeProject } from "../queries/project-queries.ts";
+import { useKeyframe } from "../services.ts";
+import { FormWindow, type WindowProps } from "../ui/windows.tsx";
+
+/** So many fit into the window; a search finds the others. */
+const MOST_SHOWN = 8;
+
+/** Puts an existing project into a film, as its last shot. */
+export function AddShot({ film, isOpen, onClose }: WindowProps & { film: Film }) {
+  const keyframe = useKeyframe();
+  const [typed, setTyped] = useState("");
+  const [chosen, setChosen] = useState("");
+  const [search] = useDebouncedValue(typed.trim(), 250);
+  const { data, error } = useQuery({
+    queryKey: ["projects", "to add", search],
+    queryFn: ({ signal }) => keyframe.listProjects({ search: search || undefined, limit: 50 }, { signal }),
+    enabled: isOpen,
+    placeholderData: keepPreviousData,
+  });
+  const deleted = useDeleted();
+  const change = useChangeProject(chosen);
+  const offered = data?.projects
+    .filter(({ filmId, projectId }) => filmId !== film.filmId && !deleted.has(projectId))
+    .slice(0, MOST_SHOWN);
+  const { data: films } = useFilmChoice(offered?.some(({ filmId }) => filmId !== null) ?? false);
+  const filmName = (id: string) => {
+    const other = films?.find(({ filmId }) => filmId === id);
+    return other ? `“${other.title}”` : "another film";
+  };
+  const close = () => {
+    setChosen("");
+    setTyped("");
+    onClose();
+  };
+  return (
+    <FormWindow
+      title="Add an existing shot"
+      submit="Add as last shot"
+      failed="Could not add the shot"
+      isOpen={isOpen}
+      onClose={close}
+      saving={{ ...change, error: change.error ?? error }}
+      canSubmit={chosen !== ""}
+      onSubmit={() => change.mutate({ change: { filmId: film.filmId } }, { onSuccess: close })}
+    >
+      <TextInput
+        type="search"
+        label="Search by title"
+        data-autofocus
+        maxLength={200}
+        value={typed}
+        onChange={({ currentTarget }) => setTyped(currentTarget.value)}
+      />
+      <Radio.Group label="Shot" value={chosen} onChange={setChosen}>
+        <Stack gap="xs" mt="xs">
+          {offered?.map(({ projectId, title, filmId }) => (
+            <Radio
+              key={projectId}
+              value={projectId}
+              label={title}
+              description={filmId === null ? undefined : `It moves here from ${filmName(filmId)}.`}
+            />
+          ))}
+        </Stack>
+      </Radio.Group>
+      {offered?.length === 0 && <Text size="sm">No shot found.</Text>}
+    </FormWindow>
+  );
+}
