@@ -148,7 +148,7 @@ describe("a balance", () => {
     await db.sql`select keyframe_private.require_balance(${other.owner}, ${null}, true)`;
   });
 
-  test("prepaid_by_default → an owner without credit starts nothing, and reads a balance of 0", async () => {
+  test("prepaid_by_default is on → an owner without credit starts nothing, and reads a balance of 0", async () => {
     await db.sql`update keyframe_private.settings set prepaid_by_default = true`;
     expect(await codeOf(start(db, world))).toBe("balance_exhausted");
     expect((await readUsage()).balance).toEqual({ availableMicros: 0, heldMicros: 0 });
@@ -183,7 +183,7 @@ describe("a balance", () => {
 });
 
 describe("credits", () => {
-  test("the same key again → adds nothing; another amount with it → idempotency_mismatch; another user may have it", async () => {
+  test("a credit repeated with its key → adds nothing; another amount → idempotency_mismatch; another user may use the key", async () => {
     expect(await grant(1, "payment-1")).toEqual(await grant(1, "payment-1"));
     expect(await codeOf(grant(2, "payment-1"))).toBe("idempotency_mismatch");
     expect(await codeOf(addCredit(FRAME, "purchase", "payment-1"))).toBe("idempotency_mismatch");
@@ -191,7 +191,7 @@ describe("credits", () => {
     expect(await balance()).toEqual({ available: 1, held: 0 });
   });
 
-  test("a refund of more than is left → the balance is negative, starts are refused, and what runs ends", async () => {
+  test("a refund of more than is left → the balance is negative, starts are refused, and predictions that run go on", async () => {
     await grant(3);
     const { id } = await submitted();
     await refund(3);
@@ -243,7 +243,7 @@ describe("credits", () => {
 });
 
 describe("balance.low", () => {
-  test("a start or a refund leaves less than the threshold → one event, and one more after the next credit", async () => {
+  test("a start or a refund leaves less than the threshold → one balance.low event, and one more after the next credit", async () => {
     await db.sql`update keyframe_private.settings set balance_low_micros = ${2 * FRAME}`;
     await grant(3);
     await start(db, world);

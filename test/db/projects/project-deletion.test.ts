@@ -21,7 +21,7 @@ const left = async () => {
   return row;
 };
 
-test.each(STATUSES)("a project with a %s prediction → generation_in_progress until it has ended", async (status) => {
+test.each(STATUSES)("a project with a %s prediction is deleted → generation_in_progress until the prediction has ended", async (status) => {
   const columns = status === "queued" ? WAITS : {};
   await seedPrediction(db.sql, world, { status, columns });
   await seedPrediction(db.sql, world, { status: "succeeded" });

@@ -49,7 +49,7 @@ test.each<[string, (id: string) => Promise<unknown>]>([
   expect(await db.sql`select from keyframe.projects where owner_id = ${id}`).toHaveLength(0);
 });
 
-test("a ban that is over → the user's again", async () => {
+test("act_as for a user whose ban is over → acts as this user", async () => {
   const id = await db.addUser();
   await db.sql`update auth.users set banned_until = now() - interval '1 second' where id = ${id}`;
   expect(await act({ user: id })).toBe(id);

@@ -45,7 +45,7 @@ const OTHERS: [what: string, claims: string][] = [
 ];
 
 describe.each(["authenticated", "anon"])("as %s", (role) => {
-  test.each(OTHERS)("%s as claims → no row of any table that the role may ask, and no error", async (_what, claims) => {
+  test.each(OTHERS)("%s as JWT claims → no row of any table that the role may read, and no error", async (_what, claims) => {
     const tables = await db.sql<{ name: string }[]>`
       select c.oid::regclass::text as name from pg_class c
       where (c.relnamespace = 'keyframe'::regnamespace or c.oid = 'storage.objects'::regclass) and c.relkind = 'r'

@@ -32,7 +32,7 @@ test("the row of settings is deleted, or its table truncated → refused, and th
   await db.sql`update keyframe_private.settings set owner_day_micros = null where only_row`;
 });
 
-test("a database without the row, as after a restore → starts are refused, nothing runs; a new row begins stopped", async () => {
+test("a database without the row of settings, as after a restore → starts are refused; a new row begins with starts stopped", async () => {
   await db.sql`update keyframe_private.settings set max_active_per_owner = 1`;
   const [{ prediction: running }, { prediction: waiting }] = [await start(db, world), await start(db, world)];
   await db.sql`alter table keyframe_private.settings disable trigger user`;
@@ -65,7 +65,7 @@ describe("what is paid for or sent, recorded while the row is missing", () => {
     return value;
   }
 
-  test.each(["starting", "processing", "succeeded"])("a run that is %s → recorded", async (status) => {
+  test.each(["starting", "processing", "succeeded"])("the settings are missing when the provider reports a run that is %s → recorded", async (status) => {
     const { id } = await seedPrediction(db.sql, world, { columns: { attempt: 1 } });
     const says = await withoutRow(async (sql) => [
       await providerSays(sql, { id, run: `run of ${id}`, status }),
@@ -74,7 +74,7 @@ describe("what is paid for or sent, recorded while the row is missing", () => {
     expect(says).toEqual(["recorded", `run of ${id}`]);
   });
 
-  test("a file that could not be stored → tried again a minute later; a run that could not read its images → over", async () => {
+  test("the settings are missing when storing fails → tried again after a minute; when an input was unreadable → failed", async () => {
     const running = await seedPrediction(db.sql, world, { status: "processing" });
     const storing = await seedPrediction(db.sql, world, { status: "storing" });
     const answers = await withoutRow(async (sql) => [
@@ -98,7 +98,7 @@ describe("what is paid for or sent, recorded while the row is missing", () => {
     ]);
   });
 
-  test("a failed attempt of a delivery → tried again, and not its last", async () => {
+  test("the settings are missing when a delivery's attempt fails → tried again, and not given up", async () => {
     const endpoint = await addEndpoint(db.sql, world.owner);
     await seedDeliveries(db.sql, endpoint, 1);
     const [delivery] = (await exchange(db.sql)).deliveries;

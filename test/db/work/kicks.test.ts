@@ -63,7 +63,7 @@ describe.each(Object.keys(WORK))("%s", (name) => {
   const work = async (sql: Sql = db.sql, of = world, rows = 1) => await WORK[name]?.(sql, of, rows);
   const look = (heartbeatMs: number) => db.sql`select keyframe_private.record_heartbeat(${name}, ${heartbeatMs}, '{}')`;
 
-  test("new work → a signed kick to the function alone, with an id of its own, the present time and a bound", async () => {
+  test("new work → a signed kick to this function only, with an id of its own, the present time and a timeout", async () => {
     for (let i = 0; i < 2; i++) await kicksOf(work);
     const made = await kicks();
     expect(new Set(made.map(({ headers }) => headers["webhook-id"])).size).toBe(2);
@@ -94,7 +94,7 @@ describe.each(Object.keys(WORK))("%s", (name) => {
     expect(await kicksOf(() => db.sql.begin(burst).catch(undone), name)).toBe(count);
   });
 
-  test("its heartbeat is live → no kick; after its final claim, expired, another's live, clock set back → a kick", async () => {
+  test("a live heartbeat → no kick; after a final claim, expiry, another worker's heartbeat, a clock set back → a kick", async () => {
     await db.sql`select keyframe_private.record_heartbeat('another', 60000, '{}')`;
     expect(await kicksOf(() => work(), name)).toBe(1);
     expect(await kicksOf(() => look(60_000).then(() => work()), name)).toBe(0);
@@ -125,7 +125,7 @@ describe("kicks are kept", () => {
   ];
   const lastRequest = async () => (await db.sql`select max(id) as id from net.http_request_queue`)[0]?.id;
 
-  test("with the id that pg_net gave it; the first claim after it acknowledges it", async () => {
+  test("a kick → stored with pg_net's request id; the first claim after it acknowledges it", async () => {
     expect(await kept()).toEqual([]);
     await start(db, world);
     const first = { name: "generate", request: await lastRequest(), error: null };
@@ -155,7 +155,7 @@ describe("kicks are kept", () => {
     });
   });
 
-  test("for an hour → then the pruning job deletes them", async () => {
+  test("a kick older than an hour → deleted by the pruning job", async () => {
     await start(db, world);
     await db.sql`insert into keyframe_private.kicks (function_name, made_at, request_id) values ('generate', now() - interval '61 minutes', 1)`;
     await db.sql`select keyframe_private.prune()`;
@@ -164,14 +164,14 @@ describe("kicks are kept", () => {
 });
 
 describe("what makes a kick", () => {
-  test("an admitted prediction → yes; one that has to wait → no; its admission → yes", async () => {
+  test("a prediction is admitted → a kick; a prediction waits → none; that prediction is admitted → a kick", async () => {
     for (let i = 0; i < 4; i++) expect(await kicksOf(() => start(db, world))).toBe(1);
     expect(await kicksOf(() => start(db, world))).toBe(0);
     const [task] = await claim(db.sql, 1);
     expect(await kicksOf(() => providerSays(db.sql, { id: task?.id ?? "", run: "run-1", status: "failed" }))).toBe(1);
   });
 
-  test("progress at the provider → no; an output to store → yes; its end with no prediction waiting → no", async () => {
+  test("progress at the provider → no kick; an output to store → a kick; the end with no prediction waiting → none", async () => {
     const { id, lease } = await seedPrediction(db.sql, world);
     const says = (status: string) => () => providerSays(db.sql, { id, run: "run-1", status, lease: lease ?? "" });
     for (const status of ["starting", "processing"]) expect(await kicksOf(says(status))).toBe(0);
@@ -180,7 +180,7 @@ describe("what makes a kick", () => {
     expect(await kicksOf(() => complete(db.sql, id, task?.lease_token ?? null))).toBe(0);
   });
 
-  test("a run to cancel → yes, once; handing the task out → no", async () => {
+  test("a run to cancel → one kick; the cancel task is claimed → none", async () => {
     const { id } = await seedPrediction(db.sql, world, { status: "processing" });
     const cancel = () =>
       db.asUser(world.owner, (sql) => sql`select keyframe.cancel_prediction(${world.project}, ${id})`);
@@ -189,7 +189,7 @@ describe("what makes a kick", () => {
     expect(await kicksOf(() => claim(db.sql))).toBe(0);
   });
 
-  test("generate stops, and more is due than it took → yes; its heartbeat goes on, or nothing is due → no", async () => {
+  test("generate stops while more is due → a kick; its heartbeat goes on, or nothing is due → none", async () => {
     for (let at = 0; at < 2; at++) await seedPrediction(db.sql, world, READY);
     expect(await kicksOf(() => claim(db.sql, 0, 60, 300))).toBe(0);
     expect(await kicksOf(() => claim(db.sql, 0, 60, 0))).toBe(1);
@@ -198,7 +198,7 @@ describe("what makes a kick", () => {
     expect(await kicksOf(() => claim(db.sql, 0, 60, 0))).toBe(0);
   });
 
-  test("files of a deleted project → yes, once; a project without files → no", async () => {
+  test("a project with files is deleted → one kick; a project without files → none", async () => {
     for (let take = 0; take < 2; take++) await seedPrediction(db.sql, world, { status: "succeeded" });
     const remove = ({ project }: World) => db.sql`delete from keyframe.projects where id = ${project}`;
     expect(await kicksOf(() => remove(world))).toBe(1);
@@ -246,13 +246,13 @@ describe("deliver", () => {
     endpoint = await addEndpoint(db.sql, world.owner);
   });
 
-  test("the end of a prediction → a kick; an event that no endpoint gets → none", async () => {
+  test("a prediction ends → a kick to deliver; an event that no endpoint gets → none", async () => {
     const { id, lease } = await seedPrediction(db.sql, world, { status: "storing" });
     expect(await kicksToDeliver(() => complete(db.sql, id, lease))).toBe(1);
     expect(await kicksToDeliver(async () => await WORK.deliver?.(db.sql, other, 1))).toBe(0);
   });
 
-  test("a test event, a redelivery, a recovery, an endpoint enabled again → one kick each", async () => {
+  test("a test event, a redelivery, a recovery, an endpoint enabled again → one kick each to deliver", async () => {
     const [delivery = ""] = await seedDeliveries(db.sql, endpoint, 1);
     const ask = (name: string, args: Record<string, string | boolean | Date>) =>
       kicksToDeliver(() => call(db, world.owner, name, args));
@@ -264,7 +264,7 @@ describe("deliver", () => {
     expect(await ask("update_webhook_endpoint", { endpoint_id: endpoint, enabled: true })).toBe(1);
   });
 
-  test("a last claim leaves something due → a kick; a claim with a heartbeat, or that leaves nothing → none", async () => {
+  test("deliver's last claim leaves something due → a kick; a claim with a heartbeat, or that leaves nothing → none", async () => {
     const claim = (heartbeatMs: number, maxRows = 100) => exchange(db.sql, { heartbeatMs, maxRows });
     expect(await kicksToDeliver(() => claim(0))).toBe(0);
     for (const id of [endpoint, await addEndpoint(db.sql, null)]) await seedDeliveries(db.sql, id, 20);
@@ -310,7 +310,7 @@ describe("the sweep", () => {
     ["deliver", "nothing that is due yet", 0, seedFor(LATER), () => exchange(db.sql)],
     ["deliver", "what has ended", 0, seedFor(ENDED), () => 0],
   ];
-  test.each(CASES)("finds for %s: %s → kicks: %i", async (name, _what, count, seeded, then) => {
+  test.each(CASES)("the sweep finds for %s: %s → kicks: %i", async (name, _what, count, seeded, then) => {
     for (let running = 0; running < 4; running++) await seed("processing", { due_at: soon() });
     const made = await seeded();
     await then("id" in made ? made.id : "");
@@ -322,7 +322,7 @@ describe("the sweep", () => {
     ["an unanswered submit that is canceled", { unanswered: new Date() }, "select keyframe_private.mark_canceled($1)"],
     ["an output whose prediction is deleted", { status: "storing" }, "delete from keyframe.predictions where id = $1"],
   ] as const)(
-    "finds %s, while a worker may have it → no kick; once its lease is over → one",
+    "the sweep finds %s, while a worker may have it → no kick; once the lease is over → one",
     async (_what, of, end) => {
       const { id } = await seedPrediction(db.sql, world, { columns: { due_at: soon() }, ...of });
       await db.sql.unsafe(end, [id]);
