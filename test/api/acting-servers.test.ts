@@ -18,7 +18,7 @@ beforeAll(async () => {
   headers = { apikey: secretKey, "keyframe-user": user.id };
 });
 
-test("project, reference image, first frame and video by the server → the user's own, and their session reads them", async () => {
+test("a server makes a project, image, first frame and video for a user → they are the user's, whose session reads them", async () => {
   const { projectId } = await server.createProject({ title: "Harbour", textPrompt: "A harbour at dawn" });
   const { referenceImagePath } = await server.uploadReferenceImage(await drawImage());
   const started = await server.generate("first-frame", { projectId, referenceImagePath });
@@ -45,7 +45,7 @@ test("project, reference image, first frame and video by the server → the user
   expect((await user.call(`/api/projects/${projectId}`)).status).toBe(404);
 });
 
-test("an Idempotency-Key of the user, sent by the server → the user's first answer; an upload too", async () => {
+test("a server sends a user's Idempotency-Key → the answer to the user's first request; also for an upload", async () => {
   const key = { "idempotency-key": crypto.randomUUID() };
   const json = { title: "Lighthouse", textPrompt: "A lighthouse" };
   const first = await user.post("/api/projects", json, key);
@@ -67,7 +67,7 @@ test("an Idempotency-Key of the user, sent by the server → the user's first an
   expect(uploads[1]?.data).toEqual(uploads[0]?.data);
 });
 
-test("a prediction's ETag of the user, sent by the server → 304; a project's as If-Match → 412 once it has changed", async () => {
+test("a server sends a user's ETag → 304 for a prediction; as If-Match for a changed project → 412", async () => {
   const projectId = await user.createProject();
   const { predictionId } = await user.finish(await user.start("first-frame", { projectId }));
   const query = new URLSearchParams({ projectId, predictionId });

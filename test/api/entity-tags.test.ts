@@ -34,7 +34,7 @@ async function expectUnchanged(response: Response, tag: string): Promise<void> {
   expect(response.headers.get("content-type")).toBeNull();
 }
 
-test("GET twice of a prediction that runs → the same weak ETag; with it GET and HEAD 304, when to ask again, and no body", async () => {
+test("two GETs of a running prediction → the same weak ETag; with it GET and HEAD → 304 with Retry-After, without a body", async () => {
   const { tag } = await read(running);
   expect(tag).toMatch(/^W\/"[\x21\x23-\x7e]+"$/);
   expect((await read(running)).tag).toBe(tag);
@@ -45,7 +45,7 @@ test("GET twice of a prediction that runs → the same weak ETag; with it GET an
   await expectUnchanged(await send(running, { "if-none-match": tag }, "HEAD"), tag);
 });
 
-test("the ETag of POST → good for the first poll; polled with the latest one, 304 until it changes and 200 when it has", async () => {
+test("the ETag of a POST's answer → valid for the first poll; each next one → 304 until the prediction changes, then 200", async () => {
   const busy = await signUp();
   const own = await busy.createProject();
   const stuck = await Promise.all(Array.from({ length: 4 }, () => startStuck(sql, busy, "first-frame", own)));

@@ -42,7 +42,7 @@ test("GET with Prefer: wait=20 → held, and answered as soon as the status chan
   expect(seconds).toBeLessThan(20);
 });
 
-test("the most waits that one user may have → a further one is held for its time, and answered with the state", async () => {
+test("a user with as many waits as are allowed → a further wait is held for its time, and answered with the state", async () => {
   const projectId = await user.createProject();
   const { predictionId } = await startStuck(sql, user, "first-frame", projectId);
   await sql`

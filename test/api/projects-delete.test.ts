@@ -15,7 +15,7 @@ const stored = async (files: string[]) =>
       where bucket_id || '/' || name = any(${files}::text[]) order by 1`
   ).map(({ file }) => file);
 
-test("DELETE → 200 with the project that is gone; then 404 everywhere, its predictions gone, its files out of Storage", async () => {
+test("DELETE of a project → 200 with the deleted project; then 404 everywhere, and its predictions and files are deleted", async () => {
   const projectId = await user.createProject();
   const other = await user.createProject();
   const reference = await user.upload(await drawImage());
