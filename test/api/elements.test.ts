@@ -16,7 +16,7 @@ const user = useUser();
 const send = (method: string, id: string, json?: object) =>
   user.call(`/api/elements/${id}`, { method, ...(json && { json }) });
 
-test("a frame with a cast of a character and a place → its input has both, its film's input has not; sent again → the same", async () => {
+test("a frame with a cast → its own input lists the elements, a read of its film does not; sent again → the same input", async () => {
   const [photo, view] = [await user.upload(await drawImage()), await user.upload(await drawImage())];
   const anna = await user.createElement({ name: "Anna", text: "A woman in a red coat", imagePaths: [photo] });
   const pier = await user.createElement({ kind: "place", name: "The pier", imagePaths: [view] });

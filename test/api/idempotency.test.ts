@@ -216,7 +216,7 @@ test.each([
   expect([reply.status, error?.details?.[0]?.path]).toEqual([status, status === 400 ? "Idempotency-Key" : undefined]);
 });
 
-test("a user's Idempotency-Key, sent with the secret key → not the user's: the request is a new one", async () => {
+test("a user's Idempotency-Key, repeated with the secret key → a new request, not a replay", async () => {
   const key = freshKey();
   const json = { url: SILENT, description: crypto.randomUUID(), enabled: false };
   const replies = [await scene.user.post("/api/webhooks", json, key), await asKey.post("/api/webhooks", json, key)];

@@ -19,7 +19,7 @@ const uuidName = () => `${crypto.randomUUID()}.png`;
 const bucketOf = ({ supabase }: User, bucket = "projects") => supabase.storage.from(bucket);
 const bytesOf = async (file: Blob | null) => new Uint8Array((await file?.arrayBuffer()) ?? new ArrayBuffer(0));
 
-test("a user uploads to Storage with a size and an owner of their choice → refused in either bucket", async () => {
+test("an upload of a user straight to Storage, with a size and an owner of their choice → refused in either bucket", async () => {
   const { url } = inject("stack");
   const before = await footprint(sql, user.id);
   for (const [bucket, path] of [

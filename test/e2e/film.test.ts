@@ -93,7 +93,7 @@ test("reference image, first frame, last frame, video → three files as documen
   expect(lifetimes).toEqual(Array(5).fill(3600));
 });
 
-test("a video model that makes a WebM, a GIF → the file as it is; type, sides, length and sound as its bytes say", async () => {
+test("a video model that makes a WebM or a GIF → the file unchanged; type, size, length and sound as its bytes say", async () => {
   const maker = await newFilmMaker(stack);
   await maker.untilEnded(await maker.start("first-frame"));
   for (const [name, ...facts] of [
@@ -118,7 +118,7 @@ test.each([
   [3, true],
   [1, false],
 ])(
-  "the demo, shots: %i, cast: %o → each starts on the last frame before; files, film and events checked",
+  "the demo, shots: %i, cast: %o → each shot starts on the last frame before; files, film and events are checked",
   {
     timeout: 180_000,
   },
