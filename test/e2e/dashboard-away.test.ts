@@ -85,7 +85,7 @@ test.each([
   },
 );
 
-test("a start was carried out but answered 500 → Generate again makes no second run before the run's end is shown", async () => {
+test("a start was carried out but answered 500 → Generate again makes one run before that run's end is shown, and one after", async () => {
   const { session, keyframe } = await newPerson();
   const { projectId } = await keyframe.createProject({ title: "Harbour", textPrompt: "A harbour at dawn" });
   const { page, watch } = await visit({ session });

@@ -43,7 +43,7 @@ async function deleteShot(page: Page, title: string): Promise<void> {
   await page.getByRole("alert").getByText(`“${title}” is deleted.`).waitFor();
 }
 
-test("a shot of a film → its position, neighbours and way back; deleted → back to the film; restored → still there", async () => {
+test("a shot of a film → its position, neighbours and way back; deleted → back to the film; a shot just made → stays", async () => {
   const { session, filmId, ids, saved, keyframe } = await filmOf("Day", "Noon", "Night");
   const { page, watch } = await visit({ session });
   watch.allow(/status of 404/); // the deleted shot

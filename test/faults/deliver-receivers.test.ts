@@ -42,7 +42,7 @@ const attemptsOf = ({ id }: Story) => sql<{ duration_ms: number; response_excerp
   select duration_ms, response_excerpt from keyframe.webhook_attempts where delivery_id = ${id} order by attempt`;
 
 describe.concurrent("a receiver that", () => {
-  test("hangs with twelve events → eight at once, given up after 15 s; another of its owner goes on; well again, all arrive", async () => {
+  test("a receiver hangs with twelve events → eight at once, each up to 15 s; the owner's other goes on; later all arrive", async () => {
     const { maker, receiver, webhookId } = await listen(hangs);
     const well = await receive(answers(204));
     const other = await register(maker, well.url);
@@ -70,7 +70,7 @@ describe.concurrent("a receiver that", () => {
     expect(new Set(receiver.arrivals.map(({ id }) => id)).size).toBe(12);
   });
 
-  test("closes, answers 500, refuses connections, answers 429 → one request an attempt, then the event arrives", async () => {
+  test("a receiver closes, answers 500 or 429, or refuses connections → one request for each attempt, then the event arrives", async () => {
     const { maker, receiver, webhookId } = await listen(
       inTurn(closes, answers(500, {}, "out of order"), answers(429, { "retry-after": "20000" }), answers(200)),
     );

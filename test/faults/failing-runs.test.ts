@@ -32,7 +32,7 @@ describe.concurrent("a run that goes wrong at the provider, or whose output cann
     { fault: "output_huge", code: "output_too_large", retryable: false },
     { fault: "output_huge=chunked", code: "output_too_large", retryable: false },
   ];
-  test.each(endings)("$fault → failed with $code, nothing kept in Storage", async (ending) => {
+  test.each(endings)("a run with the fault $fault → failed with $code, nothing kept in Storage", async (ending) => {
     const {
       fault,
       code,

@@ -58,7 +58,7 @@ describe("a callback that is signed but makes no sense → refused, and the pred
   });
 });
 
-test("a callback with a wrong and a right signature, as while a secret is rotated, and 900 KB of logs → recorded", async () => {
+test("a callback with a wrong and a right signature, as during a rotation, and 900 KB of logs → recorded", async () => {
   const seeded = await seed();
   const id = `msg_${crypto.randomUUID()}`;
   const body = says(seeded.run, "failed", { error: "It broke.", logs: "x".repeat(900_000) });

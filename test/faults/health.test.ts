@@ -67,7 +67,7 @@ async function addOwners(url: string, owners: number): Promise<string[]> {
 }
 
 describe.concurrent("health is degraded within 30 s, names the cause and what to do, and ends with it:", () => {
-  test("slow receivers", async () => {
+  test("slow receivers → deep health names them within 30 s, and no longer once they answer", async () => {
     const slow = await receive(hangs);
     for (const owner of await addOwners(slow.url, 15)) await insertProjects(stack.sql, owner, 1);
     await expectNamed(/^\d+ requests of deliver have been open .* Disable an endpoint/, async () => {
@@ -77,7 +77,7 @@ describe.concurrent("health is degraded within 30 s, names the cause and what to
     });
   });
 
-  test("calls of the database that take 1.5 s", async () => {
+  test("database calls that take 1.5 s → deep health names them within 30 s, and no longer once they are fast", async () => {
     const well = await receive(answers(200));
     const [owner = ""] = await addOwners(well.url, 1);
     // Each claim updates this row. The trigger stays: to drop it would wait for the transactions that are open here.
@@ -101,7 +101,7 @@ const isPlainOk = async () => (await fetch(`${stack.url}/functions/v1/api/health
 
 // After the others: these stop all writes.
 describe("a write would fail → health without deep is 503, deep names the cause, and both end with it:", () => {
-  test("a read-only database", async () => {
+  test("a read-only database → plain health is 503, deep health names the cause, until it can be written", async () => {
     const connection = await stack.sql.reserve(); // it stays as it began
     const set = async (isReadOnly: boolean) => {
       const [row] = await connection<{ name: string }[]>`select quote_ident(current_database()) as name`;
@@ -118,7 +118,7 @@ describe("a write would fail → health without deep is 503, deep names the caus
     await until("plain health is 200", isPlainOk, NAMED_WITHIN_MS, ASK_EVERY_MS);
   });
 
-  test("a missing row of settings", async () => {
+  test("the settings row is missing → plain health is 503, deep health names the cause, until the row is back", async () => {
     const settings = await stack.sql`select * from keyframe_private.settings`;
     await stack.sql.begin(async (sql) => {
       await sql`set local session_replication_role = replica`; // as a restore that leaves it out
@@ -132,7 +132,7 @@ describe("a write would fail → health without deep is 503, deep names the caus
     await until("plain health is 200", isPlainOk, NAMED_WITHIN_MS, ASK_EVERY_MS);
   });
 
-  test("a table that somebody has locked", async () => {
+  test("a table is locked → plain health is 503, deep health names the cause, until the lock is free", async () => {
     const connection = await stack.sql.reserve();
     await connection`begin`;
     await connection`lock table keyframe.projects`;

@@ -10,7 +10,7 @@ vi.setConfig({ testTimeout: 240_000 });
 
 const readPage = (path: string) => Deno.readTextFile(join(PROJECT_ROOT, path));
 
-test("--quick and three names → their tables, nothing written; exit 0", async () => {
+test("npm run bench --quick with three names → their tables, nothing written; exit 0", async () => {
   const before = await readPage("docs/benchmarks.md");
   const { code, output } = await runCommand("lab/bench/main.ts", ["--quick", "flow", "cold", "shot"]).ended;
   expect(code, output).toBe(0);
@@ -36,7 +36,7 @@ test("--quick and three names → their tables, nothing written; exit 0", async 
   expect(await readPage("docs/benchmarks.md")).toBe(before);
 });
 
-test("--against a commit → figures of both versions and their ratio; its folder is removed; exit 0", async () => {
+test("npm run bench --against a commit → figures of both versions and their ratio; its folder is removed; exit 0", async () => {
   const folders = async () => (await readdir(tmpdir())).filter((name) => name.startsWith("keyframe-version-"));
   const before = await folders();
   const { code, output } = await runCommand("lab/bench/main.ts", ["--quick", "--against", "HEAD", "beside-retries"])

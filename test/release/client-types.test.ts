@@ -3,7 +3,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { installClient, packClient } from "../../tools/starter/install-client.ts";
 import { mistakesIn } from "../support/client/app-types.ts";
 
-test("are the types wrong? → in no way to import the client, but that require() of it needs a Node that can", async () => {
+test("“are the types wrong?” on the client → no problem, except that require() needs a Node version that supports it", async () => {
   const folder = await Deno.makeTempDir({ prefix: "keyframe-client-types-" });
   onTestFinished(() => Deno.remove(folder, { recursive: true }));
   const packed = await createPackageFromTarballData(await Deno.readFile(await packClient(folder)));

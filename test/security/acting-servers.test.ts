@@ -71,7 +71,7 @@ describe("the secret key and a Keyframe-User that is no user → refused before 
     await expectRefused({ apikey: secretKey, "keyframe-user": given }, 400, "invalid_request");
   });
 
-  test("an id of nobody, and of somebody who was deleted → 404 user_not_found", async () => {
+  test("Keyframe-User with an unknown id, or a deleted user's → 404 user_not_found", async () => {
     const gone = await signUp();
     await sql`delete from auth.users where id = ${gone.id}`;
     for (const id of [crypto.randomUUID(), "00000000-0000-0000-0000-000000000000", gone.id]) {
@@ -79,7 +79,7 @@ describe("the secret key and a Keyframe-User that is no user → refused before 
     }
   });
 
-  test("sent twice, for one user or for two → 400", async () => {
+  test("Keyframe-User sent twice, for one user or for two → 400", async () => {
     for (const ids of [
       [victim.id, victim.id],
       [victim.id, attacker.id],
@@ -92,7 +92,7 @@ describe("the secret key and a Keyframe-User that is no user → refused before 
   });
 });
 
-test("the id in capitals, the key as bearer token → the same user", async () => {
+test("Keyframe-User in capitals, with the secret key as bearer token → acts for that user", async () => {
   const headers = { authorization: `Bearer ${secretKey}`, "keyframe-user": victim.id.toUpperCase() };
   expect((await callApi(`/api/projects/${projectId}`, { headers })).status).toBe(200);
 });
@@ -130,14 +130,14 @@ describe("the secret key at the webhook paths and at the figures: a wrong one ne
   });
 });
 
-test("a server that acts for a user → gets no figures of the service, as the user gets none", async () => {
+test("a server that acts for a user asks for the service's figures → none, as for the user", async () => {
   const headers = { apikey: secretKey, "keyframe-user": victim.id };
   for (const path of ["/api/health?deep=1", "/api/metrics"]) {
     expect([path, (await callApi(path, { headers })).status]).toEqual([path, 401]);
   }
 });
 
-test("a web page → its browser may not send Keyframe-User", async () => {
+test("a preflight of a web page → does not allow the header Keyframe-User", async () => {
   const answer = await fetch(`${url}/functions/v1/api/projects`, {
     method: "OPTIONS",
     headers: { "access-control-request-headers": "keyframe-user", origin: "https://page.example" },
@@ -146,7 +146,7 @@ test("a web page → its browser may not send Keyframe-User", async () => {
   expect(answer.headers.get("access-control-allow-headers")).not.toMatch(/keyframe-user|\*/i);
 });
 
-test("the function behind it, by the Data API → closed to everybody but the secret key; the header means nothing there", async () => {
+test("act_as by the Data API → closed to all but the secret key; Keyframe-User has no effect there", async () => {
   const args = { user_id: victim.id, function_name: "list_projects", args: {} };
   const headers = { "accept-profile": "keyframe_worker", "content-profile": "keyframe_worker" };
   for (const caller of ["anon", attacker, victim] as const) {

@@ -96,7 +96,7 @@ describe("an image that is something else to another reader → the image alone 
   });
 });
 
-test("an address with ?download → the file comes to be saved, under a name that cannot break the header", async () => {
+test("a file's address with ?download → comes as a download, under a name that cannot break the header", async () => {
   const path = await user.upload(await drawImage());
   const { data } = await user.supabase.storage.from("projects").createSignedUrl(path.slice("projects/".length), 60);
   for (const name of ["a.png", 'a".html', "a\r\nset-cookie: a=b", "../../a.html", "日本.svg"]) {
@@ -110,7 +110,7 @@ test("an address with ?download → the file comes to be saved, under a name tha
 
 // Uploads to the buckets themselves: test/api/storage-policies.test.ts.
 test.each(["%2e%2e", "projects%2f..%2fkeyframe-outputs"])(
-  "an upload to the bucket %s, straight to Storage → refused as the caller's mistake, and nothing is stored",
+  "an upload to the bucket “%s”, straight to Storage → refused as a client error, and nothing is stored",
   async (bucket) => {
     const { url, publishableKey } = inject("stack");
     const before = await footprint(sql, user.id);
@@ -125,7 +125,7 @@ test.each(["%2e%2e", "projects%2f..%2fkeyframe-outputs"])(
 );
 
 test.each(["../x.png", "../../etc/passwd", "a.html", "x".repeat(300), 'a";filename="b.html', "a\u202egnp.html"])(
-  "%j as a file's name in a form of the API, whatever the field is called → an identifier of ours all the same",
+  "a form's file named %j, in any field → stored under an id of ours",
   async (name) => {
     const { status, data } = await user.call(PATH, {
       body: inForm(await drawImage(), "image/png", name, "cover image"),

@@ -79,7 +79,7 @@ describe("those that Auth has not signed, at the Data API and at Storage of this
       expect([path, answer.status]).toEqual([path, 401]);
     }
   });
-  test("most of them were tried", () => expect(tried).toBeGreaterThan(30));
+  test("tokens that Auth has not signed → most of the hostile tokens were tried above", () => expect(tried).toBeGreaterThan(30));
 });
 
 describe("a good session in a place that is none → 401", () => {
@@ -93,7 +93,7 @@ describe("a good session in a place that is none → 401", () => {
     await expectRefusedEverywhere(headers(victim.token));
   });
 
-  test("the query → 401: addresses are logged along the way", async () => {
+  test("a good session in the query → 401: addresses are logged on the way", async () => {
     const query = new URLSearchParams({ access_token: victim.token, token: victim.token, authorization: victim.token });
     expect((await callApi(`/api/projects?${query}`)).status).toBe(401);
   });
@@ -111,7 +111,7 @@ describe("two Authorization headers → 401, whichever comes first", () => {
     expect(await footprint(sql, victim.id)).toEqual(before);
   });
 
-  test("a folded header, a NUL, a bare line feed in it → refused before any function, or 401", async () => {
+  test("an Authorization header that is folded, or has a NUL or a bare line feed → 401, or refused before any function", async () => {
     for (const line of [
       `Authorization: Bearer\r\n ${victim.token}`,
       `Authorization: Bearer ${victim.token}\0`,
@@ -127,27 +127,27 @@ describe("two Authorization headers → 401, whichever comes first", () => {
   });
 });
 
-test("a header larger than the server takes → refused, and the next request is answered", async () => {
+test("a header larger than the server accepts → refused, and the next request is answered", async () => {
   const { status } = await rawExchange(address("/projects"), "GET", [`Authorization: Bearer ${"e".repeat(600_000)}`]);
   expect([400, 401, 413, 431]).toContain(status);
   expect((await victim.call(`/api/projects/${projectId}`)).status).toBe(200);
 });
 
-test("a wrong token beside a good apikey → 401: it never counts as none", async () => {
+test("a wrong token next to a good apikey → 401: the token is not ignored", async () => {
   const authorization = `Bearer ${await forgeToken(victim.id, { claims: { exp: 1 } })}`;
   for (const apikey of [inject("stack").publishableKey, inject("stack").secretKey]) {
     await expectRefusedEverywhere({ apikey, authorization });
   }
 });
 
-test("the token as Auth issues it, with bearer, BEARER, two spaces, or beside a foreign apikey → 201", async () => {
+test("a token of Auth with bearer, BEARER, two spaces, or next to an unknown apikey → 201", async () => {
   for (const prefix of ["bearer ", "BEARER ", "Bearer  "]) {
     const headers = { apikey: "sb_publishable_of_somebody_else", authorization: prefix + victim.token };
     expect((await callApi("/api/projects", { headers, json: PROJECT })).status).toBe(201);
   }
 });
 
-test("a token that was good a moment ago → 401 as soon as it has expired, however often it was accepted before", async () => {
+test("a token that has just expired → 401 at once, however often it was accepted before", async () => {
   const status = async (token: string) =>
     (await callApi(`/api/projects/generate/video?projectId=${projectId}`, { token })).status;
   // Two requests of a busy machine may take longer than a token lives.
@@ -161,7 +161,7 @@ test("a token that was good a moment ago → 401 as soon as it has expired, howe
   expect(Date.now() / 1000).toBeGreaterThanOrEqual(accepted.exp);
 });
 
-test("a good token of a user who no longer exists → 401, and no project", async () => {
+test("a valid token of a user who no longer exists → 401, and no project", async () => {
   const gone = crypto.randomUUID();
   const reply = await callApi("/api/projects", { token: await forgeToken(gone), json: PROJECT });
   expect([reply.status, reply.error?.code]).toEqual([401, "unauthorized"]);
