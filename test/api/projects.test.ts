@@ -107,14 +107,17 @@ describe("changing", () => {
     ["description, to nothing", { description: "" }],
     ["aspectRatio", { aspectRatio: "9:16" }],
     ["all three", { title: "t".repeat(200), textPrompt: "p".repeat(4000), description: "d".repeat(4000) }],
-  ])("PATCH of a project's %s → 200 with that changed and the rest as before; updatedAt moves", async (_what, change) => {
-    const projectId = await user.createProject(FIELDS);
-    const { predictions: _, takes: __, ...before } = await readProject(user, projectId);
-    const changed = await changeProject(user, projectId, change);
-    expect(changed).toEqual({ ...before, ...change, updatedAt: changed.updatedAt });
-    expect(changed.updatedAt > before.updatedAt).toBe(true);
-    expect(await readProject(user, projectId)).toMatchObject(changed);
-  });
+  ])(
+    "PATCH of a project's %s → 200 with that changed and the rest as before; updatedAt moves",
+    async (_what, change) => {
+      const projectId = await user.createProject(FIELDS);
+      const { predictions: _, takes: __, ...before } = await readProject(user, projectId);
+      const changed = await changeProject(user, projectId, change);
+      expect(changed).toEqual({ ...before, ...change, updatedAt: changed.updatedAt });
+      expect(changed.updatedAt > before.updatedAt).toBe(true);
+      expect(await readProject(user, projectId)).toMatchObject(changed);
+    },
+  );
 });
 
 describe("takes", () => {

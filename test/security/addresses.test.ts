@@ -252,7 +252,7 @@ test.each([
   expect(() => parseOutputHosts(list)).toThrow("must be host names or origins");
 });
 
-test("a webhook at the running stack's own gateway or simulator → gets only a user's webhook, and none of our keys", async () => {
+test("a webhook whose receiver is the stack's own gateway or simulator → posted without any key of the stack", async () => {
   const { url, simulatorUrl, secretKey, kickSecret, replicateToken } = inject("stack");
   const user = await signUp();
   for (const target of [`${url}/rest/v1/rpc/claim_tasks`, `${simulatorUrl}/v1/predictions`]) {

@@ -79,7 +79,8 @@ describe("those that Auth has not signed, at the Data API and at Storage of this
       expect([path, answer.status]).toEqual([path, 401]);
     }
   });
-  test("tokens that Auth has not signed → most of the hostile tokens were tried above", () => expect(tried).toBeGreaterThan(30));
+  test("tokens that Auth has not signed → most of the hostile tokens were tried above", () =>
+    expect(tried).toBeGreaterThan(30));
 });
 
 describe("a good session in a place that is none → 401", () => {

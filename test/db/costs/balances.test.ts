@@ -340,13 +340,16 @@ describe("a markup", () => {
     expect((await refusalOf(unknown)).constraint).toBe("model_is_known");
   });
 
-  test.each(["30", "10.01", "-0.1", "NaN"])("a markup of %s → refused, with an explanation of what a markup is", async (factor) => {
-    for (const statement of [
-      `update keyframe_private.settings set markup = '${factor}'`,
-      `insert into keyframe_private.model_markups values ('${MODEL}', '${factor}')`,
-    ])
-      expect((await refusalOf(db.sql.unsafe(statement))).constraint).toBe("markup_is_between_0_and_10");
-  });
+  test.each(["30", "10.01", "-0.1", "NaN"])(
+    "a markup of %s → refused, with an explanation of what a markup is",
+    async (factor) => {
+      for (const statement of [
+        `update keyframe_private.settings set markup = '${factor}'`,
+        `insert into keyframe_private.model_markups values ('${MODEL}', '${factor}')`,
+      ])
+        expect((await refusalOf(db.sql.unsafe(statement))).constraint).toBe("markup_is_between_0_and_10");
+    },
+  );
 
   test("budgets with a markup → a user's budget counts what the user pays, the service's what the provider bills", async () => {
     await markup(10);

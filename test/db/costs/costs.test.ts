@@ -166,20 +166,23 @@ describe("what a prediction costs", () => {
     ["5.04 s", 5.04, 1],
     ["2.5 s", 2.5, 0.5],
     ["a week", 604_800, 1],
-  ])("a video of %s, for which the provider gives no figures → held until stored, then settled as 5 s at most", async (_, seconds, share) => {
-    await seedPrediction(db.sql, world, { status: "succeeded" });
-    const wanted = { step: "video", model: "kwaivgi/kling-v2.1", input: { durationSeconds: 5 } };
-    const { id } = (await start(db, world, wanted)).prediction;
-    await claim(db.sql);
-    await providerSays(db.sql, { id, run: "run-v", status: "succeeded" });
-    const held = await costOf(id);
-    expect(held).toMatchObject({ state: "held" });
-    const [task] = await claim(db.sql);
-    await db.sql`
+  ])(
+    "a video of %s, for which the provider gives no figures → held until stored, then settled as 5 s at most",
+    async (_, seconds, share) => {
+      await seedPrediction(db.sql, world, { status: "succeeded" });
+      const wanted = { step: "video", model: "kwaivgi/kling-v2.1", input: { durationSeconds: 5 } };
+      const { id } = (await start(db, world, wanted)).prediction;
+      await claim(db.sql);
+      await providerSays(db.sql, { id, run: "run-v", status: "succeeded" });
+      const held = await costOf(id);
+      expect(held).toMatchObject({ state: "held" });
+      const [task] = await claim(db.sql);
+      await db.sql`
       select keyframe_worker.complete_prediction(${Number(task?.work_id)}, ${task?.lease_token ?? null},
         ${`${world.owner}/${world.project}/${id}.mp4`}, 'video/mp4', 10, ${"a".repeat(64)}, 1280, 720, ${seconds}, false)`;
-    expect(await costOf(id)).toEqual(cost("settled", share * held.atMostMicros));
-  });
+      expect(await costOf(id)).toEqual(cost("settled", share * held.atMostMicros));
+    },
+  );
 
   test("a prediction is canceled while its submit begins → nothing is sent, and nothing stays held", async () => {
     const lockTimeout = (time: string) =>

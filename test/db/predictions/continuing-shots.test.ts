@@ -142,24 +142,27 @@ describe("one press for a film of five shots, each of which continues the one be
     ["fails", fail],
     ["is canceled", (id: string) => db.sql`select keyframe_private.mark_canceled(${id})`],
     ["is canceled while it waits", null],
-  ])("a prediction in the middle of a film %s → all shots behind it fail and say so, and their holds are given back", async (_how, end) => {
-    const { film, projects } = await addContinuingFilm(5);
-    const made = await startFilm(film);
-    const [first, second, ...rest] = made as [Made, Made, ...Made[]];
-    if (end === null) await cancel(projects[1], second);
-    else {
-      await succeed(first.id);
-      await storeEnd(first.id, projects[0], await addReference(db, world.owner));
-      await end(second.id);
-    }
-    await work();
-    for (const { id } of rest) {
-      expect(await stateOf(id)).toMatchObject({ status: "failed", error_code: "previous_shot_failed" });
-      const events = db.sql`select type from keyframe.webhook_events where prediction_id = ${id}`;
-      expect(await columnOf(events)).toEqual(["generation.failed"]);
-      expect(await submitsOf(db.sql, id)).toMatchObject([{ cost_state: "released" }]);
-    }
-  });
+  ])(
+    "a prediction in the middle of a film %s → all shots behind it fail and say so, and their holds are given back",
+    async (_how, end) => {
+      const { film, projects } = await addContinuingFilm(5);
+      const made = await startFilm(film);
+      const [first, second, ...rest] = made as [Made, Made, ...Made[]];
+      if (end === null) await cancel(projects[1], second);
+      else {
+        await succeed(first.id);
+        await storeEnd(first.id, projects[0], await addReference(db, world.owner));
+        await end(second.id);
+      }
+      await work();
+      for (const { id } of rest) {
+        expect(await stateOf(id)).toMatchObject({ status: "failed", error_code: "previous_shot_failed" });
+        const events = db.sql`select type from keyframe.webhook_events where prediction_id = ${id}`;
+        expect(await columnOf(events)).toEqual(["generation.failed"]);
+        expect(await submitsOf(db.sql, id)).toMatchObject([{ cost_state: "released" }]);
+      }
+    },
+  );
 
   test("a film of five continuing shots with a budget for four → nothing is started", async () => {
     const { film } = await addContinuingFilm(5);

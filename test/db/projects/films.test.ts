@@ -273,23 +273,29 @@ describe("a start with a frame of another shot of its film, and at the same mome
     return await Promise.all(both);
   };
 
-  test.each([0, 1] as const)("a start with another shot's frame while the film is ordered (%s) → both succeed", async (own) => {
-    expect(await meet((film, ids) => order(film, ids.toReversed()), own)).toEqual(["done", "done"]);
-  });
+  test.each([0, 1] as const)(
+    "a start with another shot's frame while the film is ordered (%s) → both succeed",
+    async (own) => {
+      expect(await meet((film, ids) => order(film, ids.toReversed()), own)).toEqual(["done", "done"]);
+    },
+  );
 
-  test.each([0, 1] as const)("a start with another shot's frame while the account or the film is deleted (%s) → no deadlock", async (own) => {
-    const deletions = [
-      () => db.sql`delete from auth.users where id = ${world.owner}`,
-      (film: string) => remove(film, true),
-    ];
-    for (const deletion of deletions) {
-      world = await addWorld(db);
-      const outcomes = await meet(deletion, own);
-      expect([
-        ["not_found", "done"],
-        ["done", "done"],
-        ["done", "generation_in_progress"],
-      ]).toContainEqual(outcomes);
-    }
-  });
+  test.each([0, 1] as const)(
+    "a start with another shot's frame while the account or the film is deleted (%s) → no deadlock",
+    async (own) => {
+      const deletions = [
+        () => db.sql`delete from auth.users where id = ${world.owner}`,
+        (film: string) => remove(film, true),
+      ];
+      for (const deletion of deletions) {
+        world = await addWorld(db);
+        const outcomes = await meet(deletion, own);
+        expect([
+          ["not_found", "done"],
+          ["done", "done"],
+          ["done", "generation_in_progress"],
+        ]).toContainEqual(outcomes);
+      }
+    },
+  );
 });

@@ -21,18 +21,21 @@ const left = async () => {
   return row;
 };
 
-test.each(STATUSES)("a project with a %s prediction is deleted → generation_in_progress until the prediction has ended", async (status) => {
-  const columns = status === "queued" ? WAITS : {};
-  await seedPrediction(db.sql, world, { status, columns });
-  await seedPrediction(db.sql, world, { status: "succeeded" });
-  if (!isOver(status)) {
-    expect(await codeOf(remove())).toBe("generation_in_progress");
-    expect(await codeOf(asUser(`delete from keyframe.projects where true`))).toBe("generation_in_progress");
-    return expect(await left()).toEqual({ projects: 1, predictions: 2 });
-  }
-  await remove();
-  expect(await left()).toEqual({ projects: 0, predictions: 0 });
-});
+test.each(STATUSES)(
+  "a project with a %s prediction is deleted → generation_in_progress until the prediction has ended",
+  async (status) => {
+    const columns = status === "queued" ? WAITS : {};
+    await seedPrediction(db.sql, world, { status, columns });
+    await seedPrediction(db.sql, world, { status: "succeeded" });
+    if (!isOver(status)) {
+      expect(await codeOf(remove())).toBe("generation_in_progress");
+      expect(await codeOf(asUser(`delete from keyframe.projects where true`))).toBe("generation_in_progress");
+      return expect(await left()).toEqual({ projects: 1, predictions: 2 });
+    }
+    await remove();
+    expect(await left()).toEqual({ projects: 0, predictions: 0 });
+  },
+);
 
 /** A function of an app by which users delete their own accounts, by one who has no token left. */
 async function leave(): Promise<void> {

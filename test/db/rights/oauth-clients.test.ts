@@ -43,17 +43,20 @@ const mayDo = (may: ClientRight | null, needed: ClientRight | null) =>
 
 const RIGHTS = [null, ...CLIENT_RIGHTS];
 
-test.each(Object.keys(REQUESTS))("%s → allowed for an OAuth client as its right says, else client_not_allowed", async (name) => {
-  const ask = async (caller: Scene["caller"]) =>
-    await outcome(makeRequest(db, { ...(await addScene(db, world.owner)), caller }, name));
-  const asSession = await ask(session());
-  expect(asSession).not.toBe("client_not_allowed");
-  for (const may of RIGHTS) {
-    await allowOnly(may);
-    const done = name === "start_quote" ? "not_found" : asSession; // the session's quote is not the client's
-    expect(await ask(client()), may ?? "none").toBe(mayDo(may, neededFor(name)) ? done : "client_not_allowed");
-  }
-});
+test.each(Object.keys(REQUESTS))(
+  "%s → allowed for an OAuth client as its right says, else client_not_allowed",
+  async (name) => {
+    const ask = async (caller: Scene["caller"]) =>
+      await outcome(makeRequest(db, { ...(await addScene(db, world.owner)), caller }, name));
+    const asSession = await ask(session());
+    expect(asSession).not.toBe("client_not_allowed");
+    for (const may of RIGHTS) {
+      await allowOnly(may);
+      const done = name === "start_quote" ? "not_found" : asSession; // the session's quote is not the client's
+      expect(await ask(client()), may ?? "none").toBe(mayDo(may, neededFor(name)) ? done : "client_not_allowed");
+    }
+  },
+);
 
 describe.each(RIGHTS)("a client that may %s", (may) => {
   test("an OAuth client in SQL → reads, inserts, updates and deletes as its right says", async () => {

@@ -158,18 +158,26 @@ const db = useDatabase();
 const world = useWorld(db);
 
 describe("a row that breaks", () => {
-  test.each(Object.entries(BROKEN_PREDICTIONS))("a prediction that breaks %s → refused by this constraint", async (name, options) => {
-    await rolledBack(db.sql, async (sql) => {
-      expect((await refusalOf(sql.savepoint((inner) => seedPrediction(inner, world, options)))).constraint).toBe(name);
-    });
-  });
+  test.each(Object.entries(BROKEN_PREDICTIONS))(
+    "a prediction that breaks %s → refused by this constraint",
+    async (name, options) => {
+      await rolledBack(db.sql, async (sql) => {
+        expect((await refusalOf(sql.savepoint((inner) => seedPrediction(inner, world, options)))).constraint).toBe(
+          name,
+        );
+      });
+    },
+  );
 
-  test.each(Object.entries(BROKEN_ELSEWHERE))("a row that breaks %s → refused by this constraint", async (name, statement) => {
-    await rolledBack(db.sql, async (sql) => {
-      const text = statement.replaceAll("$owner", `'${world.owner}'`);
-      expect((await refusalOf(sql.savepoint((inner) => inner.unsafe(text)))).constraint).toBe(name);
-    });
-  });
+  test.each(Object.entries(BROKEN_ELSEWHERE))(
+    "a row that breaks %s → refused by this constraint",
+    async (name, statement) => {
+      await rolledBack(db.sql, async (sql) => {
+        const text = statement.replaceAll("$owner", `'${world.owner}'`);
+        expect((await refusalOf(sql.savepoint((inner) => inner.unsafe(text)))).constraint).toBe(name);
+      });
+    },
+  );
 });
 
 test("every check, exclusion and input rule in our schemas → is broken once by the tests above", async () => {

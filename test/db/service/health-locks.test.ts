@@ -128,12 +128,15 @@ test("transactions that wait for one another → health names only the one that 
 test.each([
   ["deletes work", "delete from keyframe_private.work where true", "keyframe_private.work"],
   ["holds the settings", "select from keyframe_private.settings for update", "keyframe_private.settings"],
-])("a transaction that %s → health names it after twenty seconds; readers are never named", async (_what, statement, table) => {
-  await db.sql.begin(async (sql) => {
-    await sql`select from keyframe.projects`;
-    expect(await blockersLater()).toEqual([]);
-    await sql.unsafe(statement);
-    expect(await blockersLater()).toEqual([expect.objectContaining({ pid: await pidOf(sql), tables: table })]);
-    expect((await readFigures()).blockers).toEqual([]);
-  });
-});
+])(
+  "a transaction that %s → health names it after twenty seconds; readers are never named",
+  async (_what, statement, table) => {
+    await db.sql.begin(async (sql) => {
+      await sql`select from keyframe.projects`;
+      expect(await blockersLater()).toEqual([]);
+      await sql.unsafe(statement);
+      expect(await blockersLater()).toEqual([expect.objectContaining({ pid: await pidOf(sql), tables: table })]);
+      expect((await readFigures()).blockers).toEqual([]);
+    });
+  },
+);

@@ -65,14 +65,17 @@ describe("what is paid for or sent, recorded while the row is missing", () => {
     return value;
   }
 
-  test.each(["starting", "processing", "succeeded"])("the settings are missing when the provider reports a run that is %s → recorded", async (status) => {
-    const { id } = await seedPrediction(db.sql, world, { columns: { attempt: 1 } });
-    const says = await withoutRow(async (sql) => [
-      await providerSays(sql, { id, run: `run of ${id}`, status }),
-      (await readRow(sql, id)).provider_prediction_id,
-    ]);
-    expect(says).toEqual(["recorded", `run of ${id}`]);
-  });
+  test.each(["starting", "processing", "succeeded"])(
+    "the settings are missing when the provider reports a run that is %s → recorded",
+    async (status) => {
+      const { id } = await seedPrediction(db.sql, world, { columns: { attempt: 1 } });
+      const says = await withoutRow(async (sql) => [
+        await providerSays(sql, { id, run: `run of ${id}`, status }),
+        (await readRow(sql, id)).provider_prediction_id,
+      ]);
+      expect(says).toEqual(["recorded", `run of ${id}`]);
+    },
+  );
 
   test("the settings are missing when storing fails → tried again after a minute; when an input was unreadable → failed", async () => {
     const running = await seedPrediction(db.sql, world, { status: "processing" });

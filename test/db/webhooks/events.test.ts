@@ -92,14 +92,17 @@ test.each([
   "reveal_webhook_secret",
   "rotate_webhook_secret",
   "list_webhook_deliveries",
-])("%s on an endpoint, uncommitted → projects whose events go to that endpoint are created without waiting", async (name) => {
-  const endpoint = await addEndpoint(db.sql, world.owner);
-  await db.asUser(world.owner, async (sql) => {
-    await sql.unsafe(`select keyframe.${name}('${endpoint}')`);
-    await db.sql.begin(async (other) => {
-      await other`set local lock_timeout = '5s'`;
-      await other`insert into keyframe.projects (owner_id, title, text_prompt) values (${world.owner}, 't', 'p')`;
+])(
+  "%s on an endpoint, uncommitted → projects whose events go to that endpoint are created without waiting",
+  async (name) => {
+    const endpoint = await addEndpoint(db.sql, world.owner);
+    await db.asUser(world.owner, async (sql) => {
+      await sql.unsafe(`select keyframe.${name}('${endpoint}')`);
+      await db.sql.begin(async (other) => {
+        await other`set local lock_timeout = '5s'`;
+        await other`insert into keyframe.projects (owner_id, title, text_prompt) values (${world.owner}, 't', 'p')`;
+      });
     });
-  });
-  expect(await receivers()).toEqual([endpoint]);
-});
+    expect(await receivers()).toEqual([endpoint]);
+  },
+);

@@ -88,27 +88,33 @@ describe("no body is larger than 20 kB", () => {
   test.each([
     ["families of emoji, joined", "👩‍👩‍👧‍👦"],
     ["line separators", "語\u2028"],
-  ])("the body for the largest project of %s → its long texts are shortened, and truncated says so", async (_name, unit) => {
-    const long = fill(unit, 4000);
-    const title = fill("😀", 200);
-    await addText({ title, text_prompt: long, description: long });
-    const sent = await body();
-    expect(new TextEncoder().encode(sent).length).toBeLessThanOrEqual(20_000);
-    const { data } = JSON.parse(sent);
-    expect(data).toMatchObject({ title, truncated: true });
-    for (const text of [data.textPrompt, data.description]) {
-      expect(long.startsWith(text)).toBe(true);
-      expect(Array.from(text).length).toBeGreaterThanOrEqual(1000);
-    }
-  });
+  ])(
+    "the body for the largest project of %s → its long texts are shortened, and truncated says so",
+    async (_name, unit) => {
+      const long = fill(unit, 4000);
+      const title = fill("😀", 200);
+      await addText({ title, text_prompt: long, description: long });
+      const sent = await body();
+      expect(new TextEncoder().encode(sent).length).toBeLessThanOrEqual(20_000);
+      const { data } = JSON.parse(sent);
+      expect(data).toMatchObject({ title, truncated: true });
+      for (const text of [data.textPrompt, data.description]) {
+        expect(long.startsWith(text)).toBe(true);
+        expect(Array.from(text).length).toBeGreaterThanOrEqual(1000);
+      }
+    },
+  );
 
-  test.each(["y", "ä", '"', "\\"])("the body for the largest project of %s → whole, without truncated", async (letter) => {
-    const texts = { title: letter.repeat(200), text_prompt: letter.repeat(4000), description: letter.repeat(4000) };
-    await addText(texts);
-    const { data } = await payload();
-    expect(data).toMatchObject({ title: texts.title, textPrompt: texts.text_prompt, description: texts.description });
-    expect(data).not.toHaveProperty("truncated");
-  });
+  test.each(["y", "ä", '"', "\\"])(
+    "the body for the largest project of %s → whole, without truncated",
+    async (letter) => {
+      const texts = { title: letter.repeat(200), text_prompt: letter.repeat(4000), description: letter.repeat(4000) };
+      await addText(texts);
+      const { data } = await payload();
+      expect(data).toMatchObject({ title: texts.title, textPrompt: texts.text_prompt, description: texts.description });
+      expect(data).not.toHaveProperty("truncated");
+    },
+  );
 
   test("projects around the size limit, one every 40 bytes → each can be created, and its event's body is within the limit", async () => {
     const long = "語".repeat(4000); // 12,000 bytes

@@ -44,14 +44,17 @@ const BATCHES: [batch: string, table: string, addRow: Work, rows: string, count:
   ["prune", KEYS, key, KEYS, 14],
   ["merge_costs", COSTS, cost, COSTS, 14],
 ];
-test.each(BATCHES)("%s with a limit of two while sixteen are due in %s → two are done", async (batch, table, addRow, rows, count) => {
-  await withSixteen(table, addRow, async (sql) => {
-    await sql`update keyframe_private.settings set max_active_per_owner = ${batch === "admit_waiting" ? 2 : 100}`;
-    const most = batch === "admit_waiting" ? `'${world.owner}'` : 2;
-    await sql.unsafe(`select keyframe_private.${batch}(${most})`);
-    expect(await countOf(sql, rows)).toBe(count);
-  });
-});
+test.each(BATCHES)(
+  "%s with a limit of two while sixteen are due in %s → two are done",
+  async (batch, table, addRow, rows, count) => {
+    await withSixteen(table, addRow, async (sql) => {
+      await sql`update keyframe_private.settings set max_active_per_owner = ${batch === "admit_waiting" ? 2 : 100}`;
+      const most = batch === "admit_waiting" ? `'${world.owner}'` : 2;
+      await sql.unsafe(`select keyframe_private.${batch}(${most})`);
+      expect(await countOf(sql, rows)).toBe(count);
+    });
+  },
+);
 
 test("sixteen tasks are due and two are claimed → two are leased, the other fourteen by the next claim", async () => {
   await withSixteen(WORK, prediction({ columns: { lease_token: null } }), async (sql) => {

@@ -88,16 +88,19 @@ describe("an output that may lie in Storage although its prediction did not succ
   test.each([
     ["deleted", () => deleteProject()],
     ["canceled", (id: string) => db.sql`select keyframe_private.mark_canceled(${id})`],
-  ])("a prediction is %s while its output is copied → each possible file name is removed, after the worker's lease", async (_how, end) => {
-    const { id } = await seedStoring();
-    await end(id);
-    expect(await files()).toEqual([]);
-    await makeDue(db.sql, id);
-    await claim(db.sql); // its task is found to be over
-    expect(await files()).toEqual(namesOf(id));
-    await deleteProject();
-    expect(await files()).toEqual(namesOf(id));
-  });
+  ])(
+    "a prediction is %s while its output is copied → each possible file name is removed, after the worker's lease",
+    async (_how, end) => {
+      const { id } = await seedStoring();
+      await end(id);
+      expect(await files()).toEqual([]);
+      await makeDue(db.sql, id);
+      await claim(db.sql); // its task is found to be over
+      expect(await files()).toEqual(namesOf(id));
+      await deleteProject();
+      expect(await files()).toEqual(namesOf(id));
+    },
+  );
 
   test("a worker says that it could not copy an output → each possible file name is queued for removal at once", async () => {
     const { id, lease } = await seedStoring();
@@ -308,10 +311,13 @@ describe("a reference image that no prediction uses ends a month after its uploa
     expect(await note()).toBe(0);
   });
 
-  test.each(["succeeded", "canceled", "queued"] as const)("an old image used by a prediction that is %s → stays", async (status) => {
-    await seedPrediction(db.sql, world, { status, input: { referenceImagePaths: [await upload(400)] } });
-    expect(await note()).toBe(0);
-  });
+  test.each(["succeeded", "canceled", "queued"] as const)(
+    "an old image used by a prediction that is %s → stays",
+    async (status) => {
+      await seedPrediction(db.sql, world, { status, input: { referenceImagePaths: [await upload(400)] } });
+      expect(await note()).toBe(0);
+    },
+  );
 
   test("an image whose owner's account is deleted → queued, however new, with all other files of the account", async () => {
     const [unused, used] = [await upload(0), await upload(0)];

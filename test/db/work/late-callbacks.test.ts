@@ -157,12 +157,15 @@ test.each<Case>([
   expect((await workOf(db.sql, id)).filter(({ kind }) => kind === "cancel")).toHaveLength(canceled.length);
 });
 
-test.each([0, 2, -1])("a callback for attempt %i, which never existed → unknown, and nothing is stored", async (attempt) => {
-  const { id, run } = await seedPrediction(db.sql, world, { status: "starting" });
-  for (const said of ["run-never", run ?? ""])
-    expect(await providerSays(db.sql, { id, attempt, run: said, status: "starting" })).toBe("unknown");
-  expect((await submitsOf(db.sql, id)).map(({ provider_prediction_id }) => provider_prediction_id)).toEqual([run]);
-});
+test.each([0, 2, -1])(
+  "a callback for attempt %i, which never existed → unknown, and nothing is stored",
+  async (attempt) => {
+    const { id, run } = await seedPrediction(db.sql, world, { status: "starting" });
+    for (const said of ["run-never", run ?? ""])
+      expect(await providerSays(db.sql, { id, attempt, run: said, status: "starting" })).toBe("unknown");
+    expect((await submitsOf(db.sql, id)).map(({ provider_prediction_id }) => provider_prediction_id)).toEqual([run]);
+  },
+);
 
 test("a callback with another prediction's run → unknown, and neither prediction moves", async () => {
   const { run } = await seedPrediction(db.sql, world, { status: "starting" });

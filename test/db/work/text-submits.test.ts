@@ -162,10 +162,13 @@ describe("canceled during a submit", () => {
     ["canceled", then, cancel, ...after] as const,
     ["deleted", then, deleteIt, ...after] as const,
   ]);
-  test.each(ended)("a prediction is %s during its submit, then %s", async (_how, _then, end, attempt, said, isSearched) => {
-    const { id } = await submit(ours, {}, attempt);
-    await end(id);
-    expect(await providerSays(db.sql, { id, run: "run-a", attempt: 1, ...said })).toBe("ended");
-    expect(await searches()).toEqual(isSearched ? [id] : []);
-  });
+  test.each(ended)(
+    "a prediction is %s during its submit, then %s",
+    async (_how, _then, end, attempt, said, isSearched) => {
+      const { id } = await submit(ours, {}, attempt);
+      await end(id);
+      expect(await providerSays(db.sql, { id, run: "run-a", attempt: 1, ...said })).toBe("ended");
+      expect(await searches()).toEqual(isSearched ? [id] : []);
+    },
+  );
 });

@@ -168,7 +168,7 @@ describe("a kick that did not get through → one problem, which names the funct
   });
 });
 
-test("kicks that another project accepts → which one, and what lets the database work here", () => {
+test("kicks that another project accepts → health names that project, and how the database can work for this one", () => {
   const kick: LastKick = { ...NO_KICK, outcome: "accepted", status: 202, madeSeconds: 1 };
   const worker = { ...WORKER, oldestKickSeconds: 20 };
   const given = figures({
@@ -206,7 +206,7 @@ test.each<[AllFigures["snapshots"][number], RegExp]>([
   expect([problemsOf(given), noticesOf(given)]).toEqual([[], [expect.stringMatching(sentence)]]);
 });
 
-test("a kick that no function answers, after a claim of a process → says that the process has ended", () => {
+test("a kick that no function answers, after a process's last claim → health says that the process has ended", () => {
   const worker = { ...WORKER, isProcess: true, claimedSeconds: 44.4, oldestKickSeconds: 40 };
   const kick = { ...NO_KICK, madeSeconds: 1, outcome: "answered" as const, status: 404 };
   const [problem] = problemsOf(
@@ -411,7 +411,7 @@ test.each<[string, Partial<ServiceFigures>, RegExp]>([
   expect(problemsOf(figures(parts))).toEqual([expect.stringMatching(sentence)]);
 });
 
-test("GET /api/health?deep=1 with a problem → 200 degraded, the sentence and the figures", async () => {
+test("deep health with a problem → 200 degraded, the sentence and the figures", async () => {
   const generate: LastKick = { ...NO_KICK, outcome: "answered", status: 401, madeSeconds: 1 };
   const answer = figures({ lastKicks: { generate, deliver: NO_KICK } });
   const api = await startApi(({ path }) =>
@@ -429,7 +429,7 @@ test("GET /api/health?deep=1 with a problem → 200 degraded, the sentence and t
   ]);
 });
 
-test("GET /api/health?deep=1 while an owner uses a rate up and an app has a trigger → 200 ok, and notices with what to do", async () => {
+test("deep health while an owner uses up a rate and an app has a trigger → 200 ok, and notices with what to do", async () => {
   const limitedOwners = [
     { ownerId: OWNER, routeClass: "generate", seconds: 14.2 },
     { ownerId: OWNER, routeClass: "wait", seconds: 11 },
@@ -476,7 +476,7 @@ test.each([
   ["settings_missing", SCHEMA_VERSION, /^The row of keyframe_private\.settings is missing/],
   ["locked", null, /^A write would wait for a lock/],
 ])(
-  "a write would fail (%s) → GET /api/health 503 without the reason; deep 200 with it",
+  "a write would fail (%s) → plain health is 503 without the reason; deep health is 200 with it",
   async (writes, schema, sentence) => {
     const api = await startApi(({ path }) =>
       Response.json(path.endsWith("/health") ? { now: "2026-11-21", schema, writes } : figures()),

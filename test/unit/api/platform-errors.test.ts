@@ -66,7 +66,7 @@ describe("errors we raise in SQL keep their code and sentence", () => {
     const { headers } = await start();
     expect([headers.get("retry-after"), headers.get("ratelimit")]).toEqual(["1", '"generate";r=0;t=1']);
   });
-  test("a code that is not in the table → 500 internal, without its words", async () => {
+  test("an error code that is not in the table → 500 internal, without its words", async () => {
     postgrest(400, "KEYFR", "no_such_code", "my prompt");
     await expectError(await start(), 500, "internal");
   });
@@ -129,12 +129,12 @@ test.each([
   },
 );
 
-test("a value that breaks a rule → the message names the rule", async () => {
+test("a value that breaks a constraint → the message names the rule", async () => {
   postgrest(400, "23514", 'new row for relation "projects" violates check constraint "title_has_1_to_200_characters"');
   expect((await expectError(await start(), 400, "invalid_request")).message).toMatch("title has 1 to 200 characters");
 });
 
-test("an answer that stops half way → 503 once the time is up", async () => {
+test("a platform's answer that stops half way → 503 once the time is up", async () => {
   const begun = () =>
     new ReadableStream({ start: (controller) => controller.enqueue(new TextEncoder().encode('{"a"')) });
   const stuck = await startApi(() => new Response(begun()), { timeoutMs: 100 });
@@ -142,7 +142,7 @@ test("an answer that stops half way → 503 once the time is up", async () => {
   await stuck.stop();
 });
 
-test("a row with one field of another kind, or without how the limit stands → 500; the log names the field, not its value", async () => {
+test("a row with a wrong field, or without the rate → 500; the log names the field, not its value", async () => {
   const prediction = predictionRow({ attempt: ["my prompt"] });
   for (const [body, field] of [
     [{ prediction, rate }, "prediction.attempt"],
@@ -176,7 +176,7 @@ describe("Storage, when a read signs its output", () => {
   });
 });
 
-test("RateLimit has what remains and when it is full again, never below nothing", () => {
+test("the RateLimit header → what remains and when it is full again, never below zero", () => {
   expect(answerHeaders({ rate: { ...rate, remaining: -3, reset_seconds: -1 } })).toEqual({
     "RateLimit-Policy": '"generate";q=60;w=60',
     RateLimit: '"generate";r=0;t=0',

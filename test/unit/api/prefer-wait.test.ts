@@ -92,7 +92,7 @@ const ENDS_THE_WAIT: [string, () => Response][] = [
   ["the session runs out", () => Response.json({ code: "PGRST301", message: "JWT expired" }, { status: 401 })],
 ];
 
-test("a start repeated after its end, while Storage is away → 503, which can be repeated again, not 202 without an output", async () => {
+test("a start repeated after its end, while Storage is away → 503, so that it can be repeated, not 202 without an output", async () => {
   rowAt = () => predictionRow(succeededFields);
   storageFails = true;
   const response = await start({});
@@ -114,7 +114,7 @@ describe("a start with Prefer: wait, and while it waits", () => {
     expect(response.headers.get("location")).toBe(`first-frame?${where}`);
   });
 
-  test("it ends, but its output cannot be signed → 202 as it was at first, and a line in the log", async () => {
+  test("a start with Prefer: wait ends, but its output cannot be signed → 202 as at first, and a log line", async () => {
     rowAt = (elapsed) => predictionRow(elapsed < 1000 ? {} : succeededFields);
     storageFails = true;
     const response = await start({ prefer: "wait=20" });
@@ -125,7 +125,7 @@ describe("a start with Prefer: wait, and while it waits", () => {
 });
 
 describe("a status read with Prefer: wait, and during the wait", () => {
-  test("the status changes → 200 with the new one within a second, the wait that was granted, and how the limit stands now", async () => {
+  test("a read with Prefer: wait whose status changes → 200 with it within a second, the granted wait and the current limit", async () => {
     rowAt = (elapsed) => predictionRow(elapsed < 3000 ? {} : running);
     const response = await read({ prefer: "wait=60" });
     expect([response.status, await statusOf(response)]).toEqual([200, "processing"]);
@@ -147,7 +147,7 @@ describe("a status read with Prefer: wait, and during the wait", () => {
     },
   );
 
-  test("each look asks for this very prediction, also where the latest run was asked for", async () => {
+  test("the polls during a wait → ask for the same prediction, also where the latest one was requested", async () => {
     rowAt = (elapsed) => predictionRow(elapsed < 500 ? {} : running);
     await read({ prefer: "wait=5" }, {}, `projectId=${PROJECT}`);
     const asked = api.seen.map(({ body }) => JSON.parse(new TextDecoder().decode(body)));
@@ -174,7 +174,7 @@ describe("a status read with Prefer: wait, and during the wait", () => {
       expect((await response.json()).data).toMatchObject({ status: "processing", predictionId: PREDICTION });
   });
 
-  test("HEAD → held as GET is, and no body", async () => {
+  test("HEAD with Prefer: wait → held as GET is, without a body", async () => {
     rowAt = (elapsed) => predictionRow(elapsed < 3000 ? {} : running);
     const response = await read({ prefer: "wait=25" }, { method: "HEAD" });
     expect([response.status, await response.text()]).toEqual([200, ""]);
@@ -192,7 +192,7 @@ describe("a status read with Prefer: wait, and during the wait", () => {
     expect(JSON.parse(api.log.at(-1) ?? "")).toMatchObject({ level: "info", status: 200 });
   });
 
-  test("looks are refused for their rate → each next one comes a second later, and the wait goes on", async () => {
+  test("polls during a wait are refused for their rate → each next poll comes a second later, and the wait goes on", async () => {
     rowAt = (elapsed) => predictionRow(elapsed < 3000 ? running : succeededFields);
     readFails = (nth) => (nth === 2 || nth === 3 ? refusedForItsRate() : undefined);
     const response = await read({ prefer: "wait=25" });
@@ -210,7 +210,7 @@ describe("a status read with Prefer: wait, and during the wait", () => {
     expect(reads).toBe(2);
   });
 
-  test("the caller goes, or has gone before → nothing more is asked", async () => {
+  test("the caller of a wait disconnects, before or during it → no further poll", async () => {
     const gone = new AbortController();
     clock.whenSleeping(() => {
       if (clock.pauses.length === 2) gone.abort();
@@ -222,7 +222,7 @@ describe("a status read with Prefer: wait, and during the wait", () => {
   });
 });
 
-test("the first read is refused for its rate → 429 at once, however long the caller would wait", async () => {
+test("the first read with Prefer: wait is refused for its rate → 429 at once, however long the caller would wait", async () => {
   readFails = refusedForItsRate;
   const response = await read({ prefer: "wait=25" });
   expect(response.status).toBe(429);
@@ -245,11 +245,11 @@ describe("holding", () => {
     return { looks, elapsed: clock.elapsed(), pauses: clock.pauses };
   }
 
-  test("no change → the last state, when the time is up and not later", async () => {
+  test("a wait without a change → the last state, when the time is up and not later", async () => {
     expect(await hold(3)).toEqual({ looks: 6, elapsed: 3000, pauses: [200, 300, 450, 675, 1000, 375] });
   });
 
-  test("looks that are slow count in the wait, and there are fewer of them", async () => {
+  test("slow polls during a wait → count in its time, and there are fewer of them", async () => {
     const { looks, elapsed } = await hold(10, 4000);
     expect([looks, elapsed < 15_000]).toEqual([3, true]);
   });
@@ -270,7 +270,7 @@ describe("Prefer", () => {
   });
 
   test.each([",", " ", "wait=", ",wait=1x", "9", ", ", ",wait=9 ", '"', "wait"])(
-    "64 KiB of %j → looked through in no time",
+    "Prefer with 64 KiB of %j → read in no time",
     (piece) => {
       const filler = piece.repeat(65_536 / piece.length);
       const began = performance.now();
@@ -282,7 +282,7 @@ describe("Prefer", () => {
   );
 });
 
-test("a pause that is aborted meanwhile, or before, or of 0 milliseconds → over at once", async () => {
+test("a pause that is aborted, before or meanwhile, or of 0 milliseconds → ends at once", async () => {
   const gone = new AbortController();
   const asleep = pause(600_000, gone.signal);
   gone.abort();

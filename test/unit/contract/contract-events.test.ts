@@ -24,7 +24,7 @@ function changed(type: string, path: string, value: unknown): unknown {
   return body;
 }
 
-test("the guide → has exactly one example of each type", () => {
+test("docs/receive-webhooks.md → has exactly one example of each type of event", () => {
   expect(documentedBodies.map((body) => JSON.parse(body).type)).toEqual([
     "project.created",
     "generation.succeeded",
@@ -36,7 +36,7 @@ test("the guide → has exactly one example of each type", () => {
   ]);
 });
 
-test.each([...byType.keys()])("%s, the guide's example → accepted and unchanged", (type) => {
+test.each([...byType.keys()])("%s, an example of the guide → accepted and unchanged", (type) => {
   const body: unknown = JSON.parse(byType.get(type) ?? "");
   expect(webhookEvent.parse(body)).toEqual(body);
 });

@@ -16,7 +16,7 @@ test.each([
   expect(namesIn(prompt)).toEqual(names);
 });
 
-test("a shot with a list of its own → those, and who its prompt names; an empty list → only who is named", () => {
+test("a shot with its own list of elements → those, and those in its prompt; an empty list → only those in its prompt", () => {
   expect(namesIn("@Jon", cast.slice(0, 1))).toEqual(["Anna", "Jon"]);
   expect([namesIn("no people", []), namesIn("@Jon", [])]).toEqual([[], ["Jon"]]);
 });

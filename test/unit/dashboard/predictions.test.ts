@@ -29,7 +29,7 @@ const at = (minute: number, status: Prediction["status"], more: Partial<Predicti
   ...more,
 });
 
-test("an output that is read again → keeps its signed URL, until it fails to load", () => {
+test("an output read again → keeps its signed URL, until that fails to load", () => {
   const queries = createQueryClient(() => undefined);
   const read = (url: string) => {
     const output = { ...SAMPLE_PREDICTION.output, url, expiresAt: new Date(Date.now() + 1_800_000).toISOString() };
@@ -80,7 +80,7 @@ test.each<[what: string, error: KeyframeError | null, meta: MutationMeta, reads:
   },
 );
 
-test("the latest run is chosen → none is selected; another, or a hidden one → that one", () => {
+test("the latest run is chosen → nothing is selected; an earlier or hidden one → that one is selected", () => {
   const [take, latest] = [at(1, "succeeded"), at(2, "succeeded")];
   const project = { predictions: { "first-frame": latest, "last-frame": null, video: null } };
   expect(selectionOf(project, latest)).toEqual({ "first-frame": null });
@@ -143,7 +143,7 @@ describe("why a take is outdated", () => {
     expect(outdatedWords(project, frames, changed, false)).toBe(words);
   });
 
-  test("the previous shot shows another video → said", () => {
+  test("the previous shot shows another video → the take says that it is outdated for that reason", () => {
     expect(outdatedWords(project, [], [], true)).toBe("The previous shot has changed, or shows another video.");
   });
 });

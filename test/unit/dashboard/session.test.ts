@@ -34,7 +34,7 @@ test.each([
   ["https://evil.example/", "/projects"],
   ["//evil.example", "/projects"],
   ["/\\evil.example", "/projects"],
-])("the way back after a sign-in is %s → %s", (back, page) => {
+])("the page to return to after sign-in is %s → %s", (back, page) => {
   expect(backOf(back)).toBe(page);
 });
 
@@ -49,7 +49,7 @@ test.each<[error: AuthError, words: string]>([
   expect(authSentence(error)).toBe(words);
 });
 
-test("what people can mend → said in our words", () => {
+test("sign-in errors that users can fix → shown in our words", () => {
   const known = [
     "email_not_confirmed",
     "user_already_exists",

@@ -36,7 +36,7 @@ const flood = (socket: Socket, piece: string, tell: (bytes: number) => void) => 
 
 const AT = Date.parse("2026-02-03T04:05:06.789Z");
 
-test("200, while the clock is set → the row, with the time it took; the request → exactly as documented, and nothing else", async () => {
+test("200, while the clock is set → the result with its duration; the request → exactly as documented, and nothing else", async () => {
   const [dates, times] = [
     [AT, AT - 600_000],
     [1_000, 1_340],
@@ -65,7 +65,7 @@ test("200, while the clock is set → the row, with the time it took; the reques
   });
 });
 
-test("two secrets, while one is rotated → each signs as Standard Webhooks says, the newest first", async () => {
+test("an endpoint with two secrets during a rotation → both sign as Standard Webhooks says, the newest first", async () => {
   const secrets = [SECRET, `whsec_${btoa("b".repeat(32))}`];
   const receiver = await receive((socket) => socket.write(answer("200 OK")));
   const given = delivery(`http://hooks.test:${receiver.port}/`, { secrets });
@@ -80,22 +80,19 @@ test.each([
   ["a secret with a line's end", [`${SECRET}\n`]],
   ["a secret of another kind", [SECRET.replace("whsec_", "whsk_")]],
   ["a secret beside one that cannot be read", [SECRET, "whsec_ä"]],
-])(
-  "an endpoint that has %s → a failed attempt and a line in the log, and nobody is connected to",
-  async (_what, secrets) => {
-    const receiver = await receive((socket) => socket.write(answer("200 OK")));
-    const lines: string[] = [];
-    const given = delivery(`http://hooks.test:${receiver.port}/`, { secrets });
-    expect(await makeAttempt({ lines })(given)).toMatchObject({ status_code: null, error: "not_signed" });
-    const { id: deliveryId, endpoint_id: endpointId } = given;
-    expect(lines.map((line) => JSON.parse(line))).toMatchObject([
-      { level: "error", event: "delivery_not_signed", deliveryId, endpointId },
-    ]);
-    expect(receiver.connections()).toBe(0);
-  },
-);
+])("an endpoint that has %s → a failed attempt and a log line, and no connection", async (_what, secrets) => {
+  const receiver = await receive((socket) => socket.write(answer("200 OK")));
+  const lines: string[] = [];
+  const given = delivery(`http://hooks.test:${receiver.port}/`, { secrets });
+  expect(await makeAttempt({ lines })(given)).toMatchObject({ status_code: null, error: "not_signed" });
+  const { id: deliveryId, endpoint_id: endpointId } = given;
+  expect(lines.map((line) => JSON.parse(line))).toMatchObject([
+    { level: "error", event: "delivery_not_signed", deliveryId, endpointId },
+  ]);
+  expect(receiver.connections()).toBe(0);
+});
 
-test("an origin that the client refuses → a failed attempt, no rejection", async () => {
+test("an address that the client refuses → a failed attempt, not a rejection", async () => {
   const post = createPost({ lookup: createCheckedLookup(resolveHere, { allowLocal: true }) });
   const posted = await post(new URL("ftp://hooks.test/"), {}, "{}");
   expect(posted).toEqual({ statusCode: null, error: "connection", excerpt: null, retryAfter: undefined });
@@ -129,7 +126,7 @@ describe("an answer's status", () => {
     expect(receiver.connections()).toBe(1);
   });
 
-  test("100 and 200, cut at every byte → the 200 alone is left", () => {
+  test("100 and 200 in one answer, split at every byte → only the 200 is left", () => {
     const final = answer("200 OK", "ok");
     const whole = Buffer.from(`HTTP/1.1 100 Continue\r\nx: \r\r\n\r\n${final}`);
     const answers = new InterimAnswers();
@@ -217,7 +214,7 @@ describe("a receiver that gives no answer", () => {
     expect(result).toMatchObject({ status_code: null, error, response_excerpt: null });
   });
 
-  test("does not listen → connection", async () => {
+  test("a receiver that does not listen → connection", async () => {
     const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
     const { port } = listener.addr;
     listener.close();

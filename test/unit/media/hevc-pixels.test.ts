@@ -146,14 +146,14 @@ test.each<[what: string, shown: string, ratio: number]>([
   expect(read(configOf(header({ shown })))).toBe(ratio);
 });
 
-test("no header among the units, one that is cut off, a configuration of any bytes → square, at once", () => {
+test("an H.265 configuration without a header, truncated, or of random bytes → square pixels, at once", () => {
   const whole = configOf(header({ sets: [direct(2, 1)] }));
   for (const bytes of [[], [1], config(VIDEO), config(array(33)), config(array(33, []))]) expect(read(bytes)).toBe(1);
   for (let length = 0; length < whole.length - 8; length++) expect(read(whole.slice(0, length))).toBe(1);
   for (const byte of [0, 1, 3, 255]) expect(read(config(array(33, Array(60_000).fill(byte))))).toBeGreaterThan(0);
 });
 
-test("an MP4 of H.265 whose stream alone says 4:3 → as wide as it is shown; as its encoder wrote it → square", () => {
+test("an MP4 of H.265 whose stream says 4:3 → its shown width; as its encoder wrote it → square pixels", () => {
   const plain = readClip("hevc.mp4");
   const stated = patched(patched(plain, "pasp", 0, [102, 114, 101, 101]), "hvcC", 4, configOf(header({})));
   for (const [bytes, width] of [

@@ -84,7 +84,7 @@ function profileOf(...names: string[]): Uint8Array<ArrayBuffer> {
   return joined(header, word(tags.length), ...table, ...tags.map(([, content]) => content));
 }
 
-test("a colour profile with a home folder and a serial number, in each format → the colours alone are left", async () => {
+test("a color profile with a home folder and a serial number, in each format → only the colors are left", async () => {
   const names = ["/Users/pat/Desktop/Calibrated.icc", "S/N CN-0X1Y2Z"];
   const whole = profileOf(...names);
   const jpeg = async (...parts: Uint8Array<ArrayBuffer>[]) => {
@@ -115,7 +115,7 @@ test("a colour profile with a home folder and a serial number, in each format �
   expect(Buffer.from(results[1] ?? []).includes("ICC_PROFILE\0\x02\x02")).toBe(true);
 });
 
-test("the parts of a JPEG's colour profile in another order than their numbers → its colours are left, and no name", async () => {
+test("a JPEG's color profile in parts out of order → its colors are left, and no name", async () => {
   const whole = profileOf("/Users/pat/Desktop/Calibrated.icc", "S/N CN-0X1Y2Z");
   const plain = await drawPhoto("jpeg");
   const part = (number: number, bytes: Uint8Array<ArrayBuffer>) =>
@@ -128,7 +128,7 @@ test("the parts of a JPEG's colour profile in another order than their numbers �
   for (const name of ["pat", "CN-0"]) expect(holds(result, name)).toBe(false);
 });
 
-test("an image with two parts of Exif → its orientation is that of the first", async () => {
+test("an image with two parts of Exif → the orientation of the first", async () => {
   const [jpeg, png, webp] = await Promise.all([drawPhoto("jpeg"), drawPhoto("png"), drawPhoto("webp")]);
   const photos = {
     jpeg: (parts: Uint8Array<ArrayBuffer>[]) => joined(jpeg.slice(0, 2), ...parts.map(exifSegment), jpeg.slice(2)),
@@ -141,18 +141,18 @@ test("an image with two parts of Exif → its orientation is that of the first",
   }
 });
 
-test("a WebP with chunks of odd lengths → removed with what pads them", async () => {
+test("a WebP with chunks of odd length → removed together with their padding", async () => {
   const plain = await drawPhoto("webp");
   expect(stripped("webp", riff(plain.slice(12, 30), webpChunk("odd ", "odd"), plain.slice(30)))).toEqual(plain);
 });
 
-test("a WebP that cannot have Exif, with Exif → as the picture alone, upright", async () => {
+test("a simple WebP, which may not have Exif, with Exif → only the image, upright", async () => {
   const extended = await drawPhoto("webp");
   const picture = extended.slice(Buffer.from(extended).indexOf("VP8 "));
   expect(read("webp", riff(picture, webpChunk("EXIF", exif(6))))).toEqual({ bytes: riff(picture), orientation: 1 });
 });
 
-test("a JPEG with metadata behind its scan, and bytes between its segments → none of them is left", async () => {
+test("a JPEG with metadata after its scan, and bytes between its segments → none of them is left", async () => {
   const plain = await drawPhoto("jpeg");
   const [start, end] = [plain.slice(0, 20), plain.slice(20)]; // behind JFIF
   const late = [PLACE, segment(0xfe, PLACE), PLACE, exifSegment(exif(6))];
@@ -171,7 +171,7 @@ test("a JPEG with metadata behind its scan, and bytes between its segments → n
   expect((await readPixels(result)).data).toEqual((await readPixels(plain)).data);
 });
 
-test("a PNG with more frames, as an animation has → its picture alone", async () => {
+test("a PNG with more frames, as animations have → only its image", async () => {
   const plain = await drawPhoto("png");
   const control = pngChunk("fcTL", new Uint8Array(26));
   const frames = [pngChunk("acTL", new Uint8Array(8)), control, plain.slice(33, -12), control, pngChunk("fdAT", PLACE)];
@@ -225,7 +225,7 @@ describe.each(PHOTO_KINDS)("where a %s came from", (kind) => {
     }
   });
 
-  test("a manifest that has a position, a preview, a camera or an author → gone, and its DigitalSourceType is left", async () => {
+  test("a C2PA manifest with a position, a preview, a camera or an author → removed, and its DigitalSourceType is left", async () => {
     const picture = await plain();
     for (const label of [
       "stds.exif",
@@ -241,7 +241,7 @@ describe.each(PHOTO_KINDS)("where a %s came from", (kind) => {
     expect(originOf(stripped(kind, camera))).toBe(sourceType("digitalCapture"));
   });
 
-  test("a manifest beside metadata that is removed, so that its signature no longer fits → its DigitalSourceType is left", async () => {
+  test("a C2PA manifest next to metadata whose removal breaks its signature → only its DigitalSourceType is left", async () => {
     const made = withLocation(kind, withManifest(kind, await drawPhoto(kind), manifestStore(AI)), 1);
     const result = stripped(kind, made);
     expect(originOf(result)).toBe(sourceType(AI));
@@ -249,12 +249,12 @@ describe.each(PHOTO_KINDS)("where a %s came from", (kind) => {
     expect((await readPixels(result)).data).toEqual((await readPixels(made)).data);
   });
 
-  test("XMP with a DigitalSourceType, an author and a place → the DigitalSourceType alone", async () => {
+  test("XMP with a DigitalSourceType, an author and a location → only the DigitalSourceType", async () => {
     const attributes = `xmlns:dc="http://purl.org/dc/elements/1.1/" dc:creator="Pat, ${PLACE}" xmlns:Iptc4xmpExt="http://iptc.org/std/Iptc4xmpExt/2008-02-29/" Iptc4xmpExt:DigitalSourceType="${sourceType(AI)}"`;
     expect(originOf(stripped(kind, withXmp(kind, await drawPhoto(kind), attributes)))).toBe(sourceType(AI));
   });
 
-  test("a manifest with other boxes than its text, or more than a salt in a description → gone; with salts → kept", async () => {
+  test("a C2PA manifest with other boxes than text and salts → removed; with salts → kept", async () => {
     const { beside, described, salted } = oddAssertions(`Pat, ${PLACE}`);
     for (const odd of [...beside, ...described])
       expect(originOf(stripped(kind, withManifest(kind, await plain(), manifestStore(AI, {}, odd))))).toBe(
@@ -264,7 +264,7 @@ describe.each(PHOTO_KINDS)("where a %s came from", (kind) => {
     expect(stripped(kind, made)).toEqual(made);
   });
 
-  test("a manifest with boxes longer than it, without end or one in another → gone", async () => {
+  test("a C2PA manifest with boxes that are too long, endless or nested → removed", async () => {
     const store = manifestStore(AI);
     const deep = Array.from({ length: 2000 }).reduce<Uint8Array<ArrayBuffer>>(
       (inner) => joined(new Uint8Array(2), new Uint8Array([(inner.length + 8) >> 8, inner.length + 8]), "jumb", inner),
@@ -308,7 +308,7 @@ describe("an image whose parts do not fit their lengths → taken for damaged", 
   });
 });
 
-test("an image without a picture, as the beginning of a file leaves it → taken for damaged", async () => {
+test("an image without pixel data, as a truncated file leaves it → treated as damaged", async () => {
   const [jpeg, png] = [await drawPhoto("jpeg"), await drawPhoto("png")];
   const head = jpeg.slice(0, Buffer.from(jpeg).indexOf(Uint8Array.of(0xff, 0xda)));
   const canvas = webpChunk("VP8X", Uint8Array.of(0, 0, 0, 0, 63, 0, 0, 47, 0, 0));
@@ -350,13 +350,13 @@ describe.each(PHOTO_KINDS)("any change to a %s", (kind) => {
   });
 });
 
-test("a JPEG of 2 MiB of parts of a manifest → comes to an end, without them", async () => {
+test("a JPEG with 2 MiB of small parts of a manifest → finishes, without them", async () => {
   const plain = withoutProfile("jpeg", await drawPhoto("jpeg"));
   const part = segment(0xeb, "JP", new Uint8Array(30));
   expect(stripped("jpeg", joined(plain.slice(0, 2), ...Array(50_000).fill(part), plain.slice(2)))).toEqual(plain);
 });
 
-test("a JPEG with any segments, in any order → of those that applications define only JFIF, a profile and Adobe's are left", async () => {
+test("a JPEG with random segments in any order → of the application segments only JFIF, profile and Adobe's are left", async () => {
   const plain = await drawPhoto("jpeg");
   const words = fc.constantFrom(
     "Exif\0\0",
