@@ -49,7 +49,7 @@ describe("a body", () => {
     ["of two objects", '{"title": "a", "textPrompt": "b"} {}'],
     ["with a raw control character", '{"title": "a\u0001", "textPrompt": "b"}'],
     ["of bytes that are no UTF-8: never a replacement character in a title", new Uint8Array(notUtf8)],
-  ])("%s → 400 invalid_json, for POST and PATCH, and nothing changed", async (_what, body) => {
+  ])("a body %s → 400 invalid_json, for POST and PATCH, and nothing changed", async (_what, body) => {
     for (const [method, path] of [
       ["POST", "/api/projects"],
       ["PATCH", `/api/projects/${projectId}`],
@@ -98,7 +98,7 @@ describe("a body", () => {
       "the longest text that fits, each character escaped",
       () => JSON.stringify(GOOD).replace("dawn", "\\ud83c\\udfac".repeat(6000)),
     ],
-  ])("of %s → 413 payload_too_large, and nothing changed", async (_what, body) => {
+  ])("a body of %s → 413 payload_too_large, and nothing changed", async (_what, body) => {
     expect(await post({ body: body(), headers: JSON_TYPE })).toEqual([413, "payload_too_large"]);
   });
 
@@ -144,7 +144,7 @@ describe("a body", () => {
       { kind: "Must be one of character, place, prop, style.", imagePaths: "Must be a list." },
     ],
     ["/api/projects/generate/video", { projectId: ID, audio: "yes" }, { audio: "Must be true or false." }],
-  ])("POST %s of %j → each field in details, with what to do", async (path, json, details) => {
+  ])("POST %s of %j → details has each field, and what to do", async (path, json, details) => {
     const { error } = await user.post(path, json);
     expect(error?.details).toEqual(Object.entries(details).map(([path, message]) => ({ path, message })));
   });

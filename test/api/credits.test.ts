@@ -70,7 +70,7 @@ describe("credit of", () => {
     ["the key beside a session", () => ({ ...asServer(), authorization: `Bearer ${user.token}` }), [403, "forbidden"]],
     ["the secret key without a user", () => ({ apikey: secretKey }), [400, "invalid_request"]],
     ["the secret key for an unknown user", () => asServer(crypto.randomUUID()), [404, "user_not_found"]],
-  ])("%s → refused, and nothing is added", async (_what, headers, expected) => {
+  ])("credit with %s → refused, and nothing is added", async (_what, headers, expected) => {
     const { status, error } = await add(purchase(1), headers());
     expect([status, error?.code]).toEqual(expected);
     expect(await sql`select from keyframe_private.credits where owner_id = ${user.id}`).toHaveLength(0);
@@ -85,7 +85,7 @@ describe("credit of", () => {
     [{ key: "two words" }, "key"],
     [{ key: "opening", kind: "adjustment" }, "key"],
     [{ note: "x".repeat(501) }, "note"],
-  ])("a server with %j → 400 that names %s", async (change, path) => {
+  ])("credit from a server with %j → 400 that names %s", async (change, path) => {
     const { status, error } = await add({ ...purchase(1), ...change });
     expect([status, error?.details?.map((one) => one.path)]).toEqual([400, [path]]);
   });

@@ -49,7 +49,7 @@ describe("GET /api/models", () => {
 
 describe("a start with all that its model takes", () => {
   test.each<Step>(["first-frame", "last-frame", "video"])(
-    "%s → the answer has it; its input, sent again, is the same request for another run",
+    "a start of %s with all that its model takes → the answer has it; its input, sent again, starts the same request",
     async (step) => {
       const model = models[step]?.find(({ controls, available }) => available && controls.seed !== undefined);
       if (model === undefined) throw new Error(`No model of ${step} takes a seed.`);

@@ -144,7 +144,7 @@ describe("a header that is absent or wrong", () => {
     ["Origin: null", { origin: "null" }, CALLED, CALLED],
     ["a Last-Event-ID", { "last-event-id": "7" }, CALLED, CALLED],
     ["a header of ours", { "x-keyframe-mcp-request": "1", "x-request-id": "a b" }, CALLED, CALLED],
-  ])("%s → as the table says in both eras", async (_what, changed, handshake, without) => {
+  ])("an MCP request with %s → the answer in the table, in both eras", async (_what, changed, handshake, without) => {
     const own = Object.entries(changed).filter(([name]) => !name.startsWith("mcp-") || changed[name] !== null);
     expect(await send(legacy("tools/call", call), Object.fromEntries(own))).toMatchObject(handshake);
     expect(await send(modern("tools/call", call), changed)).toMatchObject(without);
@@ -216,16 +216,20 @@ describe("discovery", () => {
   test.each<[string, Record<string, unknown>, string]>([
     ["another audience", { aud: "https://app.example" }, 'aud must be "authenticated", or a list that has it'],
     ["another subject", { sub: "user_2abc" }, "sub must be the id of a user of this project's Auth, a UUID"],
-  ])("%s → 401 invalid_token, and the claim that is wrong, at api too", async (_what, claims, sentence) => {
-    const headers = { authorization: `Bearer ${await forgeToken(user.id, { claims })}` };
-    for (const url of [mcpUrl(), `${inject("stack").url}/functions/v1/api/projects`]) {
-      const response = await fetch(url, { method: "POST", headers });
-      expect(response.status).toBe(401);
-      const { error } = await response.json();
-      expect([error.code, error.message]).toEqual(["unauthorized", expect.stringContaining(sentence)]);
-      if (url === mcpUrl()) expect(response.headers.get("www-authenticate")).toMatch(/^Bearer error="invalid_token", /);
-    }
-  });
+  ])(
+    "a token with %s → 401 invalid_token that names the wrong claim, at the API too",
+    async (_what, claims, sentence) => {
+      const headers = { authorization: `Bearer ${await forgeToken(user.id, { claims })}` };
+      for (const url of [mcpUrl(), `${inject("stack").url}/functions/v1/api/projects`]) {
+        const response = await fetch(url, { method: "POST", headers });
+        expect(response.status).toBe(401);
+        const { error } = await response.json();
+        expect([error.code, error.message]).toEqual(["unauthorized", expect.stringContaining(sentence)]);
+        if (url === mcpUrl())
+          expect(response.headers.get("www-authenticate")).toMatch(/^Bearer error="invalid_token", /);
+      }
+    },
+  );
 
   test("a token whose audience is a list with the MCP address → the tools", async () => {
     const claims = { aud: [mcpUrl(), "authenticated"] };

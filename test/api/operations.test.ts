@@ -208,18 +208,21 @@ test.each<[what: string, path: string, options: CallOptions, line: Partial<z.inf
   ["a preflight", "/api/projects", { method: "OPTIONS" }, { status: 204, method: "OPTIONS" }],
   ["HEAD", "/api/health", { method: "HEAD" }, { status: 200, method: "HEAD", route: "/api/health" }],
   ["openapi.json", "/api/openapi.json", {}, { status: 200, route: "/api/openapi.json" }],
-])("%s → one line in the log, without an owner or what was sent", async (_what, path, options, line) => {
-  const app = startApp();
-  await (await send(path, options, app)).body?.cancel();
-  const [logged, ...others] = app.log.map((text) => requestLine.parse(JSON.parse(text)));
-  expect([logged, logged?.ownerId, logged?.code, others]).toEqual([
-    expect.objectContaining(line),
-    undefined,
-    line.code,
-    [],
-  ]);
-  expect(app.log.join()).not.toMatch(/films|token=|a\.b\.c/);
-});
+])(
+  "a request with %s → one log line, without an owner or the request's content",
+  async (_what, path, options, line) => {
+    const app = startApp();
+    await (await send(path, options, app)).body?.cancel();
+    const [logged, ...others] = app.log.map((text) => requestLine.parse(JSON.parse(text)));
+    expect([logged, logged?.ownerId, logged?.code, others]).toEqual([
+      expect.objectContaining(line),
+      undefined,
+      line.code,
+      [],
+    ]);
+    expect(app.log.join()).not.toMatch(/films|token=|a\.b\.c/);
+  },
+);
 
 test("a refusal by the database, and a 304 → logged with status, route and owner, and nothing is signed for the 304", async () => {
   const app = startApp();

@@ -99,7 +99,7 @@ test.each<[what: string, make: () => Promise<List>]>([
   ["deliveries", () => deliveriesOf(user)],
   ["deliveries of one status", () => deliveriesOf(user, { status: "delivered" })],
 ])(
-  "%s, page by page while more are made → each that was there once, in order; without a limit 20",
+  "a list of %s, page by page while rows are added → each earlier row once, in order; 20 without a limit",
   async (_what, make) => {
     const { add, read, inDatabase } = await make();
     expect(await read({})).toEqual({ ids: [], nextCursor: null });

@@ -47,7 +47,7 @@ test("a session → an ES256 token with these claims, which a refresh keeps exce
   }
 });
 
-describe("refused", () => {
+describe("refused by Auth", () => {
   test.each<[what: string, ask: (user: Credentials) => Promise<string>, answer: string]>([
     ["a second sign-up", async (user) => said(await client().signUp(user)), "422 user_already_exists"],
     ["a short password", async () => said(await client().signUp(fresh("short"))), "422 weak_password"],
@@ -66,7 +66,7 @@ describe("refused", () => {
     ],
     ["a token that is none", () => ask("GET", "user", "a.b.c"), "403 bad_jwt"],
     ["another grant", () => ask("POST", "token?grant_type=odd", undefined, {}), "400 invalid_credentials"],
-  ])("%s", async (_, attempt, answer) => {
+  ])("%s → refused by Auth with its code", async (_, attempt, answer) => {
     expect(await attempt(await signUpAt({ url, publishableKey }))).toBe(answer);
   });
   const fresh = (password = "a long enough password") => ({ email: `${crypto.randomUUID()}@keyframe.local`, password });

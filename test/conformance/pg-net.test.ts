@@ -54,7 +54,7 @@ function responseTo(id: string): Promise<Row> {
   });
 }
 
-describe.concurrent("beside each other", () => {
+describe.concurrent("concurrent posts", () => {
   test("http_get and http_post → have pg_net's parameters, in its order, with its defaults", async () => {
     const functions = await sql`
       select proname, pg_get_function_arguments(oid) as arguments, pg_get_function_result(oid) as result
@@ -173,7 +173,7 @@ describe.concurrent("beside each other", () => {
 });
 
 // Each with the worker for itself.
-describe("one after another", () => {
+describe("posts one after another", () => {
   test("the first post after another → ends the pause between batches early; the next one waits for its end", async () => {
     // A try during which this machine was busy says nothing; the worker's own pause is a second.
     await until("a try that shows both", async () => {

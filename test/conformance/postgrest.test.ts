@@ -87,7 +87,7 @@ describe("a token", () => {
     ["foreign issuer", () => claims({ iss: "https://other" })],
     ["sub missing", () => claims({ sub: undefined })],
     ["secret key as bearer, publishable as apikey", () => secretKey],
-  ])("%s", async (name, token) => {
+  ])("token: %s", async (name, token) => {
     const authorization = `Bearer ${await token()}`;
     const asked = { profile: "keyframe", apikey: publishableKey, authorization };
     expectAnswer(name, await ask("GET", "/projects?select=id", asked));
@@ -117,7 +117,7 @@ describe("a token", () => {
 });
 
 describe("an error of Postgres", () => {
-  test.each(Object.keys(answers).filter((name) => /^raise \w+$/.test(name)))("%s", async (name) => {
+  test.each(Object.keys(answers).filter((name) => /^raise \w+$/.test(name)))("error of Postgres: %s", async (name) => {
     const code = name.slice("raise ".length);
     expectAnswer(name, await call("conformance_raise", { code, message: "msg", detail: "det", hint: "hin" }));
   });
@@ -178,7 +178,7 @@ describe("arguments", () => {
     ["uuidsBad", { u: ["x"] }],
     ["tsNumber", { ts: 5 }],
     ["big number", '{"n":12345678901234567890.123456789,"j":{"x":12345678901234567890.123456789,"y":1.0,"z":1e2}}'],
-  ])("args %s", async (name, args) => {
+  ])("arguments of a call: %s", async (name, args) => {
     expectAnswer(`args ${name}`, await call("conformance_args", args));
   });
 
@@ -187,7 +187,7 @@ describe("arguments", () => {
     ["create project nul", "conformance_args", '{"t":"a\\u0000b"}'],
     ["create project lone surrogate", "conformance_args", '{"t":"a\\ud800b"}'],
     ["create project raw surrogate escape", "conformance_args", '{"\\udfff":"b"}'],
-  ])("%s", async (name, called, body) => {
+  ])("malformed arguments: %s", async (name, called, body) => {
     expectAnswer(name, await call(called, body));
   });
 
@@ -205,7 +205,7 @@ describe("arguments", () => {
     ["add credit 1e3", "1e3"],
     ["add credit 1.0", "1.0"],
     ["add credit huge", "1e30"],
-  ])("%s", async (name, amount) => {
+  ])("amount in a body: %s", async (name, amount) => {
     const body = `{"user_id":"${crypto.randomUUID()}","amount_micros":${amount},"kind":"purchase","key":"r"}`;
     expectAnswer(name, await call("add_credit", body, { profile: "keyframe_worker" }));
   });

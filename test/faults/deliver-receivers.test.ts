@@ -41,7 +41,7 @@ async function listen(habit: Habit) {
 const attemptsOf = ({ id }: Story) => sql<{ duration_ms: number; response_excerpt: string | null }[]>`
   select duration_ms, response_excerpt from keyframe.webhook_attempts where delivery_id = ${id} order by attempt`;
 
-describe.concurrent("a receiver that", () => {
+describe.concurrent("receivers that fail", () => {
   test("a receiver hangs with twelve events → eight at once, each up to 15 s; the owner's other goes on; later all arrive", async () => {
     const { maker, receiver, webhookId } = await listen(hangs);
     const well = await receive(answers(204));

@@ -34,7 +34,7 @@ const address = (id: string, attempt: number | string = 1) =>
 const says = (run: string, status: string, more: Record<string, unknown> = {}) =>
   JSON.stringify({ id: run, status, logs: "", error: null, output: null, ...more });
 
-describe("a callback that is signed but makes no sense → refused, and the prediction is as it was", () => {
+describe("a signed callback with invalid content → refused, and the prediction is unchanged", () => {
   const variants: [string, number, string, SignedPost & { url?: (id: string) => string }][] = [
     ["no such prediction", 404, "not_found", { url: () => address(crypto.randomUUID()) }],
     ["an attempt that has not been made yet", 404, "not_found", { url: (id) => address(id, 2) }],

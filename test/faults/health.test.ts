@@ -66,7 +66,7 @@ async function addOwners(url: string, owners: number): Promise<string[]> {
   return rows.map(({ owner_id }) => owner_id);
 }
 
-describe.concurrent("health is degraded within 30 s, names the cause and what to do, and ends with it:", () => {
+describe.concurrent("deep health", () => {
   test("slow receivers → deep health names them within 30 s, and no longer once they answer", async () => {
     const slow = await receive(hangs);
     for (const owner of await addOwners(slow.url, 15)) await insertProjects(stack.sql, owner, 1);
@@ -100,7 +100,7 @@ describe.concurrent("health is degraded within 30 s, names the cause and what to
 const isPlainOk = async () => (await fetch(`${stack.url}/functions/v1/api/health`)).status === 200;
 
 // After the others: these stop all writes.
-describe("a write would fail → health without deep is 503, deep names the cause, and both end with it:", () => {
+describe("health while a write would fail", () => {
   test("a read-only database → plain health is 503, deep health names the cause, until it can be written", async () => {
     const connection = await stack.sql.reserve(); // it stays as it began
     const set = async (isReadOnly: boolean) => {

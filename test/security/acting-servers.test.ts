@@ -32,7 +32,7 @@ async function expectRefused(headers: Record<string, string>, status: number, co
   expect(await footprint(sql, victim.id)).toEqual(before);
 }
 
-describe("Keyframe-User from anybody but a server with the secret key → refused", () => {
+describe("Keyframe-User from anybody but a server with the secret key", () => {
   test.each<[who: string, headers: () => Record<string, string> | Promise<Record<string, string>>, status: number]>([
     ["nobody", () => ({}), 403],
     ["an app with its own key", () => ({ apikey: publishableKey, authorization: `Bearer ${publishableKey}` }), 403],
@@ -52,13 +52,13 @@ describe("Keyframe-User from anybody but a server with the secret key → refuse
     ["a guessed key", () => ({ apikey: "sb_secret_0000000000000000000000_00000000" }), 401],
     ["a guessed key beside the right one", () => ({ apikey: secretKey, authorization: "Bearer sb_secret_guess" }), 401],
     ["the key twice", () => ({ apikey: `${secretKey}, ${secretKey}` }), 401],
-  ])("%s", async (_who, make, status) => {
+  ])("Keyframe-User from %s → refused", async (_who, make, status) => {
     const headers = { ...(await make()), "keyframe-user": victim.id };
     await expectRefused(headers, status, status === 403 ? "forbidden" : "unauthorized");
   });
 });
 
-describe("the secret key and a Keyframe-User that is no user → refused before anything is read or done", () => {
+describe("the secret key with a Keyframe-User that is not a user → refused before anything is read or done", () => {
   test.each<[string, string]>([
     ["none, as from a variable that is not set", ""],
     ["undefined", "undefined"],
@@ -67,7 +67,7 @@ describe("the secret key and a Keyframe-User that is no user → refused before 
     ["a part of an id", "00000000-0000"],
     ["an id in braces", "{5f0c9c0e-6f0e-4c55-9b3c-0a9d9f5d3c11}"],
     ["an id without its dashes", "5f0c9c0e6f0e4c559b3c0a9d9f5d3c11"],
-  ])("%s → 400", async (_what, given) => {
+  ])("Keyframe-User is %s → 400", async (_what, given) => {
     await expectRefused({ apikey: secretKey, "keyframe-user": given }, 400, "invalid_request");
   });
 
@@ -97,7 +97,7 @@ test("Keyframe-User in capitals, with the secret key as bearer token → acts fo
   expect((await callApi(`/api/projects/${projectId}`, { headers })).status).toBe(200);
 });
 
-describe("the secret key at the webhook paths and at the figures: a wrong one never counts as none, and a session decides", () => {
+describe("the secret key for webhooks and metrics", () => {
   const session = () => `Bearer ${attacker.token}`;
   const bearer = `Bearer ${secretKey}`;
   const [project, user, refused] = [
@@ -122,7 +122,7 @@ describe("the secret key at the webhook paths and at the figures: a wrong one ne
     ["a publishable key as session", () => ({ apikey: secretKey, authorization: `Bearer ${publishableKey}` }), refused],
     ["another scheme", () => ({ apikey: secretKey, authorization: `Basic ${secretKey}` }), refused],
     ["an empty Authorization", () => ({ apikey: secretKey, authorization: "" }), refused],
-  ])("%s", async (_what, given, statuses) => {
+  ])("webhooks and metrics, the secret key sent so: %s", async (_what, given, statuses) => {
     const sent = { headers: given() };
     const replies = [await sendToApi("/api/webhooks", sent), await sendToApi("/api/metrics", sent)];
     for (const { body } of replies) await body?.cancel();

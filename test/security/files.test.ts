@@ -44,16 +44,19 @@ const HIDDEN_SIZE = new Uint8Array([
   ...[0xff, 0xc0, 0, 11, 8, 0, 9, 0, 9, 1, 1, 0x11, 0, 0xff, 0xd9],
 ]);
 
-describe("a file that is no image, under each type → 415, and nothing is stored; as an output → not usable", () => {
-  test.each(Object.entries(NO_IMAGES))("%s", async (_name, make) => {
-    const bytes = await make();
-    for (const type of ["image/png", "image/jpeg", "image/webp", "application/octet-stream"]) {
-      await expectRefused(bytes, type);
-    }
-    await expectRefused(inForm(bytes));
-    const code = await copyOf(bytes).catch((error) => (error instanceof OutputError ? error.code : error));
-    expect(code).toBe("output_not_usable");
-  });
+describe("a file that is not an image", () => {
+  test.each(Object.entries(NO_IMAGES))(
+    "%s under each image type → 415, and nothing is stored; as an output → output_not_usable",
+    async (_name, make) => {
+      const bytes = await make();
+      for (const type of ["image/png", "image/jpeg", "image/webp", "application/octet-stream"]) {
+        await expectRefused(bytes, type);
+      }
+      await expectRefused(inForm(bytes));
+      const code = await copyOf(bytes).catch((error) => (error instanceof OutputError ? error.code : error));
+      expect(code).toBe("output_not_usable");
+    },
+  );
 
   test.each(Object.entries(CUT_OFF))("%s: refused alone as an upload", async (_name, make) => {
     await expectRefused(await make(), "image/png");
@@ -69,7 +72,7 @@ describe("a file that is no image, under each type → 415, and nothing is store
     ["a jpeg whose stray bytes hide a size of 65,535 × 65,535", () => HIDDEN_SIZE, "image/jpeg"],
     ["a png declared as a page", () => drawImage(), "text/html"],
     ["JSON", () => "{}", "application/json"],
-  ])("%s", async (_what, make, type) => {
+  ])("an upload of %s → refused", async (_what, make, type) => {
     await expectRefused(await make(), type);
   });
 });
@@ -81,19 +84,22 @@ async function served(referenceImagePath: string) {
   return { headers: answer.headers, bytes: new Uint8Array(await answer.arrayBuffer()) };
 }
 
-describe("an image that is something else to another reader → the image alone is stored, and served under its type", () => {
-  test.each(Object.entries(POLYGLOTS))("%s", async (_name, make) => {
-    const [kind, image, both] = await make();
-    const path = await user.upload(both, `image/${kind}`);
-    expect(path).toMatch(/^projects\/[0-9a-f-]{36}\.(png|jpg|webp)$/);
-    const { headers, bytes: stored } = await served(path);
-    expect(stored).toEqual(image);
-    // A browser runs nothing that comes under an image's type, neither as a page nor as a script of another one.
-    expect(headers.get("content-type")).toBe(`image/${kind}`);
-    const [row] = await sql`
+describe("an image that another reader takes for something else", () => {
+  test.each(Object.entries(POLYGLOTS))(
+    "%s → only the image is stored, and served under its type",
+    async (_name, make) => {
+      const [kind, image, both] = await make();
+      const path = await user.upload(both, `image/${kind}`);
+      expect(path).toMatch(/^projects\/[0-9a-f-]{36}\.(png|jpg|webp)$/);
+      const { headers, bytes: stored } = await served(path);
+      expect(stored).toEqual(image);
+      // A browser runs nothing that comes under an image's type, neither as a page nor as a script of another one.
+      expect(headers.get("content-type")).toBe(`image/${kind}`);
+      const [row] = await sql`
       select metadata->>'mimetype' as type from storage.objects where bucket_id || '/' || name = ${path}`;
-    expect(row).toEqual({ type: `image/${kind}` });
-  });
+      expect(row).toEqual({ type: `image/${kind}` });
+    },
+  );
 });
 
 test("a file's address with ?download → comes as a download, under a name that cannot break the header", async () => {

@@ -136,7 +136,7 @@ test.each<[method: string, query: string, prefer: string, owner?: true]>([
   ["PUT", "?id=eq.theirs", "handling=strict,max-affected=1"],
   ["DELETE", "?id=eq.theirs", "return=representation"],
 ])(
-  "%s %s of another user's project, prefer %s → theirs stays, nothing of it is shown",
+  "%s %s of another user's project, prefer %s → the project is unchanged, and nothing of it is shown",
   async (method, query, prefer, owner) => {
     const theirs = { id: scene.projectId, title: "Mine now", text_prompt: "Mine now" };
     const json = method === "DELETE" ? undefined : { ...theirs, ...(owner && { owner_id: scene.user.id }) };

@@ -97,7 +97,7 @@ describe("an open link", () => {
   });
 });
 
-describe("a token that opens nothing", () => {
+describe("a link with an invalid token", () => {
   const app = () => {
     const calls: unknown[] = [];
     const made = createApiApp({

@@ -41,56 +41,62 @@ const isSigned = async (token: string) =>
     () => false,
   );
 
-describe("a token that is not the session's → 401 by api, by keyframe-mcp, and by an api whose platform believes anything", () => {
-  test.each(Object.entries(HOSTILE_TOKENS))("%s", async (_name, make) => {
-    const asked: string[] = [];
-    const { fetch: call } = createApiApp({
-      fetcher: async (request) => {
-        asked.push(String(request));
-        return Response.json({});
-      },
-    });
-    const headers = { authorization: await make(victim) };
-    for (const path of [`/api/projects/${projectId}`, "/api/webhooks"]) {
-      const { status } = await call(new Request(`http://localhost${path}`, { headers }));
-      expect([path, status, asked]).toEqual([path, 401, []]);
-    }
-    const { status, error } = await callApi(`/api/projects/${projectId}`, { headers });
-    expect([status, error?.code]).toEqual([401, "unauthorized"]);
-    const byAgent = await fetch(mcpUrl(), { method: "POST", headers });
-    expect(byAgent.headers.get("www-authenticate")).toContain(`resource_metadata="${mcpUrl()}/`);
-    expect([byAgent.status, (await byAgent.json()).error.code]).toEqual([401, "unauthorized"]);
-  });
+describe("a token that is not the session's", () => {
+  test.each(Object.entries(HOSTILE_TOKENS))(
+    "the token “%s” → 401 by the API, by keyframe-mcp, and by an API whose platform accepts anything",
+    async (_name, make) => {
+      const asked: string[] = [];
+      const { fetch: call } = createApiApp({
+        fetcher: async (request) => {
+          asked.push(String(request));
+          return Response.json({});
+        },
+      });
+      const headers = { authorization: await make(victim) };
+      for (const path of [`/api/projects/${projectId}`, "/api/webhooks"]) {
+        const { status } = await call(new Request(`http://localhost${path}`, { headers }));
+        expect([path, status, asked]).toEqual([path, 401, []]);
+      }
+      const { status, error } = await callApi(`/api/projects/${projectId}`, { headers });
+      expect([status, error?.code]).toEqual([401, "unauthorized"]);
+      const byAgent = await fetch(mcpUrl(), { method: "POST", headers });
+      expect(byAgent.headers.get("www-authenticate")).toContain(`resource_metadata="${mcpUrl()}/`);
+      expect([byAgent.status, (await byAgent.json()).error.code]).toEqual([401, "unauthorized"]);
+    },
+  );
 });
 
-describe("those that Auth has not signed, at the Data API and at Storage of this stack → 401, never taken for absent ones", () => {
+describe("hostile tokens at the Data API and at Storage", () => {
   const { url, publishableKey } = inject("stack");
   let tried = 0;
-  test.each(Object.entries(HOSTILE_TOKENS))("%s", async (name, make) => {
-    const authorization = await make(victim);
-    // The platform takes what has no Bearer token for no credential.
-    if (!/^Bearer \S/.test(authorization) || (await isSigned(authorization.slice("Bearer ".length)))) return;
-    tried += 1;
-    // PostgREST ignores what a header calls critical; the functions and Storage refuse it.
-    const paths = name.includes("critical") ? [] : ["/rest/v1/projects"];
-    for (const path of [...paths, "/storage/v1/bucket"]) {
-      const answer = await fetch(url + path, { headers: { apikey: publishableKey, authorization } });
-      await answer.body?.cancel();
-      expect([path, answer.status]).toEqual([path, 401]);
-    }
-  });
+  test.each(Object.entries(HOSTILE_TOKENS))(
+    "the token “%s” at the Data API and Storage → 401, unless Auth has signed it",
+    async (name, make) => {
+      const authorization = await make(victim);
+      // The platform takes what has no Bearer token for no credential.
+      if (!/^Bearer \S/.test(authorization) || (await isSigned(authorization.slice("Bearer ".length)))) return;
+      tried += 1;
+      // PostgREST ignores what a header calls critical; the functions and Storage refuse it.
+      const paths = name.includes("critical") ? [] : ["/rest/v1/projects"];
+      for (const path of [...paths, "/storage/v1/bucket"]) {
+        const answer = await fetch(url + path, { headers: { apikey: publishableKey, authorization } });
+        await answer.body?.cancel();
+        expect([path, answer.status]).toEqual([path, 401]);
+      }
+    },
+  );
   test("tokens that Auth has not signed → most of the hostile tokens were tried above", () =>
     expect(tried).toBeGreaterThan(30));
 });
 
-describe("a good session in a place that is none → 401", () => {
+describe("a good session in a wrong place", () => {
   test.each<[string, (token: string) => Record<string, string>]>([
     ["a cookie", (token) => ({ cookie: `sb-access-token=${token}; Authorization=Bearer ${token}` })],
     ["apikey", (token) => ({ apikey: token })],
     ["Proxy-Authorization", (token) => ({ "proxy-authorization": `Bearer ${token}` })],
     ["X-Authorization", (token) => ({ "x-authorization": `Bearer ${token}`, "x-forwarded-authorization": token })],
     ["X-User-Id, by somebody who knows it", () => ({ "x-user-id": victim.id, "x-forwarded-user": victim.id })],
-  ])("%s", async (_place, headers) => {
+  ])("a good session in %s → 401", async (_place, headers) => {
     await expectRefusedEverywhere(headers(victim.token));
   });
 
@@ -100,8 +106,8 @@ describe("a good session in a place that is none → 401", () => {
   });
 });
 
-describe("two Authorization headers → 401, whichever comes first", () => {
-  test.each(["good first", "bad first", "both good"])("%s", async (order) => {
+describe("two Authorization headers", () => {
+  test.each(["good first", "bad first", "both good"])("two Authorization headers, %s → 401", async (order) => {
     const bad = "Bearer a.b.c";
     const good = `Bearer ${victim.token}`;
     const values = { "good first": [good, bad], "bad first": [bad, good], "both good": [good, good] }[order] ?? [];

@@ -135,7 +135,7 @@ test.runIf(Deno.build.os === "linux")(
   },
 );
 
-describe("many of them, straight at the function", () => {
+describe("many unfinished bodies sent straight to the function", () => {
   const MAX_MB = 50;
   const memoryOf = (name: string) => inject("stack").functionPids[name] ?? 0;
 

@@ -115,7 +115,7 @@ describe("a project without a deployment", () => {
     ["settings that are refused", configStage, {}, { "PATCH /postgrest": 403 }, "an owner or administrator of its"],
     ["secrets above a limit", secretsStage, {}, { "POST /secrets": throttled }, "Supabase is rate-limiting"],
     ["a database out of reach", migrationsStage, {}, {}, "Set SUPABASE_DB_URL to the session pooler's"],
-  ])("%s → what to do, nothing changed", async (_what, stage, environment, faults, said) => {
+  ])("deploy with %s → what to do, nothing changed", async (_what, stage, environment, faults, said) => {
     scene.platform.faults = faults;
     const stages = stage === migrationsStage ? [databaseStage, stage] : [stage];
     await expect(scene.take(stages, environment)).rejects.toThrow(said);
@@ -527,7 +527,7 @@ describe("a later deployment", () => {
           : scene.sql`delete from supabase_migrations.schema_migrations where version = '20270101000000'`,
       "by an app's repository (npm run add): upgrade it there",
     ],
-  ])("%s → refused, nothing changed", async (_what, set, said) => {
+  ])("deploy with %s → refused, nothing changed", async (_what, set, said) => {
     await set(true);
     try {
       await expect(scene.take([databaseStage])).rejects.toThrow(said);

@@ -21,7 +21,7 @@ test.each<[what: string, text: string, exposed: string[]]>([
   ["line ends of Windows", '[api]\r\nschemas = ["public"] # ours\r\n\r\n[db]\r\nport = 2\r\n', ["public"]],
   ["a byte order mark", '\ufeff[api]\r\nschemas = ["public"]\r\n', ["public"]],
 ])(
-  "config.toml with %s → functions and schemas are added, once; removed, it is byte for byte as before",
+  "config.toml with %s → add puts functions and schemas into it, once; remove leaves it byte for byte as before",
   (_what, text, exposed) => {
     const before = parse(text) as { api?: object; functions?: object };
     const changed = addToConfig(text, ours);
@@ -70,7 +70,7 @@ test.each<[what: string, edit: (text: string) => string]>([
   ["without its final newline", (text) => text.trimEnd()],
   ["with spaces around its marks", (text) => text.replaceAll("# keyframe:", "  # keyframe:").replace(/$/, " ")],
   ["with our schemas in another place", (text) => text.replace(/schemas = .*/, "schemas = ['keyframe', 'public']")],
-])("our block %s → is taken out", (_what, edit) => {
+])("our block of config.toml %s → removed", (_what, edit) => {
   expect(parse(removeFromConfig(edit(added), schemas))).toEqual({ api: { schemas: ["public"] } });
 });
 
@@ -84,7 +84,7 @@ test.each<[what: string, edit: (text: string) => string]>([
     (text) => `${text}\n# mine\nverify_jwt = true\n[db]\nport = 2\n`,
   ],
   ["with a function of the app", (text) => text.replace("# keyframe: end", "[functions.mail]\n# keyframe: end")],
-])("our block %s → add and remove refuse with what to do", (_what, edit) => {
+])("our block of config.toml %s → add and remove refuse with what to do", (_what, edit) => {
   for (const command of [() => addToConfig(edit(added), ours), () => removeFromConfig(edit(added), schemas)]) {
     expect(command).toThrow(
       /Keyframe's part of supabase\/config\.toml was edited.*Move.*delete.*run the command again/,

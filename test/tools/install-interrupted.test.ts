@@ -34,7 +34,7 @@ test.each<[what: string, prepare: () => Promise<void>, command: (onChange?: () =
   ["a first add", async () => undefined, (onChange) => add(version1, onChange)],
   ["an upgrade", () => add(version1), (onChange) => add(version2, onChange)],
   ["a remove", () => add(version1), (onChange) => remove(version1, onChange)],
-])("%s that the disk ends at any of its files → the same command completes it", async (_what, prepare, command) => {
+])("%s while the disk is full at any of its files → the same command completes it", async (_what, prepare, command) => {
   await prepare();
   await command();
   const whole = await files();
@@ -161,7 +161,7 @@ describe("an app that has Keyframe", () => {
     ["a copied migration was deleted", undefined, [], 0],
     ["a pull of the database comes after the copies, and one was deleted", "20261201110000_remote_schema.sql", [], 2],
     ["a squashed migration replaces the first copy, and a later one was deleted", "20251201110000_all.sql", [0], 2],
-  ])("%s → named, and not copied again under another time", async (_what, own, squashed, deleted) => {
+  ])("%s → named, and not copied again with another time", async (_what, own, squashed, deleted) => {
     const found = await copies();
     for (const at of [...squashed, deleted]) await rm(join(folder, MIGRATIONS, found[at] ?? ""));
     if (own !== undefined) await put(folder, `${MIGRATIONS}/${own}`, "create schema keyframe_private;\n");

@@ -123,7 +123,7 @@ describe("rows against the recorded schemas", () => {
       imageRow({ model: "google/none" }),
       "with any input: its schema is not recorded. Set KEYFRAME_REPLICATE_API_TOKEN to ask Replicate.",
     ],
-  ])("%s → a finding", async (_name, row, refusal) => {
+  ])("a model row with %s → a finding", async (_name, row, refusal) => {
     expect(await refusalsOf(row)).toContain(refusal);
   });
 });
@@ -274,15 +274,18 @@ describe("a project and a provider", () => {
     ["a page instead of JSON", new Response("<html>"), "answered with no model: is KEYFRAME_REPLICATE_API_BASE_URL"],
     ["a schema without an input", Response.json({ latest_version: { id: "f", openapi_schema: {} } }), "cannot be read"],
     ["no network", new TypeError("dns error"), "cannot be reached: dns error"],
-  ])("%s → the check failed, which is no finding; the token is not in the message", async (_name, answer, message) => {
-    const fetcher = async () => {
-      if (answer instanceof Error) throw answer;
-      return answer;
-    };
-    const failed = runCheck({ rows: [imageRow()], today, provider: provider("https://x.test", fetcher) });
-    await expect(failed).rejects.toThrow(message);
-    await expect(failed).rejects.not.toThrow("r8_secret");
-  });
+  ])(
+    "the provider answers %s → the check failed, without a finding; the token is not in the message",
+    async (_name, answer, message) => {
+      const fetcher = async () => {
+        if (answer instanceof Error) throw answer;
+        return answer;
+      };
+      const failed = runCheck({ rows: [imageRow()], today, provider: provider("https://x.test", fetcher) });
+      await expect(failed).rejects.toThrow(message);
+      await expect(failed).rejects.not.toThrow("r8_secret");
+    },
+  );
 
   test("models:check --record → writes every model with its source, the same bytes each time", async () => {
     const root = await Deno.makeTempDir({ prefix: "kf-models-check-" });

@@ -90,7 +90,7 @@ async function expectToSurvive({ url, printed }: Awaited<ReturnType<typeof run>>
   await printed(`received ${id} project.created\n`);
 }
 
-describe("the guide's sample takes what is genuine, refuses the rest, and lives on", () => {
+describe("the guide's receiver accepts genuine events, refuses others, and goes on running", () => {
   test("the guide's receiver in Node → accepts genuine events, refuses others, and goes on running", async () => {
     const sample = await run("node", "receiver.mjs", "node", []);
     await expectToVerify(sample);

@@ -391,27 +391,30 @@ describe("a run that an administrator fails", () => {
     ["while it runs", ["a"], (id) => providerSays(db.sql, { id, run: `a-${id}` })],
     ["while its file is copied", ["a"], (id) => succeed(id, `a-${id}`)],
     ["before its two runs are found", ["a", "b"], none],
-  ])("%s → its owner pays nothing; what the provider bills is a cost of the service", async (_when, runs, reach) => {
-    await grant(1);
-    const { id } = (await start(db, world)).prediction;
-    if (runs.length > 0) await claim(db.sql);
-    await reach(id);
-    expect(await balance()).toMatchObject({ available: 0 });
-    const expectFree = async () => {
-      expect(await costOf(id)).toEqual(free);
-      expect(await balance()).toEqual({ available: 1, held: 0 });
-    };
-    await db.sql`select keyframe_private.mark_failed(${id}, 'failed_by_administrator', 'It hung.', true)`;
-    await expectFree();
-    expect(await events("generation.failed")).toMatchObject([{ cost: free }]);
-    for (const run of runs) await providerSays(db.sql, { id, run: `${run}-${id}`, status: "canceled" });
-    await merge();
-    await expectFree();
-    expect(await billed()).toEqual({ provider: runs.length, owner: 0 });
-  });
+  ])(
+    "%s → its owner pays nothing, and what the provider bills is a cost of the service",
+    async (_when, runs, reach) => {
+      await grant(1);
+      const { id } = (await start(db, world)).prediction;
+      if (runs.length > 0) await claim(db.sql);
+      await reach(id);
+      expect(await balance()).toMatchObject({ available: 0 });
+      const expectFree = async () => {
+        expect(await costOf(id)).toEqual(free);
+        expect(await balance()).toEqual({ available: 1, held: 0 });
+      };
+      await db.sql`select keyframe_private.mark_failed(${id}, 'failed_by_administrator', 'It hung.', true)`;
+      await expectFree();
+      expect(await events("generation.failed")).toMatchObject([{ cost: free }]);
+      for (const run of runs) await providerSays(db.sql, { id, run: `${run}-${id}`, status: "canceled" });
+      await merge();
+      await expectFree();
+      expect(await billed()).toEqual({ provider: runs.length, owner: 0 });
+    },
+  );
 });
 
-describe("at the same moment", () => {
+describe("credits and starts at the same moment", () => {
   test("a start while another owner's start and credits are not committed → nobody waits", async () => {
     const other: World = await addWorld(db);
     await db.sql`update keyframe_private.settings set service_month_micros = ${1_000 * FRAME}`;

@@ -141,7 +141,7 @@ describe("what a prediction costs", () => {
     [{ ...REJECTED, metrics: NO_IMAGE }, cost("settled", 0)],
     [{ ...REJECTED, metrics: ONE_IMAGE }, cost("unknown", null, FRAME)],
   ])(
-    "its run ends, %j → what billed_when says; what the provider counts as nothing costs nothing",
+    "a run ends with %j → settled as billed_when says; what the provider counts as nothing costs nothing",
     async (says, is) => {
       const { id } = await submitted();
       await providerSays(db.sql, { id, run: "run-1", ...says });
@@ -549,7 +549,7 @@ describe("docs/costs.md, as an administrator does it in Studio", () => {
   });
 });
 
-describe("attacked", () => {
+describe("costs under unusual reports and edits", () => {
   const PAIR = "black-forest-labs/flux-2-pro";
 
   test("the provider counts no images of the input → they are still billed, also in the submit after an expired lease", async () => {

@@ -53,7 +53,7 @@ test.each<[string, (of: { foreign: string; gone: string }) => Wanted, string]>([
   ["a field that no model has", () => ({ input: { colour: "red" } }), "invalid_request"],
   ["a video without a first frame", () => ({ step: "video" }), "frame_not_ready"],
   ["an unknown reference image", () => ({ input: { referenceImagePaths: ["projects/none.png"] } }), "not_found"],
-])("%s → refused as the start would be", async (_what, wantedOf, code) => {
+])("an estimate of %s → refused as the start would be", async (_what, wantedOf, code) => {
   const gone = `test/${crypto.randomUUID()}`;
   await db.sql`
     insert into keyframe.models (step, model, label, vendor, shutdown_at, controls)

@@ -156,7 +156,7 @@ describe("a malformed row → refused, with the path of its mistake", () => {
     ["an unknown value", { applies: { resolution: "4k" } }, /^applies_to\.resolution: test\/\S+ does not take "4k"\.$/],
     ["another type", { applies: { audio: "true" } }, /^applies_to\.audio: test\/\S+ does not take "true"\.$/],
     ["two mistakes", { metric: "", applies: { audio: 1 } }, /^applies_to\.audio: .* take 1\. metric must be/],
-  ])("%s", async (_what, price, words) => {
+  ])("a price with %s → refused, with the path of the mistake", async (_what, price, words) => {
     const { message, constraint } = await refusalOf(addPrice(price));
     expect(constraint).toBe("price_is_well_formed");
     expect(message).toMatch(words);

@@ -83,7 +83,7 @@ describe("a quote", () => {
     expect(await started()).toEqual({ predictions: 1, held: FRAME });
   });
 
-  describe("with a markup of 1.5", () => {
+  describe("quotes with a markup of 1.5", () => {
     beforeEach(async () => {
       await db.sql`update keyframe_private.settings set markup = 1.5`;
       return async () => {
@@ -186,7 +186,7 @@ describe("a quote", () => {
     ["the project was deleted", () => db.sql`delete from keyframe.projects where id = ${world.project}`, "not_found"],
     ["spending was stopped", () => stop(true), "spending_stopped"],
     ["the budget is used up", () => budget(FRAME - 1), "budget_exceeded"],
-  ])("started when %s → refused, and nothing is held", async (_what, change, code) => {
+  ])("a quote started when %s → refused, and nothing is held", async (_what, change, code) => {
     const made = await quote();
     await change();
     expect(await codeOf(start(made))).toBe(code);

@@ -47,7 +47,7 @@ describe("a step without a default that a start can use", () => {
       "update keyframe.step_defaults set model = 'test/none' where step = 'video'",
       "has no enabled model test/none. Insert it into keyframe.models, or set enabled on its row, first.",
     ],
-  ])("%s → refused, with what to do instead", async (statement, words) => {
+  ])("default of a step: %s → refused, with what to do instead", async (statement, words) => {
     expect((await refusalOf(db.sql.unsafe(statement))).message).toContain(words);
     expect(await defaults()).toEqual(SHIPPED);
   });

@@ -80,7 +80,7 @@ describe.each(WAYS)("the default of the step is %s:", (way) => {
   });
 });
 
-describe("a model whose price is known is replaced by one that costs no more for the same input:", () => {
+describe("a model with a known price, and its replacement:", () => {
   const addPrice = (model: string, usd: number) => db.sql`
     insert into keyframe_private.model_prices (model, metric, price_usd, source)
     values (${`test/${model}`}, 'run', ${usd}, 'https://example.org')`;
@@ -125,7 +125,7 @@ test("a wrong input while the default is available → unsupported_input, and no
   expect(await codeOf(startFrame({ input: { seed: 10 } }))).toBe("unsupported_input");
 });
 
-describe("a submit whose model the provider refused as unknown", () => {
+describe("a submit whose model the provider does not know", () => {
   async function refuse(wanted: Wanted = {}) {
     const { id } = await startFrame(wanted);
     const answer = await refuseModel(await taskOf(id), "It said: not found");

@@ -85,7 +85,7 @@ async function addContinuingFilm(shots: number) {
   return { film, projects: projects as [string, string, ...string[]] };
 }
 
-describe("one press for a film of five shots, each of which continues the one before", () => {
+describe("a film of five shots, each of which continues the one before", () => {
   test("a film of five continuing shots is started → holds the estimated price; each shot begins when the one before has ended", async () => {
     const { film, projects } = await addContinuingFilm(5);
     const estimate = await estimateFilm(film);
@@ -174,7 +174,7 @@ describe("one press for a film of five shots, each of which continues the one be
   });
 });
 
-describe("what it begins with", () => {
+describe("the beginning of a continuing shot", () => {
   test("a continuing shot → begins with the shown video's stored end image, else with the last frame it was made to end on", async () => {
     const { projects } = await addContinuingFilm(2);
     const lastFrame = await takeOf(projects[0], "first-frame");
@@ -234,7 +234,7 @@ test("the previous shot shows another video, or the shot is moved → the shot's
   expect(await isOutdated()).toBe(true);
 });
 
-describe("what is outdated is made again by one start", () => {
+describe("one start for all that is outdated", () => {
   const takes = async (projects: string[]) => {
     const videos: string[] = [];
     for (const project of projects) {
@@ -266,7 +266,7 @@ describe("what is outdated is made again by one start", () => {
   });
 });
 
-describe("what goes wrong with one that waits", () => {
+describe("problems of a prediction that waits for another", () => {
   /** Two starts that wait for the same video, of which one cannot have its picture. */
   async function twoThatWait() {
     const { projects } = await addContinuingFilm(2);
@@ -313,7 +313,7 @@ describe("what goes wrong with one that waits", () => {
       "has lost its work, as in a restore",
       (_id, store) => store().then(() => db.sql`delete from keyframe_private.work`),
     ],
-  ])("it %s → it begins later", async (_what, meanwhile) => {
+  ])("the waiting prediction %s → begins later", async (_what, meanwhile) => {
     const { projects, video, one } = await twoThatWait();
     await meanwhile(one.id, () => storePicture(video, projects[0]));
     expect(await stateOf(one.id)).toEqual(waitsFor(video));
@@ -376,7 +376,7 @@ test("a shot that continues one of another aspect ratio → refused before it is
 test.each<[object]>([
   ...["true", 1, [], {}].map((value): [object] => [{ continuesPreviousShot: value }]),
   [{ continuesPreviousShot: true, firstFramePredictionId: crypto.randomUUID() }],
-])("%j → invalid_request", async (input) => {
+])("a start with %j → invalid_request", async (input) => {
   const { projects } = await addContinuingFilm(2);
   expect(await codeOf(startVideo(projects[1], { input }))).toBe("invalid_request");
 });

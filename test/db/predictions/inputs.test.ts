@@ -136,7 +136,7 @@ describe("choices that depend on each other", () => {
   });
 });
 
-describe("what the model does not take is refused before any charge, with the value and the models that take it", () => {
+describe("choices that the model does not take → refused before any charge, with the models that take them", () => {
   beforeEach(async () => {
     await addModel("test/video", {
       durationSeconds: { field: "duration", values: [5, 10], default: 5 },

@@ -48,7 +48,7 @@ const limit = async (capacity: number, per_second: number) => {
 const NOTHING = { predictions: 0, held: 0, submits: 0 };
 const idsOf = (rows: { id: string }[]) => rows.map(({ id }) => id);
 
-describe("count takes of a step", () => {
+describe("a start of several takes", () => {
   test("three takes with two slots → returned in order, the first also by itself; two are admitted, the third waits", async () => {
     await setSettings(db.sql, { max_active_per_owner: 2 });
     const { prediction, predictions } = await start({ count: 3 });
@@ -86,7 +86,7 @@ describe("count takes of a step", () => {
       "unsupported_input",
     ],
     ["takes of a video without a first frame", { step: "video", count: 2 }, "frame_not_ready"],
-  ])("%s → the start and its estimate are refused, nothing is started", async (_what, fields, code) => {
+  ])("takes: %s → the start and its estimate are refused, nothing is started", async (_what, fields, code) => {
     expect([await codeOf(estimate(fields)), await codeOf(start(fields))]).toEqual([code, code]);
     expect(await has()).toEqual(NOTHING);
   });
@@ -149,7 +149,7 @@ describe("count takes of a step", () => {
   });
 });
 
-describe("what the shots of a film lack", () => {
+describe("a start of what a film's shots lack", () => {
   let film: string;
   let shots: string[];
   const filmOf = async (count: number) => {

@@ -220,7 +220,7 @@ test("a selected take is deleted while its project is locked → the deletion wa
   expect((await removed).prediction).toMatchObject({ id });
 });
 
-describe("at the same moment, again and again", () => {
+describe("conflicting requests at the same moment, again and again", () => {
   const use = (firstFrame: string | null) => () => start(db, world, { step: "video", firstFrame });
   const GONE = "generation_in_progress";
   type Race = { sides: (() => Promise<unknown>)[]; outcomes: (string | RegExp)[] };

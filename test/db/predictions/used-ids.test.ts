@@ -69,19 +69,22 @@ describe("an administrator inserts a prediction with an id", () => {
     ["that failed, which has its event", begin, ({ id, lease }) => fail(db.sql, id, lease)],
     ["whose run is known, and may call back", begin, ({ id }) => providerSays(db.sql, { id, run: "run-known" })],
     ["whose submit has no answer yet, so that a run may call back", begin, () => undefined],
-  ])("of a deleted one %s → refused until that is deleted, then it gets its own", async (_what, live, end) => {
-    const life = await live();
-    await end(life);
-    const { id } = life;
-    await remove(id);
-    const other = await addWorld(db);
-    expect(await refusalOf(insert(id, other.project))).toMatchObject(REFUSED);
-    expect((await db.sql`select from keyframe.predictions where id = ${id}`).count).toBe(0);
-    await forget();
-    await insert(id, other.project);
-    await db.sql`select keyframe_private.mark_failed(${id}, 'failed_by_administrator', 'Ended.', true)`;
-    expect(await eventsOf(id)).toEqual(["generation.failed"]);
-  });
+  ])(
+    "the id of a deleted prediction %s → refused until that is deleted, then it gets its own",
+    async (_what, live, end) => {
+      const life = await live();
+      await end(life);
+      const { id } = life;
+      await remove(id);
+      const other = await addWorld(db);
+      expect(await refusalOf(insert(id, other.project))).toMatchObject(REFUSED);
+      expect((await db.sql`select from keyframe.predictions where id = ${id}`).count).toBe(0);
+      await forget();
+      await insert(id, other.project);
+      await db.sql`select keyframe_private.mark_failed(${id}, 'failed_by_administrator', 'Ended.', true)`;
+      expect(await eventsOf(id)).toEqual(["generation.failed"]);
+    },
+  );
 
   test("the id of a deleted prediction whose output is still to be removed → refused: the removal would take the new file", async () => {
     const { id } = await store();

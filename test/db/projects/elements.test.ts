@@ -62,7 +62,7 @@ const readsOf = (table: string, query: string) =>
     return (await count()) - before;
   });
 
-describe("the weight of elements", () => {
+describe("the cost of reading elements", () => {
   test("a prompt that names an element 900 times → is priced with as many reads of elements as one that names it once", async () => {
     await cast((await add("Bo")).id);
     const reads = (times: number) =>

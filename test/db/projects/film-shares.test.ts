@@ -84,7 +84,7 @@ describe("a link that does not work", () => {
     ["of a deleted film", () => call(db, world.owner, "delete_film", { film_id: film })],
     ["of a deleted account", () => db.sql`delete from auth.users where id = ${world.owner}`],
     ["of a banned account", () => ban(60_000)],
-  ])("%s → not_found, word for word as one that never was", async (_what, end) => {
+  ])("a link that is %s → not_found, word for word as one that never existed", async (_what, end) => {
     const created = await share({ expires_at: later(60_000) });
     await open(created.token);
     await end(created);

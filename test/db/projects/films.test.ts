@@ -84,7 +84,7 @@ describe("shots", () => {
   });
 });
 
-describe("order", () => {
+describe("the order of shots", () => {
   test("an order that lists a new shot and leaves one out → the film has exactly the listed shots; the project left out stays", async () => {
     const [{ film, ids }, another] = [await addFilmOf(4), await addFilmOf(2)];
     const [a = "", b = "", c = "", d = ""] = ids;
@@ -194,7 +194,7 @@ describe("others", () => {
   });
 });
 
-describe("deletion", () => {
+describe("deletion of films and accounts", () => {
   const left = async (ids: string[]) =>
     db.sql<{ film_id: string | null; film_position: number | null }[]>`
       select film_id, film_position from keyframe.projects where id = any (${ids})`;
@@ -250,7 +250,7 @@ test("events of a shot → have a filmId; events of a project without a film →
   }
 });
 
-describe("a start with a frame of another shot of its film, and at the same moment", () => {
+describe("a start with a frame of another shot of its film, at the same moment", () => {
   const ends = (work: PromiseLike<unknown>) =>
     work.then(
       () => "done",

@@ -27,7 +27,7 @@ const startFrame = async (fields: Record<string, string | object> = {}) => {
 const startVideo = (fields = {}) => startFrame({ step: "video", ...fields });
 const isUsed = (path: string) => scalar(db.sql`select keyframe_private.is_reference_used(${path})`);
 
-describe("a start", () => {
+describe("a start of a planned step", () => {
   test("a start of a planned step → has the plan's model, prompt and references; what the start itself names comes first", async () => {
     const [planned, other] = [await addReference(db, world.owner), await addReference(db, world.owner)];
     await plan({ "first-frame": { model: SEEDED, prompt: "A pier in snow", referenceImagePaths: [planned] } });
@@ -113,7 +113,7 @@ describe("a start", () => {
   });
 });
 
-describe("a change", () => {
+describe("a change of a plan", () => {
   test("a change of one step of a plan → the other steps stay, null deletes the step, and the version moves", async () => {
     const before = await change({ plan: { video: { durationSeconds: 5 }, "first-frame": { prompt: "A" } } });
     const after = await change({

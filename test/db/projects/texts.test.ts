@@ -83,7 +83,7 @@ test.each<[what: string, value: string, takenBy: string[]]>([
   ["Hebrew with points, and a mark of direction", "מִגְדַּלּוֹר\u200f!", ALL],
   ["a family joined of four", "👨‍👩‍👧‍👦", ALL],
   ["a heart with its variation selector, and the flag of Wales", "❤️🏴󠁧󠁢󠁷󠁬󠁳󠁿", ALL],
-])("%s → taken or refused by contract and table alike", async (_what, value, takenBy) => {
+])("%s → accepted or refused by contract and table alike", async (_what, value, takenBy) => {
   const literal = `'${value.replaceAll("'", "''")}'`;
   const outcomes = [];
   for (const [name, { schema, insert, checks }] of Object.entries(TEXTS)) {

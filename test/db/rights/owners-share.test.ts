@@ -23,7 +23,7 @@ afterEach(() => db.sql`update keyframe_private.settings set max_calls_per_owner 
 
 const asOwner = <T>(work: (sql: postgres.TransactionSql) => Promise<T>, { owner } = world) => db.asUser(owner, work);
 
-describe("two calls of an owner are being answered, as many as may be", () => {
+describe("an owner with as many open calls as are allowed", () => {
   /** Does something while so many calls of the owner are open. */
   async function whileCallsAreOpen(calls: number, work: () => Promise<unknown>): Promise<void> {
     await db.sql`update keyframe_private.settings set max_calls_per_owner = 2`;
@@ -256,7 +256,7 @@ test("an owner with 5,000 ended keys lists them and makes one → few pages are 
   expect(await pagesOf("create_key", "'k', 'read'")).toBeLessThan(50);
 });
 
-describe("sums are kept", () => {
+describe("sums of costs", () => {
   /** So many submits of the owner in three projects, of which the given share has ended, merged and vacuumed. */
   async function addSubmits(number: number, state: "held" | "settled"): Promise<void> {
     const projects = [world.project, await addProject(db, world.owner), await addProject(db, world.owner)];

@@ -157,7 +157,7 @@ const BROKEN_ELSEWHERE: Record<string, string> = {
 const db = useDatabase();
 const world = useWorld(db);
 
-describe("a row that breaks", () => {
+describe("a row that breaks a constraint", () => {
   test.each(Object.entries(BROKEN_PREDICTIONS))(
     "a prediction that breaks %s → refused by this constraint",
     async (name, options) => {

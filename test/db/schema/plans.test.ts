@@ -206,7 +206,7 @@ test("the sweep and the pruning → find overdue and old rows through indexes of
     expect([index, plans.some((plan) => plan.includes(index))]).toEqual([index, true]);
 });
 
-describe("10,000 predictions of one owner wait, 12,000 deliveries of one endpoint are due, and 12,000 endpoints are idle", () => {
+describe("10,000 waiting predictions of one owner, 12,000 due deliveries of one endpoint, 12,000 idle endpoints", () => {
   const quiet: string[] = [];
   beforeAll(async () => {
     const [flood, gone] = [await addEndpoint(db.sql, null), await addEndpoint(db.sql, null)];
@@ -287,7 +287,7 @@ describe("10,000 predictions of one owner wait, 12,000 deliveries of one endpoin
   });
 });
 
-describe("the queue is empty when its statistics and a session's plans are made, and has 100,000 rows later", () => {
+describe("a queue that was empty when statistics and plans were made, and has 100,000 rows now", () => {
   const own = useDatabase();
 
   test("tables that grew from empty to 100,000 rows since statistics were made → claims, tasks and sweep still use indexes", async () => {
@@ -317,7 +317,7 @@ describe("the queue is empty when its statistics and a session's plans are made,
   });
 });
 
-describe("no delivery was pending when statistics were made, and 5,000 are now", () => {
+describe("5,000 pending deliveries since statistics were made for none", () => {
   const own = useDatabase();
 
   test("5,000 deliveries pending since statistics were made for none → claims and records still use indexes", async () => {

@@ -26,7 +26,7 @@ describe("admin_queue", () => {
     ["at_the_provider", "processing", inTime(30)],
     ["waiting", "queued", WAITS],
     ["continues", "queued", { ...WAITS, waits_for: crypto.randomUUID() }],
-  ])("%s: %s → it says so", async (why, status, columns) => {
+  ])("admin_queue, %s: %s → says so", async (why, status, columns) => {
     const { id } = await seedPrediction(db.sql, world, { status, columns });
     const is_leased = columns.lease_token !== null;
     const rows = await db.sql`

@@ -26,7 +26,7 @@ const readHealth = () => ask<{ schema: string | null; writes: string }>("keyfram
 const pidOf = async (sql: TransactionSql) =>
   (await sql<{ pid: number }[]>`select pg_backend_pid() as pid`)[0]?.pid ?? 0;
 
-describe("one after another, each table is locked", () => {
+describe("each table is locked, one after another", () => {
   /** Of a superuser, and open for over a second. */
   let holder: postgres.Sql;
   let pid: number;

@@ -131,7 +131,7 @@ test.each<[what: string, report: object]>([
   ["of words", { callMs: "slow", isProcess: "yes" }],
   ["of huge numbers", { callMs: 1e300, isProcess: 1 }],
   ["of other shapes", { callMs: [], isProcess: {} }],
-])("a worker's report $0 → what cannot be read is left out; the other worker's figures stay", async (_what, report) => {
+])("a worker's report $0 → unreadable figures are left out; the other worker's stay", async (_what, report) => {
   await db.sql`select keyframe_worker.claim_tasks(gen_random_uuid(), 0, 90, report => '{"callMs": 1500}')`;
   await claims(report);
   const { workers } = await read();
@@ -404,7 +404,7 @@ test.each<
   [{ status_code: 202, headers: {} }, "answered", null],
   [{ status_code: 503 }, "answered", null],
   [{ error_msg: "Timeout".padEnd(5000) }, "failed", "Timeout".padEnd(200)],
-])("the last kick is answered %j → $1, and how long ago it was made", async (answer, outcome, error) => {
+])("the last kick is answered %j → health says $1, and how long ago it was made", async (answer, outcome, error) => {
   await kicked(40);
   await answered(39, answer);
   const generate = { outcome, status: answer.status_code ?? null, error, madeSeconds: about(40) };

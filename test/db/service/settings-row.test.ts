@@ -52,7 +52,7 @@ test("a database without the row of settings, as after a restore → starts are 
   expect((await start(db, world)).prediction.id).toBeTruthy();
 });
 
-describe("what is paid for or sent, recorded while the row is missing", () => {
+describe("paid runs and sent events while the row of settings is missing", () => {
   /** Work in a transaction without the row, which is then undone. */
   async function withoutRow<T>(work: (sql: postgres.TransactionSql) => Promise<T>): Promise<T | undefined> {
     let value: T | undefined;

@@ -133,7 +133,7 @@ describe("Edit row", () => {
     ["keyframe.step_defaults", { step: "video" }, { model: "google/veo-3.1" }],
     ["keyframe_private.settings", { only_row: "true" }, { max_active_per_owner: 8, spending_stopped: true }],
     ["keyframe_private.rate_limits", { route_class: "generate" }, { capacity: 120 }],
-  ])("%s: what was changed → saved, beside its unchanged JSON", async (table, key, changed) => {
+  ])("Edit row: changed values of %s → saved, next to unchanged JSON", async (table, key, changed) => {
     expect(await updateByForm(db.sql, table, key, changed)).toMatchObject(changed);
   });
 

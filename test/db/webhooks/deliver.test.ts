@@ -14,7 +14,7 @@ const QUICK = { quick_answers_needed: 0 };
 const LEASE_MS = 30_000;
 const HANGS = 14_000;
 
-describe("an endpoint", () => {
+describe("deliveries to an endpoint", () => {
   test("400 deliveries to 20 endpoints, one slow → each sent once, in few calls, quick ones first, within each endpoint's limit", async () => {
     const deliver = makeDeliver({ request: (_, endpoint) => (endpoint === "slow" ? REQUEST_MS - 1 : 3) });
     for (let i = 1; i < 20; i++) await deliver.add(`quick ${i}`, null, 20);
@@ -88,7 +88,7 @@ describe("an endpoint", () => {
   });
 });
 
-describe("a call that fails", () => {
+describe("a database call that fails", () => {
   test("a delivery whose record raises → later results go one by one: all others are recorded, and none is sent twice", async () => {
     const deliver = makeDeliver();
     const [one, two] = [await deliver.add("one", null, 6), await deliver.add("two", null, 20)];

@@ -62,7 +62,7 @@ const DELETIONS: Record<string, (scene: Scene) => Promise<unknown>> = {
   "the end of the account": ({ owner }) => db.sql`delete from auth.users where id = ${owner}`,
 };
 
-describe("an endpoint with deliveries that were sent, failed and wait", () => {
+describe("a deleted endpoint with delivered, failed and waiting deliveries", () => {
   let other: string;
   beforeEach(async () => {
     other = await addEndpoint(db.sql, null);
@@ -99,7 +99,7 @@ describe("an endpoint with deliveries that were sent, failed and wait", () => {
   );
 });
 
-describe("what deleted endpoints leave", () => {
+describe("the remains of deleted endpoints", () => {
   test("the pruning job after an endpoint's deletion → deletes its deliveries, attempts and tests; events and other data stay", async () => {
     await makeRequest(db, scene, "test_webhook_endpoint");
     await sendNext(db.sql, { status_code: 500 });
@@ -165,7 +165,7 @@ describe("what deleted endpoints leave", () => {
   });
 });
 
-describe("requests that are under way when an endpoint is deleted", () => {
+describe("open requests of a deleted endpoint", () => {
   let deliveries: Leased[];
   beforeEach(async () => {
     await seedDeliveries(db.sql, await addEndpoint(db.sql, null), 1);

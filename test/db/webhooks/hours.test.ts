@@ -43,7 +43,7 @@ async function agreedSums() {
   return { delivered: sum("delivered"), retrying: sum("retrying"), exhausted: sum("exhausted") };
 }
 
-describe("a delivery is counted where its last attempt was", () => {
+describe("hourly counts: a delivery is counted in the hour of its last attempt", () => {
   test("a delivery fails twice, hours apart, then is delivered → counted only in the last hour, as delivered", async () => {
     await seedDeliveries(db.sql, endpoint, 1);
     for (const [hours, outcome] of [

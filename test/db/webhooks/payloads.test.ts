@@ -82,7 +82,7 @@ test("generation.failed of a replaced model with rejected content → has the re
   expect(error).toEqual({ code: "content_rejected", message: "Rejected.", retryable: false, stage: "output" });
 });
 
-describe("no body is larger than 20 kB", () => {
+describe("the size of a body: at most 20 kB", () => {
   const fill = (unit: string, characters: number) => Array.from(unit.repeat(characters)).slice(0, characters).join("");
 
   test.each([

@@ -228,7 +228,7 @@ async function attempt(outcome: Outcome, at: Date): Promise<void> {
 
 const ON = { enabled: true, disabled_at: null, disabled_reason: null };
 
-describe("410", () => {
+describe("a receiver that answers 410", () => {
   test("a receiver answers 410 → the endpoint is disabled at once as gone, also with a success in the same batch", async () => {
     await seedDeliveries(db.sql, endpoint, 2, { next_attempt_at: START });
     await sendNext(db.sql, (i) => ({ status_code: i ? 410 : 200 }), START);
@@ -250,14 +250,14 @@ describe("410", () => {
 
 const FAILING = { enabled: false, disabled_reason: "failing" };
 
-describe("nothing but failures", () => {
+describe("an endpoint that only fails", () => {
   test.each<[string, failures: number[], success: number | null, expected: object]>([
     ["→ failing since the first", [0, 1, 4.999], null, { ...ON, failing_since: START }],
     ["for five days → disabled by the last", [0, 4.999, 5], null, { ...FAILING, disabled_at: days(5) }],
     ["but a success → counted again from the next one", [0, 4, 6], 3, { ...ON, failing_since: days(4) }],
     ["but a success, then five days of failures → disabled", [0, 4, 9], 3, FAILING],
     ["and then a success as the five days are over → enabled", [0], 6, { ...ON, failing_since: null }],
-  ])("%s", async (_name, failures, success, expected) => {
+  ])("an endpoint with nothing but failures %s", async (_name, failures, success, expected) => {
     const other = await addEndpoint(db.sql, null);
     const attempts = [...failures, ...(success === null ? [] : [success])].toSorted((a, b) => a - b);
     for (const day of attempts) await attempt({ status_code: day === success ? 200 : 500 }, days(day));

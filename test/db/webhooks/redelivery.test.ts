@@ -65,7 +65,7 @@ test.each<[how: string, again: (id: string) => Promise<unknown>, answer: unknown
   ["redelivered", redeliver, expect.objectContaining({ status: "pending" })],
   ["recovered", () => recover(later(-1)), 0],
 ])(
-  "one that is being sent is %s → stays with who sends it: no second request at the same time",
+  "a delivery that is being sent is %s → stays with its worker, without a second request at the same time",
   async (_how, again, answer) => {
     const id = await seed({ attempts: 1 });
     const { deliveries } = await exchange(db.sql);

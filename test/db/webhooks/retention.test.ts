@@ -46,7 +46,7 @@ test("a delivery or an event past its retention is locked → the others are del
   expect(await events()).toEqual([]);
 });
 
-describe("a recovery that reaches back to the end of the retention, and meets the pruning", () => {
+describe("a recovery near the end of the retention, while the pruning runs", () => {
   let owner: string;
   beforeEach(async () => {
     owner = await db.addUser();

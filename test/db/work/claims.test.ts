@@ -215,7 +215,7 @@ test("complete_prediction of an output whose prediction was canceled meanwhile �
   expect(await complete(db.sql, id, lease)).toBe(false);
 });
 
-describe("putting a task off", () => {
+describe("a task that is put off", () => {
   test("waits of a task that is put off → double from retry_base up to retry_max, each ±20 % by chance", async () => {
     await setSettings(db.sql, { max_failures: 100 });
     const { id } = await seedPrediction(db.sql, world, { status: "storing" });
@@ -265,7 +265,7 @@ describe("putting a task off", () => {
   });
 });
 
-describe("the search for a run whose submit was never answered", () => {
+describe("the search for the run of an unanswered submit", () => {
   test("a submit after lost answers → searches since the first submit without an answer, however many follow", async () => {
     const { id } = await seedPrediction(db.sql, world, { columns: { attempt: 0, lease_token: null } });
     const first = await claimOf(id);
@@ -290,7 +290,7 @@ describe("the search for a run whose submit was never answered", () => {
 
 // Once the provider has accepted a run it is paid for: only its end or its deadline gives it up, not failures of ours.
 
-describe.each(["starting", "processing", "storing"] as const)("a %s prediction", (status) => {
+describe.each(["starting", "processing", "storing"] as const)("a %s prediction with many failures", (status) => {
   test("an accepted prediction with very many failures, then one expired lease → tried again, as often as needed", async () => {
     const { id } = await seedPrediction(db.sql, world, { status, columns: { failures: 7 } });
     for (const failures of [8, 9, 10]) {

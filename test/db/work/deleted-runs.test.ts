@@ -47,7 +47,7 @@ const DELETIONS: [string, (id: string) => PromiseLike<unknown>][] = [
   ["its owner's account deleted", deleteAccount],
 ];
 
-describe.each(DELETIONS)("a submit is under way, and the prediction is %s", (_how, remove) => {
+describe.each(DELETIONS)("a prediction that is %s during its submit", (_how, remove) => {
   test("a prediction ends during a submit, whose answer comes later → “ended”, and the run is to be canceled", async () => {
     const { id } = await seedUnanswered();
     await remove(id);
@@ -83,7 +83,7 @@ describe.each(DELETIONS)("a submit is under way, and the prediction is %s", (_ho
   });
 });
 
-describe("what the provider says of a deleted prediction with a submit unanswered", () => {
+describe("callbacks for a deleted prediction with an unanswered submit", () => {
   const says = (id: string, more: Partial<Parameters<typeof providerSays>[1]> = {}) =>
     providerSays(db.sql, { id, run: "run-a", ...more });
   const deleted = async (columns: Row = {}) => {

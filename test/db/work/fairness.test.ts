@@ -120,7 +120,7 @@ test("a new prediction while others wait → goes behind them, even when a slot 
   expect(await positions(world)).toEqual([0, 0, 0, 0, 1, 2, 3]);
 });
 
-describe("the sweep admits where a slot is free", () => {
+describe("the sweep and owners with a free slot", () => {
   /** So many owners with one prediction in line, and one running, from the identifier `first` on. */
   const addOwners = (count: number, first: number, runs: boolean) =>
     db.sql.begin(async (sql) => {

@@ -81,7 +81,7 @@ test("a project is deleted → its outputs are queued for removal at once, and i
   expect(await files()).toEqual([...first, another, shared].sort());
 });
 
-describe("an output that may lie in Storage although its prediction did not succeed", () => {
+describe("an output that may be in Storage although its prediction did not succeed", () => {
   const seedStoring = (columns: Row = { due_at: new Date(Date.now() + 60_000) }, step: Step = "first-frame") =>
     seedPrediction(db.sql, world, { status: "storing", step, columns });
 
@@ -296,7 +296,7 @@ describe("a reference image that is used again", () => {
   });
 });
 
-describe("a reference image that no prediction uses ends a month after its upload, or with its owner's account", () => {
+describe("a reference image that no prediction uses", () => {
   beforeEach(clearStorage);
   const note = async (most = 1000) =>
     (await columnOf<number>(db.sql`select keyframe_private.queue_unused_references(${most})`))[0];

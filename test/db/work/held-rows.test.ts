@@ -164,7 +164,7 @@ test.each(Object.entries(HELD))(
   },
 );
 
-describe("a worker records a result while somebody holds what it needs", () => {
+describe("a worker records a result while somebody locks a row that it needs", () => {
   const [PREDICTION, WORK] = [rowsOf("keyframe.predictions"), rowsOf("keyframe_private.work")];
   const SUBMITS = rowsOf("keyframe_private.provider_submits");
   /** The lease of the work of a kind. */
@@ -235,7 +235,7 @@ describe("a worker records a result while somebody holds what it needs", () => {
   });
 });
 
-describe("an administrator's transaction stays open → everybody's starts go on", () => {
+describe("an administrator's open transaction", () => {
   const DEFAULT = "google/nano-banana-2";
   const rename = (sql: typeof db.sql | TransactionSql, from: string, to: string) =>
     sql`update keyframe.models set model = ${to} where model = ${from}`;
@@ -248,7 +248,7 @@ describe("an administrator's transaction stays open → everybody's starts go on
     ["takes a rate limit away", "delete from keyframe_private.rate_limits where route_class = 'generate'"],
     ["holds the settings", "select from keyframe_private.settings for update"],
     ["holds every price", "select from keyframe_private.model_prices for update"],
-  ])("%s", async (_what, statement) => {
+  ])("an administrator's open transaction %s → everybody's starts go on", async (_what, statement) => {
     const world = await addWorld(db);
     await rolledBack(db.sql, async (open) => {
       await open.unsafe(statement);

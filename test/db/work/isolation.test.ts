@@ -113,7 +113,7 @@ describe("an app's trigger on predictions", () => {
   );
 });
 
-describe("a crowd", () => {
+describe("a crowd of owners or tasks", () => {
   /** Ready submits of a model, each of a lane of its own or all of one. Nothing of them is read but their work. */
   const addCrowd = (count: number, model: string, owner: string | null, lease: string | null = null) => db.sql`
     insert into keyframe_private.work (queue, kind, subject, owner_id, lane, resource, state, due_at, worker, lease_token)

@@ -89,7 +89,7 @@ describe.each(Object.keys(WORK))("%s", (name) => {
       async (sql) => [await sql.savepoint(undo).catch(() => 0), await work(sql)],
     ],
     ["a transaction that is rolled back", 0, undo],
-  ])("%s → kicks: %i", async (_what, count, burst) => {
+  ])("new work, %s → kicks: %i", async (_what, count, burst) => {
     const undone = (error: unknown) => expect(error).toBe(UNDONE);
     expect(await kicksOf(() => db.sql.begin(burst).catch(undone), name)).toBe(count);
   });
@@ -116,7 +116,7 @@ test("the secret is changed in the Vault → the next kick is signed with it", a
   expect(new Webhook(secret).verify(kick?.body ?? "", kick?.headers ?? {})).toEqual({});
 });
 
-describe("kicks are kept", () => {
+describe("the record of kicks", () => {
   type Kept = { name: string; request: string | null; error: string | null; acknowledged: boolean };
   const kept = async (sql: Sql = db.sql) => [
     ...(await sql<Kept[]>`
@@ -163,7 +163,7 @@ describe("kicks are kept", () => {
   });
 });
 
-describe("what makes a kick", () => {
+describe("the causes of kicks to generate", () => {
   test("a prediction is admitted → a kick; a prediction waits → none; that prediction is admitted → a kick", async () => {
     for (let i = 0; i < 4; i++) expect(await kicksOf(() => start(db, world))).toBe(1);
     expect(await kicksOf(() => start(db, world))).toBe(0);
@@ -207,7 +207,7 @@ describe("what makes a kick", () => {
   });
 });
 
-describe("a kick that cannot be made → prediction, project, event and delivery are saved all the same; kept is why", () => {
+describe("a kick that cannot be made", () => {
   const UNREADABLE = /The Vault lacks keyframe_functions_url or keyframe_kick_secret, or cannot decrypt it/;
   test.each([
     ["the Vault is empty", "delete from vault.secrets", UNREADABLE],
@@ -218,27 +218,30 @@ describe("a kick that cannot be made → prediction, project, event and delivery
       /URL/,
     ],
     ["net.http_post is gone", "drop function net.http_post", /does not exist/],
-  ])("%s", async (_name, breakage, error) => {
-    await rolledBack(db.sql, async (sql) => {
-      await sql.unsafe(breakage);
-      await sql`select set_config('request.jwt.claims', ${JSON.stringify({ sub: world.owner })}, true)`;
-      await sql`set local role authenticated`;
-      const [row] = await sql`
+  ])(
+    "a kick cannot be made because %s → project, event and delivery are saved, and the kick's row has the error",
+    async (_name, breakage, error) => {
+      await rolledBack(db.sql, async (sql) => {
+        await sql.unsafe(breakage);
+        await sql`select set_config('request.jwt.claims', ${JSON.stringify({ sub: world.owner })}, true)`;
+        await sql`set local role authenticated`;
+        const [row] = await sql`
         select keyframe.start_prediction(${world.project}, 'first-frame') -> 'prediction' ->> 'status' as status,
           keyframe.create_project('t', 'p') -> 'project' ->> 'title' as title`;
-      expect(row).toEqual({ status: "queued", title: "t" });
-      await sql`reset role`;
-      const [counts] = await sql`
+        expect(row).toEqual({ status: "queued", title: "t" });
+        await sql`reset role`;
+        const [counts] = await sql`
         select (select count(*)::int from keyframe.webhook_events where owner_id = ${world.owner}) as events,
           (select count(*)::int from keyframe.webhook_deliveries) as deliveries, (select count(*)::int from net.http_request_queue) as kicks`;
-      expect(counts).toEqual({ events: 1, deliveries: 1, kicks: 0 });
-      const kept = await sql`select error from keyframe_private.kicks where request_id is null`;
-      expect(kept.map((kick) => kick.error)).toEqual(Array(2).fill(expect.stringMatching(error)));
-    });
-  });
+        expect(counts).toEqual({ events: 1, deliveries: 1, kicks: 0 });
+        const kept = await sql`select error from keyframe_private.kicks where request_id is null`;
+        expect(kept.map((kick) => kick.error)).toEqual(Array(2).fill(expect.stringMatching(error)));
+      });
+    },
+  );
 });
 
-describe("deliver", () => {
+describe("the causes of kicks to deliver", () => {
   const kicksToDeliver = (work: () => Promise<unknown>) => kicksOf(work, "deliver");
   let endpoint: string;
   beforeEach(async () => {

@@ -258,7 +258,7 @@ test("a run is interrupted → submitted once more; interrupted again → failed
   expect(await runsToCancel(db.sql)).toEqual([]);
 });
 
-describe("a transaction that has recorded something is open", () => {
+describe("an open transaction with a recorded run", () => {
   const setTimeout = (time: string) =>
     db.sql.unsafe(`alter function keyframe_worker.record_provider_state set lock_timeout = '${time}'`);
   beforeEach(() => setTimeout("60s"));
@@ -269,7 +269,7 @@ describe("a transaction that has recorded something is open", () => {
     ["processing", { status: "succeeded" }, { status: "failed" }, "unchanged", "storing"],
     ["processing", { status: "failed" }, { status: "succeeded" }, "ended", "failed"],
     ["processing", interrupted, interrupted, "given_up", "queued"],
-  ])("%s: %j, and meanwhile %j comes → it waits, then %s: %s", async (of, first, then, answer, status) => {
+  ])("%s: %j, and meanwhile %j arrives → the second waits, then %s: %s", async (of, first, then, answer, status) => {
     const { id, run } = await seedPrediction(db.sql, world, { status: of });
     const says = (sql: TransactionSql | Sql, said: Partial<Saying>) =>
       providerSays(sql, { id, run: run ?? "", ...said });
@@ -288,7 +288,7 @@ describe("a transaction that has recorded something is open", () => {
   });
 });
 
-describe("asking the provider to cancel a run", () => {
+describe("a cancel of a run at the provider", () => {
   let id: string;
   const run = "run-late";
   beforeEach(async () => {

@@ -7,7 +7,7 @@ import { addEndpoint, call, exchange, record, resultsOf, seedDeliveries } from "
 
 const db = useDatabase();
 
-describe("what is written again and again is updated in place, so that no index is written", () => {
+describe("rows that are written again and again", () => {
   /** Updates of a table while something is done, and how many of them were HOT. */
   const updates = async (table: string, work: (sql: TransactionSql) => Promise<unknown>) => {
     const { found } = await db.sql.begin(async (sql) => {

@@ -147,7 +147,7 @@ test("the pruning deletes the hash of a text after three hours, not before", asy
   expect(await hasHash()).toEqual([false, true]);
 });
 
-describe("canceled during a submit", () => {
+describe("a prediction canceled or deleted during a submit", () => {
   const searches = async () => {
     await makeSearchesDue(db.sql);
     return (await claim(db.sql, 100)).flatMap(({ task, id }) => (task === "search" ? [id] : []));

@@ -38,14 +38,17 @@ test.each<[how: string, isSearched: boolean, columns: Row, end: End]>([
   ["its workers died too often", true, { failures: 7 }, sweep],
   ["its failures are used up", true, { failures: 7 }, answerLost],
   ["its failures are used up, and the last was an answer", false, { failures: 7 }, answered],
-])("%s → failed, and a submit without an answer is searched for: %s", async (_how, isSearched, columns, end) => {
-  const { id, lease } = await seedUnanswered(columns);
-  await end(id, lease);
-  expect(await readRow(db.sql, id)).toMatchObject({ status: "failed" });
-  expect(await isUnanswered(id)).toBe(isSearched);
-  await makeSearchesDue(db.sql);
-  expect(await claim(db.sql)).toMatchObject(isSearched ? [{ task: "search", id }] : []);
-});
+])(
+  "%s → the prediction failed, and a submit without an answer is searched for: %s",
+  async (_how, isSearched, columns, end) => {
+    const { id, lease } = await seedUnanswered(columns);
+    await end(id, lease);
+    expect(await readRow(db.sql, id)).toMatchObject({ status: "failed" });
+    expect(await isUnanswered(id)).toBe(isSearched);
+    await makeSearchesDue(db.sql);
+    expect(await claim(db.sql)).toMatchObject(isSearched ? [{ task: "search", id }] : []);
+  },
+);
 
 test("a search ends without a run while its submit's answer is being recorded → the submit keeps its run", async () => {
   await db.sql`alter function keyframe_worker.record_search_ended set lock_timeout = '60s'`; // the answer's transaction stays open here

@@ -45,7 +45,7 @@ test.each<[string, object, object]>([
   ["another run of the step", running, { ...running, id: PROJECT }],
   ["the cost after its end", { ...canceled, cost: held }, { ...canceled, cost: { ...held, state: "unknown" } }],
   ["its amount", { ...canceled, cost: held }, { ...canceled, cost: { ...held, state: "settled", amountMicros: 5 } }],
-])("%s has changed → not current", (_what, before, after) => {
+])("an ETag after %s has changed → not current", (_what, before, after) => {
   const tag = known(tagOf(rowOf({ ...before }), undefined));
   expect(isCurrent(tag, rowOf({ ...after }), NOW)).toBe(false);
 });

@@ -122,7 +122,7 @@ describe("no problem", () => {
     ["accepted a moment ago, and not acknowledged yet", { outcome: "accepted", status: 202 }, 19],
     ["too late, and acknowledged", { outcome: "failed", error: "Timeout was reached", acknowledgedAfterSeconds: 6 }],
     ["answered by a gateway, and acknowledged", { outcome: "answered", status: 504, acknowledgedAfterSeconds: 0.2 }],
-  ])("%s", (_, kick, oldest) => {
+  ])("a kick: %s → no problem", (_, kick, oldest) => {
     expect(afterKick(kick, oldest)).toEqual([]);
   });
 
@@ -133,12 +133,12 @@ describe("no problem", () => {
     ["a worker whose last word is old", deliverIs({ callSeconds: 1.5, slowRequests: 10, claimedSeconds: 60 })],
     ["generate, which is slower", { workers: { generate: { ...WORKER, slowRequests: 10 }, deliver: WORKER } }],
     ["as much left of a budget as the cheapest start costs", { costs: { ...COSTS, month: left(67_000) } }],
-  ])("%s", (_, parts) => {
+  ])("%s → no problem", (_, parts) => {
     expect(problemsOf(figures(parts))).toEqual([]);
   });
 });
 
-describe("a kick that did not get through → one problem, which names the function and says what to do", () => {
+describe("a kick that failed", () => {
   test.each<[string, Partial<LastKick>, string, string]>([
     ["no Vault", { outcome: "not_made", error: "The Vault lacks it." }, "(The Vault lacks it)", "Deploy again"],
     [
@@ -159,7 +159,7 @@ describe("a kick that did not get through → one problem, which names the funct
     ],
     ["no claim since", { outcome: "accepted", status: 202 }, "20 s ago", "its log says why"],
     ["no claim since, the newest kick not answered yet", { outcome: "unanswered" }, "20 s ago", "its log says why"],
-  ])("%s", (_, kick, what, advice) => {
+  ])("a kick that failed: %s → one problem, which names the function and says what to do", (_, kick, what, advice) => {
     const [problem = "", ...others] = afterKick(kick, 20);
     expect(others).toEqual([]);
     for (const words of ["deliver", what, advice]) expect(problem).toContain(words);
@@ -201,10 +201,13 @@ test.each<[AllFigures["snapshots"][number], RegExp]>([
     { kind: "standby", name: "walreceiver", role: "replicator", seconds: null, transactions: 2_000_000 },
     /^The standby walreceiver .*hot_standby_feedback off\.$/,
   ],
-])("a snapshot that is held, %j → a notice with who, since when and what to do; no problem", (snapshot, sentence) => {
-  const given = figures({ snapshots: [snapshot], appTriggers: [] });
-  expect([problemsOf(given), noticesOf(given)]).toEqual([[], [expect.stringMatching(sentence)]]);
-});
+])(
+  "a snapshot held for long, %j → a notice with who, since when and what to do; not a problem",
+  (snapshot, sentence) => {
+    const given = figures({ snapshots: [snapshot], appTriggers: [] });
+    expect([problemsOf(given), noticesOf(given)]).toEqual([[], [expect.stringMatching(sentence)]]);
+  },
+);
 
 test("a kick that no function answers, after a process's last claim → health says that the process has ended", () => {
   const worker = { ...WORKER, isProcess: true, claimedSeconds: 44.4, oldestKickSeconds: 40 };

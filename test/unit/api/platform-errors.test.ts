@@ -46,7 +46,7 @@ async function expectError(response: Response, status: number, code: string) {
 const refusedBy = (policy: string, wait_seconds: number) =>
   JSON.stringify({ policy, limit: 60, window_seconds: 60, wait_seconds });
 
-describe("errors we raise in SQL keep their code and sentence", () => {
+describe("errors that our SQL raises", () => {
   test.each([
     ["not_found", 404, start],
     ["frame_not_ready", 409, startVideo],
@@ -169,7 +169,7 @@ describe("Storage, when a read signs its output", () => {
     [401, { message: "words of the database" }, 401, "unauthorized"],
     [400, said("403", '"nbf" claim timestamp check failed'), 503, "unavailable"],
     [400, said("404"), 500, "internal"],
-  ])("%i %j → %i %s", async (from, body, status, code) => {
+  ])("Storage answers %i %j → %i %s", async (from, body, status, code) => {
     storage = { status: from, body };
     await expectError(await read(), status, code);
     expect(JSON.parse(api.log.at(-1) ?? "").cause).toMatchObject({ from: "storage", operation: "sign" });

@@ -101,18 +101,21 @@ test("a start repeated after its end, while Storage is away → 503, so that it 
   expect(api.log.join()).not.toContain("start_answered_early");
 });
 
-describe("a start with Prefer: wait, and while it waits", () => {
+describe("a start with Prefer: wait", () => {
   test.each<[string, () => Response]>([
     ...ENDS_THE_WAIT,
     ["it is gone with its project", () => refusal("not_found")],
     ["it is not found: the database is changing", () => Response.json({ code: "PGRST202" }, { status: 404 })],
     ["it has another shape", () => Response.json({ prediction: {} })],
-  ])("%s → 202 as it was at first: it has been started, and would be paid for twice", async (_what, answer) => {
-    readFails = answer;
-    const response = await start({ prefer: "wait=20" });
-    expect([response.status, await statusOf(response)]).toEqual([202, "queued"]);
-    expect(response.headers.get("location")).toBe(`first-frame?${where}`);
-  });
+  ])(
+    "a wait whose poll fails: %s → 202 as at first, since the run has been started and would be paid for twice",
+    async (_what, answer) => {
+      readFails = answer;
+      const response = await start({ prefer: "wait=20" });
+      expect([response.status, await statusOf(response)]).toEqual([202, "queued"]);
+      expect(response.headers.get("location")).toBe(`first-frame?${where}`);
+    },
+  );
 
   test("a start with Prefer: wait ends, but its output cannot be signed → 202 as at first, and a log line", async () => {
     rowAt = (elapsed) => predictionRow(elapsed < 1000 ? {} : succeededFields);
@@ -124,7 +127,7 @@ describe("a start with Prefer: wait, and while it waits", () => {
   });
 });
 
-describe("a status read with Prefer: wait, and during the wait", () => {
+describe("a status read with Prefer: wait", () => {
   test("a read with Prefer: wait whose status changes → 200 with it within a second, the granted wait and the current limit", async () => {
     rowAt = (elapsed) => predictionRow(elapsed < 3000 ? {} : running);
     const response = await read({ prefer: "wait=60" });
@@ -135,7 +138,7 @@ describe("a status read with Prefer: wait, and during the wait", () => {
   });
 
   test.each<Record<string, string>>([{}, { "if-none-match": "its own" }])(
-    "the progress alone changes, %j → 200 with the last state, but only when the time is up, after at most 28 looks",
+    "only the progress changes, %j → 200 with the last state when the time is up, after at most 28 polls",
     async (headers) => {
       rowAt = (elapsed) => predictionRow({ ...running, progress: elapsed / 100_000 });
       const tag = (await read({})).headers.get("etag") ?? "";
@@ -162,17 +165,20 @@ describe("a status read with Prefer: wait, and during the wait", () => {
     ["the status has changed since its tag", {}, running, where, 200],
     ["the latest run is another one of the same status", ANOTHER, running, latest, 200],
     ["it has ended already, and the caller has it", succeededFields, succeededFields, where, 304],
-  ])("%s → answered at once", async (_what, before, now, query, status) => {
-    rowAt = () => predictionRow({ ...before });
-    const tag = (await read({}, {}, query)).headers.get("etag") ?? "";
-    rowAt = () => predictionRow({ ...now });
-    const response = await read({ prefer: "wait=25", "if-none-match": tag }, {}, query);
-    expect([response.status, clock.pauses]).toEqual([status, []]);
-    expect(response.headers.get("preference-applied")).toBe("wait=25");
-    expect(response.headers.get("retry-after")).toBe(status === 304 ? null : "1");
-    if (status === 200)
-      expect((await response.json()).data).toMatchObject({ status: "processing", predictionId: PREDICTION });
-  });
+  ])(
+    "a read with Prefer: wait and an old ETag, and %s → answered at once",
+    async (_what, before, now, query, status) => {
+      rowAt = () => predictionRow({ ...before });
+      const tag = (await read({}, {}, query)).headers.get("etag") ?? "";
+      rowAt = () => predictionRow({ ...now });
+      const response = await read({ prefer: "wait=25", "if-none-match": tag }, {}, query);
+      expect([response.status, clock.pauses]).toEqual([status, []]);
+      expect(response.headers.get("preference-applied")).toBe("wait=25");
+      expect(response.headers.get("retry-after")).toBe(status === 304 ? null : "1");
+      if (status === 200)
+        expect((await response.json()).data).toMatchObject({ status: "processing", predictionId: PREDICTION });
+    },
+  );
 
   test("HEAD with Prefer: wait → held as GET is, without a body", async () => {
     rowAt = (elapsed) => predictionRow(elapsed < 3000 ? {} : running);
@@ -203,7 +209,7 @@ describe("a status read with Prefer: wait, and during the wait", () => {
   test.each<[string, () => Response, number, string]>([
     ["the project is deleted", () => refusal("not_found"), 404, "not_found"],
     ["it has another shape", () => Response.json({ prediction: {} }), 500, "internal"],
-  ])("%s → %s", async (_what, answer, status, code) => {
+  ])("during a wait %s → %s", async (_what, answer, status, code) => {
     readFails = (nth) => (nth === 2 ? answer() : undefined);
     const response = await read({ prefer: "wait=25" });
     expect([response.status, (await failedBody(response)).error.code]).toEqual([status, code]);
@@ -230,7 +236,7 @@ test("the first read with Prefer: wait is refused for its rate → 429 at once, 
   expect(clock.pauses).toEqual([]);
 });
 
-describe("holding", () => {
+describe("the wait itself", () => {
   /** Holds an answer that never changes. Each look takes `lookMs`. */
   async function hold(seconds: number, lookMs = 0) {
     const clock = createClock();
@@ -265,7 +271,7 @@ describe("Prefer", () => {
     [0, [null, "", "wait", "wait=", "wait=0", "wait=00", "wait=-1", "wait=+1", "wait=1.5", "wait=1e1", "wait=0x10"]],
     [0, ["wait=ten", "wait=5s", "wait=٥", "await=5", "no-wait=5", "wait5", "wait:5", "foo wait=5", "foo; wait=5"]],
     [0, ["wait=5 6"]],
-  ])("waits %i seconds: %j", (seconds, given) => {
+  ])("Prefer is read as %i seconds: %j", (seconds, given) => {
     for (const prefer of given) expect([prefer, readWait(prefer)]).toEqual([prefer, seconds]);
   });
 

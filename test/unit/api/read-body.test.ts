@@ -63,7 +63,7 @@ function follow(read: Promise<Uint8Array>) {
   return outcome;
 }
 
-describe("what comes is what is read", () => {
+describe("reading a body", () => {
   test.each<[string, Uint8Array]>([
     ["letters beyond ASCII", bytesOf('{"a":"äöü 😀"}')],
     ["a byte order mark, which is signed like the rest", new Uint8Array([0xef, 0xbb, 0xbf, 0x31])],
@@ -92,7 +92,7 @@ describe("what comes is what is read", () => {
 });
 
 // Bodies that are too large, or stop: test/api/bad-input.test.ts and test/security/unfinished-bodies.test.ts.
-describe("time", () => {
+describe("the time limit of a body", () => {
   test("a body with some bytes every 9 s → goes on, and request_timeout when the whole takes too long", async () => {
     const { clock, read } = start();
     const { body, send } = slowly();
@@ -130,7 +130,7 @@ describe("time", () => {
   });
 });
 
-describe("all open bodies together", () => {
+describe("the memory of all open bodies", () => {
   const roomFor = (bodies: number) => bodies * 64 * KIB;
 
   test("more open bodies than fit in memory → the one stalled longest gets unavailable with Retry-After, not the new one", async () => {
@@ -194,7 +194,7 @@ describe("all open bodies together", () => {
   });
 });
 
-describe("permits for bodies that take more than one read", () => {
+describe("permits for large bodies", () => {
   const LARGE = { maxBytes: 1024 * KIB, maxMs: 30_000 };
   /** Announced as larger than one read takes, and stalled from the beginning. */
   const large = () => slowly();

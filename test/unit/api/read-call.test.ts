@@ -101,7 +101,7 @@ describe("Idempotency-Key", () => {
       { projectId: ID, durationSeconds: 5, firstFramePredictionId: ID },
       "ed7a0960a0f571504834d0e014051084ccd7d5383f8ed1e8d8b7dd53cfd076c4",
     ],
-  ])("POST %s with the fields of the first clients → the hash of their time", async (path, body, hash) => {
+  ])("POST %s with the fields of the first version → the request hash of that version", async (path, body, hash) => {
     await api.post(path, body, { "idempotency-key": "key" });
     expect(lastArguments(api)).toMatchObject({ request_hash: hash });
   });

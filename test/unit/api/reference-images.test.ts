@@ -39,7 +39,7 @@ test("an uploaded image → stored under a name from the database, never over an
   expect([headers, store?.body]).toEqual([["image/png", "false", "max-age=3600"], png]);
 });
 
-describe("the name is taken already → 201: only the same upload can have it", () => {
+describe("the name of an upload exists already → 201, since only the same upload can have it", () => {
   const DUPLICATES = [
     { status: 400, body: { statusCode: "409", error: "Duplicate", message: "The resource already exists" } },
     { status: 409, body: { code: "ResourceAlreadyExists", message: "The resource already exists" } },

@@ -136,7 +136,7 @@ test("one signal for a thousand calls → no listener stays on it", async () => 
   expect(removed).toHaveBeenCalledTimes(added.mock.calls.length);
 });
 
-describe("the clock that apps have", () => {
+describe("the client's clock", () => {
   beforeEach(() => void vi.useFakeTimers());
   afterEach(() => void vi.useRealTimers());
 

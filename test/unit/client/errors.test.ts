@@ -79,10 +79,13 @@ test.each<[what: string, turn: Turn, status: number]>([
   ["200 and a refusal", { status: 200, error: { code: "internal", message: "no" } }, 200],
   ["500 and success", { status: 500, data: {} }, 500],
   ["a refusal without a sentence", { status: 400, text: '{"success":false,"error":{"code":"internal"}}' }, 400],
-])("%s → not_an_envelope, with its status and the requestId of the header", async (_, turn, status) => {
-  const error = await refused(typeof turn === "function" ? turn : { ...turn, headers: { "x-request-id": "r-2" } });
-  expect(error).toMatchObject({ code: "not_an_envelope", status, requestId: "r-2" });
-});
+])(
+  "an answer that is %s → not_an_envelope, with its status and the requestId of its header",
+  async (_, turn, status) => {
+    const error = await refused(typeof turn === "function" ? turn : { ...turn, headers: { "x-request-id": "r-2" } });
+    expect(error).toMatchObject({ code: "not_an_envelope", status, requestId: "r-2" });
+  },
+);
 
 test.each<[what: string, turn: Turn, options?: object]>([
   ["an answer that breaks off", breakOff],

@@ -235,7 +235,7 @@ test.each<[what: string, clips: string[], expected: object]>([
   ],
   ["other codecs → encoded again", ["plain.mp4", "av1.mp4", "vp9-opus.mp4"], {}],
   ["different pictures in a second → copied", ["plain.mp4", "fps-30.mp4"], {}],
-])("%s → all its pictures and its sound, each flash and each beep at its second", async (_, clips, expected) => {
+])("%s → a film with all frames and sound, each flash and each beep at its second", async (_, clips, expected) => {
   const ones = clips.map((_clip, at) => 3 * at + 1);
   const made = await measure(clips.map(readClip));
   const { beeps = ones, ...exact } = Object(expected);
@@ -285,11 +285,14 @@ test.each(["color.mp4", "color-hd.mp4", "color-vp8.webm", "color-vp9.webm", "col
 test.each<[what: string, shots: string[], place: number[]]>([
   ["turned by a quarter", ["plain.mp4", "turned.mp4"], [109, 0, 101, 180]],
   ["with wider pixels", ["plain.mp4", "pixels-wide.mp4"], [0, 22, 320, 135]],
-])("a second shot %s, coded in the first one's sides → in its own shape between bars", async (_, shots, place) => {
-  const films = `join([${shots.map((name) => clip(readClip(name)))}])`;
-  const found = await page.evaluate<number[]>(`${films}.then((film) => brightAt(film, 4.02))`);
-  expect(found).toEqual(place.map((one) => expect.closeTo(one, -0.7))); // within 2
-});
+])(
+  "a second shot that is %s, encoded in the first one's size → keeps its shape between bars",
+  async (_, shots, place) => {
+    const films = `join([${shots.map((name) => clip(readClip(name)))}])`;
+    const found = await page.evaluate<number[]>(`${films}.then((film) => brightAt(film, 4.02))`);
+    expect(found).toEqual(place.map((one) => expect.closeTo(one, -0.7))); // within 2
+  },
+);
 
 test.each<[shots: string[], seconds: number, pictures: number, soundSeconds: number | undefined]>([
   [["two-a-second.webm", "two-a-second.webm"], 4, 8, undefined],
@@ -297,7 +300,7 @@ test.each<[shots: string[], seconds: number, pictures: number, soundSeconds: num
   [["one-picture-sound.webm", "one-picture-sound.webm"], 1, 2, 1],
   [["one-picture-sound.webm", "plain.mp4"], 3.5, 73, 3.5],
 ])(
-  "%j, which do not say how long the last picture lasts → a film of %i s, no two pictures at one time",
+  "%j, without the length of their last frame → a film of %i s, no two frames at one time",
   async (shots, ...expected) => {
     const [film, times] = await page.evaluate<[{ seconds: number; soundSeconds?: number }, number[]]>(
       `join([${shots.map((name) => clip(readClip(name)))}]).then(async (film) => [await play(film), await timesOf(film)])`,

@@ -40,7 +40,7 @@ test.each<[method: keyof typeof CALLS, what: string, turn: Turn, requests: numbe
   ["DELETE", "503", away, 1],
   ["DELETE", "a gateway's 524", page(524), 1],
   ["DELETE", "429", refusal(429, "rate_limited"), 2],
-])("%s: %s, then 200 → the answer after one pause, or thrown at once where that is no use", async (...row) => {
+])("%s: %s, then 200 → the answer after one pause, or thrown at once if a repetition is useless", async (...row) => {
   const [method, , turn, requests] = row;
   server.play(turn, fine);
   const made = CALLS[method](server.client());

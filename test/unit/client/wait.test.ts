@@ -192,7 +192,7 @@ test.each<[what: string, turn: Turn, code: string]>([
   ["no answer", breakOff, "network"],
   ["503 with the service's own Retry-After", refusal(503, "unavailable", { "retry-after": "2" }), "unavailable"],
   ["429: too many waits of one user", refusal(429, "rate_limited", { "retry-after": "1" }), "rate_limited"],
-])("an outage without end, %s → given up after minutes, with the last failure", async (_, turn, code) => {
+])("waitFor during an endless outage, %s → gives up after minutes, with the last failure", async (_, turn, code) => {
   server.play(...Array.from({ length: 40 }, () => turn));
   const began = server.time.clock.now();
   await expect(server.client({ random: () => 0.5 }).waitFor(REF)).rejects.toMatchObject({ code });
@@ -209,7 +209,7 @@ test.each<[what: string, turn: Turn, code: string]>([
   ["not_found", refusal(404, "not_found"), "not_found"],
   ["a page of another user", { text: "<h1>Log in</h1>" }, "not_an_envelope"],
   ["a session that ended for good", refusal(401, "unauthorized"), "unauthorized"],
-])("%s → thrown at once", async (_, turn, code) => {
+])("waitFor, answered %s → throws at once", async (_, turn, code) => {
   await expect(waitFor([state({}), turn, state(ended)])).rejects.toMatchObject({ code });
   expect(server.left()).toBe(1);
 });

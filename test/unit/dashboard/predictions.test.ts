@@ -53,7 +53,7 @@ test.each<[what: string, error: KeyframeError | null, meta: MutationMeta, reads:
   ["that was refused because of a change elsewhere", refusal("precondition_failed", 412), IS_SHOWN, 1, true],
   ["that had no answer", refusal("network", null), {}, 0, false],
 ])(
-  "a change %s, and reads take long → reads what is shown again, and waits for it where it must",
+  "a change %s, and reads take long → shown data are read again, and waited for where necessary",
   async (_what, error, meta, reads, isWaitedFor) => {
     const queries = createQueryClient(() => undefined);
     const read = Promise.withResolvers<string>();
@@ -98,7 +98,7 @@ test.each<[Partial<Prediction>, words: string]>([
   [{ status: "succeeded", progress: 1 }, "Done"],
   [{ status: "failed" }, "Failed"],
   [{ status: "canceled" }, "Canceled"],
-])("%o → “%s”", (state, words) => {
+])("a prediction %o → “%s”", (state, words) => {
   expect(statusWords({ ...SAMPLE_PREDICTION, step: "first-frame", status: "queued", ...state })).toBe(words);
 });
 
@@ -172,12 +172,9 @@ test.each<[code: FailureCode, retryable: boolean, message: string, remedy: strin
     "The model's safety filter rejected the prompt or an image. Try different wording or images.",
     null,
   ],
-])(
-  "a failure with %s (retryable: %s), whatever words its message has → what to do, once",
-  (code, retryable, message, remedy) => {
-    expect(remedyFor({ code, retryable, message })).toBe(remedy);
-  },
-);
+])("a failure with %s (retryable: %s), in any words → says what to do, once", (code, retryable, message, remedy) => {
+  expect(remedyFor({ code, retryable, message })).toBe(remedy);
+});
 
 test.each<[code: FailureCode, stage: "input" | "output" | undefined, title: string | null]>([
   ["content_rejected", "input", "Prompt or image rejected"],

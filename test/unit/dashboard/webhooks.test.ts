@@ -43,7 +43,7 @@ test("an endpoint's edited settings → only changed ones are sent, without spac
   });
 });
 
-describe("what the service refuses", () => {
+describe("a refused form", () => {
   const refusal = (...paths: string[]) =>
     new KeyframeError("invalid_request", "No.", { details: paths.map((path) => ({ path, message: `${path}!` })) });
 
@@ -64,7 +64,7 @@ test.each([
   expect(deliveryState({ ...SAMPLE_DELIVERY, status, lastError })).toEqual({ kind, label });
 });
 
-describe("an attempt in words", () => {
+describe("words for an attempt", () => {
   test.each([
     [204, null, "Answered 204", null],
     [400, "http_status", "Answered 400", expect.stringContaining("200 to 299")],
@@ -98,7 +98,7 @@ test.each<[given: Partial<Delivery>, words: string]>([
   expect(aboutWords({ ...SAMPLE_DELIVERY, status: "delivered", ...given })).toBe(words);
 });
 
-describe("an endpoint in a word", () => {
+describe("one word for an endpoint", () => {
   const none = { delivered: 0, retrying: 0, exhausted: 0 };
   const failingSince = "2026-03-01T11:00:00Z";
   test.each([
@@ -116,7 +116,7 @@ describe("an endpoint in a word", () => {
   });
 });
 
-describe("what is wrong with an endpoint", () => {
+describe("warnings about an endpoint", () => {
   const now = Date.parse("2026-03-01T12:00:00Z");
   const webhook = { ...SAMPLE_WEBHOOK, enabled: true, disabledReason: null, disabledAt: null, failingSince: null };
 

@@ -106,7 +106,7 @@ describe("an answer's status", () => {
     ["400 Bad Request", "http_status"],
     ["410 Gone", "http_status"],
     ["503 Service Unavailable", "http_status"],
-  ])("%s → %s", async (status, error) => {
+  ])("an answer of %s → %s", async (status, error) => {
     const { result } = await attemptAt((socket) => socket.write(answer(status)));
     expect(result).toMatchObject({ status_code: Number(status.slice(0, 3)), error });
   });
@@ -157,7 +157,7 @@ describe("the body of an answer", () => {
     ["URL-encoded", encodeURIComponent],
     ["a character on each line", (signature) => [...signature].join("\n")],
     ["the first 20 characters at the end of what is kept", (signature) => "y ".repeat(502) + signature.slice(0, 20)],
-  ])("our signature, %s → a note is kept instead", async (_what, echo) => {
+  ])("our signature, %s → a note is stored instead", async (_what, echo) => {
     const { result } = await attemptAt((socket, request) => {
       const [, signature = ""] = /webhook-signature: (.*)\r\n/i.exec(request) ?? [];
       socket.write(answer("200 OK", echo(signature, request)));
@@ -182,22 +182,25 @@ describe("the body of an answer", () => {
   test.each<[string, string, (socket: Socket) => void, object]>([
     ["breaks off", "200 OK", (socket) => socket.end("part"), { status_code: 200, error: null }],
     ["never ends", "500 Oops", (socket) => void socket.write("part"), { status_code: 500, error: "http_status" }],
-  ])("%s after %s → the status counts, with what had come by then", async (_what, status, send, expected) => {
-    const { result } = await attemptAt(
-      (socket) => {
-        socket.write(`HTTP/1.1 ${status}\r\ncontent-length: 1000\r\n\r\n`);
-        send(socket);
-      },
-      { timeoutMs: 1_000 },
-    );
-    expect(result).toMatchObject({ ...expected, response_excerpt: "part" });
-  });
+  ])(
+    "a receiver that %s after %s → the status counts, with what had arrived by then",
+    async (_what, status, send, expected) => {
+      const { result } = await attemptAt(
+        (socket) => {
+          socket.write(`HTTP/1.1 ${status}\r\ncontent-length: 1000\r\n\r\n`);
+          send(socket);
+        },
+        { timeoutMs: 1_000 },
+      );
+      expect(result).toMatchObject({ ...expected, response_excerpt: "part" });
+    },
+  );
 });
 
 const CONTINUE = "HTTP/1.1 100 Continue\r\n\r\n";
 const SWITCHING = "HTTP/1.1 101 Switching Protocols\r\n";
 
-describe("a receiver that gives no answer", () => {
+describe("a receiver without a valid answer", () => {
   test.each<[string, (socket: Socket) => void, error: string]>([
     ["closes at once", (socket) => socket.destroy(), "connection"],
     ["closes in the middle of the head", (socket) => socket.end("HTTP/1.1 200 OK\r\ncontent-le"), "connection"],
@@ -208,7 +211,7 @@ describe("a receiver that gives no answer", () => {
     ["waits", () => {}, "timeout"],
     ["sends 100 now and then", (socket) => drip(socket, CONTINUE), "timeout"],
     ["sends a byte of its head now and then", (socket) => drip(socket, "HTTP/1.1 200 OK\r\nx-slow: ", "y"), "timeout"],
-  ])("%s → no status, and an error that says why", async (_what, behave, error) => {
+  ])("a receiver that %s → no status, and an error that says why", async (_what, behave, error) => {
     const limits = error === "timeout" ? { timeoutMs: 150 } : {};
     const { result } = await attemptAt((socket) => void behave(socket), limits);
     expect(result).toMatchObject({ status_code: null, error, response_excerpt: null });

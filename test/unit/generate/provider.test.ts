@@ -143,7 +143,7 @@ test.each<[string, unknown, Record<string, string>, number | null]>([
   ["both", { retry_after: 2.5 }, { "retry-after": "9" }, 2.5],
   ["neither", {}, {}, null],
   ["a year", { retry_after: 31_536_000 }, {}, 3600],
-])("429 with %s → its wait", async (_name, body, headers, wait) => {
+])("the provider answers 429 with %s → its wait", async (_name, body, headers, wait) => {
   const { provider } = answering(() => Response.json(body, { status: 429, headers }));
   expect((await failureOf(provider.create(NEW_RUN, never()))).retryAfterSeconds).toBe(wait);
 });

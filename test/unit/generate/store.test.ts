@@ -65,7 +65,7 @@ test.each<[...Stored, note?: string]>([
     "bytes_after_end",
   ],
 ])(
-  "%s that its server calls a text → in Storage byte by byte as what it is; what is odd is noted in the log",
+  "%s that its server calls text → stored byte by byte with its real type; anything odd is logged",
   async (_what, bytes, ending, facts, step, note) => {
     const headers = { "content-type": "text/plain" };
     const { calls, lines } = await run(
@@ -103,7 +103,7 @@ test.each<Case>([
     ];
   }),
 ])(
-  "an output answered with %s → as its code says, one request, nothing in Storage",
+  "an output's server answers %s → failed as the code says, one request, nothing in Storage",
   async (_what, answer, calls, options) => {
     let requests = 0;
     const url = answering((request) => {

@@ -131,7 +131,7 @@ test.each<[string, Partial<SubmitTask>, Options, unknown[]]>([
     {},
     fails("unsupported_input"),
   ],
-])("%s → as its code says, before anything is charged", async (_what, change, options, calls) => {
+])("a submit of %s → fails with its code, before anything is charged", async (_what, change, options, calls) => {
   expect((await run(change, options)).calls).toEqual(calls);
   expect(await runsAtProvider()).toEqual([]);
 });
@@ -252,17 +252,20 @@ test("a page of the provider's list reaches back before the submit → later pag
 test.each<[string, (request: Request) => Response, number | null]>([
   ["cannot be had", () => Response.json({}, { status: 429, headers: { "retry-after": "3" } }), 3],
   ["has no end", ({ url }) => Response.json({ next: `${url}&more`, previous: null, results: [] }), null],
-])("a list that %s → not sent, so it made no run", async (_what, answer, retryAfterSeconds) => {
-  const asked: string[] = [];
-  const provider = answering((request) => {
-    asked.push(request.method);
-    return answer(request);
-  });
-  const { calls } = await again({}, { provider });
-  expect(calls).toEqual([["retryLater", expect.anything(), { hasNoRun: true, retryAfterSeconds }]]);
-  expect(new Set(asked)).toEqual(new Set(["GET"]));
-  expect(asked.length).toBeLessThan(100);
-});
+])(
+  "the provider's list %s → the submit is not sent, so that it made no run",
+  async (_what, answer, retryAfterSeconds) => {
+    const asked: string[] = [];
+    const provider = answering((request) => {
+      asked.push(request.method);
+      return answer(request);
+    });
+    const { calls } = await again({}, { provider });
+    expect(calls).toEqual([["retryLater", expect.anything(), { hasNoRun: true, retryAfterSeconds }]]);
+    expect(new Set(asked)).toEqual(new Set(["GET"]));
+    expect(asked.length).toBeLessThan(100);
+  },
+);
 
 test.each(["ended", "stale", "unknown", "given_up"] as const)(
   "the database says %s after the create → nothing more is done, with a log line",
@@ -344,7 +347,7 @@ test.each<[number | null, unknown[]]>([
   [401, ["retryLater", expect.objectContaining({ code: "provider_unauthorized" }), { retryAfterSeconds: 4 }]],
   [500, ["retryLater", expect.objectContaining({ code: "provider_unavailable" }), { retryAfterSeconds: 4 }]],
   [null, ["retryLater", expect.objectContaining({ code: "provider_unreachable" }), { retryAfterSeconds: null }]],
-])("poll answered %s → later, or lost and failed, retryable", async (status, call) => {
+])("a poll answered %s → tried again later, or lost and failed, retryable", async (status, call) => {
   const answer = () => Response.json({}, { status: status ?? 200, headers: { "retry-after": "4" } });
   const { deps, calls } = make({ provider: status === null ? AWAY : answering(answer) });
   await poll(pollTask(), deps, kit.never());
@@ -362,7 +365,7 @@ test.each<[said: number | null, state: string, call: unknown[]]>([
   ...[409, 410, 422].map((status): [number, string, unknown[]] => [status, "succeeded", over("succeeded")]),
   ...[401, 429, 500, null].map((status): [number | null, string, unknown[]] => [status, "unknown", LATER_AGAIN]),
 ])(
-  "a run to be canceled, answered %s, and it is %s → its end is recorded, or it is tried again",
+  "a cancel of a run, answered %s, while it is %s → its end is recorded, or tried again",
   async (said, state, call) => {
     const provider = answering(({ method }) =>
       Response.json({ id: "run", status: state }, { status: method === "POST" ? (said ?? 200) : 200 }),

@@ -89,7 +89,7 @@ const OWN_SCALING = [0, 1, 2, 3]
   )
   .join("");
 
-describe("a header that says 4:3 behind what few have → 4:3", () => {
+describe("H.265 that says 4:3", () => {
   test.each<[what: string, header: Header]>([
     ["nothing else", {}],
     [
@@ -125,7 +125,7 @@ describe("a header that says 4:3 behind what few have → 4:3", () => {
         longTerm: 2,
       },
     ],
-  ])("%s", (_what, fields) => {
+  ])("H.265 that says 4:3 after %s → 4:3", (_what, fields) => {
     expect(read(configOf(header(fields)))).toBe(4 / 3);
   });
 });
@@ -142,7 +142,7 @@ test.each<[what: string, shown: string, ratio: number]>([
   ["a shape that no table has", u(1, 1) + u(8, 17), 1],
   ["no shape", u(1, 0), 1],
   ["nothing about how it is shown", "", 1],
-])("%s → as it says; else square", (_what, shown, ratio) => {
+])("an H.265 header with %s → its ratio; else square pixels", (_what, shown, ratio) => {
   expect(read(configOf(header({ shown })))).toBe(ratio);
 });
 

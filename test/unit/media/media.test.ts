@@ -279,7 +279,7 @@ test.each<[what: string, bytes: Uint8Array, found: object | null]>([
   ["a PNG for iOS, which other decoders cannot read", join(png.slice(0, 8), cgbi, png.slice(8)), null],
   ...[sized(16_384, 1, true), sized(1, 16_384, true), sized(10_000, 10_000, true), sized(16_385, 1)],
   ...[sized(1, 16_385), sized(10_001, 10_000), sized(0, 5), sized(5, 0), sized(0xffffffff, 0xffffffff)],
-])("%s, to be uploaded → its kind and size, or refused", (_what, bytes, found) => {
+])("%s as an upload → its type and size, or refused", (_what, bytes, found) => {
   expect(sniffImage(bytes)).toEqual(found);
 });
 

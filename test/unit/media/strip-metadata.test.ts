@@ -178,7 +178,7 @@ test("a PNG with more frames, as animations have → only its image", async () =
   expect(stripped("png", joined(plain.slice(0, 33), ...frames, plain.slice(-12)))).toEqual(plain);
 });
 
-describe("Exif that cannot be read → removed, and the image is upright", () => {
+describe("Exif that cannot be read", () => {
   const changed = (at: number, ...values: number[]) => {
     const tiff = exif(6);
     tiff.set(values, at);
@@ -197,7 +197,7 @@ describe("Exif that cannot be read → removed, and the image is upright", () =>
     ["two orientations", changed(29, 2)],
     ["orientation 0", exif(0)],
     ["orientation 9", exif(9)],
-  ])("%s", async (_what, content) => {
+  ])("Exif with %s → removed, and the image is upright", async (_what, content) => {
     const { plain, photo } = await jpegWith(exifSegment(content));
     expect(read("jpeg", photo)).toMatchObject({ bytes: plain, orientation: 1 });
     const png = await drawPhoto("png");
@@ -276,7 +276,7 @@ describe.each(PHOTO_KINDS)("where a %s came from", (kind) => {
   });
 });
 
-describe("an image whose parts do not fit their lengths → taken for damaged", () => {
+describe("damaged images", () => {
   const bytes = (...values: number[]) => new Uint8Array(values);
   const beforeEnd = (it: Uint8Array<ArrayBuffer>, ...values: number[]) =>
     joined(it.slice(0, -2), bytes(...values), it.slice(-2));
@@ -303,7 +303,7 @@ describe("an image whose parts do not fit their lengths → taken for damaged", 
     ["cut in its end", "png", (it) => it.slice(0, -1)],
     ["a chunk longer than RIFF", "webp", (it) => riff(it.slice(12), tooLong)],
     ["RIFF longer than the file", "webp", (it) => it.slice(0, -1)],
-  ])("%s (%s)", async (_what, kind, damage) => {
+  ])("a damaged image, %s (%s) → refused", async (_what, kind, damage) => {
     expect(strip(kind, damage(await drawPhoto(kind)))).toBeNull();
   });
 });
@@ -325,7 +325,7 @@ test("an image without pixel data, as a truncated file leaves it → treated as 
 });
 
 describe.each(PHOTO_KINDS)("any change to a %s", (kind) => {
-  test("→ taken for damaged, or the same image of no more bytes, in which nothing is left to remove", async () => {
+  test("any change to an image → treated as damaged, or the same image in no more bytes, with nothing left to remove", async () => {
     const photo = withLocation(kind, await drawPhoto(kind), 6);
     const place = fc.nat(photo.length - 1);
     const change = fc.record({ at: place, insert: fc.uint8Array({ maxLength: 8 }), remove: fc.nat(8) });
@@ -380,7 +380,7 @@ test("a JPEG with random segments in any order → of the application segments o
   );
 });
 
-describe("2 MiB of the smallest parts → comes to an end", () => {
+describe("2 MiB of the smallest parts", () => {
   const MAX_BYTES = 2 * 1024 * 1024; // time that grows with the square would be hours
   const repeated = (head: Uint8Array, ...unit: number[]) => {
     const bytes = new Uint8Array(MAX_BYTES);
@@ -396,16 +396,16 @@ describe("2 MiB of the smallest parts → comes to an end", () => {
     ["scans", [0xff, 0xda, 0, 2]],
     ["fill bytes", [0xff]],
     ["nothing", [0]],
-  ])("of a JPEG: %s", (_what, unit) => {
+  ])("2 MiB of a JPEG's smallest parts, %s → finishes", (_what, unit) => {
     const result = strip("jpeg", repeated(new Uint8Array([0xff, 0xd8]), ...unit));
     expect(result?.length ?? 0).toBeLessThanOrEqual(MAX_BYTES);
   });
 
-  test.each(["tEXt", "IDAT"])("of a PNG: %s", async (name) => {
+  test.each(["tEXt", "IDAT"])("2 MiB of a PNG's smallest parts, %s → finishes", async (name) => {
     expect(strip("png", repeated((await drawPhoto("png")).slice(0, 33), ...empty(name)))).toBeNull();
   });
 
-  test.each(["XMP ", "ALPH"])("of a WebP: %s", async (name) => {
+  test.each(["XMP ", "ALPH"])("2 MiB of a WebP's smallest parts, %s → finishes", async (name) => {
     const bytes = repeated(await drawPhoto("webp"), ...Buffer.from(name), 0, 0, 0, 0);
     new DataView(bytes.buffer).setUint32(4, MAX_BYTES - 8, true);
     expect(stripped("webp", bytes).length).toBeLessThanOrEqual(MAX_BYTES);

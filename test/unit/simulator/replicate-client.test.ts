@@ -94,7 +94,7 @@ test.each<[string, () => Promise<Response>, number]>([
   ["a webhook that is no URL", () => post({ input, webhook: "nowhere" }), 422],
   ["a Cancel-After that is no time", () => post({ input }, undefined, { "cancel-after": "soon" }), 400],
   ["a misspelt fault", () => post({ input: { prompt: "x [[fault:faild]]" } }), 422],
-])("a create with %s → refused", async (_what, create, status) => {
+])("a create at the simulator with %s → refused", async (_what, create, status) => {
   expect((await create()).status).toBe(status);
 });
 

@@ -61,7 +61,7 @@ test.each<[string, () => Response | Promise<Response>, string, number?]>([
   ],
   ["no answer in time", () => new Promise<Response>(() => undefined), "TimeoutError", 1],
   ["an answer that stops in the middle", broken, "reset"],
-])("%s → DatabaseError with status 0 and why", async (_what, answer, why, timeoutMs) => {
+])("a database call with %s → DatabaseError with status 0 and the reason", async (_what, answer, why, timeoutMs) => {
   const { call } = callAgainst(answer, timeoutMs);
   const error = await call("claim_tasks", {}).catch((cause: unknown) => cause);
   expect(error).toMatchObject({ status: 0, code: "" });

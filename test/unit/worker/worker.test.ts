@@ -197,7 +197,7 @@ describe("a kick while running", () => {
     ["after the heartbeat has ended", L.idleGraceMs + 150, {}],
     ["after the maximum run time", L.maxRunMs + 50, { due: 1, work: (id) => (id === 1 ? 60_000 : 10) }],
     ["while the last work ends", 40_000, { due: 1, work: (id) => (id === 1 ? 60_000 : 10) }],
-  ])("%s → a claim at once", async (_when, at, options) => {
+  ])("a kick %s → a claim at once", async (_when, at, options) => {
     const queue = makeQueue(options);
     queue.clock.after(at, () => {
       queue.add(1);
