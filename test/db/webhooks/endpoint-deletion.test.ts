@@ -198,7 +198,7 @@ describe("open requests of a deleted endpoint", () => {
   });
 });
 
-test("while a batch of a deleted endpoint is deleted → no write waits for a lock, its owner's included", async () => {
+test("a batch of a deleted endpoint is being deleted → no write waits for a lock, its owner's included", async () => {
   const wide = await addEndpoint(db.sql, null);
   await seedDeliveries(db.sql, scene.endpoint, 50);
   await seedDeliveries(db.sql, wide, 1);

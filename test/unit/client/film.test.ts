@@ -405,7 +405,7 @@ describe.each([
   const lookAtEnd = (video: string) => page.evaluate<unknown[]>(`lookAtEnd(${video}, ${hasCanvas})`);
 
   test.each(TURNS)(
-    "of a video in %s with %j whose last picture differs → that one, as a player shows it",
+    "the last frame of a video in %s with %j whose last picture differs → that picture, as a player shows it",
     async (format, shown, looks) => {
       const video = `makeTurned("${format}", ${JSON.stringify(shown)}, 4)`;
       expect(await lookAtEnd(video)).toEqual(["image/png", ...looks]);
@@ -417,7 +417,7 @@ describe.each([
     ["fragments-after-movie.mp4", 320, 180],
     ["no-brand.mov", 320, 180],
     ["turned-pixels-wide.mp4", 180, 427],
-  ])("of %s → a picture of its shown size", async (name, width, height) => {
+  ])("the last frame of %s → a picture of its shown size", async (name, width, height) => {
     expect((await lookAtEnd(clip(readClip(name)))).slice(0, 3)).toEqual(["image/png", width, height]);
   });
 });

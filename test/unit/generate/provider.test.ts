@@ -59,7 +59,7 @@ describe.each(calls)("%s", (_name, call) => {
   test.each([
     ["before its answer", ""],
     ["within its answer", 'HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 1000\r\n\r\n{"id":'],
-  ])("its connection breaks %s → one request, no answer", async (_when, bytes) => {
+  ])("a call whose connection breaks %s → one request, no answer", async (_when, bytes) => {
     const server = await receive((socket) => socket.end(bytes));
     expect(await failureOf(call(providerAt(server.url)))).toMatchObject({ status: null });
     expect(server.connections()).toBe(1);

@@ -40,7 +40,7 @@ const holds = (bytes: Uint8Array, words: string) => Buffer.from(bytes).includes(
 
 describe.each(PHOTO_KINDS)("a %s", (kind) => {
   test.each([1, 2, 3, 4, 5, 6, 7, 8])(
-    "with the place in all its metadata, orientation %i → the image without it, and its orientation",
+    "an image with a location in all its metadata, orientation %i → the image without it, and its orientation",
     async (orientation) => {
       for (const isLittle of [false, true]) {
         const plain = await drawPhoto(kind);
@@ -52,7 +52,7 @@ describe.each(PHOTO_KINDS)("a %s", (kind) => {
     },
   );
 
-  test("without metadata → not one byte is changed", async () => {
+  test("an image without metadata → not one byte is changed", async () => {
     const plain = await drawPhoto(kind);
     expect(stripped(kind, plain)).toEqual(plain);
   });

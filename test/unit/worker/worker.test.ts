@@ -259,7 +259,7 @@ describe("results", () => {
     expect(queue.startedAt.get(2)).toBeLessThanOrEqual(70);
   });
 
-  test("one result next to slow work → recorded when the call that waits in the database returns", async () => {
+  test("one result while other work is slow → recorded when the call that waits in the database returns", async () => {
     const queue = await runQueue(
       { due: 1, hasResults: true, work: (id) => (id === 1 ? REQUEST_MS : 10) },
       ({ clock, add }) => clock.after(1_000, () => add(1)),
