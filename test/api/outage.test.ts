@@ -71,7 +71,7 @@ const AWAY: Record<string, () => string> = {
   "no answer comes": silentAddress,
 };
 
-test.each(Object.entries(AWAY))("%s → 503 unavailable with Retry-After on every route", async (_name, address) => {
+test.each(Object.entries(AWAY))("%s → every route answers 503 unavailable with Retry-After", async (_name, address) => {
   const { ask, log } = apiBefore(address(), 300);
   const replies = await Promise.all((await requests()).map((request) => ask(...request)));
   for (const { status, error, headers } of replies) {

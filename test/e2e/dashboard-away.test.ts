@@ -234,7 +234,7 @@ test("no answer after a text is saved and a step started → text and run show, 
   expect(await page.getByRole("alert").allTextContents()).toEqual([UNREACHABLE]);
 });
 
-test("offline → a banner, and the page's data stay; online again → banner gone, and a page not loaded before opens", async () => {
+test("offline → a banner, and the page's data stay; online again → no banner, and a page not loaded before opens", async () => {
   const { page, context, watch } = await atProjects();
   watch.allow(/Unable to preload|dynamically imported module/);
   await follow(page, "Webhooks");

@@ -49,7 +49,7 @@ describe("a signed callback with invalid content → refused, and the prediction
     ["a run that is a path", 400, "invalid_request", { body: says("../predictions/1", "failed") }],
     ["logs that are no text", 400, "invalid_request", { body: says("run", "processing", { logs: 5 }) }],
   ];
-  test.each(variants)("%s → %i %s", async (_name, status, code, { url = address, ...post }) => {
+  test.each(variants)("a signed callback with %s → %i %s", async (_name, status, code, { url = address, ...post }) => {
     const { id, run } = await seed();
     const before = await wholeRow(sql, id);
     const answer = await signedPost(url(id), secret, { body: says(run, "failed"), ...post });

@@ -54,7 +54,7 @@ async function expectOneSuccess(made: Prediction, prompt: string): Promise<Predi
   return ended;
 }
 
-test("generate killed while a submit waits for its answer → submitted again, one run", async () => {
+test("generate is killed while a submit waits for its answer → submitted again, one run", async () => {
   const { made, prompt } = await start("timeout");
   await until("the provider has taken the request", async () => {
     const { answers } = await (await fetch(`${stack.simulatorUrl}/control/state`)).json();
@@ -91,7 +91,7 @@ test("generate is killed before an accepted run is recorded, and its callbacks a
   expect(await expectOneSuccess(made, prompt)).toMatchObject({ attempt: 2 });
 });
 
-test("generate killed in the middle of a copy into Storage → copied again, no half file left", async () => {
+test("generate is killed in the middle of a copy into Storage → copied again, no half file left", async () => {
   const { made, prompt } = await start("output_slow=1500");
   await until("some of the file has arrived", async () => (await halfFiles()) > 0);
   await killAndAwaitRestart(stack, "keyframe-generate");

@@ -14,7 +14,7 @@ test("“are the types wrong?” on the client → no problem, except that requi
 });
 
 // Node's own types take TypeScript 5 five times as long as ours: only the settings of a browser.
-test("an app under TypeScript 5 that uses the installed package → no mistake of types", async () => {
+test("an app under TypeScript 5 that uses the installed package → passes the type check", async () => {
   const app = await Deno.makeTempDir({ prefix: "keyframe-client-app-" });
   onTestFinished(() => Deno.remove(app, { recursive: true }));
   await Deno.writeTextFile(`${app}/package.json`, JSON.stringify({ type: "module", private: true }));

@@ -58,7 +58,7 @@ describe("a file that is not an image", () => {
     },
   );
 
-  test.each(Object.entries(CUT_OFF))("%s: refused alone as an upload", async (_name, make) => {
+  test.each(Object.entries(CUT_OFF))("%s as an upload → refused; as an output → stored", async (_name, make) => {
     await expectRefused(await make(), "image/png");
     expect(await copyOf(await make())).toBe("48 × 27");
   });

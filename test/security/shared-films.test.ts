@@ -119,7 +119,7 @@ describe("a link with an invalid token", () => {
     ["with SQL", `${"t".repeat(30)}'%20or%20true--`],
     ["an id", crypto.randomUUID()],
     ["of another kind", "sb_secret_guessed"],
-  ])("%s → 404, and the database is not asked", async (_what, one) => {
+  ])("a link with a token that is %s → 404, and the database is not asked", async (_what, one) => {
     const { open, calls } = app();
     expect((await open(one)).error?.code).toBe("not_found");
     expect(calls).toEqual([]);

@@ -78,7 +78,7 @@ describe.each(Object.entries(TARGETS))("%s", (_target, target) => {
     before = await wholeDatabase();
   });
 
-  test.each(Object.entries(FORGERIES))("%s → 401 unauthorized", async (_name, forge) => {
+  test.each(Object.entries(FORGERIES))("a forged signature, %s → 401 unauthorized", async (_name, forge) => {
     const { url, ...sender } = target();
     const { lines: given, body = sender.body } = forge(sender);
     const answer = await rawExchange(url, "POST", given, body);

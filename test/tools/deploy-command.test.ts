@@ -418,7 +418,7 @@ describe("a later deployment", () => {
   });
 
   test.each(["keyframe_functions_url", "keyframe_kick_secret"])(
-    "%s is lost → written again, and the functions have it",
+    "%s is lost from the Vault → written again, and set for the functions",
     async (name) => {
       await scene.sql`delete from vault.secrets where name = ${name}`;
       await scene.take([databaseStage, vaultStage, secretsStage]);

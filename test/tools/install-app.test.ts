@@ -75,7 +75,7 @@ describe("a repository fresh from supabase init", () => {
     expect(await app.files()).toEqual(added);
   });
 
-  test("add --without-mcp → no function for agents, nor by a later add; --with-mcp → it", async () => {
+  test("add --without-mcp → no function for agents, nor by a later add; --with-mcp → adds the function", async () => {
     const hasMcp = async () => {
       const files = await app.files();
       const config = files.get("supabase/config.toml")?.includes("[functions.keyframe-mcp]");
@@ -183,7 +183,7 @@ describe("a repository with tables, functions, seeds and exposed schemas of its 
     }
   });
 
-  test("a newer version → add copies its one migration, db push keeps the data", async () => {
+  test("add of a newer version → copies its one migration, and db push keeps the data", async () => {
     const [user] =
       await scene.sql`insert into auth.users (id, email) values (gen_random_uuid(), 'a@film.local') returning id`;
     await scene.sql`insert into keyframe.projects (owner_id, title, text_prompt) values (${user?.id}, 'Harbour', 'A harbour at dawn')`;

@@ -110,7 +110,7 @@ describe("symbolic links", () => {
 
   const whole = ["supabase", "supabase/functions", MIGRATIONS];
 
-  test.each(whole)("%s leads out of the app's folder → refused by every command, nothing changed", async (path) => {
+  test.each(whole)("%s is a link out of the app's folder → refused by every command, nothing changed", async (path) => {
     const behind = await outside();
     for (const [prepare, command] of [
       [async () => undefined, add],
@@ -129,18 +129,21 @@ describe("symbolic links", () => {
     }
   });
 
-  test.each(whole)("%s leads to a folder of the app → add writes there, and remove leaves the folder", async (path) => {
-    const elsewhere = join(folder, "elsewhere");
-    await mkdir(join(folder, path), { recursive: true });
-    await rename(join(folder, path), elsewhere);
-    await symlink(elsewhere, join(folder, path));
-    const before = await files(elsewhere);
-    await add(version1);
-    expect((await files(elsewhere)).length).toBeGreaterThan(before.length + 3);
-    await remove(version1);
-    expect(await files(elsewhere)).toEqual(expect.arrayContaining(before));
-    expect((await lstat(join(folder, path))).isSymbolicLink()).toBe(true);
-  });
+  test.each(whole)(
+    "%s is a link to a folder of the app → add writes there, and remove leaves the folder",
+    async (path) => {
+      const elsewhere = join(folder, "elsewhere");
+      await mkdir(join(folder, path), { recursive: true });
+      await rename(join(folder, path), elsewhere);
+      await symlink(elsewhere, join(folder, path));
+      const before = await files(elsewhere);
+      await add(version1);
+      expect((await files(elsewhere)).length).toBeGreaterThan(before.length + 3);
+      await remove(version1);
+      expect(await files(elsewhere)).toEqual(expect.arrayContaining(before));
+      expect((await lstat(join(folder, path))).isSymbolicLink()).toBe(true);
+    },
+  );
 
   test("a symbolic link with the temporary name of a written file → its target is unchanged", async () => {
     const behind = await outside();

@@ -41,7 +41,7 @@ test.each<[string, number, Delivery]>([
   ["six minutes old", 401, { at: new Date(Date.now() - 6 * 60_000) }],
   ["more than 64 KiB, however signed", 413, { body: "x".repeat(64 * 1024 + 1) }],
   ["signed, but no event", 400, { body: '{"type":"project.deleted"}' }],
-])("a request that is %s → %i, and not shown", async (_, expected, delivery) => {
+])("a request to the receiver that is %s → %i, and not shown", async (_, expected, delivery) => {
   const { url, events, refusals } = start();
   expect(await status(deliver(url, delivery))).toBe(expected);
   expect(events).toEqual([]);

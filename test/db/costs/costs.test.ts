@@ -713,7 +713,7 @@ test.each(["week", null])("usage grouped by %j → refused, with the four groups
   });
 });
 
-test("a user whose id is all zeros → has costs and budgets of their own, and sees nobody's", async () => {
+test("a user whose id is all zeros → has their own costs and budgets, and sees no other user's", async () => {
   const nil = "00000000-0000-0000-0000-000000000000";
   await start(db, world);
   await db.sql`

@@ -64,7 +64,7 @@ test.each(SERVED)(
   },
 );
 
-test("a row's maximum of reference images → the most that the model takes", () => {
+test("a row's maximum of reference images → the most that the model takes, as far as known", () => {
   for (const [name, step, model] of SERVED) {
     const { controls } = modelRow.parse(rows.get(name));
     const rule = model.rules?.find((one) => one.rule === "at most" && one.field === controls.referenceImages?.field);

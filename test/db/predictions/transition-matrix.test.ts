@@ -125,7 +125,7 @@ const world = useWorld(db);
 
 describe.each(Object.entries(EXPECTED))("%s", (_name, [attempt, outcomes]) => {
   test.each(STATUSES.map((from) => [from, ...outcomes[from]] as const))(
-    "of a %s prediction → %s, %s",
+    "a %s prediction → %s, then %s",
     async (from, answer, status) => {
       await rolledBack(db.sql, async (sql) => {
         const seeded = await seedPrediction(sql, world, { status: from });

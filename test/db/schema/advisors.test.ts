@@ -44,7 +44,7 @@ test("supabase db advisors at level info → finds the careless test table, and 
 });
 
 // The database above has stand-ins, which the advisors do not take for extensions.
-test("each extension is created in a schema that the statement names, or its own → none is in public, against the advisors", async () => {
+test("our statements create each extension → in a schema that they name, or its own: the advisors warn of any in public", async () => {
   const files = ["supabase/schemas/00_foundation/10_schemas.sql", "tools/deploy/database-stages.ts"];
   for (const file of files) {
     const created = (await Deno.readTextFile(file)).match(/create extension \w+( with schema \w+)?/g);

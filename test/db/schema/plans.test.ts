@@ -198,7 +198,7 @@ const expectNarrow = async (...[, statement, most, as]: Asked) => {
   expect(rows, plan).toBeLessThanOrEqual(most);
 };
 
-test.each(STATEMENTS)("%s → its widest scan reads few rows", expectNarrow);
+test.each(STATEMENTS)("the statement for %s → its widest scan reads few rows", expectNarrow);
 
 test("the sweep and the pruning → find overdue and old rows through indexes of their own", async () => {
   const plans = await plansOf(db.url, (sql) => sql`select keyframe_private.sweep(), keyframe_private.prune()`);
@@ -263,7 +263,7 @@ describe("10,000 waiting predictions of one owner, 12,000 due deliveries of one 
       "delete from keyframe.webhook_endpoints where id = {gone}; select keyframe_private.prune_deleted_endpoints(100)",
       100,
     ],
-  ])("%s → its widest scan reads few rows", expectNarrow);
+  ])("the statement for %s, in crowded tables → its widest scan reads few rows", expectNarrow);
 
   test("claims and records of deliveries in large tables → read a few rows each, and are too cheap for JIT", async () => {
     const work: Work = async (sql) => {

@@ -120,7 +120,7 @@ describe("Insert row", () => {
     ["keyframe.webhook_endpoints", { url: "https://crm.example.com/keyframe" }],
     ["keyframe_private.rate_limits", { route_class: "generate-more", capacity: 5, per_second: 1 }],
     ["keyframe_private.owner_budgets", { owner_id: crypto.randomUUID(), month_micros: "10000000" }],
-  ])("%s, with what has no default → inserted", async (table, typed) => {
+  ])("Insert row: %s, with every column that has no default → inserted", async (table, typed) => {
     expect(await insertByForm(db.sql, table, typed)).toMatchObject(typed);
   });
 });

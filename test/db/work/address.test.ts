@@ -46,7 +46,7 @@ test.each([
   },
 );
 
-test("set_address as docs/upgrade.md has it, even if the Vault cannot decrypt the old one → set; no address → refused", async () => {
+test("set_address as docs/upgrade.md has it, even if the Vault cannot decrypt the old one → set; an invalid address → refused", async () => {
   expect(await addressOf(db.sql)).toBe(HERE);
   const page = await Deno.readTextFile(join(PROJECT_ROOT, "docs/upgrade.md"));
   const [statement = ""] = /^select keyframe_private\.set_address\(.*;$/m.exec(page) ?? [];

@@ -225,7 +225,7 @@ describe("a worker records a result while somebody locks a row that it needs", (
     expect(await providerSays(db.sql, says)).toBe("recorded");
   });
 
-  test("every worker function but claims, health's figures and the API's reads → is in the table above", async () => {
+  test("every worker function, except claims, health's figures and the API's calls → is in the table above", async () => {
     const functions = await db.sql<{ name: string }[]>`
       select proname as name from pg_proc where pronamespace = 'keyframe_worker'::regnamespace
         and proname not in ('claim_tasks', 'exchange_deliveries', 'act_as', 'add_credit', 'describe_database', 'read_shared_film',

@@ -115,7 +115,7 @@ test.each<[string, (world: World) => Promise<unknown>]>([
     "the same text, and waits to be submitted",
     (world) => seedPrediction(db.sql, world, { columns: { admitted_at: null, deadline_at: null, lease_token: null } }),
   ],
-])("another's prediction has %s → the run cannot be its own: recorded", async (_what, begin) => {
+])("a found run, while another prediction has %s → the run cannot be the other's: recorded", async (_what, begin) => {
   await begin(theirs);
   expect(await found(await loseAnswer(ours))).toBe("recorded");
 });

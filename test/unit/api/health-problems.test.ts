@@ -499,6 +499,6 @@ test.each([
   ["0.10.0", "0.9.0", false],
   ["1.0.9", "1.0.10", true],
   ["1.0.0", "1.0.0", false],
-])("a database of version %s and functions of %s → the database is older: %s", (has, needs, older) => {
+])("a database of version %s and functions that need %s → the database is older: %s", (has, needs, older) => {
   expect(isOlder(has, needs)).toBe(older);
 });

@@ -57,7 +57,7 @@ describe("errors that our SQL raises", () => {
     ["model_unavailable", 409, start],
     ["spending_stopped", 402, start],
     ["invalid_request", 400, start],
-  ] as const)("%s → %i", async (code, status, request) => {
+  ] as const)("the SQL error %s → %i, with its sentence", async (code, status, request) => {
     postgrest(400, "KEYFR", code, "A sentence for a person.", "");
     expect((await expectError(await request(), status, code)).message).toBe("A sentence for a person.");
   });

@@ -188,7 +188,7 @@ describe("a status read with Prefer: wait", () => {
     expect(response.headers.get("etag")).toMatch(/^W\/"processing-/);
   });
 
-  test.each(ENDS_THE_WAIT)("%s → 200 with what was seen last", async (_what, answer) => {
+  test.each(ENDS_THE_WAIT)("a poll during a wait fails, %s → 200 with the last state", async (_what, answer) => {
     rowAt = (elapsed) => predictionRow({ ...running, progress: elapsed / 1000 });
     readFails = (nth) => (nth === 3 ? answer() : undefined);
     const response = await read({ prefer: "wait=25" });

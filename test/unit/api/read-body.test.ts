@@ -85,7 +85,7 @@ describe("reading a body", () => {
     expect(() => decodeBody(half)).toThrow(expect.objectContaining({ code: "invalid_request" }));
   });
 
-  test("a body that breaks off → invalid_request", async () => {
+  test("a body whose connection breaks → invalid_request", async () => {
     const body = new ReadableStream({ pull: (controller) => controller.error(new Error("gone")) });
     await expect(start().read(post(body), LIMITS)).rejects.toMatchObject({ code: "invalid_request" });
   });
@@ -229,7 +229,7 @@ describe("permits for large bodies", () => {
     expect([first.is, second.is]).toEqual([10, 500 * KIB]);
   });
 
-  test("every permit belongs to a body that has stalled for half a second → the next body gets the oldest one's", async () => {
+  test("every permit is held by a body that stalled for half a second → the next body gets the permit of the oldest", async () => {
     const { clock, read } = start(1024 * KIB, 2);
     const stalled = [follow(read(post(large().body, announced), LARGE))];
     await clock.pass(0.3);

@@ -152,7 +152,7 @@ test.each([
   `/api/webhooks/deliveries/${ID}`,
   `/api/webhooks/deliveries/${ID}/test`,
   "/api/webhooks/deliveries/secret/rotate",
-])("%s → 404 not_found whatever the method, and nothing reaches the platform", async (path) => {
+])("the path %s → 404 not_found with any method, and nothing reaches the platform", async (path) => {
   for (const method of ["GET", "POST", "PATCH", "DELETE", "constructor"]) {
     const response = await api.call(path, { method });
     expect([response.status, (await failedBody(response)).error.code]).toEqual([404, "not_found"]);

@@ -180,6 +180,6 @@ test("an address that Storage signed → valid until its token ends, whatever th
 test.each([
   ...["/object/sign/keyframe-outputs/x.png", "/x.png?token=abc", "/x.png?token=a.b.c"],
   ...["exp", "{}", '{"exp":"soon"}'].map(address),
-])("%s → nobody knows until when", (url) => {
+])("the URL %s → its expiry is unknown", (url) => {
   expect(signedUntil(url)).toBeNull();
 });

@@ -65,7 +65,7 @@ test("a large upload waits for space within 40 MiB → a small one that would fi
   expect(begun).toEqual(["a", "b", "c", "d"]);
 });
 
-test("an upload that fails → gives its turn back", async () => {
+test("an upload that fails → frees its turn", async () => {
   const { take, begun, upload } = start();
   for (let time = 0; time < 5; time++) {
     const failed = take("a", 40 * MIB, () => Promise.reject(new Error("no image")));
@@ -76,7 +76,7 @@ test("an upload that fails → gives its turn back", async () => {
   expect(begun).toEqual(["a"]);
 });
 
-test("no turn within 20 s → unavailable with Retry-After, and it never begins", async () => {
+test("an upload without a turn for 20 s → unavailable with Retry-After, and it never begins", async () => {
   const { clock, begun, upload } = start();
   const [first, second] = [upload("a"), upload("a")];
   await clock.pass(19);

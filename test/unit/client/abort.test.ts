@@ -49,7 +49,7 @@ test.each(
     [name, "waiting for the answer", hang, call] as const,
     [name, "reading it", startOfAnswer, call] as const,
   ]),
-)("%s, aborted while %s → the reason, the connection cut, nothing repeated", async (_name, _when, turn, call) => {
+)("%s, aborted while %s → the reason, the connection closed, nothing repeated", async (_name, _when, turn, call) => {
   let cut = false;
   server.play((response, request) => {
     response.on("close", () => {

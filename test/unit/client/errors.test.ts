@@ -91,7 +91,7 @@ test.each<[what: string, turn: Turn, options?: object]>([
   ["an answer that breaks off", breakOff],
   ["a connection that is cut", (response) => response.destroy()],
   ["nothing that listens", hang, { url: "http://127.0.0.1:1" }],
-])("%s → network, no status", async (_, turn, options) => {
+])("%s → the error network, without a status", async (_, turn, options) => {
   const error = await refused(turn, options);
   expect(error).toMatchObject({ code: "network", status: null, requestId: null });
   expect(error.message).toContain("GET /projects/p");
@@ -121,7 +121,7 @@ test.each<[what: string, seconds: number, call: SignalledCall, ...before: Turn[]
   ["a look with little time left", 5, (client, signal) => client.waitFor(REF, { signal, timeoutMs: 5000 })],
   ["a look with no time left", 1, (client, signal) => client.waitFor(REF, { signal, timeoutMs: 0 })],
   ["a look that is held", 55, (client, signal) => client.waitFor(REF, { signal }), tagged],
-])("%s → has %i s", async (_, seconds, call, ...before) => {
+])("the time limit of %s → %i s", async (_, seconds, call, ...before) => {
   server.play(...before, hang);
   const abort = new AbortController();
   const made = call(server.client(), abort.signal);

@@ -81,7 +81,7 @@ test("Retry-After → no repetition before it, whatever the random delay", async
   }
 });
 
-test("repetitions without Retry-After → pauses that double, each up to half longer by chance", async () => {
+test("repetitions without Retry-After → pauses that double, each spread by chance over its upper half", async () => {
   const pausesAt = async (chance: number) => {
     server.play(cut, cut, cut, fine);
     await server.client({ random: () => chance }).readProject("p");

@@ -135,7 +135,7 @@ describe("why a take is outdated", () => {
     ["not read yet", undefined, shown, "Made with a frame that is not selected."],
     ["an element has changed", shown, shown, "Anna has changed.", elements("text", "imagePaths")],
     ["an element was deleted", shown, shown, "Anna was deleted.", elements("deleted")],
-  ])("%s → said", (_, first, other, words, changed = []) => {
+  ])("a take is outdated, %s → the words for that", (_, first, other, words, changed = []) => {
     const frames = [
       { name: "first frame", frame: first },
       { name: "last frame", frame: other },

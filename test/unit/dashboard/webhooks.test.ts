@@ -84,7 +84,7 @@ describe("words for an attempt", () => {
     [301, "redirect", "Answered with a redirect (301)", expect.stringContaining("not followed")],
     [null, "timeout", "No answer in time", expect.stringContaining("15 seconds")],
     [null, "newer_than_this_page", "newer_than_this_page", null],
-  ])("%s, %s → %s", (statusCode, error, short, hint) => {
+  ])("an attempt's status %s, error %s → “%s”", (statusCode, error, short, hint) => {
     expect(attemptWords({ statusCode, error })).toEqual({ short, hint });
   });
 });
@@ -110,7 +110,7 @@ describe("one word for an endpoint", () => {
     [{}, { ...none, delivered: 9, exhausted: 1 }, "Some failures"],
     [{}, { ...none, delivered: 9 }, "Healthy"],
     [{}, none, "No recent deliveries"],
-  ])("%o with %o in 24 hours → “%s”", (state, sums, label) => {
+  ])("an endpoint %o with %o in 24 hours → “%s”", (state, sums, label) => {
     const webhook = { ...SAMPLE_WEBHOOK, enabled: true, disabledReason: null, failingSince: null, ...state };
     expect(endpointState(webhook, sums).label).toBe(label);
   });

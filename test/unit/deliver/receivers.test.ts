@@ -141,7 +141,7 @@ describe("an answer's status", () => {
     ["100", "HTTP/1.1 100 Continue\r\n\r\n"],
     ["103", "HTTP/1.1 103 Early Hints\r\n\r\n"],
     ["empty lines", "\r\n"],
-  ])("%s without an end → too_large after 16 KiB", async (_what, words) => {
+  ])("an answer of %s without an end → too_large after 16 KiB", async (_what, words) => {
     const closed = Promise.withResolvers<number>();
     const { result } = await attemptAt((socket) => flood(socket, words.repeat(500), closed.resolve));
     expect(result).toMatchObject({ status_code: null, error: "too_large", response_excerpt: null });
@@ -168,7 +168,7 @@ describe("the body of an answer", () => {
   test.each([
     ["of 10 MB", "content-length: 10000000", "y".repeat(16_384)],
     ["without an end", "transfer-encoding: chunked", `400\r\n${"y".repeat(1024)}\r\n`],
-  ])("%s → 64 KiB are read, the rest is cut off, and 1 KiB is kept", async (_what, header, piece) => {
+  ])("an answer's body %s → 64 KiB are read, the rest is cut off, and 1 KiB is kept", async (_what, header, piece) => {
     const written = Promise.withResolvers<number>();
     const { result } = await attemptAt((socket) => {
       socket.write(`HTTP/1.1 200 OK\r\n${header}\r\n\r\n`);

@@ -83,7 +83,7 @@ test("provider calls that are never answered → each is given up after 20 s, af
   expect(requests).toHaveLength(calls.length);
 });
 
-test("a kept-alive connection closes under a create → the create is not sent again on another one", async () => {
+test("a kept-alive connection closes during a create → the create is not sent again on another connection", async () => {
   const server = await serveKeptAlive();
   const provider = providerAt(server.url);
   for (let round = 0; round < 5; round++) {
@@ -131,7 +131,7 @@ test("the owner of a file that the provider no longer has → nobody", async () 
   expect(await provider.uploadedFor("https://api.replicate.com/v1/files/abc", never())).toBeNull();
 });
 
-test("create answered with a redirect → not followed, the token goes nowhere else", async () => {
+test("a create answered with a redirect → not followed, and the token is sent nowhere else", async () => {
   const { provider, requests } = answering((request) => Response.redirect(new URL("/v1/elsewhere", request.url)));
   expect(await failureOf(provider.create(NEW_RUN, never()))).toMatchObject({ status: 302 });
   expect(requests).toHaveLength(1);

@@ -192,7 +192,7 @@ test("an output announced as too large → failed before any of it is read", asy
   expect((await run(`${announced.url}/out.png`)).calls).toEqual([failed("output_too_large")]);
 });
 
-test("an endless output of an unusable type → its transfer is ended", async () => {
+test("an output of an unusable type that goes on → its transfer is ended", async () => {
   const closed = Promise.withResolvers<void>();
   const page = await receive((socket) => {
     socket.once("close", () => closed.resolve());
@@ -225,7 +225,7 @@ test("a slow output → read however long it takes; given up when nothing arrive
 });
 
 test.each([503, 403, 200, null])(
-  "Storage answers %s without having the file, or is away → tried again",
+  "Storage answers %s without having the file, or is down → the copy is tried again",
   async (status) => {
     storage.refuse = status;
     const options = status === null ? { storageUrl: "http://127.0.0.1:1" } : {};

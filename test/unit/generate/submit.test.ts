@@ -156,7 +156,7 @@ describe.each([
     ...WITH_FILES,
     ["text alone", {}, "text"] as const,
     ["text alone, of a version of a model", { model: VERSION }, "text"] as const,
-  ])("%s → finds the run", async (_what, change, foundBy) => {
+  ])("a lost submit with %s → its run is found", async (_what, change, foundBy) => {
     simulator.control.arm({ fault: "lost_answer" });
     expect((await run(change, { publicUrl })).calls).toEqual(
       later("provider_unreachable", { hasNoRun: false, retryAfterSeconds: null }),
@@ -168,14 +168,17 @@ describe.each([
     expect(more).toEqual([]);
   });
 
-  test.each(WITH_FILES)("%s, an equal run of another prediction → not even asked about", async (_what, change) => {
-    await run({ ...change, id: OTHER }, { publicUrl });
-    expect((await again(change, { publicUrl })).calls.map(([name]) => name)).toEqual([
-      "recordSearchEnded",
-      "recordState",
-    ]);
-    expect(await runsAtProvider()).toHaveLength(2);
-  });
+  test.each(WITH_FILES)(
+    "a lost submit with %s, and an equal run of another prediction → that run is not even read",
+    async (_what, change) => {
+      await run({ ...change, id: OTHER }, { publicUrl });
+      expect((await again(change, { publicUrl })).calls.map(([name]) => name)).toEqual([
+        "recordSearchEnded",
+        "recordState",
+      ]);
+      expect(await runsAtProvider()).toHaveLength(2);
+    },
+  );
 });
 
 test.each(["unknown", "unproven", "given_up"] as const)(
@@ -223,7 +226,7 @@ test.each<[string, Partial<SubmitTask>, Partial<SubmitTask>?]>([
 test.each([
   ["is ten minutes ahead of the provider's → found all the same", 10, 1],
   ["says that the search begins after the run → not asked for", 12, 2],
-])("the database's clock %s", async (_what, minutes, runs) => {
+])("a lost submit while the database's clock %s", async (_what, minutes, runs) => {
   await run();
   await again({ search_since: new Date(Date.now() + minutes * 60_000) });
   expect(await runsAtProvider()).toHaveLength(runs);

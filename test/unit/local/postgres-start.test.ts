@@ -173,7 +173,7 @@ test.each<[string, string, () => Promise<unknown>, RegExp]>([
     },
     /^[^\n]*--reset[^\n]*$/,
   ],
-])("%s → %s in one line that names --reset, nothing is removed", async (_what, code, prepare, message) => {
+])("%s → %s in one line that names --reset, and nothing is removed", async (_what, code, prepare, message) => {
   await prepare();
   const before = [...Deno.readDirSync(dataDir)].map(({ name }) => name);
   await expect(start()).rejects.toMatchObject({ code, message: expect.stringMatching(message) });

@@ -65,7 +65,7 @@ test.each([
       await Deno.writeTextFile(join(project, "node_modules/.package-lock.json"), "{");
     },
   ],
-])("%s → npm ci", async (_name, prepare) => {
+])("npm start with %s → npm ci", async (_name, prepare) => {
   await lock("package-lock.json", { film, here, elsewhere });
   await prepare();
   const { code, said } = await run();

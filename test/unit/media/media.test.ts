@@ -236,7 +236,7 @@ test.each([
   ...IMAGES,
   ...MP4.map(([what, boxes, found]) => [what, "video/mp4" as const, join(...boxes), found] as const),
   ...WEBM.map(([what, bytes, found]) => [what, "video/webm" as const, bytes, found] as const),
-])("%s (%s) → its facts or unusable, however it is cut", (_what, type, bytes, found) =>
+])("%s (%s) → its facts or unusable, wherever it is truncated", (_what, type, bytes, found) =>
   expectFound(type, bytes, found),
 );
 

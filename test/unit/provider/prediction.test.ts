@@ -107,7 +107,7 @@ test.each([
   ["a comparison", "1 < 2 and 3 > 2", "1 < 2 and 3 > 2"],
   ["half a surrogate pair", "a\ud800b", "a\ufffdb"],
   ["a page", "é😀".repeat(5000), `${"é😀".repeat(149)}é…`],
-])("what the provider said, %s → %j", (_name, said, sentence) => {
+])("the provider's message %s → %j", (_name, said, sentence) => {
   expect(redactedLine(said)).toBe(sentence);
 });
 

@@ -77,7 +77,7 @@ describe("a call while the Data API restarts", () => {
     ["a pooled connection whose backend crashed", 400, ""],
     ["a connection to Postgres that ended", null, "57P01"],
     ["one that was refused", null, ""],
-  ])("%s → repeated for as long as a restart takes, then its error", async (_what, status, code) => {
+  ])("during a restart, %s → repeated for as long as a restart takes, then its error", async (_what, status, code) => {
     const away = new DatabaseError("complete_prediction", status, code);
     let passedMs = 0;
     let backAtMs = 5_000;
@@ -126,7 +126,7 @@ describe("a call that conflicts with another transaction", () => {
   const never = new AbortController().signal;
 
   test.each(["55P03", "40001", "40P01"])(
-    "%s → repeated with longer and longer pauses until it is answered",
+    "a conflicting call with %s → repeated with growing pauses until it is answered",
     async (code) => {
       const { call, tries } = refusing(code, 7);
       const pauses: number[] = [];
