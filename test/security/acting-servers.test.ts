@@ -122,7 +122,7 @@ describe("the secret key for webhooks and metrics", () => {
     ["a publishable key as session", () => ({ apikey: secretKey, authorization: `Bearer ${publishableKey}` }), refused],
     ["another scheme", () => ({ apikey: secretKey, authorization: `Basic ${secretKey}` }), refused],
     ["an empty Authorization", () => ({ apikey: secretKey, authorization: "" }), refused],
-  ])("webhooks and metrics, the secret key sent so: %s", async (_what, given, statuses) => {
+  ])("webhooks and metrics with the secret key, case: %s", async (_what, given, statuses) => {
     const sent = { headers: given() };
     const replies = [await sendToApi("/api/webhooks", sent), await sendToApi("/api/metrics", sent)];
     for (const { body } of replies) await body?.cancel();

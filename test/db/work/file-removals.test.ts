@@ -227,7 +227,7 @@ describe("a reference image that is used again", () => {
     });
 
   test.each([true, false])(
-    "an open transaction uses an image queued for removal → not claimed; committed: %s → the image stays only if true",
+    "an image queued for removal that an open transaction uses → not claimed; kept only if that is committed: %s",
     async (commits) => {
       const reference = await unused();
       const started = beginStart(reference, async () => {

@@ -156,7 +156,7 @@ describe.each([
     ...WITH_FILES,
     ["text alone", {}, "text"] as const,
     ["text alone, of a version of a model", { model: VERSION }, "text"] as const,
-  ])("a lost submit with %s → its run is found", async (_what, change, foundBy) => {
+  ])("a submit with %s whose answer was lost → its run is found", async (_what, change, foundBy) => {
     simulator.control.arm({ fault: "lost_answer" });
     expect((await run(change, { publicUrl })).calls).toEqual(
       later("provider_unreachable", { hasNoRun: false, retryAfterSeconds: null }),
@@ -169,7 +169,7 @@ describe.each([
   });
 
   test.each(WITH_FILES)(
-    "a lost submit with %s, and an equal run of another prediction → that run is not even read",
+    "a submit with %s whose answer was lost → an equal run of another prediction is not even read",
     async (_what, change) => {
       await run({ ...change, id: OTHER }, { publicUrl });
       expect((await again(change, { publicUrl })).calls.map(([name]) => name)).toEqual([
@@ -226,7 +226,7 @@ test.each<[string, Partial<SubmitTask>, Partial<SubmitTask>?]>([
 test.each([
   ["is ten minutes ahead of the provider's → found all the same", 10, 1],
   ["says that the search begins after the run → not asked for", 12, 2],
-])("a lost submit while the database's clock %s", async (_what, minutes, runs) => {
+])("the answer of a submit was lost, and the database's clock %s", async (_what, minutes, runs) => {
   await run();
   await again({ search_since: new Date(Date.now() + minutes * 60_000) });
   expect(await runsAtProvider()).toHaveLength(runs);
