@@ -49,7 +49,7 @@ describe("a body", () => {
     ["of two objects", '{"title": "a", "textPrompt": "b"} {}'],
     ["with a raw control character", '{"title": "a\u0001", "textPrompt": "b"}'],
     ["of bytes that are no UTF-8: never a replacement character in a title", new Uint8Array(notUtf8)],
-  ])("%s → 400 invalid_json, for POST and PATCH, and nothing changed", async (_what, body) => {
+  ])("a body %s → 400 invalid_json, for POST and PATCH, and nothing changed", async (_what, body) => {
     for (const [method, path] of [
       ["POST", "/api/projects"],
       ["PATCH", `/api/projects/${projectId}`],
@@ -58,7 +58,7 @@ describe("a body", () => {
     }
   });
 
-  test("of 30,000 nested lists → 400, no crash", async () => {
+  test("a body of 30,000 nested lists → 400, no crash", async () => {
     expect((await post({ body: "[".repeat(30_000) + "]".repeat(30_000), headers: JSON_TYPE }))[0]).toBe(400);
   });
 
@@ -69,13 +69,13 @@ describe("a body", () => {
     ["JSON in another charset", { "content-type": "application/json; charset=utf-16" }],
     ["a type that only begins like JSON", { "content-type": "application/jsonp" }],
     ["compressed JSON: a small body cannot swell", { ...JSON_TYPE, "content-encoding": "gzip" }],
-  ])("under %s → 415 unsupported_media_type, and nothing changed", async (_name, headers) => {
+  ])("a body under %s → 415 unsupported_media_type, and nothing changed", async (_name, headers) => {
     // Bytes, because fetch gives a text a Content-Type of its own.
     const body = new TextEncoder().encode(JSON.stringify(GOOD));
     expect(await post({ body, headers })).toEqual([415, "unsupported_media_type"]);
   });
 
-  test("under application/json with charset=UTF-8 in capitals → 201", async () => {
+  test("a body under application/json with charset=UTF-8 in capitals → 201", async () => {
     const headers = { "content-type": 'Application/JSON; Charset="UTF-8"' };
     expect((await user.call("/api/projects", { body: JSON.stringify(GOOD), headers })).status).toBe(201);
   });
@@ -84,7 +84,7 @@ describe("a body", () => {
   const bodyOf = (size: number) => JSON.stringify(GOOD).padEnd(size, " ");
   const LIMIT = 64 * 1024;
 
-  test("of exactly 64 KiB, with a Content-Length or in pieces without one → 201", async () => {
+  test("a body of exactly 64 KiB, with a Content-Length or in chunks without one → 201", async () => {
     for (const body of [bodyOf(LIMIT), new Blob([bodyOf(LIMIT)]).stream()]) {
       const sent = { method: "POST", token: user.token, headers: JSON_TYPE, body };
       expect((await readReply(await sendToApi("/api/projects", sent))).status).toBe(201);
@@ -98,11 +98,11 @@ describe("a body", () => {
       "the longest text that fits, each character escaped",
       () => JSON.stringify(GOOD).replace("dawn", "\\ud83c\\udfac".repeat(6000)),
     ],
-  ])("of %s → 413 payload_too_large, and nothing changed", async (_what, body) => {
+  ])("a body of %s → 413 payload_too_large, and nothing changed", async (_what, body) => {
     expect(await post({ body: body(), headers: JSON_TYPE })).toEqual([413, "payload_too_large"]);
   });
 
-  test("that is announced with 10 GB and does not come → 413 at once", async () => {
+  test("a body that is announced with 10 GB and never arrives → 413 at once", async () => {
     const url = `${inject("stack").url}/functions/v1/api/projects`;
     const lines = [
       `Authorization: Bearer ${user.token}`,
@@ -144,7 +144,7 @@ describe("a body", () => {
       { kind: "Must be one of character, place, prop, style.", imagePaths: "Must be a list." },
     ],
     ["/api/projects/generate/video", { projectId: ID, audio: "yes" }, { audio: "Must be true or false." }],
-  ])("POST %s of %j → each field in details, with what to do", async (path, json, details) => {
+  ])("POST %s of %j → details has each field, and what to do", async (path, json, details) => {
     const { error } = await user.post(path, json);
     expect(error?.details).toEqual(Object.entries(details).map(([path, message]) => ({ path, message })));
   });
@@ -346,7 +346,7 @@ test.each([
       textPrompt: "<script>alert(1)</script>\n\tat dawn, e\u0301",
     },
   ],
-])("POST of a project with %s → 201, and back comes what was sent", async (_name, fields) => {
+])("POST of a project with %s → 201, and the answer has what was sent", async (_name, fields) => {
   const { status, data } = await user.post("/api/projects", { ...GOOD, ...fields });
   expect([status, data]).toEqual([201, expect.objectContaining({ ...GOOD, description: "", ...fields })]);
 });
@@ -366,7 +366,7 @@ test.each([
   ["cursor", encode("2026-01-01T00:00:00+00:00 1")],
   ["cursor", encode("2026-01-01T00:00:00+00:00 ' or 1=1 --")],
   ["cursor", encode(`2026-01-01T00:00:00+00:00 ${ID} ${ID}`)],
-])("%s=%s → 400 that names it, on every list", async (name, value) => {
+])("%s=%s on every list → 400 that names the parameter", async (name, value) => {
   for (const path of LISTS()) {
     const bad = [400, "invalid_request", [name]];
     expect(await refused(`${path}?${new URLSearchParams([[name, value]])}`, {})).toEqual(bad);

@@ -35,7 +35,7 @@ const eventsOf = async (type: string) => {
   return rows.map(({ payload }) => webhookEvent.parse(payload));
 };
 
-test("a first frame → its cost is held from the start, and settled at its end, in its event and in the usage", async () => {
+test("a first frame → its cost is held from the start, and settled at its end, in the event and in the usage", async () => {
   const started = startedBy(await startFrame());
   expect(started.cost).toEqual(cost("held", null));
   const ended = await user.finish(started);
@@ -58,7 +58,7 @@ test("a first frame → its cost is held from the start, and settled at its end,
 });
 
 describe("over the budget", () => {
-  test("a start → 402 budget_exceeded with what is left, and the usage shows the budget", async () => {
+  test("a start over the budget → 402 budget_exceeded with what is left, and the usage shows the budget", async () => {
     await budget(1.5 * FRAME);
     startedBy(await startFrame());
     const { status, error } = await startFrame();
@@ -77,7 +77,7 @@ describe("over the budget", () => {
     ]);
   });
 
-  test("an estimate → what is left, and that the start would be refused", async () => {
+  test("an estimate over the budget → what is left, and that the start would be refused", async () => {
     const estimate = async () => dataOf(await user.post(`${START}/estimate`, { projectId }), 200);
     expect(await estimate()).toMatchObject({ availableMicros: null, withinBudget: true });
     await budget(10 * FRAME, FRAME - 1);
@@ -96,7 +96,7 @@ test.each(["from=2026-03-02&to=2026-03-01", "from=2024-01-01&to=2026-01-01"])(
   },
 );
 
-test("the event that docs/receive-webhooks.md shows → costs what the prices of its model say", async () => {
+test("the event in docs/receive-webhooks.md → costs what the prices of its model say", async () => {
   const page = await Deno.readTextFile("docs/receive-webhooks.md");
   const [event] = [...page.matchAll(/^```json\n(.*?)^```$/gms)].flatMap(([, block = ""]) => {
     const shown = webhookEvent.parse(JSON.parse(block));
@@ -109,7 +109,7 @@ test("the event that docs/receive-webhooks.md shows → costs what the prices of
   expect(event?.cost?.amountMicros).toBe((price?.priceUsd ?? 0) * 1_000_000 * (event?.output.durationSeconds ?? 0));
 });
 
-test("another user's costs → are in no usage, and no prediction that can be read", async () => {
+test("another user's costs → are in no usage and on no prediction that can be read", async () => {
   const other = await signUp();
   const { predictionId } = startedBy(await startFrame());
   const query = new URLSearchParams({ projectId, predictionId });

@@ -21,7 +21,7 @@ const asServer = (id = user.id) => ({ apikey: secretKey, "keyframe-user": id });
 const add = (json: object, headers: Record<string, string> = asServer()) => callApi("/api/credits", { json, headers });
 const purchase = (frames: number, key = "payment-1") => ({ key, kind: "purchase", amountMicros: frames * FRAME });
 
-test("a purchase, repeated → added once; a start beyond it → 402 balance_exhausted; usage, estimate and events have it", async () => {
+test("a repeated purchase → added once; a start beyond the balance → 402, and usage, estimate and events show the balance", async () => {
   const projectId = await user.createProject();
   const START = "/api/projects/generate/first-frame";
   const first = await add({ ...purchase(1.5), note: "ten dollars" });
@@ -70,7 +70,7 @@ describe("credit of", () => {
     ["the key beside a session", () => ({ ...asServer(), authorization: `Bearer ${user.token}` }), [403, "forbidden"]],
     ["the secret key without a user", () => ({ apikey: secretKey }), [400, "invalid_request"]],
     ["the secret key for an unknown user", () => asServer(crypto.randomUUID()), [404, "user_not_found"]],
-  ])("%s → refused, and nothing is added", async (_what, headers, expected) => {
+  ])("credit with %s → refused, and nothing is added", async (_what, headers, expected) => {
     const { status, error } = await add(purchase(1), headers());
     expect([status, error?.code]).toEqual(expected);
     expect(await sql`select from keyframe_private.credits where owner_id = ${user.id}`).toHaveLength(0);
@@ -85,18 +85,18 @@ describe("credit of", () => {
     [{ key: "two words" }, "key"],
     [{ key: "opening", kind: "adjustment" }, "key"],
     [{ note: "x".repeat(501) }, "note"],
-  ])("a server with %j → 400 that names %s", async (change, path) => {
+  ])("credit from a server with %j → 400 that names %s", async (change, path) => {
     const { status, error } = await add({ ...purchase(1), ...change });
     expect([status, error?.details?.map((one) => one.path)]).toEqual([400, [path]]);
   });
 
-  test("a user who has moved to another project → 409 user_moved, so that the payment's sender repeats it", async () => {
+  test("credit for a user who has moved to another project → 409 user_moved, so that the payment's sender repeats it", async () => {
     await sql`insert into keyframe_private.moved_owners (owner_id) values (${user.id})`;
     const { status, error } = await add(purchase(1));
     expect([status, error?.code]).toEqual([409, "user_moved"]);
   });
 
-  test("a banned user, as after a dispute → taken away", async () => {
+  test("credit of a banned user is taken back, as after a dispute → accepted", async () => {
     await add(purchase(1));
     await sql`update auth.users set banned_until = 'infinity' where id = ${user.id}`;
     const lost = await add({ key: "dispute-1", kind: "refund", amountMicros: -FRAME });

@@ -16,7 +16,7 @@ const user = useUser();
 const send = (method: string, id: string, json?: object) =>
   user.call(`/api/elements/${id}`, { method, ...(json && { json }) });
 
-test("a cast of a character and a place → a frame with both; its input says so, not in its film; sent again makes the same", async () => {
+test("a frame with a cast → its own input lists the elements, a read of its film does not; sent again → the same input", async () => {
   const [photo, view] = [await user.upload(await drawImage()), await user.upload(await drawImage())];
   const anna = await user.createElement({ name: "Anna", text: "A woman in a red coat", imagePaths: [photo] });
   const pier = await user.createElement({ kind: "place", name: "The pier", imagePaths: [view] });
@@ -56,7 +56,7 @@ test("a cast of a character and a place → a frame with both; its input says so
   expect((await user.start("first-frame", { projectId, prompt: uniquePrompt("A boat") })).input.elements).toEqual([]);
 });
 
-test("an element changes → its take is outdated and its ETag another; deleted: it says so, and the film has it no more", async () => {
+test("an element is changed or deleted → its take is outdated with a new ETag, and says why; deleted, it leaves the film", async () => {
   const anna = await user.createElement({ text: "Red coat" });
   const filmId = await user.createFilm();
   await changeFilm(user, filmId, { elementIds: [anna] });

@@ -10,7 +10,7 @@ import { useUser } from "../support/api/user.ts";
 const sql = openDatabase();
 const user = useUser();
 
-test("GET twice of a prediction that runs → the same weak ETag; with it GET and HEAD 304, when to ask again, and no body", async () => {
+test("two GETs of a running prediction → the same weak ETag; with it GET and HEAD → 304 with Retry-After, without a body", async () => {
   const projectId = await user.createProject();
   const { predictionId } = await startStuck(sql, user, "last-frame", projectId);
   const path = `/api/projects/generate/last-frame?${new URLSearchParams({ projectId, predictionId })}`;

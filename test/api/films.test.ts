@@ -18,7 +18,7 @@ async function filmOf(shots: number) {
   return { filmId, projectIds };
 }
 
-test("a film, its shots and what is generated for one → one read has all of it in order, with files that can be played", async () => {
+test("a film with shots and takes → one read has everything in order, with files that can be played", async () => {
   const { filmId, projectIds } = await filmOf(2);
   const [projectId = "", bare = ""] = projectIds;
   const frame = await user.finish(await user.start("first-frame", { projectId }));
@@ -36,7 +36,7 @@ test("a film, its shots and what is generated for one → one read has all of it
   if (shots[0]?.takes.video) await download(shots[0].takes.video);
 });
 
-test("PATCH of a film → its order and texts; of a project → in, out, and into another film; a project without a film has null", async () => {
+test("PATCH of a film → its order and texts; of a project → puts it into a film, out of it, or into another one", async () => {
   const { filmId, projectIds } = await filmOf(2);
   const another = await user.createFilm("The quay");
   const [a = "", b = ""] = projectIds;
@@ -58,7 +58,7 @@ test("PATCH of a film → its order and texts; of a project → in, out, and int
 describe("deletion", () => {
   const remove = (filmId: string, query = "") => user.call(`/api/films/${filmId}${query}`, { method: "DELETE" });
 
-  test("with ?projects=delete while a shot is generated → 409, and all stays; after its end → its projects are gone too", async () => {
+  test("DELETE of a film with ?projects=delete while a shot is generated → 409, all stays; after its end → projects go too", async () => {
     const { filmId, projectIds } = await filmOf(2);
     const projectId = projectIds[1] ?? "";
     const { predictionId } = await startStuck(sql, user, "first-frame", projectId);

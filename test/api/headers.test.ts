@@ -30,7 +30,7 @@ test.each(["/api/projects", "/api/projects/reference-images", "/api/nothing"])(
   },
 );
 
-test("an answer → names to a browser the headers that a page may read", async () => {
+test("an answer to a browser → names the headers that a page may read", async () => {
   const { headers } = await sendToApi("/api/nothing");
   expect(list(headers.get("access-control-expose-headers")).toSorted()).toEqual([
     ...["etag", "idempotency-replayed", "location", "preference-applied", "ratelimit", "ratelimit-policy"],
@@ -38,14 +38,14 @@ test("an answer → names to a browser the headers that a page may read", async 
   ]);
 });
 
-test("functions.invoke of supabase-js with a region → answered: the parameter that it adds is for the platform", async () => {
+test("functions.invoke of supabase-js with a region → answered, ignoring the parameter that it adds for the platform", async () => {
   const body = { title: "Harbour", textPrompt: "A harbour at dawn" };
   const { functions } = user.supabase;
   const { data, error } = await functions.invoke("api/projects", { body, region: FunctionRegion.EuCentral1 });
   expect([error, data]).toEqual([null, expect.objectContaining({ success: true })]);
 });
 
-test("a proper X-Request-Id → echoed; another one, or none → a new UUID for each request", async () => {
+test("a valid X-Request-Id → echoed; an invalid one, or none → a new UUID for each request", async () => {
   const idOf = async (given: Record<string, string>) =>
     (await callApi("/api/nothing", { headers: given })).error?.requestId;
   expect(await idOf({ "x-request-id": "film-42_a.B" })).toBe("film-42_a.B");
@@ -75,7 +75,7 @@ test("HEAD → the status and headers of GET, and no body", async () => {
   }
 });
 
-test("every path of the document with every method that it has not → 405 with those it has in Allow", async () => {
+test("every path of openapi.json with every method that it does not have → 405 with its methods in Allow", async () => {
   for (const template of new Set(places.map((place) => place.template))) {
     const taken = places.filter((place) => place.template === template).map(({ method }) => method);
     const allow = ["GET", "HEAD", "POST", "PATCH", "DELETE", "OPTIONS"].filter(

@@ -23,7 +23,7 @@ const readFigures = async () => {
   return figures as AllFigures;
 };
 
-test("deep with the secret key → ok, and the figures of the running service, and its jobs at work", async () => {
+test("deep health with the secret key → ok, the figures of the running service, and its jobs at work", async () => {
   const jobs = await until("each job every five seconds ended well", async () => {
     const figures = await readFigures();
     const often = ["sweep", "delete-parts", "merge-costs"];
@@ -32,7 +32,7 @@ test("deep with the secret key → ok, and the figures of the running service, a
   expect(Object.values(jobs).map(({ scheduled, isLate }) => [scheduled, isLate])).toEqual(Array(8).fill([true, false]));
 });
 
-test("a kick whose answer came → when it was made, and after how long the function claimed work; kicks are no problem", async () => {
+test("a kick that was answered → health says when it was made, and how soon the function claimed work, and no problem", async () => {
   await user.start("first-frame", { projectId: await user.createProject() });
   const { generate } = await until("the last kick acknowledged", async () => {
     const { lastKicks, kicks } = await readFigures();
@@ -44,7 +44,7 @@ test("a kick whose answer came → when it was made, and after how long the func
   expect(String(Object(data).problems)).not.toContain("generate");
 });
 
-test("a prediction that the provider is at → among those that have not ended", async () => {
+test("a prediction that runs at the provider → counted by health among those that have not ended", async () => {
   await startStuck(openDatabase(), user, "first-frame", await user.createProject());
   const { predictions } = await readFigures();
   expect(predictions.starting + predictions.processing).toBeGreaterThan(0);
@@ -52,7 +52,7 @@ test("a prediction that the provider is at → among those that have not ended",
 
 const SAMPLE = /^(keyframe_[a-z0-9_]+)(\{[a-z]+="[^"\\\n]*"(?:,[a-z]+="[^"\\\n]*")*\})? (\d+(?:\.\d+)?)$/;
 
-test("metrics with the secret key → the text format, every sample once under its help and type, and the figures of health", async () => {
+test("metrics with the secret key → text format, each sample once under its help and type, the same figures as health", async () => {
   const { jobs } = await readFigures();
   const response = await sendToApi(METRICS, { token: key() });
   const type = "text/plain; version=0.0.4; charset=utf-8";
@@ -76,7 +76,7 @@ test("metrics with the secret key → the text format, every sample once under i
 });
 
 // Which keys are the right one: test/security/acting-servers.test.ts.
-test("a session, a wrong key, none → deep and metrics 401 in the envelope, no figures; health without deep is open to all", async () => {
+test("deep health or metrics with a session, a wrong key, or none → 401 without figures; plain health is open to all", async () => {
   for (const options of [{ token: user.token, ...withKey() }, { headers: { apikey: `${key().slice(0, -1)}~` } }, {}]) {
     for (const path of [DEEP, METRICS]) {
       const { status, error, data } = await callApi(path, options);

@@ -90,12 +90,12 @@ const POSTS: Partial<Record<OperationId, Post>> = {
   recoverWebhook: { effect: { pending: 1 }, fields: { since: ago(60) }, other: { since: ago(90) } },
 };
 
-test("every POST of the contract that takes a key has its case here", () => {
+test("every POST of the contract that takes an Idempotency-Key → has a case in this file", () => {
   const posts = OPERATION_IDS.filter((id) => takesKey(OPERATIONS[id]));
   expect(Object.keys(POSTS).sort()).toEqual(posts.sort());
 });
 
-test("an estimate with a key → the key is not used: a start may have it, and nothing else comes of it", async () => {
+test("an estimate with an Idempotency-Key → does not use up the key, which a start can use, and leaves no trace", async () => {
   const before = await countAll(scene);
   const json = { projectId: scene.projectId, prompt: "[[fault:rejected]] A harbour" };
   const headers = freshKey();
@@ -129,7 +129,7 @@ const ofKey = ofUser
   .map(([, id, post]) => ["the project", id, post, () => ofProject] as const);
 
 test.each([...ofUser, ...ofKey])(
-  "%s, %s 8 times at once with one key → one effect, one token, replays; another request with it → 422",
+  "%s, %s 8 times at once with one key → one effect, one token, replays; another request with the key → 422",
   async (_who, id, { effect, fields, other, tokenEach }, give) => {
     const about = give();
     const { manager, webhookId, deliveryId } = about;
@@ -177,7 +177,7 @@ test.each([...ofUser, ...ofKey])(
 const PROJECT = { title: "Harbour", textPrompt: "A harbour at dawn", description: "Fog" };
 const idOf = ({ data }: Reply) => project.parse(data).projectId;
 
-test("the same fields in another order and with other white space → replayed; without a key, of another user → not", async () => {
+test("a repeated request with fields and white space in another order → replayed; without a key, or by another user → not", async () => {
   const { user } = scene;
   const key = freshKey();
   const create = (by: Manager, headers: Record<string, string>) => by.post("/api/projects", PROJECT, headers);
@@ -190,7 +190,7 @@ test("the same fields in another order and with other white space → replayed; 
   expect(new Set([first, ...others].map(idOf)).size).toBe(3);
 });
 
-test("a start repeated after its end → 202 with the finished prediction and its output, one run at the provider", async () => {
+test("a start repeated after its prediction's end → 202 with the prediction and its output, one run at the provider", async () => {
   const { user, projectId } = scene;
   const [key, body] = [freshKey(), { projectId, prompt: uniquePrompt() }];
   const start = () => user.post("/api/projects/generate/first-frame", body, key);
@@ -211,12 +211,12 @@ test.each([
   ["of 256 characters", "k".repeat(256), 400],
   ["with a tab", "a\tb", 400],
   ["with a letter beyond ASCII", "clé", 400],
-])("a key %s → the status that its rule says", async (_name, key, status) => {
+])("a key %s → the status that the rule for keys says", async (_name, key, status) => {
   const { error, ...reply } = await scene.user.post("/api/projects", PROJECT, { "idempotency-key": key });
   expect([reply.status, error?.details?.[0]?.path]).toEqual([status, status === 400 ? "Idempotency-Key" : undefined]);
 });
 
-test("a key of a user's → not the project's: the same request by the secret key is a first one", async () => {
+test("a user's Idempotency-Key, repeated with the secret key → a new request, not a replay", async () => {
   const key = freshKey();
   const json = { url: SILENT, description: crypto.randomUUID(), enabled: false };
   const replies = [await scene.user.post("/api/webhooks", json, key), await asKey.post("/api/webhooks", json, key)];
@@ -228,7 +228,7 @@ test("a key of a user's → not the project's: the same request by the secret ke
 
 // One instance of the function reads one upload of an account at a time, so the second goes to another instance, as the hosted
 // platform runs several.
-test("an upload that an equal one overtakes on the way to Storage → 201 for both, one file; another image with that key → 422", async () => {
+test("an upload overtaken by an identical one on the way to Storage → 201 for both, one file; another image → 422", async () => {
   const user = await signUp();
   const onItsWay = Promise.withResolvers<void>();
   const goOn = Promise.withResolvers<void>();

@@ -37,7 +37,7 @@ const otherValues = ({ controls }: Model) =>
   );
 
 describe("GET /api/models", () => {
-  test("→ of each step the default that a start uses, in order, and nothing of how the provider names it", async () => {
+  test("GET /api/models → names for each step the default that a start uses, in order, without the provider's fields", async () => {
     for (const step of ["first-frame", "last-frame", "video"] as const) {
       const defaults = models[step]?.filter(({ isDefault }) => isDefault);
       const started = await user.start(step, { projectId, prompt: fails() });
@@ -49,7 +49,7 @@ describe("GET /api/models", () => {
 
 describe("a start with all that its model takes", () => {
   test.each<Step>(["first-frame", "last-frame", "video"])(
-    "%s → the answer has it; its input, sent again, is the same request for another run",
+    "a start of %s with all that its model takes → the answer has it; its input, sent again, starts the same request",
     async (step) => {
       const model = models[step]?.find(({ controls, available }) => available && controls.seed !== undefined);
       if (model === undefined) throw new Error(`No model of ${step} takes a seed.`);
@@ -69,7 +69,7 @@ describe("a start with all that its model takes", () => {
 describe("a video without frames", () => {
   const NONE = { firstFramePredictionId: null, lastFramePredictionId: null };
 
-  test("of the text, and of references alone → made in the project's ratio; its input, sent again, is the same request", async () => {
+  test("a video of text, or of references alone → made in the project's ratio; its input, sent again, is the same request", async () => {
     const tall = await user.createProject({ aspectRatio: "9:16" });
     const referenceImagePaths = [await user.upload(await drawImage())];
     for (const wanted of [NONE, { ...NONE, model: "bytedance/seedance-2.5", referenceImagePaths }]) {
@@ -84,7 +84,7 @@ describe("a video without frames", () => {
     }
   });
 
-  test("GET /api/models → says of each model whether it makes one; a start that it refuses names those that do", async () => {
+  test("GET /api/models → says whether each model makes videos without frames; a refused start names those that do", async () => {
     const referenceImagePaths = [await user.upload(await drawImage())];
     const able = (model: Model, ...images: string[]) =>
       model.controls.firstFrame?.required !== true &&

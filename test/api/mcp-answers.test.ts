@@ -22,7 +22,7 @@ const PRICED = [
   /It costs \$0\.\d{4} at most\. If the user agrees, call start with this quoteId and atMostMicros\./,
 ];
 
-test("every tool, to a client that shows content alone or structuredContent alone → price, quote, links and what to do next", async () => {
+test("every tool, in a client that shows content only or structuredContent only → price, quote, links and what to do next", async () => {
   const told = new Set<string>();
   const use = async (
     name: string,
@@ -75,7 +75,7 @@ test("every tool, to a client that shows content alone or structuredContent alon
   expect([...told].sort()).toEqual(tools.map(({ name }) => name).sort());
 });
 
-test("a refusal, to either client → the same sentences: what is wrong, and what to do", async () => {
+test("a refused tool call, in either client → the same sentences: what is wrong, and what to do", async () => {
   const projectId = await agent.user.createProject();
   const { quoteId } = await agent.ask("estimate_first_frame", { projectId });
   const refusals: [name: string, args: Record<string, unknown>, sentence: string][] = [
@@ -92,7 +92,7 @@ test("a refusal, to either client → the same sentences: what is wrong, and wha
   }
 });
 
-test("the instructions → say first what costs money, within what each client reads", () => {
+test("the instructions for agents → say first what costs money, within what each client reads", () => {
   const said = agent.client.getInstructions() ?? "";
   for (const sentence of ["Only start spends money", "Ask the user before you spend.", "estimate_first_frame; start"])
     expect(said.slice(0, 512)).toContain(sentence);

@@ -85,7 +85,7 @@ describe("orders of messages", () => {
     [modern("tools/call", call), CALLED],
     [modern("initialize", HANDSHAKE), UNKNOWN_METHOD],
   ];
-  test("a call before a handshake, two handshakes, both eras in turn → each message is answered alone", async () => {
+  test("a tool call before a handshake, two handshakes, or protocol eras in turn → each message is answered by itself", async () => {
     for (const [message, answer] of [...MESSAGES, ...MESSAGES.toReversed()])
       expect([message, await send(message)]).toMatchObject([message, answer]);
   });
@@ -97,7 +97,7 @@ describe("orders of messages", () => {
     ["2024-11-05", "2024-11-05"],
     ["1900-01-01", "2025-11-25"],
     [MODERN, "2025-11-25"],
-  ])("a handshake that asks for %s → %s", async (asked, got) => {
+  ])("a handshake for %s → %s", async (asked, got) => {
     expect(await send(initialize(asked))).toMatchObject({ status: 200, result: { protocolVersion: got } });
   });
 
@@ -144,7 +144,7 @@ describe("a header that is absent or wrong", () => {
     ["Origin: null", { origin: "null" }, CALLED, CALLED],
     ["a Last-Event-ID", { "last-event-id": "7" }, CALLED, CALLED],
     ["a header of ours", { "x-keyframe-mcp-request": "1", "x-request-id": "a b" }, CALLED, CALLED],
-  ])("%s → as the table says in both eras", async (_what, changed, handshake, without) => {
+  ])("an MCP request with %s → the answer in the table, in both eras", async (_what, changed, handshake, without) => {
     const own = Object.entries(changed).filter(([name]) => !name.startsWith("mcp-") || changed[name] !== null);
     expect(await send(legacy("tools/call", call), Object.fromEntries(own))).toMatchObject(handshake);
     expect(await send(modern("tools/call", call), changed)).toMatchObject(without);
@@ -154,7 +154,7 @@ describe("a header that is absent or wrong", () => {
     ["application/json, text/event-stream", "text/event-stream"],
     ["*/*", "application/json"],
     ["application/json", "application/json"],
-  ])("Accept: %s → an answer as %s", async (accept, type) => {
+  ])("an MCP request with Accept: %s → an answer as %s", async (accept, type) => {
     const headers = { authorization: `Bearer ${user.token}`, accept, "content-type": "application/json" };
     const response = await fetch(mcpUrl(), { method: "POST", headers, body: JSON.stringify(list) });
     expect(response.headers.get("content-type")).toContain(type);
@@ -162,7 +162,7 @@ describe("a header that is absent or wrong", () => {
     expect(JSON.parse(text.replace(/^event: message\ndata: /, "")).result.tools).toHaveLength(23);
   });
 
-  test("GET, DELETE, PUT with a session → 405; OPTIONS of a web page → its headers are allowed, WWW-Authenticate is shown", async () => {
+  test("GET, DELETE, PUT of keyframe-mcp → 405; OPTIONS from a web page → allows its headers, exposes WWW-Authenticate", async () => {
     const authorization = `Bearer ${user.token}`;
     for (const method of ["GET", "DELETE", "PUT"]) {
       const response = await fetch(mcpUrl(), { method, headers: { authorization, accept: "text/event-stream" } });
@@ -196,7 +196,7 @@ async function discover(typed: string, headers: Record<string, string> = {}) {
 
 describe("discovery", () => {
   test.each(["", "/", "?project=7", "/?project=7&name=a%20b", '?quoted="x"'])(
-    "the address with %o behind → the metadata has that address, without its query, which Auth refuses, and the scope",
+    "the MCP address with %o appended → metadata with that address, but without a query, which Auth refuses, and the scope",
     async (end) => {
       const typed = mcpUrl() + end;
       const { status, challenge, metadata, shown } = await discover(typed);
@@ -216,18 +216,22 @@ describe("discovery", () => {
   test.each<[string, Record<string, unknown>, string]>([
     ["another audience", { aud: "https://app.example" }, 'aud must be "authenticated", or a list that has it'],
     ["another subject", { sub: "user_2abc" }, "sub must be the id of a user of this project's Auth, a UUID"],
-  ])("%s → 401 invalid_token, and the claim that is wrong, at api too", async (_what, claims, sentence) => {
-    const headers = { authorization: `Bearer ${await forgeToken(user.id, { claims })}` };
-    for (const url of [mcpUrl(), `${inject("stack").url}/functions/v1/api/projects`]) {
-      const response = await fetch(url, { method: "POST", headers });
-      expect(response.status).toBe(401);
-      const { error } = await response.json();
-      expect([error.code, error.message]).toEqual(["unauthorized", expect.stringContaining(sentence)]);
-      if (url === mcpUrl()) expect(response.headers.get("www-authenticate")).toMatch(/^Bearer error="invalid_token", /);
-    }
-  });
+  ])(
+    "a token with %s → 401 invalid_token that names the wrong claim, at the API too",
+    async (_what, claims, sentence) => {
+      const headers = { authorization: `Bearer ${await forgeToken(user.id, { claims })}` };
+      for (const url of [mcpUrl(), `${inject("stack").url}/functions/v1/api/projects`]) {
+        const response = await fetch(url, { method: "POST", headers });
+        expect(response.status).toBe(401);
+        const { error } = await response.json();
+        expect([error.code, error.message]).toEqual(["unauthorized", expect.stringContaining(sentence)]);
+        if (url === mcpUrl())
+          expect(response.headers.get("www-authenticate")).toMatch(/^Bearer error="invalid_token", /);
+      }
+    },
+  );
 
-  test("an audience that is a list with ours → the tools", async () => {
+  test("a token whose audience is a list with the MCP address → the tools", async () => {
     const claims = { aud: [mcpUrl(), "authenticated"] };
     const authorization = `Bearer ${await forgeToken(user.id, { claims })}`;
     expect(await send(list, { authorization })).toMatchObject(TOOLS);

@@ -68,7 +68,7 @@ const requestLine = z.strictObject({
 });
 
 test.each(OPERATION_IDS)(
-  "%s → its success, by one call of the database, no needless call of Storage, one token and one line in the log",
+  "%s → its success with one database call, no needless Storage call, one token and one log line",
   async (id) => {
     const { calls: name, takes } = REQUESTS[id];
     const app = startApp();
@@ -115,7 +115,7 @@ test.each([
   ...OF_USERS.map((id) => [id, "a server for the user", actsFor, []] as const),
   ...OF_USERS.filter(takesKeys).map((id) => [id, "a key", withKey, [rpc("verify_key")]] as const),
 ])(
-  "%s by %s → the user's success, one call of the database, one token; the log says so",
+  "%s by %s → succeeds for the user with one database call and one token, and the log says who called",
   async (id, who, headersOf, before) => {
     const { takes } = REQUESTS[id];
     const app = startApp();
@@ -143,7 +143,7 @@ test.each([
 const COMPARES: Partial<Record<OperationId, string[]>> = { uploadReferenceImage: [rpc("admit_upload")] };
 
 test.each(OPERATION_IDS.filter((id) => takesKey(OPERATIONS[id])))(
-  "%s with an Idempotency-Key, and when replayed → as many calls of the database",
+  "%s with an Idempotency-Key, first and replayed → as many database calls as without one",
   async (id) => {
     const { path, options } = await prepare(id, scene);
     const headers = { ...options.headers, "idempotency-key": crypto.randomUUID() };
@@ -158,7 +158,7 @@ test.each(OPERATION_IDS.filter((id) => takesKey(OPERATIONS[id])))(
 const keyHeaders = (key: string) => ({ apikey: key, authorization: `Bearer ${key}` });
 
 test.each(OF_USERS)(
-  "%s without a session, or with a key in its place → 401, and the database is not asked",
+  "%s without a session, or with a key in place of a session → 401, and the database is not asked",
   async (id) => {
     const { publishableKey, secretKey } = inject("stack");
     const { path, options } = await prepare(id, scene);
@@ -177,7 +177,7 @@ test.each(OF_USERS)(
 );
 
 test.each(OPERATION_IDS)(
-  "%s with a parameter or a field that there is not → 400 that names it, and the database is not asked",
+  "%s with an unknown parameter or field → 400 that names it, and the database is not asked",
   async (id) => {
     const { path, options } = await prepare(id, scene);
     const { error } = await ask(`${path}${path.includes("?") ? "&" : "?"}draft=1`, options);
@@ -195,7 +195,7 @@ test.each(OPERATION_IDS)(
 const statusOf = (predictionId: string) =>
   `/api/projects/generate/first-frame?${new URLSearchParams({ projectId: scene.projectId, predictionId })}`;
 
-test("GET /api/openapi.json without a session → the document itself, in no envelope, of this server and this version", async () => {
+test("GET /api/openapi.json without a session → the bare document of this server and this version, without an envelope", async () => {
   const { version } = JSON.parse(await Deno.readTextFile(new URL("../../package.json", import.meta.url)));
   const made = openApiDocument(`${inject("stack").url}/functions/v1`, version);
   expect(await (await sendToApi("/api/openapi.json")).json()).toEqual(JSON.parse(JSON.stringify(made)));
@@ -208,20 +208,23 @@ test.each<[what: string, path: string, options: CallOptions, line: Partial<z.inf
   ["a preflight", "/api/projects", { method: "OPTIONS" }, { status: 204, method: "OPTIONS" }],
   ["HEAD", "/api/health", { method: "HEAD" }, { status: 200, method: "HEAD", route: "/api/health" }],
   ["openapi.json", "/api/openapi.json", {}, { status: 200, route: "/api/openapi.json" }],
-])("%s → one line in the log, without an owner or what was sent", async (_what, path, options, line) => {
-  const app = startApp();
-  await (await send(path, options, app)).body?.cancel();
-  const [logged, ...others] = app.log.map((text) => requestLine.parse(JSON.parse(text)));
-  expect([logged, logged?.ownerId, logged?.code, others]).toEqual([
-    expect.objectContaining(line),
-    undefined,
-    line.code,
-    [],
-  ]);
-  expect(app.log.join()).not.toMatch(/films|token=|a\.b\.c/);
-});
+])(
+  "a request with %s → one log line, without an owner or the request's content",
+  async (_what, path, options, line) => {
+    const app = startApp();
+    await (await send(path, options, app)).body?.cancel();
+    const [logged, ...others] = app.log.map((text) => requestLine.parse(JSON.parse(text)));
+    expect([logged, logged?.ownerId, logged?.code, others]).toEqual([
+      expect.objectContaining(line),
+      undefined,
+      line.code,
+      [],
+    ]);
+    expect(app.log.join()).not.toMatch(/films|token=|a\.b\.c/);
+  },
+);
 
-test("a refusal of the database, and 304, for which nothing is signed → logged as such, with the owner", async () => {
+test("a refusal by the database, and a 304 → logged with status, route and owner, and nothing is signed for the 304", async () => {
   const app = startApp();
   const { headers } = await ask(statusOf(scene.finishedId), {}, app);
   await send(statusOf(scene.finishedId), { headers: { "if-none-match": headers.get("etag") ?? "" } }, app);

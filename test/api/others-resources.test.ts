@@ -40,7 +40,7 @@ describe.each<[who: string, ids: OperationId[], give: () => [by: Manager, scene:
   ["a user, of a service-wide endpoint", of(OF_WEBHOOKS), () => [stranger, ofProject]],
   ["the project by its secret key, of a user's endpoint", of(OF_WEBHOOKS), () => [project, owned]],
 ])("%s", (_who, ids, give) => {
-  test.each(ids)("%s → 404, word for word as for one that never was, and nothing changed", async (one) => {
+  test.each(ids)("%s → 404, word for word as for one that never existed, and nothing changed", async (one) => {
     const [by, scene] = give();
     const { options: json, path } = REQUESTS[one];
     const { method } = OPERATIONS[one];
@@ -59,7 +59,7 @@ describe.each<[who: string, ids: OperationId[], give: () => [by: Manager, scene:
   });
 });
 
-test.each(OF_WEBHOOKS)("%s of the project's endpoint, by the secret key → its success", async (one) => {
+test.each(OF_WEBHOOKS)("%s for a service-wide endpoint, with the secret key → success", async (one) => {
   if (one === "testWebhook")
     await project.call(`/api/webhooks/${ofProject.webhookId}`, { method: "PATCH", json: { enabled: true } });
   const { status, data } = await request(one, ofProject);
@@ -67,7 +67,7 @@ test.each(OF_WEBHOOKS)("%s of the project's endpoint, by the secret key → its 
   if (one === "createWebhook") await project.call(`/api/webhooks/${Object(data).webhookId}`, { method: "DELETE" });
 });
 
-test("another user's frame in the caller's own project → 404, word for word as for one that never was", async () => {
+test("another user's frame in the caller's own project → 404, word for word as for one that never existed", async () => {
   const own = await stranger.createProject();
   for (const [step, field] of [
     ["last-frame", "firstFramePredictionId"],
@@ -89,7 +89,7 @@ test("another user's frame in the caller's own project → 404, word for word as
   }
 });
 
-test("a prediction of another project of the caller, or of another step → 404: all identifiers have to fit", async () => {
+test("a prediction of another of the caller's projects, or of another step → 404: all identifiers have to fit", async () => {
   const { user, projectId, finishedId } = owned;
   const other = { projectId: await user.createProject(), predictionId: finishedId };
   const read = (step: string, ids: Record<string, string>) =>

@@ -71,7 +71,7 @@ const AWAY: Record<string, () => string> = {
   "no answer comes": silentAddress,
 };
 
-test.each(Object.entries(AWAY))("%s → 503 unavailable with Retry-After on every route", async (_name, address) => {
+test.each(Object.entries(AWAY))("%s → every route answers 503 unavailable with Retry-After", async (_name, address) => {
   const { ask, log } = apiBefore(address(), 300);
   const replies = await Promise.all((await requests()).map((request) => ask(...request)));
   for (const { status, error, headers } of replies) {
@@ -83,7 +83,7 @@ test.each(Object.entries(AWAY))("%s → 503 unavailable with Retry-After on ever
   expect(log.join("\n")).not.toContain("Harbour");
 });
 
-test("a SQL function that is missing → 503 schema_outdated with what to do, on every route", async () => {
+test("a SQL function is missing → 503 schema_outdated with what to do, on every route", async () => {
   const { ask } = apiBefore(serve(json(404, { code: "PGRST202", message: "a secret row", details: null })));
   for (const request of await requests()) {
     const { status, error } = await ask(...request);
@@ -92,7 +92,7 @@ test("a SQL function that is missing → 503 schema_outdated with what to do, on
   }
 });
 
-test("an answer that is no JSON → 500 internal, and none of its words in the error or the log", async () => {
+test("an answer of the database that is not JSON → 500 internal, and none of its words in the error or the log", async () => {
   const { ask, log } = apiBefore(serve(() => new Response("a secret row")));
   const { status, error } = await ask("/api/projects");
   expect([status, error?.code]).toEqual([500, "internal"]);
@@ -102,7 +102,7 @@ test("an answer that is no JSON → 500 internal, and none of its words in the e
 test.each([
   ["of an older version", "0.0.9"],
   ["of a time before versions", undefined],
-])("GET /api/health on a database %s → 503 schema_outdated; of a newer one → 200", async (_what, schema) => {
+])("GET /api/health on a database %s → 503 schema_outdated; on a newer one → 200", async (_what, schema) => {
   const now = "2026-11-21T12:00:00+00:00";
   const older = await apiBefore(serve(json(200, { now, schema }))).ask("/api/health", {});
   expect([older.status, older.error?.code]).toEqual([503, "schema_outdated"]);

@@ -99,7 +99,7 @@ test.each<[what: string, make: () => Promise<List>]>([
   ["deliveries", () => deliveriesOf(user)],
   ["deliveries of one status", () => deliveriesOf(user, { status: "delivered" })],
 ])(
-  "%s, page by page while more are made → each that was there once, in order; without a limit 20",
+  "a list of %s, page by page while rows are added → each earlier row once, in order; 20 without a limit",
   async (_what, make) => {
     const { add, read, inDatabase } = await make();
     expect(await read({})).toEqual({ ids: [], nextCursor: null });
@@ -129,7 +129,7 @@ test.each<[what: string, make: () => Promise<List>]>([
 const sizesOf = (count: number, size: number) =>
   Array.from({ length: Math.ceil(count / size) }, (_, page) => Math.min(size, count - page * size));
 
-test("another user's cursor → a position in time, and only the caller's projects", async () => {
+test("another user's cursor → works as a position in time, and lists only the caller's projects", async () => {
   const [one, other] = await Promise.all([signUp(), signUp()]);
   const own = [await one.createProject(), await one.createProject()].reverse();
   for (const _ of [1, 2]) await other.createProject();
@@ -138,7 +138,7 @@ test("another user's cursor → a position in time, and only the caller's projec
   expect(projects.map(({ projectId }) => projectId)).toEqual(own);
 });
 
-test("a search among more projects than one page looks at → an empty page with a cursor, and then what it looks for", async () => {
+test("a search among more projects than one page covers → an empty page with a cursor, then the project", async () => {
   const user = await signUp();
   const projectId = await user.createProject({ title: "Lighthouse" });
   await sql.begin(async (seeding) => {

@@ -22,7 +22,7 @@ const pathOf = ({ step, projectId, predictionId }: Prediction) =>
 const cancel = (by: User, { projectId, predictionId }: Prediction) =>
   by.post("/api/projects/generate/cancel", { projectId, predictionId });
 describe("starting and reading", () => {
-  test("POST first-frame, and a video, which takes longer → 202 with a queued prediction, and how soon to poll", async () => {
+  test("POST first-frame, and a slower video → 202 with a queued prediction and a fitting Retry-After", async () => {
     const first = await user.post("/api/projects/generate/first-frame", { projectId });
     expect([first.status, first.headers.get("retry-after")]).toEqual([202, "1"]);
     expect(first.data).toMatchObject({
@@ -37,7 +37,7 @@ describe("starting and reading", () => {
     expect([video.status, video.headers.get("retry-after")]).toEqual([202, "2"]);
   });
 
-  test("reads in a row → the same signed address, valid for an hour at first; an altered one is refused", async () => {
+  test("reads of an output in a row → the same signed URL, first valid for an hour; an altered URL is refused", async () => {
     const done = await user.finish(await startFrame());
     const again = await user.read("first-frame", projectId, done.predictionId);
     const { url, expiresAt } = outputSchema.parse(again.output);
@@ -49,7 +49,7 @@ describe("starting and reading", () => {
     expect((await fetch(url.slice(0, url.indexOf("?")))).ok).toBe(false);
   });
 
-  test("without predictionId → the latest run of that step, whatever became of it; the list has all, by step, newest first", async () => {
+  test("GET of a step without predictionId → its latest run, whatever its status; the list has all runs, newest first", async () => {
     const own = await user.createProject();
     expect((await user.call(`/api/projects/generate/first-frame?projectId=${own}`)).error?.code).toBe("not_found");
     const done = await user.finish(await user.start("first-frame", { projectId: own }));
@@ -67,7 +67,7 @@ describe("starting and reading", () => {
     expect((await listPredictions(user, own, { step: "video" })).predictions).toEqual([]);
   });
 
-  test("a generation that failed → 200, success: true, with the provider's reason as data.error", async () => {
+  test("GET of a failed generation → 200, success: true, with the provider's reason as data.error", async () => {
     const failed = await user.finish(await startFrame("[[fault:failed=The sea was too rough. (E1001)]]"));
     const { status, headers, data, error } = await user.call(pathOf(failed));
     expect([status, error, headers.get("retry-after")]).toEqual([200, null, null]);
@@ -82,7 +82,7 @@ describe("starting and reading", () => {
     });
   });
 
-  test("while the output is being stored → processing with Retry-After: `storing` is ours alone", async () => {
+  test("GET while the output is being stored → processing with Retry-After: `storing` is internal", async () => {
     const started = await startFrame("[[fault:output_slow=1500]]");
     const inDatabase = async () =>
       (await sql<{ status: string }[]>`select status from keyframe.predictions where id = ${started.predictionId}`)[0]
@@ -94,7 +94,7 @@ describe("starting and reading", () => {
     expect(headers.get("retry-after")).toBe("1");
   });
 
-  test("while it waits for the provider → starting, with Retry-After; and 20 reads change nothing", async () => {
+  test("GET while a prediction waits for the provider → starting, with Retry-After; 20 reads change nothing", async () => {
     const stuck = await startStuck(sql, user, "first-frame", projectId);
     const row = () => sql`select p, xmin from keyframe.predictions p where id = ${stuck.predictionId}`;
     const before = await row();
@@ -108,7 +108,7 @@ describe("starting and reading", () => {
 });
 
 describe("canceling", () => {
-  test("a prediction that runs, by 20 requests at once → 20 × 200, canceled once, and the provider is asked to cancel its run", async () => {
+  test("20 requests at once cancel a running prediction → 20 × 200, canceled once, and its run is canceled at the provider", async () => {
     const running = await startStuck(sql, user, "first-frame", projectId);
     const replies = await Promise.all(Array.from({ length: 20 }, () => cancel(user, running)));
     replies.push(await cancel(user, running));
@@ -127,7 +127,7 @@ describe("canceling", () => {
   test.each([
     ["succeeded", ""],
     ["failed", "[[fault:failed]]"],
-  ])("a prediction that has %s → 409 generation_ended, and it stays so", async (status, fault) => {
+  ])("a cancel of a prediction that has %s → 409 generation_ended, and its status stays", async (status, fault) => {
     const done = await user.finish(await startFrame(fault));
     const reply = await cancel(user, done);
     expect([done.status, reply.status, reply.error?.code]).toEqual([status, 409, "generation_ended"]);

@@ -24,7 +24,7 @@ const NONE_OF_EACH_STEP = { "first-frame": null, "last-frame": null, video: null
 const fails = () => uniquePrompt("[[fault:failed]]");
 
 describe("reading", () => {
-  test("GET of a new project, also by its identifier in capitals → 200 with what it was made of, and null for each step", async () => {
+  test("GET of a new project, also by its id in capitals → 200 with what it was made from, and null for each step", async () => {
     const projectId = await user.createProject(FIELDS);
     const { createdAt, updatedAt, ...rest } = await readProject(user, projectId.toUpperCase());
     expect(rest).toEqual({
@@ -42,7 +42,7 @@ describe("reading", () => {
     expect(Math.abs(Date.now() - Date.parse(createdAt))).toBeLessThan(60_000);
   });
 
-  test("GET of a project in the making, and of the list with include=predictions → the latest of each step", async () => {
+  test("GET of a project whose steps run, and of the list with include=predictions → the latest prediction of each step", async () => {
     const maker = await signUp();
     const [bare, projectId] = [await maker.createProject(), await maker.createProject()];
     await maker.finish(await maker.start("first-frame", { projectId }));
@@ -64,7 +64,7 @@ describe("reading", () => {
     expect((await readProject(maker, projectId)).predictions.video).toMatchObject({ status: "canceled", output: null });
   });
 
-  test("a repeat of a step fails, a frame is selected → takes keep what succeeded, predictions have the latest", async () => {
+  test("a repeated step fails, or a frame is selected → takes keep what succeeded, predictions have the latest", async () => {
     const maker = await signUp();
     const projectId = await maker.createProject();
     const older = await maker.finish(await maker.start("first-frame", { projectId }));
@@ -83,7 +83,7 @@ describe("reading", () => {
     expect(await shown()).toEqual([older, { ...last, outdated: true }, null]);
   });
 
-  test("GET /api/projects → the caller's own, newest first; ?search → by title, in any case, page by page", async () => {
+  test("GET /api/projects → only the caller's own, newest first; ?search → by title, in any letter case, page by page", async () => {
     const owner = await signUp();
     expect(await listProjects(owner)).toEqual({ projects: [], nextCursor: null });
     for (const title of ["Harbour, dawn", "Quay", "The HARBOUR at night"]) await owner.createProject({ title });
@@ -107,18 +107,21 @@ describe("changing", () => {
     ["description, to nothing", { description: "" }],
     ["aspectRatio", { aspectRatio: "9:16" }],
     ["all three", { title: "t".repeat(200), textPrompt: "p".repeat(4000), description: "d".repeat(4000) }],
-  ])("PATCH %s → 200 with that changed and the rest as it was; updatedAt moves", async (_what, change) => {
-    const projectId = await user.createProject(FIELDS);
-    const { predictions: _, takes: __, ...before } = await readProject(user, projectId);
-    const changed = await changeProject(user, projectId, change);
-    expect(changed).toEqual({ ...before, ...change, updatedAt: changed.updatedAt });
-    expect(changed.updatedAt > before.updatedAt).toBe(true);
-    expect(await readProject(user, projectId)).toMatchObject(changed);
-  });
+  ])(
+    "PATCH of a project's %s → 200 with that changed and the rest as before; updatedAt moves",
+    async (_what, change) => {
+      const projectId = await user.createProject(FIELDS);
+      const { predictions: _, takes: __, ...before } = await readProject(user, projectId);
+      const changed = await changeProject(user, projectId, change);
+      expect(changed).toEqual({ ...before, ...change, updatedAt: changed.updatedAt });
+      expect(changed.updatedAt > before.updatedAt).toBe(true);
+      expect(await readProject(user, projectId)).toMatchObject(changed);
+    },
+  );
 });
 
 describe("takes", () => {
-  test("PATCH and DELETE of a take → hidden from lists and shown again; deleted with its file, and the video keeps its input", async () => {
+  test("PATCH hidden of a take → out of the lists and in again; DELETE → deleted with its file, and the video keeps its input", async () => {
     const own = await user.createProject();
     const frame = await user.finish(await user.start("first-frame", { projectId: own }));
     const video = await user.finish(await user.start("video", { projectId: own }));
@@ -153,7 +156,7 @@ describe("takes", () => {
     expect([again.status, again.error?.code]).toEqual([404, "not_found"]);
   });
 
-  test("PATCH referenceImagePath → kept with the project until null", async () => {
+  test("PATCH of a project's referenceImagePath → kept until it is null", async () => {
     const projectId = await user.createProject();
     const referenceImagePath = await user.upload(await drawImage());
     expect((await changeProject(user, projectId, { referenceImagePath })).referenceImagePath).toBe(referenceImagePath);

@@ -25,7 +25,7 @@ beforeAll(async () => {
 const ofClass = (rateClass: RateClass) => OPERATION_IDS.filter((id) => REQUESTS[id].takes === rateClass);
 
 test.each(RATE_CLASSES)(
-  "an empty bucket of the class %s → 429 with Retry-After and RateLimit; other classes and other users go on",
+  "an empty bucket of class %s → 429 with Retry-After and RateLimit; other classes and other users go on",
   async (rateClass) => {
     const scene = await setScene(sql); // the function remembers for a second whom the database has refused
     await fillBuckets(sql, scene.user.id);
@@ -50,7 +50,7 @@ test.each(RATE_CLASSES)(
   },
 );
 
-test("a call that is refused for another reason, through the Data API → its token stays taken", async () => {
+test("a Data API call that is refused for another reason → its token stays taken", async () => {
   await fillBuckets(sql, other.user.id);
   const { error, status } = await other.user.supabase.rpc("read_film", { film_id: crypto.randomUUID() });
   expect([status, error?.code, error?.message]).toEqual([400, "KEYFR", "not_found"]);
@@ -58,7 +58,7 @@ test("a call that is refused for another reason, through the Data API → its to
 });
 
 // How tokens are counted and come back, and what a changed limit does: test/db/rights/rate-limits.test.ts.
-test("the secret key → no limit, and no RateLimit headers", async () => {
+test("requests with the secret key → no limit, and no RateLimit headers", async () => {
   const { status, headers } = await asProject().call("/api/webhooks");
   expect([status, headers.get("ratelimit"), headers.get("ratelimit-policy")]).toEqual([200, null, null]);
 });

@@ -99,7 +99,7 @@ const doomed = (keyframe: KeyframeClient, running: { projectId: string; predicti
   return words;
 };
 
-test("every example of the reference, pasted into a shell or called with the client → success", async () => {
+test("every example of the API reference, pasted into a shell or called with the client → success", async () => {
   const { session, keyframe, own, running } = await filmMaker();
   const userId = (await newPerson()).session.user.id; // who has credit starts nothing without a balance
   const server = createKeyframeClient({ url, secretKey, userId });

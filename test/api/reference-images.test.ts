@@ -45,7 +45,7 @@ test.each([
   ["jpeg", "image/jpeg", "jpg"],
   ["webp", "image/webp", "webp"],
 ] as const)(
-  "a %s → 201; it lies in Storage byte for byte, owned by the caller",
+  "an upload of a %s → 201; stored byte for byte, owned by the caller",
   async (kind, contentType, extension) => {
     const image = await drawImage(kind);
     const path = await user.upload(image, contentType);
@@ -62,7 +62,7 @@ test.each([
 );
 
 test.each(PHOTO_KINDS)(
-  "a %s with the place where it was taken, as it is and in a form → what is stored shows the same picture, and no place",
+  "a %s with a location in its metadata, as body and in a form → stored with the same picture and without the location",
   async (kind) => {
     const plain = await drawPhoto(kind);
     const photo = withLocation(kind, plain, 1);
@@ -90,7 +90,7 @@ test.each([
   ["webp", "image/jpeg", "webp"],
   ["jpeg", "image/png", "jpg"],
 ] as const)(
-  "a %s as %s, and in a form → 201 as .%s and served so: the bytes decide",
+  "a %s sent as %s, also in a form → 201, stored as .%s and served as that: the bytes decide",
   async (kind, declared, extension) => {
     const image = await drawImage(kind);
     const { data } = await user.call(PATH, { body: formOf(image, declared) });
@@ -105,7 +105,7 @@ test.each([
 
 const refusedAs = (message: string) => [415, "unsupported_media_type", message];
 
-test("a photo that is turned when it is shown → 415 that says how to send it: a model would get it sideways", async () => {
+test("a photo that is shown rotated → 415 that says how to send it, since a model would get it sideways", async () => {
   for (const kind of PHOTO_KINDS) {
     for (const orientation of [2, 6]) {
       const words = `The image has an Exif orientation (${orientation}), which models ignore. Save it upright, without this orientation, and send that.`;
@@ -122,13 +122,13 @@ test.each([
   ["GIF", "GIF89a\x01\0\x01\0\0\0\0"],
   ["TIFF", "II*\0\x08\0\0\0\0\0\0\0"],
   ["BMP", "BM\x46\0\0\0\0\0\0\0\0\0"],
-])("a %s → 415 that names it", async (name, bytes) => {
+])("an upload of a %s → 415 that names it", async (name, bytes) => {
   expect(await refusal(text(bytes))).toEqual(
     refusedAs(`The image is ${name}. Save it as JPEG, PNG or WebP and send that.`),
   );
 });
 
-test("a JPEG that is cut off in its picture, and one whose pictures are lossless → 415 that says so", async () => {
+test("a JPEG that is truncated, and a lossless one → 415 that says so", async () => {
   const image = await drawImage("jpeg");
   const early = "The image is damaged or ends early. Save it again and send that.";
   for (const bytes of [image.slice(0, -20), image.slice(0, -1)]) expect(await refusal(bytes)).toEqual(refusedAs(early));
@@ -137,7 +137,7 @@ test("a JPEG that is cut off in its picture, and one whose pictures are lossless
   expect(await refusal(image.with(frame + 1, 0xc3))).toEqual(refusedAs(lossless));
 });
 
-test("an uploaded image goes to the provider with the prediction that names it", async () => {
+test("an uploaded image that a prediction names → sent to the provider", async () => {
   const projectId = await user.createProject();
   const prompt = uniquePrompt();
   const referenceImagePath = await user.upload(await drawImage());
@@ -148,7 +148,7 @@ test("an uploaded image goes to the provider with the prediction that names it",
 });
 
 // Types and bytes that are refused: test/security/files.test.ts.
-test("an empty body, an empty file, no file, two files, a text beside the file, a form that is none → 400 invalid_request", async () => {
+test("an empty body or file, no file, two files, a text next to the file, a malformed form → 400 invalid_request", async () => {
   const image = await drawImage();
   const file = () => new File([image], "a.png", { type: "image/png" });
   const form = (...fields: [string, File | string][]) => {
@@ -171,7 +171,7 @@ test("an empty body, an empty file, no file, two files, a text beside the file, 
   }
 });
 
-test("a compressed body → 415 that says so, not that it is no image, and nothing is stored", async () => {
+test("a compressed upload → 415 that says it is compressed, and nothing is stored", async () => {
   const before = await leftBehind(sql, user.id);
   const body = await new Response(
     new Blob([await drawImage()]).stream().pipeThrough(new CompressionStream("gzip")),
@@ -184,7 +184,7 @@ test("a compressed body → 415 that says so, not that it is no image, and nothi
   expect(await leftBehind(sql, user.id)).toEqual(before);
 });
 
-test("an image of exactly 10 MiB, as it is and in a form → 201; one byte more, also in pieces → 413, and nothing is stored", async () => {
+test("an image of exactly 10 MiB, as body and in a form → 201; one byte more, also in chunks → 413, and nothing is stored", async () => {
   const image = await imageOf(LIMIT);
   expect(await user.upload(image)).toMatch(/\.png$/);
   expect((await user.call(PATH, { body: formOf(image) })).status).toBe(201);
@@ -194,7 +194,7 @@ test("an image of exactly 10 MiB, as it is and in a form → 201; one byte more,
     expect(await refused(body, type)).toEqual([413, "payload_too_large"]);
 });
 
-test("an image of 10 MiB whose note that AI made it becomes XMP, which is longer → 413 that says so, and nothing is stored", async () => {
+test("an image of 10 MiB whose AI note grows when it becomes XMP → 413 that says so, and nothing is stored", async () => {
   const note = segment(0xfe, sourceType("trainedAlgorithmicMedia"));
   const jpeg = await drawImage("jpeg");
   const [scan, end] = [new Uint8Array(LIMIT - jpeg.length - note.length), jpeg.slice(-2)];

@@ -15,7 +15,7 @@ beforeAll(async () => {
 const START = "/api/projects/generate/first-frame";
 const startedBy = (reply: Reply) => startedPrediction.parse(dataOf(reply, 202));
 
-test("count 3 → the first take with all three; repeated after their end → each with its file", async () => {
+test("a start with count 3 → the first take and all three; repeated after their end → each with its file", async () => {
   const body = { projectId, prompt: uniquePrompt(), count: 3 };
   const headers = { "idempotency-key": crypto.randomUUID() };
   const reply = await user.post(START, body, headers);
@@ -29,12 +29,12 @@ test("count 3 → the first take with all three; repeated after their end → ea
   expect(again.map(({ output }) => output?.path)).toEqual(ended.map(({ output }) => output?.path));
 });
 
-test("without count → the answer has no predictions", async () => {
+test("a start without count → the answer has no predictions", async () => {
   const { data } = await user.post(START, { projectId, prompt: uniquePrompt("[[fault:rejected]]") });
   expect(Object(data)).not.toHaveProperty("predictions");
 });
 
-test("a film → its estimate names what cannot start, a start of all is refused, a quote of the others starts them once", async () => {
+test("a film with shots that cannot start → its estimate names them, a start is refused, a quote starts the others once", async () => {
   const filmId = await user.createFilm();
   const ready = await user.createProject({ filmId });
   const bare = await user.createProject({ filmId });

@@ -19,7 +19,7 @@ const uuidName = () => `${crypto.randomUUID()}.png`;
 const bucketOf = ({ supabase }: User, bucket = "projects") => supabase.storage.from(bucket);
 const bytesOf = async (file: Blob | null) => new Uint8Array((await file?.arrayBuffer()) ?? new ArrayBuffer(0));
 
-test("an upload of a user, with a size and an owner of their choice → refused in either bucket", async () => {
+test("an upload of a user straight to Storage, with a size and an owner of their choice → refused in either bucket", async () => {
   const { url } = inject("stack");
   const before = await footprint(sql, user.id);
   for (const [bucket, path] of [
@@ -51,7 +51,7 @@ test("an upload of a user, with a size and an owner of their choice → refused 
   expect(await footprint(sql, user.id)).toEqual(before);
 });
 
-test("overwriting, moving or removing an image, another user's or the own → refused: predictions may still need it", async () => {
+test("a user overwrites, moves or removes any image in Storage → refused, since predictions may still need it", async () => {
   const other = await drawImage();
   for (const by of [stranger, user]) {
     const bucket = bucketOf(by);
@@ -76,7 +76,7 @@ test("overwriting, moving or removing an image, another user's or the own → re
   expect(await bytesOf((await bucketOf(user).download(name)).data)).toEqual(image);
 });
 
-test("an image and a generated frame → their owner downloads them; another user neither downloads, lists nor signs them", async () => {
+test("an image and a generated frame → their owner can download them; another user can neither download, list nor sign them", async () => {
   const projectId = await user.createProject();
   const { output } = await user.finish(await user.start("first-frame", { projectId }));
   for (const [bucket, path, folder] of [
@@ -91,7 +91,7 @@ test("an image and a generated frame → their owner downloads them; another use
   }
 });
 
-test("without a session → no upload, no download, no list, in either bucket", async () => {
+test("requests to Storage without a session → no upload, no download, no list, in either bucket", async () => {
   const { url, publishableKey } = inject("stack");
   const { storage } = createClient(url, publishableKey, { auth: { persistSession: false, autoRefreshToken: false } });
   for (const bucket of ["projects", "keyframe-outputs"]) {

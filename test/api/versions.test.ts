@@ -8,7 +8,7 @@ test.each<[id: string, path: string, made: Record<string, string>, change: Recor
   ["filmId", "/api/films", { title: "The pier" }, { title: "Quay" }],
   ["elementId", "/api/elements", { kind: "prop", name: "Lantern" }, { kind: "style", name: "Light" }],
 ])(
-  "%s: POST, GET and PATCH → its ETag, which a change moves; PATCH and DELETE with an old one → 412, and it stays",
+  "%s: POST, GET and PATCH → the ETag, which a change moves; PATCH and DELETE with an old one → 412, nothing changed",
   async (id, path, made, change) => {
     const created = await user.post(path, made);
     const at = `${path}/${Object(created.data)[id]}`;

@@ -24,7 +24,7 @@ const inDatabase = async (webhookId: string) =>
       select id from keyframe.webhook_deliveries where endpoint_id = ${webhookId} order by created_at desc, id desc`
   ).map(({ id }) => id);
 
-test("POST test → 202 with a delivery of webhook.test, also when the endpoint does not list that event", async () => {
+test("POST test of an endpoint → 202 with a delivery of webhook.test, even if it does not subscribe to that type", async () => {
   const { webhookId } = await register(user, { eventTypes: ["generation.failed"] });
   const sent = delivery.parse(dataOf(await user.post(`/api/webhooks/${webhookId}/test`, {}), 202));
   expect(sent).toMatchObject({ webhookId, eventType: "webhook.test", status: "pending", attempts: 0, attemptLog: [] });
@@ -42,7 +42,7 @@ test("POST test of a disabled endpoint → 400, and nothing is sent", async () =
   expect(await inDatabase(off)).toEqual([]);
 });
 
-test("a delivery lists its attempts, first to last, with the beginning of each answer", async () => {
+test("GET of a delivery → its attempts, first to last, with the beginning of each answer", async () => {
   const webhookId = await quiet();
   await deliver(webhookId);
   const [deliveryId] = await inDatabase(webhookId);
@@ -83,7 +83,7 @@ test("a delivery lists its attempts, first to last, with the beginning of each a
   expect(delivery.parse(dataOf(read, 200))).toEqual(deliveries[0]);
 });
 
-test("what a delivery is about → its project, by title until that is deleted; eventType → those alone", async () => {
+test("GET of deliveries → each with its project, by title until that is deleted; with eventType → only those", async () => {
   const webhookId = await quiet();
   await user.call(`/api/webhooks/${webhookId}`, { method: "PATCH", json: { enabled: true } });
   const projectId = await user.createProject();
@@ -99,7 +99,7 @@ test("what a delivery is about → its project, by title until that is deleted; 
   expect(await only("project.created")).toMatchObject([{ projectId, projectTitle: null }]);
 });
 
-test("redeliver one that is delivered → 202, pending and due now, its attempts kept", async () => {
+test("redelivery of a delivered one → 202, pending and due now, its attempts kept", async () => {
   const webhookId = await quiet();
   await deliver(webhookId, "delivered");
   await sql`

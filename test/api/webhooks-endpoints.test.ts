@@ -16,7 +16,7 @@ const change = async (id: string, json: unknown) =>
   webhook.parse(dataOf(await user.call(`/api/webhooks/${id}`, { method: "PATCH", json }), 200));
 const list = async (by: Manager) => webhookList.parse(dataOf(await by.call("/api/webhooks"), 200)).webhooks;
 
-test("POST an address alone → 201: enabled, for all events, the caller's own, with a secret of 32 bytes", async () => {
+test("POST of an endpoint with only a URL → 201: enabled, for all events, the caller's own, with a secret of 32 bytes", async () => {
   const { secret, ...created } = await register(user);
   expect(created).toMatchObject({
     url: SILENT,
@@ -34,7 +34,7 @@ test("POST an address alone → 201: enabled, for all events, the caller's own, 
   expect(await read(created.webhookId)).toEqual(created);
 });
 
-test("a value of its own in each field → POST, PATCH and GET show it; PATCH leaves the rest", async () => {
+test("an endpoint with each field set → POST, PATCH and GET show it; PATCH leaves the rest", async () => {
   const fields = { url: `${SILENT}/crm`, description: "CRM", eventTypes: ["generation.failed"], enabled: false };
   const { secret: _secret, ...created } = await register(user, { ...fields, maxInFlight: 3 });
   expect(created).toMatchObject({ ...fields, maxInFlight: 3 });
@@ -48,7 +48,7 @@ test("a value of its own in each field → POST, PATCH and GET show it; PATCH le
   expect(await read(created.webhookId)).toEqual(emptied);
 });
 
-test("enabled: false → disabled by its owner; true → enabled, and what is known of its failures stays", async () => {
+test("PATCH enabled: false → disabled by its owner; true → enabled, and what is known of its failures stays", async () => {
   const { webhookId } = await register(user);
   const off = await change(webhookId, { enabled: false });
   expect(off).toMatchObject({ enabled: false, disabledReason: "by_owner", disabledAt: off.updatedAt });
@@ -66,7 +66,7 @@ test("enabled: false → disabled by its owner; true → enabled, and what is kn
   expect(again).toMatchObject({ ...enabled, failingSince: again.updatedAt });
 });
 
-test("DELETE → 200 with what is gone; then 404, and its secret is gone", async () => {
+test("DELETE of an endpoint → 200 with what is deleted; then 404, and its secret is deleted", async () => {
   const { webhookId } = await register(user);
   await user.post(`/api/webhooks/${webhookId}/test`, {});
   const before = await until("a failed connection", async () => {
@@ -84,7 +84,7 @@ test("DELETE → 200 with what is gone; then 404, and its secret is gone", async
   expect((await sql`select from vault.secrets where id = ${vaulted?.id}`).count).toBe(0);
 });
 
-test("GET secret → the one of POST; after a rotation the new one, alone where none shall overlap; never to be cached", async () => {
+test("GET of an endpoint's secret → as POST gave it; after a rotation the new one; never to be cached", async () => {
   const { webhookId, secret } = await register(user);
   const path = `/api/webhooks/${webhookId}/secret`;
   expect(await revealSecret(user, webhookId)).toBe(secret);
@@ -98,7 +98,7 @@ test("GET secret → the one of POST; after a rotation the new one, alone where 
   expect(row?.secrets).toEqual([next]);
 });
 
-test("POST with the secret key → a service-wide endpoint, which its list alone shows; a user's list is newest first", async () => {
+test("POST of an endpoint with the secret key → service-wide, in that list only; a user's own list is newest first", async () => {
   const one = await signUp();
   const { webhookId, serviceWide: wide } = await registerServiceWide();
   const own = await register(one);
@@ -110,7 +110,7 @@ test("POST with the secret key → a service-wide endpoint, which its list alone
   expect((await list(one)).map((each) => each.webhookId)).toEqual([newer.webhookId, own.webhookId]);
 });
 
-test("a user reads nothing of it by the Data API either", async () => {
+test("a user reads the service-wide endpoint by the Data API → no row of it", async () => {
   const { webhookId } = await registerServiceWide();
   await project.post(`/api/webhooks/${webhookId}/test`, {});
   for (const table of ["webhook_endpoints", "webhook_deliveries", "webhook_events"]) {

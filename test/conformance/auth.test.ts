@@ -25,7 +25,7 @@ async function ask(method: string, path: string, token?: string, json?: unknown)
   return text === "" ? `${response.status}` : `${response.status} ${JSON.parse(text).error_code ?? "done"}`;
 }
 
-test("a session → an ES256 token with these claims, which a refresh keeps but for its times", async () => {
+test("a session → an ES256 token with these claims, which a refresh keeps except for its times", async () => {
   const { supabase, session, email } = await signUpAt({ url, publishableKey });
   const { data } = await supabase.auth.refreshSession();
   for (const token of [session.access_token, data.session?.access_token ?? ""]) {
@@ -47,7 +47,7 @@ test("a session → an ES256 token with these claims, which a refresh keeps but 
   }
 });
 
-describe("refused", () => {
+describe("refused by Auth", () => {
   test.each<[what: string, ask: (user: Credentials) => Promise<string>, answer: string]>([
     ["a second sign-up", async (user) => said(await client().signUp(user)), "422 user_already_exists"],
     ["a short password", async () => said(await client().signUp(fresh("short"))), "422 weak_password"],
@@ -66,7 +66,7 @@ describe("refused", () => {
     ],
     ["a token that is none", () => ask("GET", "user", "a.b.c"), "403 bad_jwt"],
     ["another grant", () => ask("POST", "token?grant_type=odd", undefined, {}), "400 invalid_credentials"],
-  ])("%s", async (_, attempt, answer) => {
+  ])("%s → refused by Auth with its code", async (_, attempt, answer) => {
     expect(await attempt(await signUpAt({ url, publishableKey }))).toBe(answer);
   });
   const fresh = (password = "a long enough password") => ({ email: `${crypto.randomUUID()}@keyframe.local`, password });
@@ -76,7 +76,7 @@ test.each([
   ["local", "400 refresh_token_not_found", "done"],
   ["others", "done", "400 refresh_token_not_found"],
   ["global", "400 refresh_token_not_found", "400 refresh_token_not_found"],
-] as const)("signed out with scope %s in one of two places → there %s, in the other %s", async (scope, here, there) => {
+] as const)("sign-out with scope %s on one of two devices → there %s, on the other %s", async (scope, here, there) => {
   const { supabase, session, email, password } = await signUpAt({ url, publishableKey });
   const other = client();
   await other.signInWithPassword({ email, password });
@@ -86,7 +86,7 @@ test.each([
   if (scope !== "others") expect(await ask("GET", "user", session.access_token)).toBe("403 session_not_found");
 });
 
-test("a refresh token used again → at once the session that it was exchanged for, later refused", async () => {
+test("a used refresh token is used again → at once the session that it was exchanged for, later refused", async () => {
   const { supabase, session } = await signUpAt({ url, publishableKey });
   const first = { refresh_token: session.refresh_token };
   const { data } = await supabase.auth.refreshSession();
@@ -97,7 +97,7 @@ test("a refresh token used again → at once the session that it was exchanged f
   expect(said(await client().refreshSession(first))).toBe("400 refresh_token_already_used");
 });
 
-test("a new password → this session goes on, the others have ended; the present one again → refused", async () => {
+test("a new password → this session goes on, the others end; the present password again → refused", async () => {
   const { supabase, email, password } = await signUpAt({ url, publishableKey });
   const other = client();
   await other.signInWithPassword({ email, password });
@@ -107,7 +107,7 @@ test("a new password → this session goes on, the others have ended; the presen
   expect(said(await other.refreshSession())).toBe("400 refresh_token_not_found");
 });
 
-test("app_metadata, changed by its user → 403 not_admin; user_metadata → in the next token", async () => {
+test("a user changes app_metadata → 403 not_admin; user_metadata → in the next token", async () => {
   const { supabase, session } = await signUpAt({ url, publishableKey });
   expect(await ask("PUT", "user", session.access_token, { app_metadata: { admin: true } })).toBe("403 not_admin");
   await supabase.auth.updateUser({ data: { name: "Anna" } });
@@ -115,7 +115,7 @@ test("app_metadata, changed by its user → 403 not_admin; user_metadata → in 
   expect(decodeJwt(data.session?.access_token ?? "")).toMatchObject({ user_metadata: { name: "Anna" } });
 });
 
-test("who is banned → signs in, refreshes and asks for nothing; a token from before works at the API until it expires", async () => {
+test("a banned user signs in, refreshes or asks for data of Auth → refused; an older token works at the API until it expires", async () => {
   const { supabase, session, email, password } = await signUpAt({ url, publishableKey });
   await sql`update auth.users set banned_until = now() + interval '1 hour' where id = ${session.user.id}`;
   expect(said(await client().signInWithPassword({ email, password }))).toBe("400 user_banned");
@@ -127,7 +127,7 @@ test("who is banned → signs in, refreshes and asks for nothing; a token from b
   expect(said(await client().signInWithPassword({ email, password }))).toBe("done");
 });
 
-test("who was deleted → 403 user_not_found, and no refresh", async () => {
+test("a deleted user's token → 403 user_not_found, and no refresh", async () => {
   const { supabase, session } = await signUpAt({ url, publishableKey });
   await sql`delete from auth.users where id = ${session.user.id}`;
   expect(await ask("GET", "user", session.access_token)).toBe("403 user_not_found");

@@ -55,7 +55,7 @@ describe("scheduling", () => {
     expect(jobs).toHaveLength(2);
   });
 
-  test("five fields of cron, whatever follows them, and '[1-59] seconds' are accepted, any other raises invalid schedule", async () => {
+  test("a schedule of five cron fields, whatever follows, or of '[1-59] seconds' → accepted; any other → invalid schedule", async () => {
     for (const when of [
       "1 second",
       "59 seconds",
@@ -74,7 +74,7 @@ describe("scheduling", () => {
     }
   });
 
-  test("cron.unschedule by name and by id removes the job, and raises for one that is not there", async () => {
+  test("cron.unschedule by name or by id → removes the job; for an unknown job → raises", async () => {
     await schedule("conformance-name", "0 0 * * *", "select 1");
     const id = await schedule("conformance-id", "0 0 * * *", "select 1");
     expect([...(await sql`select cron.unschedule('conformance-name') as done`)]).toEqual([{ done: true }]);
@@ -87,7 +87,7 @@ describe("scheduling", () => {
 describe("privileges", () => {
   const NOTHING_IS_DENIED = "On this server postgres is a superuser, which it is not on the hosted platform.";
 
-  test("cron.job is read-only for postgres", async ({ skip }) => {
+  test("cron.job, to postgres → read-only", async ({ skip }) => {
     skip(database.postgresIsSuperuser, NOTHING_IS_DENIED);
     await expect(sql`insert into cron.job (schedule, command) values ('* * * * *', 'select 1')`).rejects.toThrow(
       /permission denied/,
@@ -96,7 +96,7 @@ describe("privileges", () => {
     await expect(sql`delete from cron.job`).rejects.toThrow(/permission denied/);
   });
 
-  test("a job of another user can neither be changed nor removed", async ({ skip }) => {
+  test("another user's job → can neither be changed nor removed", async ({ skip }) => {
     skip(database.postgresIsSuperuser, NOTHING_IS_DENIED);
     const [row] = await database.admin<{ id: string }[]>`
       select cron.schedule('conformance-other', '0 0 * * *', 'select 1') as id`;
@@ -106,12 +106,12 @@ describe("privileges", () => {
     await database.admin`select cron.unschedule(${id}::bigint)`;
   });
 
-  test("a superuser removes a job of another user by its id", async () => {
+  test("a superuser unschedules another user's job by its id → removed", async () => {
     const id = await schedule("conformance-theirs", "0 0 * * *", "select 1");
     expect([...(await database.admin`select cron.unschedule(${id}::bigint) as done`)]).toEqual([{ done: true }]);
   });
 
-  test("anon, authenticated and service_role may not use the schema", async () => {
+  test("anon, authenticated and service_role → may not use the schema cron", async () => {
     for (const role of ["anon", "authenticated", "service_role"] as const) {
       await expect(database.as(role)`select cron.schedule('* * * * *', 'select 1')`).rejects.toThrow(
         /permission denied/,
@@ -121,7 +121,7 @@ describe("privileges", () => {
 });
 
 describe.concurrent("running", () => {
-  test("a job of '1 second' runs again and again as its user, and each run is recorded", async () => {
+  test("a job of '1 second' → runs again and again as its user, and each run is recorded", async () => {
     const id = await schedule("conformance-run", "1 second", "select current_user");
     const runs = await endedRuns(id, 2);
     // The second by a pg_cron with cron.use_background_workers = on.
@@ -134,7 +134,7 @@ describe.concurrent("running", () => {
     expect(gap).toBeGreaterThan(500);
   });
 
-  test("what a run writes is written as the job's user, all statements of a command in one transaction", async () => {
+  test("a job's command of several statements → writes as the job's user, in one transaction", async () => {
     await sql`create table if not exists public.conformance_cron (who text)`;
     const write = "insert into public.conformance_cron values (current_user)";
     const id = await schedule(
@@ -152,20 +152,20 @@ describe.concurrent("running", () => {
     await sql`drop table public.conformance_cron`;
   });
 
-  test("a run that takes longer than the interval is not overtaken by the next", async () => {
+  test("a run that takes longer than its interval → the next run waits for its end", async () => {
     const id = await schedule("conformance-slow", "1 second", "select pg_sleep(1.3)");
     const [first, second] = await endedRuns(id, 2);
     expect(second?.start_time.getTime()).toBeGreaterThanOrEqual(first?.end_time?.getTime() ?? Infinity);
   });
 
-  test("a failing command is recorded with its error, and runs again", async () => {
+  test("a job whose command fails → recorded with the error, and runs again", async () => {
     const id = await schedule("conformance-fail", "1 second", "select 1 / 0");
     const runs = await endedRuns(id, 2);
     expect(runs.map(({ status }) => status)).toEqual(runs.map(() => "failed"));
     expect(runs[0]?.return_message).toMatch(/ERROR:\s+division by zero/);
   });
 
-  test("an unscheduled job does not run any more, and its runs may be deleted by postgres", async () => {
+  test("an unscheduled job → no longer runs, and postgres may delete its runs", async () => {
     const id = await schedule("conformance-stop", "1 second", "select 1");
     await endedRuns(id, 1);
     await sql`select cron.unschedule(${id}::bigint)`;

@@ -54,8 +54,8 @@ function responseTo(id: string): Promise<Row> {
   });
 }
 
-describe.concurrent("beside each other", () => {
-  test("http_get and http_post have pg_net's parameters, in its order, with its defaults", async () => {
+describe.concurrent("concurrent posts", () => {
+  test("http_get and http_post → have pg_net's parameters, in its order, with its defaults", async () => {
     const functions = await sql`
       select proname, pg_get_function_arguments(oid) as arguments, pg_get_function_result(oid) as result
       from pg_proc where pronamespace = 'net'::regnamespace and proname in ('http_get', 'http_post')
@@ -77,7 +77,7 @@ describe.concurrent("beside each other", () => {
     ]);
   });
 
-  test("anon may post, read all responses and empty the queue, as it all belongs to PUBLIC", async () => {
+  test("anon → may post, read all responses and empty the queue, as all of it belongs to PUBLIC", async () => {
     const anon = database.as("anon");
     const id = await post("/anon", receiver.url, 5000, anon);
     await responseTo(id);
@@ -85,7 +85,7 @@ describe.concurrent("beside each other", () => {
     await anon`delete from net.http_request_queue where id = -1`;
   });
 
-  test("a rolled back post and one rolled back to a savepoint are not sent, the rest of the transaction is", async () => {
+  test("a post that is rolled back, also to a savepoint → not sent; the rest of the transaction is", async () => {
     await sql
       .begin(async (sql) => {
         await sql`select net.http_post(${`${receiver.url}/rolled-back`})`;
@@ -107,7 +107,7 @@ describe.concurrent("beside each other", () => {
     expect(receiver.countOf("/savepoint")).toBe(0);
   });
 
-  test("a post in an open transaction goes out at its commit, after a later post that committed first", async () => {
+  test("a post in an open transaction → sent at its commit, after a later post that committed first", async () => {
     await sql.begin(async (transaction) => {
       await transaction`select net.http_post(${`${receiver.url}/long`})`;
       await responseTo(await post("/overtook"));
@@ -122,7 +122,7 @@ describe.concurrent("beside each other", () => {
     }
   });
 
-  test("2xx → status, content type and content, null where there is none", async () => {
+  test("an answer of 2xx → status, content type and content, null where there is none", async () => {
     const id = await post("/json");
     const row = await responseTo(id);
     expect(row).toMatchObject({ status_code: 200, content: '{"answer":42}', timed_out: false, error_msg: null });
@@ -130,7 +130,7 @@ describe.concurrent("beside each other", () => {
     expect(await responseTo(await post("/empty"))).toMatchObject({ status_code: 204, content: null });
   });
 
-  test("no answer in time → no status, an error that begins with the timeout, though the receiver had it all", async () => {
+  test("no answer in time → no status, and an error that begins with the timeout, though the receiver got everything", async () => {
     const response = await responseTo(await post("/hanging", receiver.url, 2_000));
     expect(response.status_code).toBeNull();
     expect(response.error_msg).toMatch(/^Timeout of 2000 ms reached\./);
@@ -138,7 +138,7 @@ describe.concurrent("beside each other", () => {
     expect(receiver.countOf("/hanging")).toBe(1);
   });
 
-  test("nothing listens → no status, and an error", async () => {
+  test("a post to a port where nothing listens → no status, and an error", async () => {
     const gone = startReceiver();
     await gone.stop();
     const row = await responseTo(await post("/", gone.url));
@@ -147,7 +147,7 @@ describe.concurrent("beside each other", () => {
     expect(row.timed_out).not.toBe(true);
   });
 
-  test("the body's bytes are the text of the jsonb, so a signature over body::text verifies", async () => {
+  test("the bytes of a post's body → the text of the jsonb, so that a signature of body::text verifies", async () => {
     const [body] = await sql<{ text: string }[]>`
       select text, net.http_post(${`${receiver.url}/body`}, body := text::jsonb)
       from (select '{"longer": [1.50, null], "b": "ü 漢", "a":   {}}'::jsonb::text as text) as bodies`;
@@ -158,7 +158,7 @@ describe.concurrent("beside each other", () => {
     expect(request.headers.get("content-type")).toBe("application/json");
   });
 
-  test("header values that are null or empty are left out, numbers are sent as text, Content-Type is added", async () => {
+  test("header values that are null or empty → left out; numbers → sent as text; Content-Type → added", async () => {
     await sql`select net.http_post(${`${receiver.url}/headers`},
       headers := '{"X-Null": null, "X-Empty": "", "X-Number": 7, "X-Text": "text"}')`;
     const { headers } = await receiver.of("/headers");
@@ -166,15 +166,15 @@ describe.concurrent("beside each other", () => {
     expect(sent).toEqual([null, null, "7", "text", "application/json"]);
   });
 
-  test("a Content-Type that is not exactly application/json raises", async () => {
+  test("a post with a Content-Type that is not exactly application/json → raises", async () => {
     const headers = sql.json({ "content-type": "application/json; charset=utf-8" });
     await expect(sql`select net.http_post(${receiver.url}, headers := ${headers})`).rejects.toThrow(/Content-Type/);
   });
 });
 
 // Each with the worker for itself.
-describe("one after another", () => {
-  test("the first post after another one cuts the pause between batches, the next one waits for its end", async () => {
+describe("posts one after another", () => {
+  test("the first post after another → ends the pause between batches early; the next one waits for its end", async () => {
     // A try during which this machine was busy says nothing; the worker's own pause is a second.
     await until("a try that shows both", async () => {
       await until("the worker is idle", async () => {
@@ -194,12 +194,12 @@ describe("one after another", () => {
     });
   });
 
-  test("net.worker_restart() loses nothing", async () => {
+  test("net.worker_restart() → loses no post", async () => {
     expect([...(await sql`select net.worker_restart() as restarted`)]).toEqual([{ restarted: true }]);
     expect(await responseTo(await post("/after-restart"))).toMatchObject({ status_code: 204 });
   });
 
-  test("while somebody locks its tables the worker passes over a post, and sends it with the next one", async () => {
+  test("a post while pg_net's tables are locked → the worker skips it, and sends it with the next one", async () => {
     const { admin } = database;
     await admin.begin(async (locking) => {
       await locking`lock table net._http_response in access exclusive mode`;
@@ -212,7 +212,7 @@ describe("one after another", () => {
     await receiver.of("/passed-over");
   });
 
-  test("one slow request holds the responses of its whole batch", async () => {
+  test("one slow request → delays the responses of its whole batch", async () => {
     const ids = await sql.begin(async (sql) => {
       const [row] = await sql<{ slow: string; fast: string }[]>`
         select net.http_post(${`${receiver.url}/held`}) as slow, net.http_post(${`${receiver.url}/fast`}) as fast`;

@@ -87,7 +87,7 @@ describe("a token", () => {
     ["foreign issuer", () => claims({ iss: "https://other" })],
     ["sub missing", () => claims({ sub: undefined })],
     ["secret key as bearer, publishable as apikey", () => secretKey],
-  ])("%s", async (name, token) => {
+  ])("token: %s", async (name, token) => {
     const authorization = `Bearer ${await token()}`;
     const asked = { profile: "keyframe", apikey: publishableKey, authorization };
     expectAnswer(name, await ask("GET", "/projects?select=id", asked));
@@ -99,7 +99,7 @@ describe("a token", () => {
   });
 
   // By its source (jose-jwt reads alg, kid, typ and cty of a header); there is no recorded answer.
-  test("with an unknown critical header → accepted, as if it were not there", async () => {
+  test("a token with an unknown critical header → accepted, as if the header were absent", async () => {
     const token = await tokenOf(
       { role: "authenticated", sub: user, exp: seconds(60) },
       { crit: ["x-own"], "x-own": true },
@@ -117,7 +117,7 @@ describe("a token", () => {
 });
 
 describe("an error of Postgres", () => {
-  test.each(Object.keys(answers).filter((name) => /^raise \w+$/.test(name)))("%s", async (name) => {
+  test.each(Object.keys(answers).filter((name) => /^raise \w+$/.test(name)))("error of Postgres: %s", async (name) => {
     const code = name.slice("raise ".length);
     expectAnswer(name, await call("conformance_raise", { code, message: "msg", detail: "det", hint: "hin" }));
   });
@@ -178,7 +178,7 @@ describe("arguments", () => {
     ["uuidsBad", { u: ["x"] }],
     ["tsNumber", { ts: 5 }],
     ["big number", '{"n":12345678901234567890.123456789,"j":{"x":12345678901234567890.123456789,"y":1.0,"z":1e2}}'],
-  ])("args %s", async (name, args) => {
+  ])("arguments of a call: %s", async (name, args) => {
     expectAnswer(`args ${name}`, await call("conformance_args", args));
   });
 
@@ -187,15 +187,15 @@ describe("arguments", () => {
     ["create project nul", "conformance_args", '{"t":"a\\u0000b"}'],
     ["create project lone surrogate", "conformance_args", '{"t":"a\\ud800b"}'],
     ["create project raw surrogate escape", "conformance_args", '{"\\udfff":"b"}'],
-  ])("%s", async (name, called, body) => {
+  ])("malformed arguments: %s", async (name, called, body) => {
     expectAnswer(name, await call(called, body));
   });
 
-  test.each(["", "null", "5", "[]"])("a body %j → the function without arguments", async (body) => {
+  test.each(["", "null", "5", "[]"])("a call with the body %j → the function without arguments", async (body) => {
     expectAnswer("stable get", await call("conformance_stable", body));
   });
 
-  test("a list → the arguments of its first object; a pair of surrogates → its character", async () => {
+  test("a call with a list → the arguments of its first object; a pair of surrogates → its character", async () => {
     expect(await call("conformance_out", '[{"x":5}]')).toMatchObject({ status: 200, text: '{"y":5,"z":"a"}' });
     expect((await call("conformance_args", '{"t":"\\ud83d\\ude00"}')).text).toContain('"t": "😀"');
   });
@@ -205,7 +205,7 @@ describe("arguments", () => {
     ["add credit 1e3", "1e3"],
     ["add credit 1.0", "1.0"],
     ["add credit huge", "1e30"],
-  ])("%s", async (name, amount) => {
+  ])("amount in a body: %s", async (name, amount) => {
     const body = `{"user_id":"${crypto.randomUUID()}","amount_micros":${amount},"kind":"purchase","key":"r"}`;
     expectAnswer(name, await call("add_credit", body, { profile: "keyframe_worker" }));
   });
@@ -229,12 +229,12 @@ describe("a call", () => {
     expectAnswer(name, await call(`conformance_${called}`, args));
   });
 
-  test("more rows than max_rows → the first thousand", async () => {
+  test("a call that returns more rows than max_rows → the first thousand", async () => {
     const { headers, text } = await call("conformance_table", { n: 1_500 });
     expect([headers.get("content-range"), JSON.parse(text).length]).toEqual(["0-999/*", 1_000]);
   });
 
-  test("Prefer: tx=rollback → not taken: the transaction is committed", async () => {
+  test("a call with Prefer: tx=rollback → not honoured: the transaction is committed", async () => {
     const asked = { body: '{"n":7}', prefer: "tx=rollback,return=representation" };
     const { status, headers } = await ask("POST", "/conformance_rows?select=n", asked);
     expect([status, headers.get("preference-applied")]).toEqual([201, "return=representation"]);
@@ -242,13 +242,13 @@ describe("a call", () => {
   });
 
   // What is inserted into a table goes through JavaScript here.
-  test("numbers beyond 2^53, and as they are written → from a table as Postgres has them", async () => {
+  test("numbers beyond 2^53, and odd spellings of numbers → returned from a table as Postgres has them", async () => {
     expectAnswer("numbers of a table", await ask("GET", "/conformance_rows?select=n,b,j&order=id&limit=1"));
     await sql`insert into public.conformance_rows (id, b) values (1000, 9007199254740993)`;
     expect((await ask("GET", "/conformance_rows?select=b&id=eq.1000")).text).toBe('[{"b":9007199254740993}]');
   });
 
-  test("two that lock each other, and one that conflicts → run again until they are done", async () => {
+  test("two calls that deadlock, and one that conflicts → repeated until they are done", async () => {
     const both = [call("conformance_deadlock", { a: 71, b: 72 }), call("conformance_deadlock", { a: 72, b: 71 })];
     expect((await Promise.all(both)).map(({ status, text }) => [status, text])).toEqual([
       [200, '"ok"'],
@@ -258,7 +258,7 @@ describe("a call", () => {
     expect((await call("conformance_conflicts", { times: last + 20 })).text).toBe(String(last + 21));
   });
 
-  test("a setting of a role → from `notify pgrst, 'reload config'` on; the authenticator's where it has none", async () => {
+  test("a setting of a role → applies from `notify pgrst, 'reload config'` on; else the authenticator's does", async () => {
     const settings = async (apikey: string) => JSON.parse((await call("conformance_settings", {}, { apikey })).text);
     expect(await settings(publishableKey)).toMatchObject({ statement_timeout: "3s" });
     const before = await settings(secretKey);

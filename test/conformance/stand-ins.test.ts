@@ -33,7 +33,7 @@ afterAll(async () => {
 });
 
 describe("installing", () => {
-  test("a plain Postgres gets all three stand-ins, a second time too, and the data stay", async () => {
+  test("a plain Postgres → gets all three stand-ins; installed a second time → the data stay", async () => {
     const standIns = { pg_net: "stand-in", pg_cron: "stand-in", supabase_vault: "stand-in", notes: [] };
     expect(await installExtensions(sql)).toEqual(standIns);
     await sql`select vault.create_secret('kept', 'kept'), cron.schedule('kept', '0 0 1 1 *', 'select 1')`;
@@ -44,7 +44,7 @@ describe("installing", () => {
     expect(row).toEqual({ secret: "kept", jobs: 1 });
   });
 
-  test("the real pg_net, in a database that it does not work for → refused, with the setting and what to do", async () => {
+  test("the real pg_net in a database that it does not work for → refused, with the setting and what to do", async () => {
     const url = new URL(server.url);
     url.pathname = "/not_served";
     await sql`create database not_served`;
@@ -83,7 +83,7 @@ test.each([
 });
 
 describe("the scheduler", () => {
-  test("a killed worker's batch is sent again, whole, by the next one", async () => {
+  test("pg_net's worker is killed → the next one sends the batch again, whole", async () => {
     const { promise: released, resolve: release } = Promise.withResolvers<void>();
     const receiver = startReceiver(async (path) => {
       if (path === "/slow" && receiver.countOf("/slow") === 1) await released;
@@ -104,7 +104,7 @@ describe("the scheduler", () => {
     await receiver.stop();
   });
 
-  test("kill -9 of the database → queue and responses are empty, ids begin at 1, secrets stay, and it goes on", async () => {
+  test("kill -9 of the database → queue and responses are empty, ids restart at 1, secrets stay, and pg_net goes on", async () => {
     const receiver = startReceiver(async (path) => {
       if (path === "/hanging") await new Promise(() => undefined);
       return new Response(null, { status: 204 });

@@ -25,7 +25,7 @@ async function read(id: string, as = sql) {
   return row;
 }
 
-test("create_secret → the view has name, description and secret; arguments by name; no name more than once", async () => {
+test("create_secret → the view has name, description and secret; arguments by name; each name only once", async () => {
   const id = await create("whsec_ä漢", "conformance-read");
   expect(await read(id)).toEqual({
     name: "conformance-read",
@@ -38,7 +38,7 @@ test("create_secret → the view has name, description and secret; arguments by 
   expect(await read(await create("two", null))).toMatchObject({ name: null, decrypted_secret: "two" });
 });
 
-test("the table holds ciphertext, another one for the same secret again", async () => {
+test("the table of secrets → holds ciphertext, different for the same secret a second time", async () => {
   const ids = [await create("in the clear", null), await create("in the clear", null)];
   const rows = await sql<{ secret: string }[]>`select secret from vault.secrets where id in ${sql(ids)}`;
   const secrets = rows.map(({ secret }) => secret);
@@ -46,7 +46,7 @@ test("the table holds ciphertext, another one for the same secret again", async 
   for (const plain of ["in the clear", btoa("in the clear")]) expect(secrets.join(" ")).not.toContain(plain);
 });
 
-test("update_secret changes what it is given and leaves the rest", async () => {
+test("update_secret → changes the given values and leaves the rest", async () => {
   const id = await create("old", "conformance-update");
   await sql`select vault.update_secret(${id}, 'new')`;
   expect(await read(id)).toEqual({ name: "conformance-update", description: "conformance", decrypted_secret: "new" });
@@ -59,7 +59,7 @@ test("a second secret of the same name → unique violation", async () => {
   await expect(create("two", "conformance-twice")).rejects.toMatchObject({ code: "23505" });
 });
 
-test("service_role → reads the view and deletes; inserts itself no more than postgres does", async () => {
+test("service_role → reads the Vault's view and deletes; like postgres, it cannot insert rows itself", async () => {
   const id = await create("for the service", "conformance-service");
   const service = database.as("service_role");
   expect(await read(id, service)).toMatchObject({ decrypted_secret: "for the service" });
@@ -72,7 +72,7 @@ test("service_role → reads the view and deletes; inserts itself no more than p
   }
 });
 
-test.each(["anon", "authenticated"] as const)("%s may not even use the schema", async (role) => {
+test.each(["anon", "authenticated"] as const)("%s → may not even use the schema vault", async (role) => {
   for (const statement of [
     ...["select from vault.decrypted_secrets", "select from vault.secrets", "select vault.create_secret('x')"],
     "select vault.update_secret(gen_random_uuid(), 'x')",

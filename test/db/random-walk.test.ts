@@ -101,7 +101,7 @@ async function act(walk: Walk, held: Turn["held"], actions: Action[]): Promise<v
 }
 
 test(
-  "a random walk of all who act at once → every invariant holds after each turn, and at the end those of a chaos run",
+  "a random walk of all kinds of actors at once → every invariant holds after each turn, and those of chaos at the end",
   async () => {
     const property = fc.asyncProperty(turns, async (turns) => {
       const walk = await openWalk(db);

@@ -70,7 +70,7 @@ async function newNewcomer(token: string) {
 }
 
 test.each(KINDS)(
-  "an agent with the tool list and %s → an element, frames and a video with it, and what they cost",
+  "an agent with the tool list and %s → makes an element, frames and a video with it, and reads what they cost",
   async (_, give) => {
     const user = await signUp();
     const { token, clientId } = await give(user, null);
@@ -133,7 +133,7 @@ test.each(KINDS)(
 );
 
 test.each(KINDS)(
-  "%s whose day's limit is two frames → two frames; the third is refused with what is left, as is its price",
+  "%s whose day's limit is two frames → two frames; the third, and its price, are refused with what is left",
   async (who, give) => {
     const user = await signUp();
     const projectId = await user.createProject();
@@ -175,7 +175,7 @@ const tokensOf = ({ content, structuredContent }: Awaited<ReturnType<Agent["call
 const tokenizer = new Tiktoken(o200k);
 const tokens = (value: unknown) => tokenizer.encode(JSON.stringify(value)).length;
 
-test("a film of ten shots by the tools → every step on one quote; the tools in 8,000 tokens, it in 6,000, the models in 3,000", async () => {
+test("a film of ten shots by tools → each step on one quote; tools 8,000 tokens, film 6,000, models 3,000 at most", async () => {
   await allow(null);
   const user = await signUp();
   const agent = await connectAgent(await clientToken(user, APP));
@@ -238,7 +238,7 @@ test("a film of ten shots by the tools → every step on one quote; the tools in
   await agent.close();
 }, 120_000);
 
-test("npm run demo -- --mcp → a shot by the tools alone, whose cost is what was quoted", async () => {
+test("npm run demo -- --mcp → a shot by the tools only, at the cost that was quoted", async () => {
   const steps: Stage[] = [];
   const { url, publishableKey } = inject("stack");
   const { signal } = new AbortController();

@@ -43,7 +43,7 @@ const FOREIGN: Record<string, string[]> = {
   "film-zip.js": ["client-zip"],
 };
 
-test("packed → modules with types, README and licence; imports nothing but React by its hooks and what /film needs", async () => {
+test("the packed client → modules with types, README and licence, importing only React for hooks, and what /film needs", async () => {
   const packed = JSON.parse(await read(`${installed}/package.json`));
   const { dependencies, peerDependencies, peerDependenciesMeta, exports } = packed;
   const project = JSON.parse(await read(`${ROOT}package.json`));
@@ -82,13 +82,13 @@ async function run(program: string, ...args: string[]): Promise<[said: string, c
 }
 
 test.each(["an app of Vite and React with every strictness", "a Node server, without the types of a browser"] as const)(
-  "%s that uses the installed package → no mistake of types",
+  "%s that uses the installed package → passes the type check",
   async (settings) => {
     expect(await mistakesIn(app, `${ROOT}node_modules/typescript`, settings)).toBe("");
   },
 );
 
-test("bundled → one module without imports, schemas or mentions of a runtime, small enough for any page", async () => {
+test("the bundled client → one module without imports, schemas or mentions of a runtime, small enough for any page", async () => {
   const code = await bundle("client/index.ts");
   for (const foreign of ["Deno", "node:", "process.", "zod", "window", "document", " Buffer", "(Buffer"]) {
     expect(code, foreign).not.toContain(foreign);
@@ -115,10 +115,10 @@ function startProxy() {
 }
 
 describe("the client, from project to webhooks", () => {
-  test("packed and installed, in the Node that npm runs on → everything as the contract says", () =>
+  test("the client, packed and installed, in npm's Node → everything from project to webhooks as the contract says", () =>
     expectJourneyIn(app, { run: ["node"] }));
 
-  test("bundled, in a browser on another origin → every operation for apps; few looks, one preflight an address", async () => {
+  test("the client, bundled, in a browser on another origin → every operation for apps; few polls, one preflight an address", async () => {
     const bundled = `${await bundle("test/support/client/journey.ts")};globalThis.journey = journey;`;
     const { page, origin, close } = await openApp(bundled);
     undo.push(close);
@@ -155,13 +155,13 @@ describe("the client, from project to webhooks", () => {
   });
 });
 
-test("the example of client/README.md, in the Node that npm runs on → runs: progress shown, then a file", async () => {
+test("the example of client/README.md, in npm's Node → runs, shows progress, then a file", async () => {
   await Deno.symlink(`${ROOT}node_modules/@supabase`, `${app}/node_modules/@supabase`);
   await expectReadmeExampleIn(app, { run: ["node"] });
 });
 
 // Under React 18 and 19: test/unit/client/react.test.ts.
-test("the example of docs/react.md, pressed twice → one film with its progress; over the budget → said, pressed again", async () => {
+test("the example of docs/react.md, pressed twice → one film with its progress; over the budget → says so, can be repeated", async () => {
   const [, example = ""] = /^```tsx\n(.*?)^```$/ms.exec(await read(`${ROOT}docs/react.md`)) ?? [];
   const person = await newPerson();
   const proxy = startProxy();

@@ -52,7 +52,7 @@ const untilChangeEnds = (page: Page, shown: Locator) => {
 
 const prompt = (page: Page) => page.getByLabel("Prompt", { exact: true });
 
-test("a service that does not answer → a banner, and what was read stays; when it is back all goes on by itself", async () => {
+test("the service does not answer → a banner, and the page's data stay; when it is back, everything goes on by itself", async () => {
   const { page } = await atProjects();
   await page.clock.install();
   await page.route(API, (route) => route.abort());
@@ -70,7 +70,7 @@ test.each([
   ["projects", "New project", "**/api/projects?*"],
   ["films", "New film", "**/api/films?*"],
 ])(
-  "the list of %s is not read yet → no button %s that an empty list would move from under a press",
+  "the list of %s is still loading → no button %s, which an empty list would move from under the pointer",
   async (name, button, path) => {
     const { session } = await newPerson();
     const { page } = await visit({ session });
@@ -85,7 +85,7 @@ test.each([
   },
 );
 
-test("a start was carried out and answered 500 → Generate again runs once before its end shows, again after it", async () => {
+test("a start was carried out but answered 500 → Generate again makes one run before that run's end is shown, and one after", async () => {
   const { session, keyframe } = await newPerson();
   const { projectId } = await keyframe.createProject({ title: "Harbour", textPrompt: "A harbour at dawn" });
   const { page, watch } = await visit({ session });
@@ -123,7 +123,7 @@ test("a start was carried out and answered 500 → Generate again runs once befo
   expect(await runs()).toBe(3);
 });
 
-test("the answers to a shot's new place and to new titles are lost → they are made, and nothing else changed", async () => {
+test("the answers to a shot's new position and new titles are lost → the changes are made, and nothing else", async () => {
   const { session, keyframe } = await newPerson();
   const { filmId } = await keyframe.films.create({ title: "The pier" });
   const day = await keyframe.createProject({ title: "Day", textPrompt: "Day", filmId });
@@ -151,7 +151,7 @@ test("the answers to a shot's new place and to new titles are lost → they are 
   expect([title, ...shots.map((shot) => shot.title)]).toEqual(["The sea", "Night", "Noon"]);
 });
 
-test("a shot's new place has no answer yet → the film shows it; a place that fails is taken back", async () => {
+test("a shot's new position has no answer yet → the film shows it; a change that fails is taken back", async () => {
   const { session, keyframe } = await newPerson();
   const { filmId } = await keyframe.films.create({ title: "The pier" });
   for (const title of ["Day", "Night"]) await keyframe.createProject({ title, textPrompt: title, filmId });
@@ -183,7 +183,7 @@ test("a shot's new place has no answer yet → the film shows it; a place that f
   expect(await titles()).toEqual(["Night", "Day"]);
 });
 
-test("a picture whose URL has expired, and no answer for longer than a change waits → it shows when the service is back", async () => {
+test("an image's URL has expired while the service is away → the image shows when the service is back", async () => {
   const { session, keyframe } = await newPerson();
   const { projectId } = await keyframe.createProject({ title: "Harbour", textPrompt: "A harbour at dawn" });
   await keyframe.waitFor(await keyframe.generate("first-frame", { projectId }));
@@ -206,7 +206,7 @@ test("a picture whose URL has expired, and no answer for longer than a change wa
   await until("the picture", () => picture.evaluate((one: HTMLImageElement) => one.naturalWidth > 0));
 });
 
-test("a text is saved and a step started, then no answer → the button ends, text and run show: nobody starts it twice", async () => {
+test("no answer after a text is saved and a step started → text and run show, and nobody starts the step twice", async () => {
   const { session, keyframe } = await newPerson();
   const { projectId } = await keyframe.createProject({ title: "Harbour", textPrompt: "A harbour at dawn" });
   const { page, watch } = await visit({ session });
@@ -234,7 +234,7 @@ test("a text is saved and a step started, then no answer → the button ends, te
   expect(await page.getByRole("alert").allTextContents()).toEqual([UNREACHABLE]);
 });
 
-test("offline → a banner, and what was read stays; online again → it goes, and a page not loaded before is there", async () => {
+test("offline → a banner, and the page's data stay; online again → no banner, and a page not loaded before opens", async () => {
   const { page, context, watch } = await atProjects();
   watch.allow(/Unable to preload|dynamically imported module/);
   await follow(page, "Webhooks");
@@ -250,7 +250,7 @@ test("offline → a banner, and what was read stays; online again → it goes, a
   await page.getByRole("heading", { level: 1, name: "Harbour" }).waitFor();
 });
 
-test("a database that lacks migrations → a banner that says what to do, and no talk of the connection", async () => {
+test("a database that lacks migrations → a banner that says what to do, without blaming the connection", async () => {
   const message = "The database lacks migrations that this version of the functions needs. Apply them.";
   const { page, watch } = await visit({ session: (await newPerson()).session });
   watch.allow(/Failed to load resource/);
@@ -263,7 +263,7 @@ test("a database that lacks migrations → a banner that says what to do, and no
   expect(await page.getByText("Cannot reach the service").count()).toBe(0);
 });
 
-test("two tabs edit one project → the second save and Generate change nothing; the person chooses one text", async () => {
+test("two tabs edit one project → the second save and Generate change nothing; the user chooses one text", async () => {
   const { person, projectId, page, watch } = await openNewProject(visit);
   watch.allow(/status of 412/);
   const saved = async () => (await person.keyframe.readProject(projectId)).textPrompt;
@@ -311,7 +311,7 @@ test("two tabs edit one project → the second save and Generate change nothing;
   expect([both.textPrompt, both.description]).toEqual(["Mine, and another description", "Theirs"]);
 });
 
-test("a video is started elsewhere → the open page asks again by itself and shows it; while it is hidden it does not ask", async () => {
+test("a video is started elsewhere → the open page polls and shows it; while it is hidden it does not poll", async () => {
   const { person, projectId, make } = await newFilm();
   await make("first-frame");
   const { page } = await visit({ session: person.session });
@@ -339,7 +339,7 @@ test("a video is started elsewhere → the open page asks again by itself and sh
   await stepCard(page, "Video").getByText("Done").waitFor();
 });
 
-test("a step is generated with an unsaved prompt → saved first and used; lost answers to a save → no warning", async () => {
+test("a step is generated with an unsaved prompt → saved first and used; a save whose answers are lost → no warning", async () => {
   const { person, projectId, page, watch } = await openNewProject(visit);
   watch.allow(/status of 412|ERR_FAILED/);
   const saves = await loseAnswers(page, `**/projects/${projectId}`, "PATCH", [1, 3, 4]);
@@ -365,7 +365,7 @@ test("a step is generated with an unsaved prompt → saved first and used; lost 
   expect(await page.getByRole("alert").count()).toBe(0);
 });
 
-test("the page is left while a start has no answer, and opened again → it is still starting, and a press starts nothing more", async () => {
+test("the page is left while a start has no answer, and opened again → still starting, and a click starts nothing more", async () => {
   const { page } = await openNewProject(visit);
   const answer = Promise.withResolvers<void>();
   let starts = 0;

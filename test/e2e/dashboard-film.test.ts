@@ -22,7 +22,7 @@ import { until } from "../support/until.ts";
 
 const visit = visitDashboard();
 
-test("sign up, project, reference image, three steps → the video plays; another person sees none of it", async () => {
+test("sign up, project, reference image, three steps → the video plays; another user sees none of it", async () => {
   const { page } = await visit();
   await page.goto("/#/sign-up");
   const email = `film-${crypto.randomUUID()}@keyframe.local`;
@@ -77,7 +77,7 @@ test("sign up, project, reference image, three steps → the video plays; anothe
   await other.getByRole("heading", { name: "No projects yet" }).waitFor();
 });
 
-test("a film → the next shot from the last frame; it plays; shots are moved, dragged, taken out and in; deleted, shots stay", async () => {
+test("a film → the next shot from the last frame, plays; shots are moved, dragged, removed, added; film deleted, shots stay", async () => {
   const { session, keyframe } = await newPerson();
   const { page, watch } = await visit({ session });
   await page.goto("/#/films");
@@ -207,7 +207,7 @@ test("a film → the next shot from the last frame; it plays; shots are moved, d
   expect((await keyframe.listProjects()).projects.length).toBe(2);
 });
 
-test("a shot is pressed → the film plays from there; a complete film is a download first; the list has its pictures", async () => {
+test("a shot is clicked → the film plays from there; a complete film offers its download first; the list has thumbnails", async () => {
   const { person, filmId, boat, sea, make } = await chainOfTwo();
   const first = await make("first-frame", boat);
   await make("last-frame", boat);
@@ -276,7 +276,7 @@ async function readFilm(page: Page, file: Buffer) {
   return { width, height, hasAudio, ...lengths };
 }
 
-test("a film of videos → plays in order and downloads as one MP4 in step; canceled, it leaves nothing; a gap is named", async () => {
+test("a film of videos → plays in order and downloads as one MP4 in sync; canceled → nothing is left; a gap is named", async () => {
   const { session, keyframe } = await newPerson();
   const { filmId } = await keyframe.films.create({ title: "Day & night" });
   const day = await addShot(keyframe, filmId, "Day", false);
@@ -367,7 +367,7 @@ test("a film of videos → plays in order and downloads as one MP4 in step; canc
   await page.getByLabel("Shot 1: Night").waitFor();
 });
 
-test("a shot whose model made a GIF → shown in its turn, though not joined: the message names it, and the zip has it", async () => {
+test("a shot whose model made a GIF → shown in order but not joined: a message names it, and the zip has it", async () => {
   const { session, keyframe } = await newPerson();
   const { filmId } = await keyframe.films.create({ title: "Birds" });
   const bytes = Buffer.from(readClip("moving.gif"));
@@ -401,7 +401,7 @@ test("a shot whose model made a GIF → shown in its turn, though not joined: th
   expect(Buffer.from(await Deno.readFile(await (await downloading).path())).includes(bytes)).toBe(true);
 });
 
-test("shots of different sizes → one MP4 in the size of the first, or a zip with ffmpeg's list; a finger drags a shot", async () => {
+test("shots of different sizes → one MP4 in the first one's size, or a zip with ffmpeg's list; touch drags a shot", async () => {
   const { session, keyframe } = await newPerson();
   const { filmId } = await keyframe.films.create({ title: "Sizes" });
   const wide = await addShot(keyframe, filmId, "It's wide: 16/9", true);
@@ -450,7 +450,7 @@ test("shots of different sizes → one MP4 in the size of the first, or a zip wi
   });
 });
 
-test("a film is shared → plays on a phone without an account; revoked, the link shows nothing any more", async () => {
+test("a film is shared → plays on a phone without an account; revoked → the link no longer shows anything", async () => {
   const { person, projectId, make } = await newFilm();
   const { keyframe } = person;
   const { filmId } = await keyframe.films.create({ title: "The pier" });

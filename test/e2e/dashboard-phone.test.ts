@@ -29,7 +29,7 @@ beforeAll(async () => {
 });
 afterAll(() => receiver?.close());
 
-test("a phone → the burger opens the pages, following one closes it and puts the focus on the page", async () => {
+test("a phone → the burger opens the list of pages; following one closes it and focuses the page", async () => {
   const { page } = await visit({ session: newcomer.session, isPhone: true });
   await page.goto("/#/projects");
   await page.getByRole("heading", { level: 1, name: "Projects" }).waitFor();
@@ -53,7 +53,7 @@ test("a phone → the burger opens the pages, following one closes it and puts t
   expect(await page.evaluate(() => document.activeElement?.tagName)).toBe("MAIN");
 });
 
-test("a phone → first frame, last frame, video; the step that was used is shown again after a reload", async () => {
+test("a phone → shows first frame, last frame, video; the last used step is shown again after a reload", async () => {
   const { person, projectId } = await newFilmOfTwoFrames();
   const { page } = await visit({ session: person.session, isPhone: true });
   await openProject(page, projectId);
@@ -88,7 +88,7 @@ async function tabTo(page: Page, name: string): Promise<void> {
   throw new Error(`The Tab key does not lead to "${name}", but to: ${met.join(" | ")}`);
 }
 
-test("keyboard alone → signed in, and a project made", async () => {
+test("keyboard only → signs in, and makes a project", async () => {
   const person = await newPerson();
   const { page } = await visit();
   await page.goto("/");
@@ -113,7 +113,7 @@ test("keyboard alone → signed in, and a project made", async () => {
   await page.getByRole("heading", { level: 1, name: "By keyboard" }).waitFor();
 });
 
-test("Ctrl+Enter → in the project's prompt it generates what is next, in a step's settings that step", async () => {
+test("Ctrl+Enter → generates the next step from the project's prompt, and that step from a step's settings", async () => {
   const { person, boat } = await chainOfTwo();
   const { page } = await visit({ session: person.session });
   await page.goto(`/#/projects/${boat.projectId}`);
@@ -133,7 +133,7 @@ test("Ctrl+Enter → in the project's prompt it generates what is next, in a ste
   expect(prompts).toEqual(["A harbour in fog", "At night", undefined]);
 });
 
-test("1280 × 800, the longest texts, a reference image → every Generate button is in the window, the title is cut", async () => {
+test("1280 × 800, the longest texts, a reference image → every Generate button is visible, the title is cut", async () => {
   const person = await newPerson();
   const title = "A harbour at dawn, take one, ".repeat(7).slice(0, 200);
   const { referenceImagePath } = await person.keyframe.uploadReferenceImage(photoFile(person.email).buffer);
@@ -259,7 +259,7 @@ test.each<[string, () => Person | null, () => Stop[]]>([
   }
 });
 
-test("a script put into a page, an image and a call from elsewhere → refused by its policy, and noticed", async () => {
+test("an injected script, and an image and a call from elsewhere → blocked by the page's policy, and reported", async () => {
   const { page, watch } = await visit();
   await page.goto("/");
   await page.getByRole("heading", { name: "Sign in" }).waitFor();

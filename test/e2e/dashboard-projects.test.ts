@@ -7,7 +7,7 @@ import { until } from "../support/until.ts";
 
 const visit = visitDashboard();
 
-test("a search among more projects than one answer covers → goes on by itself; among very many → when told to", async () => {
+test("a search among more projects than one answer covers → continues by itself; among very many → on request", async () => {
   const person = await newPerson();
   await person.keyframe.createProject({ title: "Lighthouse", textPrompt: "A lighthouse" });
   await openDatabase().begin(async (seeding) => {
@@ -30,7 +30,7 @@ test("a search among more projects than one answer covers → goes on by itself;
   expect(await page.getByText("No project found").count()).toBe(0);
 });
 
-test("30 projects → searched by title, also after the way back; renamed from the card's menu", async () => {
+test("30 projects → searched by title, still after going back; renamed from the card's menu", async () => {
   const person = await newPerson();
   await openDatabase()`
     insert into keyframe.projects (owner_id, title, text_prompt, created_at)
@@ -71,7 +71,7 @@ test("30 projects → searched by title, also after the way back; renamed from t
   await card("Shot 30").waitFor();
 });
 
-test("a project with something running is deleted → “Cancel and delete” does both", async () => {
+test("a project with a running prediction is deleted → “Cancel and delete” does both", async () => {
   const { person, projectId, page, watch } = await openNewProject(visit);
   watch.allow(/status of 404/); // the prediction may be read once more after it is gone
   await startStuckBy(person, "first-frame", projectId);

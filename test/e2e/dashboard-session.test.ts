@@ -27,7 +27,7 @@ const refuse = (route: Route) => {
   return route.fulfill({ status: 401, json: { success: false, data: null, error } });
 };
 
-test("a wrong password, and Auth away → said in words, and the address stays; the right one, and Auth back → in", async () => {
+test("a wrong password, or Auth is away → an error in words, and the email stays; right password, Auth back → signed in", async () => {
   const person = await newPerson();
   const { page, watch } = await visit();
   watch.allow(/status of 400|Failed to load resource/);
@@ -43,7 +43,7 @@ test("a wrong password, and Auth away → said in words, and the address stays; 
   await untilHeading(page, "Projects");
 });
 
-test("invalid fields → each says why, the first of them has the focus, nothing is sent; they are named for password managers", async () => {
+test("invalid sign-in fields → each says why, the first has the focus, nothing is sent; password managers recognise them", async () => {
   const { page } = await visit();
   const sent: string[] = [];
   page.on("request", (request) => void (request.url().includes("/auth/v1/") && sent.push(request.url())));
@@ -66,7 +66,7 @@ test("invalid fields → each says why, the first of them has the focus, nothing
   expect(sent).toEqual([]);
 });
 
-test("one click → in as the demo user, whose menu names the installed version; no such button where config.json names none", async () => {
+test("one click → signed in as demo user, whose menu names the installed version; no button where config.json has no user", async () => {
   const { page } = await visit();
   await page.goto("/");
   await page.getByRole("button", { name: "Continue as demo user" }).click();
@@ -84,7 +84,7 @@ test("one click → in as the demo user, whose menu names the installed version;
   expect(await hosted.getByText("demo user").count()).toBe(0);
 });
 
-test("signing out → every tab is out; the next user starts at the projects and sees only their own", async () => {
+test("signing out → every tab is signed out; the next user starts at the projects and sees only their own", async () => {
   const { session, keyframe } = await newPerson();
   await keyframe.createProject({ title: "Of the first", textPrompt: "A harbour at dawn" });
   const next = await newPerson();
@@ -113,7 +113,7 @@ test("signing out → every tab is out; the next user starts at the projects and
   await untilHeading(other, "Keys"); // the other tab goes on where it was
 });
 
-test("a session cannot be refreshed, or is refused while a page is open → told, and back to the page after sign-in", async () => {
+test("a session cannot be refreshed, or is refused while a page is open → says so, and returns there after sign-in", async () => {
   const person = await newPerson();
   const session = { ...person.session, expires_at: PAST, refresh_token: "revoked" };
   const { page, watch } = await visit({ session });
@@ -132,7 +132,7 @@ test("a session cannot be refreshed, or is refused while a page is open → told
   await untilHeading(page, "Projects");
 });
 
-test("a session ends or the page reloads while texts are typed → they return; after a sign-out they are gone", async () => {
+test("a session ends or the page reloads while texts are typed → they are restored; after a sign-out they are not", async () => {
   const person = await newPerson();
   const { projectId } = await person.keyframe.createProject({ title: "Harbour", textPrompt: "A harbour" });
   const { page, watch } = await visit({ session: person.session });
@@ -216,7 +216,7 @@ const lessStorage: [string, () => void][] = [
   ],
 ];
 test.each(lessStorage)(
-  "the browser %s → in, and what was typed into one field stays when the next one is typed",
+  "the browser %s → signed in, and text typed into one field stays when the next one is typed",
   async (_, limit) => {
     const person = await newPerson();
     const { page, watch } = await visit();
@@ -233,7 +233,7 @@ test.each(lessStorage)(
   },
 );
 
-test("Auth is away when a token runs out → a banner, “You stay signed in”; goes on without a word when Auth is back", async () => {
+test("Auth is away when a token expires → a banner, “You stay signed in”; Auth is back → goes on silently", async () => {
   const { session } = await newPerson();
   const { page, watch } = await visit({ session });
   watch.allow(/Failed to load resource|Failed to fetch/);
@@ -255,7 +255,7 @@ test("Auth is away when a token runs out → a banner, “You stay signed in”;
   await page.getByText("No endpoints yet").waitFor();
 });
 
-test("a project that asks for confirmed addresses → check your email, and send it again", async () => {
+test("a Supabase project that asks for confirmed addresses → “check your email”, which can be sent again", async () => {
   const { page } = await visit();
   const email = newAddress();
   const asked: string[] = [];
@@ -294,7 +294,7 @@ async function askForLink(page: Page, email: string): Promise<void> {
 const linkFor = (page: Page, email: string) =>
   page.getByRole("article").filter({ hasText: email }).first().getByRole("link");
 
-test("a forgotten password → the mail's link → a new one, once; an unknown address → the same words, and no mail", async () => {
+test("a forgotten password → the email's link sets a new one, once; an unknown address → the same words, and no email", async () => {
   const person = await newPerson();
   const { page } = await visit();
   const nobody = `nobody-${crypto.randomUUID()}@keyframe.local`;
@@ -331,7 +331,7 @@ test("a forgotten password → the mail's link → a new one, once; an unknown a
   await untilHeading(later, "Projects");
 });
 
-test("a key is created by keyboard → shown once, with lines for each program; it works until it is revoked on a phone", async () => {
+test("a key is created by keyboard → shown once, with lines for each program; works until it is revoked on a phone", async () => {
   const { url } = inject("stack");
   const person = await newPerson();
   const { page } = await visit({ session: person.session });

@@ -27,7 +27,7 @@ beforeAll(async () => {
   film = await newFilmOfTwoFrames();
 });
 
-test("a reference image is chosen in one browser → it is the project's in another; removed there, it is gone here", async () => {
+test("a reference image is chosen in one browser → it shows in another; removed there → it is no longer here", async () => {
   const { person, projectId, page } = await openNewProject(visit);
   const upload = (file: object) =>
     page.locator("input[type=file]").setInputFiles({ ...photoFile(person.email), ...file });
@@ -68,7 +68,7 @@ test("a reference image is chosen in one browser → it is the project's in anot
   await page.getByRole("button", { name: "Choose image" }).waitFor();
 });
 
-test("another model, its values and two images → made so, also after a reload; its images and frame can be references", async () => {
+test("another model, its values and two images → used for the frame, also after a reload; its files can be references", async () => {
   const { person, projectId, page, newTab, watch } = await openNewProject(visit);
   const { steps } = await person.keyframe.models();
   const models = steps.find(({ step }) => step === "first-frame")?.models ?? [];
@@ -160,7 +160,7 @@ async function openEarlierFrames() {
   return { page, watch, card, settings, frames, uploads, release };
 }
 
-test("an earlier frame cannot be read → said; pressed twice, and other settings change during its upload → one copy, all stays", async () => {
+test("an earlier frame cannot be read → says so; clicked twice while other settings change → one copy, and all settings", async () => {
   const { page, watch, card, settings, frames, uploads, release } = await openEarlierFrames();
   watch.allow(/Failed to load resource/);
   await page.route("**/keyframe-outputs/**", (route) =>
@@ -192,7 +192,7 @@ test("an earlier frame cannot be read → said; pressed twice, and other setting
   await stepCard(page, "Last frame").getByRole("button", { name: "Settings, custom prompt" }).waitFor();
 });
 
-test("signed out while an earlier frame is uploaded → nothing is kept", async () => {
+test("the user signs out while an earlier frame is uploaded → nothing is kept", async () => {
   const { page, frames, uploads, release } = await openEarlierFrames();
   await frames.last().press("Enter");
   await until("the upload", () => uploads.length === 1);
@@ -205,7 +205,7 @@ test("signed out while an earlier frame is uploaded → nothing is kept", async 
   expect(await page.evaluate(() => Object.keys(localStorage))).not.toContainEqual(expect.stringContaining("draft"));
 });
 
-test("“End at the last frame” is taken back → the next video has none; the aspect ratio is chosen → the next frame has it", async () => {
+test("“End at the last frame” is removed → the next video has none; another aspect ratio → the next frame has it", async () => {
   const { person, projectId, make } = await newFilm();
   await make("first-frame");
   await make("last-frame");
@@ -231,7 +231,7 @@ test("“End at the last frame” is taken back → the next video has none; the
   expect(portrait?.predictionId).toBeDefined();
 });
 
-test("“Start at the first frame” is taken back → references instead of frames, and a video from them alone", async () => {
+test("“Start at the first frame” is removed → references replace frames, and a video is made from them only", async () => {
   const { person, projectId, page, watch } = await openNewProject(visit);
   watch.allow(/status of 422 .*video\/estimate/s); // of a model that takes no references
   const card = stepCard(page, "Video");
@@ -255,7 +255,7 @@ test("“Start at the first frame” is taken back → references instead of fra
   expect(video?.input.referenceImagePaths).toHaveLength(1);
 });
 
-test("an uploaded image is chosen as first frame → the video starts; of another ratio, or its content rejected → said in words", async () => {
+test("an uploaded image as first frame → the video starts; of another ratio, or with rejected content → an error in words", async () => {
   const { person, projectId, page, watch } = await openNewProject(visit);
   watch.allow(/status of 422/);
   const card = stepCard(page, "Video");
@@ -286,7 +286,7 @@ test("an uploaded image is chosen as first frame → the video starts; of anothe
   await card.getByText("Could not start").waitFor({ state: "detached" });
 });
 
-test("the chosen model is gone at the provider → said, the default is set; that run's inputs come without the model", async () => {
+test("the chosen model no longer exists at the provider → says so, uses the default; inputs of that run omit the model", async () => {
   const { person, projectId } = await newFilm();
   const { steps } = await person.keyframe.models();
   const model = `gone/${crypto.randomUUID()}`;
@@ -314,7 +314,7 @@ test("the chosen model is gone at the provider → said, the default is set; tha
   await sql`delete from keyframe.models where model = ${model}`;
 });
 
-test("a character and a place in the cast → a frame is made with them; after a change it is outdated, and can be repeated", async () => {
+test("a character and a place in the cast → a frame has them; one of them changes → outdated, and can be made again", async () => {
   const person = await newPerson();
   const { keyframe } = person;
   const { filmId } = await keyframe.films.create({ title: "The pier" });
@@ -391,7 +391,7 @@ test("a character and a place in the cast → a frame is made with them; after a
   await card.getByText("Without elements").waitFor();
 });
 
-test("@ is typed in a prompt → names are offered, by keys and by pointer; the shot says whom it uses before it is paid", async () => {
+test("@ is typed in a prompt → names are offered, by keyboard and pointer; the shot says whom it uses before it is paid", async () => {
   const { keyframe, session } = await newPerson();
   const cast = ["Anna", "Jon", "The pier"].map((name) => keyframe.elements.create({ name }));
   const elementIds = (await Promise.all(cast)).map(({ elementId }) => elementId);
@@ -446,7 +446,7 @@ test("@ is typed in a prompt → names are offered, by keys and by pointer; the 
   await form.waitFor(); // Escape closes the list alone
 });
 
-test("the page of elements → made, changed and deleted there, and where each is used", async () => {
+test("the page of elements → creates, changes and deletes them, and says where each is used", async () => {
   const { keyframe, session } = await newPerson();
   const { page } = await visit({ session });
   await page.goto("/#/elements");

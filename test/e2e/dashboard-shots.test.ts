@@ -43,7 +43,7 @@ async function deleteShot(page: Page, title: string): Promise<void> {
   await page.getByRole("alert").getByText(`“${title}” is deleted.`).waitFor();
 }
 
-test("a shot of a film → its place, the ones beside it and the way back; deleted, back to the film; created, still there", async () => {
+test("a shot of a film → its position, neighbours and way back; deleted → back to the film; a shot just made → stays", async () => {
   const { session, filmId, ids, saved, keyframe } = await filmOf("Day", "Noon", "Night");
   const { page, watch } = await visit({ session });
   watch.allow(/status of 404/); // the deleted shot
@@ -84,7 +84,7 @@ test("a shot of a film → its place, the ones beside it and the way back; delet
   expect((await keyframe.listProjects()).projects.map((one) => one.filmId)).toEqual([filmId, filmId, filmId]);
 });
 
-test("a shot is deleted → undone, it is where it was; the page is left, it is deleted; refused, it comes back", async () => {
+test("a shot is deleted → undo restores its position; leaving the page deletes it; a refused deletion brings it back", async () => {
   const { session, filmId, saved } = await filmOf("Day", "Noon", "Night");
   const { page, watch } = await visit({ session });
   await page.goto(`/#/films/${filmId}`);
@@ -117,7 +117,7 @@ test("a shot is deleted → undone, it is where it was; the page is left, it is 
   await until("it is back", async () => (await shown(page)).join() === "Night,Day");
 });
 
-test("a shot or its film is duplicated → texts, ratio, image, cast and settings, a shot behind the first one; no takes", async () => {
+test("a shot or its film is duplicated → texts, ratio, image, cast and settings, the copy behind the shot; no takes", async () => {
   const { session, filmId, ids, saved, keyframe } = await filmOf("Day", "Night");
   const [projectId = ""] = ids;
   const { referenceImagePath } = await keyframe.uploadReferenceImage(photoFile("a").buffer);
@@ -155,7 +155,7 @@ test("a shot or its film is duplicated → texts, ratio, image, cast and setting
   expect(others).toHaveLength(3);
 });
 
-test("settings cannot be saved → said, and nothing is copied or started without them, after a reload too; then it is", async () => {
+test("settings cannot be saved → says so, and nothing is copied or started without them, also after a reload", async () => {
   const { session, filmId, ids, saved, keyframe } = await filmOf("Day");
   const [projectId = ""] = ids;
   const { page, watch } = await visit({ session });
@@ -231,7 +231,7 @@ test("a film whose frames were made again → each row shows what its video was 
   expect(await page.getByText("It does not start where").count()).toBe(0); // nothing is before it
 });
 
-test("a new shot → has the ratio, reference and settings of the previous shot, not its prompts; a project joins by title", async () => {
+test("a new shot → has the previous shot's ratio, reference and settings, not its prompts; a project joins by its title", async () => {
   const { person, filmId, sea } = await chainOfTwo();
   const { keyframe } = person;
   const { referenceImagePath } = await keyframe.uploadReferenceImage(photoFile(person.email).buffer);
@@ -272,7 +272,7 @@ test("a new shot → has the ratio, reference and settings of the previous shot,
   expect((await keyframe.films.read(filmId)).shots.at(-1)?.title).toBe("Lighthouse");
 });
 
-test("the answer to a new shot is lost, and the project is put into another film → the shot is created there", async () => {
+test("the answer to a new shot is lost, and the project is put into another film → the shot is created in that film", async () => {
   const { session, keyframe } = await newPerson();
   const [before, after] = [
     await keyframe.films.create({ title: "Old" }),
@@ -303,7 +303,7 @@ test("the answer to a new shot is lost, and the project is put into another film
   expect((await keyframe.films.read(after.filmId)).shots.map(({ title }) => title)).toEqual(["Day", "Night"]);
 });
 
-test("the next shot from the real last frame of a video of a text → its video starts on that picture, which is uploaded", async () => {
+test("the next shot from the actual last frame of a text-only video → its video starts on that image, which is uploaded", async () => {
   const { person, projectId, make } = await newFilm();
   const { keyframe } = person;
   const { filmId } = await keyframe.films.create({ title: "The pier" });
@@ -365,7 +365,7 @@ async function filmOfThree() {
   return { session, keyframe, filmId, first, second, third };
 }
 
-test("how a shot is made is set in one browser → another one shows it, and a start by anybody uses it", async () => {
+test("the way a shot is made is set in one browser → another browser shows it, and every start uses it", async () => {
   const { session, keyframe, second } = await filmOfThree();
   const { page, watch } = await visit({ session });
   watch.allow(/status of 412/); // of two changes at once, one is made again
@@ -401,7 +401,7 @@ test("how a shot is made is set in one browser → another one shows it, and a s
   });
 });
 
-test("three shots, each continues the one before → one press makes the film for the price that it says", async () => {
+test("three shots, each continuing the one before → one click makes the film for the price shown", async () => {
   const { session, keyframe, filmId, second, third } = await filmOfThree();
   const plan = { video: { continuesPreviousShot: true } };
   for (const projectId of [second, third]) await keyframe.changeProject(projectId, { plan });
@@ -432,7 +432,7 @@ test("three shots, each continues the one before → one press makes the film fo
   ]);
 });
 
-test("somebody makes a shot dearer while the price of a film is shown → nothing is started at another price", async () => {
+test("a shot becomes dearer while a film's price is shown → nothing is started at another price", async () => {
   const { session, keyframe, filmId, first } = await filmOfThree();
   const { page } = await visit({ session });
   await page.goto(`/#/films/${filmId}`);
@@ -450,7 +450,7 @@ test("somebody makes a shot dearer while the price of a film is shown → nothin
   expect((await keyframe.readProject(first)).predictions.video).toBeNull();
 });
 
-test("a film generates what is missing → its price and what the budget lacks; each shot shows what runs, and why it failed", async () => {
+test("a film generates what is missing → shows the price and what the budget lacks; each shot, what runs or why it failed", async () => {
   const person = await newPerson();
   const { keyframe, session } = person;
   const { filmId } = await keyframe.films.create({ title: "The pier" });

@@ -45,7 +45,7 @@ const chooseResolution = (page: Page, value: string) =>
     .getByText(value, { exact: true })
     .click();
 
-test("three takes are chosen → the price is of all, one press starts them, and the card shows three with their prices", async () => {
+test("three takes are chosen → the price is for all, one click starts them, and the card shows three with their prices", async () => {
   const { person, projectId, page } = await openNewProject(visit);
   const card = stepCard(page, "First frame");
   await card.getByLabel("Takes: first frame").selectOption("3 takes");
@@ -72,7 +72,7 @@ test("three takes are chosen → the price is of all, one press starts them, and
   await takeAt(page.getByRole("dialog"), 2).waitFor();
 });
 
-test("an earlier first frame is selected → it shows as used everywhere, also after a reload; the newer one is a press away", async () => {
+test("an earlier first frame is selected → it is used everywhere, also after a reload; the newer one is a click away", async () => {
   const { person, projectId, older, newer } = film;
   const { page } = await visit({ session: person.session });
   await openProject(page, projectId);
@@ -118,7 +118,7 @@ test("an earlier first frame is selected → it shows as used everywhere, also a
   await expectGoodLooks(page);
 });
 
-test("a picture is enlarged, two are compared by keyboard → inputs, and what differs; Escape returns the focus", async () => {
+test("an image is enlarged, and two are compared by keyboard → inputs, and what differs; Escape returns the focus", async () => {
   const { person, projectId, older, newer } = film;
   const { page } = await visit({ session: person.session });
   await openProject(page, projectId);
@@ -158,7 +158,7 @@ test("a picture is enlarged, two are compared by keyboard → inputs, and what d
   await untilFocused(list);
 });
 
-test("the inputs of an earlier video are used again → prompt, frame and length are set and sent; a newer frame shows", async () => {
+test("the inputs of an earlier video are used again → prompt, frame and length are set and sent; the newer frame shows", async () => {
   const { person, projectId, older, video, newer } = film;
   const prompt = uniquePrompt(`[[fault:failed]] ${"fog, ".repeat(200)}`);
   await person.keyframe.waitFor(await person.keyframe.generate("first-frame", { projectId, prompt }));
@@ -193,7 +193,7 @@ test("the inputs of an earlier video are used again → prompt, frame and length
   expect(again.input).toEqual(video.input);
 });
 
-test("a frame fails again and a video is canceled → both earlier takes stay, said to be earlier, and the list shows the same", async () => {
+test("a frame fails and a video is canceled → both earlier takes stay, marked as earlier, and the list shows the same", async () => {
   const { person, projectId, make } = await newFilm();
   const frame = await make("first-frame");
   await make("video");
@@ -246,7 +246,7 @@ async function playTwo(page: Page, list: Locator): Promise<void> {
   await window.waitFor({ state: "detached" });
 }
 
-test("an earlier video is used, hidden, shown again → card and project follow; a frame in use is not deleted", async () => {
+test("an earlier video is used, hidden, shown again → card and project follow; a frame in use cannot be deleted", async () => {
   const { person, projectId, make } = await newFilm();
   const frame = await make("first-frame");
   const older = await make("video", { durationSeconds: 3 });
@@ -336,7 +336,7 @@ test("an earlier video is used, hidden, shown again → card and project follow;
   await card.getByText("Outdated. Its first frame was deleted.").waitFor();
 });
 
-test("a video of an uploaded image and of another project's frame → both show; its inputs are used again, alike", async () => {
+test("a video from an uploaded image and another project's frame → both show; using its inputs again gives the same", async () => {
   const { person, projectId, make } = await newFilm();
   const before = await newFilmOf(person);
   const shot = await before.make("first-frame");
@@ -365,7 +365,7 @@ test("a video of an uploaded image and of another project's frame → both show;
   expect(again.input).toEqual(video.input);
 });
 
-test("a run is canceled, the next one fails → each in its card, with what to do and whether it was charged; both are takes", async () => {
+test("a run is canceled and the next fails → each has a card with what to do and whether it was charged; both are listed", async () => {
   const { person, projectId } = await newFilm();
   await startStuckBy(person, "first-frame", projectId);
   const { page } = await visit({ session: person.session });
@@ -403,7 +403,7 @@ test("a run is canceled, the next one fails → each in its card, with what to d
   for (const status of ["canceled", "failed"]) await all.locator(`li[data-status=${status}]`).waitFor();
 });
 
-test("a run is canceled that has just ended → its end shows, and no error", async () => {
+test("a run that has just ended is canceled → its end shows, and no error", async () => {
   const { person, projectId } = await newFilm();
   const { predictionId } = await startStuckBy(person, "first-frame", projectId);
   const { page, watch } = await visit({ session: person.session });
@@ -422,7 +422,7 @@ test("a run is canceled that has just ended → its end shows, and no error", as
   expect(await page.getByText("Could not cancel").count()).toBe(0);
 });
 
-test("another resolution → the old price is dimmed until the new one is read; its cost is on the take and among the sums", async () => {
+test("another resolution is chosen → the old price is dimmed until the new one is read; take and usage have the cost", async () => {
   const { page } = await openNewProject(visit);
   const card = stepCard(page, "First frame");
   await card.getByText("about $0.07").waitFor();
@@ -481,7 +481,7 @@ test("another resolution → the old price is dimmed until the new one is read; 
   await expectGoodLooks(page);
 });
 
-test("a start over the budget → said before, refused with what is left; a cheaper one → made and counted", async () => {
+test("a start over the budget → announced before, refused with what is left; a cheaper one → made and counted", async () => {
   const person = await newPerson();
   await sql`insert into keyframe_private.owner_budgets (owner_id, month_micros) values (${person.session.user.id}, 100000)`;
   const { page, watch } = await visit({ session: person.session });
@@ -519,7 +519,7 @@ test("a start over the budget → said before, refused with what is left; a chea
   await expectGoodLooks(page);
 });
 
-test("a balance below the cost of 8 takes → said beside their button, with the app's link; in the menu and among the sums", async () => {
+test("a balance below the cost of 8 takes → stated next to their button, with the app's link, in the menu and in the usage", async () => {
   const person = await newPerson();
   await sql`select keyframe_private.add_credit(${person.session.user.id}, 500000, 'grant', 'welcome', 'fifty cents')`;
   const { page, watch } = await visit({ session: person.session });

@@ -17,7 +17,7 @@ afterAll(() => receiver?.close());
 
 const arrived = (count: number) => until(`${count} requests`, () => receiver.arrivals[count - 1]);
 
-test("endpoint → test received and verified → rotated → sent again with both signatures; another person sees none of it", async () => {
+test("an endpoint → tested and verified, rotated, sent again with both signatures; another user sees none of it", async () => {
   const { session } = await newPerson();
   const { page } = await visit({ session });
   await page.goto("/#/webhooks");
@@ -121,7 +121,7 @@ test("endpoint → test received and verified → rotated → sent again with bo
   await other.getByRole("heading", { name: "No endpoints yet" }).waitFor();
 });
 
-test("deliveries by status; a list that is read stands still, newer ones wait; what was missed is recovered", async () => {
+test("deliveries by status → a list that is read stays still while newer ones wait; missed ones are recovered", async () => {
   const { session, keyframe } = await newPerson();
   const { webhookId } = await keyframe.webhooks.create({
     url: receiver.url,
@@ -186,7 +186,7 @@ test("deliveries by status; a list that is read stands still, newer ones wait; w
   await until("what was missed arrives", () => events().length === 1);
 });
 
-test("an open page follows what happens; a delivery shows its project, body and headers, and is sent again", async () => {
+test("an open page of deliveries → follows what happens; a delivery shows its project, body and headers, and is sent again", async () => {
   const repaired = await startFlowReceiver(answers(503, { "retry-after": "3600" })); // then the next attempt is an hour away
   try {
     const { session, keyframe } = await newPerson();
@@ -238,7 +238,7 @@ test("an open page follows what happens; a delivery shows its project, body and 
   }
 });
 
-test("an endpoint is deleted → it is gone from the list; so is one that another tab deleted first", async () => {
+test("an endpoint is deleted → it leaves the list; one that another tab deleted first does, too", async () => {
   const { session, keyframe } = await newPerson();
   const create = (description: string) =>
     keyframe.webhooks.create({ url: receiver.url, description, eventTypes: ["generation.failed"] });

@@ -112,7 +112,7 @@ describe("deliveries of the service", () => {
     expect(deal).toMatchObject({ dealname: "Big one", dealstage: "closedwon", keyframe_first_frame: "succeeded" });
   });
 
-  test("HubSpot is busy, then down, then back → the events fail, come again, and are all there once", async () => {
+  test("HubSpot is busy, then down, then back → the events fail, come again, and each is stored once", async () => {
     hubspot.behave(() => ({ refuse: 429, headers: { "retry-after": "1800" } }));
     const [project] = await createProjects(maker, 1);
     const [waiting] = await failed(1);
@@ -149,7 +149,7 @@ describe("signed events, one by one", () => {
   const [OLD, NEW] = ["2026-03-01T09:30:00.000Z", "2026-03-01T09:31:00.000Z"];
   const failed = { type: "generation.failed", error: { message: "no" } };
 
-  test("every body of docs/receive-webhooks.md, and types and fields of the future → 204; the deal has what they say", async () => {
+  test("every body of docs/receive-webhooks.md, and unknown types and fields → 204; the deal has what they say", async () => {
     const { projectId, send } = newProject();
     for (const body of documentedBodies.map((text) => JSON.parse(text))) {
       expect([await send({ ...body, later: 1, data: { ...body.data, later: 2 } }), body.type]).toEqual([
@@ -183,7 +183,7 @@ describe("signed events, one by one", () => {
   );
 
   test.each([409, 400] as const)(
-    "another user creates the same between look and create → %i, and theirs is used",
+    "another user creates the same record between search and create → %i, and theirs is used",
     async (conflict) => {
       hubspot.clear(conflict);
       hubspot.behave((request) => {
@@ -203,7 +203,7 @@ describe("signed events, one by one", () => {
     },
   );
 
-  test("the newer event is not saved, a crash, the older one → the older is overtaken; the project's name comes last", async () => {
+  test("a newer event is not saved, a crash, then the older one → the older one is ignored; the project's name comes last", async () => {
     const { projectId, send } = newProject();
     hubspot.behave(() => ({ refuse: 503 }));
     expect(await send(succeeded, { timestamp: NEW }, `b ${projectId}`)).toBe(503);
@@ -220,7 +220,7 @@ describe("signed events, one by one", () => {
     ]);
   });
 
-  test("HubSpot is slow to take an older event → the newer one waits its turn, and stays; another owner's does not", async () => {
+  test("HubSpot is slow with an older event → the newer one of the owner waits and wins; another owner's does not wait", async () => {
     const { send } = newProject();
     const slow = Promise.withResolvers<undefined>();
     const asked = Promise.withResolvers<void>();
@@ -240,7 +240,7 @@ describe("signed events, one by one", () => {
     expect(video()).toBe("succeeded");
   });
 
-  test.each(["ab", "ba"])("two of the same millisecond, in the order %s → the same one stays", async (order) => {
+  test.each(["ab", "ba"])("two events of the same millisecond, in the order %s → the same one wins", async (order) => {
     const { projectId, send } = newProject();
     const bodies = { a: failed, b: {} };
     for (const id of order as Iterable<"a" | "b">) {
@@ -249,7 +249,7 @@ describe("signed events, one by one", () => {
     expect(video()).toBe("succeeded");
   });
 
-  test("a second process with the same file → locked, instead of two that do not see each other's turns", async () => {
+  test("a second process with the same file → refused as locked, since the two would not see each other's locks", async () => {
     expect(await run({ PORT: "0", WEBHOOK_SECRET: SECRET }).ended).toMatchObject({
       code: 1,
       error: expect.stringContaining("database is locked"),
@@ -257,17 +257,17 @@ describe("signed events, one by one", () => {
   });
 });
 
-test("both secrets of a rotation, with a space between → takes what either signed", async () => {
+test("both secrets of a rotation, separated by a space → events signed with either are accepted", async () => {
   await start(`${OTHER_SECRET}, ${SECRET}`);
   for (const secret of [SECRET, OTHER_SECRET]) expect(await status(deliver(url, { secrets: [secret] }))).toBe(204);
 });
 
-test("no secret → what to set, exit 1", async () => {
+test("the CRM receiver without a secret → says what to set, exit 1", async () => {
   const refused = { code: 1, error: expect.stringMatching(/^Set WEBHOOK_SECRET and HUBSPOT_TOKEN[^\n]*\n$/) };
   expect(await run({ WEBHOOK_SECRET: "" }).ended).toMatchObject(refused);
 });
 
-test("an event is forgotten after 35 days, no sooner, and the latest one never", () => {
+test("an event's record → forgotten after 35 days, not sooner, and the latest one never", () => {
   const store = openStore(`${folder}/old.sqlite`);
   const days = (count: number) => new Date(Date.UTC(2026, 0, 1 + count));
   const change = (at: string) => ({ ownerId: "o", projectId: "p", part: "video", at, properties: {} }) as const;
@@ -280,7 +280,7 @@ test("an event is forgotten after 35 days, no sooner, and the latest one never",
   expect(store.claim("a", change("2026-03-01T09:30:00.000Z"))).toBe(false);
 });
 
-test("set-up-hubspot.ts again → everything was there; a wrong token → what to look at", async () => {
+test("set-up-hubspot.ts again → everything exists already; a wrong token → says what to look at", async () => {
   const { code, said } = await setUpHubSpot();
   expect(code).toBe(0);
   expect(said.trimEnd().split("\n")).toHaveLength(6);
@@ -289,7 +289,7 @@ test("set-up-hubspot.ts again → everything was there; a wrong token → what t
   expect(await setUpHubSpot("wrong")).toMatchObject(refused);
 });
 
-test("the first command of README.md, with a session token → registered, and the secret is in its variable", async () => {
+test("the first command of the CRM example's README, with a session token → registers, and its variable has the secret", async () => {
   const maker = await newFilmMaker(stack);
   const readme = await Deno.readTextFile(new URL("../../examples/crm-sync/README.md", import.meta.url));
   const [, command = ""] = /```sh\n(.*?)\n# 2\./s.exec(readme) ?? [];

@@ -94,7 +94,7 @@ describe("examples/vite-react, the starter, on the packed client", () => {
   const FOLDER = "examples/vite-react";
   const credentials = { Email: `starter-${crypto.randomUUID()}@keyframe.local`, Password: crypto.randomUUID() };
 
-  test("a wrong password → its message; a new account and a film → both frames and a video that plays", async () => {
+  test("the starter: a wrong password → its message; a new account and a film → both frames and a video that plays", async () => {
     await openServed("run", "-A", "tools/starter.ts", "--data", dataDir);
     await fill(credentials);
     await click("Sign in");
@@ -104,7 +104,7 @@ describe("examples/vite-react, the starter, on the packed client", () => {
     await expectFilm("First frame", "Last frame");
   });
 
-  test("a reload → still signed in, with the latest film; signed out → the form, here alone; a step that fails → its sentence", async () => {
+  test("the starter: a reload → still signed in, with the latest film; signed out → the form; a step that fails → its sentence", async () => {
     await page.reload();
     await expectFilm("First frame", "Last frame");
     const { url, publishableKey } = inject("stack");
@@ -120,7 +120,7 @@ describe("examples/vite-react, the starter, on the packed client", () => {
     await page.getByRole("button", { name: "Make the film", disabled: false }).waitFor();
   });
 
-  test("its own type check and build, on the installed package → files that name no server", async () => {
+  test("the starter's own type check and build, on the installed package → files without a server's address", async () => {
     expect(await run(FOLDER, [`${ROOT}node_modules/.bin/tsc`])).toBe("");
     const env = { VITE_SUPABASE_URL: "https://abc.supabase.co", VITE_SUPABASE_PUBLISHABLE_KEY: "sb_publishable_a" };
     const html = await Deno.readTextFile(`${await build(FOLDER, env)}/index.html`);

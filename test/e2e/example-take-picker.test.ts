@@ -31,7 +31,7 @@ const registry = z.strictObject({
   ),
 });
 
-test("registry.json → the item of docs/react.md, with a file that imports its dependencies, React and nothing else", async () => {
+test("registry.json → the item in docs/react.md, with a file that imports its dependencies, React and nothing else", async () => {
   const { items } = registry.parse(JSON.parse(await Deno.readTextFile(`${ROOT}registry.json`)));
   expect(items).toHaveLength(1);
   for (const { name, dependencies, files } of items) {
@@ -43,7 +43,7 @@ test("registry.json → the item of docs/react.md, with a file that imports its 
   }
 });
 
-test("takes are started and selected by arrow keys → kept after a reload; outdated, canceled, deleted, refused: all said", async () => {
+test("takes are started and selected with the arrow keys → kept after a reload; outdated, canceled, refused: all shown", async () => {
   const { keyframe, session } = await newPerson();
   const { projectId } = await keyframe.createProject({ title: "Harbour", textPrompt: uniquePrompt() });
   await keyframe.waitFor(await keyframe.generate("first-frame", { projectId }));

@@ -96,7 +96,7 @@ test.each([
   [3, true],
   [1, false],
 ])(
-  "the demo, shots: %i, cast: %o → each starts on the last frame before; files, film and events checked",
+  "the demo, shots: %i, cast: %o → each shot starts on the last frame before; files, film and events are checked",
   {
     timeout: 180_000,
   },

@@ -18,7 +18,7 @@ async function runSql(args: string[], input?: string): Promise<Ran> {
 }
 const onStack = (args: string[], input?: string) => runSql(["--data", inject("stack").dataDir, ...args], input);
 
-test("a statement → its rows as a table, read as the role postgres", async () => {
+test("npm run sql with a statement → its rows as a table, read as the role postgres", async () => {
   const { code, output } = await onStack(["select current_user, null as nothing, '{a}'::text[] as list"]);
   expect([code, output]).toEqual([
     0,
@@ -26,7 +26,7 @@ test("a statement → its rows as a table, read as the role postgres", async () 
   ]);
 });
 
-test("several statements of which the last fails → its message, exit code 1, and none has happened", async () => {
+test("npm run sql with several statements of which the last fails → its message, exit 1, and none has an effect", async () => {
   const before = "select max_active_per_owner from keyframe_private.settings";
   const was = (await onStack([before])).output;
   const { code, error } = await onStack(
@@ -37,7 +37,7 @@ test("several statements of which the last fails → its message, exit code 1, a
   expect((await onStack([before])).output).toBe(was);
 });
 
-test("no stack on the data → what to do, exit code 1", async () => {
+test("npm run sql without a running stack → says what to do, exit 1", async () => {
   const { code, error } = await runSql(["--data", "/nowhere", "select 1"]);
   expect([code, error]).toEqual([
     1,

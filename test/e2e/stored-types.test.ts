@@ -18,7 +18,7 @@ const SHOW = `async (url, isImage) => {
   return (await ended) ?? [video.videoWidth, video.videoHeight, video.duration];
 }`;
 
-test("each type of file that generate stores → taken by the bucket, and shown by a browser as it is described", async () => {
+test("each type of file that generate stores → accepted by the bucket, and shown by a browser as its type", async () => {
   const frames = [
     await drawImage("png"),
     await drawImage("jpeg"),

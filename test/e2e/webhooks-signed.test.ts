@@ -25,7 +25,7 @@ async function listen(habit = answers(204), fields = {}) {
 }
 
 describe.concurrent("signed events", () => {
-  test("a film with one failure → each event once, signed, as documented; an endpoint for failures gets that alone", async () => {
+  test("a film with one failure → each event once, signed, as documented; an endpoint for failures gets only that one", async () => {
     const { receiver, maker, webhookId, secret } = await listen();
     const forFailures = await startFlowReceiver(answers(204));
     receivers.push(forFailures);
@@ -74,7 +74,7 @@ describe.concurrent("signed events", () => {
     expect(receiver.arrivals.map(({ id }) => id)).toContain(first.id);
   });
 
-  test("a test, and its delivery sent again → to that endpoint alone, with the same webhook-id", async () => {
+  test("a test event, and its delivery sent again → to that endpoint only, with the same webhook-id", async () => {
     const { receiver, maker, webhookId } = await listen();
     const beside = await register(maker, `${receiver.url}/beside`);
     const sent = await maker.call(delivery, "POST", `/api/webhooks/${webhookId}/test`);

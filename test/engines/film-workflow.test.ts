@@ -95,7 +95,7 @@ async function expectFilm(film: Submitted, chosen: string[], videos: string[]): 
 
 describe("a film of three shots", () => {
   test.each(["the workflow's server", "Restate", "one of Keyframe's functions"] satisfies Victim[])(
-    "%s is killed at each call, at each event and around each choice → the film as it was chosen, each shot paid once",
+    "%s is killed at each call, each event and around each choice → the film as chosen, each shot paid once",
     async (victim) => {
       const seen = new Map<string, number>();
       /** Once for each name: every other one before the request arrives, the others when its answer is on the way. */
@@ -117,7 +117,7 @@ describe("a film of three shots", () => {
   );
 });
 
-test("its type check, on the installed packages → no complaint", async () => {
+test("the film workflow's type check, on the installed packages → no error", async () => {
   const { code, stdout } = await new Deno.Command(`${PROJECT_ROOT}node_modules/.bin/tsc`, { cwd: EXAMPLE }).output();
   expect([code, new TextDecoder().decode(stdout)]).toEqual([0, ""]);
 });
@@ -132,7 +132,7 @@ describe("a film of one shot", () => {
   };
   const took = (film: Submitted, take: unknown) => studio.call(film.filmId, "choose", take);
 
-  test("of two takes one fails → the other is offered; chosen twice → once; another take, or none of it → refused", async () => {
+  test("one of a shot's two takes fails → the other is offered; chosen twice → once; an unknown take, or none → refused", async () => {
     await nextRunsFail(1);
     const film = await submit(1);
     const first = await untilChoice(film, 0);
@@ -149,7 +149,7 @@ describe("a film of one shot", () => {
     expect(shots[0]).toMatchObject({ takes: { video: { predictionId: video } }, selected: { "last-frame": takes[1] } });
   });
 
-  test("both takes fail in a way that may pass → made again; what the model refuses → the film fails with its sentence", async () => {
+  test("both takes of a shot fail temporarily → made again; the model refuses them → the film fails with its sentence", async () => {
     await nextRunsFail(2);
     const film = await submit(1, { ending: promptWith("rejected") });
     const { takes, projectId } = await untilChoice(film, 0);
@@ -160,7 +160,7 @@ describe("a film of one shot", () => {
     await expect(untilReady(film)).rejects.toThrow(/shot-1: The model's safety filter rejected/);
   });
 
-  test("a user cancels every take → no event comes; the workflow looks, and the film fails", async () => {
+  test("a user cancels every take, so that no event comes → the workflow polls, and the film fails", async () => {
     onTestFinished(async () => {
       await studio.stack.setRunDelay(0);
       await studio.crashInto();
@@ -177,7 +177,7 @@ describe("a film of one shot", () => {
     await expect(untilReady(film)).rejects.toThrow("shot-1: canceled");
   });
 
-  test("a start's answer is lost for a day, and its key forgotten → the workflow finds the prediction, and starts no second", async () => {
+  test("the answer to a start is lost until its key is forgotten → the workflow finds the prediction, and starts no second", async () => {
     const film = await submit(1);
     onTestFinished(() => studio.crashInto());
     let looked = false;
@@ -207,7 +207,7 @@ describe("events", () => {
     JSON.stringify({ type, timestamp: new Date().toISOString(), data });
   const about = { predictionId: crypto.randomUUID(), filmId: crypto.randomUUID() };
 
-  test("forged, too large, of a film without a workflow, of no film, of another type → refused, or nothing comes of it", async () => {
+  test("an event that is forged, too large, of an unknown or no film, or of another type → refused, or without effect", async () => {
     const post = (body: string, secret = secretOf()) => signedPost(studio.eventsUrl, secret, { body });
     expect(await post(event(about), `whsec_${btoa("k".repeat(32))}`)).toMatchObject({ status: 401 });
     expect(await post("x".repeat(70_000))).toMatchObject({ status: 413 });
@@ -219,7 +219,7 @@ describe("events", () => {
     expect(left).toEqual([]);
   });
 
-  test("the same event again, and once more when the film is ready → 204, nothing changes", async () => {
+  test("an event that is sent again, also once the film is ready → 204, and nothing changes", async () => {
     const film = await submit(1);
     const chosen = await chooseAll(film);
     const videos = await untilReady(film);
@@ -231,7 +231,7 @@ describe("events", () => {
   });
 });
 
-test("the commands of its README beside a stack: npm start, then npm run film with a person who answers → a film; all stops", async () => {
+test("the commands of the film workflow's README with a running stack, and a person who answers → a film; then all stops", async () => {
   const { url, dataDir } = studio.stack;
   const env = { KEYFRAME_URL: url, KEYFRAME_DATA: dataDir, PORT: String(freePort()) };
   const start = runProgram("npm", ["start"], env, EXAMPLE);

@@ -42,7 +42,7 @@ describe.each(CLOCKS)("an api whose clock is %s", (_how, clock) => {
   const newProject = (client = right, idempotencyKey: string = crypto.randomUUID()) =>
     client.createProject({ title: "Harbour", textPrompt: `A harbour, ${crypto.randomUUID()}` }, { idempotencyKey });
 
-  test("a key used with both → one project", async () => {
+  test("an Idempotency-Key used with both clocks → one project", async () => {
     const body = { title: "Harbour", textPrompt: "A harbour" };
     const idempotencyKey = crypto.randomUUID();
     const { projectId } = await wrong.createProject(body, { idempotencyKey });
@@ -50,7 +50,7 @@ describe.each(CLOCKS)("an api whose clock is %s", (_how, clock) => {
     expect((await wrong.createProject(body, { idempotencyKey })).projectId).toBe(projectId);
   });
 
-  test("a list begun with one and gone on with the other → each project once, newest first", async () => {
+  test("a list whose pages come from an api with each clock → each project once, newest first", async () => {
     const made = [];
     for (const client of [right, wrong, right, wrong]) made.unshift((await newProject(client)).projectId);
     const seen: string[] = [];
@@ -63,7 +63,7 @@ describe.each(CLOCKS)("an api whose clock is %s", (_how, clock) => {
     expect(seen).toEqual(made);
   });
 
-  test("an output → its URL works until the time that both state, and each accepts the other's ETag", async () => {
+  test("an output read from an api with each clock → its URL works until the time that both state; both accept each ETag", async () => {
     const { projectId } = await newProject(wrong);
     const started = await wrong.generate("first-frame", { projectId }, { wait: 20 });
     expect(started.status).toBe("succeeded");
@@ -90,7 +90,7 @@ describe.each(CLOCKS)("an api whose clock is %s", (_how, clock) => {
     expect(first.headers.get("ratelimit")).toMatch(/^"read";r=\d+;t=\d{1,2}$/);
   });
 
-  test("asked to wait a second for what takes longer → waits no longer than that", async () => {
+  test("an api with a wrong clock, asked to wait one second for a longer run → answers in time", async () => {
     await stack.setRunDelay(60_000);
     const { projectId } = await newProject();
     const began = performance.now();

@@ -23,7 +23,7 @@ const problemsAt = async ({ url, secretKey }: OwnStack): Promise<string[]> => {
   return (await answer.json()).data.problems;
 };
 
-test("a copy beside its original → the original does the work, the copy nothing, by functions or processes, until set_address", async () => {
+test("a copied database next to its original → the original does all work, the copy none until set_address", async () => {
   const [receiver, maker] = await Promise.all([startFlowReceiver(answers(200)), newFilmMaker(original)]);
   onTestFinished(() => receiver.close());
   const { webhookId } = await register(maker, receiver.url);

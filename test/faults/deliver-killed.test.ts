@@ -78,7 +78,7 @@ async function killPostgres(): Promise<void> {
   await until("Postgres serves again", async () => (await read().catch(() => pid)) !== pid);
 }
 
-test("deliver killed while a receiver holds a batch → the batch is sent again once its leases end, nothing else twice", async () => {
+test("deliver is killed while a receiver holds a batch → the batch is sent again once its leases end, nothing else twice", async () => {
   const [slow, quick] = [await listen(hangs), await listen(answers(204))];
   await insertProjects(stack.sql, slow.maker.userId, 12);
   await insertProjects(stack.sql, quick.maker.userId, 12);
@@ -97,7 +97,7 @@ test("deliver killed while a receiver holds a batch → the batch is sent again 
   expect(timesArrived(quick)).toEqual(Array(12).fill(1));
 });
 
-test("Postgres killed with -9 while a receiver holds a batch → every committed event arrives, those that were not do not", async () => {
+test("kill -9 of Postgres while a receiver holds a batch → every committed event arrives, uncommitted ones do not", async () => {
   const { habit, release } = held();
   const listener = await listen(habit);
   await insertProjects(stack.sql, listener.maker.userId, 20);

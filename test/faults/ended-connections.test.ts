@@ -21,7 +21,7 @@ async function connectionsLater(name: string): Promise<number> {
 
 const NAME = "keyframe-platform";
 
-test("a pool that is ended while a connection waits to connect again → it does not connect any more", async () => {
+test("a pool is ended while one of its connections waits to reconnect → the connection is not made", async () => {
   const pool = openPool({
     databaseUrl: db.url,
     publicUrl: "http://127.0.0.1:1",

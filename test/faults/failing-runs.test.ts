@@ -12,7 +12,7 @@ const stack = inject("stack");
 const sql = connect(stack.databaseUrl);
 afterAll(() => sql.end({ timeout: 1 }));
 
-describe.concurrent("a run that goes wrong at the provider, or whose output cannot be kept", {}, () => {
+describe.concurrent("a run that fails at the provider, or whose output cannot be stored", {}, () => {
   type Ending = { fault: string; code: string; stage?: string; retryable?: boolean; runs?: number; message?: string };
   const rejected = { code: "content_rejected", retryable: false };
   const endings: Ending[] = [
@@ -32,7 +32,7 @@ describe.concurrent("a run that goes wrong at the provider, or whose output cann
     { fault: "output_huge", code: "output_too_large", retryable: false },
     { fault: "output_huge=chunked", code: "output_too_large", retryable: false },
   ];
-  test.each(endings)("$fault → failed with $code, nothing kept in Storage", async (ending) => {
+  test.each(endings)("a run with the fault $fault → failed with $code, nothing kept in Storage", async (ending) => {
     const {
       fault,
       code,
@@ -72,7 +72,7 @@ describe.concurrent("a run that goes wrong at the provider, or whose output cann
     ["interrupted", 2, 2],
     ["input_unreachable=2", 3, 3], // as while our Storage is away
   ])(
-    "%s → succeeded at attempt %s, runs: %i, the whole file kept; the status never goes back",
+    "a run with the fault %s → succeeded at attempt %s, runs: %i, the whole file stored; the status never goes back",
     async (fault, attempt, runs) => {
       const maker = await newFilmMaker(stack);
       const upload = async () =>

@@ -34,7 +34,7 @@ const address = (id: string, attempt: number | string = 1) =>
 const says = (run: string, status: string, more: Record<string, unknown> = {}) =>
   JSON.stringify({ id: run, status, logs: "", error: null, output: null, ...more });
 
-describe("a callback that is signed but makes no sense → refused, and the prediction is as it was", () => {
+describe("a signed callback with invalid content → refused, and the prediction is unchanged", () => {
   const variants: [string, number, string, SignedPost & { url?: (id: string) => string }][] = [
     ["no such prediction", 404, "not_found", { url: () => address(crypto.randomUUID()) }],
     ["an attempt that has not been made yet", 404, "not_found", { url: (id) => address(id, 2) }],
@@ -49,7 +49,7 @@ describe("a callback that is signed but makes no sense → refused, and the pred
     ["a run that is a path", 400, "invalid_request", { body: says("../predictions/1", "failed") }],
     ["logs that are no text", 400, "invalid_request", { body: says("run", "processing", { logs: 5 }) }],
   ];
-  test.each(variants)("%s → %i %s", async (_name, status, code, { url = address, ...post }) => {
+  test.each(variants)("a signed callback with %s → %i %s", async (_name, status, code, { url = address, ...post }) => {
     const { id, run } = await seed();
     const before = await wholeRow(sql, id);
     const answer = await signedPost(url(id), secret, { body: says(run, "failed"), ...post });
@@ -58,7 +58,7 @@ describe("a callback that is signed but makes no sense → refused, and the pred
   });
 });
 
-test("a callback with a wrong and a right signature, as while a secret is rotated, and 900 KB of logs → recorded", async () => {
+test("a callback with a wrong and a right signature, as during a rotation, and 900 KB of logs → recorded", async () => {
   const seeded = await seed();
   const id = `msg_${crypto.randomUUID()}`;
   const body = says(seeded.run, "failed", { error: "It broke.", logs: "x".repeat(900_000) });

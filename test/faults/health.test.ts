@@ -66,8 +66,8 @@ async function addOwners(url: string, owners: number): Promise<string[]> {
   return rows.map(({ owner_id }) => owner_id);
 }
 
-describe.concurrent("health is degraded within 30 s, names the cause and what to do, and ends with it:", () => {
-  test("slow receivers", async () => {
+describe.concurrent("deep health", () => {
+  test("slow receivers → deep health names them within 30 s, and no longer once they answer", async () => {
     const slow = await receive(hangs);
     for (const owner of await addOwners(slow.url, 15)) await insertProjects(stack.sql, owner, 1);
     await expectNamed(/^\d+ requests of deliver have been open .* Disable an endpoint/, async () => {
@@ -77,7 +77,7 @@ describe.concurrent("health is degraded within 30 s, names the cause and what to
     });
   });
 
-  test("calls of the database that take 1.5 s", async () => {
+  test("database calls that take 1.5 s → deep health names them within 30 s, and no longer once they are fast", async () => {
     const well = await receive(answers(200));
     const [owner = ""] = await addOwners(well.url, 1);
     // Each claim updates this row. The trigger stays: to drop it would wait for the transactions that are open here.

@@ -54,7 +54,7 @@ async function expectOneSuccess(made: Prediction, prompt: string): Promise<Predi
   return ended;
 }
 
-test("generate killed while a submit waits for its answer → submitted again, one run", async () => {
+test("generate is killed while a submit waits for its answer → submitted again, one run", async () => {
   const { made, prompt } = await start("timeout");
   await until("the provider has taken the request", async () => {
     const { answers } = await (await fetch(`${stack.simulatorUrl}/control/state`)).json();
@@ -65,7 +65,7 @@ test("generate killed while a submit waits for its answer → submitted again, o
   expect(await expectOneSuccess(made, prompt)).toMatchObject({ attempt: 2 });
 });
 
-test("generate killed after the provider accepted and before that was recorded, callbacks lost → the run is adopted", async () => {
+test("generate is killed before an accepted run is recorded, and its callbacks are lost → the run is found and adopted", async () => {
   const HOLD = 4711;
   await stack.sql.unsafe(`
     create function keyframe_private.hold_run() returns trigger language plpgsql as
@@ -91,7 +91,7 @@ test("generate killed after the provider accepted and before that was recorded, 
   expect(await expectOneSuccess(made, prompt)).toMatchObject({ attempt: 2 });
 });
 
-test("generate killed in the middle of a copy into Storage → copied again, no half file left", async () => {
+test("generate is killed in the middle of a copy into Storage → copied again, no half file left", async () => {
   const { made, prompt } = await start("output_slow=1500");
   await until("some of the file has arrived", async () => (await halfFiles()) > 0);
   await killAndAwaitRestart(stack, "keyframe-generate");
@@ -113,7 +113,7 @@ test("the provider loses a run → failed as provider_lost, and can be run again
   await expectOneSuccess(again.made, again.prompt);
 });
 
-test("canceled while the provider still takes the run → the run is canceled as soon as it is known", async () => {
+test("a prediction is canceled during its submit → its run is canceled as soon as it is known", async () => {
   await stack.setRunDelay(MINUTE);
   stack.child("simulator").kill("SIGSTOP");
   const { made, prompt } = await start("callback_lost");
@@ -125,7 +125,7 @@ test("canceled while the provider still takes the run → the run is canceled as
   expect(await maker.read(made)).toMatchObject({ status: "canceled" });
 });
 
-test("past its deadline while it runs → failed as deadline_exceeded, its run canceled at the provider", async () => {
+test("a running prediction passes its deadline → failed as deadline_exceeded, and its run is canceled at the provider", async () => {
   await stack.setRunDelay(MINUTE);
   const { made, prompt } = await start();
   await untilRow("it runs", made, ({ status }) => status === "processing");
@@ -142,7 +142,7 @@ test("past its deadline while it runs → failed as deadline_exceeded, its run c
   await expectSoundEnd(stack.sql, made);
 });
 
-test("canceled while the output is copied → the finished copy comes too late, and is removed", async () => {
+test("a prediction is canceled while its output is copied → the finished copy comes too late, and is removed", async () => {
   const { made } = await start("output_slow=1500");
   await untilRow("it is copied", made, (row) => row.status === "storing" && row.lease_token !== null);
   await maker.cancel(made);

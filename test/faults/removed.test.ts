@@ -13,7 +13,7 @@ beforeAll(async () => {
 });
 afterAll(() => stack.stop());
 
-test("removed while its schemas are exposed → the app's tables answer as before; dropped too early → the page's remedy helps", async () => {
+test("Keyframe is removed while its schemas are exposed → the app's tables still answer; dropped too early → the guide helps", async () => {
   const owner = connect(stack.running.migrationUrl, 1);
   await owner`create table public.halls (name text)`;
   await owner`grant select on public.halls to anon`;

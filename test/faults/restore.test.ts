@@ -49,7 +49,7 @@ async function restoreDump(): Promise<void> {
   await stack.sql`notify pgrst, 'reload schema'`;
 }
 
-test("a dump restored into a running stack, the Data API's schema reloaded → the next starts are accepted and succeed", async () => {
+test("a dump restored into a running stack, and the Data API's schema reloaded → new starts are accepted and succeed", async () => {
   const maker = await newFilmMaker(stack);
   const startSome = () => Promise.all(Array.from({ length: 6 }, () => maker.start("first-frame")));
   // Several at a time, so that several connections have prepared what a start runs.

@@ -77,7 +77,7 @@ const WRONG: [string, () => Promise<Parameters<typeof spawnWorkerProcess>[1]>, R
   ],
 ];
 test.each(WRONG)(
-  "%s → it claims nothing, says what is wrong and what to do, and exits 1",
+  "%s → the worker process claims nothing, says what is wrong and what to do, and exits 1",
   async (_what, change, says) => {
     const process = await spawnWorkerProcess(stack, await change());
     processes.push(process);
@@ -88,7 +88,7 @@ test.each(WRONG)(
   },
 );
 
-test("Postgres is away at the start → it waits and says so, health is 503; when Postgres is there → it claims", async () => {
+test("Postgres is away when a worker process starts → it waits and says so, health is 503; Postgres is back → it claims", async () => {
   const port = freePort();
   const process = await spawnWorkerProcess(stack, { databaseUrl: ofLogin({ port: String(port) }) });
   processes.push(process);
@@ -109,7 +109,7 @@ test("Postgres is away at the start → it waits and says so, health is 503; whe
   expect((await process.health()).status).toBe(200);
 });
 
-test("SIGTERM while it waits for Postgres → exits 0", async () => {
+test("SIGTERM while a worker process waits for Postgres → exits 0", async () => {
   const process = await spawnWorkerProcess(stack, { databaseUrl: ofLogin({ port: "9" }) });
   processes.push(process);
   await until("it waits", () => process.lines.length > 0);
@@ -120,7 +120,7 @@ test("SIGTERM while it waits for Postgres → exits 0", async () => {
 test.each([
   ["ten minutes ahead", 600_000],
   ["ten minutes behind", -600_000],
-])("a clock %s → it says so, and signs events with the database's time", async (_how, aheadMs) => {
+])("a worker process whose clock is %s → says so, and signs events with the database's time", async (_how, aheadMs) => {
   const process = await startWorkerProcess(stack, { databaseUrl: stack.databaseUrl, aheadMs });
   processes.push(process);
   const [receiver, maker] = await Promise.all([startFlowReceiver(answers(200)), newFilmMaker(stack)]);

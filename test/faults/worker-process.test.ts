@@ -62,7 +62,7 @@ describe.each([
   ["the Data API", () => undefined],
   ["a connection whose login can only act as service_role", () => loginUrl],
 ])("by %s", (_way, databaseUrl) => {
-  test("the functions are frozen: a film → stored and its events delivered by the process, whose health is 200", async () => {
+  test("a worker process, with the functions frozen, makes a film → files stored, events delivered, its health is 200", async () => {
     const process = await startProcess(databaseUrl());
     freezeFunctions();
     const { maker, receiver, webhookId } = await makeScene();
@@ -87,7 +87,7 @@ describe.each([
     expect(process.lines.join()).not.toContain("geheim");
   });
 
-  test("SIGTERM amid a submit and a delivery → both end and are recorded once, it exits 0, and later work kicks the functions", async () => {
+  test("SIGTERM amid a submit and a delivery → both end and are recorded once, exit 0; later work kicks the functions", async () => {
     const process = await startProcess(databaseUrl());
     freezeFunctions(); // on a busy machine a late heartbeat would let them take the output
     const { maker, receiver, webhookId } = await makeScene();
@@ -117,7 +117,7 @@ describe.each([
     expect(await countKicks()).toBeGreaterThan(0);
   });
 
-  test("kill -9 → the functions are kicked for what comes next, and take over what it held when its leases end", async () => {
+  test("kill -9 of a worker process → new work kicks the functions, which take over its leases when they end", async () => {
     const process = await startProcess(databaseUrl());
     freezeFunctions();
     const { maker, receiver, webhookId, prompt } = await makeScene();
@@ -141,7 +141,7 @@ describe.each([
   });
 });
 
-test("SIGTERM while a receiver hangs, and again later → exits at once; the function sends the event when the lease ends", async () => {
+test("SIGTERM of a worker process while a receiver hangs → exits at once; the function sends the event after the lease", async () => {
   const process = await startProcess();
   const { maker, receiver, webhookId } = await makeScene();
   receiver.behave(hangs);
@@ -156,7 +156,7 @@ test("SIGTERM while a receiver hangs, and again later → exits at once; the fun
   await untilStories(stack.sql, webhookId, "its event is delivered", 1, isDelivered);
 });
 
-test("SIGTERM while a request to its health port never ends → exits 0", async () => {
+test("SIGTERM while a request to a worker process's health port never ends → exits 0", async () => {
   const process = await startProcess();
   using connection = await Deno.connect({ hostname: "127.0.0.1", port: process.port });
   await connection.write(new TextEncoder().encode("POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 9\r\n\r\n"));

@@ -11,7 +11,7 @@ vi.setConfig({ testTimeout: 240_000 });
 const runBench = (args: string[]) => runCommand("lab/bench/main.ts", args);
 const readPage = (path: string) => Deno.readTextFile(join(PROJECT_ROOT, path));
 
-test("--help → the benchmarks, each with its aims in the table of lab/aims.md; exit 0", async () => {
+test("npm run bench --help → the benchmarks, each with its aims in the table of lab/aims.md; exit 0", async () => {
   const { code, output } = await runBench(["--help"]).ended;
   expect(code, output).toBe(0);
   const [, names = ""] = /one of: ([a-z, ]+);/.exec(output) ?? [];
@@ -23,13 +23,13 @@ test("--help → the benchmarks, each with its aims in the table of lab/aims.md;
   expect(replaceBlock(await readPage("docs/scale.md"), "costs", "new")).toContain("\nnew\n");
 });
 
-test("--against what is no commit → one line that says so; exit 1", async () => {
+test("npm run bench --against something other than a commit → one line that says so; exit 1", async () => {
   const { code, said, error } = await runBench(["--against", "no-such-version"]).ended;
   expect([code, said]).toEqual([1, ""]);
   expect(error).toMatch(/^git .*no-such-version\b.*\n$/);
 });
 
-test("the figures of one shot → shots a day by what is used up first, calls without kicks beside a worker", () => {
+test("the figures for one shot → shots a day by the limit reached first, calls without kicks next to a worker process", () => {
   const figures = {
     api: 20,
     kicks: 10,

@@ -31,7 +31,7 @@ test("--quick and three names → their aims and a shot, nothing written; exit 0
   expect(await readPage("docs/benchmarks.md")).toBe(before);
 });
 
-test("--against a commit → figures of both versions and their ratio; its folder is removed; exit 0", async () => {
+test("npm run bench --against a commit → figures of both versions and their ratio; its folder is removed; exit 0", async () => {
   const folders = async () => (await readdir(tmpdir())).filter((name) => name.startsWith("keyframe-version-"));
   const before = await folders();
   const { code, output } = await runCommand("lab/bench/main.ts", ["--quick", "--against", "HEAD", "beside-retries"])

@@ -34,13 +34,13 @@ test("fifteen seconds of load and every fault → every invariant holds", () => 
   expect(text.match(/\| holds \|$/gm)).toHaveLength(Object.keys(INVARIANTS).length);
 });
 
-test("every fault was tried, and nearly all could be done", () => {
+test("every fault of the chaos run → was tried, and nearly all could be caused", () => {
   const rows = FAULT_NAMES.map((name) => figures(name.replaceAll("_", " ")));
   for (const [i, [done = 0, notDone = 0]] of rows.entries()) expect(done + notDone, FAULT_NAMES[i]).toBe(1);
   expect(rows.filter(([done]) => done === 1).length).toBeGreaterThanOrEqual(FAULT_NAMES.length - 4);
 });
 
-test("it was used meanwhile: starts accepted, files stored, events delivered, projects deleted", () => {
+test("users during the chaos run → starts accepted, files stored, events delivered, projects deleted", () => {
   for (const name of [
     "accepted starts",
     "files in Storage",

@@ -54,7 +54,7 @@ const OTHERS: [scenarios: RegExp, why: string][] = [
   [/^dns-rebinding-protection$/, "is for servers without authentication"],
 ];
 
-test("the conformance suite → has these scenarios, and no other", async () => {
+test("the MCP conformance suite → has these scenarios, and no other", async () => {
   const { said } = await run("conformance", ["list", "--server"]);
   const scenarios = [...said.matchAll(/^ {2}- ([\w-]+) \[/gm)].map(([, name]) => name ?? "");
   expect(scenarios.length).toBeGreaterThan(30);
@@ -86,7 +86,7 @@ async function inspect(...args: string[]): Promise<Record<string, unknown>> {
   return z.record(z.string(), z.unknown()).parse(JSON.parse(said));
 }
 
-test("the inspector's command line → the tools, whose schemas other clients can read too, and what a call answers", async () => {
+test("the inspector's command line → the tools, with schemas that other clients can read too, and the answers of calls", async () => {
   const { tools } = await inspect("--method", "tools/list", "--strict");
   expect(tools).toHaveLength(23);
   const asked = ["--method", "tools/call", "--tool-name", "create_project", "--tool-arg", "title=Harbour"];

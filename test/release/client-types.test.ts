@@ -3,7 +3,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { installClient, packClient } from "../../tools/starter/install-client.ts";
 import { mistakesIn } from "../support/client/app-types.ts";
 
-test("are the types wrong? → in no way to import the client, but that require() of it needs a Node that can", async () => {
+test("“are the types wrong?” on the client → no problem, except that require() needs a Node version that supports it", async () => {
   const folder = await Deno.makeTempDir({ prefix: "keyframe-client-types-" });
   onTestFinished(() => Deno.remove(folder, { recursive: true }));
   const packed = await createPackageFromTarballData(await Deno.readFile(await packClient(folder)));
@@ -14,7 +14,7 @@ test("are the types wrong? → in no way to import the client, but that require(
 });
 
 // Node's own types take TypeScript 5 five times as long as ours: only the settings of a browser.
-test("an app under TypeScript 5 that uses the installed package → no mistake of types", async () => {
+test("an app under TypeScript 5 that uses the installed package → passes the type check", async () => {
   const app = await Deno.makeTempDir({ prefix: "keyframe-client-app-" });
   onTestFinished(() => Deno.remove(app, { recursive: true }));
   await Deno.writeTextFile(`${app}/package.json`, JSON.stringify({ type: "module", private: true }));

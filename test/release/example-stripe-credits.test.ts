@@ -67,7 +67,7 @@ const refund = (payment_intent: string, amount: number, number = 1, status = "su
 });
 
 describe.concurrent("a user who buys credit", () => {
-  test("checkout with a session → a page of Stripe's whose payment names the user; a price of one's own or no session is refused", async () => {
+  test("checkout with a session → Stripe's page, whose payment names the user; a made-up price or no session is refused", async () => {
     const { userId, accessToken } = await newFilmMaker(stack);
     const ask = (body: unknown, token = accessToken) =>
       fetch(`${url}/checkout`, {
@@ -85,7 +85,7 @@ describe.concurrent("a user who buys credit", () => {
     expect(answer.headers.get("access-control-allow-origin")).toBe("http://app.test");
   });
 
-  test("paid, ten times at once and again as another event → the credit once", async () => {
+  test("a checkout paid ten times at once, and again as another event → the credit once", async () => {
     const maker = await newFilmMaker(stack);
     const { session } = paid(maker.userId);
     expect(await balanceOf(maker)).toBeNull();
@@ -106,7 +106,7 @@ describe.concurrent("a user who buys credit", () => {
     expect(await balanceOf(maker)).toBe(20_000_000);
   });
 
-  test("two refunds in parts, doubled and before the payment → what is left", async () => {
+  test("two partial refunds, sent twice and before the payment → the right credit is left", async () => {
     const maker = await newFilmMaker(stack);
     const { session, payment_intent } = paid(maker.userId);
     const second = () => send("refund.created", refund(payment_intent, 1_500, 2));
@@ -118,7 +118,7 @@ describe.concurrent("a user who buys credit", () => {
     expect(await balanceOf(maker)).toBe(0);
   });
 
-  test("a refund fails or is canceled, and is made again → taken away, brought back once, taken away", async () => {
+  test("a refund fails or is canceled, and is made again → credit taken away, given back once, taken away again", async () => {
     const maker = await newFilmMaker(stack);
     const { session, payment_intent } = paid(maker.userId);
     await send("checkout.session.completed", session);
@@ -137,7 +137,7 @@ describe.concurrent("a user who buys credit", () => {
     }
   });
 
-  test("a dispute takes the money, one that is won brings it back; an inquiry moves nothing", async () => {
+  test("a dispute takes credit away, and a won one gives it back; an inquiry changes nothing", async () => {
     const maker = await newFilmMaker(stack);
     const { session, payment_intent } = paid(maker.userId);
     const dispute = { id: `dp_${payment_intent}`, object: "dispute", payment_intent, amount: 2_000, currency: "usd" };
@@ -150,7 +150,7 @@ describe.concurrent("a user who buys credit", () => {
     expect(await balanceOf(maker)).toBe(20_000_000);
   });
 
-  test("a refund for a deleted user → recorded; a payment for one who never had credit → answered, and named in the log", async () => {
+  test("a refund for a deleted user → recorded; a payment for a user without any credit → answered, and named in the log", async () => {
     const [one, other] = [await newFilmMaker(stack), await newFilmMaker(stack)];
     const { session, payment_intent } = paid(one.userId);
     await send("checkout.session.completed", session);
@@ -162,7 +162,7 @@ describe.concurrent("a user who buys credit", () => {
     expect(credits.output()).toContain(`${other.userId} has no account. Refund it by hand.`);
   });
 
-  test("wrong signature, one of last week, none, too long a body → refused, no credit", async () => {
+  test("an event with a wrong or old signature, without one, or with too long a body → refused, no credit", async () => {
     const maker = await newFilmMaker(stack);
     const { session } = paid(maker.userId);
     const type = "checkout.session.completed";
@@ -175,7 +175,7 @@ describe.concurrent("a user who buys credit", () => {
     expect(await balanceOf(maker)).toBeNull();
   });
 
-  test("a payment of something else → no credit; one in another currency, and such a dispute → named in the log", async () => {
+  test("a payment for something else → no credit; a payment or dispute in another currency → named in the log", async () => {
     const maker = await newFilmMaker(stack);
     const { session, payment_intent } = paid(maker.userId);
     const other = { ...session, payment_intent: stripe.addIntent({}) };
@@ -189,7 +189,7 @@ describe.concurrent("a user who buys credit", () => {
   });
 });
 
-test("Stripe's API is away → 503 and no credit; the event sent again brings it", async () => {
+test("Stripe's API is down → 503 and no credit; the event sent again adds it", async () => {
   const maker = await newFilmMaker(stack);
   const { session } = paid(maker.userId);
   stripe.state.away = true;

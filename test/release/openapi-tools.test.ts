@@ -8,7 +8,7 @@ import { openApi } from "../support/openapi/document.ts";
 
 // What other people's tools make of openapi.json. Our own rules: test/unit/contract/openapi-document.test.ts.
 
-test("Redocly, with its recommended rules and those for examples and tags → no error and no warning", async () => {
+test("Redocly on openapi.json, with its recommended rules and those for examples and tags → no error and no warning", async () => {
   const examples = { "no-invalid-schema-examples": "error", "no-invalid-parameter-examples": "error" } as const;
   const rules = { ...examples, "operation-tag-defined": "error", "operation-description": "error" } as const;
   const config = await createConfig({ extends: ["recommended"], rules });
@@ -26,7 +26,7 @@ type OptionalOf<Fields> = { [Name in keyof Fields]-?: object extends Pick<Fields
 type Same<One, Other> = [One] extends [Other] ? ([Other] extends [One] ? true : false) : false;
 `;
 
-test("openapi-typescript → a field that a body may leave out is optional, and every other one is required", async () => {
+test("openapi-typescript on openapi.json → a field that a body may leave out is optional, and every other one required", async () => {
   const uses = Object.entries<Operation>(OPERATIONS).flatMap(([id, { body, examples }]) => {
     if (!(body instanceof z.ZodObject)) return [];
     const optional = Object.entries(body.shape).filter(([, field]) => z.safeParse(field, undefined).success);

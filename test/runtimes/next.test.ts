@@ -104,7 +104,7 @@ describe.each<[major: string, others?: string[]]>([["16"], ["15", ["next@15.5.29
     };
     let film: string;
 
-    test("without a session, with a forged one → the sign-in; a film by the route handler is refused, too", async () => {
+    test("a page without a session, or with a forged one → the sign-in; the route handler refuses a film, too", async () => {
       for (const headers of [{}, { cookie: "sb-127-auth-token=base64-e30" }]) {
         const [list, one] = [await get("/", headers), await get(`/films/${crypto.randomUUID()}`, headers)];
         for (const answer of [list, one]) {
@@ -117,7 +117,7 @@ describe.each<[major: string, others?: string[]]>([["16"], ["15", ["next@15.5.29
       expect([made.status, made.headers.get("location")]).toEqual([303, "/sign-in"]);
     });
 
-    test("signed in → a film by the route handler; its page comes with it from the server, and follows it to its end", async () => {
+    test("a signed-in user → makes a film by the route handler; its page comes with data from the server, and follows it", async () => {
       await page.goto(origin);
       await fillCredentials(page, person);
       await page.getByLabel("Title").fill("The pier");
@@ -136,7 +136,7 @@ describe.each<[major: string, others?: string[]]>([["16"], ["15", ["next@15.5.29
       expect(faults).toEqual([]);
     });
 
-    test("another user, an unknown film, an address that is no id → not found; a field that is too long → its message", async () => {
+    test("another user, an unknown film, or an address that is not an id → not found; a field that is too long → its message", async () => {
       const headers = await signedIn();
       const foreign = await (await newPerson()).keyframe.films.create({ title: "Not yours" });
       for (const id of [foreign.filmId, crypto.randomUUID(), "no-id"]) {
@@ -148,7 +148,7 @@ describe.each<[major: string, others?: string[]]>([["16"], ["15", ["next@15.5.29
       expect([refused.status, await refused.text()]).toEqual([400, expect.stringContaining("title: ")]);
     });
 
-    test("a session that has expired → refreshed before the page reads, and set in the browser", async () => {
+    test("a page with an expired session → refreshed before the page reads, and set in the browser", async () => {
       const { cookie } = await signedIn();
       const [name = "", value = ""] = cookie.split("=base64-");
       const session = JSON.parse(atob(value.replaceAll("-", "+").replaceAll("_", "/")));
@@ -166,7 +166,7 @@ describe.each<[major: string, others?: string[]]>([["16"], ["15", ["next@15.5.29
       ["a fetch that drops `cache`, after connection()", "canceled", false],
       ["a fetch that drops `cache`", "(starting|processing|queued)", true],
     ] as const)(
-      "a page that reads a prediction, for everybody, by %s → says %s; made at the build: %s",
+      "a public page that reads a prediction by %s → says %s; made at the build: %s",
       async (name, state, isStatic) => {
         await person.keyframe.cancel(run); // when the page was built, it ran
         const path = pathOf(Object.keys(BOARDS).indexOf(name));

@@ -60,12 +60,12 @@ describe.each(Object.entries(RUNTIMES))("%s", (_name, { bin, install, run, npx, 
   });
   afterAll(() => Deno.remove(app, { recursive: true }));
 
-  test("keyframe-client → the example of its README runs, and every function as the contract says", async () => {
+  test("keyframe-client → the example in its README runs, and every function works as the contract says", async () => {
     await expectReadmeExampleIn(app, { run, env });
     await expectJourneyIn(app, { run, env });
   });
 
-  test("keyframe-supabase → its README's commands copy what the checkout's copies, and remove it", async () => {
+  test("keyframe-supabase → the commands of its README copy what the checkout's do, and remove it", async () => {
     const { version } = JSON.parse(await Deno.readTextFile(join(PROJECT_ROOT, "package.json")));
     expect(await here([...npx, "--version"])).toBe(`${version}\n`);
     await put(app, "supabase/config.toml", CONFIG);
@@ -85,7 +85,7 @@ describe.each(Object.entries(RUNTIMES))("%s", (_name, { bin, install, run, npx, 
   });
 });
 
-test("Yarn's Plug'n'Play, which serves packages from archives → keyframe-supabase add copies what the checkout's copies", async () => {
+test("keyframe-supabase add under Yarn's Plug'n'Play, which serves packages from archives → copies what the checkout does", async () => {
   const app = await Deno.makeTempDir({ prefix: "keyframe-packages-yarn-" });
   try {
     await put(app, "package.json", JSON.stringify({ private: true }));

@@ -32,7 +32,7 @@ async function expectRefused(headers: Record<string, string>, status: number, co
   expect(await footprint(sql, victim.id)).toEqual(before);
 }
 
-describe("Keyframe-User from anybody but a server with the secret key → refused", () => {
+describe("Keyframe-User from anybody but a server with the secret key", () => {
   test.each<[who: string, headers: () => Record<string, string> | Promise<Record<string, string>>, status: number]>([
     ["nobody", () => ({}), 403],
     ["an app with its own key", () => ({ apikey: publishableKey, authorization: `Bearer ${publishableKey}` }), 403],
@@ -52,13 +52,13 @@ describe("Keyframe-User from anybody but a server with the secret key → refuse
     ["a guessed key", () => ({ apikey: "sb_secret_0000000000000000000000_00000000" }), 401],
     ["a guessed key beside the right one", () => ({ apikey: secretKey, authorization: "Bearer sb_secret_guess" }), 401],
     ["the key twice", () => ({ apikey: `${secretKey}, ${secretKey}` }), 401],
-  ])("%s", async (_who, make, status) => {
+  ])("Keyframe-User from %s → refused", async (_who, make, status) => {
     const headers = { ...(await make()), "keyframe-user": victim.id };
     await expectRefused(headers, status, status === 403 ? "forbidden" : "unauthorized");
   });
 });
 
-describe("the secret key and a Keyframe-User that is no user → refused before anything is read or done", () => {
+describe("the secret key with a Keyframe-User that is not a user → refused before anything is read or done", () => {
   test.each<[string, string]>([
     ["none, as from a variable that is not set", ""],
     ["undefined", "undefined"],
@@ -67,11 +67,11 @@ describe("the secret key and a Keyframe-User that is no user → refused before 
     ["a part of an id", "00000000-0000"],
     ["an id in braces", "{5f0c9c0e-6f0e-4c55-9b3c-0a9d9f5d3c11}"],
     ["an id without its dashes", "5f0c9c0e6f0e4c559b3c0a9d9f5d3c11"],
-  ])("%s → 400", async (_what, given) => {
+  ])("Keyframe-User is %s → 400", async (_what, given) => {
     await expectRefused({ apikey: secretKey, "keyframe-user": given }, 400, "invalid_request");
   });
 
-  test("an id of nobody, and of somebody who was deleted → 404 user_not_found", async () => {
+  test("Keyframe-User with an unknown id, or a deleted user's → 404 user_not_found", async () => {
     const gone = await signUp();
     await sql`delete from auth.users where id = ${gone.id}`;
     for (const id of [crypto.randomUUID(), "00000000-0000-0000-0000-000000000000", gone.id]) {
@@ -79,7 +79,7 @@ describe("the secret key and a Keyframe-User that is no user → refused before 
     }
   });
 
-  test("sent twice, for one user or for two → 400", async () => {
+  test("Keyframe-User sent twice, for one user or for two → 400", async () => {
     for (const ids of [
       [victim.id, victim.id],
       [victim.id, attacker.id],
@@ -92,12 +92,12 @@ describe("the secret key and a Keyframe-User that is no user → refused before 
   });
 });
 
-test("the id in capitals, the key as bearer token → the same user", async () => {
+test("Keyframe-User in capitals, with the secret key as bearer token → acts for that user", async () => {
   const headers = { authorization: `Bearer ${secretKey}`, "keyframe-user": victim.id.toUpperCase() };
   expect((await callApi(`/api/projects/${projectId}`, { headers })).status).toBe(200);
 });
 
-describe("the secret key at the webhook paths and at the figures: a wrong one never counts as none, and a session decides", () => {
+describe("the secret key for webhooks and metrics", () => {
   const session = () => `Bearer ${attacker.token}`;
   const bearer = `Bearer ${secretKey}`;
   const [project, user, refused] = [
@@ -122,7 +122,7 @@ describe("the secret key at the webhook paths and at the figures: a wrong one ne
     ["a publishable key as session", () => ({ apikey: secretKey, authorization: `Bearer ${publishableKey}` }), refused],
     ["another scheme", () => ({ apikey: secretKey, authorization: `Basic ${secretKey}` }), refused],
     ["an empty Authorization", () => ({ apikey: secretKey, authorization: "" }), refused],
-  ])("%s", async (_what, given, statuses) => {
+  ])("webhooks and metrics with the secret key, case: %s", async (_what, given, statuses) => {
     const sent = { headers: given() };
     const replies = [await sendToApi("/api/webhooks", sent), await sendToApi("/api/metrics", sent)];
     for (const { body } of replies) await body?.cancel();
@@ -130,14 +130,14 @@ describe("the secret key at the webhook paths and at the figures: a wrong one ne
   });
 });
 
-test("a server that acts for a user → gets no figures of the service, as the user gets none", async () => {
+test("a server that acts for a user asks for the service's figures → none, as for the user", async () => {
   const headers = { apikey: secretKey, "keyframe-user": victim.id };
   for (const path of ["/api/health?deep=1", "/api/metrics"]) {
     expect([path, (await callApi(path, { headers })).status]).toEqual([path, 401]);
   }
 });
 
-test("a web page → its browser may not send Keyframe-User", async () => {
+test("a preflight of a web page → does not allow the header Keyframe-User", async () => {
   const answer = await fetch(`${url}/functions/v1/api/projects`, {
     method: "OPTIONS",
     headers: { "access-control-request-headers": "keyframe-user", origin: "https://page.example" },
@@ -146,7 +146,7 @@ test("a web page → its browser may not send Keyframe-User", async () => {
   expect(answer.headers.get("access-control-allow-headers")).not.toMatch(/keyframe-user|\*/i);
 });
 
-test("the function behind it, by the Data API → closed to everybody but the secret key; the header means nothing there", async () => {
+test("act_as by the Data API → closed to all but the secret key; Keyframe-User has no effect there", async () => {
   const args = { user_id: victim.id, function_name: "list_projects", args: {} };
   const headers = { "accept-profile": "keyframe_worker", "content-profile": "keyframe_worker" };
   for (const caller of ["anon", attacker, victim] as const) {

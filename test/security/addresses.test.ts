@@ -121,7 +121,7 @@ const resolving =
     addresses.map((address) => ({ address, family: address.includes(":") ? 6 : 4 }));
 
 test.each([...LOOPBACK, ...INSIDE, ...MISREAD, "http://example.com/"])(
-  "a URL that leads inside, in the row of an endpoint: %j → an attempt that failed for its address; nothing was dialled",
+  "an endpoint's row with an internal address: %j → a failed attempt with the error “address”, no connection",
   async (url) => {
     const dials = watchDials();
     const result = await productionAttempt(resolving("127.0.0.1"))(deliveryTo(url));
@@ -130,7 +130,7 @@ test.each([...LOOPBACK, ...INSIDE, ...MISREAD, "http://example.com/"])(
   },
 );
 
-test("the API of the running stack, asked to register what leads inside → 400 for each, and no endpoint", async () => {
+test("POST of an endpoint at each internal address to the running API → 400, and no endpoint", async () => {
   const user = await signUp();
   for (const url of [...INSIDE, ...MISREAD]) {
     const { status, error } = await user.post("/api/webhooks", { url });
@@ -145,11 +145,11 @@ test.each([
     https://EXAMPLE.com/Case https://bücher.example/hook https://xn--bcher-kva.example/hook https://a_b.example.com/
     https://localhost.example.com/ https://internal.example.com/ https://8.8.8.8/ https://[2606:4700:4700::1111]:8443/hook`),
   `https://example.com/${"a".repeat(2028)}`,
-])("%s → may be registered", (url) => {
+])("an endpoint at %s → may be registered", (url) => {
   expect(checkUrl(url)).toBeNull();
 });
 
-test("beside the local stack → loopback without https too, by any port; nothing else inside", () => {
+test("an endpoint of a local stack → also loopback without https, at any port; no other internal address", () => {
   const isTaken = (url: string) => checkUrl(url, { allowLocal: true }) === null;
   const taken = words(`
     http://localhost:3000/hook http://127.0.0.1/hook http://[::1]:3000/ https://receiver.localhost:8443/ http://example.com/ https://example.com/`);
@@ -166,7 +166,7 @@ test("beside the local stack → loopback without https too, by any port; nothin
 
 const NAMED = "https://hooks.example.com:8443/";
 
-test.each(ANSWERS)("a public name whose resolver means no good and says %s → nothing was dialled", async (answers) => {
+test.each(ANSWERS)("a public name whose hostile resolver says %s → no connection", async (answers) => {
   const dials = watchDials();
   const result = await productionAttempt(resolving(...answers.split(",")))(deliveryTo(NAMED));
   expect(result).toMatchObject({ status_code: null, response_excerpt: null });
@@ -174,7 +174,7 @@ test.each(ANSWERS)("a public name whose resolver means no good and says %s → n
   expect(dials).toEqual([]);
 });
 
-test("a public name with another answer for each question → one question a delivery, only what was checked is dialled", async () => {
+test("a public name with a different answer each time → one lookup for each delivery, only checked addresses are used", async () => {
   const dials = watchDials();
   const given: string[] = [];
   const fickle: Resolve = async () => {
@@ -193,14 +193,14 @@ test("a public name with another answer for each question → one question a del
   expect(dials.toSorted()).toEqual(checked.toSorted());
 });
 
-test("a resolver that never answers → the attempt ends in its time, nothing was dialled", async () => {
+test("a resolver that never answers → the attempt ends in its time, without a connection", async () => {
   const dials = watchDials();
   const attempt = productionAttempt(() => new Promise(() => undefined), { timeoutMs: 50 });
   expect(await attempt(deliveryTo(NAMED))).toMatchObject({ error: "timeout" });
   expect(dials).toEqual([]);
 });
 
-test("a receiver that answers 301, 302, 303, 307 or 308 with an address inside → not followed", async () => {
+test("a receiver that answers 301, 302, 303, 307 or 308 with an internal address → not followed", async () => {
   const asked: string[] = [];
   const server = Deno.serve({ port: 0, hostname: "127.0.0.1", onListen: () => undefined }, ({ url }) => {
     const { pathname, origin } = new URL(url);
@@ -222,7 +222,7 @@ test.each(
   words(`
     https://replicate.delivery/out.png https://pbxt.replicate.delivery/out.png https://origin.test/out.png https://origin.test:443/out.png
     http://127.0.0.1:4000/out.png`),
-)("an output at %s, with a host and two origins listed → fetched", (url) => {
+)("an output at %s, with one host and two origins allowed → fetched", (url) => {
   expect(isAllowed(url)).toBe(true);
 });
 
@@ -248,11 +248,11 @@ test.each([
   "https://origin.test/path",
   "a_b",
   "",
-])('a list of output hosts "%s" → refused at the start, with what it has to be', (list) => {
+])('a list of output hosts "%s" → refused at the start, with the form it must have', (list) => {
   expect(() => parseOutputHosts(list)).toThrow("must be host names or origins");
 });
 
-test("the running stack's api → a webhook at its own gateway or simulator, it is the owner's receiver and gets no key of ours", async () => {
+test("a webhook whose receiver is the stack's own gateway or simulator → posted without any key of the stack", async () => {
   const { url, simulatorUrl, secretKey, kickSecret, replicateToken } = inject("stack");
   const user = await signUp();
   for (const target of [`${url}/rest/v1/rpc/claim_tasks`, `${simulatorUrl}/v1/predictions`]) {

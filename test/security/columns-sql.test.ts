@@ -5,7 +5,7 @@ import { useDatabase } from "../support/database/clone-database.ts";
 
 const db = useDatabase();
 
-test("the columns that a user may write → these, and nobody else writes any; of our private tables nobody reads one", async () => {
+test("columns that a user may write → exactly this list; nobody else writes any, and nobody reads a private table's", async () => {
   const rows = await db.sql<{ may: string }[]>`
     select concat_ws(' ', role, verb, c.oid::regclass, '(' || string_agg(attname, ' ' order by attname) || ')') as may
     from pg_class c
@@ -26,7 +26,7 @@ test("the columns that a user may write → these, and nobody else writes any; o
   ]);
 });
 
-test("the tables whose rows a user may delete → these, and nobody empties one", async () => {
+test("tables whose rows a user may delete → exactly this list, and no role may truncate any", async () => {
   const rows = await db.sql<{ may: string }[]>`
     select concat_ws(' ', role, verb, c.oid::regclass) as may from pg_class c
     cross join unnest(array['anon', 'authenticated', 'service_role']) role
@@ -39,7 +39,7 @@ test("the tables whose rows a user may delete → these, and nobody empties one"
   ]);
 });
 
-test("no table, view or sequence → belongs to a role of the API or is granted with the right to grant on", async () => {
+test("a table, view or sequence → none belongs to an API role, or is granted with grant option", async () => {
   const rows = await db.sql`
     select c.oid::regclass::text as name from pg_class c
     left join lateral aclexplode(c.relacl) g on true

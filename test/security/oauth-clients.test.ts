@@ -31,7 +31,7 @@ const stateOf = async ({ user, webhookId }: Scene) => [
   await sql`select id, retries_from from keyframe.webhook_deliveries where endpoint_id = ${webhookId} order by id`,
 ];
 
-test("Storage, to a client → nothing until it may read", async () => {
+test("an OAuth client at Storage → gets nothing until it may read", async () => {
   const { user, finishedId, projectId } = scene;
   const { url, publishableKey } = inject("stack");
   const reference = (await user.upload(await drawImage())).slice("projects/".length);
@@ -60,7 +60,7 @@ test("Storage, to a client → nothing until it may read", async () => {
   expect(await tryAll()).toEqual([true]);
 });
 
-test("a client, over the API → does what its right says, and what is refused changes nothing", async () => {
+test("an OAuth client at the API → does what its right says, and a refused request changes nothing", async () => {
   const asked = ["readProject", "uploadReferenceImage", "startFirstFrame", "createWebhook", "deleteProject"] as const;
   let hasStarted = false;
   const ask = async (id: (typeof asked)[number]) => {

@@ -31,7 +31,7 @@ async function expectNoTrace(work: () => Promise<unknown>): Promise<void> {
 
 const SCHEMAS = "keyframe_private auth vault net cron storage extensions pg_catalog information_schema".split(" ");
 
-test.each(SCHEMAS)("the schema %s, in every way of naming one, asked for by anybody → 406 or 404", async (schema) => {
+test.each(SCHEMAS)("the schema %s, in every way to name it, by anybody → 406 or 404", async (schema) => {
   const [{ name } = { name: "projects" }] = await sql<{ name: string }[]>`
     select relname as name from pg_class where relnamespace = to_regnamespace(${schema}) and relkind in ('r', 'v') limit 1`;
   const headers = { "accept-profile": schema, "content-profile": schema };
@@ -46,7 +46,7 @@ test.each(SCHEMAS)("the schema %s, in every way of naming one, asked for by anyb
   }
 });
 
-test("the rows of every table → the owner sees the own ones, another user none of them, whatever is asked", async () => {
+test("the rows of every table, by any query → the owner sees only their own, another user none of them", async () => {
   const { id } = scene.user;
   await until("an attempt of the delivery", async () => {
     return (await sql`select from keyframe.webhook_attempts where owner_id = ${id}`).length > 0;
@@ -71,7 +71,7 @@ test("the rows of every table → the owner sees the own ones, another user none
   }
 });
 
-test("the settings of the platform → expose our two schemas and public, also without our gateway", () => {
+test("supabase/config.toml → exposes our two schemas and public, also without our gateway", () => {
   const config = readFileSync(new URL("../../supabase/config.toml", import.meta.url), "utf8");
   expect(/^schemas = (.*)$/m.exec(config)?.[1]).toBe('["public", "graphql_public", "keyframe", "keyframe_worker"]');
   expect(config).not.toMatch(/^\[db\.pooler\][\s\S]*?enabled = true/m);
@@ -105,7 +105,7 @@ const TRICKS: [what: string, path: string, headers?: Record<string, string>][] =
 ];
 
 test.each(TRICKS)(
-  "%s, asked for by another user or by nobody → nothing of the owner's",
+  "%s, requested by another user or without a session → nothing of the owner's data",
   async (_what, path, headers = {}) => {
     for (const caller of [stranger, "anon"] as const) {
       const reply = await rest(caller, "GET", `/${encodeURI(path)}`, { headers });
@@ -117,7 +117,7 @@ test.each(TRICKS)(
   },
 );
 
-test("another user's session in a cookie, or claims in a header → mean nothing", async () => {
+test("another user's session in a cookie, or claims in a header → ignored", async () => {
   const claims = JSON.stringify({ sub: scene.user.id, role: "service_role" });
   const headers = { "request.jwt.claims": claims, cookie: `sb-access-token=${scene.user.token}` };
   expect((await rest(stranger, "GET", projects, { headers })).text).toBe("[]");
@@ -136,7 +136,7 @@ test.each<[method: string, query: string, prefer: string, owner?: true]>([
   ["PUT", "?id=eq.theirs", "handling=strict,max-affected=1"],
   ["DELETE", "?id=eq.theirs", "return=representation"],
 ])(
-  "%s %s of another user's project, prefer %s → theirs stays, nothing of it is shown",
+  "%s %s of another user's project, prefer %s → the project is unchanged, and nothing of it is shown",
   async (method, query, prefer, owner) => {
     const theirs = { id: scene.projectId, title: "Mine now", text_prompt: "Mine now" };
     const json = method === "DELETE" ? undefined : { ...theirs, ...(owner && { owner_id: scene.user.id }) };
@@ -150,7 +150,7 @@ test.each<[method: string, query: string, prefer: string, owner?: true]>([
 );
 
 describe("functions by GET and HEAD", () => {
-  test("every function that changes something, by the owner → refused, and nothing changed", async () => {
+  test("each function that changes something, called by GET or HEAD by its owner → refused, and nothing changed", async () => {
     const functions = await sql<{ schema: string; name: string; names: string[] }[]>`
       select pronamespace::regnamespace::text as schema, proname as name, coalesce(proargnames[1:pronargs], '{}') as names from pg_proc
       where pronamespace in ('keyframe'::regnamespace, 'keyframe_worker'::regnamespace) and provolatile = 'v'
@@ -182,7 +182,7 @@ describe("functions by GET and HEAD", () => {
   });
 
   // Of our own schemas, which may be called: test/db/rights/function-grants.test.ts.
-  test("what is in other schemas, by its name or with theirs → there is no such function, for anybody", async () => {
+  test("functions of other schemas, by name or with Content-Profile → not found, for anybody", async () => {
     const headers = { "content-profile": "keyframe_private" };
     const names =
       "acquire_token keyframe_private.acquire_token sweep pg_sleep net.http_post set_config pg_read_file lo_import";

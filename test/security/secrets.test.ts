@@ -303,7 +303,7 @@ function expectNoSecret(where: string, text: string): void {
   }
 }
 
-test("the tables, the queue of requests and their answers → hold each only where it belongs, and there", async () => {
+test("each secret of the stack → is in the tables where it belongs, and in no other table, queue or answer", async () => {
   const [kept] = await stack.sql<{ requests: number }[]>`select count(*)::int as requests from security_watch.requests`;
   expect(kept?.requests).toBeGreaterThan(1);
   const found = await searchTables(stack.sql, canaries);
@@ -315,7 +315,7 @@ test("the tables, the queue of requests and their answers → hold each only whe
   }
 });
 
-test("the queue of requests → holds kicks with an id, a time and a signature, and nothing else that proves who sends", async () => {
+test("the queue of requests → holds kicks with an id, a time and a signature, and no other credential", async () => {
   const rows = await stack.sql<{ url: string; headers: Record<string, string>; body: string }[]>`
     select distinct url, headers, convert_from(body, 'UTF8') as body from security_watch.requests`;
   for (const { url, headers, body } of rows) {
@@ -330,7 +330,7 @@ test("the queue of requests → holds kicks with an id, a time and a signature, 
   }
 });
 
-test("the logs of every process, and all else that the stack keeps in files → none of it", () => {
+test("the logs of every process, and all other files of the stack → hold none of its secrets", () => {
   const logs = [...Deno.readDirSync(join(stack.dataDir, "logs"))].map(({ name }) => name);
   expect(logs).toEqual(
     expect.arrayContaining([
@@ -347,11 +347,11 @@ test("the logs of every process, and all else that the stack keeps in files → 
   ]);
 });
 
-test.runIf(Deno.build.os !== "windows")("the file of the keys → is for its owner alone", async () => {
+test.runIf(Deno.build.os !== "windows")("the file of the keys → can be read by its owner only", async () => {
   expect(((await Deno.stat(join(stack.dataDir, "keys.json"))).mode ?? 0) & 0o077).toBe(0);
 });
 
-test("the answers to what was wrong → none of the stack's secrets, no statement, no stack trace", () => {
+test("the answers to wrong requests → have no secret of the stack, no statement, no stack trace", () => {
   expect(answers.length).toBeGreaterThan(15);
   for (const answer of answers) {
     expectNoSecret("an answer", answer);
@@ -362,7 +362,7 @@ test("the answers to what was wrong → none of the stack's secrets, no statemen
   }
 });
 
-test("the processes' arguments, which every user of the machine may read → no secret", async () => {
+test("the processes' arguments, which every user of the machine can read → no secret", async () => {
   const pids = [...stack.running.children.values()].map(({ pid }) => pid);
   const { stdout } = await new Deno.Command("ps", { args: ["-ww", "-o", "args=", "-p", pids.join()] }).output();
   const text = new TextDecoder().decode(stdout);
@@ -371,7 +371,7 @@ test("the processes' arguments, which every user of the machine may read → no 
 });
 
 describe("public files and answers", () => {
-  test("the dashboard's files → no secret, no key but what its config.json is for, no source map", async () => {
+  test("the dashboard's files → no secret, no key except in config.json, no source map", async () => {
     await buildDashboard();
     expect(searchFiles(DASHBOARD_FOLDER, words(), () => false)).toEqual([]);
     const shapes = {
@@ -392,7 +392,7 @@ describe("public files and answers", () => {
     }
   });
 
-  test("the files of this repository → none that looks like a real key", () => {
+  test("the files of this repository → nothing that looks like a real key", () => {
     const looksReal =
       /\br8_[A-Za-z0-9]{37}\b|\bsbp_[0-9a-f]{40}\b|\bsb_secret_(?!0{8})[A-Za-z0-9_-]{22,}\b|-----BEGIN [A-Z ]*PRIVATE KEY|\beyJ[\w-]{20,}\.eyJ[\w-]{40,}\.[\w-]{20,}/;
     const skip = (path: string) =>

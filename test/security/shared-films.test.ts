@@ -27,7 +27,7 @@ beforeAll(async () => {
 const revoke = (id = shareId) => user.call(`/api/films/${filmId}/shares/${id}`, { method: "DELETE" });
 
 describe("an open link", () => {
-  test("GET without a session → titles in order and a video that plays; no prompt, no id of its own, no cost", async () => {
+  test("GET of a shared film without a session → titles in order and a playable video; no prompt, no id, no cost", async () => {
     const film = await openShared(token);
     expect(film).toEqual({
       title: "The pier",
@@ -56,7 +56,7 @@ describe("an open link", () => {
     for (const id of [user.id, filmId, shareId]) expect(withoutUrls).not.toContain(id);
   });
 
-  test("its answer → is kept by no cache, and no page that it leads to learns its address; an error's too", async () => {
+  test("the answer for a shared film, also an error → is not cached, and its address is sent to no other page", async () => {
     for (const [path, status] of [
       [`/api/shared/${token}`, 200],
       [`/api/shared/${"t".repeat(43)}`, 404],
@@ -70,7 +70,7 @@ describe("an open link", () => {
     }
   });
 
-  test("its token → opens nothing else: no film, no share, no row and no function of the Data API", async () => {
+  test("the token of a link → opens nothing else: no film, no share, no row and no function of the Data API", async () => {
     for (const path of ["/api/films", `/api/films/${filmId}`, `/api/films/${filmId}/shares`])
       expect([path, (await callApi(path, { token })).status]).toEqual([path, 401]);
     const json = { token_hash: "0".repeat(64) };
@@ -89,7 +89,7 @@ describe("an open link", () => {
     expect(anonymous.status).toBe(401);
   });
 
-  test("a session or a key sent with it → is not looked at, and changes nothing", async () => {
+  test("a session or a key sent with a link → ignored", async () => {
     for (const sent of ["forged.token.here", user.token, "sb_secret_guessed"])
       expect([sent, (await callApi(`/api/shared/${token}`, { token: sent })).status]).toEqual([sent, 200]);
     const { status } = await callApi(`/api/shared/${token}`, { headers: { "keyframe-user": user.id } });
@@ -97,7 +97,7 @@ describe("an open link", () => {
   });
 });
 
-describe("a token that opens nothing", () => {
+describe("a link with an invalid token", () => {
   const app = () => {
     const calls: unknown[] = [];
     const made = createApiApp({
@@ -119,13 +119,13 @@ describe("a token that opens nothing", () => {
     ["with SQL", `${"t".repeat(30)}'%20or%20true--`],
     ["an id", crypto.randomUUID()],
     ["of another kind", "sb_secret_guessed"],
-  ])("%s → 404, and the database is not asked", async (_what, one) => {
+  ])("a link with a token that is %s → 404, and the database is not asked", async (_what, one) => {
     const { open, calls } = app();
     expect((await open(one)).error?.code).toBe("not_found");
     expect(calls).toEqual([]);
   });
 
-  test("guessed → 404 after one look by its hash; neither the log nor the database gets a token", async () => {
+  test("a guessed token of a link → 404 after one lookup of its hash; neither the log nor the database has the token", async () => {
     const { open, calls, log } = app();
     const guess = "g".repeat(43);
     const { status, error } = await open(guess);
@@ -136,7 +136,7 @@ describe("a token that opens nothing", () => {
     for (const one of [guess, token]) expect(JSON.stringify(calls) + log.join()).not.toContain(one);
   });
 
-  test("revoked → the next read is 404, word for word as a guess; the film's other link works on", async () => {
+  test("a link is revoked → its next read is 404, word for word as for a guess; the film's other link still works", async () => {
     const [doomed, other] = [await shareFilm(user, filmId), await shareFilm(user, filmId)];
     const { open } = app();
     expect((await open(doomed.token)).status).toBe(200);

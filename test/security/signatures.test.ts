@@ -78,18 +78,18 @@ describe.each(Object.entries(TARGETS))("%s", (_target, target) => {
     before = await wholeDatabase();
   });
 
-  test.each(Object.entries(FORGERIES))("%s → 401 unauthorized", async (_name, forge) => {
+  test.each(Object.entries(FORGERIES))("a forged signature, %s → 401 unauthorized", async (_name, forge) => {
     const { url, ...sender } = target();
     const { lines: given, body = sender.body } = forge(sender);
     const answer = await rawExchange(url, "POST", given, body);
     expect([answer.status, codeOf(answer.body)]).toEqual([401, "unauthorized"]);
   });
 
-  test("after all of them → not a row of the database has changed", async () => {
+  test("all these forgeries → no row of the database has changed", async () => {
     expect(await wholeDatabase()).toBe(before);
   });
 
-  test("a session, the secret key, Basic, in place of a signature → 401", async () => {
+  test("a session, the secret key, or Basic in place of a signature → 401", async () => {
     const { url, body } = target();
     const { secretKey, kickSecret, publishableKey } = stack;
     for (const given of [
@@ -106,7 +106,7 @@ describe.each(Object.entries(TARGETS))("%s", (_target, target) => {
     expect(await wholeDatabase()).toBe(before);
   });
 
-  test("a right signature with another method → 405, another path → 404, too much → 413", async () => {
+  test("a valid signature with another method → 405, another path → 404, a larger body → 413", async () => {
     const { url, ...sender } = target();
     const { body } = sender;
     const given = signed(sender);
@@ -127,7 +127,7 @@ describe.each(Object.entries(TARGETS))("%s", (_target, target) => {
   });
 });
 
-test("the secret of kicks for a callback, and the callbacks' for a kick → 401", async () => {
+test("a callback signed with the secret of kicks, and a kick signed with that of callbacks → 401", async () => {
   const before = await wholeDatabase();
   for (const { url, ...sender } of [
     { ...TARGETS["keyframe-replicate-webhook"](), secret: stack.kickSecret },
@@ -145,7 +145,7 @@ describe("a callback that was captured", () => {
     return (query: string) => rawExchange(address(`keyframe-replicate-webhook?${query}`), "POST", given, body);
   };
 
-  test("sent to the prediction of another owner, in every way to name one → refused or settled, nothing changes", async () => {
+  test("a captured callback sent for another owner's prediction, named in every way → refused or settled, nothing changes", async () => {
     const other = await newFilmMaker(stack);
     const world = { owner: other.userId, project: other.projectId };
     const columns = { due_at: new Date(Date.now() + 3_600_000), lease_token: null };
@@ -172,7 +172,7 @@ describe("a callback that was captured", () => {
     expect(JSON.parse((await fresh(own)).body)).toMatchObject({ data: { outcome: "unchanged" } });
   });
 
-  test("sent again, twenty times at once and after it was recorded → recorded once, then unchanged", async () => {
+  test("a captured callback sent again, twenty times at once and later → recorded once, then unchanged", async () => {
     const again = capture(JSON.stringify({ id: run, status: "processing", error: null, logs: " 60%|", output: null }));
     const answers = await Promise.all(Array.from({ length: 20 }, () => again(own)));
     const outcomes = answers.map(
@@ -185,7 +185,7 @@ describe("a callback that was captured", () => {
   });
 });
 
-test("genuine ones, signed in the same way → 200 and 202, and the waiting work is done", async () => {
+test("genuine callbacks and kicks, signed in the same way → 200 and 202, and the waiting work is done", async () => {
   for (const [name, target] of Object.entries(TARGETS)) {
     const { url, ...sender } = target();
     const { status } = await rawExchange(url, "POST", signed(sender), sender.body);

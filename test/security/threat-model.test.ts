@@ -30,7 +30,7 @@ describe("docs/security.md", () => {
     }
   });
 
-  test("every file of test/security → holds something that the model names", () => {
+  test("every file of test/security → is named in the threat model", () => {
     const named = new Set(rows.flatMap(({ tests }) => tests.map(([, path]) => path)));
     const files = [...Deno.readDirSync(new URL("test/security", root))]
       .map(({ name }) => `test/security/${name}`)

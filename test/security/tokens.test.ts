@@ -41,66 +41,73 @@ const isSigned = async (token: string) =>
     () => false,
   );
 
-describe("a token that is not the session's → 401 by api, by keyframe-mcp, and by an api whose platform believes anything", () => {
-  test.each(Object.entries(HOSTILE_TOKENS))("%s", async (_name, make) => {
-    const asked: string[] = [];
-    const { fetch: call } = createApiApp({
-      fetcher: async (request) => {
-        asked.push(String(request));
-        return Response.json({});
-      },
-    });
-    const headers = { authorization: await make(victim) };
-    for (const path of [`/api/projects/${projectId}`, "/api/webhooks"]) {
-      const { status } = await call(new Request(`http://localhost${path}`, { headers }));
-      expect([path, status, asked]).toEqual([path, 401, []]);
-    }
-    const { status, error } = await callApi(`/api/projects/${projectId}`, { headers });
-    expect([status, error?.code]).toEqual([401, "unauthorized"]);
-    const byAgent = await fetch(mcpUrl(), { method: "POST", headers });
-    expect(byAgent.headers.get("www-authenticate")).toContain(`resource_metadata="${mcpUrl()}/`);
-    expect([byAgent.status, (await byAgent.json()).error.code]).toEqual([401, "unauthorized"]);
-  });
+describe("a token that is not the session's", () => {
+  test.each(Object.entries(HOSTILE_TOKENS))(
+    "the token “%s” → 401 by the API, by keyframe-mcp, and by an API whose platform accepts anything",
+    async (_name, make) => {
+      const asked: string[] = [];
+      const { fetch: call } = createApiApp({
+        fetcher: async (request) => {
+          asked.push(String(request));
+          return Response.json({});
+        },
+      });
+      const headers = { authorization: await make(victim) };
+      for (const path of [`/api/projects/${projectId}`, "/api/webhooks"]) {
+        const { status } = await call(new Request(`http://localhost${path}`, { headers }));
+        expect([path, status, asked]).toEqual([path, 401, []]);
+      }
+      const { status, error } = await callApi(`/api/projects/${projectId}`, { headers });
+      expect([status, error?.code]).toEqual([401, "unauthorized"]);
+      const byAgent = await fetch(mcpUrl(), { method: "POST", headers });
+      expect(byAgent.headers.get("www-authenticate")).toContain(`resource_metadata="${mcpUrl()}/`);
+      expect([byAgent.status, (await byAgent.json()).error.code]).toEqual([401, "unauthorized"]);
+    },
+  );
 });
 
-describe("those that Auth has not signed, at the Data API and at Storage of this stack → 401, never taken for absent ones", () => {
+describe("hostile tokens at the Data API and at Storage", () => {
   const { url, publishableKey } = inject("stack");
   let tried = 0;
-  test.each(Object.entries(HOSTILE_TOKENS))("%s", async (name, make) => {
-    const authorization = await make(victim);
-    // The platform takes what has no Bearer token for no credential.
-    if (!/^Bearer \S/.test(authorization) || (await isSigned(authorization.slice("Bearer ".length)))) return;
-    tried += 1;
-    // PostgREST ignores what a header calls critical; the functions and Storage refuse it.
-    const paths = name.includes("critical") ? [] : ["/rest/v1/projects"];
-    for (const path of [...paths, "/storage/v1/bucket"]) {
-      const answer = await fetch(url + path, { headers: { apikey: publishableKey, authorization } });
-      await answer.body?.cancel();
-      expect([path, answer.status]).toEqual([path, 401]);
-    }
-  });
-  test("most of them were tried", () => expect(tried).toBeGreaterThan(30));
+  test.each(Object.entries(HOSTILE_TOKENS))(
+    "the token “%s” at the Data API and Storage → 401, unless Auth has signed it",
+    async (name, make) => {
+      const authorization = await make(victim);
+      // The platform takes what has no Bearer token for no credential.
+      if (!/^Bearer \S/.test(authorization) || (await isSigned(authorization.slice("Bearer ".length)))) return;
+      tried += 1;
+      // PostgREST ignores what a header calls critical; the functions and Storage refuse it.
+      const paths = name.includes("critical") ? [] : ["/rest/v1/projects"];
+      for (const path of [...paths, "/storage/v1/bucket"]) {
+        const answer = await fetch(url + path, { headers: { apikey: publishableKey, authorization } });
+        await answer.body?.cancel();
+        expect([path, answer.status]).toEqual([path, 401]);
+      }
+    },
+  );
+  test("tokens that Auth has not signed → most of the hostile tokens were tried above", () =>
+    expect(tried).toBeGreaterThan(30));
 });
 
-describe("a good session in a place that is none → 401", () => {
+describe("a good session in a wrong place", () => {
   test.each<[string, (token: string) => Record<string, string>]>([
     ["a cookie", (token) => ({ cookie: `sb-access-token=${token}; Authorization=Bearer ${token}` })],
     ["apikey", (token) => ({ apikey: token })],
     ["Proxy-Authorization", (token) => ({ "proxy-authorization": `Bearer ${token}` })],
     ["X-Authorization", (token) => ({ "x-authorization": `Bearer ${token}`, "x-forwarded-authorization": token })],
     ["X-User-Id, by somebody who knows it", () => ({ "x-user-id": victim.id, "x-forwarded-user": victim.id })],
-  ])("%s", async (_place, headers) => {
+  ])("a good session in %s → 401", async (_place, headers) => {
     await expectRefusedEverywhere(headers(victim.token));
   });
 
-  test("the query → 401: addresses are logged along the way", async () => {
+  test("a good session in the query → 401: addresses are logged on the way", async () => {
     const query = new URLSearchParams({ access_token: victim.token, token: victim.token, authorization: victim.token });
     expect((await callApi(`/api/projects?${query}`)).status).toBe(401);
   });
 });
 
-describe("two Authorization headers → 401, whichever comes first", () => {
-  test.each(["good first", "bad first", "both good"])("%s", async (order) => {
+describe("two Authorization headers", () => {
+  test.each(["good first", "bad first", "both good"])("two Authorization headers, %s → 401", async (order) => {
     const bad = "Bearer a.b.c";
     const good = `Bearer ${victim.token}`;
     const values = { "good first": [good, bad], "bad first": [bad, good], "both good": [good, good] }[order] ?? [];
@@ -111,7 +118,7 @@ describe("two Authorization headers → 401, whichever comes first", () => {
     expect(await footprint(sql, victim.id)).toEqual(before);
   });
 
-  test("a folded header, a NUL, a bare line feed in it → refused before any function, or 401", async () => {
+  test("an Authorization header that is folded, or has a NUL or a bare line feed → 401, or refused before any function", async () => {
     for (const line of [
       `Authorization: Bearer\r\n ${victim.token}`,
       `Authorization: Bearer ${victim.token}\0`,
@@ -127,27 +134,27 @@ describe("two Authorization headers → 401, whichever comes first", () => {
   });
 });
 
-test("a header larger than the server takes → refused, and the next request is answered", async () => {
+test("a header larger than the server accepts → refused, and the next request is answered", async () => {
   const { status } = await rawExchange(address("/projects"), "GET", [`Authorization: Bearer ${"e".repeat(600_000)}`]);
   expect([400, 401, 413, 431]).toContain(status);
   expect((await victim.call(`/api/projects/${projectId}`)).status).toBe(200);
 });
 
-test("a wrong token beside a good apikey → 401: it never counts as none", async () => {
+test("a wrong token next to a good apikey → 401: the token is not ignored", async () => {
   const authorization = `Bearer ${await forgeToken(victim.id, { claims: { exp: 1 } })}`;
   for (const apikey of [inject("stack").publishableKey, inject("stack").secretKey]) {
     await expectRefusedEverywhere({ apikey, authorization });
   }
 });
 
-test("the token as Auth issues it, with bearer, BEARER, two spaces, or beside a foreign apikey → 201", async () => {
+test("a token of Auth with bearer, BEARER, two spaces, or next to an unknown apikey → 201", async () => {
   for (const prefix of ["bearer ", "BEARER ", "Bearer  "]) {
     const headers = { apikey: "sb_publishable_of_somebody_else", authorization: prefix + victim.token };
     expect((await callApi("/api/projects", { headers, json: PROJECT })).status).toBe(201);
   }
 });
 
-test("a token that was good a moment ago → 401 as soon as it has expired, however often it was accepted before", async () => {
+test("a token that has just expired → 401 at once, however often it was accepted before", async () => {
   const status = async (token: string) =>
     (await callApi(`/api/projects/generate/video?projectId=${projectId}`, { token })).status;
   // Two requests of a busy machine may take longer than a token lives.
@@ -161,7 +168,7 @@ test("a token that was good a moment ago → 401 as soon as it has expired, howe
   expect(Date.now() / 1000).toBeGreaterThanOrEqual(accepted.exp);
 });
 
-test("a good token of a user who no longer exists → 401, and no project", async () => {
+test("a valid token of a user who no longer exists → 401, and no project", async () => {
   const gone = crypto.randomUUID();
   const reply = await callApi("/api/projects", { token: await forgeToken(gone), json: PROJECT });
   expect([reply.status, reply.error?.code]).toEqual([401, "unauthorized"]);

@@ -66,19 +66,19 @@ async function sendCallback(address: (path: string) => string): Promise<number> 
 }
 
 describe.each(WAYS)("%s", (_way, address) => {
-  test("a Content-Length that is too short → what it cuts off is no JSON, and makes nothing", async () => {
+  test("a Content-Length that is too short → 400 invalid_json for the truncated body, and nothing is made", async () => {
     const { answer } = await open(address("/api/projects"), json(user), 10, bytesOf('{"title":"t","textPrompt":"p"}'));
     expect(codeOf(await answer)).toEqual([400, "invalid_json"]);
   });
 
-  test("bytes beyond the limit in chunks → 413 while the body goes on", async () => {
+  test("chunks beyond the limit → 413 while the body still arrives", async () => {
     const chunk = bytesOf(`10000\r\n${" ".repeat(65_536)}\r\n`);
     const { answer, send } = await open(address("/api/projects"), json(user), "chunked", chunk);
     await send(chunk).catch(() => undefined);
     expect(codeOf(await answer)).toEqual([413, "payload_too_large"]);
   });
 
-  test("no token for an upload → 429 before a byte of its body has been sent", async () => {
+  test("an upload while the bucket is empty → 429 before a byte of its body has been sent", async () => {
     const hasty = await signUp();
     await sql`
       insert into keyframe_private.rate_buckets (owner_id, route_class, tokens, refilled_at)
@@ -87,7 +87,7 @@ describe.each(WAYS)("%s", (_way, address) => {
     expect(codeOf(await answer)).toEqual([429, "rate_limited"]);
   });
 
-  test("no session → 401 before a byte of the body has been sent", async () => {
+  test("a request without a session → 401 before a byte of its body has been sent", async () => {
     for (const path of ["/api/projects", UPLOAD]) {
       const { answer } = await open(address(path), { "content-type": "image/png" }, 5 * MIB, new Uint8Array(0));
       expect(codeOf(await answer)).toEqual([401, "unauthorized"]);
@@ -95,7 +95,7 @@ describe.each(WAYS)("%s", (_way, address) => {
   });
 });
 
-test("a body that stops before its end → 408 request_timeout after 10 s: a callback, a kick, JSON, an upload, in chunks", async () => {
+test("a body that stops before its end → 408 request_timeout after 10 s: callback, kick, JSON, upload, chunks", async () => {
   const began = performance.now();
   const image50 = (await drawImage()).subarray(0, 50);
   const uploaders = await Promise.all(WAYS.map(() => signUp())); // one upload of an account is read at a time
@@ -116,7 +116,7 @@ test("a body that stops before its end → 408 request_timeout after 10 s: a cal
 const LEFT_BEHIND = "08";
 
 test.runIf(Deno.build.os === "linux")(
-  "bodies that come after their heads → when the senders leave, the function closes the connections too",
+  "bodies that arrive after their headers, and senders that leave → the function closes the connections too",
   async () => {
     const { hostname, port } = new URL(straight("/keyframe-replicate-webhook"));
     const head = "POST /keyframe-replicate-webhook HTTP/1.1\r\nhost: x\r\ncontent-length: 10\r\n\r\n";
@@ -135,11 +135,11 @@ test.runIf(Deno.build.os === "linux")(
   },
 );
 
-describe("many of them, straight at the function", () => {
+describe("many unfinished bodies sent straight to the function", () => {
   const MAX_MB = 50;
   const memoryOf = (name: string) => inject("stack").functionPids[name] ?? 0;
 
-  test("150 unsigned callbacks of 1 MiB that stop before the end → below idle + 50 MB, and a genuine one is answered", async () => {
+  test("150 unsigned callbacks of 1 MiB that stop early → memory below idle + 50 MB, and a genuine one is answered", async () => {
     const pid = memoryOf("keyframe-replicate-webhook");
     const answered = async () => expect(await sendCallback(straight)).toBe(404);
     await answered();
@@ -154,7 +154,7 @@ describe("many of them, straight at the function", () => {
     expect((await watch.stop()) - idle).toBeLessThan(MAX_MB);
   });
 
-  test("30 uploads of one account, 9.9 MiB of each, that break off → below idle + 50 MB, and another account's goes through", async () => {
+  test("30 uploads of one account that break off at 9.9 MiB → memory below idle + 50 MB, another account's succeeds", async () => {
     const pid = memoryOf("api");
     const [attacker, other] = await Promise.all([signUp(), signUp()]);
     const upload = async () => expect(await other.upload(await drawImage())).toMatch(/^projects\//);

@@ -29,7 +29,7 @@ for (const size of ["phone", "desk"] as const)
       }
     });
 
-test("a film of the demo → plays its shots, says what they cost, and its webhooks show an attempt that failed", async () => {
+test("a film of the demo → plays its shots, shows their costs, and its webhooks have a failed attempt", async () => {
   const page = await visit("demo/#/films");
   await page.getByRole("link", { name: "Lighthouse" }).first().click();
   await page.getByText("Lighthouse at noon").first().waitFor();
@@ -70,7 +70,7 @@ test("Generate in the demo → a first frame runs with progress and ends; then a
   expect(await stepCard(page, "Video").getByText("Done").count()).toBe(0); // nothing is kept
 });
 
-test("a prompt that is refused, in the demo → fails with the provider's reason", async () => {
+test("a refused prompt in the demo → fails with the provider's reason", async () => {
   const page = await visit("demo/");
   await openProject(page, "A prompt that is refused");
   const card = stepCard(page, "First frame");
@@ -81,7 +81,7 @@ test("a prompt that is refused, in the demo → fails with the provider's reason
     .waitFor();
 });
 
-test("an answer of the demo that the contract does not have → its build fails", async () => {
+test("an answer in the demo's recording that breaks the contract → the build fails", async () => {
   const recording = JSON.parse(await readFile(join(SITE, "demo", "recording.json"), "utf8")) as Recording;
   expect(() => checkBackend(recording)).not.toThrow();
   const [first, ...others] = recording.runs.video;

@@ -11,7 +11,7 @@ import { expectReadable, SITE, visitSite } from "../support/site/visit-site.ts";
 
 const visit = visitSite();
 
-test("the files of site, whose packages a clone does not carry → pass the type check", async () => {
+test("the files of site, whose packages a clone does not have → pass the type check", async () => {
   const tsc = join(PROJECT_ROOT, "node_modules/typescript/bin/tsc");
   const { output } = await runProgram(Deno.execPath(), ["run", "-A", tsc, "--noEmit", "-p", "site"]).ended;
   expect(output).toBe("");
@@ -27,7 +27,7 @@ for (const size of SIZES)
         await expectReadable(await visit(path, size, scheme));
       });
 
-test("the first page → at most 200 kB without pictures and films, and answers what it is, what it costs and how to start", async () => {
+test("the first page → at most 200 kB without images and films; says what it is, what it costs and how to start", async () => {
   const page = await visit("");
   const bytes = await page.evaluate(() =>
     [...performance.getEntriesByType("navigation"), ...performance.getEntriesByType("resource")]
@@ -42,7 +42,7 @@ test("the first page → at most 200 kB without pictures and films, and answers 
     expect(text).toContain(said);
 });
 
-test("search by keyboard → finds a heading of the docs and opens it, and no other host is asked", async () => {
+test("search by keyboard → finds a heading of the docs and opens it, and no other host is contacted", async () => {
   const page = await visit("");
   await page.keyboard.press("Control+k");
   await page.getByRole("searchbox").fill("prepaid balances");
@@ -51,7 +51,7 @@ test("search by keyboard → finds a heading of the docs and opens it, and no ot
   await page.waitForURL(/docs\/costs.*#prepaid-balances/);
 });
 
-test("Tab from the top of a page → skips to the content; the colour scheme is a switch that the keyboard reaches", async () => {
+test("Tab from the top of a page → skips to the content; the color scheme is a switch that the keyboard reaches", async () => {
   const page = await visit("docs/costs");
   await page.keyboard.press("Tab");
   await page.getByRole("link", { name: "Skip to content" }).waitFor();
@@ -62,7 +62,7 @@ test("Tab from the top of a page → skips to the content; the colour scheme is 
   await expectReadable(page);
 });
 
-test("each page → is there as Markdown, is in llms.txt once and whole in llms-full.txt; openapi.json is that of the contract", async () => {
+test("each page → exists as Markdown, is in llms.txt once and complete in llms-full.txt; openapi.json equals the contract", async () => {
   const read = (name: string) => readFile(join(SITE, name), "utf8");
   const [list, all] = await Promise.all([read("llms.txt"), read("llms-full.txt")]);
   for (const page of PAGES) {
@@ -80,7 +80,7 @@ test("each page → is there as Markdown, is in llms.txt once and whole in llms-
   expect(answer.headers()["content-type"]).toContain("text/markdown");
 });
 
-test("a link to a page or a heading that is not there → named with its page", async () => {
+test("a link to a page or a heading that does not exist → reported with its page", async () => {
   const folder = await Deno.makeTempDir({ prefix: "keyframe-links-" });
   await Deno.writeTextFile(
     join(folder, "index.html"),

@@ -90,7 +90,7 @@ describe("a project without a deployment", () => {
     scene.platform.functions.remove("mail");
   });
 
-  test("--dry-run → says what would be done, and sends nothing that writes", async () => {
+  test("deploy --dry-run → says what would be done, and sends nothing that writes", async () => {
     const said = await scene.take(undefined, {}, { dryRun: true });
     expect(said).toContain(
       'api.schemas: ["public","graphql_public","app"] → ["public","graphql_public","app","keyframe","keyframe_worker"]',
@@ -115,7 +115,7 @@ describe("a project without a deployment", () => {
     ["settings that are refused", configStage, {}, { "PATCH /postgrest": 403 }, "an owner or administrator of its"],
     ["secrets above a limit", secretsStage, {}, { "POST /secrets": throttled }, "Supabase is rate-limiting"],
     ["a database out of reach", migrationsStage, {}, {}, "Set SUPABASE_DB_URL to the session pooler's"],
-  ])("%s → what to do, nothing changed", async (_what, stage, environment, faults, said) => {
+  ])("deploy with %s → what to do, nothing changed", async (_what, stage, environment, faults, said) => {
     scene.platform.faults = faults;
     const stages = stage === migrationsStage ? [databaseStage, stage] : [stage];
     await expect(scene.take(stages, environment)).rejects.toThrow(said);
@@ -124,7 +124,7 @@ describe("a project without a deployment", () => {
     expect(scene.platform.api.db_schema).toBe("public,graphql_public,app");
   });
 
-  test("SUPABASE_DB_URL of another database → refused, nothing changed here or there", async () => {
+  test("SUPABASE_DB_URL of another database → refused, and neither database is changed", async () => {
     await scene.sql`create database other owner postgres`;
     const elsewhere = scene.databaseUrl.replace(/\/postgres$/, "/other");
     await expect(scene.take([databaseStage, migrationsStage], { SUPABASE_DB_URL: elsewhere })).rejects.toThrow(
@@ -136,7 +136,7 @@ describe("a project without a deployment", () => {
     await other.end();
   });
 
-  test("a function of the app under a name of ours → named, nothing changed", async () => {
+  test("an app's function has one of our names → named, nothing changed", async () => {
     putFunction("api");
     try {
       await expect(scene.take([databaseStage])).rejects.toThrow(/has the function api already.*--function-name/);
@@ -146,7 +146,7 @@ describe("a project without a deployment", () => {
     }
   });
 
-  test("a schema of the app under a name of ours → the migration and what Postgres said; not exposed, nothing is left behind", async () => {
+  test("an app's schema has one of our names → the migration and what Postgres said; not exposed, nothing is left behind", async () => {
     await scene.sql`create schema keyframe_worker`;
     try {
       await expect(scene.take(undefined, { SUPABASE_DB_URL: scene.databaseUrl })).rejects.toThrow(
@@ -159,7 +159,7 @@ describe("a project without a deployment", () => {
     }
   });
 
-  test("Ctrl-C → ends the CLI at work; what is done, what is not, how to continue; exit 1", async () => {
+  test("Ctrl-C during a deployment → ends the CLI; says what is done, what is not, how to continue; exit 1", async () => {
     const asked = Promise.withResolvers<void>();
     const answer = Promise.withResolvers<undefined>();
     scene.platform.faults = {
@@ -179,7 +179,7 @@ describe("a project without a deployment", () => {
     );
   });
 
-  test("a deployment → exit 0, all is there beside the app's, and no secret is on the screen, in a command or a file", async () => {
+  test("a first deployment → exit 0, everything exists next to the app's objects, and no secret is shown or in a file", async () => {
     const AWKWARD = 'of more # than "thirty-two" $characters \\n';
     const temporary = await mkdtemp(join(tmpdir(), "keyframe-deployed-"));
     // What a killed deployment would leave.
@@ -244,7 +244,7 @@ describe("a later deployment", () => {
   /** As long as a real one waits, but asking more often. */
   const impatient = { now: Date.now, sleep: () => new Promise<void>((done) => setTimeout(done, 100)) };
 
-  test("→ changes nothing but the functions, needs no Replicate token, and has the Data API read the schema again", async () => {
+  test("a later deployment → changes only the functions, needs no Replicate token, and the Data API reloads the schema", async () => {
     const before = await vaultEntries();
     const notices: string[] = [];
     const { unlisten } = await scene.sql.listen("pgrst", (notice) => notices.push(notice));
@@ -256,7 +256,7 @@ describe("a later deployment", () => {
     expect(await vaultEntries()).toEqual(before);
   });
 
-  test("budgets that are asked for, by option or at the terminal → set where there is none; without → says so", async () => {
+  test("budgets requested by option or at the terminal → set where there is none; without them → says there is none", async () => {
     const take = (budgets: { user?: number; service?: number } = {}, answers?: string[]) =>
       scene.take(
         [databaseStage, budgetsStage],
@@ -287,7 +287,7 @@ describe("a later deployment", () => {
     await scene.sql`update keyframe_private.settings set owner_day_micros = null`;
   });
 
-  test("a lost job, one switched off, a rotated kick secret → put right; another project's address → only with --moved", async () => {
+  test("a lost or disabled job, or a rotated kick secret → repaired; another project's address → only with --moved", async () => {
     const rotated = `whsec_${btoa("rotated by hand: thirty-two byte")}`;
     const jobs = await jobNames();
     await scene.sql`delete from cron.job where jobname = 'keyframe-sweep'`;
@@ -335,7 +335,7 @@ describe("a later deployment", () => {
   };
   const failureOf = (stages: Stage[]) => scene.take(stages).then(() => "it went well", String);
 
-  test("a lost history → the command that writes it again, after which it goes on", async () => {
+  test("a lost migration history → the command that repairs it, after which the deployment goes on", async () => {
     await scene.sql`delete from supabase_migrations.schema_migrations where true`;
     const said = await failureOf([databaseStage]);
     expect(said).toMatch(
@@ -373,7 +373,7 @@ describe("a later deployment", () => {
     expect(await scene.take([databaseStage, migrationsStage])).toContain("all 1 are there");
   });
 
-  test("an extension is lost → named; once it is enabled, its jobs and secrets come back", async () => {
+  test("an extension is lost → named; once it is enabled again, its jobs and secrets come back", async () => {
     const jobs = await jobNames();
     const stages = [databaseStage, extensionsStage, vaultStage];
     for (const [schema, extension] of [
@@ -390,7 +390,7 @@ describe("a later deployment", () => {
     }
   });
 
-  test("a job of another database → scheduled here; one more of another role → the statement, after which all is well", async () => {
+  test("a job of another database → scheduled here; a job of another role → the statement to run, after which all is well", async () => {
     const ours = await scene.sql`select jobname, username, database, command from cron.job order by jobname`;
     await scene.sql`update cron.job set database = 'film' where jobname = 'keyframe-prune'`;
     const [job] = await scene.sql`
@@ -403,7 +403,7 @@ describe("a later deployment", () => {
     expect(await scene.sql`select jobname, username, database, command from cron.job order by jobname`).toEqual(ours);
   });
 
-  test("a Vault that cannot decrypt → a new kick secret is made; the address, when it is told that the database has moved", async () => {
+  test("a Vault that cannot decrypt → a new kick secret; a new address only when --moved says that the database has moved", async () => {
     const before = await vaultEntries();
     await scene.sql`update vault.secrets set secret = 'bm90IHJlYWRhYmxl' where name = 'keyframe_functions_url'`;
     const stages = [databaseStage, vaultStage, secretsStage];
@@ -418,7 +418,7 @@ describe("a later deployment", () => {
   });
 
   test.each(["keyframe_functions_url", "keyframe_kick_secret"])(
-    "%s is lost → written again, and the functions have it",
+    "%s is lost from the Vault → written again, and set for the functions",
     async (name) => {
       await scene.sql`delete from vault.secrets where name = ${name}`;
       await scene.take([databaseStage, vaultStage, secretsStage]);
@@ -428,7 +428,7 @@ describe("a later deployment", () => {
     },
   );
 
-  test("one function that is refused → which stage, what the platform said, and where to see which versions run", async () => {
+  test("one function is refused → the stage, what the platform said, and where to see which versions run", async () => {
     scene.platform.faults = {
       "POST /functions/deploy keyframe-deliver": { status: 413, body: { message: "bundle too large" } },
     };
@@ -437,7 +437,7 @@ describe("a later deployment", () => {
     );
   });
 
-  test("a function that starts late → it is asked again, and the others are kicked", async () => {
+  test("a function that starts late → it is called again until it answers", async () => {
     let isStarting = true;
     scene.platform.faults = {
       "POST /functions/v1/keyframe-deliver": async () => {
@@ -450,7 +450,7 @@ describe("a later deployment", () => {
     expect(isStarting).toBe(false);
   });
 
-  test("a function for those with a token, a database of another version → after a minute the last answers, and where to look", async () => {
+  test("a function that needs a token, and an outdated database → after a minute the last answers, and where to look", async () => {
     scene.platform.faults = { "POST /functions/v1/keyframe-deliver": { status: 401, body: { code: 401 } } };
     await scene.sql`update keyframe_private.installation set version = '0.0.1'`;
     try {
@@ -473,14 +473,14 @@ describe("a later deployment", () => {
     expect(Math.max(...limits)).toBe(10_000);
   });
 
-  test("a function that dies at its start, of a secret the deployment did not set → that function, and its answer", async () => {
+  test("a function that dies at its start of a secret set elsewhere → that function, and its answer", async () => {
     scene.platform.secrets.set("KEYFRAME_REPLICATE_OUTPUT_HOSTS", "https://user@/x");
     await expect(scene.take([healthStage])).rejects.toThrow(
       /answers correctly\. keyframe-generate: HTTP 503 .*BOOT_ERROR[^;]*$/,
     );
   });
 
-  test("functions with another kick secret than the Vault's → answer as they should, but the kicks do not arrive", async () => {
+  test("functions with another kick secret than the Vault's → healthy by themselves, but the kicks do not arrive", async () => {
     scene.platform.secrets.set("KEYFRAME_KICK_SECRET", `whsec_${btoa("another secret of thirty-two byte")}`);
     // One that still runs with the former secret would ask for work.
     await until("the workers have ended", async () => {
@@ -527,7 +527,7 @@ describe("a later deployment", () => {
           : scene.sql`delete from supabase_migrations.schema_migrations where version = '20270101000000'`,
       "by an app's repository (npm run add): upgrade it there",
     ],
-  ])("%s → refused, nothing changed", async (_what, set, said) => {
+  ])("deploy with %s → refused, nothing changed", async (_what, set, said) => {
     await set(true);
     try {
       await expect(scene.take([databaseStage])).rejects.toThrow(said);

@@ -51,7 +51,7 @@ test("a function that imports a file that is not there → the deployment fails,
   );
 });
 
-test("a platform that does not answer → the command is ended after its time, and what to do", async () => {
+test("a platform that does not answer → the command is ended after its time limit, and says what to do", async () => {
   const silence = Promise.withResolvers<undefined>();
   platform.faults = { "GET /secrets": () => silence.promise };
   const listing = createSupabaseCli(PROJECT, login).run("looking", ["secrets", "list"], { limitMs: 1_000 });

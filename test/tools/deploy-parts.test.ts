@@ -11,7 +11,7 @@ import { PROJECT } from "../support/tools/deploy-platform.ts";
 const GIVEN = readDeployArguments(["--project", PROJECT]);
 const read = (environment: Record<string, string>) => readDeploySettings(GIVEN, environment);
 
-test("--project, --dry-run, --without-mcp and budgets → what they say", () => {
+test("deploy with --project, --dry-run, --without-mcp and budgets → the options as given", () => {
   const budgets = ["--user-budget", "10", "--service-budget", "99.5"];
   expect(readDeployArguments(["--project", PROJECT, "--dry-run", "--without-mcp", ...budgets])).toEqual({
     project: PROJECT,
@@ -28,11 +28,11 @@ test.each([
   [["--project", PROJECT, "--dryrun"], "--help lists the options"],
   [["--project", PROJECT, "--user-budget", "$10"], "--user-budget must be dollars a month"],
   [["--project", PROJECT, "--service-budget", "1e3"], "--service-budget must be dollars a month"],
-])("the arguments %j → refused in one line", (args, said) => {
+])("deploy with the arguments %j → refused in one line", (args, said) => {
   expect(() => readDeployArguments(args)).toThrow(said);
 });
 
-test("no variable → the project's own address, Replicate's own API, nothing passed on; a custom domain is for apps only", () => {
+test("deploy without variables → the project's own address, Replicate's API, nothing passed on; custom domains for apps only", () => {
   const projectUrl = `https://${PROJECT}.supabase.co`;
   const none = read({ KEYFRAME_ALLOW_LOCAL_WEBHOOKS: "1" }); // of the shell: never for a hosted project
   expect(none).toMatchObject({ projectUrl, clientUrl: projectUrl, database: undefined });
@@ -46,7 +46,7 @@ test("no variable → the project's own address, Replicate's own API, nothing pa
   });
 });
 
-test("SUPABASE_DB_URL → its password apart, because everybody can read a command line", () => {
+test("SUPABASE_DB_URL → its password is kept apart, since everybody can read a command line", () => {
   const { database } = read({ SUPABASE_DB_URL: "postgresql://postgres:a%2Fb@db.example.com:5432/postgres" });
   expect(database).toEqual({ url: "postgresql://postgres@db.example.com:5432/postgres", password: "a/b" });
 });
@@ -66,13 +66,13 @@ test.each([
   expect(() => read({ [name]: value })).not.toThrow("pass-word");
 });
 
-test("what is printed → shows no secret, and ordinary words", () => {
+test("the output of a deployment → shows no secret, but ordinary words", () => {
   const keeper = createSecretKeeper();
   for (const secret of ["whsec_abcdefgh", undefined, "a", "eight ch"]) expect(keeper.add(secret)).toBe(secret);
   expect(keeper.hide("a kick with whsec_abcdefgh, whsec_abcdefgh, eight ch!")).toBe("a kick with …, …, …!");
 });
 
-test("a program that the deployment starts → has the CLI's login, and neither the functions' secrets nor their settings", async () => {
+test("a program that a deployment starts → has the CLI's login, and neither the functions' secrets nor their settings", async () => {
   const environment = {
     PATH: Deno.env.get("PATH") ?? "",
     HOME: "/home/ada",
@@ -87,7 +87,7 @@ test("a program that the deployment starts → has the CLI's login, and neither 
   expect(seen).toEqual({ HOME: "/home/ada", SUPABASE_ACCESS_TOKEN: "sbp_login", PGPASSWORD: "p" });
 });
 
-test("secrets that the project has, as digests → only the others are set; the CLI sets some only → the stage fails", async () => {
+test("secrets that a project has already → only the others are set; the CLI sets only some → the stage fails", async () => {
   const KEYFRAME_CLIENT_URL = "https://film.example.com";
   const setting = async (count: number) =>
     await secretsStage.plan({
@@ -116,20 +116,20 @@ test.each([
   ["Remote migration versions not found in local migrations directory.", "docs/upgrade.md"],
   ["unexpected deploy status 413: too large", "docs/deploy.md says how to bundle it on this machine"],
   ["an unknown error", "an unknown error. Fix the cause, then run the command again: finished stages are kept."],
-])("the CLI fails with %j → that and what to do", (message, remedy) => {
+])("the CLI fails with %j → says that, and what to do", (message, remedy) => {
   const stdout = JSON.stringify({ _tag: "Error", error: { code: "X", message } });
   const said = explainCliFailure("trying", { stdout, stderr: "Target: project ref\n" });
   expect(said).toContain(`Failed while trying. The Supabase CLI said: ${message}`);
   expect(said).toContain(remedy);
 });
 
-test("the CLI fails with a message that is no JSON → as it was printed", () => {
+test("the CLI fails with a message that is not JSON → shows it as printed", () => {
   const stdout = String.raw`{"error":{"message":"no folder C:\Users"}}`;
   expect(explainCliFailure("trying", { stdout, stderr: "" })).toContain(String.raw`"no folder C:\Users"`);
 });
 
 test.each(["docs/deploy.md", "docs/going-live.md", "docs/upgrade.md"])(
-  "the commands in %s that change a project → need no terminal: each says --yes",
+  "the commands in %s that change a project → work without a terminal: each has --yes",
   (path) => {
     const text = readFileSync(new URL(`../../${path}`, import.meta.url), "utf8");
     const changing = text.match(

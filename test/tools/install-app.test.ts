@@ -75,7 +75,7 @@ describe("a repository fresh from supabase init", () => {
     expect(await app.files()).toEqual(added);
   });
 
-  test("add --without-mcp → no function for agents, nor by a later add; --with-mcp → it", async () => {
+  test("add --without-mcp → no function for agents, nor by a later add; --with-mcp → adds the function", async () => {
     const hasMcp = async () => {
       const files = await app.files();
       const config = files.get("supabase/config.toml")?.includes("[functions.keyframe-mcp]");
@@ -106,7 +106,7 @@ describe("a repository fresh from supabase init", () => {
     expect(await app.install(["add", ...args])).toEqual({ code: 1, said: expect.stringMatching(`^.*${said}.*\n$`) });
   });
 
-  test("another name, with an edited file → refused by its name; --force moves the folder; an edited migration → refused", async () => {
+  test("add with another name and an edited file → refused, naming it; --force moves the folder; edited migration → refused", async () => {
     const path = "supabase/functions/films/index.ts";
     await app.write(path, "// mine\n");
     const refused = await app.install(["add", "--function-name", "cinema"]);
@@ -137,7 +137,7 @@ describe("a repository with tables, functions, seeds and exposed schemas of its 
     database = await everything();
   });
 
-  test("add, db push, functions deploy → ours beside the app's, which stay as they were", async () => {
+  test("add, db push, functions deploy in an app → our objects next to the app's, which are as before", async () => {
     const { code, said } = await app.install(["add"]);
     expect([code, said]).toEqual([0, expect.stringContaining("supabase db push")]);
     expect(said).toContain("before the next supabase start: supabase db start && supabase migration up");
@@ -154,7 +154,7 @@ describe("a repository with tables, functions, seeds and exposed schemas of its 
     expect(scene.platform.uploads.map(({ slug }) => slug).sort()).toEqual([...FUNCTION_NAMES, "mail"].sort());
   });
 
-  test("the uploaded files alone, with all migrations of the repository → make a whole film", async () => {
+  test("only the uploaded files, with all migrations of the repository → make a whole film", async () => {
     const folder = join(parent, "uploaded");
     for (const [path, text] of uploaded) {
       await mkdir(dirname(join(folder, path)), { recursive: true });
@@ -183,7 +183,7 @@ describe("a repository with tables, functions, seeds and exposed schemas of its 
     }
   });
 
-  test("a newer version → add copies its one migration, db push keeps the data", async () => {
+  test("add of a newer version → copies its one migration, and db push keeps the data", async () => {
     const [user] =
       await scene.sql`insert into auth.users (id, email) values (gen_random_uuid(), 'a@film.local') returning id`;
     await scene.sql`insert into keyframe.projects (owner_id, title, text_prompt) values (${user?.id}, 'Harbour', 'A harbour at dawn')`;
@@ -207,7 +207,7 @@ describe("a repository with tables, functions, seeds and exposed schemas of its 
     expect(older).toMatchObject({ code: 1, said: expect.stringContaining("use a newer version of Keyframe") });
   });
 
-  test("remove → which data go; --yes, db push and what it says → the database as before; --migrations → the folder too", async () => {
+  test("remove → says which data would be deleted; --yes and its steps → the database as before; --migrations → the folder too", async () => {
     const had = await app.files();
     const refused = await app.install(["remove"]);
     expect(refused.said).not.toContain("deno.lock"); // Deno has made none

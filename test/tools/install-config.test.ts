@@ -21,7 +21,7 @@ test.each<[what: string, text: string, exposed: string[]]>([
   ["line ends of Windows", '[api]\r\nschemas = ["public"] # ours\r\n\r\n[db]\r\nport = 2\r\n', ["public"]],
   ["a byte order mark", '\ufeff[api]\r\nschemas = ["public"]\r\n', ["public"]],
 ])(
-  "config.toml with %s → functions and schemas are added, once; removed, it is byte for byte as before",
+  "config.toml with %s → add puts functions and schemas into it, once; remove leaves it byte for byte as before",
   (_what, text, exposed) => {
     const before = parse(text) as { api?: object; functions?: object };
     const changed = addToConfig(text, ours);
@@ -36,7 +36,7 @@ test.each<[what: string, text: string, exposed: string[]]>([
   },
 );
 
-test("tables that the app wrote behind ours → stay, also where ours follow a line without an end", () => {
+test("tables that the app wrote behind ours in config.toml → stay, also if ours follow a line without an end", () => {
   for (const before of ["[db]\nport = 2", "[db]\nport = 2\n"]) {
     const text = `${addToConfig(before, ours)}[functions.later]\nenabled = true\n`;
     expect(parse(removeFromConfig(text, schemas))).toEqual({
@@ -60,7 +60,7 @@ test.each([
   );
 });
 
-test("what is no TOML → refused with its first error", () => {
+test("a config.toml that is not TOML → refused with its first error", () => {
   expect(() => addToConfig("[api\n", ours)).toThrow(/config\.toml cannot be read \(.+\)/);
 });
 
@@ -70,7 +70,7 @@ test.each<[what: string, edit: (text: string) => string]>([
   ["without its final newline", (text) => text.trimEnd()],
   ["with spaces around its marks", (text) => text.replaceAll("# keyframe:", "  # keyframe:").replace(/$/, " ")],
   ["with our schemas in another place", (text) => text.replace(/schemas = .*/, "schemas = ['keyframe', 'public']")],
-])("our block %s → is taken out", (_what, edit) => {
+])("our block of config.toml %s → removed", (_what, edit) => {
   expect(parse(removeFromConfig(edit(added), schemas))).toEqual({ api: { schemas: ["public"] } });
 });
 
@@ -84,7 +84,7 @@ test.each<[what: string, edit: (text: string) => string]>([
     (text) => `${text}\n# mine\nverify_jwt = true\n[db]\nport = 2\n`,
   ],
   ["with a function of the app", (text) => text.replace("# keyframe: end", "[functions.mail]\n# keyframe: end")],
-])("our block %s → add and remove refuse with what to do", (_what, edit) => {
+])("our block of config.toml %s → add and remove refuse with what to do", (_what, edit) => {
   for (const command of [() => addToConfig(edit(added), ours), () => removeFromConfig(edit(added), schemas)]) {
     expect(command).toThrow(
       /Keyframe's part of supabase\/config\.toml was edited.*Move.*delete.*run the command again/,
@@ -99,7 +99,7 @@ test.each([
   ["no table", "api = 7\n", "api must be a table"],
   ["a list", "functions = [7]\n", "functions must be a table"],
   ["a text of buckets", '[storage]\nbuckets = "env(BUCKETS)"\n', "storage.buckets must be a table"],
-])("config.toml where the CLI's own form is %s → refused in one line that names it", (_what, text, said) => {
+])("a config.toml where the CLI's own form is %s → refused in one line that names it", (_what, text, said) => {
   for (const change of [() => addToConfig(text, ours), () => removeFromConfig(text, schemas)])
     expect(change).toThrow(
       new InstallError(`supabase/config.toml cannot be read: ${said}. Correct it and run the command again.`),
@@ -111,7 +111,7 @@ test.each([
   ["20261231235958_a.sql", ["20261231235959", "20270101000000"]],
   ["20261122009999_a.sql", ["20261122014040", "20261122014041"]], // no time, but it is there
   ["0007_a.sql", ["20261122000000", "20261122000001"]],
-])("migrations added after %s → times that exist, each after the one before", (newest, expected) => {
+])("migrations added after %s → get valid times, each after the one before", (newest, expected) => {
   const app = { migrations: [newest] } as unknown as App; // all that is read
   const versions = nextVersions(app, new Date("2026-11-22T00:00:00Z"));
   expect([versions.next().value, versions.next().value]).toEqual(expected);

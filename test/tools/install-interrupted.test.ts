@@ -34,7 +34,7 @@ test.each<[what: string, prepare: () => Promise<void>, command: (onChange?: () =
   ["a first add", async () => undefined, (onChange) => add(version1, onChange)],
   ["an upgrade", () => add(version1), (onChange) => add(version2, onChange)],
   ["a remove", () => add(version1), (onChange) => remove(version1, onChange)],
-])("%s that the disk ends at any of its files → the same command completes it", async (_what, prepare, command) => {
+])("%s while the disk is full at any of its files → the same command completes it", async (_what, prepare, command) => {
   await prepare();
   await command();
   const whole = await files();
@@ -53,7 +53,7 @@ test.each<[what: string, prepare: () => Promise<void>, command: (onChange?: () =
   expect(interruptions).toBeGreaterThan(6);
 });
 
-test("an upgrade that was interrupted → the next version's add completes it too; a file edited meanwhile is named", async () => {
+test("an interrupted upgrade → the next version's add completes it too; a file edited meanwhile is named", async () => {
   await add(version1);
   await add(version2, fullAfter(3).onChange).catch(() => undefined);
   const [path = ""] = [...version1.code.keys()].filter((each) => each.endsWith("keyframe-generate/index.ts"));
@@ -65,7 +65,7 @@ test("an upgrade that was interrupted → the next version's add completes it to
   expect(JSON.parse(await readFile(join(folder, RECORD), "utf8"))).toMatchObject({ version: "3" });
 });
 
-test("an add that is killed while it writes → the next one completes it, as if it had not been", async () => {
+test("an add that is killed while it writes → the next add completes it, as if it had not been killed", async () => {
   const first = start("add");
   await until("its first files", async () => (await lstat(join(folder, RECORD)).catch(() => undefined)) !== undefined);
   first.kill("SIGKILL");
@@ -77,7 +77,7 @@ test("an add that is killed while it writes → the next one completes it, as if
   expect(completed).toEqual(await files());
 });
 
-test("a remove that was interrupted, then an add that was interrupted → the next add completes it, and a remove undoes it", async () => {
+test("an interrupted remove, then an interrupted add → the next add completes it, and a remove undoes it", async () => {
   for (let added = 0; ; added++) {
     await freshApp();
     const before = await files();
@@ -94,7 +94,7 @@ test("a remove that was interrupted, then an add that was interrupted → the ne
   }
 });
 
-test("a first add that was interrupted, then remove → the folder as it was", async () => {
+test("an interrupted first add, then remove → the folder as before", async () => {
   const before = await files();
   await add(version1, fullAfter(4).onChange).catch(() => undefined);
   expect(await files()).not.toEqual(before);
@@ -102,7 +102,7 @@ test("a first add that was interrupted, then remove → the folder as it was", a
   expect(await files()).toEqual(before);
 });
 
-test("a config.toml that only its owner may read → stays so, with its backup, also after remove", async () => {
+test("a config.toml that only its owner may read → keeps that mode, as does its backup, also after remove", async () => {
   const modeOf = async (path: string) => (await lstat(join(folder, path))).mode & 0o777;
   await chmod(join(folder, CONFIG), 0o600);
   await add(version1);
@@ -111,7 +111,7 @@ test("a config.toml that only its owner may read → stays so, with its backup, 
   expect(await modeOf(CONFIG)).toBe(0o600);
 });
 
-test("add, remove, add, remove → two removals, each behind its copies; all can be forgotten, and a third add copies again", async () => {
+test("add, remove, add, remove → two removal migrations, each after its copies; a third add copies again", async () => {
   await add(version1);
   await remove(version1);
   expect((await start("add", "--dry-run").ended).said).toMatch(
@@ -128,7 +128,7 @@ test("add, remove, add, remove → two removals, each behind its copies; all can
   expect(await names()).toHaveLength(twice.length + copies.length);
 });
 
-test("a removal that no database has → a second remove says so; after a migration of the app it goes behind that one", async () => {
+test("a removal not yet pushed → a second remove says so; after a new migration of the app it is moved behind that", async () => {
   const removal = async () => (await files()).find(([path]) => path.endsWith("/keyframe_remove.sql"))?.[1];
   await add(version1);
   await remove(version1);
@@ -148,7 +148,7 @@ describe("an app that has Keyframe", () => {
   const copies = async () =>
     (await readdir(join(folder, MIGRATIONS))).filter((file) => file.includes("_keyframe_")).sort();
 
-  test("its migrations are squashed into one → only newer ones are copied; remove drops ours all the same", async () => {
+  test("an app squashes its migrations into one → only newer ones are copied; remove still drops our objects", async () => {
     for (const file of await copies()) await rm(join(folder, MIGRATIONS, file));
     await put(folder, `${MIGRATIONS}/20261201110000_squashed.sql`, 'CREATE SCHEMA IF NOT EXISTS "keyframe_private";\n');
     await add(version2);
@@ -161,7 +161,7 @@ describe("an app that has Keyframe", () => {
     ["a copied migration was deleted", undefined, [], 0],
     ["a pull of the database comes after the copies, and one was deleted", "20261201110000_remote_schema.sql", [], 2],
     ["a squashed migration replaces the first copy, and a later one was deleted", "20251201110000_all.sql", [0], 2],
-  ])("%s → named, and not copied again under another time", async (_what, own, squashed, deleted) => {
+  ])("%s → named, and not copied again with another time", async (_what, own, squashed, deleted) => {
     const found = await copies();
     for (const at of [...squashed, deleted]) await rm(join(folder, MIGRATIONS, found[at] ?? ""));
     if (own !== undefined) await put(folder, `${MIGRATIONS}/${own}`, "create schema keyframe_private;\n");
@@ -179,21 +179,21 @@ describe("an app that has Keyframe", () => {
     JSON.stringify({ ...recorded, files: { "supabase/functions/api/index.ts": "a hash" } }),
     JSON.stringify({ ...recorded, files: { "supabase/functions/../../src/app.ts": ["a hash"] } }),
     JSON.stringify({ ...recorded, files: { "src/app.ts": ["a hash"] } }),
-  ])("installed.json is %j → named, nothing changed", async (text) => {
+  ])("an app's installed.json is %j → named, nothing changed", async (text) => {
     await put(folder, RECORD, text);
     const before = await files();
     for (const command of [add, remove]) await expect(command(version2)).rejects.toThrow(`${RECORD} is damaged`);
     expect(await files()).toEqual(before);
   });
 
-  test("a file of the app stands where a newer version has one → named, and not replaced", async () => {
+  test("an app's file where a newer version has one → named, and not replaced", async () => {
     const [added = ""] = [...version2.code.keys()].filter((each) => each.endsWith("/added.ts"));
     const path = added.replace(/^shared/, SHARED);
     await put(folder, path, "// the app's\n");
     await expect(add(version2)).rejects.toThrow(`Edited since they were copied: ${path}`);
   });
 
-  test("the backup of config.toml → stays the one of before the first add; an edited config.toml keeps it after remove", async () => {
+  test("the backup of config.toml → stays the one before the first add; edits of config.toml stay after remove", async () => {
     const original = await readFile(join(folder, BACKUP), "utf8");
     await writeFile(join(folder, CONFIG), `${await readFile(join(folder, CONFIG), "utf8")}# mine\n`);
     await add(version2);
@@ -205,7 +205,7 @@ describe("an app that has Keyframe", () => {
 });
 
 test.each(["99991231235959", "0042"])(
-  "the app's newest migration has the version %s → ours come after it, in their order",
+  "the app's newest migration has the version %s → our migrations come after it, in order",
   async (version) => {
     await put(folder, `${MIGRATIONS}/${version}_far.sql`, "select 1;\n");
     await add(version1);
@@ -213,7 +213,7 @@ test.each(["99991231235959", "0042"])(
   },
 );
 
-test("the app's newest migration has the last version of its length → refused, because nothing comes after it", async () => {
+test("the app's newest migration has the highest version of its length → refused, since no version comes after it", async () => {
   await put(folder, `${MIGRATIONS}/9999_last.sql`, "select 1;\n");
   await expect(add(version1)).rejects.toThrow("The newest migration has the version 9999");
 });

@@ -20,7 +20,7 @@ useAppFolder();
 /** A folder outside the app's. */
 const outside = async () => join(await mkdtemp(join(parent, "behind-")), "source");
 
-test("functions, shared code and a bucket of the app under our names → each is named with what to do, and nothing is written", async () => {
+test("an app's functions, shared code and bucket have our names → each is named with what to do, and nothing is written", async () => {
   await put(folder, "supabase/functions/api/index.ts", "Deno.serve(() => new Response());\n");
   await put(folder, "behind/handler.ts", "// the app's\n");
   await mkdir(join(folder, "supabase/functions/keyframe-deliver"), { recursive: true });
@@ -58,7 +58,7 @@ test.each([
   expect(await files()).toEqual(before);
 });
 
-test("a folder took the place of a copied file → remove names it before it removes anything", async () => {
+test("a folder is in the place of a copied file → remove names it before it removes anything", async () => {
   const path = "supabase/functions/api/index.ts";
   await add(version1);
   await rm(join(folder, path));
@@ -77,7 +77,7 @@ test("a config.toml that is not UTF-8 → every command refuses before it writes
   expect(new Uint8Array(await readFile(config))).toEqual(latin1);
 });
 
-test("config.toml was rewritten without our marks → remove names what of ours is left, and changes nothing", async () => {
+test("config.toml was rewritten without our marks → remove names our settings that are left, and changes nothing", async () => {
   await add(version1);
   const config = join(folder, CONFIG);
   const text = await readFile(config, "utf8");
@@ -96,7 +96,7 @@ describe("symbolic links", () => {
     ["the folder of shared code", SHARED],
     ["config.toml", CONFIG],
     ["config.toml, to a file of the app", CONFIG],
-  ])("%s → refused by its path, and what it leads to stays as it is", async (what, path) => {
+  ])("%s → refused by its path, and the link's target is unchanged", async (what, path) => {
     const source = what.endsWith("of the app") ? join(folder, "behind") : await outside();
     if (/\.\w+$/.test(path)) await writeFile(source, '[api]\nschemas = ["public"]\n');
     else await put(source, "index.ts", "// the app's\n");
@@ -110,7 +110,7 @@ describe("symbolic links", () => {
 
   const whole = ["supabase", "supabase/functions", MIGRATIONS];
 
-  test.each(whole)("%s leads out of the app's folder → refused by every command, nothing changed", async (path) => {
+  test.each(whole)("%s is a link out of the app's folder → refused by every command, nothing changed", async (path) => {
     const behind = await outside();
     for (const [prepare, command] of [
       [async () => undefined, add],
@@ -129,20 +129,23 @@ describe("symbolic links", () => {
     }
   });
 
-  test.each(whole)("%s leads to a folder of the app → add writes there, and remove leaves the folder", async (path) => {
-    const elsewhere = join(folder, "elsewhere");
-    await mkdir(join(folder, path), { recursive: true });
-    await rename(join(folder, path), elsewhere);
-    await symlink(elsewhere, join(folder, path));
-    const before = await files(elsewhere);
-    await add(version1);
-    expect((await files(elsewhere)).length).toBeGreaterThan(before.length + 3);
-    await remove(version1);
-    expect(await files(elsewhere)).toEqual(expect.arrayContaining(before));
-    expect((await lstat(join(folder, path))).isSymbolicLink()).toBe(true);
-  });
+  test.each(whole)(
+    "%s is a link to a folder of the app → add writes there, and remove leaves the folder",
+    async (path) => {
+      const elsewhere = join(folder, "elsewhere");
+      await mkdir(join(folder, path), { recursive: true });
+      await rename(join(folder, path), elsewhere);
+      await symlink(elsewhere, join(folder, path));
+      const before = await files(elsewhere);
+      await add(version1);
+      expect((await files(elsewhere)).length).toBeGreaterThan(before.length + 3);
+      await remove(version1);
+      expect(await files(elsewhere)).toEqual(expect.arrayContaining(before));
+      expect((await lstat(join(folder, path))).isSymbolicLink()).toBe(true);
+    },
+  );
 
-  test("one with the temporary name of a file that is written → what it leads to stays as it is", async () => {
+  test("a symbolic link with the temporary name of a written file → its target is unchanged", async () => {
     const behind = await outside();
     await writeFile(behind, "the app's\n");
     await symlink(behind, join(folder, "supabase/.keyframe-unfinished"));
@@ -151,7 +154,7 @@ describe("symbolic links", () => {
     expect((await lstat(join(folder, RECORD))).isFile()).toBe(true);
   });
 
-  test("one that took the place of copied code → neither add nor remove touches what is behind it", async () => {
+  test("a symbolic link in the place of copied code → neither add nor remove touches its target", async () => {
     await add(version1);
     const source = await outside();
     await rename(join(folder, "supabase/functions/api"), source);

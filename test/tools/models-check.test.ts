@@ -27,7 +27,7 @@ const imageRow = changed({ step: "first-frame", model: "google/nano-banana", is_
 const videoRow = changed({ step: "video", model: "kwaivgi/kling-v2.1", is_default: true, ...KLING });
 
 // This is what fails when a migration ships a row that its model does not take.
-test("nothing in the environment → what the migrations ship fits the records: a table, a summary, exit 0", async () => {
+test("models:check without configuration → the shipped rows fit the recorded schemas: a table, a summary, exit 0", async () => {
   const { code, said, error } = await run([]);
   expect([code, error], said).toEqual([0, ""]);
   expect(said).toMatch(/^video +kwaivgi\/kling-v3-omni-video \(default\) +recorded \d{4}-\d\d-\d\d, [a-z ]+ +fits$/m);
@@ -36,7 +36,7 @@ test("nothing in the environment → what the migrations ship fits the records: 
   expect(Number(count)).toBeGreaterThanOrEqual(20);
 });
 
-test("asked to stop while its Postgres runs → one line, exit 2, and no folder is left", async () => {
+test("models:check is stopped while its Postgres runs → one line, exit 2, and no folder is left", async () => {
   const folder = await Deno.makeTempDir({ prefix: "kf-models-check-" });
   await Deno.chmod(folder, 0o777);
   const command = runCommand("tools/models-check.ts", [], { TMPDIR: folder });
@@ -63,7 +63,7 @@ describe("rows against the recorded schemas", () => {
     return findings.map(({ asked, refused }) => `with ${asked}: ${refused}`);
   };
 
-  test("rows that fit → nothing, in each step", async () => {
+  test("model rows that fit the recorded schemas → no finding, in each step", async () => {
     for (const row of [imageRow(), imageRow({ step: "last-frame" }), videoRow()])
       expect(await refusalsOf(row)).toEqual([]);
   });
@@ -123,7 +123,7 @@ describe("rows against the recorded schemas", () => {
       imageRow({ model: "google/none" }),
       "with any input: its schema is not recorded. Set KEYFRAME_REPLICATE_API_TOKEN to ask Replicate.",
     ],
-  ])("%s → a finding", async (_name, row, refusal) => {
+  ])("a model row with %s → a finding", async (_name, row, refusal) => {
     expect(await refusalsOf(row)).toContain(refusal);
   });
 });
@@ -212,7 +212,7 @@ describe("a project and a provider", () => {
   });
   afterAll(() => server.stop());
 
-  test("a schema that has drifted → its line, exit 1", async () => {
+  test("a model's schema that has changed at the provider → its line, exit 1", async () => {
     const { code, said } = await run([], { ...environment, KEYFRAME_REPLICATE_API_TOKEN: "r8_right" });
     expect(code).toBe(1);
     expect(said).toContain(
@@ -226,7 +226,7 @@ describe("a project and a provider", () => {
     ["sb_secret_wrong", "refuses the key (401): it must be the project's secret key."],
     ["sb_secret_empty", "models has no rows in the project"],
     ["sb_secret_older", "answered with no rows of models: is SUPABASE_URL right?"],
-  ])("%s: rows that cannot be read → one line without the key, exit 2", async (SUPABASE_SECRET_KEY, line) => {
+  ])("%s: model rows that cannot be read → one line without the key, exit 2", async (SUPABASE_SECRET_KEY, line) => {
     const { code, said, error } = await run([], { ...environment, SUPABASE_SECRET_KEY });
     expect({ code, said, error }).toEqual({ code: 2, said: "", error: expect.stringContaining(line) });
     expect(error).not.toContain("sb_secret");
@@ -239,7 +239,7 @@ describe("a project and a provider", () => {
     fetch: fetcher,
   });
 
-  test("a provider or a project that redirects → not followed: token and key stay with the host they are for", async () => {
+  test("a provider or a project that redirects → not followed: token and key go only to their own host", async () => {
     const fetcher = fetchUntil(new AbortController().signal);
     const check = runCheck({ rows: [imageRow()], today, provider: provider(`${url}/elsewhere/v1`, fetcher) });
     await expect(check).rejects.toThrow("answered 302");
@@ -247,13 +247,13 @@ describe("a project and a provider", () => {
     expect(paths.slice(-2)).toEqual([expect.stringMatching(/^\/elsewhere/), expect.stringMatching(/^\/elsewhere/)]);
   });
 
-  test("a project that cannot be reached → said", async () => {
+  test("a project that cannot be reached → says so", async () => {
     const fetcher = () => Promise.reject(new TypeError("dns error"));
     const reading = rowsFromProject("https://x.test", "sb_secret_right", fetcher);
     await expect(reading).rejects.toThrow("https://x.test cannot be reached: TypeError: dns error");
   });
 
-  test("a model that is gone, one without a version, a version of a community model → a finding each; that version's schema", async () => {
+  test("a deleted model, one without a version, a community model's version → two findings, and a check of that version", async () => {
     const gone = await runCheck({ rows: [imageRow({ model: "google/none" })], today, provider: provider(`${url}/v1`) });
     expect(gone.findings).toMatchObject([{ refused: expect.stringContaining("Replicate has no such model (404)") }]);
     const fetcher = async (address: RequestInfo | URL) =>
@@ -274,17 +274,20 @@ describe("a project and a provider", () => {
     ["a page instead of JSON", new Response("<html>"), "answered with no model: is KEYFRAME_REPLICATE_API_BASE_URL"],
     ["a schema without an input", Response.json({ latest_version: { id: "f", openapi_schema: {} } }), "cannot be read"],
     ["no network", new TypeError("dns error"), "cannot be reached: dns error"],
-  ])("%s → the check failed, which is no finding; the token is not in the message", async (_name, answer, message) => {
-    const fetcher = async () => {
-      if (answer instanceof Error) throw answer;
-      return answer;
-    };
-    const failed = runCheck({ rows: [imageRow()], today, provider: provider("https://x.test", fetcher) });
-    await expect(failed).rejects.toThrow(message);
-    await expect(failed).rejects.not.toThrow("r8_secret");
-  });
+  ])(
+    "the provider answers %s → the check failed, without a finding; the token is not in the message",
+    async (_name, answer, message) => {
+      const fetcher = async () => {
+        if (answer instanceof Error) throw answer;
+        return answer;
+      };
+      const failed = runCheck({ rows: [imageRow()], today, provider: provider("https://x.test", fetcher) });
+      await expect(failed).rejects.toThrow(message);
+      await expect(failed).rejects.not.toThrow("r8_secret");
+    },
+  );
 
-  test("--record → every model is written again with its source, twice the same bytes", async () => {
+  test("models:check --record → writes every model with its source, the same bytes each time", async () => {
     const root = await Deno.makeTempDir({ prefix: "kf-models-check-" });
     const folder = new URL(`file://${root}/`);
     const kling = recordedFile("kwaivgi/kling-v2.1", folder);

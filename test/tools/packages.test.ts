@@ -48,7 +48,7 @@ describe.each([
     manifest = JSON.parse(text);
   });
 
-  test("its package.json → source, licence and runtimes, published with provenance; nothing comes with it or runs by itself", async () => {
+  test("a package's package.json → source, licence and runtimes, published with provenance; no dependencies, no scripts", async () => {
     const { version, homepage, repository } = JSON.parse(
       (await readFile(join(PROJECT_ROOT, "package.json"), "utf8")).replaceAll("<owner>", "somebody"),
     );
@@ -70,7 +70,7 @@ describe.each([
     ]);
   });
 
-  test("publint, and npm pkg fix → find nothing to change", async () => {
+  test("publint and npm pkg fix on a package → find nothing to change", async () => {
     const { messages } = await publint({ pkgDir: join(unpacked, "package"), pack: false, strict: true });
     expect(messages).toEqual([]);
     await run("npm", ["pkg", "fix"], { cwd: join(unpacked, "package") });
@@ -78,7 +78,7 @@ describe.each([
   });
 });
 
-test("keyframe-supabase → has the command, the migrations and the functions with what they import, and nothing else", async () => {
+test("the package keyframe-supabase → has the command, migrations and functions with their imports, and nothing else", async () => {
   const { stdout } = await run("tar", ["tzf", tarball]);
   const graphs = await Promise.all(FUNCTION_NAMES.map((name) => filesOfFunction(name)));
   const migrations = await readdir(join(PROJECT_ROOT, "supabase/migrations"));
@@ -107,7 +107,7 @@ test("keyframe-supabase → has the command, the migrations and the functions wi
   expect(stdout.split("\n")).toEqual(expect.arrayContaining(named));
 });
 
-test("npx with the package, on Node and without a network → copies what the checkout's command copies; and removes it", async () => {
+test("npx with keyframe-supabase, on Node and without a network → copies what the checkout's command does; and removes it", async () => {
   const byNpx = await initApp(folder, "by-npx", { HOME: folder });
   const byClone = await copyOf(byNpx, "by-clone");
   await run("npx", ["--yes", "--offline", `--package=${tarball}`, "keyframe-supabase", "add"], {

@@ -90,14 +90,14 @@ async function expectToSurvive({ url, printed }: Awaited<ReturnType<typeof run>>
   await printed(`received ${id} project.created\n`);
 }
 
-describe("the guide's sample takes what is genuine, refuses the rest, and lives on", () => {
-  test("Node", async () => {
+describe("the guide's receiver accepts genuine events, refuses others, and goes on running", () => {
+  test("the guide's receiver in Node → accepts genuine events, refuses others, and goes on running", async () => {
     const sample = await run("node", "receiver.mjs", "node", []);
     await expectToVerify(sample);
     await expectToSurvive(sample);
   });
 
-  test("Deno, with the version of package.json, type-checked", async () => {
+  test("the guide's receiver in Deno, type-checked → accepts genuine events, refuses others, and goes on running", async () => {
     expect(documentedSample("deno")).toContain(`npm:standardwebhooks@${standardwebhooks}`);
     const options = ["run", "--quiet", "--check", "--no-prompt", "-EN", "--cached-only"];
     const sample = await run("deno", "receiver.ts", Deno.execPath(), options);
@@ -105,7 +105,9 @@ describe("the guide's sample takes what is genuine, refuses the rest, and lives 
     await expectToSurvive(sample);
   });
 
-  test("Python", async ({ skip }) => {
+  test("the guide's receiver in Python → accepts genuine events, refuses others, and goes on running", async ({
+    skip,
+  }) => {
     if (!(await succeeds("python3", ["--version"]))) {
       console.warn("NOT TESTED: there is no python3 here.");
       skip("there is no python3 here");

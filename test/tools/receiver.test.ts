@@ -17,7 +17,7 @@ function start(options: Partial<ReceiverOptions> = {}) {
   return { ...receiver, refusals };
 }
 
-test("signed POST to any path → 204; the event parsed, as svix verifies it too", async () => {
+test("a signed POST to any path of the receiver → 204; the event parsed, as svix verifies it too", async () => {
   const { url, events, refusals } = start();
   expect(await status(deliver(`${url}webhooks/keyframe?a=b`, { id: "event-1" }))).toBe(204);
   expect(refusals).toEqual([]);
@@ -27,7 +27,7 @@ test("signed POST to any path → 204; the event parsed, as svix verifies it too
   expect(() => new SvixWebhook(SECRET).verify(`${body} `, headers)).toThrow();
 });
 
-test("the same webhook-id again → 204, marked as a duplicate; of all, the latest that are to be kept", async () => {
+test("the same webhook-id sent again → 204, marked as a duplicate; only the latest events are kept", async () => {
   const { url, events } = start({ keep: 2 });
   for (const id of ["a", "b", "a"]) expect(await status(deliver(url, { id }))).toBe(204);
   expect(events.map(({ id, duplicate }) => [id, duplicate])).toEqual([
@@ -41,14 +41,14 @@ test.each<[string, number, Delivery]>([
   ["six minutes old", 401, { at: new Date(Date.now() - 6 * 60_000) }],
   ["more than 64 KiB, however signed", 413, { body: "x".repeat(64 * 1024 + 1) }],
   ["signed, but no event", 400, { body: '{"type":"project.deleted"}' }],
-])("a request that is %s → %i, and not shown", async (_, expected, delivery) => {
+])("a request to the receiver that is %s → %i, and not shown", async (_, expected, delivery) => {
   const { url, events, refusals } = start();
   expect(await status(deliver(url, delivery))).toBe(expected);
   expect(events).toEqual([]);
   expect(refusals.map((refused) => refused.status)).toEqual([expected]);
 });
 
-test("more than 64 KiB, and the body has not ended yet → 413", async () => {
+test("a body of more than 64 KiB that has not ended yet → 413", async () => {
   const { readable, writable } = new TransformStream();
   const sender = writable.getWriter();
   const answer = status(fetch(start().url, { method: "POST", body: readable }));
@@ -57,14 +57,14 @@ test("more than 64 KiB, and the body has not ended yet → 413", async () => {
   await sender.close();
 });
 
-test("no secret yet → 401; with it → 204", async () => {
+test("a receiver without a secret → 401; with the secret → 204", async () => {
   const { url, setSecrets } = start({ secrets: [] });
   expect(await status(deliver(url))).toBe(401);
   setSecrets([SECRET]);
   expect(await status(deliver(url))).toBe(204);
 });
 
-test("hang: the sender gives up → the event counts as received, the next attempt is a duplicate", async () => {
+test("a receiver with hang, and a sender that gives up → the event counts as received, the next attempt as a duplicate", async () => {
   const { url, events } = start({ hangMs: 3_600_000 });
   for (const attempt of [1, 2]) {
     const patience = new AbortController();
@@ -117,7 +117,7 @@ describe("an event in one line", () => {
     expect(said).toContain(expected);
   });
 
-  test("a title that would move the cursor, turn the line around or go on for long → does not", () => {
+  test("an event's title that would move the cursor, reverse the text or be very long → shown safely in one line", () => {
     const nasty = JSON.parse(BODY);
     nasty.data.title = `a\n\u001b[2J\u009b2J\u202e${"🎬".repeat(100)}`;
     const said = line(nasty);
@@ -130,19 +130,19 @@ describe("npm run receiver", () => {
   const run = (args: string[], environment: Record<string, string> = {}) =>
     runCommand("tools/receiver.ts", args, environment);
 
-  test("no secret → how to get one, with the port asked for; exit 1", async () => {
+  test("npm run receiver without a secret → how to get one, with the requested port; exit 1", async () => {
     const { code, error } = await run(["--port", "54391"]).ended;
     expect(code).toBe(1);
     expect(error).toContain(`-d '{"url":"http://127.0.0.1:54391/"}'`);
     expect(error).toContain("npm run receiver -- --port 54391");
   });
 
-  test("a word that is no secret → one line that says so, not the word; exit 1", async () => {
+  test("npm run receiver with an invalid secret → one line that says so, without the secret; exit 1", async () => {
     const { code, error } = await run(["--port", "0", "--secret", "hunter2"]).ended;
     expect([code, error]).toEqual([1, "A webhook secret is whsec_ and base64.\n"]);
   });
 
-  test("--json --fail 1 → ready, then a line for each event and refusal; a wrong signature is no failure; SIGTERM → exit 0", async () => {
+  test("npm run receiver --json --fail 1 → a ready line, then one for each event and refusal; SIGTERM → exit 0", async () => {
     const child = run(["--port", "0", "--json", "--fail", "1"], { WEBHOOK_SECRET: `${OTHER_SECRET},${SECRET}` });
     await child.printed("\n");
     const ready = JSON.parse(child.output());

@@ -59,7 +59,7 @@ beforeEach(async () => {
 });
 afterAll(() => rm(folder, { recursive: true }));
 
-test("npm run release:check → all holds, both packages are there, and what was not checked is named", async () => {
+test("npm run release:check → all checks pass, both packages are built, and what was not checked is named", async () => {
   const { code, output } = await check("--pack", join(folder, "packed"));
   expect([code, output]).toEqual([0, expect.stringContaining("npm run chaos -- --scenarios all")]);
   expect((await readdir(join(folder, "packed"))).sort()).toEqual([
@@ -112,7 +112,7 @@ test.each<[what: string, change: () => Promise<unknown>, said: string]>([
   expect([code, output]).toEqual([1, expect.stringContaining(said)]);
 });
 
-test("a tag that was pushed → of another version, and of a commit that main does not have: exit 1", async () => {
+test("a pushed tag of another version, or of a commit that main does not have → exit 1", async () => {
   expect((await check("--tag", "v9.9.9")).output).toContain(`v9.9.9 was pushed, and package.json has ${version}.`);
   await git("update-ref", "refs/remotes/origin/main", "main");
   await write("more.md", "");
@@ -121,7 +121,7 @@ test("a tag that was pushed → of another version, and of a commit that main do
   expect([code, output]).toEqual([1, expect.stringContaining("origin/main does not have this commit")]);
 });
 
-test("in a workflow of another repository than the packages name → exit 1: npm would refuse their origin", async () => {
+test("a workflow of another repository than the packages name → exit 1: npm would refuse their origin", async () => {
   const { code, output } = await checkIn({ GITHUB_REPOSITORY: "nobody/keyframe" });
   expect([code, output]).toEqual([1, expect.stringContaining("does not name nobody/keyframe as its repository")]);
 });

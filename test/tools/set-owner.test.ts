@@ -45,7 +45,7 @@ test("npm run set-owner, twice and with another name → each address of the rep
   }
 });
 
-test("a page that still asks for the owner, written after npm run set-owner → has the name once it runs again", async () => {
+test("a page that still has a placeholder for the owner, written after npm run set-owner → gets the name at the next run", async () => {
   expect(await setOwner("a")).toMatchObject({ code: 0 });
   const kept = await files(copy);
   const unset = "<owner>"; // not in the address below, which set-owner would change here

@@ -240,7 +240,7 @@ describe("work under way", () => {
     await removeData(dataDir);
   });
 
-  test("add of the next version, db push, then its functions → runs and deliveries under way end once, paid once", async () => {
+  test("add of the next version, db push, then its functions → open runs and deliveries end once, paid once", async () => {
     const app = await initApp(parent, "app", {});
     expect(await app.install(["add"], old.folder)).toMatchObject({ code: 0 });
     const newer = await copyOf(app, "app-newer");

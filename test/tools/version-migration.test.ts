@@ -7,7 +7,7 @@ import { readSchemas, releaseLine, versionMigration, writeVersionMigration } fro
 
 const read = (path: string) => readFile(join(PROJECT_ROOT, path), "utf8");
 
-test("supabase/migrations → has one for each version, the last as `npm run schema` makes it, and no released one has changed", async () => {
+test("supabase/migrations → the last is what `npm run schema` makes, and no released one has changed", async () => {
   const migrations = await readMigrations();
   const { version } = JSON.parse(await read("package.json"));
   const changelog = await read("CHANGELOG.md");
@@ -33,12 +33,12 @@ describe("a version", () => {
   const released = (one = first) =>
     `# Changelog\n\n## [Unreleased]\n\n## [0.1.0] - 2027-01-01\n\n${releaseLine(one)}\n\n### For an app\n`;
 
-  test("the first one → all of supabase/schemas in order, then the version; until its release made again under the same name", () => {
+  test("the first version's migration → all of supabase/schemas in order, then the version; made anew until its release", () => {
     expect(first.text).toMatch(/create table films \(\);.*grant select.*\('0\.1\.0'\);\n$/s);
     expect(make("0.1.0", [{ ...first, text: "old" }])).toEqual(first);
   });
 
-  test("a later one → begins empty, after the others; what is written by hand stays, and its end is made again", () => {
+  test("a later version's migration → begins empty, after the others; edits by hand stay, and its end is made anew", () => {
     const begun = make("0.1.1", [first], released());
     expect(begun.file).toBe("20270201102030_keyframe_0_1_1.sql");
     expect(begun.text).not.toContain("create table");
@@ -56,7 +56,7 @@ describe("a version", () => {
     expect(() => make(version, files, released())).toThrow("each version has one file, in order");
   });
 
-  test("a released migration was edited, in a text or its spaces too, renamed or lost → refused by its name", () => {
+  test("a released migration is edited, even in its spaces, renamed or lost → refused, naming it", () => {
     const edited = ["select 1;\n", ";", " ", "\n"].map((more) => [{ ...first, text: `${first.text}${more}` }]);
     for (const files of [...edited, [{ ...first, file: "20270103000000_keyframe_0_1_0.sql" }], []]) {
       for (const version of ["0.1.0", "0.1.1"]) {
@@ -69,11 +69,11 @@ describe("a version", () => {
     ["of a version whose heading CHANGELOG.md has lost", first],
     ["of a version that was begun and not released", { file: "20270102000000_keyframe_0_1_1.sql", text: "" }],
     ["of no version", { file: "20270102000000_hotfix.sql", text: "" }],
-  ])("a migration %s → refused by its name", (_whose, one) => {
+  ])("a migration %s → refused, naming it", (_whose, one) => {
     expect(() => make("0.1.2", [one], "# Changelog\n")).toThrow(`${one.file} is neither of a version`);
   });
 
-  test("the schemas changed after a release, without a new version → refused", () => {
+  test("the schemas change after a release, without a new version → refused", () => {
     const before = { ...first, text: first.text.replace("films ()", "movies ()") };
     expect(() => make("0.1.0", [before], released(before))).toThrow(/0\.1\.0 is released: raise the version/);
   });
@@ -83,7 +83,7 @@ describe("a version", () => {
     expect(() => make("0.1.0", [first], "\n## [0.1.0] - 2027-01-01\n")).toThrow(line);
   });
 
-  test("a checkout whose line ends git has turned → the same migration", async () => {
+  test("a checkout whose line endings git has converted → the same migration", async () => {
     const root = await Deno.makeTempDir({ prefix: "keyframe-version-" });
     onTestFinished(() => Deno.remove(root, { recursive: true }));
     for (const [path, text] of Object.entries({

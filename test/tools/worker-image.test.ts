@@ -34,7 +34,7 @@ async function makeImage(dockerfile: string): Promise<string> {
   return folder;
 }
 
-test("the Dockerfile → has every file and package that the process imports, also those it loads later, and this Deno", async () => {
+test("the Dockerfile → has this Deno, and every file and package that the process imports, also later", async () => {
   const dockerfile = await read("worker/Dockerfile");
   const { devDependencies } = manifest.parse(JSON.parse(await read("package.json")));
   expect(dockerfile).toContain(`FROM denoland/deno:${devDependencies.deno}\n`);

@@ -8,7 +8,7 @@ const scripts = Object.keys((JSON.parse(read("package.json")) as { scripts: Reco
 const workflows = readdirSync(new URL("../../.github/workflows", import.meta.url)).sort();
 const textOf = (name: string) => read(`.github/workflows/${name}`);
 
-test("ci.yml → runs the commands of .ci/run, in their order, and no other", () => {
+test("ci.yml → runs the commands of .ci/run, in order, and no others", () => {
   const ours = [...read(".ci/run").matchAll(/^npm .*$/gm)].map(([line]) => line);
   const theirs = [...textOf("ci.yml").matchAll(/^\s+- run: (.*)$/gm)].map(([, line]) => line);
   expect(ours.length).toBeGreaterThan(1);
@@ -18,7 +18,7 @@ test("ci.yml → runs the commands of .ci/run, in their order, and no other", ()
 describe.each(workflows)("%s", (name) => {
   const text = textOf(name);
 
-  test("may only read the repository; the job that publishes may say who it is, and write to Pages if it publishes there", () => {
+  test("a workflow → may only read the repository; a publishing job may get an identity token, and write to Pages if needed", () => {
     const granted = [...text.matchAll(/^( *)permissions:(.*)\n((?:\1 {2}.*\n)*)/gm)];
     expect(granted[0]?.slice(1, 3)).toEqual(["", " {}"]);
     const jobs = text.slice(text.indexOf("\njobs:")).match(/^ {2}[\w-]+:$/gm) ?? [];
@@ -27,7 +27,7 @@ describe.each(workflows)("%s", (name) => {
     expect(rights).toEqual(jobs.map((job) => (job === "  publish:" ? publishes : "contents: read")));
   });
 
-  test("names each action by a commit with its version, the same in all workflows, and npm scripts that exist", () => {
+  test("a workflow → names each action by a commit with its version, the same everywhere, and npm scripts that exist", () => {
     for (const [, action = "", comment = ""] of text.matchAll(/uses: (\S+)(.*)$/gm)) {
       if (action.startsWith("./")) expect(existsSync(new URL(`../../${action}`, import.meta.url))).toBe(true);
       else expect(`${action}${comment}`).toMatch(/^actions\/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$/);
@@ -39,7 +39,7 @@ describe.each(workflows)("%s", (name) => {
     for (const [, script] of text.matchAll(/npm run ([\w:-]+)/g)) expect(scripts).toContain(script);
   });
 
-  test("leaves no token of the repository on the disk, and puts no expression into a shell", () => {
+  test("a workflow → leaves no token of the repository on the disk, and no expression in a shell command", () => {
     expect(text.match(/persist-credentials: false/g)?.length ?? 0).toBe(text.match(/actions\/checkout@/g)?.length ?? 0);
     const expressions = text.split("\n").filter((line) => line.includes("${{"));
     const outside = /^ *(name|group|runs-on|node-version|KEYFRAME_TEST_WORKERS): /;

@@ -54,7 +54,7 @@ const succeed = (id: string, run = `run-${id}`) =>
 const merge = () => db.sql`select keyframe_private.merge_costs()`;
 
 describe("a balance", () => {
-  test("credits, a start, its end, a merge → less what is held, then less what it has cost", async () => {
+  test("credits, a start, its end, a merge → the balance is what was added, less what is held, less what was settled", async () => {
     expect(await balance()).toEqual({ available: null, held: null });
     await grant(3);
     const { id } = await submitted();
@@ -68,7 +68,7 @@ describe("a balance", () => {
     expect((await readUsage()).balance).toEqual({ availableMicros: FRAME, heldMicros: FRAME });
   });
 
-  test("a start beyond it → balance_exhausted with what is left and needed, one event, and nothing is held", async () => {
+  test("a start that costs more than the balance → balance_exhausted with what is left and needed, one event, nothing held", async () => {
     await grant(1.5);
     await start(db, world);
     const amounts = { availableMicros: FRAME / 2, estimateMicros: FRAME };
@@ -91,7 +91,7 @@ describe("a balance", () => {
     expect(await events("balance.exhausted")).toEqual([]);
   });
 
-  test("several starts in one transaction, more than it covers → the first ones only", async () => {
+  test("several starts in one transaction, more than the balance covers → only the first ones start", async () => {
     await grant(2);
     await db.sql.begin(async (sql) => {
       const insert = (at: postgres.TransactionSql) =>
@@ -103,7 +103,7 @@ describe("a balance", () => {
     expect(await balance()).toEqual({ available: 0, held: 2 });
   });
 
-  test("three takes at once for a balance of two → refused with what all cost, and none is held; two → both", async () => {
+  test("three takes at once with a balance for two → refused with what all three cost, nothing held; two takes → both start", async () => {
     await grant(2);
     const takes = (count: number) => call(db, world.owner, "start_prediction", { ...onFrame(), count });
     const { message, hint } = await refusalOf(takes(3));
@@ -114,7 +114,7 @@ describe("a balance", () => {
     expect(await balance()).toEqual({ available: 0, held: 2 });
   });
 
-  test("a run is not billed, or the provider refuses a submit → it is back, or held by the next submit", async () => {
+  test("the provider refuses a submit and the prediction is canceled → the amount stays held until then, and is available again", async () => {
     await grant(1);
     const { id, lease } = await submitted();
     expect(await retryLater(db.sql, id, lease)).toBe("later");
@@ -123,7 +123,7 @@ describe("a balance", () => {
     expect(await balance()).toEqual({ available: 1, held: 0 });
   });
 
-  test("a run fails, and its cost is unknown → the most that it can have cost is off the balance, merged or not", async () => {
+  test("a run fails, and its cost is unknown → the most that it can have cost is off the balance, before and after the merge", async () => {
     await grant(2);
     const { id } = await submitted();
     await providerSays(db.sql, { id, run: `run-${id}`, status: "failed" });
@@ -132,7 +132,7 @@ describe("a balance", () => {
     expect(await balance()).toEqual({ available: 1, held: 0 });
   });
 
-  test("an interrupted run is made again without enough left → the prediction fails with balance_exhausted, and an event says so", async () => {
+  test("an interrupted run is made again with too small a balance → the prediction fails with balance_exhausted, with an event", async () => {
     await grant(1);
     const { id } = await submitted();
     await providerSays(db.sql, { id, run: "run-1", status: "failed", failure: "interrupted" });
@@ -140,7 +140,7 @@ describe("a balance", () => {
     expect(await events("balance.exhausted")).toHaveLength(1);
   });
 
-  test("a model without a price → price_unknown, unless it has a ceiling", async () => {
+  test("a start by a model without a price, under a balance → price_unknown, unless the model has a cost ceiling", async () => {
     await grant(10);
     const insert = () => db.sql`select keyframe_private.require_balance(${world.owner}, ${null}, true)`;
     expect(await codeOf(insert())).toBe("price_unknown");
@@ -148,14 +148,14 @@ describe("a balance", () => {
     await db.sql`select keyframe_private.require_balance(${other.owner}, ${null}, true)`;
   });
 
-  test("prepaid_by_default → an owner without credit starts nothing, and reads a balance of 0", async () => {
+  test("prepaid_by_default is on → an owner without credit starts nothing, and reads a balance of 0", async () => {
     await db.sql`update keyframe_private.settings set prepaid_by_default = true`;
     expect(await codeOf(start(db, world))).toBe("balance_exhausted");
     expect((await readUsage()).balance).toEqual({ availableMicros: 0, heldMicros: 0 });
     expect(await events("balance.exhausted")).toHaveLength(1);
   });
 
-  test("a first credit after runs → those that were settled do not count, what is held does", async () => {
+  test("a first credit after earlier runs → costs already settled are not taken off the balance, amounts still held are", async () => {
     for (const _ of ["merged", "not merged"]) {
       await succeed((await submitted()).id);
       if (_ === "merged") await merge();
@@ -168,7 +168,7 @@ describe("a balance", () => {
     expect(await balance()).toEqual({ available: 5, held: 0 });
   });
 
-  test("an owner who started nothing for two years → the costs of then still count", async () => {
+  test("an owner who started nothing for two years → the costs from before still count against the balance", async () => {
     await grant(2);
     await succeed((await submitted()).id);
     await merge();
@@ -183,7 +183,7 @@ describe("a balance", () => {
 });
 
 describe("credits", () => {
-  test("the same key again → adds nothing; another amount with it → idempotency_mismatch; another user may have it", async () => {
+  test("a credit repeated with its key → adds nothing; another amount → idempotency_mismatch; another user may use the key", async () => {
     expect(await grant(1, "payment-1")).toEqual(await grant(1, "payment-1"));
     expect(await codeOf(grant(2, "payment-1"))).toBe("idempotency_mismatch");
     expect(await codeOf(addCredit(FRAME, "purchase", "payment-1"))).toBe("idempotency_mismatch");
@@ -191,7 +191,7 @@ describe("credits", () => {
     expect(await balance()).toEqual({ available: 1, held: 0 });
   });
 
-  test("a refund of more than is left → the balance is negative, starts are refused, and what runs ends", async () => {
+  test("a refund of more than is left → the balance is negative, starts are refused, and predictions that run go on", async () => {
     await grant(3);
     const { id } = await submitted();
     await refund(3);
@@ -203,7 +203,7 @@ describe("credits", () => {
     expect(await balance()).toEqual({ available: -1, held: 0 });
   });
 
-  test("for an unknown user → user_not_found; for a deleted one who has credits → added", async () => {
+  test("credit for an unknown user → user_not_found; for a deleted user who has credits → added", async () => {
     expect(await codeOf(addCredit(FRAME, "grant", "k", crypto.randomUUID()))).toBe("user_not_found");
     await grant(1);
     await db.sql`delete from auth.users where id = ${world.owner}`;
@@ -211,7 +211,7 @@ describe("credits", () => {
     expect(await balance()).toEqual({ available: 0, held: 0 });
   });
 
-  test("changed, deleted or with the wrong sign → refused", async () => {
+  test("a credit that is changed, deleted or has the wrong sign → refused", async () => {
     await grant(1);
     for (const change of ["update {} set micros = 1 where true", "delete from {} where true", "truncate {}"]) {
       const statement = change.replace("{}", "keyframe_private.credits");
@@ -226,14 +226,14 @@ describe("credits", () => {
       expect((await refusalOf(addCredit(micros, kind))).constraint).toBe("sign_is_that_of_the_kind");
   });
 
-  test("the key that opens a balance, by another credit → refused", async () => {
+  test("a credit with the key “opening”, which the first adjustment of a balance has → refused", async () => {
     await succeed((await submitted()).id);
     expect((await refusalOf(grant(2, "opening"))).constraint).toBe("key_opening_is_that_of_the_first_adjustment");
     await grant(2);
     expect(await balance()).toEqual({ available: 2, held: 0 });
   });
 
-  test("two first credits at once → both are added, and what was settled before is taken off once", async () => {
+  test("two first credits at once → both are added, and costs settled before are taken off once", async () => {
     await succeed((await submitted()).id);
     const first = (open: postgres.TransactionSql) =>
       open`select keyframe_private.add_credit(${world.owner}, ${FRAME}, 'grant', 'first')`;
@@ -243,7 +243,7 @@ describe("credits", () => {
 });
 
 describe("balance.low", () => {
-  test("a start or a refund leaves less than the threshold → one event, and one more after the next credit", async () => {
+  test("a start or a refund leaves less than the threshold → one balance.low event, and one more after the next credit", async () => {
     await db.sql`update keyframe_private.settings set balance_low_micros = ${2 * FRAME}`;
     await grant(3);
     await start(db, world);
@@ -258,7 +258,7 @@ describe("balance.low", () => {
     expect(await events("balance.low")).toEqual([low, low]);
   });
 
-  test("of two credits at once, the earlier one is committed after an event → the next event comes", async () => {
+  test("of two first credits at once, the earlier one is committed after a balance.low event → the next event still comes", async () => {
     await db.sql`update keyframe_private.settings set balance_low_micros = ${10 * FRAME}`;
     await db.sql.begin(async (open) => {
       await open`select keyframe_private.add_credit(${world.owner}, ${FRAME}, 'grant', 'earlier')`;
@@ -269,7 +269,7 @@ describe("balance.low", () => {
     expect(await events("balance.low")).toHaveLength(2);
   });
 
-  test("while another transaction writes it → the start does not wait", async () => {
+  test("a start while another transaction writes balance.low → the start does not wait", async () => {
     await db.sql`update keyframe_private.settings set balance_low_micros = ${2 * FRAME}`;
     await grant(2);
     await db.sql.begin(async (open) => {
@@ -284,7 +284,7 @@ describe("balance.low", () => {
 describe("a markup", () => {
   const markup = (factor: number) => db.sql`update keyframe_private.settings set markup = ${factor}`;
 
-  test("estimate, hold, cost, usage and prices → what the user pays; administrators see both", async () => {
+  test("a markup → estimate, hold, cost, usage and prices show what the user pays; administrators see both amounts", async () => {
     await markup(1.3);
     const charge = Math.ceil(FRAME * 1.3);
     await addCredit(charge, "purchase");
@@ -310,7 +310,7 @@ describe("a markup", () => {
     expect(Math.min(...prices.map(({ priceUsd }) => priceUsd))).toBeCloseTo(least * 1.3, 9);
   });
 
-  test("changed while it runs, or a second run of it appears → settled by the markup of its start", async () => {
+  test("a markup changed while a run goes on, or a second run of it appears → settled with the markup of the start", async () => {
     await markup(2);
     const { id } = await submitted();
     await markup(3);
@@ -320,7 +320,7 @@ describe("a markup", () => {
     expect(await costOf(id)).toMatchObject({ amountMicros: 2 * 2 * FRAME });
   });
 
-  test("risen when a refused submit is made again → the new one must be covered", async () => {
+  test("a markup that rose before a refused submit is made again → the new amount must be covered", async () => {
     await grant(1);
     const { id, lease } = await submitted();
     await markup(1.5);
@@ -328,7 +328,7 @@ describe("a markup", () => {
     expect(await readRow(db.sql, id)).toMatchObject({ status: "failed", error_code: "balance_exhausted" });
   });
 
-  test("for one model, which gets another name → holds instead of the one for all, under both names", async () => {
+  test("a markup for one model that gets another name → applies under both names, in place of the general markup", async () => {
     const factor = (model: string) => scalar(db.sql`select keyframe_private.markup_of(${model})::float`);
     await markup(2);
     await db.sql`insert into keyframe_private.model_markups values ('prunaai/p-video', 5)`;
@@ -340,15 +340,18 @@ describe("a markup", () => {
     expect((await refusalOf(unknown)).constraint).toBe("model_is_known");
   });
 
-  test.each(["30", "10.01", "-0.1", "NaN"])("of %s → refused, with what a markup is", async (factor) => {
-    for (const statement of [
-      `update keyframe_private.settings set markup = '${factor}'`,
-      `insert into keyframe_private.model_markups values ('${MODEL}', '${factor}')`,
-    ])
-      expect((await refusalOf(db.sql.unsafe(statement))).constraint).toBe("markup_is_between_0_and_10");
-  });
+  test.each(["30", "10.01", "-0.1", "NaN"])(
+    "a markup of %s → refused, with an explanation of what a markup is",
+    async (factor) => {
+      for (const statement of [
+        `update keyframe_private.settings set markup = '${factor}'`,
+        `insert into keyframe_private.model_markups values ('${MODEL}', '${factor}')`,
+      ])
+        expect((await refusalOf(db.sql.unsafe(statement))).constraint).toBe("markup_is_between_0_and_10");
+    },
+  );
 
-  test("beside budgets → a user's counts what the user pays, the service's what the provider bills", async () => {
+  test("budgets with a markup → a user's budget counts what the user pays, the service's what the provider bills", async () => {
     await markup(10);
     await db.sql`insert into keyframe_private.owner_budgets (owner_id, month_micros) values (${world.owner}, ${9 * FRAME})`;
     const { message, hint } = await refusalOf(start(db, world));
@@ -363,7 +366,7 @@ describe("a markup", () => {
     expect(JSON.parse(refused.hint ?? "")).toMatchObject({ scope: "service", estimateMicros: 10 * FRAME });
   });
 
-  test("a default model is gone → the next one costs neither the provider nor the user more", async () => {
+  test("a default model becomes unavailable → its replacement costs neither the provider nor the user more", async () => {
     await db.sql`update keyframe.models set refused_at = now() where step = 'first-frame' and model = ${MODEL}`;
     const taken = (await estimate()).model;
     await db.sql`insert into keyframe_private.model_markups values (${taken}, 10)`;
@@ -388,28 +391,31 @@ describe("a run that an administrator fails", () => {
     ["while it runs", ["a"], (id) => providerSays(db.sql, { id, run: `a-${id}` })],
     ["while its file is copied", ["a"], (id) => succeed(id, `a-${id}`)],
     ["before its two runs are found", ["a", "b"], none],
-  ])("%s → its owner pays nothing; what the provider bills is a cost of the service", async (_when, runs, reach) => {
-    await grant(1);
-    const { id } = (await start(db, world)).prediction;
-    if (runs.length > 0) await claim(db.sql);
-    await reach(id);
-    expect(await balance()).toMatchObject({ available: 0 });
-    const expectFree = async () => {
-      expect(await costOf(id)).toEqual(free);
-      expect(await balance()).toEqual({ available: 1, held: 0 });
-    };
-    await db.sql`select keyframe_private.mark_failed(${id}, 'failed_by_administrator', 'It hung.', true)`;
-    await expectFree();
-    expect(await events("generation.failed")).toMatchObject([{ cost: free }]);
-    for (const run of runs) await providerSays(db.sql, { id, run: `${run}-${id}`, status: "canceled" });
-    await merge();
-    await expectFree();
-    expect(await billed()).toEqual({ provider: runs.length, owner: 0 });
-  });
+  ])(
+    "%s → its owner pays nothing, and what the provider bills is a cost of the service",
+    async (_when, runs, reach) => {
+      await grant(1);
+      const { id } = (await start(db, world)).prediction;
+      if (runs.length > 0) await claim(db.sql);
+      await reach(id);
+      expect(await balance()).toMatchObject({ available: 0 });
+      const expectFree = async () => {
+        expect(await costOf(id)).toEqual(free);
+        expect(await balance()).toEqual({ available: 1, held: 0 });
+      };
+      await db.sql`select keyframe_private.mark_failed(${id}, 'failed_by_administrator', 'It hung.', true)`;
+      await expectFree();
+      expect(await events("generation.failed")).toMatchObject([{ cost: free }]);
+      for (const run of runs) await providerSays(db.sql, { id, run: `${run}-${id}`, status: "canceled" });
+      await merge();
+      await expectFree();
+      expect(await billed()).toEqual({ provider: runs.length, owner: 0 });
+    },
+  );
 });
 
-describe("at the same moment", () => {
-  test("another owner's start and credits are not committed → nobody waits", async () => {
+describe("credits and starts at the same moment", () => {
+  test("a start while another owner's start and credits are not committed → nobody waits", async () => {
     const other: World = await addWorld(db);
     await db.sql`update keyframe_private.settings set service_month_micros = ${1_000 * FRAME}`;
     await grant(2);
@@ -423,7 +429,7 @@ describe("at the same moment", () => {
     expect(await balance(other.owner)).toEqual({ available: 0, held: 1 });
   });
 
-  test("an equal credit is not committed → a server that repeats it is told to try again, soon", async () => {
+  test("a server repeats a credit whose first request is not committed → it is told to try again soon", async () => {
     await db.sql.begin(async (open) => {
       await open`select keyframe_private.add_credit(${world.owner}, ${FRAME}, 'grant', 'k')`;
       const again = db.sql`select keyframe_worker.add_credit(${world.owner}, ${FRAME}, 'grant', 'k')`;
@@ -432,7 +438,7 @@ describe("at the same moment", () => {
     expect(await balance()).toEqual({ available: 1, held: 0 });
   });
 
-  test("the owner's own refund is not committed → a start does not wait for it, and the balance is negative afterwards", async () => {
+  test("a start while the owner's own refund is not committed → does not wait, and the balance is negative afterwards", async () => {
     await grant(1);
     await db.sql.begin(async (open) => {
       await open`select keyframe_private.add_credit(${world.owner}, ${-FRAME}, 'refund', 'r')`;

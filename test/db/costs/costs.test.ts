@@ -113,7 +113,7 @@ async function withPrice(usd: number, work: () => Promise<unknown>) {
 }
 
 describe("what a prediction costs", () => {
-  test("started → holds the most that it can cost, and so does one that waits for a slot", async () => {
+  test("a prediction is started → the most that it can cost is held, also while it waits for a slot", async () => {
     await db.sql`update keyframe_private.settings set max_active_per_owner = 1`;
     const { prediction } = await start(db, world);
     await start(db, world);
@@ -122,7 +122,7 @@ describe("what a prediction costs", () => {
     expect(await sums()).toEqual(await sums(world.owner));
   });
 
-  test("its run succeeds → settled at once, by the prices of its start", async () => {
+  test("a run succeeds → its cost is settled at once, by the prices of its start", async () => {
     const { id } = await submitted();
     await withPrice(0.5, () => succeed(id));
     expect(await costOf(id)).toEqual(cost("settled", FRAME));
@@ -141,7 +141,7 @@ describe("what a prediction costs", () => {
     [{ ...REJECTED, metrics: NO_IMAGE }, cost("settled", 0)],
     [{ ...REJECTED, metrics: ONE_IMAGE }, cost("unknown", null, FRAME)],
   ])(
-    "its run ends, %j → what billed_when says; what the provider counts as nothing costs nothing",
+    "a run ends with %j → settled as billed_when says; what the provider counts as nothing costs nothing",
     async (says, is) => {
       const { id } = await submitted();
       await providerSays(db.sql, { id, run: "run-1", ...says });
@@ -149,7 +149,7 @@ describe("what a prediction costs", () => {
     },
   );
 
-  test("inserted by an administrator as ended long ago, and its account deleted → never held, settled or counted", async () => {
+  test("an administrator inserts an ended prediction and its account is deleted → no cost is ever held, settled or counted", async () => {
     await budget(0);
     for (const status of ["succeeded", "failed", "canceled"] as const) {
       const id = crypto.randomUUID();
@@ -166,22 +166,25 @@ describe("what a prediction costs", () => {
     ["5.04 s", 5.04, 1],
     ["2.5 s", 2.5, 0.5],
     ["a week", 604_800, 1],
-  ])("a video of %s without figures → held until stored, then settled as of 5 s at most", async (_, seconds, share) => {
-    await seedPrediction(db.sql, world, { status: "succeeded" });
-    const wanted = { step: "video", model: "kwaivgi/kling-v2.1", input: { durationSeconds: 5 } };
-    const { id } = (await start(db, world, wanted)).prediction;
-    await claim(db.sql);
-    await providerSays(db.sql, { id, run: "run-v", status: "succeeded" });
-    const held = await costOf(id);
-    expect(held).toMatchObject({ state: "held" });
-    const [task] = await claim(db.sql);
-    await db.sql`
+  ])(
+    "a video of %s, for which the provider gives no figures → held until stored, then settled as 5 s at most",
+    async (_, seconds, share) => {
+      await seedPrediction(db.sql, world, { status: "succeeded" });
+      const wanted = { step: "video", model: "kwaivgi/kling-v2.1", input: { durationSeconds: 5 } };
+      const { id } = (await start(db, world, wanted)).prediction;
+      await claim(db.sql);
+      await providerSays(db.sql, { id, run: "run-v", status: "succeeded" });
+      const held = await costOf(id);
+      expect(held).toMatchObject({ state: "held" });
+      const [task] = await claim(db.sql);
+      await db.sql`
       select keyframe_worker.complete_prediction(${Number(task?.work_id)}, ${task?.lease_token ?? null},
         ${`${world.owner}/${world.project}/${id}.mp4`}, 'video/mp4', 10, ${"a".repeat(64)}, 1280, 720, ${seconds}, false)`;
-    expect(await costOf(id)).toEqual(cost("settled", share * held.atMostMicros));
-  });
+      expect(await costOf(id)).toEqual(cost("settled", share * held.atMostMicros));
+    },
+  );
 
-  test("canceled while its submit begins → nothing is sent, and nothing stays held", async () => {
+  test("a prediction is canceled while its submit begins → nothing is sent, and nothing stays held", async () => {
     const lockTimeout = (time: string) =>
       db.sql.unsafe(`alter function keyframe_worker.begin_submit set lock_timeout = '${time}'`);
     await lockTimeout("60s"); // the cancellation's transaction stays open here
@@ -193,7 +196,7 @@ describe("what a prediction costs", () => {
     expect(await sums(world.owner)).toMatchObject({ held: 0 });
   });
 
-  test("a submit may have made a run that is never found → its cost is unknown", async () => {
+  test("a submit whose run is searched for and never found → its cost is unknown", async () => {
     const { id } = await submitted();
     await makeDue(db.sql, id);
     await claim(db.sql);
@@ -201,7 +204,7 @@ describe("what a prediction costs", () => {
     expect(await sums(world.owner)).toMatchObject({ held: FRAME, settled: 0, unknown: FRAME });
   });
 
-  test("a canceled video is made all the same, without the provider's figures → unknown: no file says its length", async () => {
+  test("a canceled video is made after all, without figures from the provider → its cost is unknown: no file says its length", async () => {
     const { id: firstFrame } = await seedPrediction(db.sql, world, { status: "succeeded" });
     const { prediction } = await start(db, world, { step: "video", firstFrame });
     await claim(db.sql);
@@ -210,7 +213,7 @@ describe("what a prediction costs", () => {
     expect(await costOf(prediction.id)).toMatchObject({ state: "unknown" });
   });
 
-  test("deleted with its project while it runs, and the run ends later → settled all the same", async () => {
+  test("a prediction is deleted with its project while it runs, and the run ends later → its cost is settled all the same", async () => {
     const { id } = await submitted();
     await providerSays(db.sql, { id, run: "run-1" });
     await db.sql`delete from auth.users where id = ${world.owner}`;
@@ -236,7 +239,7 @@ describe("budgets", () => {
     expect(await sums(world.owner)).toMatchObject({ predictions: null });
   });
 
-  test("a model whose price nobody knows → price_unknown under a budget; without one it starts, and its cost is unknown", async () => {
+  test("a model without a known price → price_unknown under a budget; without a budget it starts, and its cost is unknown", async () => {
     const { id: firstFrame } = await seedPrediction(db.sql, world, { status: "succeeded" });
     const video = () => start(db, world, { step: "video", model: "minimax/hailuo-2.3", firstFrame, duration: 10 });
     await budget(1_000_000_000);
@@ -245,7 +248,7 @@ describe("budgets", () => {
     expect(await costOf((await video()).prediction.id)).toEqual(cost("held", null));
   });
 
-  test("an owner's own budget has no limit for a day or a month → that of the settings does not apply", async () => {
+  test("an owner's own budget without a daily or monthly limit → the limit in the settings does not apply", async () => {
     await db.sql`update keyframe_private.settings set owner_day_micros = 0, owner_month_micros = 0`;
     expect(await codeOf(start(db, world))).toBe("budget_exceeded");
     await budget(FRAME);
@@ -255,14 +258,14 @@ describe("budgets", () => {
     expect(await refusedBudget()).toMatchObject({ period: "day", limitMicros: FRAME });
   });
 
-  test("the service's budget is used up → refused, without what others have spent", async () => {
+  test("the service's budget is used up → a start is refused, without revealing what others have spent", async () => {
     await db.sql`update keyframe_private.settings set service_day_micros = ${FRAME}`;
     await start(db, world);
     const other = await addWorld(db);
     expect(Object.keys(await refusedBudget(other)).sort()).toEqual(["estimateMicros", "period", "resetsAt", "scope"]);
   });
 
-  test("spending is stopped → starts are refused, those in line wait, and what runs ends", async () => {
+  test("spending is stopped → starts are refused, predictions in line wait, and those that run end", async () => {
     await db.sql`update keyframe_private.settings set max_active_per_owner = 1`;
     const { id } = await submitted();
     const { prediction: waiting } = await start(db, world);
@@ -276,7 +279,7 @@ describe("budgets", () => {
     expect(await claim(db.sql)).toMatchObject([{ id: waiting.id }]);
   });
 
-  test("a start is refused → one event for each budget and period, and the same key can start later", async () => {
+  test("a start is refused for its budget → one event for each budget and period, and the same key can start later", async () => {
     await budget(FRAME, FRAME);
     await start(db, world);
     for (const wanted of [{ key: "k", hash: "a".repeat(64) }, {}])
@@ -287,7 +290,7 @@ describe("budgets", () => {
     expect((await start(db, world, { key: "k", hash: "a".repeat(64) })).replayed).toBe(false);
   });
 
-  test("another owner's start is refused for the service's budget, and not committed → one's own is refused without waiting", async () => {
+  test("a start while another owner's refusal for the service's budget is not committed → refused without waiting", async () => {
     await db.sql`update keyframe_private.settings set service_day_micros = ${FRAME - 1}`;
     const other = await addWorld(db);
     await db.sql.begin(async (open) => {
@@ -297,7 +300,7 @@ describe("budgets", () => {
     });
   });
 
-  test("the lease of a submit expires → the next one needs a hold of its own; without budget the prediction fails", async () => {
+  test("the lease of a submit expires → the next submit needs a hold of its own; without budget the prediction fails", async () => {
     await budget(2 * FRAME);
     const { id } = await submitted();
     await makeDue(db.sql, id);
@@ -311,7 +314,7 @@ describe("budgets", () => {
     expect(await sums(world.owner)).toMatchObject({ held: 2 * FRAME });
   });
 
-  test("the price has risen when a refused submit is made again → its hold is the new price, if that is left", async () => {
+  test("the price has risen when a refused submit is made again → the new price is held, if that much is left", async () => {
     await budget(FRAME);
     const { id, lease } = await submitted();
     await withPrice(0.068, () => retryLater(db.sql, id, lease));
@@ -319,7 +322,7 @@ describe("budgets", () => {
     expect(await sums(world.owner)).toEqual({ predictions: 1, held: 0, settled: 0, unknown: 0 });
   });
 
-  test("the budget was lowered when a refused submit is made again → what was admitted goes on", async () => {
+  test("the budget was lowered when a refused submit is made again → the admitted prediction goes on", async () => {
     await budget(FRAME);
     const { id, lease } = await submitted();
     await budget(0);
@@ -328,7 +331,7 @@ describe("budgets", () => {
     expect(await sums(world.owner)).toMatchObject({ held: FRAME });
   });
 
-  test("a refusal comes after its lease, then another start → the next submit needs a budget of its own", async () => {
+  test("a submit's refusal comes after its lease, then another start → the prediction's next submit needs budget of its own", async () => {
     await budget(FRAME);
     const { id, lease } = await submitted();
     await makeDue(db.sql, id);
@@ -340,7 +343,7 @@ describe("budgets", () => {
     expect(await sums(world.owner)).toMatchObject({ held: FRAME });
   });
 
-  test("an interrupted run is made again → a hold of its own; without budget the prediction fails, and an event says so", async () => {
+  test("an interrupted run is made again → it needs a hold of its own; without budget the prediction fails, with an event", async () => {
     await budget(FRAME);
     const { id } = await submitted();
     await providerSays(db.sql, { id, run: "run-1", status: "failed", failure: "interrupted" });
@@ -369,7 +372,7 @@ describe("days and months, by UTC", () => {
       select keyframe_private.require_budget(
         ${world.owner}, row(null, 1, ${FRAME}::bigint, ${FRAME}::bigint, ${FRAME}::bigint, ${FRAME}::bigint), ${at}::timestamptz)`;
 
-  test("midnight at the end of a year → a submit counts on the day of its start, also when it ends later", async () => {
+  test("a run across midnight at the end of a year → its cost counts on the day of its start", async () => {
     await budget(3 * FRAME, 2 * FRAME);
     await seedCost("2026-12-30T00:00:00Z");
     await seedCost("2026-12-31T23:59:59.999999Z");
@@ -395,7 +398,7 @@ describe("days and months, by UTC", () => {
     expect(await sums(world.owner)).toMatchObject({ held: FRAME });
   });
 
-  test("a submit is refused after midnight → the next one counts on the day of the start", async () => {
+  test("a submit is refused after midnight → the next submit of the prediction counts on the day of the start", async () => {
     await budget(null, FRAME);
     const { id, lease } = await submitted();
     await db.sql`update keyframe_private.provider_submits set created_at = created_at - interval '1 day'`;
@@ -547,16 +550,16 @@ const EFFECTS: Record<string, (run: (values?: Record<string, string>) => Promise
 };
 
 describe("docs/costs.md, as an administrator does it in Studio", () => {
-  test("every recipe is tried here, in the page's order", () => {
+  test("docs/costs.md → every recipe is tried in this test, in the page's order", () => {
     expect(recipes.map(({ title }) => title)).toEqual(Object.keys(EFFECTS));
   });
 
-  test.each(recipes)("$title → what the page says", async ({ title, sql }) => {
+  test.each(recipes)("recipe “$title” of docs/costs.md → does what the page says", async ({ title, sql }) => {
     await EFFECTS[title]?.((values = {}) => asAdministrator(db.sql, fillIn(sql, values)));
   });
 });
 
-describe("attacked", () => {
+describe("costs under unusual reports and edits", () => {
   const PAIR = "black-forest-labs/flux-2-pro";
 
   test("the provider counts no images of the input → they are still billed, also in the submit after an expired lease", async () => {
@@ -575,7 +578,7 @@ describe("attacked", () => {
     }
   });
 
-  test("a submit has two runs, or one that a search missed → the other run counts with the same most, and is no start", async () => {
+  test("a submit has two runs, or one that a search missed → the other run counts with the same maximum, and not as a start", async () => {
     const { id } = await submitted();
     await providerSays(db.sql, { id, run: "run-a" });
     expect(await providerSays(db.sql, { id, run: "run-b" })).toBe("stale");
@@ -596,7 +599,7 @@ describe("attacked", () => {
     expect(await sums()).toMatchObject({ predictions: 2, settled: 3 * FRAME });
   });
 
-  test("a model has another name in one of its steps → both steps have its prices", async () => {
+  test("a model gets another name in one of its steps → both names have its prices", async () => {
     await db.sql`update keyframe.models set model = 'google/renamed' where step = 'first-frame' and model = 'google/nano-banana'`;
     const priced =
       await db.sql`select distinct model from keyframe_private.model_prices where model in ('google/renamed', 'google/nano-banana')`;
@@ -605,7 +608,7 @@ describe("attacked", () => {
     await db.sql`update keyframe.models set model = 'google/nano-banana' where model = 'google/renamed'`;
   });
 
-  test("a model has another name when its run fails → what it bills is still known", async () => {
+  test("a model gets another name before its run fails → what a failed run bills is still known", async () => {
     const model = "google/nano-banana";
     await db.sql`update keyframe.models set billed_when = '{"failed": "no", "rejected": "no", "canceled": "no"}' where model = ${model}`;
     const { prediction } = await start(db, world, { model });
@@ -616,7 +619,7 @@ describe("attacked", () => {
     expect(await costOf(prediction.id)).toEqual(cost("released", 0));
   });
 
-  test("metrics with characters that Postgres does not store → they are left out, and the run ends", async () => {
+  test("metrics with characters that Postgres does not store → those metrics are left out, and the run ends", async () => {
     const { id } = await submitted();
     const said = { a: "\u0000", b: "\ud800", ...ONE_IMAGE };
     const { metrics } = providerState({ id: "run-odd", status: "succeeded", metrics: said });
@@ -625,7 +628,7 @@ describe("attacked", () => {
     expect(await costOf(id)).toEqual(cost("settled", FRAME));
   });
 
-  test("merged while somebody holds rows → waits for nothing; later one row for each sum", async () => {
+  test("cost rows are merged while somebody holds some → the merge does not wait; a later one leaves one row for each sum", async () => {
     const merge = () => db.sql`select keyframe_private.merge_costs()`;
     for (const _ of ["first", "second"]) {
       await succeed((await submitted()).id);
@@ -642,7 +645,7 @@ describe("attacked", () => {
     expect(left.map(({ kind }) => kind)).toEqual(["owner_day", "service_day", "project_day", "owner_total"]);
   });
 
-  test("a thousand and one projects → usage has the thousand that cost most, those first", async () => {
+  test("usage of 1,001 projects → the 1,000 that cost most, most expensive first", async () => {
     await db.sql`
       insert into keyframe_private.cost_sums (kind, owner_id, day, project_id, settled_charge_micros)
       select 'project_day', ${world.owner}, (now() at time zone 'UTC')::date, gen_random_uuid(), i from generate_series(1, 1001) i`;
@@ -650,7 +653,7 @@ describe("attacked", () => {
     expect(settled).toEqual(Array.from({ length: 1000 }, (_, i) => 1001 - i));
   });
 
-  test("an administrator moves, corrects or deletes submits → the sums follow", async () => {
+  test("an administrator moves, corrects or deletes submits → the sums of costs follow", async () => {
     const other = await addWorld(db);
     const { id } = await submitted();
     await succeed(id);
@@ -665,7 +668,7 @@ describe("attacked", () => {
     expect([await sums(other.owner), await sums()]).toEqual([none, none]);
   });
 
-  test("a budget that was exhausted 13 months ago → forgotten", async () => {
+  test("an event about a budget exhausted 13 months ago → forgotten", async () => {
     await db.sql`
       insert into keyframe_private.limit_notes (owner_id, type, once_for, noted_at)
       values (${world.owner}, 'budget.exhausted', 'day', now() - interval '14 months')`;
@@ -677,7 +680,7 @@ describe("attacked", () => {
 describe("amounts that are mistyped, or sums that no JSON number holds exactly", () => {
   const MOST = 2 ** 53 - 1;
 
-  test("a cost or a hold of more than a million dollars is typed → refused", async () => {
+  test("an administrator types a cost or a hold of more than a million dollars → refused", async () => {
     const { id } = await submitted();
     const set = (columns: Row) =>
       refusalOf(db.sql`update keyframe_private.provider_submits set ${db.sql(columns)} where prediction_id = ${id}`);
@@ -685,7 +688,7 @@ describe("amounts that are mistyped, or sums that no JSON number holds exactly",
       expect((await set(columns)).constraint).toBe("amounts_are_at_most_a_million_dollars");
   });
 
-  test("a price so high that a run costs more → the run holds and costs a million dollars", async () => {
+  test("a price so high that a run costs more than a million dollars → the run holds and costs a million dollars", async () => {
     await db.sql`update keyframe.models set model = 'test/dear' where step = 'video' and model = 'prunaai/p-video'`;
     const [price] = await db.sql`
       insert into keyframe_private.model_prices (model, metric, price_usd, source) values ('test/dear', 'output_second', 1000, 's') returning id`;
@@ -696,7 +699,7 @@ describe("amounts that are mistyped, or sums that no JSON number holds exactly",
     await db.sql`update keyframe.models set model = 'prunaai/p-video' where model = 'test/dear'`;
   });
 
-  test("sums beyond what JSON holds → the most it holds", async () => {
+  test("sums of costs beyond what JSON holds exactly → the largest number that it holds", async () => {
     await budget(MOST);
     await db.sql`
       insert into keyframe_private.cost_changes (owner_id, day, step, model, project_id, settled_charge_micros, unknown_charge_micros)
@@ -720,7 +723,7 @@ test.each(["week", null])("usage grouped by %j → refused, with the four groups
   });
 });
 
-test("a user whose id is all zeros → has costs and budgets of their own, and sees nobody's", async () => {
+test("a user whose id is all zeros → has their own costs and budgets, and sees no other user's", async () => {
   const nil = "00000000-0000-0000-0000-000000000000";
   await start(db, world);
   await db.sql`

@@ -14,13 +14,13 @@ async function estimate({ project, step = "first-frame", input = {}, model = nul
 }
 const amounts = (micros: number | null, most = micros) => ({ estimateMicros: micros, atMostMicros: most });
 
-test("the defaults → the model that a start would take, and what it costs", async () => {
+test("an estimate with default settings → the model that a start would take, and what it costs", async () => {
   const model = { model: "google/nano-banana-2", requestedModel: null };
   const cost = { ...amounts(67_000), currency: "USD", availableMicros: null, balance: null, withinBudget: true };
   expect(await estimate()).toEqual({ ...model, ...cost, elements: [], quoteId: null, quotedUntil: null });
 });
 
-test("each value that decides the price → counts", async () => {
+test("an estimate with audio, length, resolution or reference images → counts each value that decides the price", async () => {
   await seedPrediction(db.sql, world, { status: "succeeded" });
   const veo = { step: "video", model: "google/veo-3.1" };
   expect(await estimate(veo)).toMatchObject(amounts(1_600_000));
@@ -30,7 +30,7 @@ test("each value that decides the price → counts", async () => {
   expect(await estimate(flux)).toMatchObject(amounts(75_000));
 });
 
-test("no price is known → null, and at most the ceiling", async () => {
+test("an estimate for a model without a known price → null, and at most the model's ceiling", async () => {
   await seedPrediction(db.sql, world, { status: "succeeded" });
   const long = { step: "video", model: "minimax/hailuo-2.3", input: { durationSeconds: 10 } };
   expect(await estimate(long)).toMatchObject(amounts(null));
@@ -38,7 +38,7 @@ test("no price is known → null, and at most the ceiling", async () => {
   expect(await estimate(long)).toMatchObject(amounts(null, 600_000));
 });
 
-test("the default is not available → the model that takes its place, and what it costs", async () => {
+test("an estimate while the default model is unavailable → the model that takes its place, and what that costs", async () => {
   await db.sql`update keyframe.models set refused_at = now() where step = 'first-frame' and model = 'google/nano-banana-2'`;
   const flux = { model: "black-forest-labs/flux-2-pro", requestedModel: "google/nano-banana-2" };
   expect(await estimate()).toMatchObject({ ...flux, ...amounts(30_000) });
@@ -53,7 +53,7 @@ test.each<[string, (of: { foreign: string; gone: string }) => Wanted, string]>([
   ["a field that no model has", () => ({ input: { colour: "red" } }), "invalid_request"],
   ["a video without a first frame", () => ({ step: "video" }), "frame_not_ready"],
   ["an unknown reference image", () => ({ input: { referenceImagePaths: ["projects/none.png"] } }), "not_found"],
-])("%s → refused as the start would be", async (_what, wantedOf, code) => {
+])("an estimate of %s → refused as the start would be", async (_what, wantedOf, code) => {
   const gone = `test/${crypto.randomUUID()}`;
   await db.sql`
     insert into keyframe.models (step, model, label, vendor, shutdown_at, controls)
@@ -63,7 +63,7 @@ test.each<[string, (of: { foreign: string; gone: string }) => Wanted, string]>([
   expect(await codeOf(start(db, world, wanted))).toBe(code);
 });
 
-test("an estimate → leaves nothing but a token of read, and no kick", async () => {
+test("an estimate → takes one read token, and writes no row and no kick", async () => {
   const path = await addReference(db, world.owner);
   await db.sql`delete from net.http_request_queue`;
   await estimate({ input: { referenceImagePaths: [path] } });

@@ -26,7 +26,7 @@ async function settledCost(ids: number[] | null, { metrics = null, output = null
 }
 
 // What each shipped model costs: models.test.ts.
-test("the reference images of FLUX.2 Pro → each counts with its whole megapixels; one of unknown size → no price", async () => {
+test("the reference images of FLUX.2 Pro → each is billed by whole megapixels; an image of unknown size → no price", async () => {
   const { owner, project } = await addWorld(db);
   const paths = [
     await addReference(db, owner, { width: 1024, height: 1024 }),
@@ -66,7 +66,7 @@ describe("the price of a run", () => {
   beforeEach(() => addModel());
   const RUN = { resolution: "720p", audio: false, durationSeconds: 5 };
 
-  test("of several rows that fit → the one with the most values; of those, the newest that has come", async () => {
+  test("several price rows fit a run → the one that names the most values; among those, the newest in force", async () => {
     await addPrice({ usd: 0.1, from: "2026-01-01" });
     await addPrice({ usd: 0.2, applies: { resolution: "720p" }, from: "2026-01-01" });
     await addPrice({ usd: 0.3, applies: { resolution: "720p" }, from: "2026-02-01" });
@@ -80,12 +80,12 @@ describe("the price of a run", () => {
     expect((await mostCost(model, RUN, "2025-12-31")).most).toBeNull();
   });
 
-  test("by several metrics → their sum, in whole micro-dollars, rounded up", async () => {
+  test("the price of a run with several metrics → their sum, in whole micro-dollars, rounded up", async () => {
     const ids = [await addPrice({ metric: "run", usd: 0.01 }), await addPrice({ usd: "0.00000033" })];
     expect(await mostCost(model, RUN)).toEqual({ price_ids: ids, most: 0.010002, estimate: 0.010002 });
   });
 
-  test("with a metric for which no row fits, or an unknown length → unknown, never a part of it", async () => {
+  test("a run with a metric without a price row, or of unknown length → its price is unknown, never a part of it", async () => {
     await addPrice({ usd: 0.1 });
     expect((await mostCost(model, { resolution: "720p" })).most).toBeNull();
     await addPrice({ metric: "run", usd: 0.01, applies: { audio: true } });
@@ -93,7 +93,7 @@ describe("the price of a run", () => {
     expect((await mostCost(model, { ...RUN, audio: true })).most).toBe(0.51);
   });
 
-  test("unknown, and the administrator set a ceiling → at most the ceiling, and nothing is expected", async () => {
+  test("the price of a run is unknown, and the model has a cost ceiling → at most the ceiling, and no estimate", async () => {
     await db.sql`update keyframe.models set cost_ceiling_micros = 900000 where model = ${model}`;
     expect(await mostCost(model, RUN)).toEqual({ price_ids: null, most: 0.9, estimate: null });
     const id = await addPrice({ metric: "hardware_second", usd: 0.001 });
@@ -101,12 +101,12 @@ describe("the price of a run", () => {
     expect(await settledCost([id], { metrics: { predict_time: 12.5, total_time: 90 } })).toBe(0.0125);
   });
 
-  test("0 → costs nothing: that is known", async () => {
+  test("a price of 0 → the run costs nothing, and that is known", async () => {
     await addPrice({ metric: "run", usd: 0 });
     expect((await mostCost(model, RUN)).most).toBe(0);
   });
 
-  test("0 per unit of what nobody knows yet → known too, before and after the run", async () => {
+  test("a price of 0 per unit of an unknown quantity → the cost is known to be 0, before and after the run", async () => {
     const ids = [];
     for (const metric of ["hardware_second", "input_megapixel", "output_megapixel"])
       ids.push(await addPrice({ metric, usd: 0 }));
@@ -137,7 +137,7 @@ test.each<[metric: string, finished: Finished, dollars: number | null]>([
   expect(await settledCost([await addPrice({ metric })], finished)).toBe(dollars);
 });
 
-test("a run without prices, or one of them gone → no settled cost", async () => {
+test("a run without prices, or with one of its prices deleted → no settled cost", async () => {
   await addModel();
   const id = await addPrice({ metric: "run" });
   expect(await settledCost(null, {})).toBeNull();
@@ -156,13 +156,13 @@ describe("a malformed row → refused, with the path of its mistake", () => {
     ["an unknown value", { applies: { resolution: "4k" } }, /^applies_to\.resolution: test\/\S+ does not take "4k"\.$/],
     ["another type", { applies: { audio: "true" } }, /^applies_to\.audio: test\/\S+ does not take "true"\.$/],
     ["two mistakes", { metric: "", applies: { audio: 1 } }, /^applies_to\.audio: .* take 1\. metric must be/],
-  ])("%s", async (_what, price, words) => {
+  ])("a price with %s → refused, with the path of the mistake", async (_what, price, words) => {
     const { message, constraint } = await refusalOf(addPrice(price));
     expect(constraint).toBe("price_is_well_formed");
     expect(message).toMatch(words);
   });
 
-  test("rows of which neither is more specific for an input that both fit", async () => {
+  test("two price rows fit the same input, and neither is more specific → the second is refused, naming the first", async () => {
     const id = await addPrice({ applies: { resolution: "720p" } });
     await addPrice({ applies: { resolution: "1080p" } });
     await addPrice({ applies: { audio: true }, metric: "run" });
@@ -172,7 +172,7 @@ describe("a malformed row → refused, with the path of its mistake", () => {
     await addPrice({ applies: { resolution: "720p", audio: true } });
   });
 
-  test("a model that there is not; the same values from the same time on", async () => {
+  test("a price of an unknown model, or a second one with the same values and start → refused", async () => {
     await addPrice({ from: "2026-01-01" });
     expect((await refusalOf(addPrice({ from: "2026-01-01" }))).constraint).toBe("one_price_at_a_time");
     model = "test/none";
@@ -180,7 +180,7 @@ describe("a malformed row → refused, with the path of its mistake", () => {
   });
 });
 
-test("a price that was in force → cannot be changed or deleted, only its source; one yet to come can", async () => {
+test("a price that was in force → only its source can be changed; a price yet to come can be changed and deleted", async () => {
   await addModel();
   const id = await addPrice({ metric: "run", usd: 0.1 });
   for (const change of [

@@ -64,7 +64,7 @@ async function addModelWithoutPrice(): Promise<string> {
 }
 
 describe("a quote", () => {
-  test("started after ten minutes → not_found; repeated within the day → the same prediction; later → not_found", async () => {
+  test("a quote started after ten minutes → not_found; repeated within a day → the same prediction; later → not_found", async () => {
     const [old, made] = [await quote(), await quote(session(), { prompt: "A quay" })];
     expect(made).toMatchObject({ atMostMicros: FRAME });
     expect(Date.parse(made.quotedUntil) - Date.now()).toBeGreaterThan(590_000);
@@ -83,7 +83,7 @@ describe("a quote", () => {
     expect(await started()).toEqual({ predictions: 1, held: FRAME });
   });
 
-  describe("with a markup of 1.5", () => {
+  describe("quotes with a markup of 1.5", () => {
     beforeEach(async () => {
       await db.sql`update keyframe_private.settings set markup = 1.5`;
       return async () => {
@@ -91,7 +91,7 @@ describe("a quote", () => {
       };
     });
 
-    test("→ its price is what the user pays, and so is what the limit of an OAuth client counts", async () => {
+    test("a quote with a markup → its price is what the user pays, and counts so towards an OAuth client's limit", async () => {
       await allow(FRAME * 2);
       const made = await quote(client());
       expect(made).toMatchObject({ atMostMicros: FRAME * 1.5, availableMicros: FRAME * 2 });
@@ -99,7 +99,7 @@ describe("a quote", () => {
       expect(await codeOf(quote(client()))).toBe("budget_exceeded");
     });
 
-    test("raised since → precondition_failed, and nothing starts", async () => {
+    test("a quote whose markup was raised since → precondition_failed, and nothing starts", async () => {
       const made = await quote();
       await db.sql`update keyframe_private.settings set markup = 2`;
       expect(await codeOf(start(made))).toBe("precondition_failed");
@@ -107,7 +107,7 @@ describe("a quote", () => {
     });
   });
 
-  test("of an owner with a balance → refused without enough, and no event says that a balance is low", async () => {
+  test("a quote of an owner with too small a balance → refused, without an event that the balance is low", async () => {
     const { owner, project } = await addWorld(db);
     await db.sql`update keyframe_private.settings set balance_low_micros = ${FRAME * 6}`;
     await db.sql`select keyframe_private.add_credit(${owner}, ${FRAME * 6}, 'grant')`;
@@ -122,7 +122,7 @@ describe("a quote", () => {
     expect(await events()).toHaveLength(1);
   });
 
-  test("repeated after its prediction was deleted → not_found, and nothing starts", async () => {
+  test("a quote repeated after its prediction was deleted → not_found, and nothing starts", async () => {
     const made = await quote();
     const { prediction } = await start(made);
     await db.sql`delete from keyframe.predictions where id = ${prediction.id}`;
@@ -130,7 +130,7 @@ describe("a quote", () => {
     expect(await started()).toMatchObject({ predictions: 0 });
   });
 
-  test("at another price, lower or higher → invalid_request, and nothing starts", async () => {
+  test("a quote started at another price, lower or higher → invalid_request, and nothing starts", async () => {
     const made = await quote();
     for (const atMostMicros of [0, FRAME - 1, FRAME + 1, Number.MAX_SAFE_INTEGER]) {
       const detail = expect.stringContaining(String(FRAME));
@@ -140,7 +140,7 @@ describe("a quote", () => {
     await start(made);
   });
 
-  test("whose key another request has used → idempotency_mismatch, and nothing starts", async () => {
+  test("a quote started with a key that another request has used → idempotency_mismatch, and nothing starts", async () => {
     const [first, second] = [await quote(), await quote()];
     const other = { project_id: world.project, step: "last-frame", idempotency_key: `quote:${first.quoteId}` };
     await call(db, session(), "start_prediction", { ...other, request_hash: "0".repeat(64) });
@@ -151,7 +151,7 @@ describe("a quote", () => {
     expect(await started()).toMatchObject({ predictions: 1 });
   });
 
-  test("of a session, of a client, of another user → each starts its own only", async () => {
+  test("quotes of a session, an OAuth client and another user → each can start only its own", async () => {
     await allow(null);
     await allow(null, "Another");
     const stranger = await addWorld(db);
@@ -186,21 +186,21 @@ describe("a quote", () => {
     ["the project was deleted", () => db.sql`delete from keyframe.projects where id = ${world.project}`, "not_found"],
     ["spending was stopped", () => stop(true), "spending_stopped"],
     ["the budget is used up", () => budget(FRAME - 1), "budget_exceeded"],
-  ])("started when %s → refused, and nothing is held", async (_what, change, code) => {
+  ])("a quote started when %s → refused, and nothing is held", async (_what, change, code) => {
     const made = await quote();
     await change();
     expect(await codeOf(start(made))).toBe(code);
     expect(await started()).toEqual({ predictions: 0, held: 0 });
   });
 
-  test("started when the price fell and the title is another → it starts", async () => {
+  test("a quote started after the price fell and the title changed → it starts", async () => {
     const made = await quote();
     await raise(0.05);
     await edit("title");
     await start(made);
   });
 
-  test("of a video whose first frame is no longer the shown one → precondition_failed; of a named frame → it starts", async () => {
+  test("a quote of a video whose default first frame has changed → precondition_failed; with a named frame → it starts", async () => {
     const frame = await seedPrediction(db.sql, world, { status: "succeeded" });
     const input = { lastFramePredictionId: null, durationSeconds: 5 };
     const shown = await quote(session(), input, world.project, "video");
@@ -210,7 +210,7 @@ describe("a quote", () => {
     await start(named);
   });
 
-  test("of what a start would be refused for → its error, and no quote", async () => {
+  test("a quote for what a start would be refused for → that error, and no quote", async () => {
     await budget(FRAME - 1);
     expect(await codeOf(quote())).toBe("budget_exceeded");
     await budget(FRAME);
@@ -225,13 +225,13 @@ describe("a quote", () => {
     expect(await db.sql`select from keyframe_private.quotes`).toHaveLength(0);
   });
 
-  test("without a known price → price_unknown, also without a budget", async () => {
+  test("a quote for a model without a known price → price_unknown, also without a budget", async () => {
     const model = await addModelWithoutPrice();
     const args = { project_id: world.project, step: "first-frame", model };
     expect(await codeOf(call(db, session(), "estimate_prediction", { ...args, quote: true }))).toBe("price_unknown");
     await call(db, session(), "estimate_prediction", args);
   });
-  test("of three takes → its price is theirs, it starts all three, and a client's limit counts them all", async () => {
+  test("a quote of three takes → priced for all three, starts all three, and a client's limit counts them all", async () => {
     await allow(4 * FRAME);
     const args = { project_id: world.project, step: "first-frame", count: 3, quote: true };
     const ask = () => call<{ estimate: Estimate }>(db, client(), "estimate_prediction", args);
@@ -244,7 +244,7 @@ describe("a quote", () => {
     expect(await codeOf(ask())).toBe("budget_exceeded");
   });
 
-  test("of a film, of whose shots one cannot start → those that can, all or none, once, in its order", async () => {
+  test("a quote of a film with a shot that cannot start → starts the others in film order, all or none, once", async () => {
     const { owner, project } = await addWorld(db);
     const film = await addFilm(db, owner);
     const [second, first] = [await addShot(db, owner, film), await addShot(db, owner, film)];
@@ -273,7 +273,7 @@ describe("a quote", () => {
     expect(await ask()).toMatchObject({ shots: [{ projectId: project }], quoteId: null });
   });
 
-  test("of a film whose second shot continues the first → both start, and the second waits", async () => {
+  test("a quote of a film whose second shot continues the first → both start, and the second waits", async () => {
     const { owner } = await addWorld(db);
     const film = await addFilm(db, owner);
     const [first, second] = [await addShot(db, owner, film), await addShot(db, owner, film)];
@@ -286,7 +286,7 @@ describe("a quote", () => {
     expect(await started(owner)).toMatchObject({ held: estimate.atMostMicros });
   });
 
-  test("never started → deleted once it has ended; started → kept for a day; a deleted account → its quotes go too", async () => {
+  test("a quote never started → deleted once it has ended; started → kept for a day; its account deleted → deleted too", async () => {
     const [unused, used, fresh] = [await quote(), await quote(), await quote()];
     await start(used);
     const left = async () => {
@@ -308,7 +308,7 @@ describe("the day's limit of an OAuth client", () => {
   const begin = (caller: Claims) =>
     call<Started>(db, caller, "start_prediction", { project_id: world.project, step: "first-frame" });
 
-  test("ten starts at once under a limit for three → three; its user, other clients and other users go on", async () => {
+  test("ten starts at once under a client's limit of three → three start; its user, other clients and other users go on", async () => {
     await allow(3 * FRAME);
     await allow(null, "Another");
     const starts = await Promise.allSettled(Array.from({ length: 10 }, () => begin(client())));
@@ -326,7 +326,7 @@ describe("the day's limit of an OAuth client", () => {
     await quote(client(APP, stranger.owner), {}, stranger.project);
   });
 
-  test("what is held, settled, unknown and released today → counted as for budgets; yesterday's is not", async () => {
+  test("amounts held, settled, unknown and released today → count towards a client's limit as for budgets; yesterday's do not", async () => {
     await allow(4 * FRAME);
     const submit = { owner_id: world.owner, client_id: APP, most_micros: FRAME };
     const ended = { ended_at: new Date(), outcome: "succeeded" };
@@ -342,7 +342,7 @@ describe("the day's limit of an OAuth client", () => {
     expect((await quote(client())).availableMicros).toBe(1.5 * FRAME);
   });
 
-  test("a run of a client that is made again → its submit takes of the client's limit too", async () => {
+  test("a run of an OAuth client that is made again → its new submit counts towards the client's limit too", async () => {
     await allow(2 * FRAME);
     const { prediction } = await begin(client());
     await claim(db.sql);
@@ -353,7 +353,7 @@ describe("the day's limit of an OAuth client", () => {
     expect(await codeOf(begin(client()))).toBe("budget_exceeded");
   });
 
-  test("a limit and no known price → price_unknown", async () => {
+  test("a client with a limit starts a model without a known price → price_unknown", async () => {
     await allow(100 * FRAME);
     const args = { project_id: world.project, step: "first-frame", model: await addModelWithoutPrice() };
     expect(await codeOf(call(db, client(), "start_prediction", args))).toBe("price_unknown");

@@ -47,12 +47,12 @@ describe("a step without a default that a start can use", () => {
       "update keyframe.step_defaults set model = 'test/none' where step = 'video'",
       "has no enabled model test/none. Insert it into keyframe.models, or set enabled on its row, first.",
     ],
-  ])("%s → refused, with what to do instead", async (statement, words) => {
+  ])("default of a step: %s → refused, with what to do instead", async (statement, words) => {
     expect((await refusalOf(db.sql.unsafe(statement))).message).toContain(words);
     expect(await defaults()).toEqual(SHIPPED);
   });
 
-  test("a disabled model → refused; enabled → chosen, and the former default may then be disabled", async () => {
+  test("default of a step: a disabled model → refused; enabled → accepted, and the former default may then be disabled", async () => {
     await addModel("test/one", false);
     expect((await refusalOf(use("first-frame", "test/one"))).constraint).toBe("default_is_enabled");
     await db.sql`update keyframe.models set enabled = true where model = 'test/one'`;
@@ -62,7 +62,7 @@ describe("a step without a default that a start can use", () => {
     await db.sql`update keyframe.models set enabled = true where step = 'first-frame' and model = 'google/nano-banana-2'`;
   });
 
-  test("chosen while another administrator disables it → one of the two is refused", async () => {
+  test("a model is made default while another administrator disables it → one of the two is refused", async () => {
     await addModel("test/one");
     const refusal = await whileOpen(
       db.sql,
@@ -73,7 +73,7 @@ describe("a step without a default that a start can use", () => {
   });
 });
 
-test("a model whose name changes at the provider → default and predictions follow; one in use cannot be deleted", async () => {
+test("a model gets the provider's new name → default and predictions follow; a model in use cannot be deleted", async () => {
   await addModel("test/one");
   await use("first-frame", "test/one");
   const { prediction } = await start(db, await addWorld(db));

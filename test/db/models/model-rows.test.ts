@@ -79,7 +79,7 @@ const MALFORMED: [words: string, ...controls: unknown[]][] = [
   ],
 ];
 
-test.each(MALFORMED)("a row whose mistake is: %s → refused in these words", async (words, ...wrong) => {
+test.each(MALFORMED)("a model row whose mistake is: %s → refused in these words", async (words, ...wrong) => {
   for (const controls of wrong) {
     const { constraint, message } = await refusalOf(add(controls));
     expect(constraint).toBe("model_is_well_formed");
@@ -95,18 +95,18 @@ test.each<[words: string, fixed: unknown]>([
   expect((await refusalOf(add(GOOD, fixed))).message).toContain(words);
 });
 
-test("a fixed value of a field that a control leaves out beside images → accepted: it is sent then", async () => {
+test("a model row fixes a field whose control is left out next to images → accepted: the fixed value is sent then", async () => {
   await add(aspect({ omitWith: ["firstFrame"] }), { a: "adaptive" });
   expect((await refusalOf(add(aspect({}), { a: "adaptive" }))).message).toContain("fixed.a names the field a");
   await db.sql`delete from keyframe.models where model like 'test/%'`;
 });
 
-test("frames of an image step → refused", async () => {
+test("a model row of an image step with frames → refused", async () => {
   const frames = add({ prompt: GOOD.prompt, firstFrame: GOOD.firstFrame }, {}, "first-frame");
   expect((await refusalOf(frames)).message).toContain("controls.firstFrame is not a control of the step first-frame.");
 });
 
-test("a right row, changed to a wrong one → refused, and as it was", async () => {
+test("a valid model row is changed to an invalid one → refused, and the row is as before", async () => {
   await add(GOOD);
   const wrong = db.sql`update keyframe.models set controls = controls - 'prompt' where model like 'test/%'`;
   expect((await refusalOf(wrong)).constraint).toBe("model_is_well_formed");
@@ -126,13 +126,13 @@ async function listed(step: string) {
   return steps.find((one) => one.step === step)?.models ?? [];
 }
 
-test("the shipped models → none is told to leave out its mark that AI made the file", async () => {
+test("the shipped models → none is configured to leave out the mark that AI made the file", async () => {
   const told = await db.sql`
     select model from keyframe.models where fixed::text || controls::text ~* 'watermark|c2pa|synthid|content_credentials'`;
   expect(told).toEqual([]);
 });
 
-test("list_models → each step's models in order, with what each control takes and none of the provider's fields", async () => {
+test("list_models → each step's models in order, with the values of each control and none of the provider's fields", async () => {
   const [kling, veo] = await listed("video");
   expect(kling).toEqual({
     ...{ model: "kwaivgi/kling-v3-omni-video", label: "Kling 3.0 Omni", vendor: "Kuaishou", isDefault: true },
@@ -165,7 +165,7 @@ test("list_models → each step's models in order, with what each control takes 
   expect((await listed("first-frame")).map(({ isDefault }) => isDefault)).toEqual([true, ...Array(6).fill(false)]);
 });
 
-test("a model whose end is announced → listed with the day and the first that costs no more; past it → not available", async () => {
+test("a model with an announced shutdown → listed with the day and its successor at no more cost; after it → not available", async () => {
   const banana = async () => (await listed("last-frame")).find(({ model }) => model === "google/nano-banana");
   expect(await banana()).toMatchObject({
     ...{ available: true, shutdownAt: "2027-03-15T00:00:00.000Z", successor: "black-forest-labs/flux-2-pro" },
@@ -174,7 +174,7 @@ test("a model whose end is announced → listed with the day and the first that 
   expect(await banana()).toMatchObject({ available: false, successor: "black-forest-labs/flux-2-pro" });
 });
 
-test("docs/models.md, done in its order → the switch, the value and the new model are listed, without a deploy", async () => {
+test("docs/models.md, done in its order → the switched default, the value and the new model are listed, without a deploy", async () => {
   const recipes = await readRecipes("models");
   const run = (title: string) => asAdministrator(db.sql, recipes.find((one) => one.title === title)?.sql ?? "");
   expect(recipes.map(({ title }) => title)).toEqual([

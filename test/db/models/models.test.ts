@@ -24,12 +24,12 @@ const SERVED = Object.entries(models).flatMap(([name, model]) => {
 const PRICED =
   /^(resolution|mode|size|quality|duration|fps|draft|generate_audio(_switch)?|save_audio|max_images|sequential_image_generation|allow_fallback_model|google_search|image_search|generate_multi_clip_switch)$/;
 
-test("every model for every step that it can serve, and no others", () => {
+test("the models to test → every model for every step that has a row, and no others", () => {
   expect([...rows.keys()].sort()).toEqual(SERVED.map(([name]) => name).sort());
 });
 
 test.each(SERVED)(
-  "%s → the model takes each input that it allows, and it is held at what the simulator bills",
+  "%s → the model takes each input that its row allows, and the hold is what the simulator bills",
   async (name, _step, model) => {
     const row = modelRow.parse(rows.get(name));
     const priced = Object.keys(model.input.fields).filter((field) => PRICED.test(field));
@@ -64,7 +64,7 @@ test.each(SERVED)(
   },
 );
 
-test("one reference image more than a row allows → more than the model takes, or as many as is known", () => {
+test("a row's maximum of reference images → the most that the model takes, as far as known", () => {
   for (const [name, step, model] of SERVED) {
     const { controls } = modelRow.parse(rows.get(name));
     const rule = model.rules?.find((one) => one.rule === "at most" && one.field === controls.referenceImages?.field);
@@ -76,7 +76,7 @@ test("one reference image more than a row allows → more than the model takes, 
   }
 });
 
-test("the defaults → no announced end, reference images, and for a video people's faces; beside them another vendor and a seed", async () => {
+test("each step's defaults → no announced end, take references and for a video faces; another vendor and a seed come next", async () => {
   const ends = await db.sql`
     select d.step, m.position = (select min(o.position) from keyframe.models o where o.step = d.step) as is_first, m.shutdown_at,
       m.controls ? 'referenceImages' as references, m.accepts_faces in ('yes', case when d.step <> 'video' then 'unknown' end) as faces,

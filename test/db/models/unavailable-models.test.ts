@@ -58,14 +58,14 @@ const refusedAt = (model: string) => scalar(db.sql`select refused_at from keyfra
 const startFrame = async (wanted: Wanted = {}) => (await start(db, world, wanted)).prediction;
 
 describe.each(WAYS)("the default of the step is %s:", (way) => {
-  test("a start → made by the next model that takes the same input, and says which was meant", async () => {
+  test("a start without a model, whose default is unavailable → made by the next model that takes the input, naming the default", async () => {
     await takeAway("test/default", way);
     expect(await startFrame()).toMatchObject({ model: "test/next", requested_model: "test/default" });
     const seeded = await startFrame({ input: { seed: 7 } });
     expect(seeded).toMatchObject({ model: "test/seed", requested_model: "test/default", input: { seed: 7 } });
   });
 
-  test("a start that names it → model_unavailable, and nothing is started", async () => {
+  test("a start that names an unavailable model → model_unavailable, and nothing is started", async () => {
     await takeAway("test/default", way);
     const { message, detail } = await refusalOf(startFrame({ model: "test/default" }));
     expect(message).toBe("model_unavailable");
@@ -73,20 +73,20 @@ describe.each(WAYS)("the default of the step is %s:", (way) => {
     expect(await db.sql`select from keyframe.predictions`).toHaveLength(0);
   });
 
-  test("a start whose input no other model takes → model_unavailable", async () => {
+  test("a start whose default is unavailable and whose input no other model takes → model_unavailable", async () => {
     await takeAway("test/default", way);
     await takeAway("test/seed", way);
     expect(await codeOf(startFrame({ input: { seed: 7 } }))).toBe("model_unavailable");
   });
 });
 
-describe("a model whose price is known is replaced by one that costs no more for the same input:", () => {
+describe("a model with a known price, and its replacement:", () => {
   const addPrice = (model: string, usd: number) => db.sql`
     insert into keyframe_private.model_prices (model, metric, price_usd, source)
     values (${`test/${model}`}, 'run', ${usd}, 'https://example.org')`;
   beforeEach(() => addPrice("default", 0.05));
 
-  test("the next costs more → the one after it; that costs more too → model_unavailable", async () => {
+  test("the replacement would cost more → the one after it is used; if that costs more too → model_unavailable", async () => {
     await takeAway("test/default");
     await addPrice("next", 0.06);
     await addPrice("seed", 0.05);
@@ -97,7 +97,7 @@ describe("a model whose price is known is replaced by one that costs no more for
     expect(detail).toMatch(/accepts this input at the same or a lower price/);
   });
 
-  test("the price of the next is unknown → not taken, unless its ceiling is no more", async () => {
+  test("the price of the replacement is unknown → not used, unless its ceiling is no more", async () => {
     await takeAway("test/default");
     await addPrice("seed", 0.01);
     expect(await startFrame()).toMatchObject({ model: "test/seed" });
@@ -105,7 +105,7 @@ describe("a model whose price is known is replaced by one that costs no more for
     expect(await startFrame()).toMatchObject({ model: "test/next" });
   });
 
-  test("a submit that the provider refused → it goes to the one that costs no more", async () => {
+  test("the provider refuses a submit's model → the submit goes to a replacement that costs no more", async () => {
     await addPrice("next", 0.06);
     await addPrice("seed", 0.04);
     const { id } = await startFrame();
@@ -114,18 +114,18 @@ describe("a model whose price is known is replaced by one that costs no more for
   });
 });
 
-test("a model whose price is unknown → replaced by the next, whatever that costs", async () => {
+test("an unavailable model whose price is unknown → replaced by the next model, whatever that costs", async () => {
   await takeAway("test/default");
   await db.sql`
     insert into keyframe_private.model_prices (model, metric, price_usd, source) values ('test/next', 'run', 9, 'https://example.org')`;
   expect(await startFrame()).toMatchObject({ model: "test/next" });
 });
 
-test("a wrong input, while the default is available → unsupported_input: no other model is taken for it", async () => {
+test("a wrong input while the default is available → unsupported_input, and no other model is tried", async () => {
   expect(await codeOf(startFrame({ input: { seed: 10 } }))).toBe("unsupported_input");
 });
 
-describe("a submit whose model the provider refused as unknown", () => {
+describe("a submit whose model the provider does not know", () => {
   async function refuse(wanted: Wanted = {}) {
     const { id } = await startFrame(wanted);
     const answer = await refuseModel(await taskOf(id), "It said: not found");
@@ -133,7 +133,7 @@ describe("a submit whose model the provider refused as unknown", () => {
     return { id, answer, row: await readRow(db.sql, id) };
   }
 
-  test("→ the model is unavailable from now on; the prediction is submitted at once with the next that takes its input", async () => {
+  test("the provider does not know a submit's model → the model is unavailable; the next one that fits is submitted at once", async () => {
     const { id, answer, row } = await refuse({ input: { seed: 7 } });
     expect(answer).toBe("moved");
     expect(row).toMatchObject({
@@ -145,13 +145,13 @@ describe("a submit whose model the provider refused as unknown", () => {
     expect(await startFrame()).toMatchObject({ model: "test/next", requested_model: "test/default" });
   });
 
-  test("and by the next one too → the one after it, with the model that was meant first", async () => {
+  test("the provider refuses the replacement as well → the one after it is submitted, and requested_model is still the first", async () => {
     const { id } = await refuse();
     await refuseModel(await taskOf(id));
     expect(await readRow(db.sql, id)).toMatchObject({ model: "test/seed", requested_model: "test/default" });
   });
 
-  test("that the caller named → failed with model_unavailable, not retryable, and nothing to search for", async () => {
+  test("the provider does not know a model that the caller named → failed, model_unavailable, not retryable, nothing to search", async () => {
     const { answer, row } = await refuse({ model: "test/next" });
     expect(answer).toBe("failed");
     expect(row).toMatchObject({
@@ -161,14 +161,14 @@ describe("a submit whose model the provider refused as unknown", () => {
     expect(await refusedAt("test/next")).toEqual(expect.any(Date));
   });
 
-  test("when no other takes its input → failed with model_unavailable", async () => {
+  test("the provider does not know a submit's model, and no other takes its input → failed with model_unavailable", async () => {
     await takeAway("test/seed");
     const { answer, row } = await refuse({ input: { seed: 7 } });
     expect(answer).toBe("failed");
     expect(row.error_code).toBe("model_unavailable");
   });
 
-  test("while an administrator holds the model's row → moved all the same", async () => {
+  test("the provider refuses a model while an administrator holds its row → the submit moves to the next one all the same", async () => {
     const task = await taskOf((await startFrame()).id);
     await db.sql.begin(async (holder) => {
       await holder`update keyframe.models set notes = 'x' where model = 'test/default'`;
@@ -176,7 +176,7 @@ describe("a submit whose model the provider refused as unknown", () => {
     });
   });
 
-  test("with a lease that is not the prediction's → too late, and nothing changes", async () => {
+  test("a refusal of a model with a lease that is not the prediction's → too_late, and nothing changes", async () => {
     const task = await taskOf((await startFrame()).id);
     expect(await refuseModel(task && { ...task, lease_token: crypto.randomUUID() })).toBe("too_late");
     expect(await refusedAt("test/default")).toBeNull();
@@ -184,13 +184,13 @@ describe("a submit whose model the provider refused as unknown", () => {
 });
 
 describe("a model that the provider refused is available again", () => {
-  test("after any change of its row by an administrator", async () => {
+  test("an administrator changes the row of a refused model in any way → the model is available again", async () => {
     await takeAway("test/default", "refused by the provider");
     await db.sql`update keyframe.models set notes = 'It is back.' where model = 'test/default'`;
     expect(await startFrame()).toMatchObject({ model: "test/default", requested_model: null });
   });
 
-  test("after a run of it that began later has succeeded; not after one that had begun before", async () => {
+  test("a refused model: a run that began later succeeds → available again; one that began before → still unavailable", async () => {
     await takeAway("test/default", "refused by the provider");
     for (const [startedAt, again] of [
       [new Date(Date.now() - 3_600_000), false],

@@ -85,8 +85,8 @@ async function addContinuingFilm(shots: number) {
   return { film, projects: projects as [string, string, ...string[]] };
 }
 
-describe("one press for a film of five shots, each of which continues the one before", () => {
-  test("→ the price that was estimated is held; the first begins, and each other when the one before has ended", async () => {
+describe("a film of five shots, each of which continues the one before", () => {
+  test("a film of five continuing shots is started → holds the estimated price; each shot begins when the one before has ended", async () => {
     const { film, projects } = await addContinuingFilm(5);
     const estimate = await estimateFilm(film);
     expect(estimate.shots.map(({ error }) => error)).toEqual([null, null, null, null, null]);
@@ -111,7 +111,7 @@ describe("one press for a film of five shots, each of which continues the one be
     }
   });
 
-  test("in another ratio than that of its shots → the price that was estimated is held", async () => {
+  test("a film of continuing shots is started in another ratio than theirs → the price that was estimated is held", async () => {
     const { film, projects } = await addContinuingFilm(3);
     await seedPrediction(
       db.sql,
@@ -124,7 +124,7 @@ describe("one press for a film of five shots, each of which continues the one be
     expect(await held()).toBe(estimate.atMostMicros);
   });
 
-  test("first frames are only made for shots that begin with one: not for those whose video is made without", async () => {
+  test("a start of first frames for a film → only for shots that begin with one, not for those made without", async () => {
     const { film, projects } = await addContinuingFilm(3);
     const [alone, made] = [await addShot(db, world.owner, film), await addShot(db, world.owner, film)];
     await takeOf(made, "video", { firstFramePredictionId: null });
@@ -142,26 +142,29 @@ describe("one press for a film of five shots, each of which continues the one be
     ["fails", fail],
     ["is canceled", (id: string) => db.sql`select keyframe_private.mark_canceled(${id})`],
     ["is canceled while it waits", null],
-  ])("one in the middle %s → all behind it fail and say so, and their holds are given back", async (_how, end) => {
-    const { film, projects } = await addContinuingFilm(5);
-    const made = await startFilm(film);
-    const [first, second, ...rest] = made as [Made, Made, ...Made[]];
-    if (end === null) await cancel(projects[1], second);
-    else {
-      await succeed(first.id);
-      await storeEnd(first.id, projects[0], await addReference(db, world.owner));
-      await end(second.id);
-    }
-    await work();
-    for (const { id } of rest) {
-      expect(await stateOf(id)).toMatchObject({ status: "failed", error_code: "previous_shot_failed" });
-      const events = db.sql`select type from keyframe.webhook_events where prediction_id = ${id}`;
-      expect(await columnOf(events)).toEqual(["generation.failed"]);
-      expect(await submitsOf(db.sql, id)).toMatchObject([{ cost_state: "released" }]);
-    }
-  });
+  ])(
+    "a prediction in the middle of a film %s → all shots behind it fail and say so, and their holds are given back",
+    async (_how, end) => {
+      const { film, projects } = await addContinuingFilm(5);
+      const made = await startFilm(film);
+      const [first, second, ...rest] = made as [Made, Made, ...Made[]];
+      if (end === null) await cancel(projects[1], second);
+      else {
+        await succeed(first.id);
+        await storeEnd(first.id, projects[0], await addReference(db, world.owner));
+        await end(second.id);
+      }
+      await work();
+      for (const { id } of rest) {
+        expect(await stateOf(id)).toMatchObject({ status: "failed", error_code: "previous_shot_failed" });
+        const events = db.sql`select type from keyframe.webhook_events where prediction_id = ${id}`;
+        expect(await columnOf(events)).toEqual(["generation.failed"]);
+        expect(await submitsOf(db.sql, id)).toMatchObject([{ cost_state: "released" }]);
+      }
+    },
+  );
 
-  test("a budget for four of them → nothing is started", async () => {
+  test("a film of five continuing shots with a budget for four → nothing is started", async () => {
     const { film } = await addContinuingFilm(5);
     const estimate = await estimateFilm(film);
     await db.sql`
@@ -171,8 +174,8 @@ describe("one press for a film of five shots, each of which continues the one be
   });
 });
 
-describe("what it begins with", () => {
-  test("the stored picture, else the frame that the video was made to end on; of the shown video", async () => {
+describe("the beginning of a continuing shot", () => {
+  test("a continuing shot → begins with the shown video's stored end image, else with the last frame it was made to end on", async () => {
     const { projects } = await addContinuingFilm(2);
     const lastFrame = await takeOf(projects[0], "first-frame");
     const older = await takeOf(projects[0], "video", { lastFramePredictionId: lastFrame });
@@ -193,12 +196,12 @@ describe("what it begins with", () => {
   test.each([
     ["no shot is before it", 0, "unsupported_input"],
     ["the previous shot has no video, and none is made", 1, "frame_not_ready"],
-  ])("%s → refused", async (_what, at, code) => {
+  ])("a shot that continues, but %s → refused", async (_what, at, code) => {
     const { projects } = await addContinuingFilm(2);
     expect(await codeOf(startVideo(projects[at] ?? "", { input: { continuesPreviousShot: true } }))).toBe(code);
   });
 
-  test("for a first frame → refused; a picture for what is no finished video → refused", async () => {
+  test("a first frame that continues a shot, or an end image for something other than a finished video → refused", async () => {
     const { projects } = await addContinuingFilm(2);
     const asked = { project_id: projects[1], step: "first-frame", input: { continuesPreviousShot: true } };
     expect(await codeOf(asOwner("start_prediction", asked))).toBe("unsupported_input");
@@ -211,7 +214,7 @@ describe("what it begins with", () => {
   });
 });
 
-test("the previous shot shows another video, or the shot is moved → its take is outdated; moved back, it is not", async () => {
+test("the previous shot shows another video, or the shot is moved → the shot's take is outdated; moved back, it is not", async () => {
   const { film, projects } = await addContinuingFilm(3);
   const video = await takeOf(projects[0]);
   const take = await takeOf(projects[1], "video", { continuesPreviousShot: true, continuesPredictionId: video });
@@ -231,7 +234,7 @@ test("the previous shot shows another video, or the shot is moved → its take i
   expect(await isOutdated()).toBe(true);
 });
 
-describe("what is outdated is made again by one start", () => {
+describe("one start for all that is outdated", () => {
   const takes = async (projects: string[]) => {
     const videos: string[] = [];
     for (const project of projects) {
@@ -243,7 +246,7 @@ describe("what is outdated is made again by one start", () => {
   };
   const outdate = (video = "") => rewrite(video, { input: { firstFramePredictionId: crypto.randomUUID() } }); // its frame was deleted
 
-  test("→ at its price, with what continues it, each continuing the new video", async () => {
+  test("one start of what is outdated → the video and all that continue it are made, at the estimated price, in order", async () => {
     const { film, projects } = await addContinuingFilm(4);
     await outdate((await takes(projects))[1]);
     const estimate = await estimateFilm(film, { outdated: true });
@@ -254,7 +257,7 @@ describe("what is outdated is made again by one start", () => {
     expect(await startFilm(film, { outdated: true })).toEqual([]); // they run
   });
 
-  test("a selected take → stays: another start would not be shown", async () => {
+  test("a start of what is outdated with a selected outdated take → nothing starts: a new take would not be shown", async () => {
     const { film, projects } = await addContinuingFilm(2);
     const [first] = await takes(projects);
     await outdate(first);
@@ -263,7 +266,7 @@ describe("what is outdated is made again by one start", () => {
   });
 });
 
-describe("what goes wrong with one that waits", () => {
+describe("problems of a prediction that waits for another", () => {
   /** Two starts that wait for the same video, of which one cannot have its picture. */
   async function twoThatWait() {
     const { projects } = await addContinuingFilm(2);
@@ -280,7 +283,7 @@ describe("what goes wrong with one that waits", () => {
   const storePicture = async (video: string, project: string) =>
     await storeEnd(video, project, await addReference(db, world.owner));
 
-  test("its shape does not fit → it fails, and the other begins", async () => {
+  test("the shape of a waiting prediction does not fit the end image → that prediction fails, and the other one begins", async () => {
     const { projects, video, one, other } = await twoThatWait();
     await rewrite(one.id, { input: { aspectRatio: "9:16" } });
     await storePicture(video, projects[0]);
@@ -289,7 +292,7 @@ describe("what goes wrong with one that waits", () => {
     expect(await stateOf(other.id)).toEqual(STARTED);
   });
 
-  test("an app's trigger raises for it → it stays, the other begins", async () => {
+  test("an app's trigger raises for a waiting prediction → that prediction waits on, and the other one begins", async () => {
     const { projects, video, one, other } = await twoThatWait();
     await db.sql.unsafe(`
       create function public.refuse() returns trigger language plpgsql as 'begin raise exception ''no''; end';
@@ -310,7 +313,7 @@ describe("what goes wrong with one that waits", () => {
       "has lost its work, as in a restore",
       (_id, store) => store().then(() => db.sql`delete from keyframe_private.work`),
     ],
-  ])("it %s → it begins later", async (_what, meanwhile) => {
+  ])("the waiting prediction %s → begins later", async (_what, meanwhile) => {
     const { projects, video, one } = await twoThatWait();
     await meanwhile(one.id, () => storePicture(video, projects[0]));
     expect(await stateOf(one.id)).toEqual(waitsFor(video));
@@ -319,7 +322,7 @@ describe("what goes wrong with one that waits", () => {
     expect(await stateOf(one.id)).toEqual(STARTED);
   });
 
-  test("nobody stores the picture for a day → it fails, and its hold is given back", async () => {
+  test("nobody stores the end image for a day → the waiting prediction fails, and its hold is given back", async () => {
     const { one } = await twoThatWait();
     await rewrite(one.id, { created_at: new Date(Date.now() - 25 * 3_600_000) });
     const before = await held();
@@ -328,7 +331,7 @@ describe("what goes wrong with one that waits", () => {
     expect(await held()).toBe((before ?? 0) / 2);
   });
 
-  test("its video is canceled, and the previous shot has another one → it continues that", async () => {
+  test("the video that a prediction waits for is canceled → it continues the previous shot's other video", async () => {
     const { projects } = await addContinuingFilm(2);
     const [kept, canceled] = [await startVideo(projects[0]), await startVideo(projects[0])];
     const next = await startVideo(projects[1]);
@@ -338,7 +341,7 @@ describe("what goes wrong with one that waits", () => {
     expect(await stateOf(next.id)).toEqual(waitsFor(kept.id));
   });
 
-  test("its video is canceled, which was to replace an older one → it fails: the older one is not continued", async () => {
+  test("a video meant to replace an older one is canceled → the prediction that waits for it fails, without using the older one", async () => {
     const { projects } = await addContinuingFilm(2);
     await rewrite(await takeOf(projects[0]), { created_at: new Date(Date.now() - 3_600_000) });
     const canceled = await startVideo(projects[0]);
@@ -349,7 +352,7 @@ describe("what goes wrong with one that waits", () => {
     expect(await stateOf(next.id)).toMatchObject({ status: "failed", error_code: "previous_shot_failed" });
   });
 
-  test("an administrator stores the picture by SQL → it begins; a picture of another user → it fails", async () => {
+  test("an administrator stores the end image by SQL → the waiting prediction begins; with another user's image → it fails", async () => {
     const stored = async (owner: string) => {
       const { video, one } = await twoThatWait();
       const path = await addReference(db, owner);
@@ -362,7 +365,7 @@ describe("what goes wrong with one that waits", () => {
   });
 });
 
-test("the previous shot has another aspect ratio → refused before it is priced", async () => {
+test("a shot that continues one of another aspect ratio → refused before it is priced", async () => {
   const { film, projects } = await addContinuingFilm(2);
   await asOwner("update_project", { project_id: projects[1], changes: { aspect_ratio: "9:16" } });
   const { shots } = await estimateFilm(film);
@@ -373,12 +376,12 @@ test("the previous shot has another aspect ratio → refused before it is priced
 test.each<[object]>([
   ...["true", 1, [], {}].map((value): [object] => [{ continuesPreviousShot: value }]),
   [{ continuesPreviousShot: true, firstFramePredictionId: crypto.randomUUID() }],
-])("%j → invalid_request", async (input) => {
+])("a start with %j → invalid_request", async (input) => {
   const { projects } = await addContinuingFilm(2);
   expect(await codeOf(startVideo(projects[1], { input }))).toBe("invalid_request");
 });
 
-test("a video that another waits for → it and its project are not deleted; by an administrator they are, and the other fails", async () => {
+test("a video that another one waits for, or its project, is deleted → refused; by an administrator → the other one fails", async () => {
   const { film, projects } = await addContinuingFilm(2);
   const [first, second] = (await startFilm(film)) as [Made, Made];
   await succeed(first.id);
@@ -393,7 +396,7 @@ test("a video that another waits for → it and its project are not deleted; by 
   expect(await stateOf(second.id)).toMatchObject({ status: "failed", error_code: "previous_shot_failed" });
 });
 
-test("the end image of a video → stays while it is named, and is removed with the video", async () => {
+test("the end image of a video → kept while the video names it, and removed with the video", async () => {
   const { projects } = await addContinuingFilm(2);
   const video = await takeOf(projects[0]);
   const path = await addReference(db, world.owner);
@@ -406,7 +409,7 @@ test("the end image of a video → stays while it is named, and is removed with 
   expect(removals).toHaveLength(1);
 });
 
-test("the video ends in a transaction that is open while the next shot is started → that one begins all the same", async () => {
+test("a video ends in an open transaction while the next shot is started → the next shot begins all the same", async () => {
   const { projects } = await addContinuingFilm(2);
   const lastFrame = await takeOf(projects[0], "first-frame");
   const first = await startVideo(projects[0], { input: { lastFramePredictionId: lastFrame } });
@@ -423,7 +426,7 @@ test("the video ends in a transaction that is open while the next shot is starte
   expect((await stateOf(id)).waits_for).toBeNull();
 });
 
-test("more than 500 wait → refused: a film has no more shots", async () => {
+test("more than 500 predictions would wait → refused: a film has no more shots", async () => {
   const { film, projects } = await addContinuingFilm(2);
   const [, second] = (await startFilm(film)) as [Made, Made];
   await db.sql.begin(async (sql) => {
@@ -435,7 +438,7 @@ test("more than 500 wait → refused: a film has no more shots", async () => {
   expect((await refusalOf(startVideo(projects[1]))).detail).toContain("At most 500 shots");
 });
 
-test("the price counts the pixels of the input → the model's ceiling is held, and the price once the end image is there", async () => {
+test("a waiting prediction priced by input pixels → the model's ceiling is held, then the price once the end image is there", async () => {
   const { film, projects } = await addContinuingFilm(3);
   const lastFrame = await takeOf(projects[0], "first-frame");
   await db.sql.begin(async (sql) => {

@@ -10,7 +10,7 @@ const db = useDatabase();
 const world = useWorld(db);
 
 test.each(STATUSES)(
-  "a %s prediction whose input is edited by hand → refused with what to do instead",
+  "an administrator edits the input of a %s prediction → refused, with what to do instead",
   async (status) => {
     const { id } = await seedPrediction(db.sql, world, { status });
     const before = await readRow(db.sql, id);
@@ -22,7 +22,7 @@ test.each(STATUSES)(
 );
 
 test.each(STATUSES.filter(isOver))(
-  "any other part of what a %s prediction was or made is edited → refused; it can be hidden",
+  "an administrator edits any other column of a %s prediction → refused; it can be hidden",
   async (status) => {
     const { id } = await seedPrediction(db.sql, world, { status });
     const other = await addProject(db, world.owner);
@@ -50,7 +50,7 @@ test.each(STATUSES.filter(isOver))(
   },
 );
 
-test("a model gets another name → ended predictions have it, too", async () => {
+test("a model gets another name → ended predictions get the new name, too", async () => {
   const { id } = await seedPrediction(db.sql, world, { status: "succeeded" });
   const { model } = await readRow(db.sql, id);
   await db.sql`update keyframe.models set model = 'test/renamed' where step = 'first-frame' and model = ${String(model)}`;

@@ -25,7 +25,7 @@ const refusal = async (input: Record<string, unknown>, more: Wanted = {}) =>
   (await refusalOf(start(db, world, { step: "video", model: "test/video", input, ...more }))).detail;
 
 describe("the stored input is complete", () => {
-  test("nothing asked → the model's defaults, the project's prompt, aspect ratio and frame", async () => {
+  test("a start without choices → the model's defaults, and the project's prompt, aspect ratio and frame", async () => {
     await addModel("test/video", {
       durationSeconds: { field: "duration", values: [5, 10], default: 5 },
       audio: { field: "sound", values: [false, true], default: false },
@@ -42,7 +42,7 @@ describe("the stored input is complete", () => {
     });
   });
 
-  test("each value that is asked → kept; sent again as it was read → the same input", async () => {
+  test("each value that a start chooses → stored; the input sent again as it was read → the same input", async () => {
     await addModel("test/video", {
       durationSeconds: { field: "duration", values: [5, 10], default: 5 },
       resolution: { field: "mode", values: { "720p": "std", "1080p": "pro" }, default: "720p" },
@@ -56,7 +56,7 @@ describe("the stored input is complete", () => {
     expect(await video(input)).toEqual(input);
   });
 
-  test("null → as if it had not been sent, except for a frame: that means none", async () => {
+  test("a start's value is null → as if it had not been sent; a frame that is null → no frame", async () => {
     await addModel("test/video", {
       lastFrame: { field: "end" },
       aspectRatio: { field: "ratio", values: ["16:9"] },
@@ -70,7 +70,7 @@ describe("the stored input is complete", () => {
     expect(await video(none)).toMatchObject(none);
   });
 
-  test("several reference images → kept in their order; one that is not there → not_found, and nothing is started", async () => {
+  test("several reference images → kept in order; one that does not exist → not_found, and nothing is started", async () => {
     const [one, two] = [await addReference(db, world.owner), await addReference(db, world.owner)];
     const { prediction } = await start(db, world, { input: { referenceImagePaths: [two, one] } });
     expect(prediction.input.referenceImagePaths).toEqual([two, one]);
@@ -100,7 +100,7 @@ describe("choices that depend on each other", () => {
     update keyframe.models set controls = jsonb_set(controls, ${path}::text[], ${JSON.stringify(value)}::text::jsonb) where model = 'test/video'`;
   const LENGTH_IN_4K = /^test\/video with resolution 4k takes durationSeconds 5 only, not 10\. /;
 
-  test("a last frame that forces a resolution → that one, unless another was asked: refused", async () => {
+  test("a last frame that forces a resolution → that resolution is used; a start that chooses another → refused", async () => {
     const { id } = await seedPrediction(db.sql, world, { step: "last-frame", status: "succeeded" });
     expect(await video({})).toMatchObject({ lastFramePredictionId: id, resolution: "1080p" });
     expect(await refusal({ resolution: "720p" })).toMatch(
@@ -111,7 +111,7 @@ describe("choices that depend on each other", () => {
     expect(await video({})).toMatchObject({ resolution: "4k", durationSeconds: 5 });
   });
 
-  test("a value, asked for or the default, that forces another → that one, unless another was asked: refused", async () => {
+  test("a chosen or default value that forces another value → that one is used; a start that chooses a different one → refused", async () => {
     expect(await video({ resolution: "4k" })).toMatchObject({ durationSeconds: 5 });
     expect(await refusal({ resolution: "4k", durationSeconds: 10 })).toMatch(LENGTH_IN_4K);
     await setControl("{resolution,default}", "4k");
@@ -120,14 +120,14 @@ describe("choices that depend on each other", () => {
     expect(await video({ durationSeconds: 10, resolution: "720p" })).toMatchObject({ durationSeconds: 10 });
   });
 
-  test("an image that the model requires and is not there → refused", async () => {
+  test("a start without an image that the model requires → refused", async () => {
     await setControl("{lastFrame,required}", true);
     expect(await refusal({})).toMatch(/^test\/video needs a lastFrame\./);
     await seedPrediction(db.sql, world, { step: "last-frame", status: "succeeded" });
     expect(await video({})).toMatchObject({ resolution: "1080p" });
   });
 
-  test("images of which the model takes one → refused, with both names", async () => {
+  test("images of which the model takes only one → refused, with both names", async () => {
     await seedPrediction(db.sql, world, { step: "last-frame", status: "succeeded" });
     const reference = await addReference(db, world.owner);
     expect(await refusal({}, { reference })).toMatch(/^test\/video takes either referenceImages or lastFrame/);
@@ -136,7 +136,7 @@ describe("choices that depend on each other", () => {
   });
 });
 
-describe("what the model does not take is refused before any charge, with the value and the models that take it", () => {
+describe("choices that the model does not take → refused before any charge, with the models that take them", () => {
   beforeEach(async () => {
     await addModel("test/video", {
       durationSeconds: { field: "duration", values: [5, 10], default: 5 },
@@ -190,7 +190,7 @@ describe("what the model does not take is refused before any charge, with the va
     }
   });
 
-  test("an image or a length that the model has no use for, named or taken by default → refused", async () => {
+  test("an image or a length that the model does not use, given or by default → refused", async () => {
     const reference = await addReference(db, world.owner);
     const { id: last } = await seedPrediction(db.sql, world, { step: "last-frame", status: "succeeded" });
     const oneImage = "black-forest-labs/flux-kontext-pro";
@@ -223,7 +223,7 @@ describe("a video without a first frame: firstFramePredictionId null", () => {
   const IMAGES = { field: "images", list: true, max: 3 };
   const ratio = { aspectRatio: { field: "ratio", values: ["16:9", "9:16"], omitWith: ["firstFrame"] } };
 
-  test("of a project that has a frame → made of the text, in the project's ratio; without the field → from the frame", async () => {
+  test("a video without a first frame in a project that has one → made from text, in the project's ratio", async () => {
     await addModel("test/video", ratio);
     await db.sql`update keyframe.projects set aspect_ratio = '9:16' where id = ${world.project}`;
     const input = await video(NONE);
@@ -233,7 +233,7 @@ describe("a video without a first frame: firstFramePredictionId null", () => {
     expect((await video({})).firstFramePredictionId).not.toBeNull();
   });
 
-  test("of a project without one → made; without the field → frame_not_ready, which says how", async () => {
+  test("a video without a first frame, of a project that has none → made; field left out → frame_not_ready, which says how", async () => {
     await addModel("test/video", ratio);
     await db.sql`delete from keyframe.predictions`;
     expect(await video(NONE)).toMatchObject(NONE);
@@ -241,7 +241,7 @@ describe("a video without a first frame: firstFramePredictionId null", () => {
     expect([message, detail]).toEqual(["frame_not_ready", expect.stringContaining("send firstFramePredictionId null")]);
   });
 
-  test("of a model that needs one, follows it, or has another ratio → refused, with the models that take it", async () => {
+  test("a video without a first frame, by a model that needs one or has another ratio → refused, with the models that can", async () => {
     await db.sql`update keyframe.models set enabled = false where step = 'video' and model <> 'kwaivgi/kling-v3-omni-video'`;
     await addModel("test/text", ratio, 1);
     await addModel("test/video", { ...ratio, firstFrame: { field: "image", required: true } });
@@ -256,13 +256,13 @@ describe("a video without a first frame: firstFramePredictionId null", () => {
     await db.sql`update keyframe.models set enabled = true where step = 'video'`;
   });
 
-  test("a model that has no first frame → used without one, and refused with the project's", async () => {
+  test("a model without a first frame → makes a video when the start leaves it out, and refuses the project's", async () => {
     await addModel("test/video", { aspectRatio: { field: "ratio", values: ["16:9"] }, firstFrame: undefined });
     expect(await video(NONE)).toMatchObject(NONE);
     expect(await refusal({})).toMatch(/^test\/video takes no firstFrame\./);
   });
 
-  test("a last frame alone → taken by a model whose last frame needs no other, in the ratio of the frame", async () => {
+  test("a last frame alone → accepted by a model whose last frame needs no first one, in the ratio of the frame", async () => {
     await addModel("test/video", { lastFrame: { field: "end" } });
     const { id } = await seedPrediction(db.sql, world, { step: "last-frame", status: "succeeded" });
     const input = { firstFramePredictionId: null };
@@ -276,7 +276,7 @@ describe("a video without a first frame: firstFramePredictionId null", () => {
     );
   });
 
-  test("references that exclude frames → refused beside the project's frame, with how to leave it out; taken without", async () => {
+  test("references that exclude frames → refused with the project's frame, saying how to leave it out; accepted without it", async () => {
     const rules = { excludes: ["firstFrame"], forces: { aspectRatio: "16:9" } };
     await addModel("test/video", { ...ratio, referenceImages: { ...IMAGES, ...rules } });
     const reference = await addReference(db, world.owner);
@@ -289,7 +289,7 @@ describe("a video without a first frame: firstFramePredictionId null", () => {
     );
   });
 
-  test("references that the frames count towards → as many more as there are fewer frames", async () => {
+  test("a model whose limit of references counts frames → a start with fewer frames can have more references", async () => {
     await addModel("test/video", { ...ratio, referenceImages: { ...IMAGES, countsFrames: true } });
     const referenceImagePaths = await Promise.all([1, 2, 3].map(() => addReference(db, world.owner)));
     expect(await video({ ...NONE, referenceImagePaths })).toMatchObject({ referenceImagePaths });
@@ -300,7 +300,7 @@ describe("a video without a first frame: firstFramePredictionId null", () => {
   });
 });
 
-test("a model that is named → that one; not of the step, unknown or not enabled → refused", async () => {
+test("a start that names a model → made by that model; one not of the step, unknown or not enabled → refused", async () => {
   await addModel("test/video", {});
   const { prediction } = await start(db, world, { step: "video", model: "test/video" });
   expect(prediction).toMatchObject({ model: "test/video", requested_model: null });
@@ -319,7 +319,7 @@ describe("the aspect ratio", () => {
     }),
   );
 
-  test("of the project → that of its steps, unless a start names another", async () => {
+  test("the aspect ratio of a project → is that of its steps, unless a start names another", async () => {
     await db.sql`update keyframe.projects set aspect_ratio = '9:16' where id = ${world.project}`;
     const frame = async (input = {}) => (await start(db, world, { input })).prediction.input;
     expect(await frame()).toMatchObject({ aspectRatio: "9:16" });
@@ -328,7 +328,7 @@ describe("the aspect ratio", () => {
     expect(await video({})).toMatchObject({ aspectRatio: "9:16" });
   });
 
-  test("a frame of another → refused with its size and both ways out; one that a model has rounded → taken", async () => {
+  test("a frame of another aspect ratio → refused with its size and both ways out; one that a model has rounded → accepted", async () => {
     const { id } = await ofSize(720, 1280);
     expect(await refusal({})).toBe(
       `The frame ${id} has 720 × 1280 pixels, and the aspect ratio is 16:9. Generate the frame in 16:9, choose another, or send the aspectRatio of the frame.`,
@@ -345,7 +345,7 @@ describe("the aspect ratio", () => {
     expect(await refusal({})).toMatch(/1024 × 768/);
   });
 
-  test("asked of an image model that has no choice of it → refused: the image would have another", async () => {
+  test("an aspect ratio for an image model without that choice → refused: the image would have another ratio", async () => {
     await db.sql`
       insert into keyframe.models (step, model, label, vendor, controls)
       values ('first-frame', 'test/image', 'Image', 'Test', '{"prompt": {"field": "prompt"}}')`;
@@ -356,7 +356,7 @@ describe("the aspect ratio", () => {
     );
   });
 
-  test("one that the model does not make → refused, unless it follows the frame", async () => {
+  test("an aspect ratio that the model does not make → refused, unless the model follows the frame", async () => {
     await ofSize(1000, 1000);
     expect(await refusal({ aspectRatio: "1:1" })).toMatch(/^aspectRatio 1:1: test\/video takes 16:9, 9:16\./);
     await ofSize(500, 500, "last-frame");

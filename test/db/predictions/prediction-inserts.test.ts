@@ -36,7 +36,7 @@ async function refusalCode(wanted: Wanted): Promise<string> {
   return code;
 }
 
-test("another user's project, reference or frame → not_found, word for word as for one that never was", async () => {
+test("another user's project, reference or frame → not_found, word for word as for one that never existed", async () => {
   const other = await addWorld(db);
   const theirs = await addReference(db, other.owner);
   const [framed, running, video] = [
@@ -68,7 +68,7 @@ test("another user's project, reference or frame → not_found, word for word as
   }
 });
 
-test("a frame of any project of the owner and of either step → taken as the first or the last; for a last frame too", async () => {
+test("a frame of any of the owner's projects and of either step → accepted as first or last frame, also for a last frame", async () => {
   const previousShot = { ...world, project: await addProject(db, world.owner) };
   const { id: end } = await frame("last-frame", "succeeded", previousShot);
   const { id: beginning } = await frame("first-frame", "succeeded", previousShot);
@@ -79,7 +79,7 @@ test("a frame of any project of the owner and of either step → taken as the fi
   expect(last.prediction.input).toMatchObject({ firstFramePredictionId: end });
 });
 
-test("a frame that has not succeeded → frame_not_ready; a video, deleted frames, one by id and by path → refused", async () => {
+test("a frame that has not succeeded → frame_not_ready; a video, a deleted frame, or a frame by both id and path → refused", async () => {
   const { id: first } = await frame();
   const storing = await frame("last-frame", "storing", { ...world, project: await addProject(db, world.owner) });
   expect(await refusalCode({ step: "video", lastFrame: storing.id })).toBe("frame_not_ready");
@@ -98,7 +98,7 @@ describe("an uploaded frame", () => {
   const model = "kwaivgi/kling-v2.1";
   const video = (input: Record<string, unknown>): Wanted => ({ step: "video", model, input });
 
-  test("→ taken instead of the selected frame, for the first, the last and the look; sent again as it was read → the same", async () => {
+  test("an uploaded frame → used in place of the selected one, for each role; the input sent again as it was read → the same", async () => {
     const [one, two] = [await addReference(db, world.owner), await addReference(db, world.owner)];
     await frame();
     await frame("last-frame");
@@ -115,7 +115,7 @@ describe("an uploaded frame", () => {
     expect(none.prediction.input).toMatchObject(frames);
   });
 
-  test("of another ratio → refused with its pixels and both ratios; of the one that is asked for → taken", async () => {
+  test("an uploaded frame of another ratio → refused with its pixels and both ratios; of the start's ratio → accepted", async () => {
     const firstFrameImagePath = await addReference(db, world.owner, { width: 720, height: 1280 });
     expect((await refusalOf(start(db, world, video({ firstFrameImagePath })))).detail).toBe(
       `The frame ${firstFrameImagePath} has 720 × 1280 pixels, and the aspect ratio is 16:9. Generate the frame in 16:9, choose another, or send the aspectRatio of the frame.`,
@@ -124,7 +124,7 @@ describe("an uploaded frame", () => {
     expect(prediction.input).toMatchObject({ firstFrameImagePath, aspectRatio: "9:16" });
   });
 
-  test("of another shape, or for a step that has no such frame → refused", async () => {
+  test("an uploaded frame with a malformed path, or for a step that has no such frame → refused", async () => {
     const path = await addReference(db, world.owner);
     for (const wrong of ["../secret.png", "keyframe-outputs/a.png", ["projects/a.png"], 7, { path }])
       expect([wrong, await refusalCode(video({ firstFrameImagePath: wrong }))]).toEqual([wrong, "invalid_request"]);
@@ -139,7 +139,7 @@ test.each([
   ["one side only", { width: 1280, height: null }],
   ["no pixels", { width: 0, height: 0 }],
 ])(
-  "an image that an administrator put there, with %s as its size → refused for every use, with the way to upload it",
+  "an image that an administrator stored with %s as its size → refused for every use, saying how to upload it",
   async (_what, size) => {
     const path = await addReference(db, world.owner, size);
     for (const use of [
@@ -153,7 +153,7 @@ test.each([
   },
 );
 
-test("a reference path that is no projects/<file_name> → invalid_request", async () => {
+test("a reference path that is not projects/<file_name> → invalid_request", async () => {
   for (const reference of [
     ...["mine.png", "/projects/mine.png", "keyframe-outputs/mine.png", "projects/", "PROJECTS/mine.png", ""],
     ...["projects/../keyframe-outputs/mine.png", "projects/a..png", "projects/.hidden.png", "projects/folder/mine.png"],
@@ -164,7 +164,7 @@ test("a reference path that is no projects/<file_name> → invalid_request", asy
   }
 });
 
-test("owner, prompt and model of a first frame; a prompt and a reference of its own are kept", async () => {
+test("a first frame is started → owner, prompt and model are filled in; a prompt and a reference in the start are kept", async () => {
   expect(await readRow(db.sql, (await start(db, world)).prediction.id)).toMatchObject({
     ...{ owner_id: world.owner, project_id: world.project, step: "first-frame", status: "queued", attempt: 0 },
     input: { prompt: "A harbour at dawn, fog, one red boat", referenceImagePaths: [] },
@@ -175,7 +175,7 @@ test("owner, prompt and model of a first frame; a prompt and a reference of its 
   expect(row.input).toMatchObject({ prompt: own.prompt, referenceImagePaths: [own.reference] });
 });
 
-test("a last frame and a video → build on the latest frames that succeeded, not on later ones that did not", async () => {
+test("a last frame and a video are started → both build on the latest frames that succeeded, not on later failures", async () => {
   const add = async (step: Frame, status: "succeeded" | "failed" | "processing", ago: number) =>
     (await seedPrediction(db.sql, world, { step, status, columns: { created_at: new Date(Date.now() - ago * 1000) } }))
       .id;
@@ -194,7 +194,7 @@ test("a last frame and a video → build on the latest frames that succeeded, no
   expect(await builtOn("video")).toEqual([first, last]);
 });
 
-test("the answer → has what the API sends, and nothing else of the row", async () => {
+test("the answer of a start → has what the API sends, and no other column of the row", async () => {
   const { prediction } = await start(db, world);
   expect(Object.keys(prediction).join(" ")).toBe(
     "id project_id step status model requested_model input attempt progress queue_position waits_for error_code error_message error_retryable error_stage output_path " +
@@ -203,7 +203,7 @@ test("the answer → has what the API sends, and nothing else of the row", async
   );
 });
 
-test("an app's grants let users insert every column → still no row that has begun, and none that names another's file", async () => {
+test("an app grants users the insert of every column → still no row that has begun, and none that names another user's file", async () => {
   const other = await addWorld(db);
   const { id: theirs } = await frame("first-frame", "succeeded", other);
   const begun = [
@@ -225,7 +225,7 @@ test("an app's grants let users insert every column → still no row that has be
   }
 });
 
-test("an administrator's insert without a caller → belongs to the project's owner", async () => {
+test("an administrator inserts a prediction without a caller → it belongs to the project's owner", async () => {
   const [row] =
     await db.sql`insert into keyframe.predictions (project_id, step) values (${world.project}, 'first-frame') returning owner_id`;
   expect(row?.owner_id).toBe(world.owner);

@@ -48,8 +48,8 @@ const limit = async (capacity: number, per_second: number) => {
 const NOTHING = { predictions: 0, held: 0, submits: 0 };
 const idsOf = (rows: { id: string }[]) => rows.map(({ id }) => id);
 
-describe("count takes of a step", () => {
-  test("three, with two slots → the first of them and all in order; two are admitted, the third waits", async () => {
+describe("a start of several takes", () => {
+  test("three takes with two slots → returned in order, the first also by itself; two are admitted, the third waits", async () => {
     await setSettings(db.sql, { max_active_per_owner: 2 });
     const { prediction, predictions } = await start({ count: 3 });
     expect(prediction).toEqual(predictions[0]);
@@ -60,7 +60,7 @@ describe("count takes of a step", () => {
     expect(await has()).toEqual({ predictions: 3, held: 3 * FRAME, submits: 3 });
   });
 
-  test("with a seed → each has the next one; without → none; one → it alone", async () => {
+  test("takes with a seed → each has the next seed; without one → none; count 1 → only that take", async () => {
     const seeded = await start({ model: SEEDED, input: { seed: 7 }, count: 3 });
     expect(seeded.predictions.map(({ input }) => input.seed)).toEqual([7, 8, 9]);
     const without = await start({ model: SEEDED, count: 2 });
@@ -70,7 +70,7 @@ describe("count takes of a step", () => {
     expect((await start()).predictions).toBeNull();
   });
 
-  test("an estimate → what all cost, and whether the budget has room for all", async () => {
+  test("an estimate of several takes → what all cost, and whether the budget has room for all", async () => {
     await budget(3 * FRAME);
     const all = { estimateMicros: 3 * FRAME, atMostMicros: 3 * FRAME, withinBudget: true };
     expect(await estimate({ count: 3 })).toMatchObject(all);
@@ -86,12 +86,12 @@ describe("count takes of a step", () => {
       "unsupported_input",
     ],
     ["takes of a video without a first frame", { step: "video", count: 2 }, "frame_not_ready"],
-  ])("%s → the start and its estimate are refused, nothing is started", async (_what, fields, code) => {
+  ])("takes: %s → the start and its estimate are refused, nothing is started", async (_what, fields, code) => {
     expect([await codeOf(estimate(fields)), await codeOf(start(fields))]).toEqual([code, code]);
     expect(await has()).toEqual(NOTHING);
   });
 
-  test("a budget for fewer → refused with what all would cost, nothing is held, and the event says so", async () => {
+  test("a budget for fewer takes than the start asks for → refused with what all would cost, nothing held, the event says so", async () => {
     await budget(2 * FRAME);
     const { message, hint } = await refusalOf(start({ count: 3 }));
     expect(message).toBe("budget_exceeded");
@@ -102,7 +102,7 @@ describe("count takes of a step", () => {
     expect(await columnOf(types)).toEqual(["budget.exhausted"]);
   });
 
-  test("its connection is killed while it starts → none is there; the same key again → all", async () => {
+  test("a start of several takes whose connection is killed → none exists; the same key again → all start", async () => {
     // In one message, so that nothing is left to send to the connection that is gone.
     const own = postgres(db.url, { max: 1, onnotice: () => undefined });
     const args = `'${world.project}', 'first-frame', count => 8, idempotency_key => 'a', request_hash => '${"a".repeat(64)}'`;
@@ -126,7 +126,7 @@ describe("count takes of a step", () => {
     expect(await has()).toEqual({ predictions: 8, held: 8 * FRAME, submits: 8 });
   });
 
-  test("repeated with its key after some were deleted → those that are left; none is left → not_found", async () => {
+  test("a start of several takes repeated after some were deleted → those that are left; none left → not_found", async () => {
     const again = () => start({ count: 3, ...key() });
     const [first = "", ...rest] = idsOf((await again()).predictions);
     const remove = (id: string) => db.sql`delete from keyframe.predictions where id = ${id}`;
@@ -137,7 +137,7 @@ describe("count takes of a step", () => {
     expect(await codeOf(again())).toBe("not_found");
   });
 
-  test("more than are left of the rate limit → refused for as long as all need; a take costs what a start costs", async () => {
+  test("more takes than the rate limit has left → refused for as long as all need; a take costs what a start costs", async () => {
     await limit(10, 0.1);
     const { rate } = await start({ count: 8 });
     expect(rate.remaining).toBe(2);
@@ -149,7 +149,7 @@ describe("count takes of a step", () => {
   });
 });
 
-describe("what the shots of a film lack", () => {
+describe("a start of what a film's shots lack", () => {
   let film: string;
   let shots: string[];
   const filmOf = async (count: number) => {
@@ -169,7 +169,7 @@ describe("what the shots of a film lack", () => {
   const projectsOf = ({ predictions }: Several) => predictions.map(({ project_id }) => project_id);
   beforeEach(() => filmOf(5));
 
-  test("shots with a take, a running, a failed and a hidden run → the last two and one without start, in the film's order", async () => {
+  test("a film whose shots have a take, a running, a failed, a hidden and no run → the last three are started, in film order", async () => {
     await fill(0, "succeeded");
     await fill(1, "processing");
     await fill(2, "failed");
@@ -190,7 +190,7 @@ describe("what the shots of a film lack", () => {
     expect(projectsOf(await startFilm())).toEqual([]); // they are running now
   });
 
-  test("shots that cannot start → refused before anything is held, named by their places; without them the others start", async () => {
+  test("shots of a film that cannot start → refused before anything is held, naming their positions; without them the rest start", async () => {
     for (const at of [0, 2, 4]) await fill(at, "succeeded");
     const videos = { step: "video" };
     const { shots: priced, ...amounts } = await estimateFilm(videos);
@@ -209,7 +209,7 @@ describe("what the shots of a film lack", () => {
     expect((await has())?.held).toBe(amounts.atMostMicros);
   });
 
-  test("a budget for all but one → none starts; 20 requests at once with other keys → each shot starts once", async () => {
+  test("a budget for all shots but one → none starts; 20 requests at once with different keys → each shot starts once", async () => {
     await budget(5 * FRAME - 1);
     expect(await codeOf(startFilm())).toBe("budget_exceeded");
     expect(await has()).toEqual(NOTHING);
@@ -222,14 +222,14 @@ describe("what the shots of a film lack", () => {
     expect(await has()).toEqual({ predictions: 5, held: 5 * FRAME, submits: 5 });
   });
 
-  test("another's film, or a shot of another film → not_found, and nothing starts", async () => {
+  test("another user's film, or a shot of another film → not_found, and nothing starts", async () => {
     const other = await addWorld(db);
     expect(await codeOf(startFilm({}, other.owner))).toBe("not_found");
     expect(await codeOf(startFilm({ project_ids: [shots[0], world.project] }))).toBe("not_found");
     expect(await has()).toEqual(NOTHING);
   });
 
-  test("63 shots → 60 start at once, for 60 tokens; then the other three", async () => {
+  test("a film of 63 shots is started → 60 start at once, for 60 tokens; a second start → the other three", async () => {
     await filmOf(63);
     await limit(70, 0.001);
     const first = await startFilm();
@@ -251,7 +251,7 @@ describe("one insert of several rows", () => {
   const insert = (rows: Fields[]) =>
     db.sql`insert into keyframe.predictions ${db.sql(rows.map((row) => ({ ...FRAMES, ...row })))}`;
 
-  test("by an administrator for two owners → each has its slots, holds and images; one is over its budget → none starts", async () => {
+  test("an administrator's insert for two owners → each has its slots, holds and images; one is over its budget → none starts", async () => {
     const other = await addWorld(db);
     const image = await addReference(db, other.owner);
     const rows = [0, 1, 2, 3, 4].flatMap(() => [
@@ -269,7 +269,7 @@ describe("one insert of several rows", () => {
     expect(await of(other.owner)).toEqual({ ...each, images: 5 });
   });
 
-  test("for several OAuth clients of one owner → each client's limit counts its own rows, the owner's budget all", async () => {
+  test("one insert for several OAuth clients of an owner → each client's limit counts its own rows, the owner's budget all", async () => {
     await db.sql`
       insert into keyframe_private.allowed_clients (client_id, name, may, owner_day_micros) values ('app', 'An app', 'generate', ${FRAME})`;
     const by = (client_id: string | null) => ({ project_id: world.project, client_id });
@@ -282,7 +282,7 @@ describe("one insert of several rows", () => {
     expect(await of(world.owner)).toMatchObject({ held: 2 * FRAME, submits: 2 });
   });
 
-  test("rows with another price → each holds its own", async () => {
+  test("one insert of predictions with different prices → each holds its own price", async () => {
     await insert([{}, { resolution: "2K" }, {}].map((input) => ({ project_id: world.project, input })));
     const holds = await columnOf<number>(db.sql`
       select most_micros::int from keyframe_private.provider_submits s join keyframe.predictions p on p.id = prediction_id
@@ -291,7 +291,7 @@ describe("one insert of several rows", () => {
     expect(holds[1]).toBeGreaterThan(FRAME);
   });
 
-  test("no rows, or only rows whose id is there → nothing is held, and nothing is refused while spending is stopped", async () => {
+  test("an insert of no rows, or only of rows that exist → nothing is held, and nothing is refused while spending is stopped", async () => {
     const { prediction } = await start();
     await db.sql`update keyframe_private.settings set spending_stopped = true`;
     const values = db.sql`values (${prediction.id}::uuid, ${world.project}::uuid, 'first-frame'::keyframe.generation_step)`;
@@ -301,7 +301,7 @@ describe("one insert of several rows", () => {
     expect(await has()).toEqual({ predictions: 1, held: FRAME, submits: 1 });
   });
 
-  test("by a user → a token for each row; more rows than the limit has at once → invalid_request, for no wait would help", async () => {
+  test("a user inserts several predictions → a token for each; more than the limit has at once → invalid_request", async () => {
     await limit(7, 0.001);
     const rows = (count: number) =>
       db.asUser(
@@ -315,7 +315,7 @@ describe("one insert of several rows", () => {
     expect((await start()).rate.remaining).toBe(0);
   });
 
-  test("with an image of another user and hardly a budget → not_found, as for one that never was: no price shows its size", async () => {
+  test("an insert with an image of another user and hardly a budget → not_found, so that no price reveals the image's size", async () => {
     await budget(1);
     const theirs = await addReference(db, (await addWorld(db)).owner);
     for (const image of [theirs, `projects/${crypto.randomUUID()}.png`])

@@ -43,7 +43,7 @@ const removals = () => columnOf(db.sql`select bucket || '/' || name from keyfram
 const seconds = (ago: number) => ({ columns: { created_at: new Date(Date.now() - ago * 1000) } });
 
 describe("DELETE of a take", () => {
-  test("→ its file is removed soon, nobody selects it, and its events and provider run stay", async () => {
+  test("a take is deleted → its file is removed, no project selects it, and its events and provider run stay", async () => {
     const id = await take();
     await select({ selected_first_frame_id: id });
     await db.sql`
@@ -60,14 +60,14 @@ describe("DELETE of a take", () => {
     expect(await codeOf(remove(id))).toBe("not_found");
   });
 
-  test.each(STATUSES)("that is %s → deleted if it has ended, else refused", async (status) => {
+  test.each(STATUSES)("a %s take is deleted → deleted if it has ended, else refused", async (status) => {
     const { id } = await seedPrediction(db.sql, world, { status });
     if (isOver(status)) await remove(id);
     else expect(await codeOf(remove(id))).toBe("generation_in_progress");
     expect(await exists(id)).toBe(!isOver(status));
   });
 
-  test("that a running generation uses, of this project or another → refused until that has ended; so is the project", async () => {
+  test("a take that a running generation uses is deleted, or its project is → refused until the generation has ended", async () => {
     const id = await take();
     const video = { step: "video", status: "processing", input: { firstFramePredictionId: id } } as const;
     const user = await seedPrediction(db.sql, await elsewhere(), video);
@@ -79,7 +79,7 @@ describe("DELETE of a take", () => {
     expect(await exists(id)).toBe(false);
   });
 
-  test("that a finished video was made with → the video keeps its id, and is outdated", async () => {
+  test("a frame that a finished video was made with is deleted → the video keeps the frame's id, and is outdated", async () => {
     const id = await take();
     const video = await take("video", world, { input: { firstFramePredictionId: id } });
     await remove(id);
@@ -87,7 +87,7 @@ describe("DELETE of a take", () => {
     expect((await hide(video, false)).prediction).toMatchObject({ outdated: true });
   });
 
-  test("of another owner, or in another project → not_found, word for word as for one that never was", async () => {
+  test("a take of another owner, or in another project, is deleted → not_found, word for word as for one that never existed", async () => {
     const [foreign, neighbour] = [await addWorld(db), await elsewhere()];
     const said = await refusalOf(remove(crypto.randomUUID()));
     for (const id of [await take("video", foreign), await take("video", neighbour)]) {
@@ -107,7 +107,7 @@ describe("a hidden take", () => {
   const twoTakes = async () =>
     [await take("first-frame", world, seconds(20)), await take("first-frame", world, seconds(10))] as const;
 
-  test("→ left out of lists unless it is asked for; shown again → in them", async () => {
+  test("a hidden take → left out of lists that do not ask for it; shown again → in the lists", async () => {
     const [older, newer] = await twoTakes();
     expect((await hide(newer)).prediction).toMatchObject({ hidden: true });
     for (const args of [{}, { step: "first-frame" }, { only_takes: true }, { step: "first-frame", only_takes: true }]) {
@@ -118,7 +118,7 @@ describe("a hidden take", () => {
     expect(await list()).toEqual([newer, older]);
   });
 
-  test("→ does not stand for its step, nor is the next video made with it, unless it is selected or named", async () => {
+  test("a hidden take → is neither its step's result nor used for the next video, unless it is selected or named", async () => {
     const [older, newer] = await twoTakes();
     await hide(newer);
     const shown = async () => {
@@ -134,7 +134,7 @@ describe("a hidden take", () => {
     expect([await shown(), await usedBy()]).toEqual([newer, newer]);
   });
 
-  test("the takes alone → of each step the succeeded ones, newest first, page by page", async () => {
+  test("a list of takes only → the succeeded predictions of each step, newest first, page by page", async () => {
     const steps = ["first-frame", "last-frame", "first-frame"] as const;
     const ids = [];
     for (const [at, step] of steps.entries()) {
@@ -152,7 +152,7 @@ describe("a hidden take", () => {
 describe("`outdated`", () => {
   const isOutdated = async (id: string) => (await hide(id, false)).prediction.outdated;
 
-  test("a video and a last frame whose first frame another take has replaced → true; selected again → false", async () => {
+  test("a video or a last frame whose first frame another take has replaced → outdated; selected again → not outdated", async () => {
     const frame = await take();
     const video = await take("video", world, { input: { firstFramePredictionId: frame } });
     const last = await take("last-frame", world, { input: { firstFramePredictionId: frame } });
@@ -166,7 +166,7 @@ describe("`outdated`", () => {
     expect(await isOutdated(video)).toBe(false);
   });
 
-  test("a video without a last frame, from an upload, or from frames of another project → false", async () => {
+  test("a video without a last frame, from an upload, or from frames of another project → not outdated", async () => {
     const frame = await take();
     const video = await take("video", world, { input: { firstFramePredictionId: frame } });
     await take("last-frame");
@@ -180,7 +180,7 @@ describe("`outdated`", () => {
     expect((await hide(next, false, neighbour)).prediction.outdated).toBe(false);
   });
 
-  test("a video whose last frame was replaced → true; one that runs or failed → false", async () => {
+  test("a video whose last frame was replaced → outdated; one that runs or failed → not", async () => {
     const [first, last] = [await take(), await take("last-frame")];
     const input = { firstFramePredictionId: first, lastFramePredictionId: last };
     const video = await take("video", world, { input });
@@ -190,7 +190,7 @@ describe("`outdated`", () => {
   });
 });
 
-test("an uploaded frame → handed to the worker with its role, kept while a prediction uses it, removed with the last", async () => {
+test("an uploaded frame → sent to the worker with its role, kept while a prediction uses it, removed with the last one", async () => {
   const path = await addReference(db, world.owner);
   const input = { firstFrameImagePath: path, lastFrameImagePath: path, resolution: "1080p" };
   const { prediction } = await start(db, world, { step: "video", model: "kwaivgi/kling-v2.1", input });
@@ -206,7 +206,7 @@ test("an uploaded frame → handed to the worker with its role, kept while a pre
   expect(await removals()).toContain(path);
 });
 
-test("a selected take is deleted while its project is held → waits for the project, and holds no lock on the take", async () => {
+test("a selected take is deleted while its project is locked → the deletion waits for the project, with no lock on the take", async () => {
   const id = await take();
   await select({ selected_first_frame_id: id });
   const { removed } = await db.sql.begin(async (open) => {
@@ -220,7 +220,7 @@ test("a selected take is deleted while its project is held → waits for the pro
   expect((await removed).prediction).toMatchObject({ id });
 });
 
-describe("at the same moment, again and again", () => {
+describe("conflicting requests at the same moment, again and again", () => {
   const use = (firstFrame: string | null) => () => start(db, world, { step: "video", firstFrame });
   const GONE = "generation_in_progress";
   type Race = { sides: (() => Promise<unknown>)[]; outcomes: (string | RegExp)[] };
@@ -255,7 +255,7 @@ describe("at the same moment, again and again", () => {
   };
 
   test.each(Object.entries(RACES))(
-    "%s; nothing selects what is gone, no run lacks its picture",
+    "%s; no deleted take stays selected, and no run lacks its image",
     async (_what, prepare) => {
       for (let time = 0; time < 20 * LONGER; time++) {
         const { sides, outcomes } = await prepare();

@@ -125,7 +125,7 @@ const world = useWorld(db);
 
 describe.each(Object.entries(EXPECTED))("%s", (_name, [attempt, outcomes]) => {
   test.each(STATUSES.map((from) => [from, ...outcomes[from]] as const))(
-    "of a %s prediction → %s, %s",
+    "a %s prediction → %s, then %s",
     async (from, answer, status) => {
       await rolledBack(db.sql, async (sql) => {
         const seeded = await seedPrediction(sql, world, { status: from });
@@ -141,7 +141,7 @@ describe.each(Object.entries(EXPECTED))("%s", (_name, [attempt, outcomes]) => {
 });
 
 test.each(STATUSES)(
-  "a plain update of a %s prediction → goes through where it is legal, even for a superuser",
+  "a plain update of a %s prediction to each status → accepted if the move is legal, else refused, even for a superuser",
   async (from) => {
     for (const to of STATUSES) {
       if (from === to && isOver(from)) continue; // ended-predictions.test.ts

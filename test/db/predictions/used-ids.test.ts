@@ -25,7 +25,7 @@ const REFUSED = { sqlstate: "KEYFR", message: "invalid_request" };
 const insert = (id: string, owner = world.owner) =>
   db.sql`insert into keyframe.projects (id, owner_id, title, text_prompt) values (${id}, ${owner}, 'Again', 'p')`;
 
-test("a deleted project's id for another user → refused while the earlier event is kept, then it gets its own", async () => {
+test("a deleted project's id is used by another user → refused while the earlier event is kept, then it gets its own event", async () => {
   const id = await addProject(db, world.owner);
   await db.sql`delete from keyframe.projects where id = ${id}`;
   const other = await db.addUser();
@@ -69,21 +69,24 @@ describe("an administrator inserts a prediction with an id", () => {
     ["that failed, which has its event", begin, ({ id, lease }) => fail(db.sql, id, lease)],
     ["whose run is known, and may call back", begin, ({ id }) => providerSays(db.sql, { id, run: "run-known" })],
     ["whose submit has no answer yet, so that a run may call back", begin, () => undefined],
-  ])("of a deleted one %s → refused until that is deleted, then it gets its own", async (_what, live, end) => {
-    const life = await live();
-    await end(life);
-    const { id } = life;
-    await remove(id);
-    const other = await addWorld(db);
-    expect(await refusalOf(insert(id, other.project))).toMatchObject(REFUSED);
-    expect((await db.sql`select from keyframe.predictions where id = ${id}`).count).toBe(0);
-    await forget();
-    await insert(id, other.project);
-    await db.sql`select keyframe_private.mark_failed(${id}, 'failed_by_administrator', 'Ended.', true)`;
-    expect(await eventsOf(id)).toEqual(["generation.failed"]);
-  });
+  ])(
+    "the id of a deleted prediction %s → refused until that is deleted, then it gets its own",
+    async (_what, live, end) => {
+      const life = await live();
+      await end(life);
+      const { id } = life;
+      await remove(id);
+      const other = await addWorld(db);
+      expect(await refusalOf(insert(id, other.project))).toMatchObject(REFUSED);
+      expect((await db.sql`select from keyframe.predictions where id = ${id}`).count).toBe(0);
+      await forget();
+      await insert(id, other.project);
+      await db.sql`select keyframe_private.mark_failed(${id}, 'failed_by_administrator', 'Ended.', true)`;
+      expect(await eventsOf(id)).toEqual(["generation.failed"]);
+    },
+  );
 
-  test("of a deleted one whose output is still to be removed from Storage → refused: the removal would take the new one's", async () => {
+  test("the id of a deleted prediction whose output is still to be removed → refused: the removal would take the new file", async () => {
     const { id } = await store();
     await db.sql`select keyframe_private.mark_canceled(${id})`;
     await remove(id);
@@ -95,7 +98,7 @@ describe("an administrator inserts a prediction with an id", () => {
     await insert(id);
   });
 
-  test("of one that is being deleted this moment → waits for that, and is refused", async () => {
+  test("the id of a prediction that is being deleted at this moment → the insert waits for the deletion, and is refused", async () => {
     const { id, lease } = await store();
     await complete(db.sql, id, lease);
     const refusal = await whileOpen(
@@ -106,7 +109,7 @@ describe("an administrator inserts a prediction with an id", () => {
     expect(refusal).toMatchObject(REFUSED);
   });
 
-  test("of a deleted one that was never handed out → taken", async () => {
+  test("the id of a deleted prediction that was never handed out → accepted", async () => {
     const { id } = (await start(db, world)).prediction;
     await remove(id);
     await insert(id);

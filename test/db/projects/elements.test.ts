@@ -62,8 +62,8 @@ const readsOf = (table: string, query: string) =>
     return (await count()) - before;
   });
 
-describe("the weight of elements", () => {
-  test("a prompt that names one 900 times → priced with as many reads of elements as one that names it once", async () => {
+describe("the cost of reading elements", () => {
+  test("a prompt that names an element 900 times → is priced with as many reads of elements as one that names it once", async () => {
     await cast((await add("Bo")).id);
     const reads = (times: number) =>
       readsOf(
@@ -73,14 +73,14 @@ describe("the weight of elements", () => {
     expect(await reads(900)).toBe(await reads(1));
   });
 
-  test("a prompt of more than 4000 characters → refused before it is searched for names", async () => {
+  test("a prompt of more than 4000 characters → refused before it is searched for element names", async () => {
     await cast((await add("Bo")).id);
     expect(await refused({ prompt: "@nobody".padEnd(4001, "@") })).toBe(
       "invalid_request: prompt must have at most 4000 characters.",
     );
   });
 
-  test("a film whose takes have a full cast each → as long an answer as without, and at most 30 kB for a shot", async () => {
+  test("a film whose takes have a full cast each → an answer as long as without, and at most 30 kB for a shot", async () => {
     const text = "x".repeat(4_000);
     await change("update_project", { project_id: world.project, changes: { text_prompt: text, description: text } });
     const paths = await Promise.all(Array.from({ length: 8 }, () => upload()));
@@ -102,7 +102,7 @@ describe("the weight of elements", () => {
     expect(bytes).toBeLessThan(30_000);
   });
 
-  test("takes whose element has not changed → read without its images", async () => {
+  test("a film whose takes have an unchanged element → read without the element's images", async () => {
     const { id } = await add("Bo", { image_paths: [await upload()] });
     const input = await begin({ elementIds: [id] });
     await seedPrediction(db.sql, world, { status: "succeeded", input });
@@ -111,7 +111,7 @@ describe("the weight of elements", () => {
 });
 
 describe("an element", () => {
-  test("created, changed and read → its fields and its images in order; each change moves its version, none does not", async () => {
+  test("an element is created, changed and read → its fields, and its images in order; each real change raises its version", async () => {
     const [one, two] = [await upload(), await upload()];
     const made = await add("Anna", { text: "Red coat", image_paths: [two, one] });
     expect(made).toMatchObject({ name: "Anna", text: "Red coat", image_paths: [two, one] });
@@ -131,14 +131,14 @@ describe("an element", () => {
     }
   });
 
-  test("the five hundred and first → refused", async () => {
+  test("an owner's five hundred and first element → refused", async () => {
     await db.sql`
       insert into keyframe.elements (owner_id, kind, name) select ${world.owner}, 'prop', 'p' || i from generate_series(1, 500) i`;
     expect((await refusalOf(add("Anna"))).detail).toBe("You have 500 elements already. Delete one first.");
     await add("Anna", {}, (await addWorld(db)).owner);
   });
 
-  test("another user's image or element, or one that never was → not_found, and nothing is kept", async () => {
+  test("another user's image or element, or one that never existed → not_found, and nothing is stored", async () => {
     const other = await addWorld(db);
     const theirs = await add("Anna", { image_paths: [await upload(other.owner)] }, other.owner);
     const image = theirs.image_paths[0] ?? "";
@@ -161,7 +161,7 @@ describe("an element", () => {
     expect(await listsOf()).toEqual({ film: [], project: null });
   });
 
-  test("an image of an element → kept from removal; replaced, or deleted with it → removed, unless something else uses it", async () => {
+  test("an image of an element → kept; replaced, or deleted with the element → removed, unless something else uses it", async () => {
     const [own, shared, replaced] = [await upload(), await upload(), await upload()];
     await db.sql`update keyframe.projects set reference_image_path = ${shared} where id = ${world.project}`;
     const { id } = await add("Anna", { image_paths: [own, shared, replaced] });
@@ -175,7 +175,7 @@ describe("an element", () => {
     expect([await listed(own), await listed(shared)]).toEqual([true, false]);
   });
 
-  test("deleted → it leaves films and projects, whose versions move; what it made stays explained, with its images", async () => {
+  test("an element is deleted → it leaves films and projects, whose versions move; its takes still explain it, with images", async () => {
     const path = await upload();
     const [anna, tom] = [await add("Anna", { text: "Red coat", image_paths: [path] }), await add("Tom")];
     await cast(anna.id, tom.id);
@@ -191,7 +191,7 @@ describe("an element", () => {
     expect(await removals()).not.toContain(path);
   });
 
-  test("the account is deleted → its elements are, and their images are removed", async () => {
+  test("an account is deleted → its elements are deleted, and their images are removed", async () => {
     const path = await upload();
     await cast((await add("Anna", { image_paths: [path] })).id);
     await db.sql`delete from auth.users where id = ${world.owner}`;
@@ -210,7 +210,7 @@ describe("a start", () => {
     harbour = await add("Old Harbour", { image_paths: [await upload()] });
   });
 
-  test("with a cast → texts in the prompt, images among the references, and a record of each with its version", async () => {
+  test("a start with a cast → the elements' texts are in the prompt, their images among the references, with each version", async () => {
     await cast(tom.id, anna.id, harbour.id);
     const own = await upload();
     const input = await begin({ prompt: "They meet", referenceImagePaths: [own, ...tom.image_paths] });
@@ -226,7 +226,7 @@ describe("a start", () => {
     expect(await used).toHaveLength(2);
   });
 
-  test("elementIds of a start, a project and a film → the first that there is; empty: none", async () => {
+  test("elementIds of a start, a project and a film → the first list given applies; an empty list → no elements", async () => {
     expect(await begin()).not.toHaveProperty("elements");
     await cast(anna.id, tom.id);
     expect(namesIn(await begin())).toEqual(["Anna", "Tom"]);
@@ -240,7 +240,7 @@ describe("a start", () => {
     expect(namesIn(await begin())).toEqual(["Anna", "Tom"]);
   });
 
-  test("@name → that element alone of the cast, beside those of the start or the project; its name stays in the prompt", async () => {
+  test("a prompt with @name → uses only that element of the cast, added to those of the start; its name stays in the prompt", async () => {
     await cast(anna.id, tom.id, harbour.id);
     const prompt = "In @old harbour, @TOM's boat; mail a@b.example @ noon";
     const input = await begin({ prompt });
@@ -251,7 +251,7 @@ describe("a start", () => {
     expect(namesIn(await begin({ prompt: "@Tom" }))).toEqual(["Anna", "Tom"]);
   });
 
-  test("the longest name that fits → that element; one that goes on with a letter → refused, without a word of the prompt", async () => {
+  test("@name that fits several elements → the longest name; a name that goes on with a letter → refused, not quoting the prompt", async () => {
     const old = await add("Old");
     await cast(old.id, harbour.id, tom.id);
     expect(namesIn(await begin({ prompt: "@Old Harbour and @old boats" }))).toEqual(["Old Harbour", "Old"]);
@@ -260,7 +260,7 @@ describe("a start", () => {
     );
   });
 
-  test("an accent, composed or not, in a name and in its prompt → that element, never the one whose name has no accent", async () => {
+  test("an accent in a name and in its prompt, composed or not → that element, never one whose name has no accent", async () => {
     const names = ["Jose", "Jose\u0301", "क", "Re"];
     const ids = [];
     for (const name of names) ids.push((await add(name)).id);
@@ -275,7 +275,7 @@ describe("a start", () => {
     expect(namesIn(await begin({ prompt: "Mail Rex\u0302@Jose.example" }))).toEqual(names);
   });
 
-  test("two names that are the same but for how an accent is written → the first of the cast", async () => {
+  test("two elements whose names differ only in how an accent is encoded → the first of the cast", async () => {
     const [composed, decomposed] = [await add("Ren\u00e9e"), await add("Rene\u0301e")];
     for (const [first, second] of [[composed, decomposed] as const, [decomposed, composed] as const]) {
       await cast(first.id, second.id);
@@ -284,7 +284,7 @@ describe("a start", () => {
     }
   });
 
-  test("a mark of Unicode after a name that has no letter composed with it → belongs to the name", async () => {
+  test("a combining mark after a name → belongs to the name, so that the shorter name is not found", async () => {
     // Of the scripts in use today, without those that displays may ignore.
     const marks = Array.from({ length: 0xffff }, (_, at) => at + 1).filter((point) =>
       /^(?!\p{Default_Ignorable_Code_Point})\p{M}$/u.test(String.fromCodePoint(point)),
@@ -297,7 +297,7 @@ describe("a start", () => {
     expect(await taken).toEqual([]);
   });
 
-  test("a name without a cast → refused: it would be drawn as text; an address, an @ with a space and no elements → as they are", async () => {
+  test("@name without a cast → refused; an email address, a lone @, or a start with no elements → the prompt is left as it is", async () => {
     expect(await refused({ prompt: "A sign: @harbour" })).toContain("“@harbour” isn't in the cast.");
     const prompt = "Mail a@b.example @ noon";
     expect(await begin({ prompt })).toMatchObject({ prompt });
@@ -305,7 +305,7 @@ describe("a start", () => {
     expect(await begin({ ...sign, elementIds: [] })).toMatchObject(sign);
   });
 
-  test("a video that starts at a frame → the texts of its cast; the images only of elements that the start names", async () => {
+  test("a video that starts at a frame → the texts of its cast; images only of elements that the start names", async () => {
     await seedPrediction(db.sql, world, { status: "succeeded" });
     await cast(anna.id, tom.id);
     const more = { step: "video", model: "kwaivgi/kling-v3-omni-video" };
@@ -320,7 +320,7 @@ describe("a start", () => {
     );
   });
 
-  test("more than a model or a start takes → refused, with how many; nothing is reserved", async () => {
+  test("more elements than a model or a start takes → refused, with how many; nothing is reserved", async () => {
     const one = { model: "black-forest-labs/flux-kontext-pro" };
     expect(await refused({ elementIds: [anna.id] }, one)).toContain("takes 1 reference images, and 2 would be sent");
     const long = await Promise.all(Array.from({ length: 5 }, (_, i) => add(`Long ${i}`, { text: "a".repeat(1000) })));
@@ -337,7 +337,7 @@ describe("a start", () => {
     expect(await db.sql`select from keyframe_private.provider_submits where owner_id = ${world.owner}`).toEqual([]);
   });
 
-  test("an estimate → of the same input: the images of the elements are priced, as in what the start reserves", async () => {
+  test("an estimate with elements → the same input as the start, with the elements' images priced", async () => {
     await cast(anna.id, tom.id);
     const model = "black-forest-labs/flux-2-pro"; // by megapixels of its images
     const args = { project_id: world.project, step: "first-frame", model };
@@ -351,7 +351,7 @@ describe("a start", () => {
     expect(await scalar(held)).toBe(all);
   });
 
-  test("the input of an answer sent again → the same input, also when an element has changed or is deleted since", async () => {
+  test("the input of an answer is sent again → the same input, even if an element has changed or was deleted since", async () => {
     await cast(anna.id, harbour.id);
     const input = await begin({ prompt: "At @Old Harbour stands @Anna" });
     await edit(anna.id, { text: "Yellow coat" });
@@ -380,7 +380,7 @@ describe("a start", () => {
     expect(await codeOf(start(db, world, { input: wrong }))).toBe("invalid_request");
   });
 
-  test("an element that changes → its takes are outdated, with what changed; back as it was, or only its kind → they are not", async () => {
+  test("an element is changed → its takes are outdated, and say why; changed back, or only its kind → they are not", async () => {
     await cast(anna.id, tom.id);
     const take = await seedPrediction(db.sql, world, { status: "succeeded", input: await begin() });
     const read = async () => {
@@ -400,7 +400,7 @@ describe("a start", () => {
     expect(await read()).toEqual([true, [{ elementId: tom.id, name: "Tom", changed: ["deleted"] }]]);
   });
 
-  test("a model that goes away while its prediction waits → the next one gets the same elements", async () => {
+  test("a model becomes unavailable while its prediction waits → the next model gets the same elements", async () => {
     await cast(tom.id);
     const { prediction } = await start(db, world, { model: null });
     const moved = db.sql`

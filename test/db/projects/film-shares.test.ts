@@ -42,7 +42,7 @@ const later = (ms: number) => new Date(Date.now() + ms);
 const end = () => db.sql`update keyframe_private.film_shares set expires_at = now() where film_id = ${film}`;
 
 describe("an open link", () => {
-  test("→ the film's title, and of each shot in order its title and the video it shows; nothing else", async () => {
+  test("an open link of a film → the film's title, and for each shot in order its title and the shown video; nothing else", async () => {
     const quay = await addShot(db, world.owner, film, { title: "Quay" });
     const boat = await addShot(db, world.owner, film, { title: "Boat" });
     const video = await addVideo(boat);
@@ -57,7 +57,7 @@ describe("an open link", () => {
     expect((await open(token)).shots).toEqual(shots.toReversed());
   });
 
-  test("→ of several takes the selected one, else the latest that succeeded and is not hidden", async () => {
+  test("an open link, of a shot with several takes → the selected one, else the latest that succeeded and is not hidden", async () => {
     const project = await addShot(db, world.owner, film, { title: "Boat" });
     const add = (minutes: number, more = {}) => addVideo(project, { created_at: later(minutes * 60_000), ...more });
     const [older, newer, hidden] = [await add(-3), await add(-2), await add(-1, { hidden: true })];
@@ -84,7 +84,7 @@ describe("a link that does not work", () => {
     ["of a deleted film", () => call(db, world.owner, "delete_film", { film_id: film })],
     ["of a deleted account", () => db.sql`delete from auth.users where id = ${world.owner}`],
     ["of a banned account", () => ban(60_000)],
-  ])("%s → not_found, word for word as one that never was", async (_what, end) => {
+  ])("a link that is %s → not_found, word for word as one that never existed", async (_what, end) => {
     const created = await share({ expires_at: later(60_000) });
     await open(created.token);
     await end(created);
@@ -92,14 +92,14 @@ describe("a link that does not work", () => {
     expect((await never())[0]).toBe("not_found");
   });
 
-  test("of an account whose ban is over → works", async () => {
+  test("a link of an account whose ban is over → works", async () => {
     const { token } = await share();
     await ban(-60_000);
     expect((await open(token)).title).toBe("The pier");
   });
 });
 
-test("another user revokes it by a film of their own → not_found, and the link works on", async () => {
+test("another user revokes a share through a film of their own → not_found, and the link still works", async () => {
   const { share: made, token } = await share();
   const other = await db.addUser();
   const args = { film_id: await addFilm(db, other), share_id: made.id };
@@ -107,7 +107,7 @@ test("another user revokes it by a film of their own → not_found, and the link
   await open(token);
 });
 
-test("a token → 43 characters, another for each share; no row of the database has it, and no list", async () => {
+test("the token of a share → 43 characters, different for each share, and stored in no row and shown in no list", async () => {
   const [one, other] = [await share(), await share({ expires_at: "2036-11-21T12:00:00Z" })];
   for (const { token } of [one, other]) expect(token).toMatch(/^[\w-]{43}$/);
   expect(one.token).not.toBe(other.token);
@@ -119,7 +119,7 @@ test("a token → 43 characters, another for each share; no row of the database 
   expect(Object.keys(listed[0] ?? {})).toEqual(["id", "film_id", "created_at", "expires_at"]);
 });
 
-test("a repeated request → the same share, and its first token ends; not for one that has ended or was revoked", async () => {
+test("a repeated request for a share → the same share, and its first token ends; not if it has ended or was revoked", async () => {
   const keyOf = (letter: string) => ({ idempotency_key: crypto.randomUUID(), request_hash: letter.repeat(64) });
   const [key, short] = [keyOf("a"), keyOf("b")];
   const first = await share(key);
@@ -134,7 +134,7 @@ test("a repeated request → the same share, and its first token ends; not for o
   expect(await codeOf(share({ ...short, expires_at: later(60_000) }))).toBe("not_found");
 });
 
-test("an end that is not in the future, or a 21st share → invalid_request; those that have ended do not count and are pruned", async () => {
+test("a share whose end is in the past, or a 21st share → invalid_request; ended shares do not count and are pruned", async () => {
   expect(await codeOf(share({ expires_at: later(-1000) }))).toBe("invalid_request");
   for (let made = 0; made < 20; made++) await share({ expires_at: later(60_000) });
   expect(await codeOf(share())).toBe("invalid_request");
@@ -147,7 +147,7 @@ test("an end that is not in the future, or a 21st share → invalid_request; tho
 });
 
 describe("many people open links", () => {
-  test("one link has used up its tokens → rate_limited; another link of the film works, and its owner reads on", async () => {
+  test("one link has used up its tokens → rate_limited; another link of the film works, and its owner can still read", async () => {
     const [busy, other] = [await share(), await share()];
     for (let shots = 0; shots < 20; shots++) await addShot(db, world.owner, film, { title: "Boat" });
     await open(busy.token); // three tokens: one, and one for each ten shots
@@ -161,7 +161,7 @@ describe("many people open links", () => {
     await call(db, world.owner, "read_film", { film_id: film });
   });
 
-  test("two calls for links of one owner are being answered → a third is refused at once; one of another owner is answered", async () => {
+  test("a third call at once for links of one owner → refused at once; a call for another owner's link is answered", async () => {
     const [one, two] = [await share(), await share()];
     const others = await addWorld(db);
     film = await addFilm(db, others.owner);

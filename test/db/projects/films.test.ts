@@ -40,14 +40,14 @@ const projectVersion = (project: string) =>
   scalar(db.sql`select updated_at::text from keyframe.projects where id = ${project}`);
 
 describe("shots", () => {
-  test("projects made in a film → its shots, in the order in which they were made; one without a film has none", async () => {
+  test("projects made in a film → are its shots, in the order in which they were made; one made without a film has none", async () => {
     const { film, ids } = await addFilmOf(3);
     expect(await shotsOf(film)).toEqual(ids);
     const [row] = await db.sql`select film_id, film_position from keyframe.projects where id = ${world.project}`;
     expect(row).toEqual({ film_id: null, film_position: null });
   });
 
-  test("a project that changes its film, through the function or the Data API → leaves it, and is the last shot of the other", async () => {
+  test("a project changes its film, by the function or the Data API → it is the last shot of the other film", async () => {
     const [from, to] = [await addFilmOf(3), await addFilmOf(1)];
     const [first = "", second = "", third = ""] = from.ids;
     await move(first, to.film);
@@ -58,7 +58,7 @@ describe("shots", () => {
     expect(await shotsOf(to.film)).toEqual([...to.ids, first]);
   });
 
-  test("a change of shots → moves the film's version; a prompt does not; an order leaves the versions of the projects", async () => {
+  test("a film's shots change → its version moves; a prompt changes → it does not; a new order → versions of projects stay", async () => {
     const { film, ids } = await addFilmOf(2);
     const [first = ""] = ids;
     const versions = [await versionOf(film)];
@@ -84,8 +84,8 @@ describe("shots", () => {
   });
 });
 
-describe("order", () => {
-  test("a list with another order, a new shot and without one → exactly these; the one left out is still a project", async () => {
+describe("the order of shots", () => {
+  test("an order that lists a new shot and leaves one out → the film has exactly the listed shots; the project left out stays", async () => {
     const [{ film, ids }, another] = [await addFilmOf(4), await addFilmOf(2)];
     const [a = "", b = "", c = "", d = ""] = ids;
     const [e = "", f = ""] = another.ids; // at the positions of a and b
@@ -98,7 +98,7 @@ describe("order", () => {
     expect(await shotsOf(film)).toEqual([]);
   });
 
-  test("two writers who have read the same film → the first goes through, the second waits for it and is refused", async () => {
+  test("two writers who have read the same film → the first succeeds, the second waits for it and is refused", async () => {
     const { film, ids } = await addFilmOf(3);
     const version = [await versionOf(film)];
     const second = await whileOpen(
@@ -113,7 +113,7 @@ describe("order", () => {
     expect(await shotsOf(film)).toEqual(ids.toReversed());
   });
 
-  test("two films that take each other's shots, where changes have no limit → one after the other, no deadlock", async () => {
+  test("two films that take each other's shots at once, without a limit on changes → one after the other, no deadlock", async () => {
     const [one, two] = [await addFilmOf(2), await addFilmOf(2)];
     const change = (sql: postgres.Sql | postgres.TransactionSql, film: string, ids: string[] | null) =>
       sql`select keyframe.update_film(${film}, '{"title": "Cut"}', ${ids}::uuid[])`;
@@ -136,7 +136,7 @@ describe("order", () => {
     }
   });
 
-  test("500 shots in another order → each in its new place; one shot more is refused", async () => {
+  test("500 shots in another order → each at its new position; 501 shots → refused", async () => {
     const film = await addFilm(db, world.owner);
     await db.sql`
       insert into keyframe.projects (owner_id, title, text_prompt, film_id)
@@ -156,7 +156,7 @@ describe("order", () => {
     expect((await shotsOf(film)).length).toBe(500);
   });
 
-  test("a list that names a project twice, or null → refused, and nothing changed", async () => {
+  test("an order that names a project twice, or null → refused, and nothing is changed", async () => {
     const { film, ids } = await addFilmOf(2);
     for (const list of [[...ids, ...ids], `{${ids[0]},null}`]) {
       expect(await codeOf(order(film, list as string[]))).toBe("invalid_request");
@@ -166,7 +166,7 @@ describe("order", () => {
 });
 
 describe("others", () => {
-  test("another user's film or project, and one that never was → not_found in the same words, and nothing changed", async () => {
+  test("another user's film or project, and one that never existed → not_found in the same words, and nothing is changed", async () => {
     const { film, ids } = await addFilmOf(2);
     const [theirs, none] = [await addFilm(db, other.owner), crypto.randomUUID()];
     for (const [foreign, attempt] of [
@@ -187,19 +187,19 @@ describe("others", () => {
     expect((await asUser("select from keyframe.films", other.owner)).count).toBe(1);
   });
 
-  test("an administrator who puts a project into another owner's film → refused by the foreign key", async () => {
+  test("an administrator puts a project into another owner's film → refused by the foreign key", async () => {
     const film = await addFilm(db, other.owner);
     const into = db.sql`update keyframe.projects set film_id = ${film}, film_position = 1 where id = ${world.project}`;
     expect((await refusalOf(into)).constraint).toBe("projects_film_fkey");
   });
 });
 
-describe("deletion", () => {
+describe("deletion of films and accounts", () => {
   const left = async (ids: string[]) =>
     db.sql<{ film_id: string | null; film_position: number | null }[]>`
       select film_id, film_position from keyframe.projects where id = any (${ids})`;
 
-  test("of a film, through the function or the Data API → its projects stay, in no film", async () => {
+  test("a film is deleted, by the function or the Data API → its projects stay, in no film", async () => {
     for (const how of [
       (film: string) => remove(film, false),
       (film: string) => asUser(`delete from keyframe.films where id = '${film}'`),
@@ -211,14 +211,14 @@ describe("deletion", () => {
     }
   });
 
-  test("of the account → its films and projects are gone", async () => {
+  test("an account is deleted → its films and projects are deleted", async () => {
     const { film, ids } = await addFilmOf(2);
     await db.sql`delete from auth.users where id = ${world.owner}`;
     expect(await left(ids)).toHaveLength(0);
     expect(await db.sql`select from keyframe.films where id = ${film}`).toHaveLength(0);
   });
 
-  test("of the account, while a request of it orders shots → waits for the request; then all is gone", async () => {
+  test("an account is deleted while one of its requests orders shots → waits for the request; then everything is deleted", async () => {
     const { film, ids } = await addFilmOf(2);
     let deleted: Promise<unknown> = Promise.resolve();
     await db.asUser(world.owner, async (sql) => {
@@ -232,7 +232,7 @@ describe("deletion", () => {
   });
 });
 
-test("events of a shot → filmId; of a project without a film → no such field", async () => {
+test("events of a shot → have a filmId; events of a project without a film → do not", async () => {
   const { film, ids } = await addFilmOf(1);
   const shot = { owner: world.owner, project: ids[0] ?? "" };
   for (const of of [shot, world]) {
@@ -250,7 +250,7 @@ test("events of a shot → filmId; of a project without a film → no such field
   }
 });
 
-describe("a start with a frame of another shot of its film, and at the same moment", () => {
+describe("a start with a frame of another shot of its film, at the same moment", () => {
   const ends = (work: PromiseLike<unknown>) =>
     work.then(
       () => "done",
@@ -273,23 +273,29 @@ describe("a start with a frame of another shot of its film, and at the same mome
     return await Promise.all(both);
   };
 
-  test.each([0, 1] as const)("the film is ordered (%s) → both", async (own) => {
-    expect(await meet((film, ids) => order(film, ids.toReversed()), own)).toEqual(["done", "done"]);
-  });
+  test.each([0, 1] as const)(
+    "a start with another shot's frame while the film is ordered (%s) → both succeed",
+    async (own) => {
+      expect(await meet((film, ids) => order(film, ids.toReversed()), own)).toEqual(["done", "done"]);
+    },
+  );
 
-  test.each([0, 1] as const)("the account, or the film with its shots, is deleted (%s) → no deadlock", async (own) => {
-    const deletions = [
-      () => db.sql`delete from auth.users where id = ${world.owner}`,
-      (film: string) => remove(film, true),
-    ];
-    for (const deletion of deletions) {
-      world = await addWorld(db);
-      const outcomes = await meet(deletion, own);
-      expect([
-        ["not_found", "done"],
-        ["done", "done"],
-        ["done", "generation_in_progress"],
-      ]).toContainEqual(outcomes);
-    }
-  });
+  test.each([0, 1] as const)(
+    "a start with another shot's frame while the account or the film is deleted (%s) → no deadlock",
+    async (own) => {
+      const deletions = [
+        () => db.sql`delete from auth.users where id = ${world.owner}`,
+        (film: string) => remove(film, true),
+      ];
+      for (const deletion of deletions) {
+        world = await addWorld(db);
+        const outcomes = await meet(deletion, own);
+        expect([
+          ["not_found", "done"],
+          ["done", "done"],
+          ["done", "generation_in_progress"],
+        ]).toContainEqual(outcomes);
+      }
+    },
+  );
 });

@@ -23,7 +23,7 @@ async function race(row: string, first: () => Promise<unknown>, second: () => Pr
   return [one, other] as const;
 }
 
-test("a shot with an element enters a film, and the element is deleted meanwhile → both are done, no deadlock", async () => {
+test("a shot with an element enters a film while the element is deleted → both succeed, no deadlock", async () => {
   const owner = await db.addUser();
   const element_id: string = await scalar(
     db.sql`insert into keyframe.elements (owner_id, name) values (${owner}, 'Mara') returning id`,
@@ -40,7 +40,7 @@ test("a shot with an element enters a film, and the element is deleted meanwhile
   expect(await scalar(db.sql`select element_ids from keyframe.projects where film_id = ${film_id}`)).toEqual([]);
 });
 
-test("a film is started, and deleted with its shots meanwhile → started, the deletion is refused, no deadlock", async () => {
+test("a film is started while it is deleted with its shots → it is started, the deletion is refused, no deadlock", async () => {
   const owner = await db.addUser();
   const film_id = await addFilm(db, owner);
   const shots = Array.from({ length: 5 }, () => crypto.randomUUID()).sort(); // whatever scan finds them, it is not the film's order

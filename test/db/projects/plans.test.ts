@@ -27,8 +27,8 @@ const startFrame = async (fields: Record<string, string | object> = {}) => {
 const startVideo = (fields = {}) => startFrame({ step: "video", ...fields });
 const isUsed = (path: string) => scalar(db.sql`select keyframe_private.is_reference_used(${path})`);
 
-describe("a start", () => {
-  test("→ has the model, the prompt and the references of the plan; what it names itself comes first", async () => {
+describe("a start of a planned step", () => {
+  test("a start of a planned step → has the plan's model, prompt and references; what the start itself names comes first", async () => {
     const [planned, other] = [await addReference(db, world.owner), await addReference(db, world.owner)];
     await plan({ "first-frame": { model: SEEDED, prompt: "A pier in snow", referenceImagePaths: [planned] } });
     const made = await startFrame();
@@ -41,7 +41,7 @@ describe("a start", () => {
     expect((await startFrame({ model: SEEDED, input: { ...made.input, seed: null } })).input).toEqual(made.input);
   });
 
-  test("that names another model → has its prompt and images, not its other settings", async () => {
+  test("a start that names another model than the plan → has the plan's prompt and images, not its other settings", async () => {
     const settings = { durationSeconds: 10, resolution: "1080p" };
     await plan({ video: { model: "kwaivgi/kling-v2.1", ...settings, prompt: "The boat leaves" } });
     const frame = await seedPrediction(db.sql, world, { status: "succeeded" });
@@ -52,7 +52,7 @@ describe("a start", () => {
     expect(input.durationSeconds).not.toBe(10);
   });
 
-  test("of a frame without references → has the project's image, if the model takes one; `[]` asks for none", async () => {
+  test("a start of a frame without planned references → has the project's image, if the model takes one; `[]` → none", async () => {
     const image = await addReference(db, world.owner);
     await change({ reference_image_path: image });
     expect((await startFrame()).input).toMatchObject({ referenceImagePaths: [image] });
@@ -67,7 +67,7 @@ describe("a start", () => {
     expect(predictions[0]?.input).toMatchObject({ referenceImagePaths: [image] });
   });
 
-  test("whose planned model takes no last frame, or makes no video without a first one → is made as the model can", async () => {
+  test("a planned model without a last frame, or that needs a first one → the video is made as the model can", async () => {
     const first = await seedPrediction(db.sql, world, { status: "succeeded" });
     await seedPrediction(db.sql, world, { step: "last-frame", status: "succeeded" });
     const hailuo = "minimax/hailuo-2.3";
@@ -82,7 +82,7 @@ describe("a start", () => {
     }
   });
 
-  test("its estimate, a quote, a film's step and a row of the table editor → the same", async () => {
+  test("estimate, quote, film start and table editor row of a planned step → the same model and input", async () => {
     await plan({ "first-frame": { model: SEEDED, prompt: "A pier in snow" } });
     const film = await addFilm(db, world.owner);
     await change({ film_id: film });
@@ -113,8 +113,8 @@ describe("a start", () => {
   });
 });
 
-describe("a change", () => {
-  test("of one step → the others stay, null takes it out, and the version moves", async () => {
+describe("a change of a plan", () => {
+  test("a change of one step of a plan → the other steps stay, null deletes the step, and the version moves", async () => {
     const before = await change({ plan: { video: { durationSeconds: 5 }, "first-frame": { prompt: "A" } } });
     const after = await change({
       plan: { video: { durationSeconds: 10, firstFramePredictionId: null }, "first-frame": null },
@@ -148,7 +148,7 @@ describe("a change", () => {
     ["a model of another step", { video: { model: SEEDED } }, "unsupported_input"],
     ["an image that is not there", { video: { firstFrameImagePath: "projects/none.png" } }, "not_found"],
     ["more than 64 kB", { video: { prompt: "x".repeat(66_000) } }, "invalid_request"],
-  ])("%s → refused, the plan stays", async (_what, settings, code) => {
+  ])("a plan with the mistake “%s” → refused, and the old plan stays", async (_what, settings, code) => {
     const update = db.asUser(
       world.owner,
       (sql) => sql`update keyframe.projects set plan = ${sql.json(settings as never)} where id = ${world.project}`,
@@ -157,7 +157,7 @@ describe("a change", () => {
   });
 });
 
-test("through the Data API → a user writes a plan, and changes a project that has one", async () => {
+test("the Data API with plans → a user writes a plan, and changes a project that has one", async () => {
   await db.asUser(world.owner, async (sql) => {
     await sql`insert into keyframe.projects (title, text_prompt, plan) values ('Pier', 'A pier', '{"video": {"durationSeconds": 5}}')`;
     await sql`update keyframe.projects set plan = '{"video": {"durationSeconds": 10}}' where title = 'Pier'`;
@@ -165,7 +165,7 @@ test("through the Data API → a user writes a plan, and changes a project that 
   });
 });
 
-test("the model of a plan gets another name → the plan has it; it goes → the project can still be changed", async () => {
+test("the model of a plan gets another name → the plan has the new name; it is deleted → the project can still be changed", async () => {
   await plan({ video: { model: "minimax/hailuo-02", durationSeconds: 6 } });
   await db.sql`update keyframe.models set model = 'minimax/hailuo-new' where model = 'minimax/hailuo-02'`;
   expect((await change({ title: "Pier" })).plan).toEqual({
@@ -175,7 +175,7 @@ test("the model of a plan gets another name → the plan has it; it goes → the
   expect((await change({ title: "Pier, again" })).title).toBe("Pier, again");
 });
 
-test("an image of the plan → is kept while the plan names it; left out or deleted with the project, it goes", async () => {
+test("an image of a plan → kept while the plan names it; left out, or deleted with the project → removed", async () => {
   const [kept, left] = [await addReference(db, world.owner), await addReference(db, world.owner)];
   const prompt = "projects/none.png"; // no image, though it looks like one
   await plan({ video: { firstFrameImagePath: kept, prompt }, "first-frame": { referenceImagePaths: [left] } });

@@ -22,7 +22,7 @@ const frame = async (step: "first-frame" | "last-frame" = "first-frame", of = wo
   (await seedPrediction(db.sql, of, { step, status: "succeeded" })).id;
 
 describe("a selected frame", () => {
-  test("of another project, of another step, or unknown → not_found, through the function and the Data API", async () => {
+  test("a selected frame of another project, of another step, or unknown → not_found, by the function and the Data API", async () => {
     const neighbour = { ...world, project: await addProject(db, world.owner) };
     for (const id of [await frame("first-frame", neighbour), await frame("last-frame"), crypto.randomUUID()]) {
       expect(await codeOf(change({ selected_first_frame_id: id }))).toBe("not_found");
@@ -34,7 +34,7 @@ describe("a selected frame", () => {
     }
   });
 
-  test("→ what a video and a last frame build on, before the latest; named frames come first", async () => {
+  test("selected frames → a video and a last frame build on them before the latest; frames that a start names come first", async () => {
     const [older, newer, last] = [await frame(), await frame(), await frame("last-frame")];
     const inputs = async (wanted: Parameters<typeof start>[2]) => {
       const { prediction } = await start(db, world, wanted);
@@ -56,7 +56,7 @@ describe("a selected frame", () => {
     ["storing", "is processing, not succeeded. Try again once it has succeeded."],
     ["failed", "failed and cannot be used. Choose another, or run the step again."],
     ["canceled", "was canceled and cannot be used. Choose another, or run the step again."],
-  ] as const)("that is %s → frame_not_ready, and what can be done about it", async (status, words) => {
+  ] as const)("a selected frame that is %s → frame_not_ready, and what can be done about it", async (status, words) => {
     const { id } = await seedPrediction(db.sql, world, { status });
     await expect(change({ selected_first_frame_id: id })).rejects.toMatchObject({
       ...{ message: "frame_not_ready", detail: `The first-frame prediction ${id} ${words}` },
@@ -64,7 +64,7 @@ describe("a selected frame", () => {
     expect(await project()).toMatchObject({ selected_first_frame_id: null });
   });
 
-  test("a video, of this project alone → stands for its step; its take is deleted → the latest does", async () => {
+  test("a selected video of this project → is the step's result; its take is deleted → the latest take is", async () => {
     type Step = { is_take: boolean; prediction: { id: string; step: string } };
     const takes = async () => {
       const args = { project_id: world.project };
@@ -85,7 +85,7 @@ describe("a selected frame", () => {
     expect([await takes(), (await project())?.selected_video_id]).toEqual([[newer], null]);
   });
 
-  test("both deleted at once → null, and the version of the project moves; its project deleted → goes with it", async () => {
+  test("both selected frames are deleted at once → null, and the project's version moves; the project can be deleted too", async () => {
     const [first, last] = [await frame(), await frame("last-frame")];
     await change({ selected_first_frame_id: first, selected_last_frame_id: last });
     const before = await project();
@@ -98,7 +98,7 @@ describe("a selected frame", () => {
     expect(await project()).toBeUndefined();
   });
 
-  test("deleted while somebody selects it → the selection waits and finds none", async () => {
+  test("a frame is deleted while somebody selects it → the selection waits and finds none", async () => {
     const id = await frame();
     const code = await whileOpen(
       db.sql,
@@ -113,7 +113,7 @@ describe("a reference image of a project", () => {
   const removals = async () =>
     (await db.sql`select 'projects/' || name as path from keyframe_private.file_removals`).map(({ path }) => path);
 
-  test("of somebody else, unknown or of another shape → refused", async () => {
+  test("a reference image of somebody else, unknown or malformed → refused", async () => {
     const foreign = await addReference(db, (await addWorld(db)).owner);
     for (const path of [foreign, "projects/none.png"]) {
       expect(await codeOf(change({ reference_image_path: path }))).toBe("not_found");
@@ -124,7 +124,7 @@ describe("a reference image of a project", () => {
     expect(await codeOf(change({ reference_image_path: "../secret" }))).toBe("invalid_request");
   });
 
-  test("of two projects → not removed as unused, however old; removed when both are deleted", async () => {
+  test("a reference image of two projects → not removed as unused, however old; removed when both are deleted", async () => {
     const path = await addReference(db, world.owner);
     const neighbour = { ...world, project: await addProject(db, world.owner) };
     for (const of of [world, neighbour]) await change({ reference_image_path: path }, undefined, of);
@@ -137,7 +137,7 @@ describe("a reference image of a project", () => {
     expect(await removals()).toContain(path);
   });
 
-  test("whose removal is queued → taken back; whose removal is under way → not_found", async () => {
+  test("a reference image whose removal is queued → kept again; whose removal is under way → not_found", async () => {
     const [queued, leased] = [await addReference(db, world.owner), await addReference(db, world.owner)];
     const nameOf = (path: string) => path.slice("projects/".length);
     await db.sql`insert into keyframe_private.file_removals (bucket, name) values ('projects', ${nameOf(queued)})`;
@@ -149,14 +149,14 @@ describe("a reference image of a project", () => {
   });
 });
 
-test("twenty changes at once with the same version → one succeeds", async () => {
+test("twenty changes of a project at once with the same version → one succeeds", async () => {
   const versions = [(await project())?.updated_at.toISOString()];
   const titles = Array.from({ length: 20 }, (_, at) => `Title ${at}`);
   const changes = titles.map((title) => change({ title }, versions).then(() => "done", codeOfError));
   expect((await Promise.all(changes)).toSorted()).toEqual(["done", ...Array(19).fill("precondition_failed")]);
 });
 
-test("two changes of other fields at once, without a version → both stay", async () => {
+test("two changes of different fields at once, without a version → both are kept", async () => {
   const prompt = { text_prompt: "Meanwhile" };
   await whileOpen(
     db.sql,
@@ -166,7 +166,7 @@ test("two changes of other fields at once, without a version → both stay", asy
   expect(await project()).toMatchObject({ title: "Meanwhile", ...prompt });
 });
 
-test("a change of the prompt while a prediction waits → that one keeps its prompt, the next has the new one", async () => {
+test("the prompt changes while a prediction waits → that prediction keeps its prompt, the next one has the new prompt", async () => {
   const prompts = async () => {
     await start(db, world);
     const rows = await db.sql`
@@ -178,7 +178,7 @@ test("a change of the prompt while a prediction waits → that one keeps its pro
   expect(await prompts()).toEqual([before, "Night"]);
 });
 
-test("a transaction that began before the last change → still moves the version on", async () => {
+test("a transaction that began before a project's last change → still raises the version", async () => {
   await db.sql.begin(async (earlier) => {
     await earlier`select now()`;
     await change({ title: "Meanwhile" });
@@ -191,7 +191,7 @@ test("a transaction that began before the last change → still moves the versio
 
 // What the API never asks of these functions, but a user may through the Data API.
 
-test("more rows than a page may have → 101 of projects and of predictions, and 20 when nothing is said", async () => {
+test("more rows than a page may have → 101 of projects and of predictions, and 20 without a number", async () => {
   const frame = await seedPrediction(db.sql, world, { status: "canceled" });
   await db.sql.begin(async (sql) => {
     await sql`set local session_replication_role = replica`;

@@ -21,18 +21,21 @@ const left = async () => {
   return row;
 };
 
-test.each(STATUSES)("a project with a %s prediction → generation_in_progress until it has ended", async (status) => {
-  const columns = status === "queued" ? WAITS : {};
-  await seedPrediction(db.sql, world, { status, columns });
-  await seedPrediction(db.sql, world, { status: "succeeded" });
-  if (!isOver(status)) {
-    expect(await codeOf(remove())).toBe("generation_in_progress");
-    expect(await codeOf(asUser(`delete from keyframe.projects where true`))).toBe("generation_in_progress");
-    return expect(await left()).toEqual({ projects: 1, predictions: 2 });
-  }
-  await remove();
-  expect(await left()).toEqual({ projects: 0, predictions: 0 });
-});
+test.each(STATUSES)(
+  "a project with a %s prediction is deleted → generation_in_progress until the prediction has ended",
+  async (status) => {
+    const columns = status === "queued" ? WAITS : {};
+    await seedPrediction(db.sql, world, { status, columns });
+    await seedPrediction(db.sql, world, { status: "succeeded" });
+    if (!isOver(status)) {
+      expect(await codeOf(remove())).toBe("generation_in_progress");
+      expect(await codeOf(asUser(`delete from keyframe.projects where true`))).toBe("generation_in_progress");
+      return expect(await left()).toEqual({ projects: 1, predictions: 2 });
+    }
+    await remove();
+    expect(await left()).toEqual({ projects: 0, predictions: 0 });
+  },
+);
 
 /** A function of an app by which users delete their own accounts, by one who has no token left. */
 async function leave(): Promise<void> {
@@ -49,7 +52,7 @@ test.each<[how: string, end: () => PromiseLike<unknown>]>([
   ["delete from projects in Studio", () => db.sql`delete from keyframe.projects where id = ${world.project}`],
   ["delete from auth.users", () => db.sql`delete from auth.users where id = ${world.owner}`],
   ["an app's function by which users leave", leave],
-])("%s, while everything runs → gone, and the runs at the provider are canceled", async (_how, end) => {
+])("%s, while everything runs → deleted, and the runs at the provider are canceled", async (_how, end) => {
   const running = [];
   await seedPrediction(db.sql, world, { status: "queued", columns: WAITS });
   for (const status of ["starting", "processing", "storing"] as const)
@@ -67,14 +70,11 @@ test.each<[first: string, second: () => Promise<unknown>, code: string, rows: nu
   [DELETE, remove, "not_found", 0],
   [DELETE, () => start(db, world), "not_found", 0],
   [START, remove, "generation_in_progress", 1],
-])(
-  "%s is not committed when a deletion or a start comes → that waits, then is refused",
-  async (first, second, code, rows) => {
-    const hold = async (sql: TransactionSql) => {
-      await sql`select set_config('request.jwt.claims', ${JSON.stringify({ sub: world.owner })}, true)`;
-      await sql.unsafe(`select keyframe.${first}`, [world.project]);
-    };
-    expect(await whileOpen(db.sql, hold, () => codeOf(second()))).toBe(code);
-    expect(await left()).toEqual({ projects: rows, predictions: rows });
-  },
-);
+])("a deletion or a start while %s is not committed → waits, then is refused", async (first, second, code, rows) => {
+  const hold = async (sql: TransactionSql) => {
+    await sql`select set_config('request.jwt.claims', ${JSON.stringify({ sub: world.owner })}, true)`;
+    await sql.unsafe(`select keyframe.${first}`, [world.project]);
+  };
+  expect(await whileOpen(db.sql, hold, () => codeOf(second()))).toBe(code);
+  expect(await left()).toEqual({ projects: rows, predictions: rows });
+});

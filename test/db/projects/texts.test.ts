@@ -83,7 +83,7 @@ test.each<[what: string, value: string, takenBy: string[]]>([
   ["Hebrew with points, and a mark of direction", "מִגְדַּלּוֹר\u200f!", ALL],
   ["a family joined of four", "👨‍👩‍👧‍👦", ALL],
   ["a heart with its variation selector, and the flag of Wales", "❤️🏴󠁧󠁢󠁷󠁬󠁳󠁿", ALL],
-])("%s → taken or refused by contract and table alike", async (_what, value, takenBy) => {
+])("%s → accepted or refused by contract and table alike", async (_what, value, takenBy) => {
   const literal = `'${value.replaceAll("'", "''")}'`;
   const outcomes = [];
   for (const [name, { schema, insert, checks }] of Object.entries(TEXTS)) {
@@ -107,7 +107,7 @@ const POINTS = Array.from({ length: 0x10ffff }, (_, at) => at + 1).filter(
     (point < 0x20000 || (point >= 0xe0000 && point < 0xe1000) || (point & 0xffff) >= 0xfffe || point % 101 === 0),
 );
 
-test("a character of Unicode alone → contract and checks agree for each kind of text", async () => {
+test("each character of Unicode alone → contract and checks of the database agree for each kind of text", async () => {
   const [row] = await db.sql<{ invisible: number[]; notInLine: number[]; notPlain: number[] }[]>`
     select array_agg(i) filter (where not keyframe_private.has_visible_character(chr(i))) as invisible,
       array_agg(i) filter (where not keyframe_private.is_one_line(chr(i))) as "notInLine",

@@ -51,14 +51,14 @@ test.each<[string, (id: string) => Promise<unknown>]>([
   ["marked as deleted", (id) => db.sql`update auth.users set deleted_at = now() where id = ${id}`],
   ["banned", (id) => db.sql`update auth.users set banned_until = now() + interval '1 hour' where id = ${id}`],
   ["of another role", (id) => db.sql`update auth.users set role = 'editor' where id = ${id}`],
-])("a user that is %s → user_not_found, and nothing is done", async (_what, change) => {
+])("act_as for a user that is %s → user_not_found, and nothing is done", async (_what, change) => {
   const id = await db.addUser();
   await change(id);
   expect(await codeOf(act({ user: id }))).toBe("user_not_found");
   expect(await db.sql`select from keyframe.projects where owner_id = ${id}`).toHaveLength(0);
 });
 
-test("a ban that is over → the user's again", async () => {
+test("act_as for a user whose ban is over → acts as this user", async () => {
   const id = await db.addUser();
   await db.sql`update auth.users set banned_until = now() - interval '1 second' where id = ${id}`;
   expect(await act({ user: id })).toBe(id);

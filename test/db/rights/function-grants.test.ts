@@ -20,7 +20,7 @@ const functions = () => db.sql<Found[]>`
   from pg_proc p join pg_namespace n on n.oid = p.pronamespace
   where n.nspname in ('keyframe', 'keyframe_worker', 'keyframe_private')`;
 
-test("every function of ours → closed to public; without a session only health is open; workers' take the secret key", async () => {
+test("every function in our schemas → closed to public; health alone is open without a session; workers' need the secret key", async () => {
   const found = await functions();
   expect(found.filter(({ open }) => open)).toEqual([]); // public, whose rights every new role has
   expect(found.filter(({ roles }) => roles.includes("anon")).map(({ name }) => name)).toEqual(["keyframe.health"]);
@@ -28,11 +28,11 @@ test("every function of ours → closed to public; without a session only health
   expect(workers.filter(({ roles }) => roles.join() !== "service_role")).toEqual([]);
 });
 
-test("every function → has an empty search_path, so that no other table can take a name", async () => {
+test("every function in our schemas → has an empty search_path, so that no other table can replace one of ours", async () => {
   expect((await functions()).filter(({ settings }) => !settings?.includes('search_path=""'))).toEqual([]);
 });
 
-test("the private functions that users may execute → those that policies, checks and indexes call", async () => {
+test("the private functions that users may execute → only those that policies, checks and indexes call", async () => {
   const others = await db.sql`
     select p.oid::regprocedure::text as name from pg_proc p
     where p.pronamespace = 'keyframe_private'::regnamespace and has_function_privilege('authenticated', p.oid, 'execute')
@@ -42,23 +42,23 @@ test("the private functions that users may execute → those that policies, chec
   expect([...others]).toEqual([]);
 });
 
-test("the functions of the API → definers, so that no right on a table or a function of ours is needed for one", async () => {
+test("the functions of the API → are security definers, so that their callers need no right on tables or other functions", async () => {
   const invokers = (await functions()).filter(({ name, definer }) => name.startsWith("keyframe.") && !definer);
   expect(invokers).toEqual([]);
 });
 
-test("the function that raises → volatile: supabase db lint plans an immutable one and takes its error for ours", async () => {
+test("raise_error → is volatile: supabase db lint plans an immutable function and takes its error for one of the caller", async () => {
   const [found] = await db.sql`select provolatile from pg_proc where proname = 'raise_error'`;
   expect(found).toEqual({ provolatile: "v" });
 });
 
-test("definer functions → belong to the role that runs migrations, not to an API role", async () => {
+test("our security definer functions → belong to the role that runs migrations, not to an API role", async () => {
   const owners = new Set((await functions()).filter(({ definer }) => definer).map(({ owner }) => owner));
   expect(owners.size).toBe(1);
   for (const role of ["anon", "authenticated", "service_role", "authenticator"]) expect(owners).not.toContain(role);
 });
 
-test("the schema keyframe_private → closed to anon; no role of the API may create in any of ours", async () => {
+test("the schema keyframe_private → closed to anon; no role of the API may create objects in any of our schemas", async () => {
   const rows = await db.sql`
     select r as role, has_schema_privilege(r, 'keyframe_private', 'usage') as usage,
       (select bool_or(has_schema_privilege(r, s, 'create')) from unnest(array['keyframe', 'keyframe_worker', 'keyframe_private']) as s) as creates

@@ -23,21 +23,21 @@ const upload = async (key: string, hash: string) => {
   return await admit(key, hash);
 };
 
-test("an upload whose body never came whole, sent again → the same file, another token, and no replay", async () => {
+test("an upload whose body never arrived in full is sent again → the same file, another token, and not a replay", async () => {
   const { file_id, rate } = await admit("k");
   expect(await admit("k")).toMatchObject({ file_id, rate: { remaining: Number(rate.remaining) - 1 } });
   expect(await upload("k", HASH)).toMatchObject({ file_id, replayed: false });
   expect(await upload("k", HASH)).toMatchObject({ file_id, replayed: true });
 });
 
-test("a key that waits for the body of an upload → is no other request's", async () => {
+test("a key whose upload still waits for its body → cannot be used by another request", async () => {
   await admit("k");
   expect(await codeOf(create(db, world.owner, { key: "k", hash: HASH }))).toBe("idempotency_mismatch");
   await create(db, world.owner, { key: "other", hash: HASH });
   expect(await codeOf(upload("other", OTHER_HASH))).toBe("idempotency_mismatch");
 });
 
-test("two different requests with one key at once → one goes through, the other is a mismatch", async () => {
+test("two different requests with one key at once → one succeeds, the other is an idempotency_mismatch", async () => {
   const outcomes = await Promise.allSettled(
     [HASH, OTHER_HASH].map((hash) => create(db, world.owner, { key: "k", hash })),
   );
@@ -57,7 +57,7 @@ const remember = (caller: string, hash = HASH, key = "k") =>
 const age = (interval: string) =>
   db.sql`update keyframe_private.idempotency_keys set created_at = now() - ${interval}::interval`;
 
-test("with a session that names no user → unauthorized: it must not write among the secret key's", async () => {
+test("a request with a session that names no user → unauthorized: it must not write among the secret key's requests", async () => {
   for (const statement of [
     "select keyframe.admit_upload('k')",
     "select keyframe.create_project('t', 'p')",
@@ -68,7 +68,7 @@ test("with a session that names no user → unauthorized: it must not write amon
   }
 });
 
-test("a key of almost 24 hours → remembered with its answer; a replay does not renew it; older → free for any request", async () => {
+test("a key of almost 24 hours → answered as before, and not renewed by the replay; an older key → free for any request", async () => {
   const first = await remember(world.owner);
   await db.sql`update keyframe_private.idempotency_keys set answer = '{"recovered": 3}' where resource_id = ${first.resource_id}`;
   await age("23 hours 59 minutes");
@@ -87,7 +87,7 @@ test("a key of almost 24 hours → remembered with its answer; a replay does not
   expect(old.count).toBe(1); // a replay leaves the age alone
 });
 
-test("a key that is free again, 20 requests at once → one row more", async () => {
+test("20 requests at once with a key that has become free again → one more prediction", async () => {
   const make = () => start(db, world, { key: "k", hash: HASH });
   await make();
   await age("25 hours");
@@ -97,7 +97,7 @@ test("a key that is free again, 20 requests at once → one row more", async () 
   expect((await db.sql`select from keyframe.predictions where owner_id = ${world.owner}`).count).toBe(2);
 });
 
-test("pruning → takes the keys that are over, a user's and the secret key's, and no other; a user's go with the user", async () => {
+test("pruning of keys → deletes only ended ones, a user's and the secret key's; a user's keys are deleted with the user", async () => {
   const keys = async () =>
     (await db.sql`select key from keyframe_private.idempotency_keys order by 1`).map(({ key }) => key);
   for (const caller of ["service_role", world.owner]) await remember(caller, HASH, "old");
@@ -111,7 +111,7 @@ test("pruning → takes the keys that are over, a user's and the secret key's, a
 
 const KEY = { idempotency_key: "once", request_hash: HASH };
 
-test("rotate_webhook_secret replayed → the secret of its own rotation; once that is over or gone → not_found", async () => {
+test("rotate_webhook_secret is replayed → the secret of that rotation; once it has ended or was deleted → not_found", async () => {
   const { endpoint: endpoint_id } = await addScene(db, world.owner);
   const rotate = (key: object = {}, overlap_hours = 24) =>
     call<{ secret: string; replayed: boolean }>(db, world.owner, "rotate_webhook_secret", {
@@ -139,7 +139,7 @@ test.each([
   ["start_prediction", "predictions"],
   ["create_webhook_endpoint", "webhook_endpoints"],
   ["test_webhook_endpoint", "webhook_deliveries"],
-])("%s replayed, when what it made is gone by now → not_found", async (name, table) => {
+])("%s is replayed after what it made was deleted → not_found", async (name, table) => {
   const scene = await addScene(db, world.owner);
   await makeRequest(db, scene, name, KEY);
   await db.sql`
@@ -147,7 +147,7 @@ test.each([
   expect(await codeOf(makeRequest(db, scene, name, KEY))).toBe("not_found");
 });
 
-test("redeliver_webhook replayed → no delivery is sent a second time, nor another user's with the key of an own one: not_found", async () => {
+test("redeliver_webhook is replayed → no second delivery; another user's delivery with one's own key → not_found", async () => {
   const [scene, theirs] = [await addScene(db, world.owner), await addScene(db, await db.addUser())];
   await makeRequest(db, scene, "redeliver_webhook", KEY);
   await db.sql`update keyframe.webhook_deliveries set status = 'exhausted', completed_at = now() where id = ${scene.delivery}`;
@@ -157,7 +157,7 @@ test("redeliver_webhook replayed → no delivery is sent a second time, nor anot
   expect(await codeOf(makeRequest(db, foreign, "redeliver_webhook", KEY))).toBe("not_found");
 });
 
-test("a recovery that recovered nothing → replayed, still says 0", async () => {
+test("a recovery that recovered nothing is replayed → recovered is still 0", async () => {
   const scene = await addScene(db, world.owner);
   for (const replayed of [false, true])
     expect(await makeRequest(db, scene, "recover_webhook_endpoint", KEY)).toMatchObject({ recovered: 0, replayed });

@@ -42,7 +42,7 @@ const act = (key_id: string, user = owner) =>
     scalar(sql`select keyframe_worker.act_as(${user}, 'list_projects', '{}', ${key_id})`),
   );
 
-test("a key is made → its SHA-256 is stored and nothing else of its secret; the list has it without; it opens its user", async () => {
+test("a key is made → only the SHA-256 of its secret is stored, and the list has no secret; the key works for its user", async () => {
   const { created, key } = await make({ day_limit_micros: 5_000_000, expires_at: "2036-01-01T00:00:00Z" });
   expect(key).toMatch(/^kf_[0-9a-f]{72}$/);
   expect(created.id).toBe(key.slice(0, 19));
@@ -56,7 +56,7 @@ test("a key is made → its SHA-256 is stored and nothing else of its secret; th
   expect(await verify(key)).toBe(owner);
 });
 
-test("a wrong secret of a key, an id that never was, and an OAuth client's id → the same refusal, and nothing is noted", async () => {
+test("a key's wrong secret, an unknown id, and an OAuth client's id → the same refusal, and no use is recorded", async () => {
   const { key, created } = await make();
   const other = (await make()).key;
   await db.sql`insert into keyframe_private.allowed_clients (client_id, name, may) values ('an app', 'An app', 'manage')`;
@@ -70,7 +70,7 @@ test("a wrong secret of a key, an id that never was, and an OAuth client's id �
   expect((await list()).map(({ last_used_at }) => last_used_at)).toEqual([null, null]);
 });
 
-test("a key is used many times in a minute → the minute is written once", async () => {
+test("a key is used many times in a minute → its last use is written once", async () => {
   const { key } = await make();
   const version = () =>
     scalar(db.sql`select xmin::text from keyframe_private.allowed_clients where owner_id = ${owner}`);
@@ -82,7 +82,7 @@ test("a key is used many times in a minute → the minute is written once", asyn
   expect(await version()).toBe(before);
 });
 
-test("a key is revoked, or its end comes → key_ended for it at once, also where it was found good before; the list says when", async () => {
+test("a key is revoked, or its end comes → key_ended at once, also where the key was just verified; the list says when", async () => {
   for (const end of [(id: string) => revoke(id), (id: string) => expire(id, "1 second")]) {
     const { key, created } = await make();
     expect(await act(created.id)).toMatchObject({ projects: [] });
@@ -98,7 +98,7 @@ test("a key is revoked, or its end comes → key_ended for it at once, also wher
   }
 });
 
-test("the account is deleted, banned, or the key deleted by an administrator → the key opens nothing", async () => {
+test("the account is deleted or banned, or an administrator deletes the key → the key no longer works", async () => {
   const { key, created } = await make();
   await db.sql`update auth.users set banned_until = now() + interval '1 hour' where id = ${owner}`;
   expect(await verify(key)).toMatch(/^user_not_found/);
@@ -111,7 +111,7 @@ test("the account is deleted, banned, or the key deleted by an administrator →
   expect(await codeOf(act(created.id))).toBe("unauthorized");
 });
 
-test("a key → acts as its own user only, by what it may; rows it makes name it", async () => {
+test("a key → acts only as its own user and within its rights, and a refusal names the missing right", async () => {
   const { created } = await make({ may: "read" });
   expect(await codeOf(act(created.id, await db.addUser()))).toBe("unauthorized");
   const claims = (sub: string) => ({ role: "authenticated", sub, client_id: created.id });
@@ -123,7 +123,7 @@ test("a key → acts as its own user only, by what it may; rows it makes name it
   expect(said).toMatchObject({ message: "client_not_allowed", detail });
 });
 
-test("a key, an OAuth client that may everything, and a session that names no user → cannot make, list or revoke keys", async () => {
+test("a key, an OAuth client with all rights, and a session that names no user → cannot make, list or revoke keys", async () => {
   const { created } = await make({ may: "manage" });
   await db.sql`insert into keyframe_private.allowed_clients (client_id, name, may) values ('manager', 'An app', 'manage')`;
   for (const client_id of [created.id, "manager", null, ""]) {
@@ -136,7 +136,7 @@ test("a key, an OAuth client that may everything, and a session that names no us
   expect(await list()).toHaveLength(1);
 });
 
-test("60 keys at once → 50, each another; one is revoked → one more; ended ones are kept for 30 days", async () => {
+test("60 keys are made at once → 50, all different; one is revoked → one more; ended keys are kept for 30 days", async () => {
   await db.sql`delete from keyframe_private.rate_limits where route_class = 'create'`; // the lock of a bucket would order them, too
   const made = await Promise.allSettled(Array.from({ length: 60 }, () => make()));
   const done = made.flatMap((one) => (one.status === "fulfilled" ? [one.value.key] : []));
@@ -156,7 +156,7 @@ test("60 keys at once → 50, each another; one is revoked → one more; ended o
   expect(ids).not.toContain(second?.id);
 });
 
-test("an end in the past → invalid_request; the same Idempotency-Key → the same key with a new secret, until it has ended", async () => {
+test("a key whose end is past → invalid_request; a repeated Idempotency-Key → the same key with a new secret, until it ends", async () => {
   expect(await codeOf(make({ expires_at: "2020-01-01T00:00:00Z" }))).toBe("invalid_request");
   const again = { idempotency_key: "one", request_hash: "a".repeat(64) };
   const [one, two] = [await make(again), await make(again)];

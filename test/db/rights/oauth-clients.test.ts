@@ -43,20 +43,23 @@ const mayDo = (may: ClientRight | null, needed: ClientRight | null) =>
 
 const RIGHTS = [null, ...CLIENT_RIGHTS];
 
-test.each(Object.keys(REQUESTS))("%s → for a client as its right says, else client_not_allowed", async (name) => {
-  const ask = async (caller: Scene["caller"]) =>
-    await outcome(makeRequest(db, { ...(await addScene(db, world.owner)), caller }, name));
-  const asSession = await ask(session());
-  expect(asSession).not.toBe("client_not_allowed");
-  for (const may of RIGHTS) {
-    await allowOnly(may);
-    const done = name === "start_quote" ? "not_found" : asSession; // the session's quote is not the client's
-    expect(await ask(client()), may ?? "none").toBe(mayDo(may, neededFor(name)) ? done : "client_not_allowed");
-  }
-});
+test.each(Object.keys(REQUESTS))(
+  "%s → allowed for an OAuth client as its right says, else client_not_allowed",
+  async (name) => {
+    const ask = async (caller: Scene["caller"]) =>
+      await outcome(makeRequest(db, { ...(await addScene(db, world.owner)), caller }, name));
+    const asSession = await ask(session());
+    expect(asSession).not.toBe("client_not_allowed");
+    for (const may of RIGHTS) {
+      await allowOnly(may);
+      const done = name === "start_quote" ? "not_found" : asSession; // the session's quote is not the client's
+      expect(await ask(client()), may ?? "none").toBe(mayDo(may, neededFor(name)) ? done : "client_not_allowed");
+    }
+  },
+);
 
 describe.each(RIGHTS)("a client that may %s", (may) => {
-  test("in SQL → reads, inserts, updates and deletes by its right", async () => {
+  test("an OAuth client in SQL → reads, inserts, updates and deletes as its right says", async () => {
     if (may !== null) await allow(may);
     const { project } = world;
     const statements: [needed: ClientRight, statement: string][] = [
@@ -75,7 +78,7 @@ describe.each(RIGHTS)("a client that may %s", (may) => {
   });
 
   // As Realtime asks for whom a change of a prediction is: with the subscriber's role and claims.
-  test("the rows of every table → are there by its right", async () => {
+  test("an OAuth client that reads every table → sees the rows that its right allows", async () => {
     if (may !== null) await allow(may);
     await addScene(db, world.owner);
     while ((await sendNext(db.sql, { status_code: 200 })).length > 0); // other tests' too
@@ -90,7 +93,7 @@ describe.each(RIGHTS)("a client that may %s", (may) => {
   });
 });
 
-test("a file in our buckets and an app's policy for all buckets → nobody writes or deletes one", async () => {
+test("a file in our buckets while an app has a policy for all buckets → no client can write or delete one", async () => {
   await db.sql`create policy app_opens_all on storage.objects using (true) with check (true)`;
   await db.sql`insert into storage.buckets (id, name) values ('app', 'app')`;
   await allow("manage");
@@ -125,7 +128,7 @@ const readableTables = async ({ sql }: ClonedDatabase): Promise<string[]> => {
   return tables.map(({ name }) => name);
 };
 
-test("a client without the right that repeats the request of a session, with its Idempotency-Key → client_not_allowed", async () => {
+test("a client without the right repeats a session's request with its Idempotency-Key → client_not_allowed", async () => {
   for (const name of Object.keys(REQUESTS).filter((one) => REQUESTS[one]?.post)) {
     const scene = await addScene(db, world.owner);
     const key = { idempotency_key: name, request_hash: "a".repeat(64) };
@@ -138,7 +141,7 @@ test("a client without the right that repeats the request of a session, with its
   }
 });
 
-test("a client that has used the key of a request before its user's session does → each makes its own, and repeats it", async () => {
+test("a client and its user's session use the same Idempotency-Key → each makes its own, and can repeat it", async () => {
   for (const one of [APP, "another"]) await allow("generate", one);
   const ask = async (caller: Scene["caller"], letter: string) =>
     await call<{ prediction: { id: string }; replayed: boolean }>(db, caller, "start_prediction", {
@@ -163,7 +166,7 @@ describe("a client that may generate", () => {
     await db.sql`select reference_image_path from keyframe.projects order by id`,
   ];
 
-  test("changes the images of an element → those that nothing else uses stay; a client that may manage removes them", async () => {
+  test("a client that may generate changes an element's images → unused images stay; a client that may manage removes them", async () => {
     await allow("generate");
     const [one, two] = [await addReference(db, world.owner), await addReference(db, world.owner)];
     const { element } = await call<{ element: { id: string } }>(db, session(), "create_element", {
@@ -184,7 +187,7 @@ describe("a client that may generate", () => {
     expect(gone).toEqual([{ path: one }]);
   });
 
-  test("takes a project's reference image away → refused if nothing else uses it, by a function and by a table", async () => {
+  test("a client that may generate removes a project's only reference image → refused, by function and by table", async () => {
     await allow("generate");
     const image = await addReference(db, world.owner);
     const change = (reference_image_path: string | null) =>
@@ -200,7 +203,7 @@ describe("a client that may generate", () => {
   });
 });
 
-test("a client_id that is empty, null or no text → client_not_allowed, whatever clients are allowed", async () => {
+test("a client_id that is empty, null or not a string → client_not_allowed, whichever clients are allowed", async () => {
   for (const id of [APP, "null", "7", "true", "{}", "[]", `["${APP}"]`]) await allow("manage", id);
   for (const id of ["", null, 7, true, {}, [], [APP], ` ${APP}`, APP.toUpperCase()]) {
     const ask = db.as(client(id), (sql) => sql`select keyframe.list_projects()`);

@@ -23,7 +23,7 @@ afterEach(() => db.sql`update keyframe_private.settings set max_calls_per_owner 
 
 const asOwner = <T>(work: (sql: postgres.TransactionSql) => Promise<T>, { owner } = world) => db.asUser(owner, work);
 
-describe("two calls of an owner are being answered, as many as may be", () => {
+describe("an owner with as many open calls as are allowed", () => {
   /** Does something while so many calls of the owner are open. */
   async function whileCallsAreOpen(calls: number, work: () => Promise<unknown>): Promise<void> {
     await db.sql`update keyframe_private.settings set max_calls_per_owner = 2`;
@@ -40,7 +40,7 @@ describe("two calls of an owner are being answered, as many as may be", () => {
   const busy = { sqlstate: "KEYFR", message: "rate_limited" };
   const hint = { policy: "calls", limit: 2, window_seconds: 1, wait_seconds: 1 };
 
-  test("each further request → rate_limited at once, with what to wait; another owner's is answered", async () => {
+  test("a third call while an owner has two open, the maximum → rate_limited at once, with the wait; another owner is answered", async () => {
     const scene = await addScene(db, world.owner);
     const other = await addScene(db, await db.addUser());
     await whileCallsAreOpen(2, async () => {
@@ -54,7 +54,7 @@ describe("two calls of an owner are being answered, as many as may be", () => {
     await makeRequest(db, scene, "list_projects");
   });
 
-  test("rows straight through the Data API → refused for reads and writes alike; Realtime reads them", async () => {
+  test("rows by the Data API while an owner's calls are all open → reads and writes refused; Realtime can still read", async () => {
     const read = (method: string) =>
       asOwner(async (sql) => {
         await sql`select set_config('request.method', ${method}, true)`;
@@ -69,7 +69,7 @@ describe("two calls of an owner are being answered, as many as may be", () => {
     });
   });
 
-  test("three reads of tables at once → two go, the third waits for one of them; a transaction that writes does not wait", async () => {
+  test("three table reads at once → two succeed, the third waits for one of them; a transaction that writes does not wait", async () => {
     await db.sql`update keyframe_private.settings set max_calls_per_owner = 10`;
     const read = (mode: "read only" | "read write", then = async () => {}) =>
       asOwner(async (sql) => {
@@ -89,7 +89,7 @@ describe("two calls of an owner are being answered, as many as may be", () => {
     await third;
   });
 
-  test("a request that reads many tables → one call", async () => {
+  test("a request that reads many tables → counts as one call", async () => {
     await whileCallsAreOpen(1, () =>
       asOwner(async (sql) => {
         await sql`select set_config('request.method', 'GET', true)`;
@@ -106,7 +106,7 @@ describe("two calls of an owner are being answered, as many as may be", () => {
   });
 });
 
-test("an owner's transaction holds all that is theirs → a stranger's request about it is refused without waiting", async () => {
+test("an owner's transaction holds all rows of that owner → another user's request about them is refused without waiting", async () => {
   const scene = await addScene(db, world.owner);
   const stranger = await db.addUser();
   await db.sql.begin(async (sql) => {
@@ -135,20 +135,20 @@ describe("what a request costs", () => {
     return tokens ?? 0;
   };
 
-  test("a film, and a page of projects with predictions → one token more for each ten of them", async () => {
+  test("a film, or a page of projects with predictions → costs one more token for each ten shots or projects", async () => {
     const { id } = await addFilm(25);
     expect(await taken("read_film", { film_id: id })).toBe(3);
     expect(await taken("list_projects", { max_rows: 20, with_predictions: true })).toBe(3);
     expect(await taken("list_projects", { max_rows: 20 })).toBe(1);
   });
 
-  test("a page of films → one token more for each thousand shots", async () => {
+  test("a page of films → costs one more token for each thousand shots", async () => {
     for (let films = 0; films < 5; films++) await addFilm(500);
     expect(await taken("list_films", { max_rows: 5 })).toBe(3);
     expect(await taken("list_films", { max_rows: 1 })).toBe(1);
   });
 
-  test("a page of predictions or of deliveries → one token more for each 25", async () => {
+  test("a page of predictions or of deliveries → costs one more token for each 25 rows", async () => {
     const { id } = await seedPrediction(db.sql, world, { status: "failed" });
     await seedCopies(db.sql, id, 60);
     const predictions = { project_id: world.project };
@@ -159,7 +159,7 @@ describe("what a request costs", () => {
     expect(await taken("list_webhook_deliveries", { endpoint_id, max_rows: 101 })).toBe(3);
   });
 
-  test("a repetition with the same key → a token of read; of a film's start, one more for each ten predictions", async () => {
+  test("a repeated request with the same key → costs a read token; the start of a film, one more for each ten predictions", async () => {
     const scene = await addScene(db, world.owner);
     const key = { idempotency_key: "k", request_hash: "a".repeat(64) };
     for (const [name, { post, args, takes }] of Object.entries(REQUESTS)) {
@@ -175,14 +175,14 @@ describe("what a request costs", () => {
     expect([await taken("start_film", film), await taken("start_film", film)]).toEqual([0, 3]);
   });
 
-  test("usage → a token for each day by project, for each month begun otherwise", async () => {
+  test("usage → costs a token for each day when grouped by project, else one for each month begun", async () => {
     const days = { from_day: "2026-01-01", to_day: "2026-02-09" };
     expect(await taken("read_usage", { ...days, group_by: "project" })).toBe(40);
     expect(await taken("read_usage", { ...days, group_by: "model" })).toBe(2);
     expect(await taken("read_usage")).toBe(1);
   });
 
-  test("more than a full bucket → the full bucket, then rate_limited", async () => {
+  test("a request that costs more than a full bucket → takes the full bucket; the next one → rate_limited", async () => {
     await db.sql`update keyframe_private.rate_limits set capacity = 3, per_second = 0.001 where route_class = 'read'`;
     const days = { from_day: "2026-01-01", to_day: "2026-02-09" };
     const read = () => call(db, world.owner, "read_usage", { ...days, group_by: "project" });
@@ -191,13 +191,13 @@ describe("what a request costs", () => {
     await db.sql`update keyframe_private.rate_limits set capacity = 1000000, per_second = 20 where route_class = 'read'`;
   });
 
-  test("a look of a request that waits → a token of its own class", async () => {
+  test("each read of a waiting request → costs a token of the class “wait”, none of “read”", async () => {
     await start(db, world);
     const look = { project_id: world.project, step: "first-frame", waiting: true };
     expect([await taken("read_prediction", look), await taken("read_prediction", look, "wait")]).toEqual([0, 1]);
   });
 
-  test("a request that is refused, also a repetition → one token; for a film, one more for each ten shots", async () => {
+  test("a refused request, also a repeated one → costs one token; for a film, one more for each ten shots", async () => {
     for (const [shots, tokens] of [
       [5, 1],
       [25, 3],
@@ -246,7 +246,7 @@ async function pagesOf(name: string, args: string): Promise<number> {
   });
 }
 
-test("an owner with 5,000 keys that have ended lists them and makes one → reads few pages", async () => {
+test("an owner with 5,000 ended keys lists them and makes one → few pages are read", async () => {
   await db.sql`
     insert into keyframe_private.allowed_clients (client_id, name, may, owner_id, secret_hash, expires_at)
     select 'kf_' || left(md5(i::text), 16), 'k', 'read', ${world.owner}, sha256(''), now() - i * interval '1 minute'
@@ -256,7 +256,7 @@ test("an owner with 5,000 keys that have ended lists them and makes one → read
   expect(await pagesOf("create_key", "'k', 'read'")).toBeLessThan(50);
 });
 
-describe("sums are kept", () => {
+describe("sums of costs", () => {
   /** So many submits of the owner in three projects, of which the given share has ended, merged and vacuumed. */
   async function addSubmits(number: number, state: "held" | "settled"): Promise<void> {
     const projects = [world.project, await addProject(db, world.owner), await addProject(db, world.owner)];
@@ -269,7 +269,7 @@ describe("sums are kept", () => {
     await db.sql`vacuum analyze keyframe_private.cost_changes, keyframe_private.cost_sums, keyframe_private.provider_submits`;
   }
 
-  test("a start under a service's budget and a balance, with 5,000 holds and 13 months → reads as many pages", async () => {
+  test("a start with a budget, a balance, 5,000 holds and 13 months of sums → reads no more pages than without them", async () => {
     await db.sql`update keyframe_private.settings set service_month_micros = 9007199254740991`;
     await db.sql`select keyframe_private.add_credit(${world.owner}, 1000000000, 'grant')`;
     const starting = () => pagesOf("start_prediction", `'${world.project}', 'first-frame'`);
@@ -283,7 +283,7 @@ describe("sums are kept", () => {
     expect(await starting()).toBeLessThan(without * 1.1);
   });
 
-  test("usage by project of an owner with 5,000 submits → reads few pages, and every submit counts, merged or not", async () => {
+  test("usage by project of an owner with 5,000 submits → reads few pages, and counts every submit, merged or not", async () => {
     await addSubmits(5_000, "settled");
     await seedSubmit(db.sql, { owner_id: world.owner, project_id: world.project, most_micros: 5, is_first: true });
     const { groups } = await call<{ groups: Record<string, unknown>[] }>(db, world.owner, "read_usage", {
@@ -318,7 +318,7 @@ describe("a project with more predictions than one request deletes", () => {
     call<{ project: { id: string } }>(db, world.owner, "delete_project", { project_id: world.project });
   const part = () => db.sql`select keyframe_private.delete_parts(800)`;
 
-  test("deleted → no read finds it and nothing starts from it, and it goes in parts, its files with it", async () => {
+  test("a project with very many predictions is deleted → unreadable and unusable at once, deleted in parts, files included", async () => {
     const { id: film } = await addFilm(2);
     await db.sql`update keyframe.projects set film_id = ${film} where id = ${world.project}`;
     await addFrames(1_001, world);
@@ -357,7 +357,7 @@ describe("a project with more predictions than one request deletes", () => {
     expect(await db.sql`select from keyframe_private.file_removals where name like ${names}`).toHaveLength(1_001);
   });
 
-  test("deleted again while a part of it is being deleted → not found at once", async () => {
+  test("a large project is deleted again while a part of it is being deleted → not_found at once", async () => {
     await addFrames(1_001, world);
     await remove();
     await db.sql.begin(async (open) => {
@@ -368,7 +368,7 @@ describe("a project with more predictions than one request deletes", () => {
     expect(await isThere(world.project)).toBe(false);
   });
 
-  test("such shots of a film, or rows by the Data API → as many at once as one request deletes, the rest in parts", async () => {
+  test("a film's large shots, or projects by the Data API, are deleted → one request's maximum at once, the rest in parts", async () => {
     const { id: film, shots } = await addFilm(3);
     for (const project of shots) await addFrames(400, { owner: world.owner, project });
     await call(db, world.owner, "delete_film", { film_id: film, with_projects: true });
@@ -382,7 +382,7 @@ describe("a project with more predictions than one request deletes", () => {
     expect(await db.sql`select from keyframe.projects where owner_id = ${world.owner}`).toHaveLength(0);
   });
 
-  test("one of its predictions is held, cannot be deleted, or nor can one project → the others go on; it is left out", async () => {
+  test("a prediction of a large deleted project is locked or cannot be deleted → it is skipped, and all others are deleted", async () => {
     await addFrames(1_001, world);
     await remove();
     await db.sql.begin(async (open) => {

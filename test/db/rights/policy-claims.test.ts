@@ -45,25 +45,28 @@ const OTHERS: [what: string, claims: string][] = [
 ];
 
 describe.each(["authenticated", "anon"])("as %s", (role) => {
-  test.each(OTHERS)("%s as claims → no row of any table that the role may ask, and no error", async (_what, claims) => {
-    const tables = await db.sql<{ name: string }[]>`
+  test.each(OTHERS)(
+    "%s as JWT claims → no row of any table that the role may read, and no error",
+    async (_what, claims) => {
+      const tables = await db.sql<{ name: string }[]>`
       select c.oid::regclass::text as name from pg_class c
       where (c.relnamespace = 'keyframe'::regnamespace or c.oid = 'storage.objects'::regclass) and c.relkind = 'r'
         and has_any_column_privilege(${role}, c.oid, 'select') and c.oid::regclass::text not in ('keyframe.models', 'keyframe.step_defaults')`;
-    const published = await db.sql<{ name: string }[]>`
+      const published = await db.sql<{ name: string }[]>`
       select (schemaname || '.' || tablename)::regclass::text as name from pg_publication_tables where pubname = 'supabase_realtime'`;
-    expect(published.length).toBeGreaterThan(0);
-    expect(tables).toEqual(expect.arrayContaining([...published]));
-    await start(db, world);
-    await db.sql`insert into storage.objects (bucket_id, name, user_metadata) values ('projects', ${crypto.randomUUID()}, '{"ownerId":"x"}')`;
-    for (const method of ["", "GET"]) {
-      await db.sql.begin("read only", async (sql) => {
-        await sql`select set_config('role', ${role}, true), set_config('request.jwt.claims', ${claims}, true), set_config('request.method', ${method}, true)`;
-        for (const { name } of tables) {
-          const [row] = await sql.unsafe(`select count(*)::int as rows from ${name}`);
-          expect([name, row?.rows]).toEqual([name, 0]);
-        }
-      });
-    }
-  });
+      expect(published.length).toBeGreaterThan(0);
+      expect(tables).toEqual(expect.arrayContaining([...published]));
+      await start(db, world);
+      await db.sql`insert into storage.objects (bucket_id, name, user_metadata) values ('projects', ${crypto.randomUUID()}, '{"ownerId":"x"}')`;
+      for (const method of ["", "GET"]) {
+        await db.sql.begin("read only", async (sql) => {
+          await sql`select set_config('role', ${role}, true), set_config('request.jwt.claims', ${claims}, true), set_config('request.method', ${method}, true)`;
+          for (const { name } of tables) {
+            const [row] = await sql.unsafe(`select count(*)::int as rows from ${name}`);
+            expect([name, row?.rows]).toEqual([name, 0]);
+          }
+        });
+      }
+    },
+  );
 });

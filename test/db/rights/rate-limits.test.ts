@@ -46,7 +46,7 @@ test("time passes → tokens come back at per_second, never more than the capaci
   expectAbout(rate.reset_seconds, 1000);
 });
 
-test("an owner has left less than a tenth of a bucket for ten seconds → health names them, until tokens come back", async () => {
+test("an owner has less than a tenth of a bucket left for ten seconds → health names the owner, until tokens come back", async () => {
   await db.sql`update keyframe_private.rate_limits set capacity = 20 where route_class = 'read'`;
   const look = () => call(db, world.owner, "list_projects");
   for (let i = 0; i < 3; i++) await upload();
@@ -65,14 +65,14 @@ test("an owner has left less than a tenth of a bucket for ten seconds → health
   expect(await named()).toEqual([]); // a new burst
 });
 
-test("an owner waits for more at once than may be, for ten seconds → health names them", async () => {
+test("an owner waits for ten seconds with more calls than are allowed at once → health names the owner", async () => {
   const video = { project_id: world.project, step: "video", waiting: true };
   for (let i = 0; i < 3; i++) expect(await codeOf(call(db, world.owner, "read_prediction", video))).toBe("not_found");
   await pass("11 seconds");
   expect(await named()).toMatchObject([{ ownerId: world.owner, routeClass: "wait" }]);
 });
 
-test("one who uses a bucket of one token now and then, and one whose clock was set back → named from when it was used up", async () => {
+test("a bucket of one token is used up now and then, or its clock was set back → named only from when it was used up", async () => {
   await db.sql`update keyframe_private.rate_limits set capacity = 1, per_second = 0.01 where route_class = 'upload'`;
   for (let i = 0; i < 3; i++) {
     await upload();
@@ -88,7 +88,7 @@ test("one who uses a bucket of one token now and then, and one whose clock was s
   expect(await named()).toMatchObject([{ ownerId: world.owner, routeClass: "upload" }]);
 });
 
-test("a clock that was set back an hour → takes no tokens away, and refilling goes on at once", async () => {
+test("the clock is set back an hour → no tokens are lost, and refilling goes on at once", async () => {
   await upload();
   await pass("-1 hour");
   expect([await remaining(), await remaining()]).toEqual([1, 0]);
@@ -96,7 +96,7 @@ test("a clock that was set back an hour → takes no tokens away, and refilling 
   expect(await remaining()).toBe(0);
 });
 
-test("a request that began a moment earlier than one that was faster → no time is counted twice", async () => {
+test("a request that began earlier finishes after a faster one → no time is counted twice for refilling", async () => {
   await db.sql`update keyframe_private.rate_limits set per_second = 0.02`;
   await upload();
   await pass("-55 seconds");
@@ -105,7 +105,7 @@ test("a request that began a moment earlier than one that was faster → no time
   expect(await remaining()).toBe(0);
 });
 
-test("a changed limit → holds from the next request on; a class without a row has none", async () => {
+test("a rate limit is changed → applies from the next request on; a class without a row has no limit", async () => {
   for (let i = 0; i < 3; i++) await upload();
   await db.sql`update keyframe_private.rate_limits set per_second = 100 where route_class = 'upload'`;
   await pass("1 second");
@@ -118,7 +118,7 @@ test("a changed limit → holds from the next request on; a class without a row 
   await db.sql`insert into keyframe_private.rate_limits values ('upload', 3, 0.001)`;
 });
 
-test("uploads with one Idempotency-Key → each takes a token before its body is read, and none after it", async () => {
+test("uploads with one Idempotency-Key → each costs a token before its body is read, and none after it", async () => {
   const admit = (request_hash: string | null) => upload({ idempotency_key: "k", request_hash });
   const left = async (hash: string | null) => (await admit(hash)).rate.remaining;
   const hash = "a".repeat(64);
@@ -127,20 +127,20 @@ test("uploads with one Idempotency-Key → each takes a token before its body is
   expect(await left(hash)).toBe(0);
 });
 
-test("20 requests of one owner at once → exactly the capacity goes through", async () => {
+test("20 requests of one owner at once → exactly the capacity succeeds", async () => {
   await setSettings(db.sql, { max_calls_per_owner: 20 });
   const outcomes = await Promise.allSettled(Array.from({ length: 20 }, () => create(db, world.owner)));
   expect(outcomes.filter(({ status }) => status === "fulfilled").length).toBe(3);
 });
 
-test("rows straight through the Data API → are counted one by one like calls of the functions", async () => {
+test("rows by the Data API → are counted one by one, like calls of the functions", async () => {
   const rows = Array.from({ length: 4 }, () => ({ title: "t", text_prompt: "p" }));
   const insert = db.asUser(world.owner, (sql) => sql`insert into keyframe.projects ${sql(rows)}`);
   expect(await codeOf(insert)).toBe("rate_limited");
   expect((await create(db, world.owner)).rate.remaining).toBe(2);
 });
 
-test("without a session → nothing is taken, and no rate is returned; an administrator's insert takes none either", async () => {
+test("a request without a session → costs nothing and returns no rate; an administrator's insert costs nothing either", async () => {
   const [row] = await db.as({ role: "authenticated" }, async (sql) => {
     await sql`reset role`; // only functions of ours call them, for the caller of the claims
     return await sql`select keyframe_private.acquire_token('upload') as taken, keyframe_private.rate_state('upload') as state`;
@@ -153,7 +153,7 @@ test("without a session → nothing is taken, and no rate is returned; an admini
 type Answer = { rate: object | null; replayed?: boolean };
 
 describe("each function that a user may call, but for health", () => {
-  test("→ stands in the table of requests; takes an Idempotency-Key if and only if it is a POST; and is volatile, for it writes", async () => {
+  test("each function that users may call → is in the table of requests, takes an Idempotency-Key only as POST, is volatile", async () => {
     const rows = await db.sql<{ name: string; keyed: boolean; volatility: string }[]>`
       select proname as name, 'idempotency_key' = any (proargnames) as keyed, provolatile as volatility from pg_proc
       where pronamespace = 'keyframe'::regnamespace and has_function_privilege('authenticated', oid, 'execute') and proname <> 'health'`;
@@ -162,7 +162,7 @@ describe("each function that a user may call, but for health", () => {
     expect(rows.filter(({ volatility }) => volatility !== "v")).toEqual([]);
   });
 
-  test("those of webhooks with the secret key → are not limited and return no rate", async () => {
+  test("webhook functions called with the secret key → are not limited and return no rate", async () => {
     for (const name of Object.keys(WEBHOOK_REQUESTS)) {
       expect((await makeRequest<Answer>(db, await addServiceScene(db), name)).rate).toBe(null);
     }

@@ -48,7 +48,7 @@ describe.each(Object.entries(REQUESTS))("%s, while another request of its owner 
   });
 });
 
-test("every request of one owner at once, eight times each, beside the workers → no deadlock, only answers and named refusals", async () => {
+test("requests of all kinds by one owner at once, eight of each, next to the workers → no deadlock, only named refusals", async () => {
   const scenes = [scene];
   while (scenes.length < 4) scenes.push({ ...(await addScene(db, scene.owner)) });
   for (let i = 0; i < 4; i++) await addEndpoint(db.sql, scene.owner);

@@ -7,7 +7,7 @@ import { rolledBack } from "../../support/database/rolled-back.ts";
 
 const db = useDatabase();
 
-test("every table and view of our schemas → has row-level security; a view the rights of who looks", async () => {
+test("every table and view in our schemas → has row-level security; a view has the rights of its reader", async () => {
   const tables = await db.sql<{ name: string; secured: boolean }[]>`
     select oid::regclass::text as name,
       case relkind when 'v' then coalesce(reloptions @> '{security_invoker=true}', false) else relrowsecurity end as secured
@@ -16,7 +16,7 @@ test("every table and view of our schemas → has row-level security; a view the
   expect(tables.filter(({ secured }) => !secured)).toEqual([]);
 });
 
-test("the policies for changes → reach the own rows alone, before and after the change", async () => {
+test("the policies for changes → allow only one's own rows, before and after the change", async () => {
   const own = "%owner_id = ( SELECT keyframe_private.caller_id() AS caller_id)%";
   const open = await db.sql`
     select policyname from pg_policies
@@ -25,7 +25,7 @@ test("the policies for changes → reach the own rows alone, before and after th
   expect([...open]).toEqual([]);
 });
 
-test("a table that a later migration creates in our schemas → is closed until it grants access", async () => {
+test("a table that a later migration creates in our schemas → is closed until a migration grants access", async () => {
   await rolledBack(db.sql, async (sql) => {
     await sql`select set_config('role', tableowner, true) from pg_tables where schemaname = 'keyframe' and tablename = 'projects'`;
     await sql.unsafe(`

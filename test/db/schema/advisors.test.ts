@@ -29,7 +29,7 @@ const EXCEPTIONS: Record<string, (finding: Finding) => boolean> = {
 
 const db = useDatabase();
 
-test("supabase db advisors at level info → nothing beyond the named exceptions, but for what is careless", async () => {
+test("supabase db advisors at level info → finds the careless test table, and else only the named exceptions", async () => {
   // To see that the advisors look at all.
   await db.sql`create table public.careless (id uuid primary key, project_id uuid references keyframe.projects)`;
   await db.sql`grant select on public.careless to anon`;
@@ -44,7 +44,7 @@ test("supabase db advisors at level info → nothing beyond the named exceptions
 });
 
 // The database above has stand-ins, which the advisors do not take for extensions.
-test("an extension is created → in a schema that the statement names, or its own: the advisors warn of any in public", async () => {
+test("our statements create each extension → in a schema that they name, or its own: the advisors warn of any in public", async () => {
   const files = ["supabase/schemas/00_foundation/10_schemas.sql", "tools/deploy/database-stages.ts"];
   for (const file of files) {
     const created = (await Deno.readTextFile(file)).match(/create extension \w+( with schema \w+)?/g);
@@ -60,7 +60,7 @@ test("an extension is created → in a schema that the statement names, or its o
 });
 
 // A scan that is off makes a plan so dear that JIT would compile it at each call.
-test("a function of ours that turns a kind of scan or join off → turns JIT off too", async () => {
+test("a function in our schemas that turns a kind of scan or join off → turns JIT off too", async () => {
   const functions = await db.sql<{ name: string; jit: boolean }[]>`
     select p.oid::regprocedure as name, 'jit=off' = any (p.proconfig) as jit from pg_proc p
     where p.pronamespace = any (array['keyframe'::regnamespace, 'keyframe_worker'::regnamespace, 'keyframe_private'::regnamespace])

@@ -92,7 +92,7 @@ afterAll(async () => {
   await onServer(server, (admin) => admin.unsafe(`drop database if exists ${name} with (force)`));
 });
 
-test("installed beside an app → its tables, policies and functions answer as before", async () => {
+test("Keyframe is installed next to an app → the app's tables, policies and functions answer as before", async () => {
   const rows = await as("authenticated", async (user) => {
     await user`insert into public.projects (name) values ('A new one')`;
     return await user`select name from public.projects order by name`;
@@ -103,7 +103,7 @@ test("installed beside an app → its tables, policies and functions answer as b
   expect(await scalar(sql`select public from storage.buckets where id = 'generations'`)).toBe(true);
 });
 
-test("the app's defaults give everyone all rights → every right on ours is the same as without", async () => {
+test("an app's default privileges give everyone all rights → each right on our objects is the same as without them", async () => {
   const rights = await readRights(sql);
   expect(rights).toEqual(await readRights(usual.sql));
   expect(rights).toContain("function keyframe.health() anon EXECUTE");
@@ -125,7 +125,7 @@ test("pgcrypto is in another schema → secrets are made and kicks are signed", 
   await sql`delete from auth.users where id = ${SOMEBODY}`;
 });
 
-test("what is added outside our three schemas → bears our name, and nothing of the app's has changed", async () => {
+test("each object added outside our three schemas → has our name, and none of the app's objects has changed", async () => {
   const after = await readEverything(sql);
   expect(before.filter((entry) => !after.includes(entry))).toEqual([]);
   const added = after.filter((entry) => !before.includes(entry));
@@ -166,7 +166,7 @@ const BUILT: Record<string, string> = {
   "publication relation keyframe.projects in publication feed": "create publication feed for table keyframe.projects",
 };
 
-test("the app has built on our schemas → remove.sql names it and changes nothing; only what is allowed goes", async () => {
+test("an app has built on our schemas → remove.sql names its objects and changes nothing; allowed by name → they are removed", async () => {
   const unbuilt = await readEverything(sql);
   await onServer(migrationUrlOf(url), async (app) => {
     for (const statement of Object.values(BUILT)) await app.unsafe(statement);
@@ -203,7 +203,7 @@ const withEmptySchemas = (entries: string[]) => {
   return [...entries, ...left].sort((a, b) => (a < b ? -1 : 1));
 };
 
-test("removed by tools/install/remove.sql → the database is as before, with two empty schemas; a bucket with files stays", async () => {
+test("Keyframe is removed by remove.sql → the database is as before, with two empty schemas; a bucket with files stays", async () => {
   await sql`
     insert into cron.job_run_details (jobid, username, status, end_time)
     select jobid, username, 'succeeded', now() from cron.job where jobname in ('keyframe-sweep', 'keyframe-report', 'nightly')`;
@@ -220,7 +220,7 @@ test("removed by tools/install/remove.sql → the database is as before, with tw
   expect(await logged).toEqual([{ jobname: "keyframe-report" }, { jobname: "nightly" }]);
 });
 
-test("the migrations once more → they take the place of the empty schemas; of one that has something of the app → refused", async () => {
+test("the migrations run again after a removal → they fill the empty schemas; a schema with objects of the app → refused", async () => {
   await sql`delete from supabase_migrations.schema_migrations`;
   await sql`create table keyframe.notes (id int)`;
   await expect(migrate()).rejects.toThrow(/cannot drop schema keyframe because other objects depend on it/);
@@ -232,7 +232,7 @@ test("the migrations once more → they take the place of the empty schemas; of 
   expect((await readEverything(sql)).map(withoutRights)).toEqual(withEmptySchemas(before.map(withoutRights)));
 });
 
-test("a job of ours of another role → the statement, nothing removed; an extension or a schema of ours is lost → removed", async () => {
+test("remove.sql, with our job under another role → says what to run, removes nothing; with a lost schema → removes the rest", async () => {
   await sql`delete from supabase_migrations.schema_migrations`;
   await migrate();
   const [job] =
@@ -254,7 +254,7 @@ test("a job of ours of another role → the statement, nothing removed; an exten
   await remove();
 });
 
-test("what remove.sql names → every job and secret that Keyframe makes", async () => {
+test("the names in remove.sql → cover every job and secret that Keyframe makes", async () => {
   const text = await removal();
   const jobs = await usual.sql`select string_agg(name, ',') as names from keyframe_private.jobs()`;
   expect(text).toContain(`'{${jobs[0]?.names}}'`);
@@ -267,7 +267,7 @@ test("what remove.sql names → every job and secret that Keyframe makes", async
   });
 });
 
-test("the history is lost → the migration says so, and how to write it again; a schema is lost → what to do", async () => {
+test("the migration history is lost → the migration says how to repair it; a schema is lost → it says what to do", async () => {
   await sql`delete from supabase_migrations.schema_migrations`;
   await migrate();
   await sql`delete from supabase_migrations.schema_migrations`;
@@ -281,7 +281,7 @@ test("the history is lost → the migration says so, and how to write it again; 
   await remove();
 });
 
-test("a bucket of the app has one of our names → refused with its name and what to do, before anything is written", async () => {
+test("an app's bucket has one of our names → refused with its name and what to do, before anything is written", async () => {
   await sql`delete from supabase_migrations.schema_migrations`;
   await sql`insert into storage.buckets (id, name, public) values ('projects', 'projects', true)`;
   await expect(migrate()).rejects.toThrow(

@@ -42,7 +42,7 @@ const KINDS: [kind: string, schemas: string[], query: string][] = [
   ],
 ];
 
-test.each(KINDS)("every %s of ours → has a comment, a sentence", async (_, schemas, query) => {
+test.each(KINDS)("every %s of our schemas → has a comment that is a sentence", async (_, schemas, query) => {
   const objects = await db.sql.unsafe<{ name: string; comment: string | null }[]>(query, [schemas]);
   expect(objects.length).toBeGreaterThan(1);
   expect(objects.filter(({ comment }) => !/^.{8,}[.…]$/s.test(comment ?? ""))).toEqual([]);

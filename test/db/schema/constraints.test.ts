@@ -157,22 +157,30 @@ const BROKEN_ELSEWHERE: Record<string, string> = {
 const db = useDatabase();
 const world = useWorld(db);
 
-describe("a row that breaks", () => {
-  test.each(Object.entries(BROKEN_PREDICTIONS))("%s → is refused by it", async (name, options) => {
-    await rolledBack(db.sql, async (sql) => {
-      expect((await refusalOf(sql.savepoint((inner) => seedPrediction(inner, world, options)))).constraint).toBe(name);
-    });
-  });
+describe("a row that breaks a constraint", () => {
+  test.each(Object.entries(BROKEN_PREDICTIONS))(
+    "a prediction that breaks %s → refused by this constraint",
+    async (name, options) => {
+      await rolledBack(db.sql, async (sql) => {
+        expect((await refusalOf(sql.savepoint((inner) => seedPrediction(inner, world, options)))).constraint).toBe(
+          name,
+        );
+      });
+    },
+  );
 
-  test.each(Object.entries(BROKEN_ELSEWHERE))("%s → is refused by it", async (name, statement) => {
-    await rolledBack(db.sql, async (sql) => {
-      const text = statement.replaceAll("$owner", `'${world.owner}'`);
-      expect((await refusalOf(sql.savepoint((inner) => inner.unsafe(text)))).constraint).toBe(name);
-    });
-  });
+  test.each(Object.entries(BROKEN_ELSEWHERE))(
+    "a row that breaks %s → refused by this constraint",
+    async (name, statement) => {
+      await rolledBack(db.sql, async (sql) => {
+        const text = statement.replaceAll("$owner", `'${world.owner}'`);
+        expect((await refusalOf(sql.savepoint((inner) => inner.unsafe(text)))).constraint).toBe(name);
+      });
+    },
+  );
 });
 
-test("every check and exclusion of our schemas, and rule of an input → is broken once above", async () => {
+test("every check, exclusion and input rule in our schemas → is broken once by the tests above", async () => {
   const rows = await db.sql<{ name: string }[]>`
     select distinct conname as name from pg_constraint -- the texts of films have the checks of those of projects: texts.test.ts
     where contype in ('c', 'x') and connamespace in ('keyframe'::regnamespace, 'keyframe_worker'::regnamespace, 'keyframe_private'::regnamespace)`;
@@ -217,7 +225,7 @@ const WRONG: Record<string, string[]> = {
     ["null", "{}", "[7]", "[null]", '[["projects/a.png"]]'],
 };
 
-test.each(Object.entries(WRONG))("%s, with what no column may have → refused", async (statement, values) => {
+test.each(Object.entries(WRONG))("%s, with values that no column may have → refused", async (statement, values) => {
   for (const value of values)
     await rolledBack(db.sql, async (sql) => {
       const text = statement.replace("$value", `'${value}'`);
@@ -226,7 +234,7 @@ test.each(Object.entries(WRONG))("%s, with what no column may have → refused",
     });
 });
 
-test("every column that is an array → has a check of its dimensions", async () => {
+test("every array column → has a check of its dimensions", async () => {
   const columns = await db.sql<{ name: string; checked: boolean }[]>`
     select a.attname as name, exists (
       select from pg_constraint c
@@ -238,7 +246,7 @@ test("every column that is an array → has a check of its dimensions", async ()
   expect(columns).toEqual(names.map((name) => ({ name, checked: true })));
 });
 
-test("every time that an answer of the API has → has a check of its years: others are no times in JSON", async () => {
+test("every time in the API's answers → has a check of its years: other years have no form in JSON", async () => {
   const columns = await db.sql<{ name: string }[]>`
     select t.relname || '.' || a.attname as name
     from pg_attribute a join pg_class t on t.oid = a.attrelid

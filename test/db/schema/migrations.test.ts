@@ -87,14 +87,14 @@ const rowsOf = async (sql: ClonedDatabase["sql"]) =>
   (await readRows(sql)).filter((row) => !row.startsWith("keyframe_private.installation "));
 const schemasOf = async (root: string) => (await readSchemas(root)).map(({ text }) => text).join("");
 
-test("a database made of supabase/schemas → is the one that the migrations make, with all rights and rows", async () => {
+test("a database made from supabase/schemas → equals the one that the migrations make, with all rights and rows", async () => {
   expect(await madeOf(await schemasOf(PROJECT_ROOT))).toEqual({
     definitions: await readDefinitions(db.sql),
     rows: await rowsOf(db.sql),
   });
 });
 
-test("a version with a column and a function more → upgrades a database to what its schemas make; settings and rows stay", async () => {
+test("a new version with another column and function → upgrades a database to what its schemas make; settings and rows stay", async () => {
   const root = await copyReleased();
   const edit = async (path: string, change: (text: string) => string) =>
     await Deno.writeTextFile(join(root, path), change(await Deno.readTextFile(join(root, path))));
@@ -139,14 +139,14 @@ async function copyReleased(): Promise<string> {
   return root;
 }
 
-test("a migration was edited after it was applied → the start says to reset, although the CLI would find nothing to do", async () => {
+test("a migration was edited after it was applied → npm start says to reset, although the CLI finds nothing to do", async () => {
   await db.sql`update supabase_migrations.schema_migrations set statements[1] = statements[1] || ' -- edited' where name = 'keyframe_0_1_0'`;
   const apply = applyMigrations(migrationUrlOf(db.url), join(inject("stack").dataDir, "cli-home"));
   await expect(apply).rejects.toThrow(/another version of the migrations.*--reset/);
   await db.sql`update supabase_migrations.schema_migrations set statements[1] = replace(statements[1], ' -- edited', '') where name = 'keyframe_0_1_0'`;
 });
 
-test("the local stack starts again on the migrated database → everything stays as the migrations left it", async () => {
+test("the local stack starts again on the migrated database → everything is as the migrations left it", async () => {
   const before = await readEverything(db.sql);
   expect(before.filter((entry) => entry.startsWith("default grants")).length).toBeGreaterThan(0); // what later tables get
   await bootstrapPlatform(db.sql, {});

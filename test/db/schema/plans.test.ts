@@ -198,15 +198,15 @@ const expectNarrow = async (...[, statement, most, as]: Asked) => {
   expect(rows, plan).toBeLessThanOrEqual(most);
 };
 
-test.each(STATEMENTS)("%s → its widest scan reads few rows", expectNarrow);
+test.each(STATEMENTS)("the statement for %s → its widest scan reads few rows", expectNarrow);
 
-test("the sweep and the pruning → find what is overdue, and what is old, through indexes of their own", async () => {
+test("the sweep and the pruning → find overdue and old rows through indexes of their own", async () => {
   const plans = await plansOf(db.url, (sql) => sql`select keyframe_private.sweep(), keyframe_private.prune()`);
   for (const index of ["predictions_deadline_idx", "provider_submits_created_at_idx"])
     expect([index, plans.some((plan) => plan.includes(index))]).toEqual([index, true]);
 });
 
-describe("10,000 predictions of one owner wait, 12,000 deliveries of one endpoint are due, and 12,000 endpoints are idle", () => {
+describe("10,000 waiting predictions of one owner, 12,000 due deliveries of one endpoint, 12,000 idle endpoints", () => {
   const quiet: string[] = [];
   beforeAll(async () => {
     const [flood, gone] = [await addEndpoint(db.sql, null), await addEndpoint(db.sql, null)];
@@ -263,9 +263,9 @@ describe("10,000 predictions of one owner wait, 12,000 deliveries of one endpoin
       "delete from keyframe.webhook_endpoints where id = {gone}; select keyframe_private.prune_deleted_endpoints(100)",
       100,
     ],
-  ])("%s → its widest scan reads few rows", expectNarrow);
+  ])("the statement for %s, in crowded tables → its widest scan reads few rows", expectNarrow);
 
-  test("claims and records of deliveries → a few rows each, and too cheap for JIT", async () => {
+  test("claims and records of deliveries in large tables → read a few rows each, and are too cheap for JIT", async () => {
     const work: Work = async (sql) => {
       for (const id of quiet) await seedDeliveries(db.sql, id, 2);
       const { deliveries } = await exchange(sql, { maxRows: 30 }); // its results are compared with each other, in memory
@@ -278,7 +278,7 @@ describe("10,000 predictions of one owner wait, 12,000 deliveries of one endpoin
     expect(rows, plan).toBeLessThanOrEqual(1000);
   });
 
-  test("the figures of deliveries → stop counting at 10,000", async () => {
+  test("the figures of more than 10,000 due deliveries → stop counting at 10,000", async () => {
     const [row] = await db.sql<{ due: number; oldest: number }[]>`
       select (f -> 'due')::int as due, (f -> 'oldestDueSeconds')::float as oldest from keyframe_private.delivery_figures() f`;
     expect(row?.due).toBeGreaterThanOrEqual(10_000);
@@ -287,10 +287,10 @@ describe("10,000 predictions of one owner wait, 12,000 deliveries of one endpoin
   });
 });
 
-describe("the queue is empty when its statistics and a session's plans are made, and has 100,000 rows later", () => {
+describe("a queue that was empty when statistics and plans were made, and has 100,000 rows now", () => {
   const own = useDatabase();
 
-  test("a claim, what begins and ends its tasks, the sweep → look rows up one by one, in that session too", async () => {
+  test("tables that grew from empty to 100,000 rows since statistics were made → claims, tasks and sweep still use indexes", async () => {
     const { owner, project } = await addWorld(own);
     const add = () => seedPrediction(own.sql, { owner, project }, { columns: { attempt: 0, lease_token: null } });
     const work = async (sql: postgres.Sql) => {
@@ -317,10 +317,10 @@ describe("the queue is empty when its statistics and a session's plans are made,
   });
 });
 
-describe("no delivery was pending when statistics were made, and 5,000 are now", () => {
+describe("5,000 pending deliveries since statistics were made for none", () => {
   const own = useDatabase();
 
-  test("a claim, a record and what a worker returns → look deliveries up one by one", async () => {
+  test("5,000 deliveries pending since statistics were made for none → claims and records still use indexes", async () => {
     const { owner } = await addWorld(own);
     const endpoint = await addEndpoint(own.sql, owner, { quick_answers_needed: 0 });
     const delivered = { status: "delivered", completed_at: new Date(), attempts: 1, last_attempt_at: new Date() };
@@ -370,7 +370,7 @@ describe("many endpoints at one host with a delivery each", () => {
     return pages;
   }
 
-  test("a claim reads as many pages beside 6,000 endpoints as beside 600", async () => {
+  test("a claim with 6,000 endpoints at one host → reads as many pages as with 600", async () => {
     const [few, many] = [await pagesOfClaim(600), await pagesOfClaim(6_000)];
     expect(few).toBeGreaterThan(100);
     expect(many).toBeLessThan(1.5 * few);

@@ -11,7 +11,7 @@ import { useDatabase } from "../../support/database/clone-database.ts";
 // Rules that Postgres and TypeScript both need: each is written once on either side, and these tests compare the two.
 const db = useDatabase();
 
-test("the types of events in SQL → are those of the contract, and webhook.test", async () => {
+test("the types of events in SQL → equal those of the contract, and webhook.test", async () => {
   const [row] = await db.sql<{ types: string[] }[]>`select keyframe_private.event_types() as types`;
   expect(row?.types).toEqual([...EVENT_TYPES, "webhook.test"]);
 });
@@ -34,7 +34,7 @@ test("every code with which a SQL function fails a prediction → is one of the 
   expect(codes.filter(({ code }) => !FAILURE_CODES.includes(code))).toEqual([]);
 });
 
-test("the buckets' limits of a file → are those of the functions that fill them", async () => {
+test("the buckets' limits on file size → equal those of the functions that fill them", async () => {
   const limits =
     await db.sql`select id, file_size_limit::int as bytes from storage.buckets where id in ('projects', 'keyframe-outputs') order by id`;
   expect([...limits]).toEqual([
@@ -43,7 +43,7 @@ test("the buckets' limits of a file → are those of the functions that fill the
   ]);
 });
 
-test.each(STEPS)("the fields of a plan for the %s → are those of the contract", async (step) => {
+test.each(STEPS)("the fields of a plan for the %s → equal those of the contract", async (step) => {
   const [row] = await db.sql<{ fields: string[] }[]>`select keyframe_private.planned_fields(${step}) as fields`;
   const offered = Object.entries(planOfStep[step].shape).flatMap(([name, field]) =>
     field.meta()?.description === "This step does not have this field." ? [] : [name],

@@ -427,12 +427,12 @@ const EFFECTS: Record<string, () => Promise<void>> = {
   },
 };
 
-test("every recipe of the page has its effect here, in the page's order, and nothing else", () => {
+test("docs/administer.md → each of its recipes is tried in this file, in the page's order, and no other", () => {
   expect(recipes.map(({ title }) => title)).toEqual(Object.keys(EFFECTS));
 });
 
 describe("docs/administer.md", () => {
-  test.each(recipes)("$title → what the page says", async ({ title }) => {
+  test.each(recipes)("recipe “$title” of docs/administer.md → does what the page says", async ({ title }) => {
     await EFFECTS[title]?.();
   });
 });

@@ -26,7 +26,7 @@ describe("admin_queue", () => {
     ["at_the_provider", "processing", inTime(30)],
     ["waiting", "queued", WAITS],
     ["continues", "queued", { ...WAITS, waits_for: crypto.randomUUID() }],
-  ])("%s: %s → it says so", async (why, status, columns) => {
+  ])("admin_queue, %s: %s → says so", async (why, status, columns) => {
     const { id } = await seedPrediction(db.sql, world, { status, columns });
     const is_leased = columns.lease_token !== null;
     const rows = await db.sql`
@@ -34,7 +34,7 @@ describe("admin_queue", () => {
     expect(rows).toEqual([{ why, is_leased }]);
   });
 
-  test("what has ended → is not in it; everything else is, once", async () => {
+  test("admin_queue → lists every prediction that has not ended, once, and none that has", async () => {
     const there = await Promise.all(
       (["queued", "starting", "processing", "storing"] as const).map((status) =>
         seedPrediction(db.sql, world, { status }),
@@ -46,7 +46,7 @@ describe("admin_queue", () => {
     expect(rows.map(({ id }) => id).toSorted()).toEqual(there.map(({ id }) => id).toSorted());
   });
 
-  test("the line of an owner → numbered by age, each owner's own, with its age", async () => {
+  test("admin_queue with waiting predictions → each owner's are numbered by age, and each has its age", async () => {
     const other = await addWorld(db);
     const waiting = (of: World, ago: number) =>
       seedPrediction(db.sql, of, { columns: { ...WAITS, created_at: inSeconds(-ago) } });
@@ -68,7 +68,7 @@ describe("admin_webhook_health", () => {
     return row;
   };
 
-  test("one delivered, two that are retried, one given up, one due → counted; the latest error of them", async () => {
+  test("admin_webhook_health of one endpoint → counts deliveries delivered, retried, given up and due; shows the latest error", async () => {
     const endpoint = await addEndpoint(db.sql, world.owner);
     for (const [ago, outcome] of [
       [60, { status_code: 200 }],
@@ -91,7 +91,7 @@ describe("admin_webhook_health", () => {
     expect(Date.now() - Number(row?.last_error_at)).toBeLessThan(50_000);
   });
 
-  test("failed in three ways, hours apart and not recorded in order → the latest is shown", async () => {
+  test("admin_webhook_health after three different failures, recorded out of order → shows the latest one", async () => {
     const endpoint = await addEndpoint(db.sql, world.owner);
     const latest = inSeconds(-7_200);
     for (const [error, at] of [
@@ -110,7 +110,7 @@ describe("admin_webhook_health", () => {
   });
 });
 
-test("admin_usage, two days, two steps, two owners → a row each, with outcomes, bytes and runs", async () => {
+test("admin_usage of two days, steps and owners → a row each, with outcomes, bytes and runs", async () => {
   const other = await addWorld(db);
   const at = (day: string): Row => ({ created_at: new Date(`${day}T23:59:59Z`) });
   const [first, second] = [at("2026-10-31"), at("2026-11-01")];

@@ -26,7 +26,7 @@ const readHealth = () => ask<{ schema: string | null; writes: string }>("keyfram
 const pidOf = async (sql: TransactionSql) =>
   (await sql<{ pid: number }[]>`select pg_backend_pid() as pid`)[0]?.pid ?? 0;
 
-describe("one after another, each table is locked", () => {
+describe("each table is locked, one after another", () => {
   /** Of a superuser, and open for over a second. */
   let holder: postgres.Sql;
   let pid: number;
@@ -57,7 +57,7 @@ describe("one after another, each table is locked", () => {
     }
   }
 
-  test("exclusively → health answers for each, and names it and the transaction", async () => {
+  test("each table is locked exclusively in turn → health still answers, and names the table and the transaction", async () => {
     expect(tables.length).toBeGreaterThanOrEqual(32);
     for (const table of tables) {
       const { blockers } = await whileLocked(table, "access exclusive", readFigures);
@@ -68,7 +68,7 @@ describe("one after another, each table is locked", () => {
     expect((await readFigures()).blockers).toEqual([]);
   });
 
-  test("a part whose table is locked → is null and listed as unread; the others are read", async () => {
+  test("figures with a part whose table is locked → the part is null and listed as unread; the others are read", async () => {
     const figures = await whileLocked("keyframe_private.file_removals", "access exclusive", readFigures);
     expect(figures.unread).toEqual([{ part: "fileRemovals", code: "55P03" }]);
     expect(figures.fileRemovals).toBeNull();
@@ -82,7 +82,7 @@ describe("one after another, each table is locked", () => {
     ["keyframe_private.settings", "access exclusive"],
     ["keyframe_private.installation", "access exclusive"],
     ["auth.users", "exclusive"],
-  ])("%s in %s mode → plain health says that writes are locked", async (table, mode) => {
+  ])("%s locked in %s mode → plain health says that writes are locked", async (table, mode) => {
     expect((await whileLocked(table, mode, readHealth)).writes).toBe("locked");
     expect((await readHealth()).writes).toBe("ok");
   });
@@ -95,7 +95,7 @@ async function blockersLater(): Promise<Blocker[]> {
   return row?.blockers ?? [];
 }
 
-test("transactions that wait for one another → the one that waits for nobody is named, with how many wait; no other", async () => {
+test("transactions that wait for one another → health names only the one that waits for nobody, with how many wait for it", async () => {
   let chain: Promise<unknown>[] = [];
   await db.sql.begin(async (first) => {
     await first`select from keyframe.projects where id = ${world.project} for update`;
@@ -128,12 +128,15 @@ test("transactions that wait for one another → the one that waits for nobody i
 test.each([
   ["deletes work", "delete from keyframe_private.work where true", "keyframe_private.work"],
   ["holds the settings", "select from keyframe_private.settings for update", "keyframe_private.settings"],
-])("a transaction that %s → is named after twenty seconds; readers never are", async (_what, statement, table) => {
-  await db.sql.begin(async (sql) => {
-    await sql`select from keyframe.projects`;
-    expect(await blockersLater()).toEqual([]);
-    await sql.unsafe(statement);
-    expect(await blockersLater()).toEqual([expect.objectContaining({ pid: await pidOf(sql), tables: table })]);
-    expect((await readFigures()).blockers).toEqual([]);
-  });
-});
+])(
+  "a transaction that %s → health names it after twenty seconds; readers are never named",
+  async (_what, statement, table) => {
+    await db.sql.begin(async (sql) => {
+      await sql`select from keyframe.projects`;
+      expect(await blockersLater()).toEqual([]);
+      await sql.unsafe(statement);
+      expect(await blockersLater()).toEqual([expect.objectContaining({ pid: await pidOf(sql), tables: table })]);
+      expect((await readFigures()).blockers).toEqual([]);
+    });
+  },
+);

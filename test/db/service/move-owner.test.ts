@@ -66,7 +66,7 @@ async function readOwned(sql: postgres.Sql, owner: string): Promise<string[]> {
   return rows.map(({ row }) => row);
 }
 
-test("an owner moved to another cell → all rows and secrets are there, nothing is announced or charged again, starts go on", async () => {
+test("an owner is moved to another cell → all rows and secrets arrive, nothing is announced or charged again, starts work", async () => {
   const world = await addWorld(oldCell);
   const { owner } = world;
   const film = crypto.randomUUID();
@@ -116,7 +116,7 @@ test("an owner moved to another cell → all rows and secrets are there, nothing
   expect(next.prediction).toMatchObject({ status: "queued", project_id: world.project });
 });
 
-test("a try that ended half way, then one while a prediction runs → nothing is moved, and the SQL is repeated as it is", async () => {
+test("an earlier move ended half way, or a prediction runs → nothing is moved, and the same SQL can be repeated", async () => {
   const world = await addWorld(oldCell);
   const { id } = await seedPrediction(oldCell.sql, world, { status: "processing" });
   const disabled = await addEndpoint(oldCell.sql, world.owner, { enabled: false });
@@ -136,14 +136,14 @@ test("a try that ended half way, then one while a prediction runs → nothing is
   expect(await readOwned(newCell.sql, world.owner)).toEqual(await readOwned(oldCell.sql, world.owner));
 });
 
-test("an owner who is not marked as moved → nothing is moved: what comes after the copy would be lost", async () => {
+test("an owner who is not marked as moved is moved → refused, since writes after the copy would be lost", async () => {
   const { owner } = await addWorld(oldCell);
   await oldCell.sql`select keyframe_private.merge_costs()`;
   await expect(newCell.sql.unsafe(await recipeFor(owner)).simple()).rejects.toThrow(/1\. Stop/);
   expect(await readOwned(newCell.sql, owner)).toEqual([]);
 });
 
-test("credit that is being added when its owner is marked as moved → the mark waits for it, and it is moved too", async () => {
+test("an owner is marked as moved while credit is being added → the mark waits for the credit, which is moved too", async () => {
   const { owner } = await addWorld(oldCell);
   const marked = await oldCell.sql.begin(async (sql) => {
     await addCredit(owner, "payment-1", sql);
@@ -159,7 +159,7 @@ test("credit that is being added when its owner is marked as moved → the mark 
 });
 
 describe("an owner who is marked as moved", () => {
-  test("credit, and the same again → user_moved, also when the account is deleted; another owner's is added", async () => {
+  test("credit for an owner marked as moved → user_moved, also repeated or after deletion; another owner's credit is added", async () => {
     const [{ owner }, other] = [await addWorld(oldCell), await addWorld(oldCell)];
     await addCredit(owner, "payment-1");
     await mark(owner);
@@ -176,7 +176,7 @@ describe("an owner who is marked as moved", () => {
     await addCredit(other.owner, "payment-1");
   });
 
-  test("each request → answered if it reads, else user_moved", async () => {
+  test("each request of an owner marked as moved → answered if it reads, else user_moved", async () => {
     const scene = await addScene(oldCell, (await addWorld(oldCell)).owner);
     await mark(scene.owner);
     for (const [name, { takes }] of Object.entries(REQUESTS)) {

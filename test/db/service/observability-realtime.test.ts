@@ -8,7 +8,7 @@ import { rolledBack } from "../../support/database/rolled-back.ts";
 const MIGRATION = new URL("../../../supabase/schemas/30_predictions/80_realtime.sql", import.meta.url);
 const db = useDatabase();
 
-test("the publication has predictions and no other table of ours; a deletion tells only the key", async () => {
+test("the Realtime publication → has predictions and no other table of ours; a deletion reveals only the key", async () => {
   const [row] = await db.sql`
     select pubinsert, pubupdate, pubdelete,
       array(select schemaname || '.' || tablename from pg_publication_tables t where t.pubname = p.pubname) as tables,

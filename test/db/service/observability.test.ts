@@ -53,7 +53,7 @@ const NEVER_CLAIMED = {
 };
 const FRAME_MICROS = 67_000;
 
-test("models that a start cannot use → each with its reason and the model that takes its place; none that is switched off", async () => {
+test("figures of models that a start cannot use → each with its reason and replacement, and none that is switched off", async () => {
   await rolledBack(db.sql, async (sql) => {
     await sql`
       insert into keyframe.models (step, model, label, vendor, position, shutdown_at, enabled, controls)
@@ -69,7 +69,7 @@ test("models that a start cannot use → each with its reason and the model that
   });
 });
 
-test("nothing has happened yet → zeros, nothing oldest, and every name the contract has", async () => {
+test("figures before anything has happened → zeros, nothing oldest, and every name that the contract has", async () => {
   const figures = await callFigures();
   expect(serviceFigures.strict().safeParse(figures).success).toBe(true);
   const named: Record<string, unknown> = {};
@@ -88,7 +88,7 @@ test("nothing has happened yet → zeros, nothing oldest, and every name the con
   });
 });
 
-test("an owner's three calls that take over two seconds together → named, with what most of them are; two are not", async () => {
+test("three calls of an owner that take over two seconds together → the owner is named, with their main function; two → not", async () => {
   const ends: (() => void)[] = [];
   const hold = (owner: string) =>
     db.asUser(owner, async (sql) => {
@@ -110,7 +110,7 @@ test("an owner's three calls that take over two seconds together → named, with
   expect(await readOwners()).toEqual([]);
 });
 
-test("another role's sessions have the name of a user's call → nobody is named", async () => {
+test("another role's sessions use the name of a user's call → no owner is named", async () => {
   await db.sql`create role test_reporter login password 'reporter'`;
   onTestFinished(async () => void (await db.sql`drop role test_reporter`));
   const url = new URL(db.url);
@@ -131,7 +131,7 @@ test.each<[what: string, report: object]>([
   ["of words", { callMs: "slow", isProcess: "yes" }],
   ["of huge numbers", { callMs: 1e300, isProcess: 1 }],
   ["of other shapes", { callMs: [], isProcess: {} }],
-])("a worker's report $0 → what cannot be read is left out; the other worker's figures stay", async (_what, report) => {
+])("a worker's report $0 → unreadable figures are left out; the other worker's stay", async (_what, report) => {
   await db.sql`select keyframe_worker.claim_tasks(gen_random_uuid(), 0, 90, report => '{"callMs": 1500}')`;
   await claims(report);
   const { workers } = await read();
@@ -139,7 +139,7 @@ test.each<[what: string, report: object]>([
   expect(workers.deliver).toMatchObject({ isProcess: false, claimedSeconds: about(0) });
 });
 
-test("an app's triggers on tables that serve everybody → named; Keyframe's own, and those on projects, are not", async () => {
+test("an app's triggers on shared tables → named; Keyframe's own, and an app's on projects → not", async () => {
   await rolledBack(db.sql, async (sql) => {
     expect(await partOf("appTriggers", sql)).toEqual([]);
     await sql.unsafe(`
@@ -154,7 +154,7 @@ test("an app's triggers on tables that serve everybody → named; Keyframe's own
   });
 });
 
-test("due predictions and pending deliveries → those who have most of them, of which model and to which endpoint", async () => {
+test("due predictions and pending deliveries → figures name who has most of them, of which model or to which endpoint", async () => {
   const endpoint = await addEndpoint(db.sql, world.owner);
   await seedDeliveries(db.sql, endpoint, 2);
   await seedDeliveries(db.sql, await addEndpoint(db.sql, world.owner), 1);
@@ -404,7 +404,7 @@ test.each<
   [{ status_code: 202, headers: {} }, "answered", null],
   [{ status_code: 503 }, "answered", null],
   [{ error_msg: "Timeout".padEnd(5000) }, "failed", "Timeout".padEnd(200)],
-])("the last kick is answered %j → $1, and how long ago it was made", async (answer, outcome, error) => {
+])("the last kick is answered %j → health says $1, and how long ago it was made", async (answer, outcome, error) => {
   await kicked(40);
   await answered(39, answer);
   const generate = { outcome, status: answer.status_code ?? null, error, madeSeconds: about(40) };
@@ -412,7 +412,7 @@ test.each<
   expect(lastKicks).toEqual({ generate: { ...generate, acknowledgedAfterSeconds: null }, deliver: NO_KICK });
 });
 
-test("an endpoint that the service switched off → counted; one that its owner disabled is not", async () => {
+test("an endpoint that the service switched off → counted; one that its owner disabled → not counted", async () => {
   const gone = await addEndpoint(db.sql, world.owner);
   await seedDeliveries(db.sql, gone, 1);
   await sendNext(db.sql, { status_code: 410 });
@@ -422,7 +422,7 @@ test("an endpoint that the service switched off → counted; one that its owner 
   expect((await read()).deliveries.endpointsSwitchedOff).toBe(0);
 });
 
-test("endpoints whose last delivery could not be signed → counted, but not when disabled, or signed since", async () => {
+test("endpoints whose last delivery could not be signed → counted, unless disabled or signed since", async () => {
   const endpoints = [];
   for (let i = 0; i < 3; i++) endpoints.push(await addEndpoint(db.sql, null));
   for (const endpoint of endpoints) await seedDeliveries(db.sql, endpoint, 1);
@@ -434,13 +434,13 @@ test("endpoints whose last delivery could not be signed → counted, but not whe
   expect((await read()).deliveries.unsignedEndpoints).toBe(1);
 });
 
-test("generate claims → its call's time, too, also without room for work", async () => {
+test("generate claims → figures have its call's time, also when it has no capacity for work", async () => {
   const claim = createClaim((called, args) => callWorker(db.sql, called, Object(args)), null);
   await claim(0, 0, 0, 1_499.6);
   expect((await read()).workers.generate).toMatchObject({ callSeconds: 1.5, slowRequests: 0 });
 });
 
-test("each job → watched; one that does not run here → why, until a role that may run it schedules it again", async () => {
+test("each scheduled job → watched; one that does not run here → the reason, until a permitted role schedules it again", async () => {
   const jobs = async (sql: postgres.Sql | postgres.TransactionSql = db.sql) => [
     ...(await sql`select jobname, schedule, command, active, username, database from cron.job order by jobname`),
   ];
@@ -493,7 +493,7 @@ test("each job → watched; one that does not run here → why, until a role tha
   expect(await obstacles()).toEqual({});
 });
 
-test("a session that holds a snapshot → who, and since when; one below the limits → none", async () => {
+test("a session that holds an old snapshot → figures say who and since when; below the limits → none", async () => {
   const held = (limits: string) => scalar(db.sql.unsafe(`select keyframe_private.snapshot_figures(${limits})`));
   const session = await db.sql.reserve();
   await session`begin isolation level repeatable read`;
@@ -508,7 +508,7 @@ test("a session that holds a snapshot → who, and since when; one below the lim
   }
 });
 
-test("a database that pg_net does not work for → the one that it works for; a stand-in works where it is", async () => {
+test("pg_net works for another database → figures name that database; a stand-in works for its own", async () => {
   expect((await read()).kicks.servedDatabase).toBeNull();
   await rolledBack(db.sql, async (sql) => {
     // This is how the real one is recognised.
@@ -525,7 +525,7 @@ test("a database that pg_net does not work for → the one that it works for; a 
   });
 });
 
-test("work of each kind that is due → how long the oldest of it has been due; what is leased or later is not", async () => {
+test("due work of each kind → how long the oldest has been due, without leased or later work", async () => {
   await prediction("queued", { lease_token: null, due_at: ago(90) });
   await prediction("processing", { lease_token: null, due_at: ago(80) });
   await prediction("storing", { lease_token: null, due_at: ago(70) });
@@ -543,7 +543,7 @@ test("work of each kind that is due → how long the oldest of it has been due; 
   expect((await read()).due).toEqual({ ...ages, remove: about(40), delivery: about(30), slot: about(35) });
 });
 
-test("a database that refuses writes, has no settings, or a clock that was set back → figures and health say so", async () => {
+test("a database that refuses writes or lacks settings, or a clock that was set back → figures and health say so", async () => {
   const ask = async (statement: string) => {
     let answer: unknown;
     await rolledBack(db.sql, async (sql) => {
@@ -565,7 +565,7 @@ test("a database that refuses writes, has no settings, or a clock that was set b
   expect(await ask(ahead)).toEqual([{ ...well, clockBackSeconds: 3600 }, "ok"]);
 });
 
-test("the statements that health names for a lost row of settings and a clock that was set back → run, and do what it says", async () => {
+test("health names statements for lost settings and a clock set back → they run, and do what health says", async () => {
   const [named, clock] = problemsOf({
     ...sampleFigures(),
     settings: { isReadOnly: false, hasSettings: false, missingSecrets: [], address: null, clockBackSeconds: 3600 },
@@ -585,7 +585,7 @@ test("the statements that health names for a lost row of settings and a clock th
   });
 });
 
-test("calls of ours that run for over two seconds → how many, and of which function most", async () => {
+test("calls of ours that run for over two seconds → figures say how many, and of which function most", async () => {
   await db.sql.unsafe("select 'keyframe.list_models', pg_sleep(0.1)");
   const calls = [1, 2].map(() => db.sql.unsafe(`select '"keyframe"."read_usage"', pg_sleep(20)`).execute());
   const figures = await until("two slow calls", async () => {
@@ -597,7 +597,7 @@ test("calls of ours that run for over two seconds → how many, and of which fun
   await Promise.allSettled(calls);
 });
 
-test("submits of today, and older ones → what they cost all owners, today and this month, and what is left of the budgets", async () => {
+test("submits of today and older ones → what they cost all owners today and this month, and what is left of the budgets", async () => {
   await rolledBack(db.sql, async (sql) => {
     await sql`
       with days as (

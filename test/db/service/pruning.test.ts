@@ -47,7 +47,7 @@ test.each([
   ["prune_webhooks", "keyframe.webhook_events", "id"],
   ["prune_rate_buckets", "keyframe_private.rate_buckets", "owner_id"],
 ] as const)(
-  "%s meets a row of %s that raises → all others are done, and this one is left out with its reason",
+  "%s meets a row of %s that raises → all other rows are processed, and this one is skipped, with its reason",
   async (job, table, key) => {
     const kind = `${job === "merge_costs" ? "merge" : "delete"} ${table}`;
     const left = async () => (await db.sql.unsafe(`select from ${table}`)).count;
@@ -84,7 +84,7 @@ test.each([
   },
 );
 
-test("an app's table refers to an event past its retention → the other events go, and the constraint is named", async () => {
+test("an app's table refers to an event past its retention → the other events are deleted, and the constraint is named", async () => {
   await clearWebhooks(db.sql);
   const [event] = await db.sql`
     insert into keyframe.webhook_events (type, owner_id, payload, created_at)
@@ -99,7 +99,7 @@ test("an app's table refers to an event past its retention → the other events 
   await db.sql`drop table public.app_log`;
 });
 
-test("somebody holds an attempt and the Vault's row of an expired secret → pruning deletes all others without waiting", async () => {
+test("an attempt and the Vault's row of an expired secret are locked → pruning deletes all others without waiting", async () => {
   await clearWebhooks(db.sql);
   for (let count = 0; count < 3; count++) {
     const endpoint = await addEndpoint(db.sql, null);
@@ -127,7 +127,7 @@ test("somebody holds an attempt and the Vault's row of an expired secret → pru
   expect(await left()).toEqual([0, 0]);
 });
 
-test("an app's trigger sleeps for longer than the job may take → the next runs do the rows one by one, and leave this one out", async () => {
+test("an app's trigger on one row sleeps longer than the job may take → the next runs delete all other rows, one by one", async () => {
   await emptyTables(db.sql, "keyframe_private.kicks");
   await db.sql.unsafe(
     `insert into keyframe_private.kicks (function_name, made_at, request_id) select 'deliver', ${LONG_AGO}, n from generate_series(1, ${ROWS}) n`,

@@ -32,7 +32,7 @@ test("the row of settings is deleted, or its table truncated → refused, and th
   await db.sql`update keyframe_private.settings set owner_day_micros = null where only_row`;
 });
 
-test("a database without the row, as after a restore → starts are refused, nothing runs; a new row begins stopped", async () => {
+test("a database without the row of settings, as after a restore → starts are refused; a new row begins with starts stopped", async () => {
   await db.sql`update keyframe_private.settings set max_active_per_owner = 1`;
   const [{ prediction: running }, { prediction: waiting }] = [await start(db, world), await start(db, world)];
   await db.sql`alter table keyframe_private.settings disable trigger user`;
@@ -52,7 +52,7 @@ test("a database without the row, as after a restore → starts are refused, not
   expect((await start(db, world)).prediction.id).toBeTruthy();
 });
 
-describe("what is paid for or sent, recorded while the row is missing", () => {
+describe("paid runs and sent events while the row of settings is missing", () => {
   /** Work in a transaction without the row, which is then undone. */
   async function withoutRow<T>(work: (sql: postgres.TransactionSql) => Promise<T>): Promise<T | undefined> {
     let value: T | undefined;
@@ -65,16 +65,19 @@ describe("what is paid for or sent, recorded while the row is missing", () => {
     return value;
   }
 
-  test.each(["starting", "processing", "succeeded"])("a run that is %s → recorded", async (status) => {
-    const { id } = await seedPrediction(db.sql, world, { columns: { attempt: 1 } });
-    const says = await withoutRow(async (sql) => [
-      await providerSays(sql, { id, run: `run of ${id}`, status }),
-      (await readRow(sql, id)).provider_prediction_id,
-    ]);
-    expect(says).toEqual(["recorded", `run of ${id}`]);
-  });
+  test.each(["starting", "processing", "succeeded"])(
+    "the settings are missing when the provider reports a run that is %s → recorded",
+    async (status) => {
+      const { id } = await seedPrediction(db.sql, world, { columns: { attempt: 1 } });
+      const says = await withoutRow(async (sql) => [
+        await providerSays(sql, { id, run: `run of ${id}`, status }),
+        (await readRow(sql, id)).provider_prediction_id,
+      ]);
+      expect(says).toEqual(["recorded", `run of ${id}`]);
+    },
+  );
 
-  test("a file that could not be stored → tried again a minute later; a run that could not read its images → over", async () => {
+  test("the settings are missing when storing fails → tried again after a minute; when an input was unreadable → failed", async () => {
     const running = await seedPrediction(db.sql, world, { status: "processing" });
     const storing = await seedPrediction(db.sql, world, { status: "storing" });
     const answers = await withoutRow(async (sql) => [
@@ -98,7 +101,7 @@ describe("what is paid for or sent, recorded while the row is missing", () => {
     ]);
   });
 
-  test("a failed attempt of a delivery → tried again, and not its last", async () => {
+  test("the settings are missing when a delivery's attempt fails → tried again, and not given up", async () => {
     const endpoint = await addEndpoint(db.sql, world.owner);
     await seedDeliveries(db.sql, endpoint, 1);
     const [delivery] = (await exchange(db.sql)).deliveries;

@@ -39,7 +39,7 @@ const held = async (limits: string) => {
   return (row?.held ?? []).map(({ kind, name }) => `${kind} ${name}`).sort();
 };
 
-test("a stuck replication slot and a prepared transaction → named when they have held for long, and until they are gone", async () => {
+test("a stuck replication slot and a prepared transaction → named once they are old, until they are removed", async () => {
   expect(await held("'0', -1")).toEqual([]);
   await sql`select pg_create_logical_replication_slot('etl', 'pgoutput')`;
   await sql.unsafe("begin; create table orders (); prepare transaction 'order-1'").simple();

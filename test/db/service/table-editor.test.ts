@@ -71,7 +71,7 @@ const world = useWorld(db);
 const shot = { title: "Harbour", text_prompt: "A harbour at dawn" };
 
 describe("Insert row", () => {
-  test("a project of two fields, where one user exists → it is that user's; its event is written", async () => {
+  test("Insert row: a project of two fields, where one user exists → it belongs to that user, and its event is written", async () => {
     await db.sql`delete from auth.users where id <> ${world.owner}`;
     const { id, owner_id } = await insertByForm(db.sql, "keyframe.projects", shot);
     expect(owner_id).toBe(world.owner);
@@ -79,7 +79,7 @@ describe("Insert row", () => {
     expect(await insertByForm(db.sql, "keyframe.films", { title: "Film" })).toMatchObject({ owner_id });
   });
 
-  test("a project without an owner, where several users exist → refused with what to choose", async () => {
+  test("Insert row: a project without an owner, where several users exist → refused with what to choose", async () => {
     await db.addUser();
     for (const [table, values] of [
       ["keyframe.projects", shot],
@@ -92,7 +92,7 @@ describe("Insert row", () => {
     expect(await insertByForm(db.sql, "keyframe.projects", { ...shot, owner_id: world.owner })).toMatchObject(shot);
   });
 
-  test("a prediction of two fields → its project's owner, the default model, the complete input; it is admitted", async () => {
+  test("Insert row: a prediction of two fields → its project's owner, the default model, the complete input; it is admitted", async () => {
     const row = await insertByForm(db.sql, "keyframe.predictions", { project_id: world.project, step: "first-frame" });
     const model = await scalar(db.sql`select model from keyframe.step_defaults where step = 'first-frame'`);
     const input = { prompt: "A harbour at dawn, fog, one red boat", aspectRatio: "16:9" };
@@ -100,13 +100,13 @@ describe("Insert row", () => {
     expect(row).toMatchObject({ owner_id: world.owner, model, requested_model: null, input, ...admitted });
   });
 
-  test("a form that sends an empty model, or an owner of somebody else → the default; the project's owner", async () => {
+  test("Insert row: an empty model, or another user as owner → replaced by the default model and the project's owner", async () => {
     const typed = { project_id: world.project, step: "first-frame", model: "", owner_id: await db.addUser() };
     const row = await insertByForm(db.sql, "keyframe.predictions", typed);
     expect(row).toMatchObject({ owner_id: world.owner, model: expect.stringContaining("/"), requested_model: null });
   });
 
-  test("a prediction that cannot run → refused with the sentence that the API says", async () => {
+  test("Insert row: a prediction that cannot run → refused with the sentence that the API says", async () => {
     const typed = { project_id: world.project, step: "video" };
     const { message, detail } = await refusalOf(insertByForm(db.sql, "keyframe.predictions", typed));
     expect(message).toBe("frame_not_ready");
@@ -120,7 +120,7 @@ describe("Insert row", () => {
     ["keyframe.webhook_endpoints", { url: "https://crm.example.com/keyframe" }],
     ["keyframe_private.rate_limits", { route_class: "generate-more", capacity: 5, per_second: 1 }],
     ["keyframe_private.owner_budgets", { owner_id: crypto.randomUUID(), month_micros: "10000000" }],
-  ])("%s, with what has no default → inserted", async (table, typed) => {
+  ])("Insert row: %s, with every column that has no default → inserted", async (table, typed) => {
     expect(await insertByForm(db.sql, table, typed)).toMatchObject(typed);
   });
 });
@@ -133,11 +133,11 @@ describe("Edit row", () => {
     ["keyframe.step_defaults", { step: "video" }, { model: "google/veo-3.1" }],
     ["keyframe_private.settings", { only_row: "true" }, { max_active_per_owner: 8, spending_stopped: true }],
     ["keyframe_private.rate_limits", { route_class: "generate" }, { capacity: 120 }],
-  ])("%s: what was changed → saved, beside its unchanged JSON", async (table, key, changed) => {
+  ])("Edit row: changed values of %s → saved, next to unchanged JSON", async (table, key, changed) => {
     expect(await updateByForm(db.sql, table, key, changed)).toMatchObject(changed);
   });
 
-  test("a time, to the second as the form shows it → another second is saved, the same one keeps its fraction", async () => {
+  test("Edit row: a time, which the form shows to the second → a changed second is saved, an unchanged one keeps its fraction", async () => {
     const shutdown = async (shutdown_at: string) =>
       (await updateByForm(db.sql, "keyframe.models", video, { label: "Kling", shutdown_at })).shutdown_at;
     await db.sql`update keyframe.models set shutdown_at = '2100-01-01T00:00:00.5Z' where model = ${video.model}`;
@@ -145,7 +145,7 @@ describe("Edit row", () => {
     expect(await shutdown("2100-01-01T00:00:01+00:00")).toEqual(new Date("2100-01-01T00:00:01Z"));
   });
 
-  test("a price that has not come into force → changed; one in force → refused with what to do", async () => {
+  test("Edit row: a price that is not yet in force → changed; one in force → refused with what to do", async () => {
     const [future] = await db.sql<{ id: string }[]>`
       insert into keyframe_private.model_prices (model, metric, price_usd, valid_from, source)
       values ('google/veo-3.1', 'run', 1, '2100-01-01', 'its page') returning id`;
@@ -155,13 +155,13 @@ describe("Edit row", () => {
     expect((await refusalOf(edit(String(current?.id)))).message).toContain("Insert a row with the new price");
   });
 
-  test("a model row with a mistake → refused with its path", async () => {
+  test("Edit row: a model row with a mistake → refused with the path of the mistake", async () => {
     const controls = { prompt: { field: "prompt" }, audio: {} };
     const mistaken = updateByForm(db.sql, "keyframe.models", video, { controls });
     expect((await refusalOf(mistaken)).message).toContain("controls.audio");
   });
 
-  test("a take that is hidden; its input comes back as it was → saved", async () => {
+  test("Edit row: a take is hidden, and its input is sent unchanged → saved", async () => {
     const { id } = await seedPrediction(db.sql, world, { status: "succeeded" });
     const row = await updateByForm(db.sql, "keyframe.predictions", { id }, { hidden: true });
     expect(row.hidden).toBe(true);

@@ -31,7 +31,7 @@ const sendEvery = (deliver: ReturnType<typeof makeDeliver>, endpoints: { id: str
   };
 };
 
-test("600 slow endpoints of as many owners at the host of quick ones → events of these are sent at once", async () => {
+test("600 slow endpoints of as many owners, at one host with quick ones → events for the quick ones are sent at once", async () => {
   const deliver = makeSlow();
   const quick = { url: "https://slow.example/quick", ...QUICK };
   const innocents = await Promise.all(Array.from({ length: 20 }, () => deliver.add("innocent", null, 0, quick)));
@@ -43,7 +43,7 @@ test("600 slow endpoints of as many owners at the host of quick ones → events 
   expect(first).toBeDefined(); // the slow ones go on too
 });
 
-test("an owner switches hanging endpoints off and on → events to a quick one of the same owner are sent at once", async () => {
+test("an owner switches hanging endpoints off and on → events for the owner's quick endpoint are sent at once", async () => {
   const deliver = makeSlow();
   const owner = await db.addUser();
   for (let j = 0; j < 5; j++) await deliver.add("hanging", owner, 60);
@@ -58,7 +58,7 @@ test("an owner switches hanging endpoints off and on → events to a quick one o
   expect(deliver.mostOpen("hanging")).toBeLessThanOrEqual(5 * 8);
 });
 
-test("60 quick endpoints of three owners hang all at once → another's events are sent at once", async () => {
+test("60 quick endpoints of three owners all hang at once → another owner's events are sent at once", async () => {
   let hangs = false;
   const deliver = makeDeliver({ request: (_id, endpoint) => (hangs && !isInnocent(endpoint) ? HANGS : 10) });
   const owners = [await db.addUser(), await db.addUser(), await db.addUser()];
@@ -75,7 +75,7 @@ test("60 quick endpoints of three owners hang all at once → another's events a
   for (const owner of owners) expect(deliver.mostOpen(owner)).toBeLessThanOrEqual((L.maxOpen * 2) / 5);
 });
 
-test("10,000 deliveries of a quick one → in order, several without a call between; another's event is sent at once", async () => {
+test("10,000 deliveries to a quick endpoint → sent in order, several between calls; another endpoint's event is sent at once", async () => {
   const deliver = makeDeliver();
   const many = await deliver.add("many", null, 10_000, { ...QUICK, max_in_flight: 100 });
   const other = await deliver.add("other", null, 0);

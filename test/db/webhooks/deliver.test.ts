@@ -14,8 +14,8 @@ const QUICK = { quick_answers_needed: 0 };
 const LEASE_MS = 30_000;
 const HANGS = 14_000;
 
-describe("an endpoint", () => {
-  test("400 deliveries of 20 endpoints, one slow → each once, in few calls, quick ones first, within each one's limit", async () => {
+describe("deliveries to an endpoint", () => {
+  test("400 deliveries to 20 endpoints, one slow → each sent once, in few calls, quick ones first, within each endpoint's limit", async () => {
     const deliver = makeDeliver({ request: (_, endpoint) => (endpoint === "slow" ? REQUEST_MS - 1 : 3) });
     for (let i = 1; i < 20; i++) await deliver.add(`quick ${i}`, null, 20);
     const slow = await deliver.add("slow", null, 20);
@@ -28,7 +28,7 @@ describe("an endpoint", () => {
     expect(await leasedOf(db.sql, slow.id)).toEqual([]);
   });
 
-  test("max_in_flight 1 → one after the other, in order, several without a call between", async () => {
+  test("an endpoint with max_in_flight 1 → its deliveries are sent one after the other, in order, several between calls", async () => {
     const deliver = makeDeliver();
     const { deliveries } = await deliver.add("strict", null, 20, { ...QUICK, max_in_flight: 1 });
     await deliver.runUntil(deliver.kick());
@@ -37,7 +37,7 @@ describe("an endpoint", () => {
     expect(deliver.startOf(deliveries[3] ?? "")).toBe(deliver.startOf(deliveries[0] ?? "") + 30);
   });
 
-  test("it fails → what waits is given back, and one at a time is sent, after the failure is recorded", async () => {
+  test("an endpoint fails → waiting deliveries are given back; one at a time is sent, each after the last failure is recorded", async () => {
     const deliver = makeDeliver({ request: () => ({ ms: 10, error: "timeout" }) });
     const { id, deliveries } = await deliver.add("broken", null, 50, { ...QUICK, max_in_flight: 1 });
     await deliver.runFor(300);
@@ -49,7 +49,7 @@ describe("an endpoint", () => {
     expect((await leasedOf(db.sql, id)).length).toBeLessThanOrEqual(1);
   });
 
-  test("it is disabled → what waits is not sent after a failure or a claim; what is open is recorded", async () => {
+  test("an endpoint is disabled → waiting deliveries are not sent; open requests are recorded", async () => {
     const deliver = makeDeliver({ request: () => 400 });
     const { id } = await deliver.add("one", null, 50);
     const disable = () => db.sql`update keyframe.webhook_endpoints set enabled = false where id = ${id}`;
@@ -59,7 +59,7 @@ describe("an endpoint", () => {
     expect((await db.sql`select from keyframe_private.work`).count).toBe(0);
   });
 
-  test("max_in_flight is lowered → what is open ends, and no more are opened", async () => {
+  test("an endpoint's max_in_flight is lowered → open requests end, and no more than the new number are opened", async () => {
     const deliver = makeDeliver({ request: () => 1_000 });
     const { id } = await deliver.add("before", null, 45);
     const lower = () => db.sql`update keyframe.webhook_endpoints set max_in_flight = 1 where id = ${id}`;
@@ -69,7 +69,7 @@ describe("an endpoint", () => {
     expect([deliver.mostOpen("before"), deliver.mostOpen("after")]).toEqual([8, 1]);
   });
 
-  test("a crash of the database forgets what is being sent → it is not sent a second time meanwhile", async () => {
+  test("a crash of the database loses the leases of open requests → these deliveries are not sent a second time meanwhile", async () => {
     const deliver = makeDeliver({ request: () => 5_000 });
     await deliver.add("one", null, 4);
     const forget = () => db.sql`update keyframe_private.work set state = 'ready', worker = null, lease_token = null`;
@@ -79,7 +79,7 @@ describe("an endpoint", () => {
     expect(isSentOnce(deliver.startedAt)).toBe(true);
   });
 
-  test("requests that take as long as they may → leased no longer than a lease, each sent once", async () => {
+  test("requests that last until their timeout → each is sent once, and ends within the worker's time", async () => {
     const deliver = makeDeliver({ request: () => HANGS });
     await Promise.all(Array.from({ length: 40 }, () => deliver.add("", null, 10)));
     await deliver.runUntil(deliver.kick());
@@ -88,8 +88,8 @@ describe("an endpoint", () => {
   });
 });
 
-describe("a call that fails", () => {
-  test("a delivery whose record raises → the next results go one by one: the others are recorded, and none is sent twice", async () => {
+describe("a database call that fails", () => {
+  test("a delivery whose record raises → later results go one by one: all others are recorded, and none is sent twice", async () => {
     const deliver = makeDeliver();
     const [one, two] = [await deliver.add("one", null, 6), await deliver.add("two", null, 20)];
     const bad = one.deliveries[2] ?? "";
@@ -104,7 +104,7 @@ describe("a call that fails", () => {
     expect((await isRecorded()).has(bad)).toBe(true);
   });
 
-  test("when it gives deliveries back → the next one does: they are sent soon, not after their lease", async () => {
+  test("a call that gives deliveries back fails → the next call does it, and they are sent without waiting for their lease", async () => {
     let fails = 0;
     const deliver = makeDeliver({
       request: (id) => (id === first ? { ms: 10, error: "timeout" } : 10),
@@ -120,7 +120,7 @@ describe("a call that fails", () => {
     expect([...deliver.startedAt.keys()]).toEqual(deliveries);
   });
 
-  test("its answer gets lost → what it leased is sent after its lease, each once", async () => {
+  test("the answer of a claim is lost → the deliveries that it leased are sent after their lease, each once", async () => {
     let lost = 0;
     const deliver = makeDeliver({ fault: ({ at }) => (at > 10 && lost++ === 0 ? "lost" : undefined) });
     for (let i = 0; i < 4; i++) await deliver.add("", null, 20);
@@ -132,7 +132,7 @@ describe("a call that fails", () => {
   });
 
   test.each([1_000, 3_000])(
-    "calls take %i ms → everything is sent once, only later, and the log says it",
+    "each database call takes %i ms → every delivery is sent once, only later, and the log says that the database is slow",
     async (ms) => {
       const deliver = makeDeliver({ callMs: () => ms });
       for (let i = 0; i < 20; i++) await deliver.add("", null, 4);
@@ -143,7 +143,7 @@ describe("a call that fails", () => {
     },
   );
 
-  test("an attempt that cannot be made → logged; its lease expires, it is tried again, and the others go on", async () => {
+  test("an attempt raises an internal fault → logged; it is made again after its lease, and the others go on", async () => {
     const deliver = makeDeliver({
       request: (_, endpoint) => {
         if (endpoint === "one") throw new Error("an internal fault");
@@ -165,7 +165,7 @@ test.each([
   ["its delivery", "update keyframe.webhook_deliveries set created_at = created_at where endpoint_id ="],
   ["its endpoint", "update keyframe.webhook_endpoints set description = 'x' where id ="],
 ])(
-  "somebody holds %s when the result comes → recorded by the time it is let go, sent once; others go on",
+  "somebody locks %s when a result comes → recorded once the lock is free, sent once; other deliveries go on",
   async (what, update) => {
     const deliver = makeDeliver();
     const [one, two] = [await deliver.add("one", null, 1), await deliver.add("two", null, 20)];

@@ -62,7 +62,7 @@ const DELETIONS: Record<string, (scene: Scene) => Promise<unknown>> = {
   "the end of the account": ({ owner }) => db.sql`delete from auth.users where id = ${owner}`,
 };
 
-describe("an endpoint with deliveries that were sent, failed and wait", () => {
+describe("a deleted endpoint with delivered, failed and waiting deliveries", () => {
   let other: string;
   beforeEach(async () => {
     other = await addEndpoint(db.sql, null);
@@ -72,7 +72,7 @@ describe("an endpoint with deliveries that were sent, failed and wait", () => {
   });
 
   test.each(Object.entries(DELETIONS))(
-    "%s → its owner sees nothing of it any more, its secrets leave the Vault, nothing more is sent to it",
+    "%s → the owner no longer sees the endpoint, its secrets leave the Vault, and nothing more is sent to it",
     async (_name, end) => {
       await db.sql`select keyframe_private.replace_webhook_secret(${scene.endpoint}, interval '1 hour')`;
       const secrets = await countOf("vault.secrets");
@@ -89,7 +89,7 @@ describe("an endpoint with deliveries that were sent, failed and wait", () => {
   );
 
   test.each(["test_webhook_endpoint", "redeliver_webhook"])(
-    "then %s with the key of one before → not_found",
+    "%s is repeated with its key after the endpoint was deleted → not_found",
     async (name) => {
       const key = { idempotency_key: `before-${name}`, request_hash: "a".repeat(64) };
       await makeRequest(db, scene, name, key);
@@ -99,8 +99,8 @@ describe("an endpoint with deliveries that were sent, failed and wait", () => {
   );
 });
 
-describe("what deleted endpoints leave", () => {
-  test("the job's run → gone, deliveries with attempts and tests; events and what others have stay", async () => {
+describe("the remains of deleted endpoints", () => {
+  test("the pruning job after an endpoint's deletion → deletes its deliveries, attempts and tests; events and other data stay", async () => {
     await makeRequest(db, scene, "test_webhook_endpoint");
     await sendNext(db.sql, { status_code: 500 });
     const other = await addEndpoint(db.sql, scene.owner);
@@ -118,7 +118,7 @@ describe("what deleted endpoints leave", () => {
     expect(await countOf("keyframe.webhook_events", "type = 'project.created'")).toBe(events);
   });
 
-  test("more tests than a batch → deleted in batches, too", async () => {
+  test("more test events of a deleted endpoint than a batch holds → deleted in batches, too", async () => {
     for (let i = 0; i < 3; i++) await makeRequest(db, scene, "test_webhook_endpoint");
     await db.sql`delete from keyframe.webhook_deliveries`;
     await remove(scene.endpoint);
@@ -128,7 +128,7 @@ describe("what deleted endpoints leave", () => {
     expect(await left()).toEqual(NOTHING);
   });
 
-  test("the identifier given again by hand → refused until nothing is left of the old one", async () => {
+  test("an administrator inserts an endpoint with a deleted one's id → refused until nothing of the deleted one is left", async () => {
     const again = () => addEndpoint(db.sql, scene.owner, { id: scene.endpoint });
     await remove(scene.endpoint);
     expect(await codeOf(again())).toBe("invalid_request");
@@ -137,7 +137,7 @@ describe("what deleted endpoints leave", () => {
     expect((await seenBy(scene.owner)).slice(0, 2)).toEqual([1, 0]);
   });
 
-  test("while another job prunes → its batch is skipped, without waiting", async () => {
+  test("pruning of a deleted endpoint while another job prunes the same batch → skipped, without waiting", async () => {
     await remove(scene.endpoint);
     await db.sql.begin(async (sql) => {
       await sql`select keyframe_private.prune_deleted_endpoints(1)`;
@@ -146,7 +146,7 @@ describe("what deleted endpoints leave", () => {
     expect(await left()).toEqual(NOTHING);
   });
 
-  test("somebody has locked some of them → the others go, without waiting, and those later", async () => {
+  test("some rows of a deleted endpoint are locked → the others are deleted without waiting, and the locked ones later", async () => {
     await seedDeliveries(db.sql, scene.endpoint, 3);
     for (let i = 0; i < 3; i++) await makeRequest(db, scene, "test_webhook_endpoint");
     // A test's delivery is held, of another test the event.
@@ -165,7 +165,7 @@ describe("what deleted endpoints leave", () => {
   });
 });
 
-describe("requests that are under way when an endpoint is deleted", () => {
+describe("open requests of a deleted endpoint", () => {
   let deliveries: Leased[];
   beforeEach(async () => {
     await seedDeliveries(db.sql, await addEndpoint(db.sql, null), 1);
@@ -174,7 +174,7 @@ describe("requests that are under way when an endpoint is deleted", () => {
   });
 
   test.each([200, 410, 500])(
-    "they end with %i → the other results of the batch count; theirs are discarded",
+    "open requests of a deleted endpoint end with %i → their results are discarded; others in the batch count",
     async (status_code) => {
       expect(deliveries.length).toBe(2);
       await record(db.sql, resultsOf(deliveries, { status_code }));
@@ -185,7 +185,7 @@ describe("requests that are under way when an endpoint is deleted", () => {
     },
   );
 
-  test("its deliveries are pruned before they end → recording waits for nothing and drops theirs; the others count", async () => {
+  test("a deleted endpoint's deliveries are pruned during its requests → their results are dropped without waiting; others count", async () => {
     const theirs = deliveries.filter(({ endpoint_id }) => endpoint_id === scene.endpoint).map(({ id }) => id);
     await db.sql.begin(async (sql) => {
       await sql`select keyframe_private.prune_deleted_endpoints()`;
@@ -198,7 +198,7 @@ describe("requests that are under way when an endpoint is deleted", () => {
   });
 });
 
-test("while a batch is being deleted → its owner's and all other writes wait for no lock", async () => {
+test("a batch of a deleted endpoint is being deleted → no write waits for a lock, its owner's included", async () => {
   const wide = await addEndpoint(db.sql, null);
   await seedDeliveries(db.sql, scene.endpoint, 50);
   await seedDeliveries(db.sql, wide, 1);
@@ -212,7 +212,7 @@ test("while a batch is being deleted → its owner's and all other writes wait f
   expect(await countOf("keyframe.webhook_deliveries", `endpoint_id = '${scene.endpoint}'`)).toBe(0);
 });
 
-test("a project created while its owner's endpoint is being deleted → waits for nothing; its delivery is not sent, and pruned", async () => {
+test("a project is created while its owner's endpoint is deleted → no wait; its delivery is not sent, and is pruned", async () => {
   await db.sql`delete from keyframe.webhook_events`;
   await db.sql.begin(async (sql) => {
     await sql`delete from keyframe.webhook_endpoints where id = ${scene.endpoint}`;

@@ -28,7 +28,7 @@ const create = (args: Args) => call(db, owner, "create_webhook_endpoint", { url:
 const update = async (endpoint_id: string, args: Args) =>
   (await call<{ endpoint: Row }>(db, owner, "update_webhook_endpoint", { endpoint_id, ...args })).endpoint;
 
-test("max_in_flight of 1 to 8 → taken; others → refused; another change keeps what an administrator set", async () => {
+test("max_in_flight of 1 to 8 → accepted; other numbers → refused; other changes keep a number that an administrator set", async () => {
   const set = { max_in_flight: 100, event_types: ["generation.failed"] };
   const id = await addEndpoint(db.sql, owner, set);
   expect(await update(id, { description: "CRM" })).toMatchObject({ ...set, url: URL });
@@ -40,13 +40,13 @@ test("max_in_flight of 1 to 8 → taken; others → refused; another change keep
   expect(await readEndpoint(db.sql, id)).toMatchObject({ max_in_flight: 1 });
 });
 
-test("twenty is the limit of an owner, not of the service-wide endpoints", async () => {
+test("an owner's 21st endpoint → refused; a 21st service-wide endpoint → accepted", async () => {
   for (const of of [owner, null]) for (let count = 0; count < 20; count++) await addEndpoint(db.sql, of);
   await addEndpoint(db.sql, null);
   expect(await codeOf(addEndpoint(db.sql, owner))).toBe("invalid_request");
 });
 
-test("disabled a second time → the reason and time of the first stay", async () => {
+test("an endpoint is disabled a second time → it keeps the reason and time of the first", async () => {
   const id = await addEndpoint(db.sql, owner);
   const { disabled_at } = await update(id, { enabled: false });
   expect(disabled_at).toEqual(expect.any(String));
@@ -54,7 +54,7 @@ test("disabled a second time → the reason and time of the first stay", async (
   expect(await update(id, { enabled: false })).toMatchObject(again);
 });
 
-test("given to another owner or nobody by hand → refused, a worker may be sending; the same owner → goes through", async () => {
+test("an administrator gives an endpoint to another owner or nobody → refused; sets the same owner → accepted", async () => {
   const id = await addEndpoint(db.sql, owner);
   for (const other of [await db.addUser(), null])
     expect(
@@ -64,7 +64,7 @@ test("given to another owner or nobody by hand → refused, a worker may be send
   expect(await readEndpoint(db.sql, id)).toMatchObject({ owner_id: owner, description: "CRM" });
 });
 
-test("an owner's 21st endpoint, while the 20th is not committed → waits for it, and is refused", async () => {
+test("an owner's 21st endpoint while the 20th is not committed → waits for it, and is refused", async () => {
   for (let i = 0; i < 19; i++) await addEndpoint(db.sql, owner);
   const add = (sql: postgres.Sql | postgres.TransactionSql) => addEndpoint(sql, owner);
   expect(await whileOpen(db.sql, add, () => codeOf(add(db.sql)))).toBe("invalid_request");
@@ -75,7 +75,7 @@ test("30 endpoints of an owner in one insert → refused as a whole", async () =
   expect(await codeOf(insert)).toBe("invalid_request");
 });
 
-test("a session token without a user → manages nothing, the service-wide endpoints least of all", async () => {
+test("a session token without a user → can manage no endpoint, not even a service-wide one", async () => {
   const endpoint = await addEndpoint(db.sql, null);
   const nobody = (statement: string) => db.as({ role: "authenticated" }, (sql) => sql.unsafe(statement));
   expect(await codeOf(nobody(`select keyframe.reveal_webhook_secret('${endpoint}')`))).toBe("not_found");
@@ -83,7 +83,7 @@ test("a session token without a user → manages nothing, the service-wide endpo
   expect(row?.endpoints).toEqual([]);
 });
 
-test("list_webhook_deliveries past the API → at most 100 and one more, by status and type, no internal columns", async () => {
+test("list_webhook_deliveries by SQL → at most 101, filtered by status and type, without internal columns", async () => {
   const endpoint = await addEndpoint(db.sql, owner, { max_in_flight: 100 });
   const list = async (args: Record<string, string | number>) => {
     const given = { endpoint_id: endpoint, ...args };

@@ -15,7 +15,7 @@ const types = async () => (await events()).map(({ type }) => type);
 const receivers = () => columnOf(db.sql`select endpoint_id from keyframe.webhook_deliveries order by 1`);
 
 describe("a new project", () => {
-  test("→ a delivery for each enabled endpoint of its owner and of the service that wants the type, and for no other", async () => {
+  test("a new project → one delivery for each enabled endpoint, of its owner and service-wide, that subscribes to the type", async () => {
     const other = await addWorld(db);
     const wanting = await Promise.all([
       addEndpoint(db.sql, world.owner),
@@ -37,7 +37,7 @@ describe("a new project", () => {
     expect([...rows]).toEqual([expected]);
   });
 
-  test("changed or deleted later → no further event, and the one there is stays", async () => {
+  test("a project is changed or deleted → no further event, and project.created stays", async () => {
     const project = await addProject(db, world.owner);
     await db.sql`update keyframe.projects set title = 'Another' where id = ${project}`;
     await db.sql`delete from keyframe.projects where id = ${project}`;
@@ -46,7 +46,7 @@ describe("a new project", () => {
 });
 
 describe("a prediction", () => {
-  test("from queued to succeeded → generation.succeeded at its end, nothing before", async () => {
+  test("a prediction goes from queued to succeeded → generation.succeeded at its end, no event before", async () => {
     await addEndpoint(db.sql, world.owner);
     const { id } = await seedPrediction(db.sql, world);
     for (const status of ["starting", "processing", "succeeded"]) {
@@ -61,7 +61,7 @@ describe("a prediction", () => {
     expect((await receivers()).length).toBe(1);
   });
 
-  test("canceled by its owner → no event: who asked for it knows", async () => {
+  test("a prediction is canceled by its owner → no event: its owner knows", async () => {
     const { id, run } = await seedPrediction(db.sql, world, { status: "processing" });
     const cancel = () =>
       db.asUser(world.owner, (sql) => sql`select keyframe.cancel_prediction(${world.project}, ${id})`);
@@ -72,7 +72,7 @@ describe("a prediction", () => {
     expect(await events()).toEqual([]);
   });
 
-  test("an event for an end that has one already → not written, and nothing is delivered twice", async () => {
+  test("a prediction that has an event for its end ends again → no second event, and nothing is delivered twice", async () => {
     await addEndpoint(db.sql, world.owner);
     const { id, lease } = await seedPrediction(db.sql, world, { status: "storing" });
     await complete(db.sql, id, lease);
@@ -92,14 +92,17 @@ test.each([
   "reveal_webhook_secret",
   "rotate_webhook_secret",
   "list_webhook_deliveries",
-])("%s under way on an endpoint → does not hold up the projects whose events go there", async (name) => {
-  const endpoint = await addEndpoint(db.sql, world.owner);
-  await db.asUser(world.owner, async (sql) => {
-    await sql.unsafe(`select keyframe.${name}('${endpoint}')`);
-    await db.sql.begin(async (other) => {
-      await other`set local lock_timeout = '5s'`;
-      await other`insert into keyframe.projects (owner_id, title, text_prompt) values (${world.owner}, 't', 'p')`;
+])(
+  "%s on an endpoint, uncommitted → projects whose events go to that endpoint are created without waiting",
+  async (name) => {
+    const endpoint = await addEndpoint(db.sql, world.owner);
+    await db.asUser(world.owner, async (sql) => {
+      await sql.unsafe(`select keyframe.${name}('${endpoint}')`);
+      await db.sql.begin(async (other) => {
+        await other`set local lock_timeout = '5s'`;
+        await other`insert into keyframe.projects (owner_id, title, text_prompt) values (${world.owner}, 't', 'p')`;
+      });
     });
-  });
-  expect(await receivers()).toEqual([endpoint]);
-});
+    expect(await receivers()).toEqual([endpoint]);
+  },
+);

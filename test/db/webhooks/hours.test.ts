@@ -43,8 +43,8 @@ async function agreedSums() {
   return { delivered: sum("delivered"), retrying: sum("retrying"), exhausted: sum("exhausted") };
 }
 
-describe("a delivery is counted where its last attempt was", () => {
-  test("failed, failed again hours later, then delivered → in the last hour, as delivered, and nowhere else", async () => {
+describe("hourly counts: a delivery is counted in the hour of its last attempt", () => {
+  test("a delivery fails twice, hours apart, then is delivered → counted only in the last hour, as delivered", async () => {
     await seedDeliveries(db.sql, endpoint, 1);
     for (const [hours, outcome] of [
       [0, { status_code: 500 }],
@@ -58,7 +58,7 @@ describe("a delivery is counted where its last attempt was", () => {
     expect(await agreedSums()).toEqual({ delivered: 1, retrying: 0, exhausted: 0 });
   });
 
-  test("given up, sent again by its owner, recovered, moved by hand → the hours follow", async () => {
+  test("deliveries are exhausted, resent, recovered and changed by hand → the hourly counts follow", async () => {
     await db.sql`update keyframe_private.settings set webhook_retry_schedule = '{1 second}'`;
     await seedDeliveries(db.sql, endpoint, 3);
     for (const seconds of [0, 5, 5, 5])
@@ -78,7 +78,7 @@ describe("a delivery is counted where its last attempt was", () => {
   });
 });
 
-test("owners resend and recover while results of the same endpoint are recorded, many at once → every change is counted", async () => {
+test("owners resend and recover while many results of the endpoint are recorded → every change is counted", async () => {
   const at = new Date();
   const given_up = { status: "exhausted", attempts: 10, last_attempt_at: at, last_error: "dns", completed_at: at };
   const ended = await seedDeliveries(db.sql, endpoint, 20, given_up);
@@ -100,7 +100,7 @@ test("owners resend and recover while results of the same endpoint are recorded,
   expect(await agreedSums()).toEqual({ delivered: 20, retrying: 40, exhausted: 0 });
 });
 
-test("hours of more than two days → pruned, but for the last of an endpoint, which has its latest attempt", async () => {
+test("hourly counts of more than two days → pruned, except the latest of each endpoint, which has its last attempt", async () => {
   const add = (endpoint: string, daysAgo: number) => db.sql`
     insert into keyframe_private.webhook_hours (endpoint_id, hour, delivered, last_attempt)
     select ${endpoint}, at, 1, row(at, 200, null)::keyframe_private.attempt_outcome from date_trunc('hour', now() - interval '1 day' * ${daysAgo}::float, 'UTC') at`;
@@ -135,7 +135,7 @@ const delivered = (at: Date) => ({
 });
 
 describe("webhook_health", () => {
-  test("many hours → in order, and the last attempt; what was last tried before the first hour of the window is left out", async () => {
+  test("webhook_health of many hours → in order, with the last attempt; hours before the window are left out", async () => {
     const { since } = await ask(owner);
     const first = new Date(since);
     expect(first.getTime()).toBe(hourOf(hoursAgo(23)));
@@ -151,7 +151,7 @@ describe("webhook_health", () => {
     ]);
   });
 
-  test("whatever zone the session is in → the hours are those of UTC", async () => {
+  test("webhook_health in a session of any time zone → the hours are in UTC", async () => {
     const at = hoursAgo(2);
     await seedDeliveries(db.sql, endpoint, 1, delivered(at));
     const answer = await db.asUser(owner, async (sql) => {
@@ -164,7 +164,7 @@ describe("webhook_health", () => {
   });
 });
 
-test("whose health → all endpoints of the caller, newest first, or the named one; another's or a service-wide one → none", async () => {
+test("webhook_health → all endpoints of the caller, newest first, or the named one; none of other owners or the service", async () => {
   const newer = await addEndpoint(db.sql, owner, { created_at: new Date(Date.now() + 1_000) });
   const [other, wide] = [await db.addUser(), await addEndpoint(db.sql, null)];
   const ids = async (caller: string, args = {}) =>

@@ -115,7 +115,7 @@ const attemptsOf = async (id: string) =>
   (await db.sql`select from keyframe.webhook_attempts where delivery_id = ${id}`).count;
 
 test.each(HELD)(
-  "%s stays open → what is others' is recorded and sent without waiting",
+  "%s stays open → other owners' results are recorded and their events sent without waiting",
   async (_, statement, own, later = 0) => {
     const { other, others, wide, delivery } = scene;
     await db.sql.begin(async (sql) => {
@@ -132,7 +132,7 @@ test.each(HELD)(
   },
 );
 
-test("an endpoint whose row is held while it fails → its result is recorded; its next one marks it as failing", async () => {
+test("an endpoint whose row is locked fails → the result is recorded; the next failure marks the endpoint as failing", async () => {
   const failed = ({ deliveries }: Exchanged) => resultsOf(deliveries, { status_code: 500 });
   await db.sql.begin(async (sql) => {
     await sql`update keyframe.webhook_endpoints set description = 'x' where id = ${scene.endpoint}`;
@@ -149,7 +149,7 @@ test.each([
   ["that Postgres refuses", "23502", undefined],
   ["whose delivery an app's trigger refuses", "P0001", "raise 'It cannot be written.'"],
   ["whose delivery an app's trigger holds up for a minute", "57014", "perform pg_sleep(60)"],
-])("a result %s → it alone is kept back", async (_what, code, does) => {
+])("a result %s → only this result is not recorded", async (_what, code, does) => {
   const given = results.map((each) => (each.id === scene.delivery && !does ? { ...each, duration_ms: null } : each));
   const condition = does ? `new.id = '${scene.delivery}'` : "false";
   await withFailing(

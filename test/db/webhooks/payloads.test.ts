@@ -24,7 +24,7 @@ async function addText(texts: { title?: string; text_prompt?: string; descriptio
   await db.sql`insert into keyframe.projects ${db.sql(row)}`;
 }
 
-test("project.created → type, timestamp and the project as it was saved", async () => {
+test("project.created → has type, timestamp and the project as it was saved", async () => {
   await addText({ title: "The Pier", text_prompt: "A harbour at dawn", description: "Keep the boat red" });
   const [row] = await db.sql<{ id: string; created_at: Date }[]>`
     select id, created_at from keyframe.projects where title = 'The Pier'`;
@@ -44,7 +44,7 @@ test("project.created → type, timestamp and the project as it was saved", asyn
   });
 });
 
-test("times → in UTC with milliseconds, whatever time zone the session has", async () => {
+test("times in a payload → in UTC with milliseconds, whatever the time zone of the session", async () => {
   await db.sql.begin(async (sql) => {
     await sql`set local timezone = 'Asia/Kathmandu'`;
     const time = await columnOf(sql`select keyframe_private.wire_time('2026-01-02T03:04:05.6789+05:45')`);
@@ -52,7 +52,7 @@ test("times → in UTC with milliseconds, whatever time zone the session has", a
   });
 });
 
-test("generation.failed → the error at the top, where payload.error is specified, and no output", async () => {
+test("generation.failed → has the error at the top, where payload.error is specified, and no output", async () => {
   const columns = { requested_model: "google/nano-banana" }; // which made it
   const { id, run } = await seedPrediction(db.sql, world, { status: "processing", columns });
   await providerSays(db.sql, { id, run: run ?? "", status: "failed", error: 'Refused: "NSFW" \\ content\n' });
@@ -74,7 +74,7 @@ test("generation.failed → the error at the top, where payload.error is specifi
   });
 });
 
-test("generation.failed of a model that took over, with rejected content → both are said", async () => {
+test("generation.failed of a replaced model with rejected content → has the requested model and the stage of the rejection", async () => {
   const { id } = await seedPrediction(db.sql, world, { columns: { requested_model: "old/model" } });
   await db.sql`select keyframe_private.mark_failed(${id}, 'content_rejected', 'Rejected.', false, stage => 'output')`;
   const { data, error } = await payload();
@@ -82,35 +82,41 @@ test("generation.failed of a model that took over, with rejected content → bot
   expect(error).toEqual({ code: "content_rejected", message: "Rejected.", retryable: false, stage: "output" });
 });
 
-describe("no body is larger than 20 kB", () => {
+describe("the size of a body: at most 20 kB", () => {
   const fill = (unit: string, characters: number) => Array.from(unit.repeat(characters)).slice(0, characters).join("");
 
   test.each([
     ["families of emoji, joined", "👩‍👩‍👧‍👦"],
     ["line separators", "語\u2028"],
-  ])("the largest project of %s → its long texts are shortened, and truncated says so", async (_name, unit) => {
-    const long = fill(unit, 4000);
-    const title = fill("😀", 200);
-    await addText({ title, text_prompt: long, description: long });
-    const sent = await body();
-    expect(new TextEncoder().encode(sent).length).toBeLessThanOrEqual(20_000);
-    const { data } = JSON.parse(sent);
-    expect(data).toMatchObject({ title, truncated: true });
-    for (const text of [data.textPrompt, data.description]) {
-      expect(long.startsWith(text)).toBe(true);
-      expect(Array.from(text).length).toBeGreaterThanOrEqual(1000);
-    }
-  });
+  ])(
+    "the body for the largest project of %s → its long texts are shortened, and truncated says so",
+    async (_name, unit) => {
+      const long = fill(unit, 4000);
+      const title = fill("😀", 200);
+      await addText({ title, text_prompt: long, description: long });
+      const sent = await body();
+      expect(new TextEncoder().encode(sent).length).toBeLessThanOrEqual(20_000);
+      const { data } = JSON.parse(sent);
+      expect(data).toMatchObject({ title, truncated: true });
+      for (const text of [data.textPrompt, data.description]) {
+        expect(long.startsWith(text)).toBe(true);
+        expect(Array.from(text).length).toBeGreaterThanOrEqual(1000);
+      }
+    },
+  );
 
-  test.each(["y", "ä", '"', "\\"])("the largest project of %s → whole, without truncated", async (letter) => {
-    const texts = { title: letter.repeat(200), text_prompt: letter.repeat(4000), description: letter.repeat(4000) };
-    await addText(texts);
-    const { data } = await payload();
-    expect(data).toMatchObject({ title: texts.title, textPrompt: texts.text_prompt, description: texts.description });
-    expect(data).not.toHaveProperty("truncated");
-  });
+  test.each(["y", "ä", '"', "\\"])(
+    "the body for the largest project of %s → whole, without truncated",
+    async (letter) => {
+      const texts = { title: letter.repeat(200), text_prompt: letter.repeat(4000), description: letter.repeat(4000) };
+      await addText(texts);
+      const { data } = await payload();
+      expect(data).toMatchObject({ title: texts.title, textPrompt: texts.text_prompt, description: texts.description });
+      expect(data).not.toHaveProperty("truncated");
+    },
+  );
 
-  test("projects around the limit, one every 40 bytes → each can be created, and its body is within the limit", async () => {
+  test("projects around the size limit, one every 40 bytes → each can be created, and its event's body is within the limit", async () => {
     const long = "語".repeat(4000); // 12,000 bytes
     for (let size = 0; size < 40; size++) {
       await addText({ text_prompt: long, description: "語".repeat(2100) + "x".repeat(size * 40) });
@@ -122,13 +128,13 @@ describe("no body is larger than 20 kB", () => {
     expect(sizes.filter((bytes) => bytes > 18_900).length).toBeGreaterThan(3); // as near to it as a whole one comes
   });
 
-  test("one long text beside a shorter one → the shorter one stays whole", async () => {
+  test("a body with one long and one short text → only the long text is shortened", async () => {
     const description = "😀".repeat(1000);
     await addText({ text_prompt: "😀".repeat(4000), description });
     expect((await payload()).data).toMatchObject({ textPrompt: "😀".repeat(2000), description, truncated: true });
   });
 
-  test("the longest error message of control characters → its first 1,000, within the limit", async () => {
+  test("the longest error message, of control characters → the body has its first 1,000, and is within the limit", async () => {
     const { id, run } = await seedPrediction(db.sql, world, { status: "processing" });
     await providerSays(db.sql, { id, run: run ?? "", status: "failed", error: "\u0001".repeat(5000) });
     const sent = await body();

@@ -30,8 +30,8 @@ const LARGE = "update keyframe.webhook_events set payload = jsonb_build_object('
 const claimAs = async (worker: string, at?: Date) => (await exchange(db.sql, { worker, ...(at && { at }) })).deliveries;
 const [FIRST, SECOND] = [crypto.randomUUID(), crypto.randomUUID()];
 
-describe("what a claim brings", () => {
-  test("a due delivery → the number of its attempt, the event's id and body, the endpoint's address, limit and secret", async () => {
+describe("a claim of deliveries", () => {
+  test("a claim of a due delivery → the number of its attempt, the event's id and body, the endpoint's URL, limit and secret", async () => {
     const endpoint = await addEndpoint(db.sql, null, { url: "https://crm.example/in" });
     const [id = ""] = await seedDeliveries(db.sql, endpoint, 1);
     const { endpoints } = await exchange(db.sql);
@@ -43,7 +43,7 @@ describe("what a claim brings", () => {
     ]);
   });
 
-  test("several events of one transaction, max_in_flight 1 → one at a time, in the order of their inserts", async () => {
+  test("several events of one transaction, for an endpoint with max_in_flight 1 → one at a time, in the order of their inserts", async () => {
     const owner = await db.addUser();
     await addEndpoint(db.sql, owner, { max_in_flight: 1 });
     const titles = ["one", "two", "three", "four", "five", "six"];
@@ -61,7 +61,7 @@ describe("what a claim brings", () => {
     expect(sent).toEqual(titles);
   });
 
-  test("more is due than max_bytes of bodies → as many as fit, but one in any case; the rest comes with the next calls", async () => {
+  test("due bodies of more than max_bytes → a claim takes as many as fit, at least one; the rest comes with the next calls", async () => {
     const endpoint = await addEndpoint(db.sql, null);
     const ids = await seedDeliveries(db.sql, endpoint, 6);
     await db.sql.unsafe(LARGE);
@@ -70,7 +70,7 @@ describe("what a claim brings", () => {
     expect(parts).toEqual([ids.slice(0, 2), ids.slice(2, 3), ids.slice(3)]);
   });
 
-  test("others' large bodies exceed max_bytes → a later owner's small one comes with the same call, and each endpoint's in order", async () => {
+  test("large bodies of others exceed max_bytes → a later owner's small one comes with the same call, each endpoint's in order", async () => {
     const seedOf = async (count: number) =>
       seedDeliveries(db.sql, await addEndpoint(db.sql, await db.addUser()), count);
     const large = [await seedOf(6), await seedOf(6)];
@@ -80,32 +80,35 @@ describe("what a claim brings", () => {
     expect(idsOf(deliveries).toSorted()).toEqual([...large.flatMap((ids) => ids.slice(0, 2)), ...small].toSorted());
   });
 
-  test("a delivery that is added after the claim began → not due for it yet; the next one brings it", async () => {
+  test("a delivery added after a claim began → not due for that claim; the next one leases it", async () => {
     const [id] = await seedDeliveries(db.sql, await addEndpoint(db.sql, null), 1, { next_attempt_at: new Date() });
     expect((await exchange(db.sql, { at: fromNow(-0.5) })).deliveries).toEqual([]);
     expect(idsOf((await exchange(db.sql, { at: fromNow(0.5) })).deliveries)).toEqual([id]);
   });
 });
 
-describe("how much of an endpoint is leased", () => {
+describe("how much of an endpoint one worker leases", () => {
   test.each([
     ["is new → max_in_flight", {}, 3, 2],
     ["answers quickly → four times max_in_flight", QUICK, 12, 2],
     ["is slow → max_in_flight", { quick_answers_needed: 2 }, 3, 2],
     ["only fails → one", { ...QUICK, failing_since: new Date() }, 1, 0],
-  ])("%s; to another worker what is left of max_in_flight", async (_what, columns, most, mostBeside) => {
-    const endpoint = await addEndpoint(db.sql, null, { max_in_flight: 3, ...columns });
-    const ids = await seedDeliveries(db.sql, endpoint, 30);
-    const first = await claimAs(FIRST);
-    expect(idsOf(first)).toEqual(ids.slice(0, most));
-    expect([await claimAs(FIRST), await claimAs(SECOND)]).toEqual([[], []]);
-    const returned = first.slice(1).map(({ work_id }) => work_id);
-    await exchange(db.sql, { worker: FIRST, returned, maxRows: 0 });
-    expect(idsOf(await claimAs(SECOND))).toEqual(ids.slice(1, 1 + mostBeside));
-    expect([await claimAs(FIRST), await claimAs(SECOND)]).toEqual([[], []]);
-  });
+  ])(
+    "an endpoint that %s; another worker gets what is left of max_in_flight",
+    async (_what, columns, most, mostBeside) => {
+      const endpoint = await addEndpoint(db.sql, null, { max_in_flight: 3, ...columns });
+      const ids = await seedDeliveries(db.sql, endpoint, 30);
+      const first = await claimAs(FIRST);
+      expect(idsOf(first)).toEqual(ids.slice(0, most));
+      expect([await claimAs(FIRST), await claimAs(SECOND)]).toEqual([[], []]);
+      const returned = first.slice(1).map(({ work_id }) => work_id);
+      await exchange(db.sql, { worker: FIRST, returned, maxRows: 0 });
+      expect(idsOf(await claimAs(SECOND))).toEqual(ids.slice(1, 1 + mostBeside));
+      expect([await claimAs(FIRST), await claimAs(SECOND)]).toEqual([[], []]);
+    },
+  );
 
-  test("another worker's claim is not committed yet → nothing more of that endpoint", async () => {
+  test("a claim while another worker's claim is not committed → nothing of the same endpoint", async () => {
     const endpoint = await addEndpoint(db.sql, null, { max_in_flight: 3 });
     await seedDeliveries(db.sql, endpoint, 30);
     await db.sql.begin(async (open) => {
@@ -114,7 +117,7 @@ describe("how much of an endpoint is leased", () => {
     });
   });
 
-  test("20 endpoints of one owner, each with many → at most half of what the others leave of the places", async () => {
+  test("20 endpoints of one owner, each with many deliveries → together at most half of the worker's remaining places", async () => {
     const owner = await db.addUser();
     for (let i = 0; i < 20; i++) await seedDeliveries(db.sql, await addEndpoint(db.sql, owner, QUICK), 20);
     const other = await addEndpoint(db.sql, await db.addUser());
@@ -128,7 +131,7 @@ describe("how much of an endpoint is leased", () => {
     expect(idsOf((await exchange(db.sql, { maxRows: 440 })).deliveries)).toContain(fresh);
   });
 
-  test("10 workers at once over 6 endpoints of 20 → each delivery once, each attempt logged once", async () => {
+  test("10 claims at once for 6 endpoints with 20 deliveries each → each delivery once, each attempt logged once", async () => {
     for (let i = 0; i < 6; i++) await seedDeliveries(db.sql, await addEndpoint(db.sql, null), 20);
     const left = async () => (await db.sql`select from keyframe.webhook_deliveries where status = 'pending'`).count;
     const sent: string[] = [];
@@ -147,8 +150,8 @@ describe("how much of an endpoint is leased", () => {
   });
 });
 
-describe("standing", () => {
-  test("a quick answer → quick; one of three seconds → slow, until five more; what is ready moves with it", async () => {
+describe("the standing of an endpoint: quick or slow", () => {
+  test("an endpoint answers quickly → quick; after 3 s → slow until five more quick answers; its ready deliveries follow", async () => {
     const endpoint = await addEndpoint(db.sql, null, { url: "https://Hooks.example:8443/in", max_in_flight: 1 });
     await seedDeliveries(db.sql, endpoint, 40);
     const standings: unknown[] = await resourcesOf(endpoint);
@@ -166,7 +169,7 @@ describe("standing", () => {
     expect(standings).toEqual([fresh, quick, ...Array(10).fill(slow), quick]);
   });
 
-  test("its url is changed → what waits is sent to the new one", async () => {
+  test("an endpoint's URL is changed → its waiting deliveries are sent to the new one", async () => {
     const endpoint = await addEndpoint(db.sql, null);
     await seedDeliveries(db.sql, endpoint, 3);
     await db.sql`update keyframe.webhook_endpoints set url = 'https://moved.example/' where id = ${endpoint}`;
@@ -179,7 +182,7 @@ describe("an endpoint that is disabled", () => {
   const enable = (endpoint: string, enabled: boolean) =>
     db.sql`update keyframe.webhook_endpoints set enabled = ${enabled} where id = ${endpoint}`;
 
-  test("and enabled → what waited leaves the queue, and comes back in parts, in order, with what came meanwhile", async () => {
+  test("an endpoint is disabled and enabled → waiting deliveries leave the queue, and return in parts, in order, with new ones", async () => {
     const endpoint = await addEndpoint(db.sql, null, { max_in_flight: 100, ...QUICK });
     const ids = await seedDeliveries(db.sql, endpoint, 2_300);
     await enable(endpoint, false);
@@ -199,7 +202,7 @@ describe("an endpoint that is disabled", () => {
     expect(await queued()).toBe(0);
   });
 
-  test("and enabled before a claim → each delivery is sent once", async () => {
+  test("an endpoint is disabled and enabled before a claim → each delivery is sent once", async () => {
     const endpoint = await addEndpoint(db.sql, null);
     const ids = await seedDeliveries(db.sql, endpoint, 5);
     for (const enabled of [false, true, false, true]) await enable(endpoint, enabled);
@@ -208,7 +211,7 @@ describe("an endpoint that is disabled", () => {
     expect([sent.toSorted(), await queued()]).toEqual([ids.toSorted(), 0]);
   });
 
-  test("while it is sent to → what is being sent is recorded; the rest leaves the queue", async () => {
+  test("an endpoint is disabled during requests → these are recorded; the rest leaves the queue", async () => {
     const endpoint = await addEndpoint(db.sql, null, { max_in_flight: 1 });
     await seedDeliveries(db.sql, endpoint, 3);
     const { deliveries } = await exchange(db.sql);
@@ -220,7 +223,7 @@ describe("an endpoint that is disabled", () => {
   });
 });
 
-test("two thousand endpoints with work are deleted at once → another's event at their host waits for ten claims at most", async () => {
+test("two thousand endpoints with work are deleted at once → another event at their host waits for at most ten claims", async () => {
   await db.sql`
     insert into keyframe_private.work (queue, kind, subject, owner_id, lane, resource, state, due_at)
     select 'deliver', 'deliver', gen_random_uuid(), lane, lane, 'receiver.example new', 'ready', now()
@@ -238,8 +241,8 @@ test("two thousand endpoints with work are deleted at once → another's event a
   expect(claims).toBeLessThanOrEqual(10);
 });
 
-describe("a lease", () => {
-  test("of a worker that died → ends after 30 seconds; then the delivery is handed out again, as the same attempt", async () => {
+describe("the lease of a delivery", () => {
+  test("the lease of a worker that died → ends after 30 seconds; the delivery is leased again, as the same attempt", async () => {
     const [id] = await seedDeliveries(db.sql, await addEndpoint(db.sql, null), 1);
     const at = new Date();
     await claimAs(FIRST, at);
@@ -247,7 +250,7 @@ describe("a lease", () => {
     expect(await claimAs(SECOND, new Date(at.getTime() + 31_000))).toMatchObject([{ id, attempt: 1 }]);
   });
 
-  test("that was taken before the clock was set back → counts as expired", async () => {
+  test("a lease from before the clock was set back → counts as expired", async () => {
     const [id] = await seedDeliveries(db.sql, await addEndpoint(db.sql, null), 1);
     await claimAs(FIRST, fromNow(3600));
     expect(idsOf(await claimAs(SECOND))).toEqual([id]);

@@ -53,7 +53,7 @@ test("two workers record results of one endpoint while an app's trigger on attem
   }
 });
 
-test("each attempt → a row of its own with number, start, duration, status or error, and the answer's beginning", async () => {
+test("each attempt → has a row with number, start, duration, status or error, and the beginning of the answer", async () => {
   const [id = ""] = await seedDeliveries(db.sql, endpoint, 1);
   const at = (hours: number) => new Date(Date.now() + hours * 3_600_000);
   const started_at = "2026-03-01T12:00:00.123Z";
@@ -72,7 +72,7 @@ test("each attempt → a row of its own with number, start, duration, status or 
 });
 
 describe("a result counts once", () => {
-  test("of an expired lease → counts: the request was made", async () => {
+  test("a result of an expired lease → counts, since the request was made", async () => {
     const [id = ""] = await seedDeliveries(db.sql, endpoint, 1);
     const { deliveries } = await exchange(db.sql);
     await db.sql`update keyframe_private.work set due_at = now() - interval '1 second'`;
@@ -81,7 +81,7 @@ describe("a result counts once", () => {
     expect((await exchange(db.sql)).deliveries).toEqual([]);
   });
 
-  test("sent twice (the first answer was lost) → counts once", async () => {
+  test("a result recorded twice, because the first answer was lost → counts once", async () => {
     const [id = ""] = await seedDeliveries(db.sql, endpoint, 1);
     const results = resultsOf((await exchange(db.sql)).deliveries);
     expect((await record(results)).unrecorded).toEqual([]);
@@ -92,7 +92,7 @@ describe("a result counts once", () => {
     expect((await attemptsOf(id)).length).toBe(1);
   });
 
-  test("of a delivery that an administrator gave up meanwhile → it stays given up, and leaves the queue after its lease", async () => {
+  test("a result of a delivery that an administrator gave up meanwhile → the delivery stays given up, and leaves the queue", async () => {
     const [id = ""] = await seedDeliveries(db.sql, endpoint, 1);
     const results = resultsOf((await exchange(db.sql)).deliveries);
     await db.sql`update keyframe.webhook_deliveries set status = 'exhausted', completed_at = now() where id = ${id}`;
@@ -102,7 +102,7 @@ describe("a result counts once", () => {
     expect(await leasedOf(db.sql, endpoint)).toEqual([]);
   });
 
-  test("of a delivery whose attempts an administrator set back to 0 → counts, and so does the rest of its batch", async () => {
+  test("a result of a delivery whose attempts an administrator reset to 0 → counts, as do all others of the batch", async () => {
     await db.sql`update keyframe.webhook_endpoints set max_in_flight = 1`;
     const [id = "", other = ""] = await seedDeliveries(db.sql, endpoint, 2);
     expect(await sendNext(db.sql, OK)).toEqual([id]);
@@ -114,7 +114,7 @@ describe("a result counts once", () => {
       expect(await readDelivery(db.sql, one)).toMatchObject({ status: "delivered", attempts: 1 });
   });
 
-  test("of a delivery that is gone → dropped, the others of its batch count", async () => {
+  test("a result of a deleted delivery → dropped; the other results of the batch count", async () => {
     const [gone = "", left = ""] = await seedDeliveries(db.sql, endpoint, 2);
     const { deliveries } = await exchange(db.sql);
     await db.sql`delete from keyframe.webhook_deliveries where id = ${gone}`;
@@ -123,7 +123,7 @@ describe("a result counts once", () => {
   });
 });
 
-test("a success and a failure of one endpoint in the same batch → it is not failing", async () => {
+test("a success and a failure of one endpoint in the same batch → the endpoint does not count as failing", async () => {
   await seedDeliveries(db.sql, endpoint, 2);
   await sendNext(db.sql, (i) => ({ status_code: i ? 200 : 500 }));
   expect((await readEndpoint(db.sql, endpoint)).failing_since).toBe(null);
@@ -156,7 +156,7 @@ async function waitsOf(id: string, outcome: Outcome): Promise<number[]> {
 }
 
 describe("a receiver that always answers 500", () => {
-  test("→ ten attempts by the schedule, each wait within 20 %, then exhausted", async () => {
+  test("a receiver always answers 500 → ten attempts by the schedule, each wait within 20 %, then exhausted", async () => {
     const id = await seedAt(START);
     const waits = await waitsOf(id, { status_code: 500 });
     expect(waits.length).toBe(SCHEDULE.length);
@@ -166,7 +166,7 @@ describe("a receiver that always answers 500", () => {
     expect(await sendNext(db.sql, { status_code: 500 }, plus(START, 365 * 24 * HOUR))).toEqual([]);
   });
 
-  test("→ the waits of many differ: a receiver that comes back does not meet them all at once", async () => {
+  test("many deliveries to a receiver that answers 500 → their waits differ, so that they do not all come back at once", async () => {
     const [row] = await db.sql`
       select count(distinct wait) > 450 as different, min(wait) >= 240 as above, max(wait) <= 360 as below, max(wait) - min(wait) > 60 as spread
       from (select extract(epoch from keyframe_private.next_delivery_attempt(2, 500, null, now()) - now()) as wait from generate_series(1, 500)) w`;
@@ -174,7 +174,7 @@ describe("a receiver that always answers 500", () => {
   });
 });
 
-test("2xx → delivered at once; every other status, and no answer → tried again, and the row says why", async () => {
+test("a receiver answers 2xx → delivered at once; another status, or no answer → tried again, and the row says why", async () => {
   const again = [100, 199, 300, 301, 302, 307, 308, 400, 404, 410, 429, 500, 503];
   const outcomes: Outcome[] = [
     ...[200, 201, 202, 204, 299, ...again].map((status_code) => ({ status_code })),
@@ -212,7 +212,7 @@ test.each<[string, status: number, retryAfter: number | null, attempts: number, 
   expect([wait, wait >= least - 0.001 && wait <= most + 0.001]).toEqual([wait, true]);
 });
 
-test("Retry-After on the last attempt → exhausted all the same", async () => {
+test("Retry-After in the answer to the last attempt → exhausted all the same", async () => {
   const id = await seedAt(START, { attempts: 9 });
   await sendNext(db.sql, { status_code: 429, retry_after_seconds: 60 }, START);
   expect((await readDelivery(db.sql, id)).status).toBe("exhausted");
@@ -228,15 +228,15 @@ async function attempt(outcome: Outcome, at: Date): Promise<void> {
 
 const ON = { enabled: true, disabled_at: null, disabled_reason: null };
 
-describe("410", () => {
-  test("→ disables the endpoint at once, with the reason gone; also beside a success in the same batch", async () => {
+describe("a receiver that answers 410", () => {
+  test("a receiver answers 410 → the endpoint is disabled at once as gone, also with a success in the same batch", async () => {
     await seedDeliveries(db.sql, endpoint, 2, { next_attempt_at: START });
     await sendNext(db.sql, (i) => ({ status_code: i ? 410 : 200 }), START);
     const gone = { enabled: false, disabled_reason: "gone", disabled_at: START };
     expect(await readEndpoint(db.sql, endpoint)).toMatchObject(gone);
   });
 
-  test("from a request that was under way when its owner disabled it → the owner's reason and time stay", async () => {
+  test("a 410 for a request that was open when its owner disabled the endpoint → the owner's reason and time stay", async () => {
     await seedDeliveries(db.sql, endpoint, 1);
     const { deliveries } = await exchange(db.sql);
     await db.sql`update keyframe.webhook_endpoints set enabled = false where id = ${endpoint}`;
@@ -250,14 +250,14 @@ describe("410", () => {
 
 const FAILING = { enabled: false, disabled_reason: "failing" };
 
-describe("nothing but failures", () => {
+describe("an endpoint that only fails", () => {
   test.each<[string, failures: number[], success: number | null, expected: object]>([
     ["→ failing since the first", [0, 1, 4.999], null, { ...ON, failing_since: START }],
     ["for five days → disabled by the last", [0, 4.999, 5], null, { ...FAILING, disabled_at: days(5) }],
     ["but a success → counted again from the next one", [0, 4, 6], 3, { ...ON, failing_since: days(4) }],
     ["but a success, then five days of failures → disabled", [0, 4, 9], 3, FAILING],
     ["and then a success as the five days are over → enabled", [0], 6, { ...ON, failing_since: null }],
-  ])("%s", async (_name, failures, success, expected) => {
+  ])("an endpoint with nothing but failures %s", async (_name, failures, success, expected) => {
     const other = await addEndpoint(db.sql, null);
     const attempts = [...failures, ...(success === null ? [] : [success])].toSorted((a, b) => a - b);
     for (const day of attempts) await attempt({ status_code: day === success ? 200 : 500 }, days(day));
@@ -265,7 +265,7 @@ describe("nothing but failures", () => {
     expect(await readEndpoint(db.sql, other)).toMatchObject({ ...ON, failing_since: null });
   });
 
-  test("after an administrator set two days → two days", async () => {
+  test("an administrator sets webhook_disable_after to two days → an endpoint that only fails is disabled after two days", async () => {
     await db.sql`update keyframe_private.settings set webhook_disable_after = '2 days'`;
     await attempt({ status_code: 500 }, START);
     await attempt({ status_code: 500 }, days(2));
@@ -278,7 +278,7 @@ test.each([
   ["failing", { status_code: 500 }],
   ["gone", { status_code: 410 }],
 ] as const)(
-  "enabled after the service disabled it as %s → no reason is left; five days count from now, one request at a time",
+  "an endpoint that the service disabled as %s is enabled → no reason; five days count anew, one request at a time",
   async (reason, outcome) => {
     await attempt({ status_code: 500 }, START);
     await attempt(outcome, days(5));
@@ -301,7 +301,7 @@ test.each([
   },
 );
 
-test("switched off and on by its owner while it only fails → failing_since stays, and the five days go on", async () => {
+test("an owner switches an endpoint that only fails off and on → failing_since stays, and the five days go on", async () => {
   const owner = await db.addUser();
   endpoint = await addEndpoint(db.sql, owner);
   await attempt({ status_code: 500 }, START);

@@ -40,7 +40,7 @@ const ended = (status: "delivered" | "exhausted", columns: object = {}) => ({
 const seed = async (columns: object = {}) => (await seedDeliveries(db.sql, endpoint, 1, columns))[0] ?? "";
 
 describe("redeliver_webhook", () => {
-  test("of an exhausted one that goes on failing → the whole schedule again: ten attempts more", async () => {
+  test("redelivery of an exhausted delivery that goes on failing → the whole schedule again: ten more attempts", async () => {
     const id = await seed(ended("exhausted"));
     await redeliver(id);
     for (let attempt = 11; attempt <= 20; attempt++) {
@@ -52,7 +52,7 @@ describe("redeliver_webhook", () => {
     expect(await readDelivery(db.sql, id)).toMatchObject({ status: "exhausted", attempts: 20 });
   });
 
-  test("of one that waits for its next attempt → due at once, with the schedule from its beginning", async () => {
+  test("redelivery of one that waits for its next attempt → due at once, with the schedule from its beginning", async () => {
     const id = await seed({ attempts: 5, next_attempt_at: later(10) });
     await redeliver(id);
     expect(await sendNext(db.sql, { status_code: 500 })).toEqual([id]);
@@ -65,7 +65,7 @@ test.each<[how: string, again: (id: string) => Promise<unknown>, answer: unknown
   ["redelivered", redeliver, expect.objectContaining({ status: "pending" })],
   ["recovered", () => recover(later(-1)), 0],
 ])(
-  "one that is being sent is %s → stays with who sends it: no second request at the same time",
+  "a delivery that is being sent is %s → stays with its worker, without a second request at the same time",
   async (_how, again, answer) => {
     const id = await seed({ attempts: 1 });
     const { deliveries } = await exchange(db.sql);
@@ -80,7 +80,7 @@ test.each<[how: string, again: (id: string) => Promise<unknown>, answer: unknown
 describe("recover_webhook_endpoint", () => {
   const HOUR_AGO = later(-1);
 
-  test("what failed and waits for its next attempt → due at once; untried, delivered, or older → untouched", async () => {
+  test("a recovery → deliveries that failed are due at once; untried, delivered and older ones are untouched", async () => {
     const failed = await seed({ attempts: 4, next_attempt_at: later(10) });
     const untried = await seed({ next_attempt_at: later(10) });
     const delivered = await seed(ended("delivered"));
@@ -106,7 +106,7 @@ describe("recover_webhook_endpoint", () => {
     });
   });
 
-  test("beside a batch that is being recorded → waits for it, and locks nothing that the batch locks later", async () => {
+  test("a recovery while a batch is being recorded → waits for the batch, and locks nothing that the batch locks later", async () => {
     const ids = [await seed(ended("exhausted")), await seed(ended("exhausted"))].sort();
     const [first = "", second = ""] = ids;
     await db.sql`update keyframe.webhook_deliveries set created_at = created_at - interval '1 minute' where id = ${second}`;
@@ -120,7 +120,7 @@ describe("recover_webhook_endpoint", () => {
     expect(await recovering).toBe(2);
   });
 
-  test("missed events of other types, of other owners, from before the time, and tests → not sent", async () => {
+  test("a recovery → does not send missed events of other types or owners, earlier events, and tests", async () => {
     await db.sql`update keyframe.webhook_endpoints set event_types = '{project.created,webhook.test}' where id = ${endpoint}`;
     const mine = await addProject(db, owner);
     await db.sql`delete from keyframe.webhook_deliveries`;
@@ -134,7 +134,7 @@ describe("recover_webhook_endpoint", () => {
     expect(await columnOf(sent)).toEqual([mine]);
   });
 
-  test("of an endpoint that gets one request at a time → the oldest event first, whatever failed and whatever was missed", async () => {
+  test("recovery of an endpoint with one request at a time → the oldest event first, whether it failed or was missed", async () => {
     await db.sql`update keyframe.webhook_endpoints set max_in_flight = 1, created_at = ${later(-2)} where id = ${endpoint}`;
     await db.sql`
       with events as (
@@ -153,7 +153,7 @@ describe("recover_webhook_endpoint", () => {
     expect(sent).toEqual(inOrder);
   });
 
-  test("of a service-wide endpoint → everyone's missed events", async () => {
+  test("recovery of a service-wide endpoint → sends the missed events of all owners", async () => {
     const wide = await addEndpoint(db.sql, null, { enabled: false });
     for (let i = 0; i < 2; i++) await addProject(db, await db.addUser());
     expect(await recover(HOUR_AGO, "service_role", wide)).toBe(2);
@@ -161,7 +161,7 @@ describe("recover_webhook_endpoint", () => {
     expect(owners).toEqual([null, null]);
   });
 
-  test("20 times at once → no event is doubled", async () => {
+  test("20 recoveries of an endpoint at once → no event is sent twice", async () => {
     await db.sql`update keyframe.webhook_endpoints set enabled = false where id = ${endpoint}`;
     for (let i = 0; i < 5; i++) await addProject(db, owner);
     const answers = await Promise.all(Array.from({ length: 20 }, () => recover(HOUR_AGO)));

@@ -30,7 +30,7 @@ test("events of more than 30 days → deleted with their deliveries and attempts
     expect(await db.sql`select from keyframe.${db.sql(table)}`).toHaveLength(2);
 });
 
-test("somebody has locked a delivery, or an event → the others go without waiting, and these the next time", async () => {
+test("a delivery or an event past its retention is locked → the others are deleted without waiting, and these the next time", async () => {
   const [first, second] = [await addEvent(31), await addEvent(32)];
   await addEvent(33);
   await db.sql.begin(async (sql) => {
@@ -46,7 +46,7 @@ test("somebody has locked a delivery, or an event → the others go without wait
   expect(await events()).toEqual([]);
 });
 
-describe("a recovery that reaches back to the end of the retention, and meets the pruning", () => {
+describe("a recovery near the end of the retention, while the pruning runs", () => {
   let owner: string;
   beforeEach(async () => {
     owner = await db.addUser();
@@ -79,7 +79,7 @@ describe("a recovery that reaches back to the end of the retention, and meets th
     });
   const sent = () => columnOf(db.sql`select event_id from keyframe.webhook_deliveries`);
 
-  test("events past their retention are being deleted → the recovery leaves them and their deliveries out, and does not wait", async () => {
+  test("a recovery while events past their retention are deleted → leaves out these events and their deliveries, without waiting", async () => {
     const exhausted = { status: "exhausted", attempts: 10, completed_at: new Date(), next_attempt_at: ago(RETENTION) };
     const retried = { attempts: 3, next_attempt_at: new Date(Date.now() + DAY) };
     const old = ago(RETENTION + 1_000);
@@ -98,7 +98,7 @@ describe("a recovery that reaches back to the end of the retention, and meets th
       expect(await readDelivery(db.sql, young[i] ?? "")).toMatchObject({ status: "pending", retries_from });
   });
 
-  test("events that the pruning takes within the minute, or is late to take → left out too", async () => {
+  test("a recovery with events that the pruning will delete within a minute, or should have → leaves them out, too", async () => {
     await addMissed(ago(RETENTION - 30_000));
     await addMissed(ago(RETENTION + DAY));
     const young = await addMissed(ago(RETENTION - 120_000));
@@ -106,7 +106,7 @@ describe("a recovery that reaches back to the end of the retention, and meets th
     expect(await sent()).toEqual([young]);
   });
 
-  test("a shorter retention that an administrator has set → holds for the recovery too", async () => {
+  test("a recovery after an administrator has shortened the retention → leaves out events past the shorter retention", async () => {
     await addMissed(ago(8 * DAY));
     const young = await addMissed(ago(6 * DAY));
     await db.sql`update keyframe_private.settings set webhook_retention = '7 days'`;

@@ -31,7 +31,7 @@ const end = (secret: string) => db.sql`
   update keyframe_private.webhook_secrets s set expires_at = now() - interval '1 second'
   from vault.decrypted_secrets v where v.id = s.vault_secret_id and v.decrypted_secret = ${secret}`;
 
-test("a claim → hands out what is live at its moment, newest first", async () => {
+test("a claim → has the secrets valid at its time, newest first", async () => {
   const [old] = await live();
   await seedDeliveries(db.sql, endpoint, 24);
   const handedOut = async (at: Date) => (await exchange(db.sql, { at })).endpoints[0]?.secrets;
@@ -41,7 +41,7 @@ test("a claim → hands out what is live at its moment, newest first", async () 
   expect(await handedOut(hoursFromNow(1.1))).toEqual([fresh]);
 });
 
-test("a secret that cannot be decrypted → that endpoint alone has none; what is due at others comes with theirs", async () => {
+test("an endpoint's secret cannot be decrypted → only that endpoint has no secret; deliveries for others come with theirs", async () => {
   const [other, wide] = [await addEndpoint(db.sql, owner), await addEndpoint(db.sql, null)];
   for (const id of [endpoint, other, wide]) await seedDeliveries(db.sql, id, 1);
   await db.sql`
@@ -52,7 +52,7 @@ test("a secret that cannot be decrypted → that endpoint alone has none; what i
   expect(secretsOf).toEqual({ [endpoint]: 0, [other]: 1, [wide]: 1 });
 });
 
-test("a rotation past the API → overlaps by 24 hours unless it says otherwise, at most 72 and not by less than none", async () => {
+test("a rotation by SQL → an overlap of 24 hours by default; less than 0 or more than 72 → invalid_request", async () => {
   const [old] = await live();
   for (const hours of [-1, 73]) expect(await codeOf(rotate(hours))).toBe("invalid_request");
   expect(await live()).toEqual([old]);
@@ -61,7 +61,7 @@ test("a rotation past the API → overlaps by 24 hours unless it says otherwise,
   expect(await live(hoursFromNow(24.01))).toEqual([fresh]);
 });
 
-test("a third rotation after an overlap has ended → goes through, and what ended leaves the Vault", async () => {
+test("a third rotation after an overlap has ended → succeeds, and the ended secret leaves the Vault", async () => {
   const [first = ""] = await live();
   const second = await rotate(24);
   await end(first);
@@ -70,7 +70,7 @@ test("a third rotation after an overlap has ended → goes through, and what end
   expect(await vaulted()).toEqual([second, third, fourth].sort());
 });
 
-test("eleven rotations with an overlap, ten at once → each goes through; three stay live, in the Vault too", async () => {
+test("eleven rotations with an overlap, ten of them at once → all succeed; three secrets stay valid, in the Vault too", async () => {
   const fresh = await Promise.all(Array.from({ length: 10 }, () => rotate(24)));
   const secrets = await live();
   expect([new Set(fresh).size, secrets.length]).toEqual([10, 3]);
@@ -80,13 +80,13 @@ test("eleven rotations with an overlap, ten at once → each goes through; three
   expect((await live()).toSorted()).toEqual([last, ...secrets.slice(0, 2)].toSorted());
 });
 
-test("ten rotations at once by an administrator → each goes through, and three stay live", async () => {
+test("ten rotations at once by an administrator → all succeed, and three secrets stay valid", async () => {
   const replace = () => db.sql`select keyframe_private.replace_webhook_secret(${endpoint}, interval '24 hours')`;
   await Promise.all(Array.from({ length: 10 }, replace));
   expect(await live()).toHaveLength(3);
 });
 
-test("a rotation whose transaction began before another's, and that came after it → its secret is the current one", async () => {
+test("a rotation whose transaction began before another's, but which came after it → its secret is the current one", async () => {
   const fresh = await db.asUser(owner, async (sql) => {
     await sql`select now()`;
     await rotate(24);
@@ -98,7 +98,7 @@ test("a rotation whose transaction began before another's, and that came after i
   expect([secrets[0], secrets.length]).toEqual([fresh, 3]);
 });
 
-test("an overlap has ended → the pruning job deletes the old secret from the Vault, and no live one", async () => {
+test("an overlap has ended → the pruning job deletes the old secret from the Vault, and no valid one", async () => {
   const [first = ""] = await live();
   const second = await rotate(24);
   const third = await rotate(24);

@@ -24,7 +24,7 @@ test.each([
   ["claim_tasks", { lease_seconds: 60 }],
   ["exchange_deliveries", { results: [] }],
 ])(
-  "%s by a process of another project, or while the Vault names none → refused; of this one, or a function → taken",
+  "%s by another project's process, or without an address in the Vault → refused; by this one's, or a function → accepted",
   async (name, args) => {
     const claim = (report: object) =>
       rolledBack(db.sql, async (sql) => {
@@ -46,7 +46,7 @@ test.each([
   },
 );
 
-test("set_address as the page has it, also over what the Vault cannot decrypt → that address; one that is none → refused", async () => {
+test("set_address as docs/upgrade.md has it, even if the Vault cannot decrypt the old one → set; an invalid address → refused", async () => {
   expect(await addressOf(db.sql)).toBe(HERE);
   const page = await Deno.readTextFile(join(PROJECT_ROOT, "docs/upgrade.md"));
   const [statement = ""] = /^select keyframe_private\.set_address\(.*;$/m.exec(page) ?? [];

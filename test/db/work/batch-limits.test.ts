@@ -44,16 +44,19 @@ const BATCHES: [batch: string, table: string, addRow: Work, rows: string, count:
   ["prune", KEYS, key, KEYS, 14],
   ["merge_costs", COSTS, cost, COSTS, 14],
 ];
-test.each(BATCHES)("%s of two, sixteen are due in %s → two are done", async (batch, table, addRow, rows, count) => {
-  await withSixteen(table, addRow, async (sql) => {
-    await sql`update keyframe_private.settings set max_active_per_owner = ${batch === "admit_waiting" ? 2 : 100}`;
-    const most = batch === "admit_waiting" ? `'${world.owner}'` : 2;
-    await sql.unsafe(`select keyframe_private.${batch}(${most})`);
-    expect(await countOf(sql, rows)).toBe(count);
-  });
-});
+test.each(BATCHES)(
+  "%s with a limit of two while sixteen are due in %s → two are done",
+  async (batch, table, addRow, rows, count) => {
+    await withSixteen(table, addRow, async (sql) => {
+      await sql`update keyframe_private.settings set max_active_per_owner = ${batch === "admit_waiting" ? 2 : 100}`;
+      const most = batch === "admit_waiting" ? `'${world.owner}'` : 2;
+      await sql.unsafe(`select keyframe_private.${batch}(${most})`);
+      expect(await countOf(sql, rows)).toBe(count);
+    });
+  },
+);
 
-test("sixteen tasks are due, two are claimed → two are leased, then the others", async () => {
+test("sixteen tasks are due and two are claimed → two are leased, the other fourteen by the next claim", async () => {
   await withSixteen(WORK, prediction({ columns: { lease_token: null } }), async (sql) => {
     expect(await claimOnly(sql, 2)).toHaveLength(2);
     expect(await countOf(sql, `${WORK} where state = 'leased'`)).toBe(2);
@@ -71,7 +74,7 @@ test("a hundred and sixteen files of an owner are to be removed → a task has a
   });
 });
 
-test("sixteen deliveries of a deleted endpoint, two are to be deleted → two are", async () => {
+test("sixteen deliveries of a deleted endpoint, with a limit of two → two are deleted", async () => {
   const endpoint = await addEndpoint(db.sql, null);
   await withSixteen(
     "keyframe.webhook_deliveries",
@@ -84,7 +87,7 @@ test("sixteen deliveries of a deleted endpoint, two are to be deleted → two ar
   );
 });
 
-test("no function compares with a limited subquery by in: = any (array(…)) runs it once, whatever the plan", async () => {
+test("a limited subquery in our functions → never after “in”: = any (array(…)) runs it once, whatever the plan", async () => {
   const functions = await db.sql<{ name: string; source: string }[]>`
     select oid::regprocedure::text as name, prosrc as source from pg_proc
     where pronamespace::regnamespace::text like 'keyframe%'`;

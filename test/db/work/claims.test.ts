@@ -42,7 +42,7 @@ const waitOf = async (id: string, sql: Parameters<typeof readRow>[0] = db.sql) =
     select extract(epoch from max(due_at) - now())::float from keyframe_private.work where subject = ${id}`)
   )[0] ?? Number.NaN;
 
-test("20 claims at once over 200 due predictions → never hand out one twice, and hand out all", async () => {
+test("20 claims at once for 200 due predictions → every prediction is leased, and none twice", async () => {
   const { id } = await seedPrediction(db.sql, world, unclaimed());
   await seedCopies(db.sql, id, 199);
   const claimAll = async () => {
@@ -55,7 +55,7 @@ test("20 claims at once over 200 due predictions → never hand out one twice, a
   expect([got.length, new Set(got).size]).toEqual([200, 200]);
 });
 
-test("a claim → no more than asked for, in turns of the owners, and of each what was added first", async () => {
+test("a claim → leases no more than asked for, owners taking turns, and the oldest of each owner first", async () => {
   const [other, added] = [await addWorld(db), [] as string[]];
   for (let count = 0; count < 3; count++) added.push((await seedPrediction(db.sql, world, unclaimed())).id);
   const { id } = await seedPrediction(db.sql, other, unclaimed());
@@ -65,13 +65,13 @@ test("a claim → no more than asked for, in turns of the owners, and of each wh
   expect(await ids()).toEqual([]);
 });
 
-test("what is not due yet, or waits in line → is not handed out", async () => {
+test("a prediction that is not due yet, or waits in line → is not leased", async () => {
   await seedPrediction(db.sql, world, unclaimed({ due_at: inSeconds(60) }));
   await seedPrediction(db.sql, world, unclaimed({ admitted_at: null, deadline_at: null }));
   expect(await claim(db.sql)).toEqual([]);
 });
 
-test("another claim is not committed yet → a claim does not wait for what that one has made ready", async () => {
+test("a claim while another is not committed → does not wait for what the other has made ready", async () => {
   const columns = { due_at: inSeconds(60) };
   for (const _ of [1, 2]) await makeDue(db.sql, (await seedPrediction(db.sql, world, unclaimed(columns))).id);
   await db.sql.begin(async (open) => {
@@ -89,7 +89,7 @@ describe("a lease", () => {
     ["poll", "processing"],
     ["submit", "queued"],
   ] as const)(
-    "of a %s that ran out max_failures times → the prediction fails with attempts_exhausted",
+    "the lease of a %s expires max_failures times → the prediction fails with attempts_exhausted",
     async (kind, status) => {
       await setSettings(db.sql, { max_failures: 3 });
       const columns = { lease_token: null, attempt: kind === "submit" ? 0 : 1, updated_at: inMinutes(-1) };
@@ -106,7 +106,7 @@ describe("a lease", () => {
     },
   );
 
-  test("of a poll that ran out max_failures times, and its run ends before it is failed → the output is stored", async () => {
+  test("a poll's lease has expired max_failures times, and its run ends before the prediction fails → the output is stored", async () => {
     await setSettings(db.sql, { max_failures: 1 });
     const columns = { lease_token: null, updated_at: inMinutes(-1) };
     const { id, run } = await seedPrediction(db.sql, world, { status: "processing", columns });
@@ -118,14 +118,14 @@ describe("a lease", () => {
     expect(await readRow(db.sql, id)).toMatchObject({ status: "storing" });
   });
 
-  test("after a submit was begun a million times → the prediction fails at once", async () => {
+  test("a prediction whose submit was begun a million times → fails at once", async () => {
     const { id } = await seedPrediction(db.sql, world, unclaimed({ attempt: 1_000_000 }));
     await claim(db.sql);
     expect(await readRow(db.sql, id)).toMatchObject({ status: "failed", error_code: "attempts_exhausted" });
   });
 });
 
-test("a submit task after an administrator changed the model's row → brings the new settings", async () => {
+test("an administrator changes a model's row while its submit waits → the claimed task has the new settings", async () => {
   await seedPrediction(db.sql, world, unclaimed());
   await db.sql`update keyframe.models set fixed = '{"output_format": "jpg"}' where model = 'google/nano-banana'`;
   expect((await claim(db.sql))[0]?.model_settings).toMatchObject({ fixed: { output_format: "jpg" } });
@@ -139,14 +139,14 @@ describe("the heartbeat of a claim", () => {
     return row?.looking;
   };
 
-  test("is recorded by a claim, and cleared by a final claim", async () => {
+  test("a heartbeat → recorded by a claim, and cleared by a final claim", async () => {
     await claim(db.sql, 1, 60, 5_000);
     expect(await looksUntil()).toBe(true);
     await claim(db.sql, 1, 60, 0);
     expect(await looksUntil()).toBe(false);
   });
 
-  test("that another claim is just noting → does not hold this claim up", async () => {
+  test("a claim while another one records the worker's heartbeat → does not wait for it", async () => {
     await claim(db.sql, 1, 60, 0);
     const { id } = await seedPrediction(db.sql, world, unclaimed());
     await db.sql.begin(async (sql) => {
@@ -161,7 +161,7 @@ test.each([
   ["fail_prediction", "processing", fail, false, true],
   ["retry_prediction_later", "queued", retryLater, "too_late", "later"],
 ] as const)(
-  "%s of a %s prediction under no lease, or one that another worker has taken over → refused; under the new one → done",
+  "%s of a %s prediction without a lease, or with one since taken over → refused; with the new lease → done",
   async (_name, status, call, refused, done) => {
     const columns = { updated_at: inMinutes(-1), ...(status === "queued" && { lease_token: null, attempt: 0 }) };
     const { id, lease } = await seedPrediction(db.sql, world, { status, columns });
@@ -181,7 +181,7 @@ test.each([
   ["fail_prediction", fail, true],
   ["retry_prediction_later", retryLater, "too_late"],
 ] as const)(
-  "%s of a poll, when a callback has moved the prediction on → nothing happens",
+  "%s of a poll after a callback has moved the prediction on → nothing happens",
   async (_name, call, answer) => {
     const { id, lease, run } = await seedPrediction(db.sql, world, { status: "processing" });
     await providerSays(db.sql, { id, run: run ?? "", status: "succeeded" });
@@ -190,7 +190,7 @@ test.each([
   },
 );
 
-test("fail_prediction of a poll, when the prediction follows another run by now → nothing happens", async () => {
+test("fail_prediction of a poll after the prediction has got another run → nothing happens", async () => {
   const { id, lease } = await seedPrediction(db.sql, world, { status: "processing" });
   const ran = { provider_prediction_id: `next-${id}`, submitted_at: new Date(), answered_at: new Date() };
   await seedSubmit(db.sql, { owner_id: world.owner, project_id: world.project, prediction_id: id, attempt: 2, ...ran });
@@ -199,7 +199,7 @@ test("fail_prediction of a poll, when the prediction follows another run by now 
   expect((await readRow(db.sql, id)).status).toBe("processing");
 });
 
-test("fail_prediction of a submit, when its run has failed and the next submit is under way → nothing happens", async () => {
+test("fail_prediction of a submit whose run has failed, while the next submit is under way → nothing happens", async () => {
   const { id } = await seedPrediction(db.sql, world, unclaimed());
   const first = await claimOf(id);
   await providerSays(db.sql, { id, run: `run-${id}`, status: "failed", failure: "input_unreachable" });
@@ -215,8 +215,8 @@ test("complete_prediction of an output whose prediction was canceled meanwhile �
   expect(await complete(db.sql, id, lease)).toBe(false);
 });
 
-describe("putting a task off", () => {
-  test("the waits double from retry_base up to retry_max, each ±20 % by chance", async () => {
+describe("a task that is put off", () => {
+  test("waits of a task that is put off → double from retry_base up to retry_max, each ±20 % by chance", async () => {
     await setSettings(db.sql, { max_failures: 100 });
     const { id } = await seedPrediction(db.sql, world, { status: "storing" });
     const waitAfter = async (failures: number) => {
@@ -243,7 +243,7 @@ describe("putting a task off", () => {
     for (const failures of [10, 60, 98]) expect(await waitAfter(failures)).toBe(120);
   });
 
-  test("a rate limit of the provider → waited for in full, as often as it takes, and never counted", async () => {
+  test("a rate limit of the provider → waited for in full, as often as needed, and never counted as a failure", async () => {
     const { id, lease } = await seedPrediction(db.sql, world, { status: "queued", columns: { failures: 7 } });
     expect(await retryLater(db.sql, id, lease, { code: "provider_rate_limited", retryAfter: 300 })).toBe("later");
     expect(await waitOf(id)).toBeGreaterThan(240);
@@ -251,7 +251,7 @@ describe("putting a task off", () => {
     expect(await readRow(db.sql, id)).toMatchObject(waiting);
   });
 
-  test("a poll with nothing new, or progress → failures before it no longer count; polled again after poll_interval", async () => {
+  test("a poll without news, or with progress → earlier failures no longer count; polled again after poll_interval", async () => {
     const columns = { failures: 7, last_error: "provider_unavailable" };
     const polled = await seedPrediction(db.sql, world, { status: "processing", columns });
     const says = { id: polled.id, run: polled.run ?? "", lease: polled.lease ?? "" };
@@ -265,8 +265,8 @@ describe("putting a task off", () => {
   });
 });
 
-describe("the search for a run whose submit was never answered", () => {
-  test("after a lost answer → since the first submit without an answer, however many follow", async () => {
+describe("the search for the run of an unanswered submit", () => {
+  test("a submit after lost answers → searches since the first submit without an answer, however many follow", async () => {
     const { id } = await seedPrediction(db.sql, world, { columns: { attempt: 0, lease_token: null } });
     const first = await claimOf(id);
     const [{ submitted_at: since } = {}] = await submitsOf(db.sql, id);
@@ -281,7 +281,7 @@ describe("the search for a run whose submit was never answered", () => {
     }
   });
 
-  test("and the clock of the database is set back → searched for all the same", async () => {
+  test("a lost answer, and the database's clock is set back → the run is searched for all the same", async () => {
     const unanswered = inMinutes(5);
     const { id } = await seedPrediction(db.sql, world, { columns: { lease_token: null }, unanswered });
     expect(new Date(String((await claimOf(id))?.search_since))).toEqual(unanswered);
@@ -290,8 +290,8 @@ describe("the search for a run whose submit was never answered", () => {
 
 // Once the provider has accepted a run it is paid for: only its end or its deadline gives it up, not failures of ours.
 
-describe.each(["starting", "processing", "storing"] as const)("a %s prediction", (status) => {
-  test("far more failures than max_failures, and then one lease that ran out → tried again, as often as it takes", async () => {
+describe.each(["starting", "processing", "storing"] as const)("a %s prediction with many failures", (status) => {
+  test("an accepted prediction with very many failures, then one expired lease → tried again, as often as needed", async () => {
     const { id } = await seedPrediction(db.sql, world, { status, columns: { failures: 7 } });
     for (const failures of [8, 9, 10]) {
       const { lease_token } = await readRow(db.sql, id);
@@ -307,7 +307,7 @@ describe.each(["starting", "processing", "storing"] as const)("a %s prediction",
     expect(await readRow(db.sql, id)).toMatchObject({ status, failures: 1 });
   });
 
-  test("and then its deadline → failed, with its run canceled unless it is over", async () => {
+  test("the deadline of an accepted prediction that has often failed → failed, with its run canceled unless it has ended", async () => {
     const columns = { failures: 30, deadline_at: inMinutes(-1) };
     const { id, run } = await seedPrediction(db.sql, world, { status, columns });
     await sweepAndClaim(db.sql);
@@ -328,7 +328,7 @@ test.each([
   expect((left.getTime() - Date.now()) / 60_000).toBeCloseTo(after, 0);
 });
 
-test("four lanes, the newest work in the first → two claims of two reach all four", async () => {
+test("four lanes, with the newest work in the first → two claims of two tasks reach all four", async () => {
   await db.sql.begin(async (sql) => {
     const lanes = Array.from({ length: 4 }, (_, at) => `00000000-0000-4000-8000-00000000000${at + 1}`);
     for (const lane of [...lanes.slice(1), lanes[0] ?? ""]) {

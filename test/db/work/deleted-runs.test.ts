@@ -47,15 +47,15 @@ const DELETIONS: [string, (id: string) => PromiseLike<unknown>][] = [
   ["its owner's account deleted", deleteAccount],
 ];
 
-describe.each(DELETIONS)("a submit is under way, and the prediction is %s", (_how, remove) => {
-  test("its answer comes after that → ended, and the run is to be canceled", async () => {
+describe.each(DELETIONS)("a prediction that is %s during its submit", (_how, remove) => {
+  test("a prediction ends during a submit, whose answer comes later → “ended”, and the run is to be canceled", async () => {
     const { id } = await seedUnanswered();
     await remove(id);
     expect(await providerSays(db.sql, { id, run: "run-late", status: "starting" })).toBe("ended");
     expect(await runsToCancel(db.sql)).toEqual(["run-late"]);
   });
 
-  test("its answer never comes → searched for once no worker can be submitting it, until the search is recorded", async () => {
+  test("a prediction ends during a submit that is never answered → searched for after the lease, until the search is recorded", async () => {
     const { id } = await seedUnanswered();
     await remove(id);
     expect(await searches()).toEqual([]);
@@ -83,7 +83,7 @@ describe.each(DELETIONS)("a submit is under way, and the prediction is %s", (_ho
   });
 });
 
-describe("what the provider says of a deleted prediction with a submit unanswered", () => {
+describe("callbacks for a deleted prediction with an unanswered submit", () => {
   const says = (id: string, more: Partial<Parameters<typeof providerSays>[1]> = {}) =>
     providerSays(db.sql, { id, run: "run-a", ...more });
   const deleted = async (columns: Row = {}) => {
@@ -92,7 +92,7 @@ describe("what the provider says of a deleted prediction with a submit unanswere
     return id;
   };
 
-  test("two runs, of two attempts, and one that is over → all recorded, the two are to be canceled", async () => {
+  test("a deleted prediction's two runs of two attempts, and one that has ended → all recorded, the two are to be canceled", async () => {
     const id = await deleted({ attempt: 2 });
     for (const attempt of [1, 2]) expect(await says(id, { attempt, run: `run-${attempt}` })).toBe("ended");
     expect(await says(id, { run: "run-over", status: "succeeded" })).toBe("ended");
@@ -101,13 +101,13 @@ describe("what the provider says of a deleted prediction with a submit unanswere
     expect(submits.toSorted()).toEqual(["run-1 null", "run-2 null", "run-over succeeded"]);
   });
 
-  test("it was canceled, and its callback is sent again → not canceled twice", async () => {
+  test("a deleted prediction's run is canceled, and a callback is sent again → not canceled twice", async () => {
     const id = await deleted();
     for (const status of ["processing", "canceled", "processing"]) expect(await says(id, { status })).toBe("ended");
     expect(await runsToCancel(db.sql)).toEqual([]);
   });
 
-  test("an attempt that there never was, or another prediction's run → unknown, nothing recorded", async () => {
+  test("a deleted prediction's unknown attempt, or another prediction's run → unknown, and nothing is recorded", async () => {
     const id = await deleted();
     const other = await seedPrediction(db.sql, world, { status: "processing" });
     expect(await says(id, { attempt: 2 })).toBe("unknown");
@@ -116,7 +116,7 @@ describe("what the provider says of a deleted prediction with a submit unanswere
     expect(await readRow(db.sql, other.id)).toMatchObject({ status: "processing" });
   });
 
-  test("the answer is being recorded as the deletion comes, or the other way round → it waits, and the run is canceled", async () => {
+  test("a submit's answer is recorded while its prediction is deleted, or vice versa → the second waits, the run is canceled", async () => {
     const deleteProject = (sql: Sql | TransactionSql) => sql`delete from keyframe.projects where id = ${world.project}`;
     const answer = (sql: Sql | TransactionSql, id: string) =>
       providerSays(sql, { id, run: `run-${id}`, status: "starting" });
@@ -130,7 +130,7 @@ describe("what the provider says of a deleted prediction with a submit unanswere
   });
 });
 
-test("a last frame with a reference image → the search knows that it had images", async () => {
+test("a deleted last frame with a reference image → the search for its run knows that it had images", async () => {
   const frame = await seedPrediction(db.sql, world, { status: "succeeded" });
   const input = { firstFramePredictionId: frame.id, referenceImagePaths: ["projects/a.png"] };
   await seedPrediction(db.sql, world, { step: "last-frame", unanswered: SINCE, input });
@@ -139,7 +139,7 @@ test("a last frame with a reference image → the search knows that it had image
   expect(await searches()).toMatchObject([{ has_images: true }]);
 });
 
-test("deleted before it was submitted, while its run goes on or after that → kept, with nothing to search for", async () => {
+test("a prediction deleted before its submit, during its run or after it → its submit is kept, with nothing to search for", async () => {
   const waiting = await seedPrediction(db.sql, world, { columns: { attempt: 0, lease_token: null } });
   const running = await seedPrediction(db.sql, world, { status: "processing" });
   const over = await seedPrediction(db.sql, world, { status: "succeeded" });
@@ -154,7 +154,7 @@ test("deleted before it was submitted, while its run goes on or after that → k
   expect(await submitsOf(db.sql, running.id)).toMatchObject([{ outcome: "canceled", metrics }]);
 });
 
-test("its model's row goes, too → still searched for, by the settings it had", async () => {
+test("a deleted prediction whose model's row is deleted, too → still searched for, with the settings that the model had", async () => {
   await db.sql`
     insert into keyframe.models (step, model, label, vendor, controls)
     values ('first-frame', 'short/lived', 'Short', 'Lived', '{"prompt": {"field": "text"}}')`;
@@ -165,7 +165,7 @@ test("its model's row goes, too → still searched for, by the settings it had",
   expect(await searches()).toMatchObject([{ model: "short/lived", model_settings }]);
 });
 
-test("the identifier is used again and deleted again → both are searched for", async () => {
+test("a prediction's id is used again and deleted again → the runs of both are searched for", async () => {
   const { id } = await seedUnanswered({ attempt: 3 });
   await deleteIt(id);
   await seedUnanswered({ id, attempt: 1 }, "A pier by day");

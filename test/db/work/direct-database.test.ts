@@ -72,7 +72,7 @@ const sessions = (where: string) =>
 const nextCallIsAnswered = (call: ReturnType<typeof open>) =>
   until("the next call is answered", () => call("probe", {}).then(Boolean, () => false));
 
-test("a call by a login without rights of its own → as service_role, with the time limit of the Data API, arguments by name", async () => {
+test("a call by a login without rights of its own → runs as service_role, with the Data API's time limit, arguments by name", async () => {
   const given = { a: `"'\\ $1 ünïcode`, b: { list: [1, null], text: "'" }, c: 7 };
   expect(await open({}, loginUrl())("probe", { ...given, d: undefined })).toEqual({
     ...given,
@@ -81,19 +81,19 @@ test("a call by a login without rights of its own → as service_role, with the 
   expect(await open()("probe", { a: "", b: null })).toMatchObject({ a: "", b: null, c: null });
 });
 
-test("every function of the workers → answers one value, as a call expects it", async () => {
+test("every function of the workers → returns one value, as a direct call expects it", async () => {
   const rows = await db.sql`select from pg_proc where pronamespace = 'keyframe_worker'::regnamespace and proretset`;
   expect(rows).toHaveLength(0);
 });
 
-test("nothing of a call → stays on its connection, as behind a pooler that gives each transaction another", async () => {
+test("a direct call → leaves nothing on its connection, as a pooler of transactions needs it", async () => {
   const call = open({ connections: 1 });
   await call("probe", {});
   expect((await sessions("query = 'commit'"))[0]).toMatchObject({ state: "idle" });
   expect(await call("probe", {})).toMatchObject({ prepared: 0 });
 });
 
-test("a call that raises → its SQLSTATE and nothing of its message; the connection serves the next call", async () => {
+test("a direct call that raises → gives its SQLSTATE and not its message; the connection serves the next call", async () => {
   const call = open({ connections: 1 });
   const error = await refusal(call("probe_fails", { code: "55P03" }));
   expect(error).toBeInstanceOf(DatabaseError);
@@ -101,7 +101,7 @@ test("a call that raises → its SQLSTATE and nothing of its message; the connec
   expect(await call("probe", { c: 1 })).toMatchObject({ c: 1 });
 });
 
-test("a lock that another transaction holds → 55P03, and the call is repeated until it is free", async () => {
+test("a direct call meets another transaction's lock → 55P03, and it is repeated until the lock is free", async () => {
   const waits: number[] = [];
   const { promise: conflict, resolve: hasConflict } = Promise.withResolvers<void>();
   const { promise: freed, resolve: free } = Promise.withResolvers<void>();
@@ -122,7 +122,7 @@ test("a lock that another transaction holds → 55P03, and the call is repeated 
   expect(waits).toEqual([250]);
 });
 
-test("a function that is missing → schema_outdated; one that calls a missing one → a fault of its own", async () => {
+test("a direct call of a missing function → schema_outdated; of a function that calls a missing one → an error of its own", async () => {
   expect(await refusal(open()("no_such_call", { a: 1 }))).toMatchObject({
     code: "42883",
     message: expect.stringMatching(/^schema_outdated: no_such_call is missing .*older.*migrations.*newer.*deployed/),
@@ -136,21 +136,21 @@ test.each([
   ["0.1.0", "process"],
   ["0.10.0", "database"],
 ])(
-  "a process of %s at a database of 0.9.0 → outdated: %s; 0.9.0 and the version before are served",
+  "a process of version %s at a database of 0.9.0 → outdated: %s; 0.9.0 and the version before are served",
   async (process_version, outdated) => {
     await db.sql`insert into keyframe_private.installation (version) values ('0.9.0'), ('0.8.0') on conflict do nothing`;
     expect(await open()("describe_database", { process_version })).toMatchObject({ version: "0.9.0", outdated });
   },
 );
 
-test("over the time limit of Postgres → 57014; over the client's → no answer, and another connection for the next call", async () => {
+test("a direct call over Postgres's time limit → 57014; over the client's → no answer, and a new connection for the next call", async () => {
   expect(await refusal(open({ statementMs: 50 })("probe", { sleep_seconds: 5 }))).toMatchObject({ code: "57014" });
   const call = open({ connections: 1, timeoutMs: 300 });
   expect(await refusal(call("probe", { sleep_seconds: 1 }))).toMatchObject({ code: "" });
   await nextCallIsAnswered(call);
 });
 
-test("connections that Postgres ends, idle or in a call → no answer once; the next call opens another", async () => {
+test("Postgres ends connections, idle or in a call → no answer once; the next call opens another connection", async () => {
   const call = open({ connections: 1 });
   const endAll = () => db.sql.unsafe(`select pg_terminate_backend(pid) from pg_stat_activity where ${OURS}`);
   const sleeping = async () => (await sessions("wait_event = 'PgSleep'")).length > 0;
@@ -165,7 +165,7 @@ test("connections that Postgres ends, idle or in a call → no answer once; the 
   await nextCallIsAnswered(call);
 });
 
-test("a connection that is closed when the next call is sent, as by a pooler after idle minutes → another one answers it", async () => {
+test("a pooler closes an idle connection as the next call is sent → the call is answered on another connection", async () => {
   using pooler = forward(db.url);
   const call = open({ connections: 1 }, pooler.url);
   await call("probe", {});
@@ -173,7 +173,7 @@ test("a connection that is closed when the next call is sent, as by a pooler aft
   expect(await call("probe", { c: 2 })).toMatchObject({ c: 2 });
 });
 
-test("a process that is killed while its claim waits → what becomes due meanwhile is free: nobody commits the claim", async () => {
+test("a process is killed while its claim waits → the claim is not committed, and work that becomes due is free", async () => {
   using network = forward(db.url);
   const call = open({}, network.url);
   const claiming = refusal(call("claim_tasks", { worker, max_rows: 1, lease_seconds: 60, wait_ms: 1_000 }));
@@ -186,7 +186,7 @@ test("a process that is killed while its claim waits → what becomes due meanwh
   expect(await claim(db.sql)).toMatchObject([{ id, attempt: 1 }]);
 });
 
-test("a machine that is gone without a word, its claim not committed → what it took is free after the time of one statement", async () => {
+test("a worker's machine disappears before its claim is committed → the claimed work is free after one statement's time limit", async () => {
   using network = forward(db.url);
   const call = open({ statementMs: 1_000 }, network.url);
   const claiming = refusal(call("claim_tasks", { worker, max_rows: 10, lease_seconds: 60, wait_ms: 700 }));
@@ -199,7 +199,7 @@ test("a machine that is gone without a word, its claim not committed → what it
   await claiming;
 });
 
-test("a wrong password, nobody there, no TLS → the reason, and never the password", async () => {
+test("a wrong password, no server, or no TLS → the error has the reason, and never the password", async () => {
   const change = (parts: Partial<URL>) => Object.assign(new URL(loginUrl()), parts).href;
   for (const [url, reason] of [
     [change({ password: `${PASSWORD}wrong` }), "code 28P01"],
@@ -212,7 +212,7 @@ test("a wrong password, nobody there, no TLS → the reason, and never the passw
   }
 });
 
-test("PgBouncer refuses, for any reason with 08P01 → the reason that it gives", async () => {
+test("PgBouncer refuses a connection with 08P01 → the error has PgBouncer's reason", async () => {
   using pooler = refuseAll("08P01", "SASL authentication failed");
   expect(describeError(await refusal(open({}, pooler.url)("probe", {})))).toBe(
     "DatabaseError: probe failed, code 08P01, because of SASL authentication failed",
@@ -245,6 +245,6 @@ test.each([
   ["postgres://a:b@db?sslmode=disable", false],
   ["postgres://a:b@127.0.0.1", false],
   ["postgres://a:b@[::1]:6543/film", false],
-])("%s → TLS: %j", (url, ssl) => {
+])("the database URL %s → TLS: %j", (url, ssl) => {
   expect(readUrl(new URL(url)).ssl).toEqual(ssl);
 });

@@ -27,7 +27,7 @@ async function startMany(world: World, count: number): Promise<string[]> {
   return ids;
 }
 
-test("a line of 1,200 → its places are counted up to 1000, which means that or later", async () => {
+test("1,200 predictions of an owner wait → positions are counted up to 1000, which means 1000 or later", async () => {
   const world = await addWorld(db);
   const { id } = await seedPrediction(db.sql, world, { columns: WAITS });
   await db.sql.begin(async (sql) => {
@@ -41,7 +41,7 @@ test("a line of 1,200 → its places are counted up to 1000, which means that or
   expect([places.length, places[0], places[998], places[999], places[1199]]).toEqual([1200, 1, 999, 1000, 1000]);
 });
 
-test("the deadline counts from the admission: none while waiting, a frame's 15 minutes, a video's 60", async () => {
+test("the deadline of a prediction → none while it waits; from its admission, 15 minutes for a frame, 60 for a video", async () => {
   const world = await addWorld(db);
   await seedPrediction(db.sql, world, { status: "succeeded" });
   const minutes = async (step: string) => {
@@ -54,7 +54,7 @@ test("the deadline counts from the admission: none while waiting, a frame's 15 m
   expect(found).toEqual([15, 15, 60, 60, null]);
 });
 
-test("one in each status that is no end → each has a slot, and a fifth waits", async () => {
+test("an owner's predictions in each of the four active statuses → each has a slot, and a fifth waits", async () => {
   const world = await addWorld(db);
   for (const status of ["queued", "starting", "processing", "storing"] as const)
     await seedPrediction(db.sql, world, { status });
@@ -63,7 +63,7 @@ test("one in each status that is no end → each has a slot, and a fifth waits",
 });
 
 test.each(["succeeds", "fails", "is canceled", "is past its deadline"])(
-  "one %s → the one that waited longest gets its slot, with a deadline and its work",
+  "a prediction %s → the one that waited longest gets its slot, with a deadline and its work",
   async (how) => {
     const world = await addWorld(db);
     const [first = "", , , , next = ""] = await startMany(world, 6);
@@ -87,7 +87,7 @@ test.each(["succeeds", "fails", "is canceled", "is past its deadline"])(
   },
 );
 
-test("the next in line is being canceled while a slot frees → the one after it gets the slot", async () => {
+test("a slot becomes free while the next in line is being canceled → the one after it gets the slot", async () => {
   const world = await addWorld(db);
   const [first = "", , , , fifth = "", sixth = ""] = await startMany(world, 6);
   await db.sql.begin(async (canceling) => {
@@ -101,7 +101,7 @@ test("the next in line is being canceled while a slot frees → the one after it
   expect(await readRow(db.sql, sixth)).toMatchObject({ status: "queued", admitted_at: expect.any(Date) });
 });
 
-test("max_active_per_owner lowered → what runs goes on, and no new one is admitted until below it", async () => {
+test("max_active_per_owner is lowered → what runs goes on, and none is admitted until fewer run", async () => {
   const world = await addWorld(db);
   const [first = "", second = "", third = "", fourth = ""] = await startMany(world, 5);
   await setSettings(db.sql, { max_active_per_owner: 2 });
@@ -112,7 +112,7 @@ test("max_active_per_owner lowered → what runs goes on, and no new one is admi
   expect(await positions(world)).toEqual([null, null, null, null, 0]);
 });
 
-test("a new request while others wait → goes behind them, even when a slot is free", async () => {
+test("a new prediction while others wait → goes behind them, even when a slot is free", async () => {
   const world = await addWorld(db);
   await startMany(world, 6);
   await setSettings(db.sql, { max_active_per_owner: 5 });
@@ -120,7 +120,7 @@ test("a new request while others wait → goes behind them, even when a slot is 
   expect(await positions(world)).toEqual([0, 0, 0, 0, 1, 2, 3]);
 });
 
-describe("the sweep admits where a slot is free", () => {
+describe("the sweep and owners with a free slot", () => {
   /** So many owners with one prediction in line, and one running, from the identifier `first` on. */
   const addOwners = (count: number, first: number, runs: boolean) =>
     db.sql.begin(async (sql) => {
@@ -139,7 +139,7 @@ describe("the sweep admits where a slot is free", () => {
   const waiting = async () =>
     (await db.sql`select from keyframe.predictions where status = 'queued' and admitted_at is null`).count;
 
-  test("500 owners without a free slot are in line before one who has one, and after → it soon begins with that one", async () => {
+  test("500 owners without a free slot are in line before an owner with one, and 500 after → that owner is soon admitted", async () => {
     await setSettings(db.sql, { max_active_per_owner: 1 });
     for (const first of [1, 0xfffffe00]) await addOwners(500, first, true);
     const world = { ...(await addWorld(db)), owner: "80000000-0000-4000-8000-000000000000" };
@@ -149,7 +149,7 @@ describe("the sweep admits where a slot is free", () => {
     expect([await admitted(world), await waiting()]).toEqual([1, 1000]);
   });
 
-  test("more owners than one sweep reads, all with a slot → no more work than that for each sweep, until none waits", async () => {
+  test("more owners than one sweep reads, each with a free slot → limited work for each sweep, until none waits", async () => {
     await addOwners(7, 1, false);
     for (let sweep = 0; sweep < 40 && (await waiting()) > 0; sweep++) {
       await db.sql`select keyframe_private.add_admissions(3)`;

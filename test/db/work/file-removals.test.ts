@@ -66,7 +66,7 @@ const record = (task: Task | null, refused: File[] = []) =>
   });
 const fileOf = (path: string): File => ({ bucket: "projects", name: path.slice("projects/".length) });
 
-test("a project is deleted → its outputs are queued, due at once, and its images unless another project uses them", async () => {
+test("a project is deleted → its outputs are queued for removal at once, and its images unless another project uses them", async () => {
   const [own, shared] = [await addReference(db, world.owner), await addReference(db, world.owner)];
   const second = { ...world, project: await addProject(db, world.owner) };
   const seedWith = (path: string, of = world) => seedOutput(of, { referenceImagePaths: [path] });
@@ -81,38 +81,41 @@ test("a project is deleted → its outputs are queued, due at once, and its imag
   expect(await files()).toEqual([...first, another, shared].sort());
 });
 
-describe("an output that may lie in Storage although its prediction did not succeed", () => {
+describe("an output that may be in Storage although its prediction did not succeed", () => {
   const seedStoring = (columns: Row = { due_at: new Date(Date.now() + 60_000) }, step: Step = "first-frame") =>
     seedPrediction(db.sql, world, { status: "storing", step, columns });
 
   test.each([
     ["deleted", () => deleteProject()],
     ["canceled", (id: string) => db.sql`select keyframe_private.mark_canceled(${id})`],
-  ])("%s while it is copied → every name it may have, once the worker's lease has ended", async (_how, end) => {
-    const { id } = await seedStoring();
-    await end(id);
-    expect(await files()).toEqual([]);
-    await makeDue(db.sql, id);
-    await claim(db.sql); // its task is found to be over
-    expect(await files()).toEqual(namesOf(id));
-    await deleteProject();
-    expect(await files()).toEqual(namesOf(id));
-  });
+  ])(
+    "a prediction is %s while its output is copied → each possible file name is removed, after the worker's lease",
+    async (_how, end) => {
+      const { id } = await seedStoring();
+      await end(id);
+      expect(await files()).toEqual([]);
+      await makeDue(db.sql, id);
+      await claim(db.sql); // its task is found to be over
+      expect(await files()).toEqual(namesOf(id));
+      await deleteProject();
+      expect(await files()).toEqual(namesOf(id));
+    },
+  );
 
-  test("the worker that copies it says that it failed → the same at once", async () => {
+  test("a worker says that it could not copy an output → each possible file name is queued for removal at once", async () => {
     const { id, lease } = await seedStoring();
     await fail(db.sql, id, lease);
     expect(await files()).toEqual(namesOf(id));
   });
 
-  test("a video that no worker is copying → each name it may have, at the next claim", async () => {
+  test("a deleted video's output that no worker is copying → each possible file name is queued, at the next claim", async () => {
     const { id } = await seedStoring({ lease_token: null, due_at: new Date(0) }, "video");
     await db.sql`delete from keyframe.predictions where id = ${id}`;
     await claim(db.sql);
     expect(await files()).toEqual(namesOf(id));
   });
 
-  test("it has succeeded → nothing", async () => {
+  test("an output whose prediction succeeded → none of its files is queued for removal", async () => {
     const { id, lease } = await seedStoring();
     expect(await complete(db.sql, id, lease)).toBe(true);
     expect(await files()).toEqual([]);
@@ -125,7 +128,7 @@ describe("a task to remove files", () => {
       insert into keyframe_private.file_removals (bucket, name, owner_id)
       select 'keyframe-outputs', ${prefix} || '-' || i, ${owner} from generate_series(1, ${count}::int) i`;
 
-  test("250 files → three tasks one after the other, each file once", async () => {
+  test("250 files to remove → three tasks one after the other, each file once", async () => {
     await note(250);
     const seen: string[] = [];
     for (const count of [100, 100, 50]) {
@@ -139,7 +142,7 @@ describe("a task to remove files", () => {
     expect([await claimRemovals(), await files()]).toEqual([null, []]);
   });
 
-  test("more files are listed while others are being removed → another task at once, with none of those", async () => {
+  test("more files are queued while others are being removed → a second task at once, with none of the first files", async () => {
     await note(150);
     const first = await claimRemovals();
     await note(30, NOBODY, "later");
@@ -148,14 +151,14 @@ describe("a task to remove files", () => {
     expect([names.length, new Set(names).size]).toEqual([180, 180]);
   });
 
-  test("an owner has 1,000 files that were listed before → another's file goes with the same claim", async () => {
+  test("an owner has 1,000 files queued earlier → another owner's file is in the same claim", async () => {
     await note(1_000, world.owner);
     await note(1, NOBODY, "other");
     const tasks = await claimAllRemovals();
     expect(tasks.flatMap(({ files }) => files.map(({ name }) => name))).toContain("other-1");
   });
 
-  test("every file that is queued → has its owner", async () => {
+  test("every file that is queued for removal → has the owner's id", async () => {
     const [used, unused] = [await addReference(db, world.owner), await addReference(db, world.owner)];
     await seedOutput(world, { referenceImagePaths: [used] });
     await seedPrediction(db.sql, world, { status: "storing" });
@@ -168,7 +171,7 @@ describe("a task to remove files", () => {
     expect(await columnOf(db.sql`select distinct owner_id from keyframe_private.file_removals`)).toEqual([world.owner]);
   });
 
-  test("a worker dies over it → handed out again when the lease ends, and its late word changes nothing", async () => {
+  test("a worker dies during a removal → the files are claimed again after the lease; a late report changes nothing", async () => {
     await note(1);
     const dead = await claimRemovals();
     await makeDue(db.sql, NOBODY);
@@ -182,7 +185,7 @@ describe("a task to remove files", () => {
     expect(await files()).toEqual([]);
   });
 
-  test("Storage is away → tried again after 2 s, 4 s, each ±20 %, up to two minutes, however often", async () => {
+  test("Storage is away → a removal is tried again after 2 s, 4 s, each ±20 %, up to two minutes, however often", async () => {
     await note(1);
     for (const [attempt, planned] of [2, 4, 8, 16, 32, 64, 128, 256, 512].entries()) {
       const task = await claimRemovals();
@@ -197,7 +200,7 @@ describe("a task to remove files", () => {
     }
   });
 
-  test("one of three is refused → it alone is tried again", async () => {
+  test("Storage refuses to remove one of three files → only that file is tried again", async () => {
     await note(3);
     const task = await claimRemovals();
     await record(task, [...(task?.files.slice(1, 2) ?? []), { bucket: "projects", name: "another.png" }]);
@@ -224,7 +227,7 @@ describe("a reference image that is used again", () => {
     });
 
   test.each([true, false])(
-    "in a transaction that is open → not handed out; committed: %s → only then it stays",
+    "an image queued for removal that an open transaction uses → not claimed; kept only if that is committed: %s",
     async (commits) => {
       const reference = await unused();
       const started = beginStart(reference, async () => {
@@ -238,7 +241,7 @@ describe("a reference image that is used again", () => {
     },
   );
 
-  test("while it is being removed → not_found, also when that has failed or its outcome is unknown; postponed → it stays", async () => {
+  test("a start with an image that is being removed → not_found, even after the lease; the removal is postponed → it stays", async () => {
     const reference = await unused();
     const task = await claimRemovals();
     expect(await codeOf(start(db, world, { reference }))).toBe("not_found");
@@ -249,7 +252,7 @@ describe("a reference image that is used again", () => {
     expect(await files()).toEqual([]);
   });
 
-  test("by a prediction that came another way, with the removal queued → it stays all the same", async () => {
+  test("a prediction inserted in another way uses an image queued for removal → the image stays all the same", async () => {
     const reference = await unused();
     const input = { referenceImagePaths: [reference] };
     await seedPrediction(db.sql, world, { columns: { lease_token: null }, input });
@@ -257,7 +260,7 @@ describe("a reference image that is used again", () => {
     expect(await files()).toEqual([]);
   });
 
-  test("at the moment when its last prediction goes, before or after → the later one waits, and the image stays", async () => {
+  test("a start with an image at the moment when its last prediction is deleted → the second waits, and the image stays", async () => {
     const reference = await addReference(db, world.owner);
     const seedSecond = async () => {
       const second = { ...world, project: await addProject(db, world.owner) };
@@ -279,7 +282,7 @@ describe("a reference image that is used again", () => {
     expect(await files()).toEqual([]);
   });
 
-  test("that has gone from Storage while the start waited → not_found", async () => {
+  test("a start waits and its image disappears from Storage → not_found", async () => {
     const reference = await addReference(db, world.owner);
     let outcome: Promise<string> = Promise.resolve("");
     await db.sql.begin(async (sql) => {
@@ -293,12 +296,12 @@ describe("a reference image that is used again", () => {
   });
 });
 
-describe("a reference image that no prediction uses ends a month after its upload, or with its owner's account", () => {
+describe("a reference image that no prediction uses", () => {
   beforeEach(clearStorage);
   const note = async (most = 1000) =>
     (await columnOf<number>(db.sql`select keyframe_private.queue_unused_references(${most})`))[0];
 
-  test("uploaded 31 days ago and never used → queued, due at once, and handed out to be removed", async () => {
+  test("an image uploaded 31 days ago and never used → queued, due at once, and claimed for removal", async () => {
     const old = await upload(31);
     await upload(29);
     expect(await note()).toBe(1);
@@ -308,12 +311,15 @@ describe("a reference image that no prediction uses ends a month after its uploa
     expect(await note()).toBe(0);
   });
 
-  test.each(["succeeded", "canceled", "queued"] as const)("used by a prediction that is %s → stays", async (status) => {
-    await seedPrediction(db.sql, world, { status, input: { referenceImagePaths: [await upload(400)] } });
-    expect(await note()).toBe(0);
-  });
+  test.each(["succeeded", "canceled", "queued"] as const)(
+    "an old image used by a prediction that is %s → stays",
+    async (status) => {
+      await seedPrediction(db.sql, world, { status, input: { referenceImagePaths: [await upload(400)] } });
+      expect(await note()).toBe(0);
+    },
+  );
 
-  test("its owner's account is gone → queued, however new; with all else of the account", async () => {
+  test("an image whose owner's account is deleted → queued, however new, with all other files of the account", async () => {
     const [unused, used] = [await upload(0), await upload(0)];
     await seedPrediction(db.sql, world, { status: "failed", input: { referenceImagePaths: [used] } });
     const stays = await upload(0, (await addWorld(db)).owner);
@@ -324,7 +330,7 @@ describe("a reference image that no prediction uses ends a month after its uploa
     expect(await files()).not.toContain(stays);
   });
 
-  test("outputs, and files that an administrator put there → stay", async () => {
+  test("old outputs, and files that an administrator stored → stay", async () => {
     await upload(400, null);
     await upload(400, "somebody from elsewhere");
     await db.sql`
@@ -334,7 +340,7 @@ describe("a reference image that no prediction uses ends a month after its uploa
     expect(await note()).toBe(0);
   });
 
-  test("more than one call takes → the rest by the next calls; an administrator has another time → that one", async () => {
+  test("more unused images than one call takes → the next calls take the rest; unused_references_after sets another age", async () => {
     for (const days of [31, 31, 31, 3]) await upload(days);
     expect([await note(2), await note(2), await note(2)]).toEqual([2, 1, 0]);
     await db.sql`update keyframe_private.settings set unused_references_after = '2 days'`;
@@ -342,14 +348,14 @@ describe("a reference image that no prediction uses ends a month after its uploa
     await db.sql`update keyframe_private.settings set unused_references_after = default`;
   });
 
-  test("one owner has more than a call takes → another's image goes with the same call", async () => {
+  test("one owner has more unused images than a call takes → another owner's image is in the same call", async () => {
     for (let i = 0; i < 3; i++) await upload(40);
     const other = await upload(31, (await addWorld(db)).owner);
     expect(await note(2)).toBe(2);
     expect(await files()).toContain(other);
   });
 
-  test("a start uses it at that moment → it stays, and the check of others does not wait; a moment later → taken back", async () => {
+  test("a start uses an old image during or right after the check for unused ones → the image stays, and the check does not wait", async () => {
     const reference = await upload(31);
     await db.asUser(world.owner, async (sql) => {
       await sql`select keyframe.start_prediction(${world.project}, 'first-frame', jsonb_build_object('referenceImagePath', ${reference}::text))`;

@@ -133,7 +133,7 @@ async function workAll(): Promise<calls.Task[]> {
 }
 
 test.each(Object.entries(HELD))(
-  "%s held by an open transaction → everybody else's work goes on, and its owner's afterwards",
+  "%s locked by an open transaction → other owners' work goes on, and its owner's does afterwards",
   async (what, statement) => {
     const slow = await addOwner();
     const endedOf = ({ late, lateStoring, dead, deadStoring }: Owner) => [late, lateStoring, dead, deadStoring];
@@ -164,7 +164,7 @@ test.each(Object.entries(HELD))(
   },
 );
 
-describe("a worker records a result while somebody holds what it needs", () => {
+describe("a worker records a result while somebody locks a row that it needs", () => {
   const [PREDICTION, WORK] = [rowsOf("keyframe.predictions"), rowsOf("keyframe_private.work")];
   const SUBMITS = rowsOf("keyframe_private.provider_submits");
   /** The lease of the work of a kind. */
@@ -203,7 +203,7 @@ describe("a worker records a result while somebody holds what it needs", () => {
   };
 
   test.each(Object.entries(RECORDS))(
-    "%s → 55P03 within a second: it does not keep its connection",
+    "%s → 55P03 within a second, so that the connection is free again",
     async (_name, [statement, record]) => {
       const owner = await addOwner();
       await claimOnly(db.sql, 100);
@@ -214,7 +214,7 @@ describe("a worker records a result while somebody holds what it needs", () => {
     },
   );
 
-  test("a callback with more progress → unchanged at once: the next one says it again", async () => {
+  test("a callback with more progress while its prediction is locked → “unchanged” at once: the next callback repeats it", async () => {
     const owner = await addOwner();
     const { provider_prediction_id: run } = await readRow(db.sql, owner.running);
     const says = { id: owner.running, run: String(run), progress: 0.7 };
@@ -225,7 +225,7 @@ describe("a worker records a result while somebody holds what it needs", () => {
     expect(await providerSays(db.sql, says)).toBe("recorded");
   });
 
-  test("every function of the workers but claims, health's figures and what api asks → is in the table above", async () => {
+  test("every worker function, except claims, health's figures and the API's calls → is in the table above", async () => {
     const functions = await db.sql<{ name: string }[]>`
       select proname as name from pg_proc where pronamespace = 'keyframe_worker'::regnamespace
         and proname not in ('claim_tasks', 'exchange_deliveries', 'act_as', 'add_credit', 'describe_database', 'read_shared_film',
@@ -235,7 +235,7 @@ describe("a worker records a result while somebody holds what it needs", () => {
   });
 });
 
-describe("an administrator's transaction stays open → everybody's starts go on", () => {
+describe("an administrator's open transaction", () => {
   const DEFAULT = "google/nano-banana-2";
   const rename = (sql: typeof db.sql | TransactionSql, from: string, to: string) =>
     sql`update keyframe.models set model = ${to} where model = ${from}`;
@@ -248,7 +248,7 @@ describe("an administrator's transaction stays open → everybody's starts go on
     ["takes a rate limit away", "delete from keyframe_private.rate_limits where route_class = 'generate'"],
     ["holds the settings", "select from keyframe_private.settings for update"],
     ["holds every price", "select from keyframe_private.model_prices for update"],
-  ])("%s", async (_what, statement) => {
+  ])("an administrator's open transaction %s → everybody's starts go on", async (_what, statement) => {
     const world = await addWorld(db);
     await rolledBack(db.sql, async (open) => {
       await open.unsafe(statement);
@@ -261,7 +261,7 @@ describe("an administrator's transaction stays open → everybody's starts go on
     });
   });
 
-  test("a start commits before the name of its model does → it has the new name, and runs", async () => {
+  test("a start commits before a model's new name does → the prediction has the new name, and runs", async () => {
     const world = await addWorld(db);
     let id = "";
     await db.sql.begin(async (open) => {
@@ -272,7 +272,7 @@ describe("an administrator's transaction stays open → everybody's starts go on
     await rename(db.sql, "test/renamed", DEFAULT);
   });
 
-  test("a start commits after it → it fails when it is claimed, without a run or a cost, and the others are claimed", async () => {
+  test("a start commits after a model's new name → it fails when it is claimed, without a run or a cost; others are claimed", async () => {
     const [late, other] = [await addWorld(db), await addWorld(db)];
     let id = "";
     await db.sql.begin(async (open) => {

@@ -42,7 +42,7 @@ const claimTasks = async (sql: Sql, worker: string, cursors: object = {}) =>
     ...{ worker, max_rows: 10, lease_seconds: 60, poll_seconds: 0, cursors },
   });
 
-test("the lease of a submit expires after its run has failed and the next submit is under way → no third submit is added", async () => {
+test("a submit's lease expires after its run failed and while the next submit is under way → no third submit is added", async () => {
   const id = await seedNew(bad);
   const [first] = await claim(db.sql);
   const unreachable = { status: "failed", failure: "input_unreachable" } as const;
@@ -54,7 +54,7 @@ test("the lease of a submit expires after its run has failed and the next submit
   expect(await submitsOf(db.sql, id)).toHaveLength(2);
 });
 
-test("the run of an expired submit has failed, and the next submit waits → no third submit is added", async () => {
+test("the run of an expired submit fails while the next submit waits → no third submit is added", async () => {
   const id = await seedNew(bad);
   await claim(db.sql);
   await makeDue(db.sql, id);
@@ -79,7 +79,7 @@ describe("an app's trigger on predictions", () => {
     ["sleeps for longer than a call may take", "perform pg_sleep(60)", "57014"],
   ] as const;
   test.each(CAUSES)(
-    "%s → the others are claimed and begun; it is tried again later each time, with its code, and ends",
+    "%s → the others are claimed and begun; the prediction is tried again ever later, with the error's code, and ends",
     async (_what, does, code) => {
       const id = await seedNew(bad);
       const others = [await seedNew(good)];
@@ -113,7 +113,7 @@ describe("an app's trigger on predictions", () => {
   );
 });
 
-describe("a crowd", () => {
+describe("a crowd of owners or tasks", () => {
   /** Ready submits of a model, each of a lane of its own or all of one. Nothing of them is read but their work. */
   const addCrowd = (count: number, model: string, owner: string | null, lease: string | null = null) => db.sql`
     insert into keyframe_private.work (queue, kind, subject, owner_id, lane, resource, state, due_at, worker, lease_token)
@@ -123,7 +123,7 @@ describe("a crowd", () => {
   const readsOf = async (work: (sql: postgres.Sql) => Promise<unknown>) =>
     await plansOf(db.url, (sql) => rolledBack(sql, async (open) => void (await work(open as unknown as postgres.Sql))));
 
-  test("100,000 ready tasks of one owner → each of twenty others is claimed within three claims, and few rows are read", async () => {
+  test("100,000 ready tasks of one owner → each of twenty other owners is claimed within three claims, few rows are read", async () => {
     await addCrowd(100_000, "google/nano-banana", bad.owner);
     const others: string[] = [];
     for (let owner = 0; owner < 20; owner++) others.push(await seedNew(await addWorld(db)));
@@ -142,7 +142,7 @@ describe("a crowd", () => {
     expect(Math.max(...plans.map((plan) => readBy(plan).rows))).toBeLessThan(150);
   });
 
-  test("20,000 owners wait for a model that has all its places → one probe passes them, and another model's task is claimed", async () => {
+  test("20,000 owners wait for a model at its limit → one probe passes them, and another model's task is claimed", async () => {
     const worker = crypto.randomUUID();
     await addCrowd(38, "bad/model", null, worker);
     await addCrowd(20_000, "bad/model", null);

@@ -63,7 +63,7 @@ describe.each(Object.keys(WORK))("%s", (name) => {
   const work = async (sql: Sql = db.sql, of = world, rows = 1) => await WORK[name]?.(sql, of, rows);
   const look = (heartbeatMs: number) => db.sql`select keyframe_private.record_heartbeat(${name}, ${heartbeatMs}, '{}')`;
 
-  test("new work → a signed kick to the function alone, with an id of its own, the present time and a bound", async () => {
+  test("new work → a signed kick to this function only, with an id of its own, the present time and a timeout", async () => {
     for (let i = 0; i < 2; i++) await kicksOf(work);
     const made = await kicks();
     expect(new Set(made.map(({ headers }) => headers["webhook-id"])).size).toBe(2);
@@ -89,12 +89,12 @@ describe.each(Object.keys(WORK))("%s", (name) => {
       async (sql) => [await sql.savepoint(undo).catch(() => 0), await work(sql)],
     ],
     ["a transaction that is rolled back", 0, undo],
-  ])("%s → kicks: %i", async (_what, count, burst) => {
+  ])("new work, %s → kicks: %i", async (_what, count, burst) => {
     const undone = (error: unknown) => expect(error).toBe(UNDONE);
     expect(await kicksOf(() => db.sql.begin(burst).catch(undone), name)).toBe(count);
   });
 
-  test("its heartbeat is live → no kick; after its final claim, expired, another's live, clock set back → a kick", async () => {
+  test("a live heartbeat → no kick; after a final claim, expiry, another worker's heartbeat, a clock set back → a kick", async () => {
     await db.sql`select keyframe_private.record_heartbeat('another', 60000, '{}')`;
     expect(await kicksOf(() => work(), name)).toBe(1);
     expect(await kicksOf(() => look(60_000).then(() => work()), name)).toBe(0);
@@ -116,7 +116,7 @@ test("the secret is changed in the Vault → the next kick is signed with it", a
   expect(new Webhook(secret).verify(kick?.body ?? "", kick?.headers ?? {})).toEqual({});
 });
 
-describe("kicks are kept", () => {
+describe("the record of kicks", () => {
   type Kept = { name: string; request: string | null; error: string | null; acknowledged: boolean };
   const kept = async (sql: Sql = db.sql) => [
     ...(await sql<Kept[]>`
@@ -125,7 +125,7 @@ describe("kicks are kept", () => {
   ];
   const lastRequest = async () => (await db.sql`select max(id) as id from net.http_request_queue`)[0]?.id;
 
-  test("with the id that pg_net gave it; the first claim after it acknowledges it", async () => {
+  test("a kick → stored with pg_net's request id; the first claim after it acknowledges it", async () => {
     expect(await kept()).toEqual([]);
     await start(db, world);
     const first = { name: "generate", request: await lastRequest(), error: null };
@@ -155,7 +155,7 @@ describe("kicks are kept", () => {
     });
   });
 
-  test("for an hour → then the pruning job deletes them", async () => {
+  test("a kick older than an hour → deleted by the pruning job", async () => {
     await start(db, world);
     await db.sql`insert into keyframe_private.kicks (function_name, made_at, request_id) values ('generate', now() - interval '61 minutes', 1)`;
     await db.sql`select keyframe_private.prune()`;
@@ -163,15 +163,15 @@ describe("kicks are kept", () => {
   });
 });
 
-describe("what makes a kick", () => {
-  test("an admitted prediction → yes; one that has to wait → no; its admission → yes", async () => {
+describe("the causes of kicks to generate", () => {
+  test("a prediction is admitted → a kick; a prediction waits → none; that prediction is admitted → a kick", async () => {
     for (let i = 0; i < 4; i++) expect(await kicksOf(() => start(db, world))).toBe(1);
     expect(await kicksOf(() => start(db, world))).toBe(0);
     const [task] = await claim(db.sql, 1);
     expect(await kicksOf(() => providerSays(db.sql, { id: task?.id ?? "", run: "run-1", status: "failed" }))).toBe(1);
   });
 
-  test("progress at the provider → no; an output to store → yes; its end with no prediction waiting → no", async () => {
+  test("progress at the provider → no kick; an output to store → a kick; the end with no prediction waiting → none", async () => {
     const { id, lease } = await seedPrediction(db.sql, world);
     const says = (status: string) => () => providerSays(db.sql, { id, run: "run-1", status, lease: lease ?? "" });
     for (const status of ["starting", "processing"]) expect(await kicksOf(says(status))).toBe(0);
@@ -180,7 +180,7 @@ describe("what makes a kick", () => {
     expect(await kicksOf(() => complete(db.sql, id, task?.lease_token ?? null))).toBe(0);
   });
 
-  test("a run to cancel → yes, once; handing the task out → no", async () => {
+  test("a run to cancel → one kick; the cancel task is claimed → none", async () => {
     const { id } = await seedPrediction(db.sql, world, { status: "processing" });
     const cancel = () =>
       db.asUser(world.owner, (sql) => sql`select keyframe.cancel_prediction(${world.project}, ${id})`);
@@ -189,7 +189,7 @@ describe("what makes a kick", () => {
     expect(await kicksOf(() => claim(db.sql))).toBe(0);
   });
 
-  test("generate stops, and more is due than it took → yes; its heartbeat goes on, or nothing is due → no", async () => {
+  test("generate stops while more is due → a kick; its heartbeat goes on, or nothing is due → none", async () => {
     for (let at = 0; at < 2; at++) await seedPrediction(db.sql, world, READY);
     expect(await kicksOf(() => claim(db.sql, 0, 60, 300))).toBe(0);
     expect(await kicksOf(() => claim(db.sql, 0, 60, 0))).toBe(1);
@@ -198,7 +198,7 @@ describe("what makes a kick", () => {
     expect(await kicksOf(() => claim(db.sql, 0, 60, 0))).toBe(0);
   });
 
-  test("files of a deleted project → yes, once; a project without files → no", async () => {
+  test("a project with files is deleted → one kick; a project without files → none", async () => {
     for (let take = 0; take < 2; take++) await seedPrediction(db.sql, world, { status: "succeeded" });
     const remove = ({ project }: World) => db.sql`delete from keyframe.projects where id = ${project}`;
     expect(await kicksOf(() => remove(world))).toBe(1);
@@ -207,7 +207,7 @@ describe("what makes a kick", () => {
   });
 });
 
-describe("a kick that cannot be made → prediction, project, event and delivery are saved all the same; kept is why", () => {
+describe("a kick that cannot be made", () => {
   const UNREADABLE = /The Vault lacks keyframe_functions_url or keyframe_kick_secret, or cannot decrypt it/;
   test.each([
     ["the Vault is empty", "delete from vault.secrets", UNREADABLE],
@@ -218,27 +218,30 @@ describe("a kick that cannot be made → prediction, project, event and delivery
       /URL/,
     ],
     ["net.http_post is gone", "drop function net.http_post", /does not exist/],
-  ])("%s", async (_name, breakage, error) => {
-    await rolledBack(db.sql, async (sql) => {
-      await sql.unsafe(breakage);
-      await sql`select set_config('request.jwt.claims', ${JSON.stringify({ sub: world.owner })}, true)`;
-      await sql`set local role authenticated`;
-      const [row] = await sql`
+  ])(
+    "a kick cannot be made because %s → project, event and delivery are saved, and the kick's row has the error",
+    async (_name, breakage, error) => {
+      await rolledBack(db.sql, async (sql) => {
+        await sql.unsafe(breakage);
+        await sql`select set_config('request.jwt.claims', ${JSON.stringify({ sub: world.owner })}, true)`;
+        await sql`set local role authenticated`;
+        const [row] = await sql`
         select keyframe.start_prediction(${world.project}, 'first-frame') -> 'prediction' ->> 'status' as status,
           keyframe.create_project('t', 'p') -> 'project' ->> 'title' as title`;
-      expect(row).toEqual({ status: "queued", title: "t" });
-      await sql`reset role`;
-      const [counts] = await sql`
+        expect(row).toEqual({ status: "queued", title: "t" });
+        await sql`reset role`;
+        const [counts] = await sql`
         select (select count(*)::int from keyframe.webhook_events where owner_id = ${world.owner}) as events,
           (select count(*)::int from keyframe.webhook_deliveries) as deliveries, (select count(*)::int from net.http_request_queue) as kicks`;
-      expect(counts).toEqual({ events: 1, deliveries: 1, kicks: 0 });
-      const kept = await sql`select error from keyframe_private.kicks where request_id is null`;
-      expect(kept.map((kick) => kick.error)).toEqual(Array(2).fill(expect.stringMatching(error)));
-    });
-  });
+        expect(counts).toEqual({ events: 1, deliveries: 1, kicks: 0 });
+        const kept = await sql`select error from keyframe_private.kicks where request_id is null`;
+        expect(kept.map((kick) => kick.error)).toEqual(Array(2).fill(expect.stringMatching(error)));
+      });
+    },
+  );
 });
 
-describe("deliver", () => {
+describe("the causes of kicks to deliver", () => {
   const kicksToDeliver = (work: () => Promise<unknown>) => kicksOf(work, "deliver");
   let endpoint: string;
   beforeEach(async () => {
@@ -246,13 +249,13 @@ describe("deliver", () => {
     endpoint = await addEndpoint(db.sql, world.owner);
   });
 
-  test("the end of a prediction → a kick; an event that no endpoint gets → none", async () => {
+  test("a prediction ends → a kick to deliver; an event that no endpoint gets → none", async () => {
     const { id, lease } = await seedPrediction(db.sql, world, { status: "storing" });
     expect(await kicksToDeliver(() => complete(db.sql, id, lease))).toBe(1);
     expect(await kicksToDeliver(async () => await WORK.deliver?.(db.sql, other, 1))).toBe(0);
   });
 
-  test("a test event, a redelivery, a recovery, an endpoint enabled again → one kick each", async () => {
+  test("a test event, a redelivery, a recovery, an endpoint enabled again → one kick each to deliver", async () => {
     const [delivery = ""] = await seedDeliveries(db.sql, endpoint, 1);
     const ask = (name: string, args: Record<string, string | boolean | Date>) =>
       kicksToDeliver(() => call(db, world.owner, name, args));
@@ -264,7 +267,7 @@ describe("deliver", () => {
     expect(await ask("update_webhook_endpoint", { endpoint_id: endpoint, enabled: true })).toBe(1);
   });
 
-  test("a last claim leaves something due → a kick; a claim with a heartbeat, or that leaves nothing → none", async () => {
+  test("deliver's last claim leaves something due → a kick; a claim with a heartbeat, or that leaves nothing → none", async () => {
     const claim = (heartbeatMs: number, maxRows = 100) => exchange(db.sql, { heartbeatMs, maxRows });
     expect(await kicksToDeliver(() => claim(0))).toBe(0);
     for (const id of [endpoint, await addEndpoint(db.sql, null)]) await seedDeliveries(db.sql, id, 20);
@@ -310,7 +313,7 @@ describe("the sweep", () => {
     ["deliver", "nothing that is due yet", 0, seedFor(LATER), () => exchange(db.sql)],
     ["deliver", "what has ended", 0, seedFor(ENDED), () => 0],
   ];
-  test.each(CASES)("finds for %s: %s → kicks: %i", async (name, _what, count, seeded, then) => {
+  test.each(CASES)("the sweep finds for %s: %s → kicks: %i", async (name, _what, count, seeded, then) => {
     for (let running = 0; running < 4; running++) await seed("processing", { due_at: soon() });
     const made = await seeded();
     await then("id" in made ? made.id : "");
@@ -322,7 +325,7 @@ describe("the sweep", () => {
     ["an unanswered submit that is canceled", { unanswered: new Date() }, "select keyframe_private.mark_canceled($1)"],
     ["an output whose prediction is deleted", { status: "storing" }, "delete from keyframe.predictions where id = $1"],
   ] as const)(
-    "finds %s, while a worker may have it → no kick; once its lease is over → one",
+    "the sweep finds %s, while a worker may have it → no kick; once the lease is over → one",
     async (_what, of, end) => {
       const { id } = await seedPrediction(db.sql, world, { columns: { due_at: soon() }, ...of });
       await db.sql.unsafe(end, [id]);

@@ -23,7 +23,7 @@ afterEach(() => clearPredictions(db.sql));
 
 const newRun = () => `run-${crypto.randomUUID()}`;
 
-test("a callback that comes before the submit's answer moves the prediction on, and the answer then changes nothing", async () => {
+test("a callback comes before its submit's answer → moves the prediction on, and the answer then changes nothing", async () => {
   const { id } = await seedPrediction(db.sql, world, { status: "queued" });
   const run = newRun();
   expect(await providerSays(db.sql, { id, run, status: "processing", progress: 0.2 })).toBe("recorded");
@@ -33,7 +33,7 @@ test("a callback that comes before the submit's answer moves the prediction on, 
   expect(await runsToCancel(db.sql)).toEqual([]);
 });
 
-test("progress of the run that is followed → its commit does not wait for the disk; a new run and an end do", async () => {
+test("progress of a prediction's run → its commit does not wait for the disk; a new run and an end do", async () => {
   const { id, run } = await seedPrediction(db.sql, world, { status: "starting" });
   const { id: queued } = await seedPrediction(db.sql, world, { status: "queued" });
   const waits = (saying: Saying) =>
@@ -48,7 +48,7 @@ test("progress of the run that is followed → its commit does not wait for the 
   expect(await waits({ id: queued, run: newRun() })).toBe("on");
 });
 
-test("progress that also says of a submit that it has no run → waits for the disk: money is released", async () => {
+test("progress that also reports a submit without a run → its commit waits for the disk: money is released", async () => {
   const { id, run } = await seedPrediction(db.sql, world, { status: "starting", columns: { attempt: 2 } });
   const { owner: owner_id, project: project_id } = world;
   await seedSubmit(db.sql, { owner_id, project_id, prediction_id: id, attempt: 1, submitted_at: new Date() });
@@ -71,7 +71,7 @@ test.each([
   ["storing", { status: "succeeded", outputUrl: null }],
   ["storing", { status: "failed" }],
 ] as const)(
-  "a callback of one that is %s that says %j → unchanged, without a write or a lock",
+  "a callback for a %s prediction that says %j → unchanged, without a write or a lock",
   async (status, said) => {
     const { id, run } = await seedPrediction(db.sql, world, { status, columns: { progress: 0.5 } });
     await db.sql.begin(async (holder) => {
@@ -157,14 +157,17 @@ test.each<Case>([
   expect((await workOf(db.sql, id)).filter(({ kind }) => kind === "cancel")).toHaveLength(canceled.length);
 });
 
-test.each([0, 2, -1])("attempt %i, which never was → unknown, and nothing is kept of it", async (attempt) => {
-  const { id, run } = await seedPrediction(db.sql, world, { status: "starting" });
-  for (const said of ["run-never", run ?? ""])
-    expect(await providerSays(db.sql, { id, attempt, run: said, status: "starting" })).toBe("unknown");
-  expect((await submitsOf(db.sql, id)).map(({ provider_prediction_id }) => provider_prediction_id)).toEqual([run]);
-});
+test.each([0, 2, -1])(
+  "a callback for attempt %i, which never existed → unknown, and nothing is stored",
+  async (attempt) => {
+    const { id, run } = await seedPrediction(db.sql, world, { status: "starting" });
+    for (const said of ["run-never", run ?? ""])
+      expect(await providerSays(db.sql, { id, attempt, run: said, status: "starting" })).toBe("unknown");
+    expect((await submitsOf(db.sql, id)).map(({ provider_prediction_id }) => provider_prediction_id)).toEqual([run]);
+  },
+);
 
-test("a run that belongs to another prediction → unknown, and neither prediction moves", async () => {
+test("a callback with another prediction's run → unknown, and neither prediction moves", async () => {
   const { run } = await seedPrediction(db.sql, world, { status: "starting" });
   const other = await seedPrediction(db.sql, world, { status: "queued" });
   expect(await providerSays(db.sql, { id: other.id, run: run ?? "", status: "succeeded" })).toBe("unknown");
@@ -184,7 +187,7 @@ describe("a run that failed because it could not read the images", () => {
     return (await claim(db.sql, 100)).find((task) => task.id === id);
   };
 
-  test("→ queued again after a back-off, as a failure; the next claim submits it, with nothing to search for", async () => {
+  test("a run could not read the images → queued again after a back-off, as a failure; submitted with nothing to search for", async () => {
     const { id } = await seedFailed();
     expect(await readRow(db.sql, id)).toMatchObject({
       ...{ status: "queued", provider_prediction_id: null, lease_token: null },
@@ -195,7 +198,7 @@ describe("a run that failed because it could not read the images", () => {
     expect(await submitAgain(id)).toMatchObject({ task: "submit", attempt: 2, search_since: null });
   });
 
-  test("its late and doubled callbacks, before the next run and after it → change nothing, and nothing is canceled", async () => {
+  test("late and duplicate callbacks of a run that could not read the images → change nothing, and nothing is canceled", async () => {
     const saying = await seedFailed();
     const before = await readRow(db.sql, saying.id);
     for (const status of ["starting", "processing", "failed", "succeeded"])
@@ -213,13 +216,13 @@ describe("a run that failed because it could not read the images", () => {
     expect(await readRow(db.sql, saying.id)).toMatchObject(now);
   });
 
-  test("canceled before the next submit → no run to cancel", async () => {
+  test("a prediction is canceled between a failed run and its next submit → there is no run to cancel", async () => {
     const { id } = await seedFailed();
     await db.sql`select keyframe_private.mark_canceled(${id})`;
     expect(await runsToCancel(db.sql)).toEqual([]);
   });
 
-  test("max_failures times → failed: every run may cost money", async () => {
+  test("a run cannot read the images max_failures times → the prediction fails, since every run may cost money", async () => {
     await setSettings(db.sql, { max_failures: 3 });
     const { id } = await seedFailed();
     for (const attempt of [2, 3]) {
@@ -236,7 +239,7 @@ describe("a run that failed because it could not read the images", () => {
 
 const interrupted = { status: "failed", failure: "interrupted", error: "Director: unexpected error (E9828)" } as const;
 
-test("a run is interrupted, after a submit that had none → submitted once more; interrupted again → failed, retryable", async () => {
+test("a run is interrupted → submitted once more; interrupted again → failed, retryable", async () => {
   const { id, run } = await seedPrediction(db.sql, world, { status: "processing", columns: { attempt: 2 } });
   const refused = { submitted_at: new Date(), answered_at: new Date(), ended_at: new Date(), outcome: "no_run" };
   await seedSubmit(db.sql, {
@@ -255,7 +258,7 @@ test("a run is interrupted, after a submit that had none → submitted once more
   expect(await runsToCancel(db.sql)).toEqual([]);
 });
 
-describe("a transaction that has recorded something is open", () => {
+describe("an open transaction with a recorded run", () => {
   const setTimeout = (time: string) =>
     db.sql.unsafe(`alter function keyframe_worker.record_provider_state set lock_timeout = '${time}'`);
   beforeEach(() => setTimeout("60s"));
@@ -266,7 +269,7 @@ describe("a transaction that has recorded something is open", () => {
     ["processing", { status: "succeeded" }, { status: "failed" }, "unchanged", "storing"],
     ["processing", { status: "failed" }, { status: "succeeded" }, "ended", "failed"],
     ["processing", interrupted, interrupted, "given_up", "queued"],
-  ])("%s: %j, and meanwhile %j comes → it waits, then %s: %s", async (of, first, then, answer, status) => {
+  ])("%s: %j, and meanwhile %j arrives → the second waits, then %s: %s", async (of, first, then, answer, status) => {
     const { id, run } = await seedPrediction(db.sql, world, { status: of });
     const says = (sql: TransactionSql | Sql, said: Partial<Saying>) =>
       providerSays(sql, { id, run: run ?? "", ...said });
@@ -275,7 +278,7 @@ describe("a transaction that has recorded something is open", () => {
     expect((await readRow(db.sql, id)).status).toBe(status);
   });
 
-  test("a run, for another prediction → unknown", async () => {
+  test("a run is recorded in an open transaction, and another prediction names the run → unknown", async () => {
     const [one, other] = [await seedPrediction(db.sql, world), await seedPrediction(db.sql, world)];
     const says = (sql: TransactionSql | Sql, id: string) =>
       providerSays(sql, { id, run: "run-of-one", status: "starting" });
@@ -285,7 +288,7 @@ describe("a transaction that has recorded something is open", () => {
   });
 });
 
-describe("asking the provider to cancel a run", () => {
+describe("a cancel of a run at the provider", () => {
   let id: string;
   const run = "run-late";
   beforeEach(async () => {
@@ -303,7 +306,7 @@ describe("asking the provider to cancel a run", () => {
   const submit = async () => (await submitsOf(db.sql, id))[0];
 
   test.each(["canceled", "succeeded", "failed", "aborted"])(
-    "it is %s → recorded, and not asked again",
+    "a run to cancel turns out to be %s → recorded, and its cancel is not tried again",
     async (status) => {
       const metrics = { predict_time: 1.5, resolution_target: "720p", with_audio: false };
       expect(await providerSays(db.sql, { id, run, status, metrics })).toBe("ended");
@@ -314,7 +317,7 @@ describe("asking the provider to cancel a run", () => {
     },
   );
 
-  test("the provider does not know it any more → lost, and not asked again; its end, if it comes, counts", async () => {
+  test("the provider no longer knows a run to cancel → lost, and not tried again; a later callback with its end counts", async () => {
     await recordNotCanceled(true);
     expect(await submit()).toMatchObject({ outcome: "lost" });
     expect(await workOf(db.sql, id)).toEqual([]);
@@ -322,7 +325,7 @@ describe("asking the provider to cancel a run", () => {
     expect(await submit()).toMatchObject({ outcome: "succeeded" });
   });
 
-  test("did not work → asked again after 10 s, 20 s, up to five minutes, for a day", async () => {
+  test("a cancel of a run fails → tried again after 10 s, 20 s, up to five minutes, for a day", async () => {
     for (let time = 1; time <= 40; time++) {
       await recordNotCanceled();
       const [wait = 0] = await columnOf<number>(db.sql`
@@ -336,7 +339,7 @@ describe("asking the provider to cancel a run", () => {
     expect(await submit()).toMatchObject({ outcome: "lost" });
   });
 
-  test("is handed out by a claim as one task, whatever is said again, and again once that lease ran out", async () => {
+  test("a run to cancel → one cancel task, whatever callbacks say, and once more after its lease", async () => {
     await providerSays(db.sql, { id, run, status: "processing" });
     expect(await cancels()).toMatchObject([{ task: "cancel", id, provider_prediction_id: run, attempt: 1 }]);
     expect(await cancels()).toEqual([]);
@@ -398,7 +401,7 @@ test.each<[output: string[], row: string | null, found: string | null]>([
   },
 );
 
-test("a run with one file at two places → it is stored; with very many files → the sentence still says what to do", async () => {
+test("a run's one file at two places → stored; a run with very many files → the error still says what to do", async () => {
   const [first, second] = files("image", "files[0]");
   if (!first || !second) throw new Error("There are two.");
   expect(await finishWith([first, { ...second, url: first.url }])).toMatchObject({ provider_output_url: first.url });

@@ -7,7 +7,7 @@ import { addEndpoint, call, exchange, record, resultsOf, seedDeliveries } from "
 
 const db = useDatabase();
 
-describe("what is written again and again is updated in place, so that no index is written", () => {
+describe("rows that are written again and again", () => {
   /** Updates of a table while something is done, and how many of them were HOT. */
   const updates = async (table: string, work: (sql: TransactionSql) => Promise<unknown>) => {
     const { found } = await db.sql.begin(async (sql) => {
@@ -21,7 +21,7 @@ describe("what is written again and again is updated in place, so that no index 
     return found;
   };
 
-  test("the hour of an endpoint, counted up 20 times", async () => {
+  test("an endpoint's hourly count, raised 20 times → updated in place, without an index write", async () => {
     await seedDeliveries(db.sql, await addEndpoint(db.sql, null, { max_in_flight: 100 }), 21);
     const { deliveries } = await exchange(db.sql);
     const results = resultsOf(deliveries, { status_code: 200, started_at: new Date().toISOString() });
@@ -32,7 +32,7 @@ describe("what is written again and again is updated in place, so that no index 
     expect(found).toEqual([20, 20]);
   });
 
-  test("the bucket of an owner who reads five times", async () => {
+  test("the bucket of an owner who reads five times → updated in place, without an index write", async () => {
     const world = await addWorld(db);
     await call(db, world.owner, "list_projects", {});
     const found = await updates("keyframe_private.rate_buckets", async (sql) => {
@@ -42,7 +42,7 @@ describe("what is written again and again is updated in place, so that no index 
     expect(found).toEqual([5, 5]);
   });
 
-  test("the run that a prediction follows, spoken of 10 times → is not written at all", async () => {
+  test("a prediction's run, reported 10 times → its ledger row is not written at all", async () => {
     const { id, run } = await seedPrediction(db.sql, await addWorld(db), { status: "processing" });
     const found = await updates("keyframe_private.provider_submits", async (sql) => {
       for (let said = 1; said <= 10; said++) await providerSays(sql, { id, run: run ?? "", progress: said / 20 });
@@ -51,7 +51,7 @@ describe("what is written again and again is updated in place, so that no index 
   });
 });
 
-test("events and deliveries → have identifiers of version 7, in the order in which they were made", async () => {
+test("events and deliveries → have ids of UUID version 7, in the order in which they were made", async () => {
   const before = Date.now();
   const endpoint = await addEndpoint(db.sql, null);
   for (let i = 0; i < 2; i++) {

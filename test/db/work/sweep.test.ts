@@ -19,7 +19,7 @@ const past = () => new Date(Date.now() - 1_000);
 
 const seed = (status: Status, columns: Row = {}) => seedPrediction(db.sql, world, { status, columns });
 
-test("another sweep is still at it, or was left open → this one waits for nothing, and does all", async () => {
+test("a sweep while another sweep's transaction is open → waits for nothing, and does everything", async () => {
   const [other, { id }] = [await addWorld(db), await seed("queued", { deadline_at: past() })];
   await db.sql.begin(async (sql) => {
     await sql`select keyframe_private.sweep()`;
@@ -29,7 +29,7 @@ test("another sweep is still at it, or was left open → this one waits for noth
   });
 });
 
-test("what is past its deadline, more than one sweep takes on → the longest overdue first, the rest next time; each once", async () => {
+test("more predictions past their deadline than a sweep takes → the longest overdue first, the rest next; each once", async () => {
   const ids: string[] = [];
   for (const seconds of [30, 20, 10]) {
     ids.push((await seed("queued", { deadline_at: new Date(Date.now() - seconds * 1000) })).id);
@@ -44,7 +44,7 @@ test("what is past its deadline, more than one sweep takes on → the longest ov
 });
 
 test.each(["queued", "processing", "storing"] as const)(
-  "a %s prediction has lost its work, as in a restore → after a minute the sweep adds it",
+  "a %s prediction without work, as after a restore → the sweep adds the work after a minute",
   async (status) => {
     const { id } = await seed(status, { updated_at: new Date(Date.now() - 61_000) });
     await db.sql`delete from keyframe_private.work`;
@@ -54,7 +54,7 @@ test.each(["queued", "processing", "storing"] as const)(
   },
 );
 
-test("the search, the cancel and the removal have lost their work, as in a restore → the hourly job adds it, once", async () => {
+test("a search, a cancel and a removal without work, as after a restore → the hourly job adds the work, once", async () => {
   await seed("processing"); // its run is not canceled
   const searched = await seedPrediction(db.sql, world, { columns: { due_at: past() }, unanswered: past() });
   await db.sql`select keyframe_private.mark_canceled(${searched.id})`;
@@ -86,14 +86,14 @@ describe("prune", () => {
     };
     beforeEach(() => emptyTables(db.sql, "keyframe_private.rate_buckets"));
 
-    test("unused for a day → deleted: they are full again", async () => {
+    test("a rate bucket unused for a day → deleted: it is full again", async () => {
       await db.sql`
         insert into keyframe_private.rate_buckets (owner_id, route_class, tokens, refilled_at) values
           (${world.owner}, 'create', -60, now() - interval '25 hours'), (${world.owner}, 'upload', 30, now() - interval '23 hours')`;
       expect(await pruneRates()).toEqual(["upload"]);
     });
 
-    test("ten a week, all spent → stays until it is full, so that nobody gets a week's worth after a day", async () => {
+    test("a rate bucket refilled over a week → stays until it is full, so that deletion gives nobody extra tokens", async () => {
       await db.sql`insert into keyframe_private.rate_limits (route_class, capacity, per_second) values ('slow', 10, 10 / 604800.0)`;
       const spend = (tokens: number, hoursAgo: number) => db.sql`
         insert into keyframe_private.rate_buckets (owner_id, route_class, tokens, refilled_at)
@@ -115,7 +115,7 @@ describe("prune", () => {
     });
   });
 
-  test("cron's records of our jobs of more than a day → deleted; younger ones, and those of the app's jobs, kept", async () => {
+  test("cron's records of our jobs of more than a day → deleted; younger ones, and those of an app's jobs, stay", async () => {
     const [job] = await db.sql<{ jobid: string; username: string }[]>`
       select jobid, username from cron.job where jobname = 'keyframe-prune-cron'`;
     const [own] = await db.sql<{ jobid: string }[]>`select cron.schedule('nightly', '0 3 * * *', 'select 1') as jobid`;

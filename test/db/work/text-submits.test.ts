@@ -49,13 +49,13 @@ const known = async () =>
 const letPass = (hours: number) => db.sql`
   update keyframe_private.provider_submits set submitted_at = submitted_at - make_interval(hours => ${hours})`;
 
-test("no other prediction submitted this text → recorded", async () => {
+test("a found run whose text no other prediction submitted → recorded", async () => {
   const id = await loseAnswer(ours);
   expect(await found(id)).toBe("recorded");
   expect(await readRow(db.sql, id)).toMatchObject({ status: "processing", provider_prediction_id: "run-in-list" });
 });
 
-test("no other prediction did, and it was canceled → its run is to be canceled", async () => {
+test("a found run of a canceled prediction whose text no other submitted → to be canceled", async () => {
   const id = await loseAnswer(ours);
   await cancel(id);
   expect(await found(id)).toBe("ended");
@@ -90,7 +90,7 @@ const OTHERS: [string, (world: World) => Promise<unknown>][] = [
   ],
 ];
 test.each(OTHERS)(
-  "another's prediction with the same text %s → the run may be its own: unproven, not followed, recorded or canceled",
+  "another prediction with a found run's text %s → unproven: the run is not followed, recorded or canceled",
   async (_what, begin) => {
     await begin(theirs);
     const id = await loseAnswer(ours);
@@ -115,19 +115,19 @@ test.each<[string, (world: World) => Promise<unknown>]>([
     "the same text, and waits to be submitted",
     (world) => seedPrediction(db.sql, world, { columns: { admitted_at: null, deadline_at: null, lease_token: null } }),
   ],
-])("another's prediction has %s → the run cannot be its own: recorded", async (_what, begin) => {
+])("a found run, while another prediction has %s → the run cannot be the other's: recorded", async (_what, begin) => {
   await begin(theirs);
   expect(await found(await loseAnswer(ours))).toBe("recorded");
 });
 
-test("submitted more than an hour ago → unproven, the provider has deleted the inputs; another's of now → recorded", async () => {
+test("a found run for a submit of more than an hour ago → unproven, as the provider has deleted the inputs; recent → recorded", async () => {
   const id = await loseAnswer(theirs);
   await letPass(2);
   expect(await found(id)).toBe("unproven");
   expect(await found(await loseAnswer(ours))).toBe("recorded");
 });
 
-test("it follows a run by now → no other with its text is taken for a second one and canceled", async () => {
+test("a found run with the text of a prediction that follows another run by now → unproven, and not canceled", async () => {
   const id = await loseAnswer(ours);
   await providerSays(db.sql, { id, run: "run-second", attempt: 1 });
   expect(await found(id)).toBe("unproven");
@@ -147,7 +147,7 @@ test("the pruning deletes the hash of a text after three hours, not before", asy
   expect(await hasHash()).toEqual([false, true]);
 });
 
-describe("canceled during a submit", () => {
+describe("a prediction canceled or deleted during a submit", () => {
   const searches = async () => {
     await makeSearchesDue(db.sql);
     return (await claim(db.sql, 100)).flatMap(({ task, id }) => (task === "search" ? [id] : []));
@@ -162,10 +162,13 @@ describe("canceled during a submit", () => {
     ["canceled", then, cancel, ...after] as const,
     ["deleted", then, deleteIt, ...after] as const,
   ]);
-  test.each(ended)("%s, then %s", async (_how, _then, end, attempt, said, isSearched) => {
-    const { id } = await submit(ours, {}, attempt);
-    await end(id);
-    expect(await providerSays(db.sql, { id, run: "run-a", attempt: 1, ...said })).toBe("ended");
-    expect(await searches()).toEqual(isSearched ? [id] : []);
-  });
+  test.each(ended)(
+    "a prediction is %s during its submit, then %s",
+    async (_how, _then, end, attempt, said, isSearched) => {
+      const { id } = await submit(ours, {}, attempt);
+      await end(id);
+      expect(await providerSays(db.sql, { id, run: "run-a", attempt: 1, ...said })).toBe("ended");
+      expect(await searches()).toEqual(isSearched ? [id] : []);
+    },
+  );
 });

@@ -38,16 +38,19 @@ test.each<[how: string, isSearched: boolean, columns: Row, end: End]>([
   ["its workers died too often", true, { failures: 7 }, sweep],
   ["its failures are used up", true, { failures: 7 }, answerLost],
   ["its failures are used up, and the last was an answer", false, { failures: 7 }, answered],
-])("%s → failed, and a submit without an answer is searched for: %s", async (_how, isSearched, columns, end) => {
-  const { id, lease } = await seedUnanswered(columns);
-  await end(id, lease);
-  expect(await readRow(db.sql, id)).toMatchObject({ status: "failed" });
-  expect(await isUnanswered(id)).toBe(isSearched);
-  await makeSearchesDue(db.sql);
-  expect(await claim(db.sql)).toMatchObject(isSearched ? [{ task: "search", id }] : []);
-});
+])(
+  "%s → the prediction failed, and a submit without an answer is searched for: %s",
+  async (_how, isSearched, columns, end) => {
+    const { id, lease } = await seedUnanswered(columns);
+    await end(id, lease);
+    expect(await readRow(db.sql, id)).toMatchObject({ status: "failed" });
+    expect(await isUnanswered(id)).toBe(isSearched);
+    await makeSearchesDue(db.sql);
+    expect(await claim(db.sql)).toMatchObject(isSearched ? [{ task: "search", id }] : []);
+  },
+);
 
-test("a search ends without a run while the answer of the submit is being recorded → the submit keeps its run", async () => {
+test("a search ends without a run while its submit's answer is being recorded → the submit keeps its run", async () => {
   await db.sql`alter function keyframe_worker.record_search_ended set lock_timeout = '60s'`; // the answer's transaction stays open here
   const { id } = await seedUnanswered();
   await whileOpen(
@@ -72,7 +75,7 @@ test.each([
   },
 );
 
-test("refused by the provider, which is an answer → no search, also when it was canceled meanwhile", async () => {
+test("the provider refuses a submit, which is an answer → no search, also when the prediction was canceled meanwhile", async () => {
   for (const isCanceled of [false, true]) {
     const { id, lease } = await seedUnanswered();
     if (isCanceled) await db.sql`select keyframe_private.mark_canceled(${id})`;
@@ -84,7 +87,7 @@ test("refused by the provider, which is an answer → no search, also when it wa
   }
 });
 
-test("the second submit is refused for good, the first had no answer → the first is searched for", async () => {
+test("the second submit is refused for good, and the first had no answer → the first is searched for", async () => {
   const { id } = await seedUnanswered({ lease_token: null });
   const [task] = await claim(db.sql);
   expect(task).toMatchObject({ task: "submit", attempt: 2, search_attempt: 1 });
@@ -93,7 +96,7 @@ test("the second submit is refused for good, the first had no answer → the fir
   expect(await claim(db.sql)).toMatchObject([{ task: "search", id, attempt: 1 }]);
 });
 
-test("an earlier submit calls back while the second is under way → followed; what the second may have made is searched for", async () => {
+test("the first submit's run calls back during the second → followed; the second's possible run is searched for", async () => {
   const { id } = await seedUnanswered({ lease_token: null });
   expect(await claim(db.sql)).toMatchObject([{ task: "submit", attempt: 2 }]);
   expect(await providerSays(db.sql, { id, run: "run-1", attempt: 1 })).toBe("recorded");
@@ -108,7 +111,7 @@ test("an earlier submit calls back while the second is under way → followed; w
   expect(await runsToCancel(db.sql)).toEqual(["run-2"]);
 });
 
-test("two runs are found of two submits without an answer → each submit has one, and no third is counted", async () => {
+test("two runs are found for two submits without an answer → each submit has one, and no third is counted", async () => {
   const { id } = await seedUnanswered({ lease_token: null });
   expect(await claim(db.sql)).toMatchObject([{ task: "submit", attempt: 2 }]);
   await db.sql`select keyframe_private.mark_canceled(${id})`;
@@ -120,14 +123,14 @@ test("two runs are found of two submits without an answer → each submit has on
   ]);
 });
 
-test("a refusal of a submit whose run has called back → the submit keeps its run, and what that can cost stays held", async () => {
+test("a refusal of a submit whose run has called back → the submit keeps its run, and its possible cost stays held", async () => {
   const { id, run, lease } = await seedPrediction(db.sql, world, { status: "processing" });
   await fail(db.sql, id, lease, "provider_rejected_input", 1);
   const held = { provider_prediction_id: run, outcome: null, cost_state: "held" };
   expect(await submitsOf(db.sql, id)).toMatchObject([held]);
 });
 
-test("its run is found before the next submit → that is not sent, also when this answer is lost; without a run it is", async () => {
+test("a submit's run is found before the next submit → that is not sent, even if this answer is lost; none found → it is sent", async () => {
   const { id } = await seedUnanswered({ lease_token: null });
   expect(await claim(db.sql)).toMatchObject([{ task: "submit", attempt: 2, search_attempt: 1 }]);
   const found = { id, run: "run-found", attempt: 1, foundBy: "name", attemptWithoutRun: 2 } as const;
@@ -145,7 +148,7 @@ test("its run is found before the next submit → that is not sent, also when th
 });
 
 // Chaos finds this where a worker dies while its submit waits at a provider that hangs, and the clock ends its lease at once.
-test("the provider makes the run of a submit only after its search → counted from its first callback on, and canceled", async () => {
+test("the provider makes a submit's run after the search for it → counted from its first callback on, and canceled", async () => {
   const { id } = await seedUnanswered({ lease_token: null });
   expect(await claim(db.sql)).toMatchObject([{ task: "submit", attempt: 2, search_attempt: 1 }]);
   expect(await endSearch(db.sql, id, 1, false)).toBe(true);
@@ -168,7 +171,7 @@ const LONG_AGO = new Date(Date.now() - 25 * 3_600_000);
 const seedGivenUp = (status: "failed" | "canceled", columns: Row = {}, unanswered = LONG_AGO) =>
   seedPrediction(db.sql, world, { status, columns: { provider_prediction_id: null, ...columns }, unanswered });
 
-test("unanswered for a day → lost, for no run goes on so long, and the prompt goes; a run that calls back is canceled", async () => {
+test("a submit unanswered for a day → lost, and its prompt is deleted; a run that calls back later is canceled", async () => {
   const [failed, { id }] = [await seedGivenUp("failed"), await seedGivenUp("canceled")];
   await prune();
   for (const one of [failed.id, id])
@@ -180,14 +183,14 @@ test("unanswered for a day → lost, for no run goes on so long, and the prompt 
   expect(await runsToCancel(db.sql)).toEqual(["run-late"]);
 });
 
-test("not unanswered for a day yet, or still to be submitted again → the pruning leaves it", async () => {
+test("a submit unanswered for less than a day, or to be submitted again → pruning leaves it", async () => {
   const young = await seedGivenUp("failed", {}, new Date(Date.now() - 23 * 3_600_000));
   const queued = await seedUnanswered({}, LONG_AGO);
   await prune();
   for (const { id } of [young, queued]) expect(await isUnanswered(id)).toBe(true);
 });
 
-test("past 13 months → pruned, unless it has not ended", async () => {
+test("submits older than 13 months → pruned, unless they have not ended", async () => {
   const { id } = await seedPrediction(db.sql, world, { status: "succeeded" });
   const open = await seedPrediction(db.sql, world, { status: "processing" });
   const age = (interval: string) =>
@@ -200,7 +203,7 @@ test("past 13 months → pruned, unless it has not ended", async () => {
   expect([await submitsOf(db.sql, id), await submitsOf(db.sql, open.id)]).toMatchObject([[], [{ outcome: null }]]);
 });
 
-test("sums of costs past 13 months → pruned, those that somebody holds later, younger ones never", async () => {
+test("sums of costs older than 13 months → pruned, locked ones later, younger ones never", async () => {
   const days = () =>
     columnOf(db.sql`
       select (now() at time zone 'UTC')::date - day from keyframe_private.cost_sums where model = 'm' order by 1`);

@@ -62,7 +62,7 @@ const CALLS = {
 };
 
 describe.each(Object.entries(CALLS))("%s", (_name, { worker, makeDue, call }) => {
-  test("nothing due → comes back empty when its time is up, after a second at the latest", async () => {
+  test("a waiting call with nothing due → returns empty when its time is up, after a second at the latest", async () => {
     for (const waitMs of [200, LONG_MS]) {
       const least = Math.min(waitMs, LONGEST_WAIT_MS) * 0.75;
       // On a busy machine a slow check can end the wait before its time (keyframe_private.wait_for_due), but not each time.
@@ -77,7 +77,7 @@ describe.each(Object.entries(CALLS))("%s", (_name, { worker, makeDue, call }) =>
     }
   });
 
-  test("something is due already → no wait", async () => {
+  test("a waiting call while something is due → does not wait", async () => {
     const due = await quickest(async () => {
       const id = await makeDue(new Date(Date.now() - 1_000));
       expect(await call(LONG_MS)).toMatchObject([{ id, attempt: 1 }]);
@@ -87,21 +87,21 @@ describe.each(Object.entries(CALLS))("%s", (_name, { worker, makeDue, call }) =>
     expect(due).toBeLessThan(LONGEST_WAIT_MS);
   });
 
-  test("something is committed meanwhile → brings it", async () => {
+  test("work is committed during a waiting call → the call returns it", async () => {
     const waiting = bring(call);
     await untilACallWaits(db.sql);
     const id = await makeDue(new Date(Date.now() - 1_000));
     expect(await waiting).toMatchObject([{ id, attempt: 1 }]);
   });
 
-  test("something becomes due meanwhile → brings it then, and not before", async () => {
+  test("work becomes due during a waiting call → the call returns it then, and not before", async () => {
     const at = Date.now() + 300;
     const id = await makeDue(new Date(at));
     expect(await bring(call)).toMatchObject([{ id }]);
     expect(Date.now()).toBeGreaterThanOrEqual(at);
   });
 
-  test("a second call that would wait → comes back at once: one connection is enough for waiting", async () => {
+  test("a second waiting call of a worker → returns at once: one connection is enough for waiting", async () => {
     await db.sql.begin(async (sql) => {
       await sql`select keyframe_private.acquire_lock(${`waits ${worker}`}, null)`; // as the first one holds it
       expect(await quickest(() => call(LONG_MS))).toBeLessThan(LONGEST_WAIT_MS);
@@ -109,7 +109,7 @@ describe.each(Object.entries(CALLS))("%s", (_name, { worker, makeDue, call }) =>
   });
 });
 
-test("a prediction that became due during the wait → leased from then on, its first submit with nothing to search for", async () => {
+test("a prediction became due during a waiting call → leased from then on, its first submit with nothing to search for", async () => {
   const id = await CALLS.claim_tasks.makeDue(new Date(Date.now() + 300));
   expect(await CALLS.claim_tasks.call(LONG_MS)).toMatchObject([{ id, task: "submit", search_since: null }]);
   const left = await columnOf<number>(db.sql`
@@ -118,7 +118,7 @@ test("a prediction that became due during the wait → leased from then on, its 
   expect(left[0]).toBeGreaterThan(50); // of 60, without the wait before
 });
 
-test("all that is due is being sent, or its endpoint is disabled → waits on for something else", async () => {
+test("everything due is being sent, or its endpoint is disabled → a waiting call waits on for something else", async () => {
   await seedDeliveries(db.sql, endpoint, 3);
   await seedDeliveries(db.sql, await addEndpoint(db.sql, null, { enabled: false }), 3);
   expect((await exchange(db.sql)).deliveries).toHaveLength(3);
@@ -129,7 +129,7 @@ test("all that is due is being sent, or its endpoint is disabled → waits on fo
   expect(await waiting).toMatchObject([{ id }]);
 });
 
-test("with results → they are recorded without a wait", async () => {
+test("a waiting call with results → records them without a wait", async () => {
   await seedDeliveries(db.sql, endpoint, 1);
   const { deliveries } = await exchange(db.sql);
   const results = resultsOf(deliveries, { status_code: 200 });

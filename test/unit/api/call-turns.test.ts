@@ -11,7 +11,7 @@ function createCalls() {
   return { open, call, endOne };
 }
 
-test("ten calls of one caller at once → four go to the database, the others as those end; another caller's go at once", async () => {
+test("ten calls of one owner at once → four go to the database, others as those end; other owners' go at once", async () => {
   const { open, call, endOne } = createCalls();
   const acquireTurn = createCallTurns();
   const calls = Promise.all(Array.from({ length: 10 }, () => acquireTurn("anna", call)));
@@ -24,7 +24,7 @@ test("ten calls of one caller at once → four go to the database, the others as
   await Promise.all([calls, ...others]);
 });
 
-test("more than 64 wait → rate_limited with Retry-After; without an owner there are no turns", async () => {
+test("more than 64 calls of an owner wait → rate_limited with Retry-After; calls without an owner do not take turns", async () => {
   const { open, call, endOne } = createCalls();
   const acquireTurn = createCallTurns();
   const calls = Array.from({ length: 68 }, () => acquireTurn("anna", call));
@@ -38,7 +38,7 @@ test("more than 64 wait → rate_limited with Retry-After; without an owner ther
   await Promise.all([...calls, ...free]);
 });
 
-test("a call that fails → its turn goes on", async () => {
+test("a call that fails → frees its turn", async () => {
   const acquireTurn = createCallTurns();
   const calls = Array.from({ length: 20 }, () => acquireTurn("anna", () => Promise.reject(new Error("away"))));
   expect(await Promise.allSettled(calls)).toHaveLength(20);

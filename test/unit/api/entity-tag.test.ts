@@ -25,13 +25,16 @@ test.each([
   ["succeeded", succeededFields],
   ["failed", failed],
   ["canceled", canceled],
-] as const)("%s → a weak ETag that begins with the status, and is current for the same row", (status, fields) => {
-  const row = rowOf(fields);
-  const tag = tagOf(row, status === "succeeded" ? file : undefined);
-  expect(tag).toMatch(new RegExp(`^W/"${status}-${PREDICTION}[\\d.]+-\\d+"$`));
-  expect(known(tag).tag).toBe(tag);
-  expect(isCurrent(known(tag), row, NOW)).toBe(true);
-});
+] as const)(
+  "a prediction that is %s → a weak ETag that begins with the status, and is current for the same row",
+  (status, fields) => {
+    const row = rowOf(fields);
+    const tag = tagOf(row, status === "succeeded" ? file : undefined);
+    expect(tag).toMatch(new RegExp(`^W/"${status}-${PREDICTION}[\\d.]+-\\d+"$`));
+    expect(known(tag).tag).toBe(tag);
+    expect(isCurrent(known(tag), row, NOW)).toBe(true);
+  },
+);
 
 test.each<[string, object, object]>([
   ["the place in line", { queue_position: 3 }, { queue_position: 2 }],
@@ -42,12 +45,12 @@ test.each<[string, object, object]>([
   ["another run of the step", running, { ...running, id: PROJECT }],
   ["the cost after its end", { ...canceled, cost: held }, { ...canceled, cost: { ...held, state: "unknown" } }],
   ["its amount", { ...canceled, cost: held }, { ...canceled, cost: { ...held, state: "settled", amountMicros: 5 } }],
-])("%s has changed → not current", (_what, before, after) => {
+])("an ETag after %s has changed → not current", (_what, before, after) => {
   const tag = known(tagOf(rowOf({ ...before }), undefined));
   expect(isCurrent(tag, rowOf({ ...after }), NOW)).toBe(false);
 });
 
-test("its signed URL is valid for more than a quarter of an hour → current; for that or less, or there is none → not", () => {
+test("an ETag of an output → current while the signed URL is valid for over a quarter of an hour; never without a URL", () => {
   const row = rowOf(succeededFields);
   const at = (ms: number) => new Date(NOW.getTime() + ms);
   const tag = known(tagOf(row, file));
@@ -65,11 +68,11 @@ describe("If-None-Match", () => {
     ...[`W/"queued-${STATE}é-0"`, `W/"queued-${STATE}-"`, `W/"queued-${STATE}--1x"`],
     ...[`W/"queued-${STATE}-1234567890123"`, `W/"storing-${STATE}-0"`, `W/"constructor-${STATE}-0"`],
     `W/queued-${STATE}-0`,
-  ])("%s → no tag of ours", (given) => {
+  ])("If-None-Match: %s → no tag of ours", (given) => {
     expect(readTag(given)).toBeUndefined();
   });
 
-  test("a tag of ours among others, made strong on the way, or twice → the first one, as we write it", () => {
+  test("If-None-Match with our tag among others, as a strong tag, or twice → the first of ours, as we write it", () => {
     const tag = `W/"queued-${STATE}-0"`;
     for (const given of [tag, tag.slice(2), `"abc", W/"x", ${tag}`, `${tag},"abc"`, `${tag}, W/"failed-${STATE}-0"`]) {
       expect(readTag(given)).toEqual({ tag, status: "queued", state: STATE, expires: 0 });
@@ -77,7 +80,7 @@ describe("If-None-Match", () => {
   });
 
   test.each(['W/"', '"', "a", 'W/"queued-', `W/"queued-${STATE}-`, " ", ","])(
-    "64 KiB of %j → looked through in no time",
+    "If-None-Match with 64 KiB of %j → read in no time",
     (piece) => {
       const header = piece.repeat(65_536 / piece.length);
       const began = performance.now();

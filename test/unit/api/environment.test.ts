@@ -12,7 +12,7 @@ const read = (change: Record<string, string> = {}) => {
   return readEnvironment(functionEnvironments.api, (name) => source[name]);
 };
 
-test("what the platform gives → addresses without a trailing slash, the default key, the public keys", () => {
+test("the platform's environment → addresses without a trailing slash, the default key, the public keys", () => {
   expect(read()).toMatchObject({
     SUPABASE_URL: "http://127.0.0.1:54321",
     SUPABASE_PUBLISHABLE_KEYS: "sb_publishable_x",
@@ -21,7 +21,7 @@ test("what the platform gives → addresses without a trailing slash, the defaul
   });
 });
 
-test("missing and empty variables → one line that names them all", () => {
+test("missing and empty environment variables → one line that names them all", () => {
   expect(() => read({ SUPABASE_URL: "", SUPABASE_JWKS: "" })).toThrow(
     /^Environment: SUPABASE_URL is missing; SUPABASE_JWKS is missing\.$/,
   );

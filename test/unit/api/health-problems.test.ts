@@ -122,7 +122,7 @@ describe("no problem", () => {
     ["accepted a moment ago, and not acknowledged yet", { outcome: "accepted", status: 202 }, 19],
     ["too late, and acknowledged", { outcome: "failed", error: "Timeout was reached", acknowledgedAfterSeconds: 6 }],
     ["answered by a gateway, and acknowledged", { outcome: "answered", status: 504, acknowledgedAfterSeconds: 0.2 }],
-  ])("%s", (_, kick, oldest) => {
+  ])("a kick: %s → no problem", (_, kick, oldest) => {
     expect(afterKick(kick, oldest)).toEqual([]);
   });
 
@@ -133,12 +133,12 @@ describe("no problem", () => {
     ["a worker whose last word is old", deliverIs({ callSeconds: 1.5, slowRequests: 10, claimedSeconds: 60 })],
     ["generate, which is slower", { workers: { generate: { ...WORKER, slowRequests: 10 }, deliver: WORKER } }],
     ["as much left of a budget as the cheapest start costs", { costs: { ...COSTS, month: left(67_000) } }],
-  ])("%s", (_, parts) => {
+  ])("%s → no problem", (_, parts) => {
     expect(problemsOf(figures(parts))).toEqual([]);
   });
 });
 
-describe("a kick that did not get through → one problem, which names the function and says what to do", () => {
+describe("a kick that failed", () => {
   test.each<[string, Partial<LastKick>, string, string]>([
     ["no Vault", { outcome: "not_made", error: "The Vault lacks it." }, "(The Vault lacks it)", "Deploy again"],
     [
@@ -159,7 +159,7 @@ describe("a kick that did not get through → one problem, which names the funct
     ],
     ["no claim since", { outcome: "accepted", status: 202 }, "20 s ago", "its log says why"],
     ["no claim since, the newest kick not answered yet", { outcome: "unanswered" }, "20 s ago", "its log says why"],
-  ])("%s", (_, kick, what, advice) => {
+  ])("a kick that failed: %s → one problem, which names the function and says what to do", (_, kick, what, advice) => {
     const [problem = "", ...others] = afterKick(kick, 20);
     expect(others).toEqual([]);
     for (const words of ["deliver", what, advice]) expect(problem).toContain(words);
@@ -168,7 +168,7 @@ describe("a kick that did not get through → one problem, which names the funct
   });
 });
 
-test("kicks that another project accepts → which one, and what lets the database work here", () => {
+test("kicks that another project accepts → health names that project, and how the database can work for this one", () => {
   const kick: LastKick = { ...NO_KICK, outcome: "accepted", status: 202, madeSeconds: 1 };
   const worker = { ...WORKER, oldestKickSeconds: 20 };
   const given = figures({
@@ -201,12 +201,15 @@ test.each<[AllFigures["snapshots"][number], RegExp]>([
     { kind: "standby", name: "walreceiver", role: "replicator", seconds: null, transactions: 2_000_000 },
     /^The standby walreceiver .*hot_standby_feedback off\.$/,
   ],
-])("a snapshot that is held, %j → a notice with who, since when and what to do; no problem", (snapshot, sentence) => {
-  const given = figures({ snapshots: [snapshot], appTriggers: [] });
-  expect([problemsOf(given), noticesOf(given)]).toEqual([[], [expect.stringMatching(sentence)]]);
-});
+])(
+  "a snapshot held for long, %j → a notice with who, since when and what to do; not a problem",
+  (snapshot, sentence) => {
+    const given = figures({ snapshots: [snapshot], appTriggers: [] });
+    expect([problemsOf(given), noticesOf(given)]).toEqual([[], [expect.stringMatching(sentence)]]);
+  },
+);
 
-test("a kick that no function answers, after a claim of a process → says that the process has ended", () => {
+test("a kick that no function answers, after a process's last claim → health says that the process has ended", () => {
   const worker = { ...WORKER, isProcess: true, claimedSeconds: 44.4, oldestKickSeconds: 40 };
   const kick = { ...NO_KICK, madeSeconds: 1, outcome: "answered" as const, status: 404 };
   const [problem] = problemsOf(
@@ -411,7 +414,7 @@ test.each<[string, Partial<ServiceFigures>, RegExp]>([
   expect(problemsOf(figures(parts))).toEqual([expect.stringMatching(sentence)]);
 });
 
-test("GET /api/health?deep=1 with a problem → 200 degraded, the sentence and the figures", async () => {
+test("deep health with a problem → 200 degraded, the sentence and the figures", async () => {
   const generate: LastKick = { ...NO_KICK, outcome: "answered", status: 401, madeSeconds: 1 };
   const answer = figures({ lastKicks: { generate, deliver: NO_KICK } });
   const api = await startApi(({ path }) =>
@@ -429,7 +432,7 @@ test("GET /api/health?deep=1 with a problem → 200 degraded, the sentence and t
   ]);
 });
 
-test("GET /api/health?deep=1 while an owner uses a rate up and an app has a trigger → 200 ok, and notices with what to do", async () => {
+test("deep health while an owner uses up a rate and an app has a trigger → 200 ok, and notices with what to do", async () => {
   const limitedOwners = [
     { ownerId: OWNER, routeClass: "generate", seconds: 14.2 },
     { ownerId: OWNER, routeClass: "wait", seconds: 11 },
@@ -476,7 +479,7 @@ test.each([
   ["settings_missing", SCHEMA_VERSION, /^The row of keyframe_private\.settings is missing/],
   ["locked", null, /^A write would wait for a lock/],
 ])(
-  "a write would fail (%s) → GET /api/health 503 without the reason; deep 200 with it",
+  "a write would fail (%s) → plain health is 503 without the reason; deep health is 200 with it",
   async (writes, schema, sentence) => {
     const api = await startApi(({ path }) =>
       Response.json(path.endsWith("/health") ? { now: "2026-11-21", schema, writes } : figures()),
@@ -496,6 +499,6 @@ test.each([
   ["0.10.0", "0.9.0", false],
   ["1.0.9", "1.0.10", true],
   ["1.0.0", "1.0.0", false],
-])("a database of version %s and functions of %s → the database is older: %s", (has, needs, older) => {
+])("a database of version %s and functions that need %s → the database is older: %s", (has, needs, older) => {
   expect(isOlder(has, needs)).toBe(older);
 });

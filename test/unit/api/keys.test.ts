@@ -46,7 +46,7 @@ async function startWith(known: string[], wait: () => Promise<void> = () => Prom
   return { api, send, ask, looks, ended, pass: (ms: number) => (elapsed += ms) };
 }
 
-test("a key is used for a minute → looked up once, then once more; each call of the database names it", async () => {
+test("a key is used for over a minute → looked up once, then once more; each database call names the key", async () => {
   const key = await keyOf(1);
   const { api, ask, looks, pass } = await startWith([key]);
   for (let time = 0; time < 5; time++) expect(await ask(key)).toBe(200);
@@ -70,7 +70,7 @@ test("a key is used for a minute → looked up once, then once more; each call o
   }
 });
 
-test("20 wrong keys of one address in a minute → no more are looked up; another address, and keys known before, go on", async () => {
+test("20 wrong keys of one address in a minute → no more lookups; another address, and known keys, go on", async () => {
   const [known, other] = [await keyOf(1), await keyOf(2)];
   const { ask, send, looks, pass } = await startWith([known, other]);
   expect(await ask(known)).toBe(200);
@@ -84,7 +84,7 @@ test("20 wrong keys of one address in a minute → no more are looked up; anothe
   expect(await ask(await keyOf(201))).toBe(401);
 });
 
-test("300 guesses at once, each from an address of its own → four are looked up at a time, most get 429; a known key goes on", async () => {
+test("300 guesses at once from different addresses → four lookups at a time, most get 429; a known key goes on", async () => {
   const known = await keyOf(1);
   const mayEnd = Promise.withResolvers<void>();
   const { ask, looks, pass } = await startWith([known], () => mayEnd.promise);
@@ -103,7 +103,7 @@ test.each([
   ["a known key has ended", "key_ended", 401, "Bearer"],
   ["a known key's user was banned", "user_not_found", 404, null],
 ] as const)(
-  "%s → %s, looked up once a minute; other keys of its address are not refused",
+  "%s → %s, looked up once a minute; other keys from that address are not refused",
   async (_, code, status, challenge) => {
     const [key, other] = [await keyOf(1), await keyOf(2)];
     const { send, ask, ended, looks, pass } = await startWith([key, other]);
@@ -120,7 +120,7 @@ test.each([
   },
 );
 
-test("a key in apikey, and one that is mistyped → a sentence that says so, and no look", async () => {
+test("a key in the header apikey, or mistyped → a sentence that says so, and no lookup", async () => {
   const { api, send, looks } = await startWith([]);
   const key = await keyOf(1);
   const inApikey = await api.app.fetch(new Request("http://api.test/api/projects", { headers: { apikey: key } }));

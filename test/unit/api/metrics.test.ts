@@ -14,7 +14,7 @@ const samplesOf = (figures: ServiceFigures): Record<string, number> =>
     [...metricsText(figures).matchAll(/^keyframe_(\S+) (.+)$/gm)].map(([, name, value]) => [name, Number(value)]),
   );
 
-test("every figure but the size of a worker, and the row that fails most often → in a sample of its own", () => {
+test("every figure, except a worker's size and the row that fails most → has a metric sample of its own", () => {
   const numbers =
     JSON.stringify(FIGURES, (key, value) => (key === "of" || key === "worst" ? null : value))
       .match(/\d+/g)
@@ -26,7 +26,7 @@ test("every figure but the size of a worker, and the row that fails most often �
   expect(Object.values(samplesOf(FIGURES)).toSorted()).toEqual([...numbers, ...switches].toSorted());
 });
 
-test("a kick that is refused, a job that is off, nothing that waits → 0; what is not known is left out", () => {
+test("a refused kick, a job that is off, nothing waiting → 0 in the metrics; unknown figures are left out", () => {
   const { predictions, deliveries, events, kicks, lastKicks, workers, jobs, fileRemovals } = FIGURES;
   const { generate, deliver } = lastKicks;
   const { sweep } = jobs;
@@ -62,7 +62,7 @@ test("a kick that is refused, a job that is off, nothing that waits → 0; what 
 const page = await readFile(join(ROOT, "docs/operate.md"), "utf8");
 const section = (title: string) => page.split(/^## /m).find((one) => one.startsWith(title)) ?? "";
 
-test("every alert of docs/operate.md → asks for a metric that there is, with a label value that there is", () => {
+test("every alert of docs/operate.md → uses a metric and a label value that exist", () => {
   const asked = section("When to alert").matchAll(/keyframe_((?!kick_secret|functions_url)\w+(?:\{\w+="[^"]+"\})?)/g);
   const names = [...asked].map(([, name = ""]) => name);
   expect(names.length).toBeGreaterThan(12);
@@ -70,7 +70,7 @@ test("every alert of docs/operate.md → asks for a metric that there is, with a
   expect(names.filter((name) => samples[name] === undefined)).toEqual([]);
 });
 
-test("every event that a function or a process logs → is explained in docs/operate.md, and no other", async () => {
+test("the events that functions and processes log → are those that docs/operate.md explains", async () => {
   const found = new Set<string>();
   for (const folder of ["supabase/functions", "shared", "worker"]) {
     for (const file of await readdir(join(ROOT, folder), { recursive: true })) {

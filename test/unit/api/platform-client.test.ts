@@ -23,7 +23,7 @@ function setUp(count: number) {
   return { database: createDatabase(client), sent };
 }
 
-test("calls of several callers at once through the one client → each with its own caller's token, and none with another's", async () => {
+test("calls of several callers at once through one client → each has its own caller's token", async () => {
   const tokens = ["token-a", null, "sb_secret_x", "token-b", null];
   const { database, sent } = setUp(tokens.length);
   const answers = await Promise.all(tokens.map((token) => database.call("echo", {}, callerWith(token), z.string())));
@@ -51,7 +51,7 @@ test.each([
   expect(server.requests.filter((request) => request.startsWith("POST /rest/v1/rpc/drop "))).toHaveLength(5 * most);
 });
 
-test("the database refuses for the owner's other calls → asked again after 50 ms, then twice as long, six times in all", async () => {
+test("too many open calls of the owner → the database is asked again after 50 ms, then twice as long, six times in all", async () => {
   const hint = JSON.stringify({ policy: "calls", limit: 6, window_seconds: 1, wait_seconds: 1 });
   const refusal = { code: "KEYFR", message: "rate_limited", details: "Too many calls.", hint };
   let refusals = 2;
@@ -68,7 +68,7 @@ test("the database refuses for the owner's other calls → asked again after 50 
   expect([refusals, pauses]).toEqual([0, [50, 100, 200, 400, 800]]);
 });
 
-test("the owner's rate is used up → until a token is back this function's calls are refused here, and no others", async () => {
+test("an owner's rate is used up → this function's calls are refused without the database until a token is back; others not", async () => {
   // A token each 50 ms, and each 1,000 s: then the database is asked again after a second, for an administrator may have raised the limit.
   const rates = { read_film: { limit: 1200, window_seconds: 60 }, list_films: { limit: 3, window_seconds: 3000 } };
   const asked: string[] = [];
@@ -116,7 +116,7 @@ describe("connections to the platform", async () => {
   const start = () => api.post("/api/projects/generate/first-frame", { projectId: PROJECT });
   const connections = () => new Set(api.seen.map(({ connection }) => connection)).size;
 
-  test("requests one after the other, with calls of PostgREST and Storage, refused ones too → one connection", async () => {
+  test("requests one after the other, refused ones too → one connection", async () => {
     for (let round = 0; round < 20; round++) {
       expect([(await read()).status, (await start()).status]).toEqual([200, 202]);
     }
@@ -125,7 +125,7 @@ describe("connections to the platform", async () => {
     expect([api.seen.length, connections()]).toEqual([100, 1]);
   });
 
-  test("8 at a time → about 8 connections, not one for each request", async () => {
+  test("8 requests at a time → about 8 connections, not one for each request", async () => {
     const worker = async () => {
       for (let round = 0; round < 8; round++) expect((await read()).status).toBe(200);
     };

@@ -46,7 +46,7 @@ async function expectError(response: Response, status: number, code: string) {
 const refusedBy = (policy: string, wait_seconds: number) =>
   JSON.stringify({ policy, limit: 60, window_seconds: 60, wait_seconds });
 
-describe("errors we raise in SQL keep their code and sentence", () => {
+describe("errors that our SQL raises", () => {
   test.each([
     ["not_found", 404, start],
     ["frame_not_ready", 409, startVideo],
@@ -57,7 +57,7 @@ describe("errors we raise in SQL keep their code and sentence", () => {
     ["model_unavailable", 409, start],
     ["spending_stopped", 402, start],
     ["invalid_request", 400, start],
-  ] as const)("%s → %i", async (code, status, request) => {
+  ] as const)("the SQL error %s → %i, with its sentence", async (code, status, request) => {
     postgrest(400, "KEYFR", code, "A sentence for a person.", "");
     expect((await expectError(await request(), status, code)).message).toBe("A sentence for a person.");
   });
@@ -66,7 +66,7 @@ describe("errors we raise in SQL keep their code and sentence", () => {
     const { headers } = await start();
     expect([headers.get("retry-after"), headers.get("ratelimit")]).toEqual(["1", '"generate";r=0;t=1']);
   });
-  test("a code that is not in the table → 500 internal, without its words", async () => {
+  test("an error code that is not in the table → 500 internal, without its words", async () => {
     postgrest(400, "KEYFR", "no_such_code", "my prompt");
     await expectError(await start(), 500, "internal");
   });
@@ -129,12 +129,12 @@ test.each([
   },
 );
 
-test("a value that breaks a rule → the message names the rule", async () => {
+test("a value that breaks a constraint → the message names the rule", async () => {
   postgrest(400, "23514", 'new row for relation "projects" violates check constraint "title_has_1_to_200_characters"');
   expect((await expectError(await start(), 400, "invalid_request")).message).toMatch("title has 1 to 200 characters");
 });
 
-test("an answer that stops half way → 503 once the time is up", async () => {
+test("a platform's answer that stops half way → 503 once the time is up", async () => {
   const begun = () =>
     new ReadableStream({ start: (controller) => controller.enqueue(new TextEncoder().encode('{"a"')) });
   const stuck = await startApi(() => new Response(begun()), { timeoutMs: 100 });
@@ -142,7 +142,7 @@ test("an answer that stops half way → 503 once the time is up", async () => {
   await stuck.stop();
 });
 
-test("a row with one field of another kind, or without how the limit stands → 500; the log names the field, not its value", async () => {
+test("a row with a wrong field, or without the rate → 500; the log names the field, not its value", async () => {
   const prediction = predictionRow({ attempt: ["my prompt"] });
   for (const [body, field] of [
     [{ prediction, rate }, "prediction.attempt"],
@@ -169,14 +169,14 @@ describe("Storage, when a read signs its output", () => {
     [401, { message: "words of the database" }, 401, "unauthorized"],
     [400, said("403", '"nbf" claim timestamp check failed'), 503, "unavailable"],
     [400, said("404"), 500, "internal"],
-  ])("%i %j → %i %s", async (from, body, status, code) => {
+  ])("Storage answers %i %j → %i %s", async (from, body, status, code) => {
     storage = { status: from, body };
     await expectError(await read(), status, code);
     expect(JSON.parse(api.log.at(-1) ?? "").cause).toMatchObject({ from: "storage", operation: "sign" });
   });
 });
 
-test("RateLimit has what remains and when it is full again, never below nothing", () => {
+test("the RateLimit header → what remains and when it is full again, never below zero", () => {
   expect(answerHeaders({ rate: { ...rate, remaining: -3, reset_seconds: -1 } })).toEqual({
     "RateLimit-Policy": '"generate";q=60;w=60',
     RateLimit: '"generate";r=0;t=0',

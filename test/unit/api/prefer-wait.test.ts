@@ -92,7 +92,7 @@ const ENDS_THE_WAIT: [string, () => Response][] = [
   ["the session runs out", () => Response.json({ code: "PGRST301", message: "JWT expired" }, { status: 401 })],
 ];
 
-test("a start repeated after its end, while Storage is away → 503, which can be repeated again, not 202 without an output", async () => {
+test("a start repeated after its end, while Storage is away → 503, so that it can be repeated, not 202 without an output", async () => {
   rowAt = () => predictionRow(succeededFields);
   storageFails = true;
   const response = await start({});
@@ -101,20 +101,23 @@ test("a start repeated after its end, while Storage is away → 503, which can b
   expect(api.log.join()).not.toContain("start_answered_early");
 });
 
-describe("a start with Prefer: wait, and while it waits", () => {
+describe("a start with Prefer: wait", () => {
   test.each<[string, () => Response]>([
     ...ENDS_THE_WAIT,
     ["it is gone with its project", () => refusal("not_found")],
     ["it is not found: the database is changing", () => Response.json({ code: "PGRST202" }, { status: 404 })],
     ["it has another shape", () => Response.json({ prediction: {} })],
-  ])("%s → 202 as it was at first: it has been started, and would be paid for twice", async (_what, answer) => {
-    readFails = answer;
-    const response = await start({ prefer: "wait=20" });
-    expect([response.status, await statusOf(response)]).toEqual([202, "queued"]);
-    expect(response.headers.get("location")).toBe(`first-frame?${where}`);
-  });
+  ])(
+    "a wait whose poll fails: %s → 202 as at first, since the run has been started and would be paid for twice",
+    async (_what, answer) => {
+      readFails = answer;
+      const response = await start({ prefer: "wait=20" });
+      expect([response.status, await statusOf(response)]).toEqual([202, "queued"]);
+      expect(response.headers.get("location")).toBe(`first-frame?${where}`);
+    },
+  );
 
-  test("it ends, but its output cannot be signed → 202 as it was at first, and a line in the log", async () => {
+  test("a start with Prefer: wait ends, but its output cannot be signed → 202 as at first, and a log line", async () => {
     rowAt = (elapsed) => predictionRow(elapsed < 1000 ? {} : succeededFields);
     storageFails = true;
     const response = await start({ prefer: "wait=20" });
@@ -124,8 +127,8 @@ describe("a start with Prefer: wait, and while it waits", () => {
   });
 });
 
-describe("a status read with Prefer: wait, and during the wait", () => {
-  test("the status changes → 200 with the new one within a second, the wait that was granted, and how the limit stands now", async () => {
+describe("a status read with Prefer: wait", () => {
+  test("a read with Prefer: wait whose status changes → 200 with it within a second, the granted wait and the current limit", async () => {
     rowAt = (elapsed) => predictionRow(elapsed < 3000 ? {} : running);
     const response = await read({ prefer: "wait=60" });
     expect([response.status, await statusOf(response)]).toEqual([200, "processing"]);
@@ -135,7 +138,7 @@ describe("a status read with Prefer: wait, and during the wait", () => {
   });
 
   test.each<Record<string, string>>([{}, { "if-none-match": "its own" }])(
-    "the progress alone changes, %j → 200 with the last state, but only when the time is up, after at most 28 looks",
+    "only the progress changes, %j → 200 with the last state when the time is up, after at most 28 polls",
     async (headers) => {
       rowAt = (elapsed) => predictionRow({ ...running, progress: elapsed / 100_000 });
       const tag = (await read({})).headers.get("etag") ?? "";
@@ -147,7 +150,7 @@ describe("a status read with Prefer: wait, and during the wait", () => {
     },
   );
 
-  test("each look asks for this very prediction, also where the latest run was asked for", async () => {
+  test("the polls during a wait → ask for the same prediction, also where the latest one was requested", async () => {
     rowAt = (elapsed) => predictionRow(elapsed < 500 ? {} : running);
     await read({ prefer: "wait=5" }, {}, `projectId=${PROJECT}`);
     const asked = api.seen.map(({ body }) => JSON.parse(new TextDecoder().decode(body)));
@@ -162,19 +165,22 @@ describe("a status read with Prefer: wait, and during the wait", () => {
     ["the status has changed since its tag", {}, running, where, 200],
     ["the latest run is another one of the same status", ANOTHER, running, latest, 200],
     ["it has ended already, and the caller has it", succeededFields, succeededFields, where, 304],
-  ])("%s → answered at once", async (_what, before, now, query, status) => {
-    rowAt = () => predictionRow({ ...before });
-    const tag = (await read({}, {}, query)).headers.get("etag") ?? "";
-    rowAt = () => predictionRow({ ...now });
-    const response = await read({ prefer: "wait=25", "if-none-match": tag }, {}, query);
-    expect([response.status, clock.pauses]).toEqual([status, []]);
-    expect(response.headers.get("preference-applied")).toBe("wait=25");
-    expect(response.headers.get("retry-after")).toBe(status === 304 ? null : "1");
-    if (status === 200)
-      expect((await response.json()).data).toMatchObject({ status: "processing", predictionId: PREDICTION });
-  });
+  ])(
+    "a read with Prefer: wait and an old ETag, and %s → answered at once",
+    async (_what, before, now, query, status) => {
+      rowAt = () => predictionRow({ ...before });
+      const tag = (await read({}, {}, query)).headers.get("etag") ?? "";
+      rowAt = () => predictionRow({ ...now });
+      const response = await read({ prefer: "wait=25", "if-none-match": tag }, {}, query);
+      expect([response.status, clock.pauses]).toEqual([status, []]);
+      expect(response.headers.get("preference-applied")).toBe("wait=25");
+      expect(response.headers.get("retry-after")).toBe(status === 304 ? null : "1");
+      if (status === 200)
+        expect((await response.json()).data).toMatchObject({ status: "processing", predictionId: PREDICTION });
+    },
+  );
 
-  test("HEAD → held as GET is, and no body", async () => {
+  test("HEAD with Prefer: wait → held as GET is, without a body", async () => {
     rowAt = (elapsed) => predictionRow(elapsed < 3000 ? {} : running);
     const response = await read({ prefer: "wait=25" }, { method: "HEAD" });
     expect([response.status, await response.text()]).toEqual([200, ""]);
@@ -182,7 +188,7 @@ describe("a status read with Prefer: wait, and during the wait", () => {
     expect(response.headers.get("etag")).toMatch(/^W\/"processing-/);
   });
 
-  test.each(ENDS_THE_WAIT)("%s → 200 with what was seen last", async (_what, answer) => {
+  test.each(ENDS_THE_WAIT)("a poll during a wait fails, %s → 200 with the last state", async (_what, answer) => {
     rowAt = (elapsed) => predictionRow({ ...running, progress: elapsed / 1000 });
     readFails = (nth) => (nth === 3 ? answer() : undefined);
     const response = await read({ prefer: "wait=25" });
@@ -192,7 +198,7 @@ describe("a status read with Prefer: wait, and during the wait", () => {
     expect(JSON.parse(api.log.at(-1) ?? "")).toMatchObject({ level: "info", status: 200 });
   });
 
-  test("looks are refused for their rate → each next one comes a second later, and the wait goes on", async () => {
+  test("polls during a wait are refused for their rate → each next poll comes a second later, and the wait goes on", async () => {
     rowAt = (elapsed) => predictionRow(elapsed < 3000 ? running : succeededFields);
     readFails = (nth) => (nth === 2 || nth === 3 ? refusedForItsRate() : undefined);
     const response = await read({ prefer: "wait=25" });
@@ -203,14 +209,14 @@ describe("a status read with Prefer: wait, and during the wait", () => {
   test.each<[string, () => Response, number, string]>([
     ["the project is deleted", () => refusal("not_found"), 404, "not_found"],
     ["it has another shape", () => Response.json({ prediction: {} }), 500, "internal"],
-  ])("%s → %s", async (_what, answer, status, code) => {
+  ])("during a wait %s → %s", async (_what, answer, status, code) => {
     readFails = (nth) => (nth === 2 ? answer() : undefined);
     const response = await read({ prefer: "wait=25" });
     expect([response.status, (await failedBody(response)).error.code]).toEqual([status, code]);
     expect(reads).toBe(2);
   });
 
-  test("the caller goes, or has gone before → nothing more is asked", async () => {
+  test("the caller of a wait disconnects, before or during it → no further poll", async () => {
     const gone = new AbortController();
     clock.whenSleeping(() => {
       if (clock.pauses.length === 2) gone.abort();
@@ -222,7 +228,7 @@ describe("a status read with Prefer: wait, and during the wait", () => {
   });
 });
 
-test("the first read is refused for its rate → 429 at once, however long the caller would wait", async () => {
+test("the first read with Prefer: wait is refused for its rate → 429 at once, however long the caller would wait", async () => {
   readFails = refusedForItsRate;
   const response = await read({ prefer: "wait=25" });
   expect(response.status).toBe(429);
@@ -230,7 +236,7 @@ test("the first read is refused for its rate → 429 at once, however long the c
   expect(clock.pauses).toEqual([]);
 });
 
-describe("holding", () => {
+describe("the wait itself", () => {
   /** Holds an answer that never changes. Each look takes `lookMs`. */
   async function hold(seconds: number, lookMs = 0) {
     const clock = createClock();
@@ -245,11 +251,11 @@ describe("holding", () => {
     return { looks, elapsed: clock.elapsed(), pauses: clock.pauses };
   }
 
-  test("no change → the last state, when the time is up and not later", async () => {
+  test("a wait without a change → the last state, when the time is up and not later", async () => {
     expect(await hold(3)).toEqual({ looks: 6, elapsed: 3000, pauses: [200, 300, 450, 675, 1000, 375] });
   });
 
-  test("looks that are slow count in the wait, and there are fewer of them", async () => {
+  test("slow polls during a wait → count in its time, and there are fewer of them", async () => {
     const { looks, elapsed } = await hold(10, 4000);
     expect([looks, elapsed < 15_000]).toEqual([3, true]);
   });
@@ -265,12 +271,12 @@ describe("Prefer", () => {
     [0, [null, "", "wait", "wait=", "wait=0", "wait=00", "wait=-1", "wait=+1", "wait=1.5", "wait=1e1", "wait=0x10"]],
     [0, ["wait=ten", "wait=5s", "wait=٥", "await=5", "no-wait=5", "wait5", "wait:5", "foo wait=5", "foo; wait=5"]],
     [0, ["wait=5 6"]],
-  ])("waits %i seconds: %j", (seconds, given) => {
+  ])("Prefer is read as %i seconds: %j", (seconds, given) => {
     for (const prefer of given) expect([prefer, readWait(prefer)]).toEqual([prefer, seconds]);
   });
 
   test.each([",", " ", "wait=", ",wait=1x", "9", ", ", ",wait=9 ", '"', "wait"])(
-    "64 KiB of %j → looked through in no time",
+    "Prefer with 64 KiB of %j → read in no time",
     (piece) => {
       const filler = piece.repeat(65_536 / piece.length);
       const began = performance.now();
@@ -282,7 +288,7 @@ describe("Prefer", () => {
   );
 });
 
-test("a pause that is aborted meanwhile, or before, or of 0 milliseconds → over at once", async () => {
+test("a pause that is aborted, before or meanwhile, or of 0 milliseconds → ends at once", async () => {
   const gone = new AbortController();
   const asleep = pause(600_000, gone.signal);
   gone.abort();

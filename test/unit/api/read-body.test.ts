@@ -63,7 +63,7 @@ function follow(read: Promise<Uint8Array>) {
   return outcome;
 }
 
-describe("what comes is what is read", () => {
+describe("reading a body", () => {
   test.each<[string, Uint8Array]>([
     ["letters beyond ASCII", bytesOf('{"a":"äöü 😀"}')],
     ["a byte order mark, which is signed like the rest", new Uint8Array([0xef, 0xbb, 0xbf, 0x31])],
@@ -80,20 +80,20 @@ describe("what comes is what is read", () => {
     expect(await text(post(bytewise(), { "content-length": "a few" }))).toBe(expected);
   });
 
-  test("what is no UTF-8 → invalid_request", () => {
+  test("a body that is not UTF-8 → invalid_request", () => {
     const half = bytesOf("ö").subarray(0, 1);
     expect(() => decodeBody(half)).toThrow(expect.objectContaining({ code: "invalid_request" }));
   });
 
-  test("a body that breaks off → invalid_request", async () => {
+  test("a body whose connection breaks → invalid_request", async () => {
     const body = new ReadableStream({ pull: (controller) => controller.error(new Error("gone")) });
     await expect(start().read(post(body), LIMITS)).rejects.toMatchObject({ code: "invalid_request" });
   });
 });
 
 // Bodies that are too large, or stop: test/api/bad-input.test.ts and test/security/unfinished-bodies.test.ts.
-describe("time", () => {
-  test("something comes each 9 s → goes on, and request_timeout when the whole takes too long", async () => {
+describe("the time limit of a body", () => {
+  test("a body with some bytes every 9 s → goes on, and request_timeout when the whole takes too long", async () => {
     const { clock, read } = start();
     const { body, send } = slowly();
     const outcome = follow(read(post(body), LIMITS));
@@ -108,7 +108,7 @@ describe("time", () => {
     expect(outcome.error?.message).toMatch(/longer than 30 s/);
   });
 
-  test("each body has a time of its own; one that ends in it is read", async () => {
+  test("two slow bodies → each has its own time limit; the one that ends in time is read", async () => {
     const { clock, read } = start();
     const [first, second] = [slowly(), slowly()];
     const outcomes = [follow(read(post(first.body), LIMITS))];
@@ -121,7 +121,7 @@ describe("time", () => {
     expect(outcomes.map(({ is }) => is)).toEqual(["request_timeout", 4]);
   });
 
-  test("nothing is open → no timer runs; a thousand bodies that come at once → one at most", async () => {
+  test("no open body → no timer runs; a thousand bodies at once → one timer at most", async () => {
     const { clock, read } = start();
     for (let time = 0; time < 1000; time++) await read(post("1234"), LIMITS);
     expect(clock.waiting()).toBe(1);
@@ -130,10 +130,10 @@ describe("time", () => {
   });
 });
 
-describe("all open bodies together", () => {
+describe("the memory of all open bodies", () => {
   const roomFor = (bodies: number) => bodies * 64 * KIB;
 
-  test("one more than fit → the one that stalled the longest gets unavailable with Retry-After, not the new one", async () => {
+  test("more open bodies than fit in memory → the one stalled longest gets unavailable with Retry-After, not the new one", async () => {
     const { clock, read } = start(roomFor(3));
     const bodies = [slowly(), slowly(), slowly(), slowly()];
     const outcomes = [];
@@ -147,7 +147,7 @@ describe("all open bodies together", () => {
     expect(outcomes[0]?.error?.extra.headers).toEqual({ "Retry-After": expect.stringMatching(/^[2-5]$/) });
   });
 
-  test("a body that goes on while others stall → is not the one that is ended", async () => {
+  test("a body that goes on while others stall → not the one that is ended", async () => {
     const { clock, read } = start(roomFor(3));
     const [going, stalling] = [slowly(), slowly()];
     const first = follow(read(post(going.body), LIMITS));
@@ -161,7 +161,7 @@ describe("all open bodies together", () => {
     expect([first, second, third].map(({ is }) => is)).toEqual(["open", "unavailable", "open"]);
   });
 
-  test("bytes that have come count, those announced do not", async () => {
+  test("memory for open bodies → counts the bytes that have arrived, not those announced", async () => {
     const { read } = start(roomFor(3));
     const limits = { maxBytes: roomFor(2), maxMs: 30_000 };
     const announced = slowly();
@@ -174,7 +174,7 @@ describe("all open bodies together", () => {
     expect([first.is, second.is]).toEqual(["open", "unavailable"]);
   });
 
-  test("a body that was read or has failed → holds nothing any more", async () => {
+  test("a body that was read or has failed → frees its memory", async () => {
     const { read } = start(roomFor(3));
     const open = follow(read(post(slowly().body), LIMITS));
     for (let time = 0; time < 5; time++) {
@@ -186,7 +186,7 @@ describe("all open bodies together", () => {
     expect(open.is).toBe("open");
   });
 
-  test("bytes that come one by one in buffers of 64 KiB → only the bytes are kept", async () => {
+  test("bytes that arrive one by one in buffers of 64 KiB → only the bytes are kept", async () => {
     const { read } = start(roomFor(4));
     const body = inPieces(Array.from({ length: 2000 }, () => new Uint8Array(64 * KIB).subarray(0, 1))).body;
     const bytes = await read(post(body), { maxBytes: 64 * KIB, maxMs: 30_000 });
@@ -194,13 +194,13 @@ describe("all open bodies together", () => {
   });
 });
 
-describe("permits for bodies that take more than one read", () => {
+describe("permits for large bodies", () => {
   const LARGE = { maxBytes: 1024 * KIB, maxMs: 30_000 };
   /** Announced as larger than one read takes, and stalled from the beginning. */
   const large = () => slowly();
   const announced = { "content-length": String(500 * KIB) };
 
-  test("no permit is free, no body has stalled → waits for half a second unread, then unavailable", async () => {
+  test("a large body without a free permit, while no body stalls → waits unread for half a second, then unavailable", async () => {
     const { clock, read } = start(1024 * KIB, 1);
     const first = follow(read(post(large().body, announced), LARGE));
     const { seen, body } = inPieces([new Uint8Array(500 * KIB)]);
@@ -215,7 +215,7 @@ describe("permits for bodies that take more than one read", () => {
     });
   });
 
-  test("a permit that is free again in time → goes to the one that waits", async () => {
+  test("a permit that becomes free in time → goes to the body that waits", async () => {
     const { read } = start(2048 * KIB, 1);
     const { body, send, end } = large();
     const first = follow(read(post(body), LARGE));
@@ -229,7 +229,7 @@ describe("permits for bodies that take more than one read", () => {
     expect([first.is, second.is]).toEqual([10, 500 * KIB]);
   });
 
-  test("every permit belongs to a body that has stalled for half a second → the next body gets the oldest one's", async () => {
+  test("every permit is held by a body that stalled for half a second → the next body gets the permit of the oldest", async () => {
     const { clock, read } = start(1024 * KIB, 2);
     const stalled = [follow(read(post(large().body, announced), LARGE))];
     await clock.pass(0.3);
@@ -240,7 +240,7 @@ describe("permits for bodies that take more than one read", () => {
     expect(stalled.map(({ is }) => is)).toEqual(["unavailable", "open"]);
   });
 
-  test("all permits are taken → a body with a Content-Length that arrives at once needs none", async () => {
+  test("all permits are taken → a body that arrives at once with its Content-Length needs none", async () => {
     const { read } = start(1024 * KIB, 1);
     follow(read(post(large().body, announced), LARGE));
     expect(await read(post("a callback", { "content-length": "10" }), LIMITS)).toHaveLength(10);

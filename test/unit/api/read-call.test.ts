@@ -23,7 +23,7 @@ const namedIn = async (response: Response) => {
 };
 
 test.each(["constructor", "toString", "__proto__", "hasOwnProperty", "unknown"])(
-  "a parameter or a field called %s → 400 that names it, before the database is asked",
+  "an unknown parameter or field called %s → 400 that names it, before the database is asked",
   async (name) => {
     for (const path of ["/api/projects", `/api/projects/${ID}`, `/api/webhooks/${ID}/deliveries`, "/api/health"]) {
       expect(await namedIn(await api.call(`${path}?${name}=x`))).toEqual([400, [name]]);
@@ -51,13 +51,10 @@ async function processorTime(query: string, times = 1): Promise<number> {
 test.each([
   ["different", (count: number) => Array.from({ length: count }, (_, at) => at.toString(36)).join("&")],
   ["the same", (count: number) => "a&".repeat(count)],
-])(
-  "sixty thousand parameters, all %s → a small 400, for about ten times the work of six thousand",
-  async (_, query) => {
-    const few = await processorTime(query(6_000), 3);
-    expect((await processorTime(query(60_000))) / few).toBeLessThan(40); // a hundred where each is compared with each
-  },
-);
+])("sixty thousand parameters, all %s → a small 400, in about ten times the time of six thousand", async (_, query) => {
+  const few = await processorTime(query(6_000), 3);
+  expect((await processorTime(query(60_000))) / few).toBeLessThan(40); // a hundred where each is compared with each
+});
 
 test("a hundred unknown fields with names of 500 characters → an answer that stays small", async () => {
   const many = Array.from({ length: 100 }, (_, index) => [`${index}${"x".repeat(500)}`, 1]);
@@ -80,7 +77,7 @@ describe("Idempotency-Key", () => {
     return sent.request_hash;
   };
 
-  test("no body, an empty one, {}, white space and its defaults written out → one request; another value or path → another", async () => {
+  test("requests with one key that differ in an empty body, white space or defaults → one request; in a value or path → another", async () => {
     const hash = await hashOf(null);
     for (const same of ["", "{}", " { } ", '{"overlapHours":24}']) expect(await hashOf(same)).toBe(hash);
     expect(await hashOf('{"overlapHours":23}')).not.toBe(hash);
@@ -104,12 +101,12 @@ describe("Idempotency-Key", () => {
       { projectId: ID, durationSeconds: 5, firstFramePredictionId: ID },
       "ed7a0960a0f571504834d0e014051084ccd7d5383f8ed1e8d8b7dd53cfd076c4",
     ],
-  ])("POST %s with the fields of the first clients → the hash of their time", async (path, body, hash) => {
+  ])("POST %s with the fields of the first version → the request hash of that version", async (path, body, hash) => {
     await api.post(path, body, { "idempotency-key": "key" });
     expect(lastArguments(api)).toMatchObject({ request_hash: hash });
   });
 
-  test("what is no key → no matter where none is taken: GET, DELETE", async () => {
+  test("an invalid Idempotency-Key where none is used, as with GET and DELETE → ignored", async () => {
     for (const method of ["GET", "DELETE"]) {
       await api.call(`/api/webhooks/${ID}`, { method, headers: { "idempotency-key": "no key at all" } });
       expect(lastArguments(api)).toEqual({ endpoint_id: ID });
@@ -155,7 +152,7 @@ test.each([
   `/api/webhooks/deliveries/${ID}`,
   `/api/webhooks/deliveries/${ID}/test`,
   "/api/webhooks/deliveries/secret/rotate",
-])("%s → 404 not_found whatever the method, and nothing reaches the platform", async (path) => {
+])("the path %s → 404 not_found with any method, and nothing reaches the platform", async (path) => {
   for (const method of ["GET", "POST", "PATCH", "DELETE", "constructor"]) {
     const response = await api.call(path, { method });
     expect([response.status, (await failedBody(response)).error.code]).toEqual([404, "not_found"]);
@@ -164,7 +161,7 @@ test.each([
 });
 
 test.each(["QUERY", "constructor", "toString", "__proto__", CANARY])(
-  "the method %s → 405 with Allow before any session is asked for, and the log does not repeat it",
+  "the method %s → 405 with Allow before any session is required, and the log does not repeat it",
   async (method) => {
     for (const [path, allow] of [
       ["/api/projects", "GET, HEAD, POST, OPTIONS"],
@@ -180,12 +177,12 @@ test.each(["QUERY", "constructor", "toString", "__proto__", CANARY])(
   },
 );
 
-test("an identifier with an escape that means the same → found, as it was sent otherwise", async () => {
+test("an id with a percent-encoded character → found", async () => {
   expect((await api.call(`/api/projects/${ID.replace(/^3/, "%33")}`)).status).toBe(500); // the platform's {} is no project
   expect(JSON.parse(new TextDecoder().decode(api.seen[0]?.body))).toEqual({ project_id: ID });
 });
 
-test("deployed as films → its paths follow that name, its document names it as the server, and paths without api are unknown", async () => {
+test("deployed as films → paths follow that name, openapi.json names it as the server, and paths without api are unknown", async () => {
   const server = async (path: string) => (await (await api.call(path)).json()).servers[0].url;
   expect(await server("/films/api/openapi.json")).toBe(`${api.supabaseUrl}/functions/v1/films`);
   expect(await server("/api/openapi.json")).toBe(`${api.supabaseUrl}/functions/v1`);
@@ -194,7 +191,7 @@ test("deployed as films → its paths follow that name, its document names it as
   expect((await api.call("/films/projects")).status).toBe(404);
 });
 
-test("openapi.json is asked for again → the text that was made before", () => {
+test("openapi.json is requested again → the same text, made once", () => {
   const text = createDocumentText("https://films.example/functions/v1");
   expect(text("")).toBe(text(""));
 });

@@ -28,7 +28,7 @@ const upload = (headers: Record<string, string> = {}, body: BodyInit = png) =>
   });
 const KEY = { "idempotency-key": "k" };
 
-test("an image → sent to Storage under a name of the database's, never over another file, cached by browsers for an hour", async () => {
+test("an uploaded image → stored under a name from the database, never over another file, cached by browsers for an hour", async () => {
   expect((await upload()).status).toBe(201);
   const [admit, store, ...more] = api.seen;
   expect([admit?.path, store?.path, ...more.map(({ path }) => path)]).toEqual([
@@ -39,31 +39,31 @@ test("an image → sent to Storage under a name of the database's, never over an
   expect([headers, store?.body]).toEqual([["image/png", "false", "max-age=3600"], png]);
 });
 
-describe("the name is taken already → 201: only the same upload can have it", () => {
+describe("the name of an upload exists already → 201, since only the same upload can have it", () => {
   const DUPLICATES = [
     { status: 400, body: { statusCode: "409", error: "Duplicate", message: "The resource already exists" } },
     { status: 409, body: { code: "ResourceAlreadyExists", message: "The resource already exists" } },
   ];
-  test.each(DUPLICATES)("a replay, %j → the first answer again", async (answer) => {
+  test.each(DUPLICATES)("a replayed upload whose file exists, %j → the first answer again", async (answer) => {
     replayed = true;
     stored = answer;
     const response = await upload(KEY);
     expect([response.status, response.headers.get("idempotency-replayed")]).toEqual([201, "true"]);
     expect((await response.json()).data).toEqual({ referenceImagePath: `projects/${FILE}.png` });
   });
-  test.each(DUPLICATES)("no replay, but its sending was repeated when the connection broke, %j", async (answer) => {
+  test.each(DUPLICATES)("an upload whose store was repeated on a broken connection, %j → 201", async (answer) => {
     stored = answer;
     expect((await upload()).status).toBe(201);
   });
 });
 
-test("a replay whose first request was cut off before it stored → stores the file now", async () => {
+test("a replayed upload whose first request ended before it stored → stores the file now", async () => {
   replayed = true;
   expect((await upload(KEY)).status).toBe(201);
   expect(api.seen.at(-1)?.path).toMatch("/storage/");
 });
 
-test("more bytes than Content-Length says → 413 whatever frames them, and nothing is stored", async () => {
+test("an upload of more bytes than Content-Length says → 413 in any framing, and nothing is stored", async () => {
   const response = await upload({ "content-length": String(png.length - 1) });
   expect([response.status, (await failedBody(response)).error.code]).toEqual([413, "payload_too_large"]);
   expect(api.seen.map(({ path }) => path)).toEqual(["/rest/v1/rpc/admit_upload"]);

@@ -16,7 +16,7 @@ function setUp() {
   };
 }
 
-test("a first refusal → answered at once; another within two seconds → a second later, 64 of an owner at most", () => {
+test("an owner's first refusal → answered at once; another within two seconds → a second later, for at most 64 at a time", () => {
   const { refuse, sleeping, go } = setUp();
   refuse();
   refuse("berta");
@@ -29,7 +29,7 @@ test("a first refusal → answered at once; another within two seconds → a sec
   expect(sleeping).toHaveLength(64);
 });
 
-test("an owner is refused for ten seconds without a pause → named, until two seconds after the last; others are not", () => {
+test("an owner is refused for ten seconds without a pause → named until two seconds after the last; other owners are not", () => {
   const { refuse, refusals, go } = setUp();
   refuse("berta");
   for (let seconds = 0; seconds < 10; seconds++) {

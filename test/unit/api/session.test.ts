@@ -40,7 +40,7 @@ test("an RS256 token of a key in the JWKS → its owner", async () => {
   expect(await verifier(`Bearer ${token}`)).toMatchObject({ ownerId: OWNER });
 });
 
-test("an HS256 token of the shared key → its owner only where that key is set, beside those of the JWKS", async () => {
+test("an HS256 token signed with the shared key → its owner only where that key is set, in addition to the JWKS", async () => {
   expect(await verifyBoth(`Bearer ${await sessionToken(ISSUER)}`)).toMatchObject({ ownerId: OWNER });
   const token = await signHs256(SHARED_KEY);
   expect(await verifyBoth(`Bearer ${token}`)).toMatchObject({ ownerId: OWNER, token });
@@ -50,14 +50,14 @@ test("an HS256 token of the shared key → its owner only where that key is set,
   );
 });
 
-test("an oct key within the JWKS is not taken for HS256 (supabase start lists one)", async () => {
+test("an oct key within the JWKS, as supabase start lists one → is not used for HS256", async () => {
   const oct = { kty: "oct", k: btoa(SHARED_KEY).replaceAll("=", ""), kid: "shared", alg: "HS256" };
   const verifier = createSessionVerifier({ jwks: { keys: [oct, publicJwk] }, issuers: [ISSUER], now });
   await refusal(`Bearer ${await signHs256(SHARED_KEY, { kid: "shared" })}`, verifier);
   expect(await verifier(`Bearer ${await sessionToken(ISSUER)}`)).toMatchObject({ ownerId: OWNER });
 });
 
-test("no token → says it is missing; one past its exp → says it has expired, to the second", async () => {
+test("no token → an error that says it is missing; an expired one → says that it has expired, to the second", async () => {
   expect(await refusal(null)).toMatch("missing");
   const seconds = NOW.getTime() / 1000;
   expect(await refusal(`Bearer ${await sessionToken(ISSUER, { exp: seconds })}`)).toMatch("expired");
@@ -65,20 +65,23 @@ test("no token → says it is missing; one past its exp → says it has expired,
 });
 
 // Claims and signatures that are wrong, on the running stack: test/security/tokens.test.ts.
-describe("where the shared key is set, too → refused", () => {
-  test.each([{ iss: "https://other.supabase.co/auth/v1" }, { role: "service_role" }])("%j", async (change) => {
-    expect(await refusal(`Bearer ${await signHs256(SHARED_KEY, {}, { ...claims, ...change })}`, verifyBoth)).toMatch(
-      "not valid",
-    );
-  });
-  test("HS256 signed with the public key, as PEM and as JWK", async () => {
+describe("hostile tokens where the shared key is set, too", () => {
+  test.each([{ iss: "https://other.supabase.co/auth/v1" }, { role: "service_role" }])(
+    "HS256 signed with the shared key, with %j → refused",
+    async (change) => {
+      expect(await refusal(`Bearer ${await signHs256(SHARED_KEY, {}, { ...claims, ...change })}`, verifyBoth)).toMatch(
+        "not valid",
+      );
+    },
+  );
+  test("HS256 signed with the public key, as PEM and as JWK → refused", async () => {
     for (const key of [await exportSPKI(keys.publicKey), JSON.stringify(publicJwk), publicJwk.x ?? ""]) {
       await refusal(`Bearer ${await signHs256(key, { kid: "key-1" })}`, verifyBoth);
     }
   });
 });
 
-describe("a token of Auth with a wrong claim → the claim and what it must be, without what it was", () => {
+describe("a token of Auth with a wrong claim", () => {
   test.each<[claim: string, wrong: unknown[], expected: string]>([
     ["sub", ["user_2abcSECRET", "", undefined, 5, { SECRET: 1 }, `${OWNER}SECRET`], "the id of a user"],
     ["aud", ["SECRET", ["SECRET"], [], undefined], '"authenticated", or a list that has it'],
@@ -86,16 +89,19 @@ describe("a token of Auth with a wrong claim → the claim and what it must be, 
     ["iss", ["https://SECRET.example/auth/v1", undefined], ISSUER],
     ["exp", ["SECRET", undefined], "when it expires, a number"],
     ["nbf", [NOW.getTime() / 1000 + 60], "a time that has passed"],
-  ])("%s", async (claim, wrong, expected) => {
-    for (const value of wrong) {
-      const sentence = await refusal(`Bearer ${await sessionToken(ISSUER, { [claim]: value })}`);
-      expect(sentence).toContain(`its claim ${claim} must be ${expected}`);
-      expect(sentence).not.toContain("SECRET");
-    }
-  });
+  ])(
+    "a token with a wrong claim %s → refused, naming the claim and its rule, not the value",
+    async (claim, wrong, expected) => {
+      for (const value of wrong) {
+        const sentence = await refusal(`Bearer ${await sessionToken(ISSUER, { [claim]: value })}`);
+        expect(sentence).toContain(`its claim ${claim} must be ${expected}`);
+        expect(sentence).not.toContain("SECRET");
+      }
+    },
+  );
 });
 
-test("a token of another sign-in service, signed with its own key → says that no key of this project has signed it", async () => {
+test("a token of another sign-in service, signed with its own key → says that no key of this project signed it", async () => {
   const theirs = await generateKeyPair("RS256");
   const claims = { sub: "user_2abcSECRET", iss: "https://clerk.example", aud: "authenticated", role: "authenticated" };
   const token = await new SignJWT(claims).setProtectedHeader({ alg: "RS256", kid: "SECRET" }).sign(theirs.privateKey);
@@ -104,7 +110,7 @@ test("a token of another sign-in service, signed with its own key → says that 
   expect(sentence).not.toContain("SECRET");
 });
 
-test("the refusal does not repeat what was sent", async () => {
+test("the refusal of a token → does not repeat what was sent", async () => {
   for (const authorization of ["Basic dXNlcjpwYXNz", "Bearer garbage", "Bearer garbage.b.c"]) {
     expect(await refusal(authorization, verifyBoth)).not.toMatch(/garbage|dXNlcjpwYXNz/);
   }
@@ -125,13 +131,13 @@ describe("a remembered session", () => {
     return { verifier: rememberSessions(counted, () => clock, 2), checks: () => checks, at };
   };
 
-  test("the same token again → the same owner, its signature checked once", async () => {
+  test("a token that was checked → the same owner, its signature checked once", async () => {
     const { verifier, checks } = counting();
     const token = await sessionToken(ISSUER);
     const first = await verifier(`Bearer ${token}`);
     expect([await verifier(`Bearer ${token}`), checks()]).toEqual([first, 1]);
   });
-  test("it expires all the same", async () => {
+  test("a remembered token that expires → refused all the same", async () => {
     const { verifier, at } = counting();
     const authorization = `Bearer ${await sessionToken(ISSUER)}`;
     await verifier(authorization);
@@ -140,7 +146,7 @@ describe("a remembered session", () => {
     at(60);
     expect(await refusal(authorization, verifier)).toMatch("expired");
   });
-  test("another token, even one character off, is checked for itself; refusals and absence are not kept", async () => {
+  test("a token that differs in one character → checked anew; refusals and missing tokens are not remembered", async () => {
     const { verifier, checks } = counting();
     const token = await sessionToken(ISSUER);
     await verifier(`Bearer ${token}`);
@@ -148,7 +154,7 @@ describe("a remembered session", () => {
       await refusal(wrong, verifier);
     expect(checks()).toBe(5);
   });
-  test("more than 4096 characters, which a token's metadata or mere spaces can make → checked each time, not kept", async () => {
+  test("a token of more than 4096 characters, from metadata or spaces → checked each time, not remembered", async () => {
     const { verifier, checks } = counting();
     const long = `Bearer ${await sessionToken(ISSUER, { user_metadata: { about: "x".repeat(4096) } })}`;
     const spaced = `Bearer ${" ".repeat(4096)}${await sessionToken(ISSUER)}`;
@@ -157,7 +163,7 @@ describe("a remembered session", () => {
     }
     expect(checks()).toBe(4);
   });
-  test("no more than the bound are kept; the oldest goes first", async () => {
+  test("more tokens than are remembered → the oldest is dropped first", async () => {
     const { verifier, checks } = counting();
     const [a, b, c] = await Promise.all(
       [1, 2, 3].map(async (jti) => `Bearer ${await sessionToken(ISSUER, { jti: String(jti) })}`),

@@ -5,7 +5,7 @@ import { startApi } from "./fixture.ts";
 
 // Real links and what they show: test/security/shared-films.test.ts.
 
-test("300 guesses at once → four are looked up at a time, most get 429; a link that is known is answered meanwhile", async () => {
+test("300 guessed links at once → four lookups at a time, most get 429; a known link is answered meanwhile", async () => {
   const token = "t".repeat(43);
   const hash = await sha256(new TextEncoder().encode(token));
   const guessesMayEnd = Promise.withResolvers<void>();
@@ -31,7 +31,7 @@ test("300 guesses at once → four are looked up at a time, most get 429; a link
   expect(statuses.filter((status) => status === 429)).toHaveLength(300 - 68);
 });
 
-test("all links of an owner are opened at once → four calls at a time, others' go on; those revoked since count as guesses", async () => {
+test("all links of an owner opened at once → four calls at a time, other owners' go on; revoked ones count as guesses", async () => {
   const owner = crypto.randomUUID();
   const tokens = Array.from({ length: 40 }, (_, at) => String(at).padStart(43, "l"));
   const hashes = await Promise.all(tokens.map((token) => sha256(new TextEncoder().encode(token))));

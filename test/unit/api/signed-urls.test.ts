@@ -43,7 +43,7 @@ function setUp(tokenOf = (claims: string) => `e30.${claims}.c2ln`, clientUrl = P
   return { sign, calls, advance };
 }
 
-test("a server that acts for a user → the secret key signs what is the user's alone; the user's call has the user's token", async () => {
+test("a server that acts for a user → the secret key signs only that user's files; the user's own call has the user's token", async () => {
   const { sign, calls } = setUp();
   const server: Caller = { ownerId: "anna", token: "sb_secret_x", by: "server" };
   const files = await sign(["anna/a.png", "ben/b.png", "annabel/c.png", "c.png"], server);
@@ -55,7 +55,7 @@ test("a server that acts for a user → the secret key signs what is the user's 
   ]);
 });
 
-test("the same caller asks again → the same URL without a call, until it is valid for a quarter of an hour only", async () => {
+test("the same caller reads again → the same URL without a call, until it is valid for only a quarter of an hour", async () => {
   const { sign, calls, advance } = setUp();
   const first = await sign(["a.png"]);
   expect(first["a.png"]?.expiresAt).toBe(new Date(60 * MINUTE).toISOString());
@@ -67,7 +67,7 @@ test("the same caller asks again → the same URL without a call, until it is va
   expect([await sign(["a.png"]), calls.length]).toEqual([next, 2]);
 });
 
-test("another caller asks for the same path → a call with that caller's token, and another URL", async () => {
+test("another caller reads the same path → a call with that caller's token, and another URL", async () => {
   const { sign, calls } = setUp();
   const [hers, his] = [await sign(["a.png"], ANNA), await sign(["a.png"], BEN)];
   expect(calls).toEqual([
@@ -78,7 +78,7 @@ test("another caller asks for the same path → a call with that caller's token,
   expect(await sign(["a.png"], ANNA)).toEqual(hers);
 });
 
-test("several paths, some of them signed before → one call for the others", async () => {
+test("several paths, some of them signed before → one call for the rest", async () => {
   const { sign, calls } = setUp();
   await sign(["a.png", "b.png"]);
   expect(Object.keys(await sign(["b.png", "c.png"])).sort()).toEqual(["b.png", "c.png"]);
@@ -92,19 +92,19 @@ test("a film of 500 shots with three takes each → every URL, in calls of as ma
   expect(calls.flatMap(([, some]) => some)).toEqual(paths);
 });
 
-test("a file that is not there → no URL, and a call each time, since it may come back", async () => {
+test("a file that does not exist → no URL, and a call each time, since it may come back", async () => {
   const { sign, calls } = setUp();
   for (const _ of [1, 2]) expect(await sign(["gone.png"])).toEqual({});
   expect(calls).toHaveLength(2);
 });
 
-test("a URL that does not say when it expires → a call each time", async () => {
+test("a signed URL that does not say when it expires → a call each time", async () => {
   const { sign, calls } = setUp(() => "opaque");
   for (const _ of [1, 2]) expect((await sign(["a.png"]))["a.png"]?.url).toMatch(/opaque$/);
   expect(calls).toHaveLength(2);
 });
 
-test("more URLs than are kept → the oldest is signed again, the newest is not", async () => {
+test("more URLs than are remembered → the oldest is signed again, the newest is not", async () => {
   const { sign, calls } = setUp();
   await sign(Array.from({ length: 2001 }, (_, at) => `${at}.png`));
   const before = calls.length;
@@ -114,13 +114,13 @@ test("more URLs than are kept → the oldest is signed again, the newest is not"
   expect(calls).toHaveLength(before + 1);
 });
 
-test("apps use another address than the functions → the URL has that one", async () => {
+test("apps use another address than the functions → the signed URL has the apps' address", async () => {
   const { sign } = setUp(undefined, "https://films.example");
   const start = "https://films.example/storage/v1/object/sign/keyframe-outputs/a.png?token=";
   expect((await sign(["a.png"]))["a.png"]?.url.slice(0, start.length)).toBe(start);
 });
 
-test("a page with a file that is gone → its output is null, the others are as they were; only the page is signed", async () => {
+test("a page with a deleted file → its output is null, the rest are complete; only this page's files are signed", async () => {
   const predictions = ["a.png", "gone.png", "b.png", "of-the-next-page.png"].map((output_path) =>
     predictionRow({ ...succeededFields, output_path }),
   );
@@ -180,6 +180,6 @@ test("an address that Storage signed → valid until its token ends, whatever th
 test.each([
   ...["/object/sign/keyframe-outputs/x.png", "/x.png?token=abc", "/x.png?token=a.b.c"],
   ...["exp", "{}", '{"exp":"soon"}'].map(address),
-])("%s → nobody knows until when", (url) => {
+])("the URL %s → its expiry is unknown", (url) => {
   expect(signedUntil(url)).toBeNull();
 });

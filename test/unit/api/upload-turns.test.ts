@@ -35,7 +35,7 @@ function start() {
   return { clock, take, begun, upload };
 }
 
-test("two uploads of one account → one begins, the other when it has ended", async () => {
+test("two uploads of one account → the second begins when the first has ended", async () => {
   const { begun, upload } = start();
   const [first] = [upload("a"), upload("a")];
   await settle();
@@ -44,7 +44,7 @@ test("two uploads of one account → one begins, the other when it has ended", a
   expect(begun).toEqual(["a", "a"]);
 });
 
-test("one account's uploads that wait → do not delay another's", async () => {
+test("waiting uploads of one account → do not delay another account's", async () => {
   const { begun, upload } = start();
   for (let time = 0; time < 10; time++) upload("a");
   upload("b");
@@ -52,7 +52,7 @@ test("one account's uploads that wait → do not delay another's", async () => {
   expect(begun).toEqual(["a", "b"]);
 });
 
-test("a large upload waits for room within 40 MiB → a small one that would fit waits behind it", async () => {
+test("a large upload waits for space within 40 MiB → a small one that would fit waits behind it", async () => {
   const { begun, upload } = start();
   const [large, small] = [upload("a", 30 * MIB), upload("b", 5 * MIB)];
   upload("c", 10 * MIB);
@@ -65,7 +65,7 @@ test("a large upload waits for room within 40 MiB → a small one that would fit
   expect(begun).toEqual(["a", "b", "c", "d"]);
 });
 
-test("an upload that fails → gives its turn back", async () => {
+test("an upload that fails → frees its turn", async () => {
   const { take, begun, upload } = start();
   for (let time = 0; time < 5; time++) {
     const failed = take("a", 40 * MIB, () => Promise.reject(new Error("no image")));
@@ -76,7 +76,7 @@ test("an upload that fails → gives its turn back", async () => {
   expect(begun).toEqual(["a"]);
 });
 
-test("no turn within 20 s → unavailable with Retry-After, and it never begins", async () => {
+test("an upload without a turn for 20 s → unavailable with Retry-After, and it never begins", async () => {
   const { clock, begun, upload } = start();
   const [first, second] = [upload("a"), upload("a")];
   await clock.pass(19);
@@ -87,7 +87,7 @@ test("no turn within 20 s → unavailable with Retry-After, and it never begins"
   expect([begun, first.outcome.is]).toEqual([["a"], "done"]);
 });
 
-test("more than 64 of one account wait → rate_limited with Retry-After at once; others' are taken", async () => {
+test("more than 64 uploads of an account wait → rate_limited with Retry-After at once; other accounts' are accepted", async () => {
   const { upload } = start();
   for (let time = 0; time < 65; time++) upload("a");
   const [oneMore, others] = [upload("a"), upload("b")];
@@ -96,7 +96,7 @@ test("more than 64 of one account wait → rate_limited with Retry-After at once
   expect(others.outcome.is).toBe("open");
 });
 
-test("an upload stalls → it is ended after 10 s, and after 2 s while another waits for its turn", async () => {
+test("an upload stalls → it is ended after 10 s, or after 2 s while another upload waits", async () => {
   const stalled = () =>
     new Request("http://here.test/", {
       method: "POST",

@@ -22,7 +22,7 @@ const startOfAnswer: Turn = (response) => {
   response.write("{");
 };
 
-test.each(CALLS)("%s, aborted before → the reason, nothing sent, no token asked for", async (_, call) => {
+test.each(CALLS)("%s, aborted before it is called → the reason, nothing sent, no token requested", async (_, call) => {
   server.play();
   const getToken = vi.fn(() => "token-1");
   await expect(call(server.client({ getToken }), AbortSignal.abort(reason))).rejects.toBe(reason);
@@ -49,7 +49,7 @@ test.each(
     [name, "waiting for the answer", hang, call] as const,
     [name, "reading it", startOfAnswer, call] as const,
   ]),
-)("%s, aborted while %s → the reason, the connection cut, nothing repeated", async (_name, _when, turn, call) => {
+)("%s, aborted while %s → the reason, the connection closed, nothing repeated", async (_name, _when, turn, call) => {
   let cut = false;
   server.play((response, request) => {
     response.on("close", () => {
@@ -96,7 +96,7 @@ test("waitFor, aborted in the pause between two polls → the reason", async () 
   await abortInPause(turn, (client, signal) => client.waitFor(REF, { signal }));
 });
 
-test("waitFor of what is known, or has ended, aborted before → the reason, and no call of onProgress", async () => {
+test("waitFor of a known or ended prediction, aborted before → the reason, and no call of onProgress", async () => {
   let told = 0;
   const onProgress = () => void told++;
   for (const status of ["starting", "succeeded"] as const) {
@@ -113,7 +113,7 @@ test("waitFor, aborted by onProgress → the reason", async () => {
   await expect(wait).rejects.toBe(reason);
 });
 
-test("a fetch that does not heed its signal → the call ends all the same", async () => {
+test("a fetch that ignores its signal → the call ends all the same", async () => {
   const abort = new AbortController();
   const fetch = () => {
     queueMicrotask(() => abort.abort());
@@ -123,7 +123,7 @@ test("a fetch that does not heed its signal → the call ends all the same", asy
   await expect(made).rejects.toMatchObject({ name: "AbortError" }); // as fetch has it for an abort() without a reason
 });
 
-test("a signal for a thousand calls → no listener stays on it", async () => {
+test("one signal for a thousand calls → no listener stays on it", async () => {
   const { signal } = new AbortController();
   const added = vi.spyOn(signal, "addEventListener");
   const removed = vi.spyOn(signal, "removeEventListener");
@@ -136,11 +136,11 @@ test("a signal for a thousand calls → no listener stays on it", async () => {
   expect(removed).toHaveBeenCalledTimes(added.mock.calls.length);
 });
 
-describe("the clock that apps have", () => {
+describe("the client's clock", () => {
   beforeEach(() => void vi.useFakeTimers());
   afterEach(() => void vi.useRealTimers());
 
-  test("a sleep → over when its time has passed; 30 days, or a limit without end → not after a minute", async () => {
+  test("a sleep of the client's clock → ends when its time has passed; 30 days, or endless → not after a minute", async () => {
     const over = vi.fn();
     systemClock.sleep(12_345, undefined).then(() => over("short"));
     systemClock.sleep(30 * 86_400_000, undefined).then(() => over("long"));

@@ -20,13 +20,13 @@ async function refused(turn: Turn, options = {}): Promise<KeyframeError> {
 test.each([
   ...Object.entries(ERROR_STATUS).map(([code, status]) => [code, status, code] as const),
   ["newer_than_the_client", 409, "unknown"] as const,
-])("%s (%i) → %s, with the same status, sentence and requestId", async (sent, status, code) => {
+])("the error %s (%i) → %s in the client, with the same status, sentence and requestId", async (sent, status, code) => {
   const error = await refused({ status, error: { code: sent, message: "Do this.", requestId: "r-1" } });
   const said = { name: "KeyframeError", message: "Do this.", requestId: "r-1", details: [] };
   expect(error).toMatchObject({ code, status, ...said });
 });
 
-test("invalid_request → the fields in details; what is no detail is left out", async () => {
+test("invalid_request → the fields in details; anything that is not a detail is left out", async () => {
   const details = [{ path: "title", message: "Must not be empty." }, null, { path: 1 }];
   const error = await refused({
     status: 400,
@@ -35,7 +35,7 @@ test("invalid_request → the fields in details; what is no detail is left out",
   expect(error.details).toEqual([{ path: "title", message: "Must not be empty." }]);
 });
 
-test("invalid fields → the message, which a log has alone, names each with what is wrong, ten at most", async () => {
+test("invalid fields → the message, which may be all that a log has, names each and its mistake, ten at most", async () => {
   const refusedFor = async (details: object[]) =>
     String(await refused({ status: 400, error: { code: "invalid_request", message: "No.", details, requestId: "r" } }));
   const title = { path: "title", message: "Must not be empty." };
@@ -46,7 +46,7 @@ test("invalid fields → the message, which a log has alone, names each with wha
   );
 });
 
-test("budget_exceeded → its budget; any other error has none", async () => {
+test("budget_exceeded → the error has the budget; any other error has none", async () => {
   const budget = { scope: "service", period: "day", estimateMicros: 67_000, resetsAt: "2026-03-02T00:00:00.000Z" };
   const sent = (code: string) => ({ status: 402, error: { code, message: "Wait.", budget, requestId: "r" } });
   expect((await refused(sent("budget_exceeded"))).budget).toEqual(budget);
@@ -79,22 +79,25 @@ test.each<[what: string, turn: Turn, status: number]>([
   ["200 and a refusal", { status: 200, error: { code: "internal", message: "no" } }, 200],
   ["500 and success", { status: 500, data: {} }, 500],
   ["a refusal without a sentence", { status: 400, text: '{"success":false,"error":{"code":"internal"}}' }, 400],
-])("%s → not_an_envelope, with its status and the requestId of the header", async (_, turn, status) => {
-  const error = await refused(typeof turn === "function" ? turn : { ...turn, headers: { "x-request-id": "r-2" } });
-  expect(error).toMatchObject({ code: "not_an_envelope", status, requestId: "r-2" });
-});
+])(
+  "an answer that is %s → not_an_envelope, with its status and the requestId of its header",
+  async (_, turn, status) => {
+    const error = await refused(typeof turn === "function" ? turn : { ...turn, headers: { "x-request-id": "r-2" } });
+    expect(error).toMatchObject({ code: "not_an_envelope", status, requestId: "r-2" });
+  },
+);
 
 test.each<[what: string, turn: Turn, options?: object]>([
   ["an answer that breaks off", breakOff],
   ["a connection that is cut", (response) => response.destroy()],
   ["nothing that listens", hang, { url: "http://127.0.0.1:1" }],
-])("%s → network, no status", async (_, turn, options) => {
+])("%s → the error network, without a status", async (_, turn, options) => {
   const error = await refused(turn, options);
   expect(error).toMatchObject({ code: "network", status: null, requestId: null });
   expect(error.message).toContain("GET /projects/p");
 });
 
-test("no answer in time → network, and the request is given up", async () => {
+test("no answer in time → a network error, and the request is aborted", async () => {
   let cut = false;
   const close = () => {
     cut = true;
@@ -118,7 +121,7 @@ test.each<[what: string, seconds: number, call: SignalledCall, ...before: Turn[]
   ["a look with little time left", 5, (client, signal) => client.waitFor(REF, { signal, timeoutMs: 5000 })],
   ["a look with no time left", 1, (client, signal) => client.waitFor(REF, { signal, timeoutMs: 0 })],
   ["a look that is held", 55, (client, signal) => client.waitFor(REF, { signal }), tagged],
-])("%s → has %i s", async (_, seconds, call, ...before) => {
+])("the time limit of %s → %i s", async (_, seconds, call, ...before) => {
   server.play(...before, hang);
   const abort = new AbortController();
   const made = call(server.client(), abort.signal);
@@ -128,7 +131,7 @@ test.each<[what: string, seconds: number, call: SignalledCall, ...before: Turn[]
   await expect(made).rejects.toBe("enough");
 });
 
-test("however a call fails → nothing the error shows or holds has the token in it", async () => {
+test("a call that fails in any way → no part of the error has the token", async () => {
   const token = "secret-token-1";
   const fetch = (_: string, init: RequestInit) =>
     Promise.reject(Object.assign(new Error(`cannot send ${JSON.stringify(init.headers)}`), { init }));

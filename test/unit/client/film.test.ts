@@ -183,7 +183,7 @@ test.each([
   expect(heard).toEqual(shots.map((channels) => (channels > 0 ? "tone" : "silence")));
 });
 
-test("a film → says in XMP, in a box of its own at the end, that AI made it, and names each shot's SHA-256 in order", async () => {
+test("a joined film → has XMP in a box at its end that AI made it, with each shot's SHA-256 in order", async () => {
   for (const inFile of [false, true]) {
     const bytes = await page.evaluate<number[]>(`(async () => {
       const file = await (await navigator.storage.getDirectory()).getFileHandle("film.mp4", { create: true });
@@ -235,7 +235,7 @@ test.each<[what: string, clips: string[], expected: object]>([
   ],
   ["other codecs → encoded again", ["plain.mp4", "av1.mp4", "vp9-opus.mp4"], {}],
   ["different pictures in a second → copied", ["plain.mp4", "fps-30.mp4"], {}],
-])("%s → all its pictures and its sound, each flash and each beep at its second", async (_, clips, expected) => {
+])("%s → a film with all frames and sound, each flash and each beep at its second", async (_, clips, expected) => {
   const ones = clips.map((_clip, at) => 3 * at + 1);
   const made = await measure(clips.map(readClip));
   const { beeps = ones, ...exact } = Object(expected);
@@ -247,7 +247,7 @@ test.each<[what: string, clips: string[], expected: object]>([
   });
 });
 
-test("what the formats allow and few files have → shown by the browser, ended and joined in the same sides", async () => {
+test("rare but valid files → shown by the browser, ended and joined in the same size", async () => {
   const wrong: unknown[] = [];
   for (const [what, bytes, shown] of ODD_IMAGES) {
     const seen = await page.evaluate(`show(${clip(bytes)})`);
@@ -270,7 +270,7 @@ test("what the formats allow and few files have → shown by the browser, ended 
 });
 
 test.each(["color.mp4", "color-hd.mp4", "color-vp8.webm", "color-vp9.webm", "color-av1.mp4"])(
-  "%s, which does not state its colors → its last frame and the film end in the color that a player shows",
+  "%s, which does not state its colors → its last frame and the film have the color that a player shows",
   async (name) => {
     const shots = [name, name, "turned.mp4"].map((one) => clip(readClip(one)));
     const shown = await page.evaluate<{ color: number[] }>(`play(${shots[0]})`);
@@ -285,11 +285,14 @@ test.each(["color.mp4", "color-hd.mp4", "color-vp8.webm", "color-vp9.webm", "col
 test.each<[what: string, shots: string[], place: number[]]>([
   ["turned by a quarter", ["plain.mp4", "turned.mp4"], [109, 0, 101, 180]],
   ["with wider pixels", ["plain.mp4", "pixels-wide.mp4"], [0, 22, 320, 135]],
-])("a second shot %s, coded in the first one's sides → in its own shape between bars", async (_, shots, place) => {
-  const films = `join([${shots.map((name) => clip(readClip(name)))}])`;
-  const found = await page.evaluate<number[]>(`${films}.then((film) => brightAt(film, 4.02))`);
-  expect(found).toEqual(place.map((one) => expect.closeTo(one, -0.7))); // within 2
-});
+])(
+  "a second shot that is %s, encoded in the first one's size → keeps its shape between bars",
+  async (_, shots, place) => {
+    const films = `join([${shots.map((name) => clip(readClip(name)))}])`;
+    const found = await page.evaluate<number[]>(`${films}.then((film) => brightAt(film, 4.02))`);
+    expect(found).toEqual(place.map((one) => expect.closeTo(one, -0.7))); // within 2
+  },
+);
 
 test.each<[shots: string[], seconds: number, pictures: number, soundSeconds: number | undefined]>([
   [["two-a-second.webm", "two-a-second.webm"], 4, 8, undefined],
@@ -297,7 +300,7 @@ test.each<[shots: string[], seconds: number, pictures: number, soundSeconds: num
   [["one-picture-sound.webm", "one-picture-sound.webm"], 1, 2, 1],
   [["one-picture-sound.webm", "plain.mp4"], 3.5, 73, 3.5],
 ])(
-  "%j, which do not say how long the last picture lasts → a film of %i s, no two pictures at one time",
+  "%j, without the length of their last frame → a film of %i s, no two frames at one time",
   async (shots, ...expected) => {
     const [film, times] = await page.evaluate<[{ seconds: number; soundSeconds?: number }, number[]]>(
       `join([${shots.map((name) => clip(readClip(name)))}]).then(async (film) => [await play(film), await timesOf(film)])`,
@@ -307,7 +310,7 @@ test.each<[shots: string[], seconds: number, pictures: number, soundSeconds: num
   },
 );
 
-test("a rough cut of three shots, of which the second has no video → the other two, by their own numbers; of none, refused", async () => {
+test("a rough cut of shots of which one has no video → the others, under their own numbers; without any video → refused", async () => {
   const told = await page.evaluate<
     [number[], string, string]
   >(`Promise.all([makeShot(1), makeShot(1), new Blob(["no video"])]).then(async (files) => {
@@ -326,7 +329,7 @@ test("a rough cut of three shots, of which the second has no video → the other
   ]);
 });
 
-test("ten shots to download → four at once, and how many are there is told", async () => {
+test("ten shots to download → four at once, with progress of how many are done", async () => {
   let waiting: (() => void)[] = [];
   let asked = 0;
   const most: number[] = [];
@@ -354,13 +357,13 @@ test("ten shots to download → four at once, and how many are there is told", a
   ]);
 });
 
-test("canceled while a file takes nothing more → rejects with the reason at once", async () => {
+test("a join is canceled while its file accepts no more bytes → rejects with the reason at once", async () => {
   const stuck = `({ createWritable: async () => ({ write: () => new Promise(() => stopped.abort(new Error("Stopped."))), abort: async () => undefined }) })`;
   const told = `const stopped = new AbortController(); refusal([makeShot(1)], { file: ${stuck}, signal: stopped.signal })`;
   expect(await page.evaluate(told)).toEqual([undefined, "Stopped."]);
 });
 
-test("clips of other sizes, turns and codecs, and one without sound → two tracks, the first's size, as long as all together", async () => {
+test("clips of different sizes, rotations and codecs, one without sound → two tracks, the first's size, their total length", async () => {
   const kinds = ["plain.mp4", "turned.mp4", "pixels-wide.mp4", "av1.mp4", "vp9-opus.mp4"].map((name) =>
     clip(readClip(name)),
   );
@@ -386,10 +389,13 @@ const TURNS: [format: string, shown: object, look: unknown[]][] = [
   ["Matroska", { rotation: 90 }, [180, 320, "upper right"]],
   ["Matroska", { flip: true }, [320, 180, "upper right"]],
 ];
-test.each(TURNS)("shots in %s with %j → in the film as a player shows each alone", async (format, shown, looks) => {
-  const shot = `makeTurned("${format}", ${JSON.stringify(shown)})`;
-  expect(await page.evaluate(`join([${shot}, ${shot}]).then(look)`)).toEqual(looks);
-});
+test.each(TURNS)(
+  "shots in %s with %j → look in the film as a player shows each of them",
+  async (format, shown, looks) => {
+    const shot = `makeTurned("${format}", ${JSON.stringify(shown)})`;
+    expect(await page.evaluate(`join([${shot}, ${shot}]).then(look)`)).toEqual(looks);
+  },
+);
 
 describe.each([
   ["of a browser with a canvas", true],
@@ -399,7 +405,7 @@ describe.each([
   const lookAtEnd = (video: string) => page.evaluate<unknown[]>(`lookAtEnd(${video}, ${hasCanvas})`);
 
   test.each(TURNS)(
-    "of a video in %s with %j whose last picture differs → that one, as a player shows it",
+    "the last frame of a video in %s with %j whose last picture differs → that picture, as a player shows it",
     async (format, shown, looks) => {
       const video = `makeTurned("${format}", ${JSON.stringify(shown)}, 4)`;
       expect(await lookAtEnd(video)).toEqual(["image/png", ...looks]);
@@ -411,12 +417,12 @@ describe.each([
     ["fragments-after-movie.mp4", 320, 180],
     ["no-brand.mov", 320, 180],
     ["turned-pixels-wide.mp4", 180, 427],
-  ])("of %s → a picture of its shown size", async (name, width, height) => {
+  ])("the last frame of %s → a picture of its shown size", async (name, width, height) => {
     expect((await lookAtEnd(clip(readClip(name)))).slice(0, 3)).toEqual(["image/png", width, height]);
   });
 });
 
-test("the last frame of what is no video, or a moving picture → cannot_read", async () => {
+test("the last frame of a file that is not a video, or of an animation → cannot_read", async () => {
   for (const file of [`new Blob(["no video"])`, clip(readClip("moving.gif"))]) {
     const ends = page.evaluate(`lastFrameOf(${file}).then(() => "an image", ({ code }) => code)`);
     expect(await ends).toBe("cannot_read");
@@ -428,7 +434,7 @@ test.each([
   ["shorter, so that all the sound comes earlier", [0, 0, 2, 0], (512 - 4000) / 48_000],
   ["longer than the pictures' delay, so that all the sound comes later", [0, 0, 35, 40], 5000 / 48_000],
 ])(
-  "three shots whose first packet of sound is %s → three beeps in step; at most half a packet is lost where two meet",
+  "three shots whose first packet of sound is %s → three beeps in sync; at most half a packet is lost at a join",
   async (_, duration, late) => {
     const shot = readClip("first-packet-longer.mp4");
     shot.set(duration, soundDurations(shot)); // 4000 of 48,000 in a second
@@ -462,7 +468,7 @@ test.each([
   ["a turn", ["plain.mp4", "turned.mp4"], "scale=320:180:"],
   ["wider pixels", ["plain.mp4", "pixels-wide.mp4"], "scale=iw*sar:ih,"],
 ])(
-  "a zip of a shot and one with %s → the command copies what is alike, and encodes again what is not",
+  "a zip of a shot and one with %s → its command copies what matches, and re-encodes the rest",
   async (_, clips, part) => {
     const told = await page.evaluate<string>(`command([${clips.map((name) => clip(readClip(name)))}])`);
     if (part === null) expect(told).toBe(COPIED);
@@ -483,7 +489,7 @@ const reason = (words: string) => [
   `This browser cannot join the shots: ${words}. Download the zip of the shots instead.`,
 ];
 
-test("no shots, no video, no encoder, too large, stopped, a file that takes no more → each ends with its code and sentence", async () => {
+test("no shots, no video, no encoder, too large, aborted, a full file → each ends with its code and sentence", async () => {
   onTestFinished(openPage);
   const refused = (text: string) => page.evaluate<[string, string]>(`refusal(${text})`);
   expect(await refused("[]")).toEqual(["video_missing", "This film has no shots yet."]);
@@ -504,7 +510,7 @@ test("no shots, no video, no encoder, too large, stopped, a file that takes no m
   expect(await page.evaluate(unlike)).toEqual(reason("their sound differs, and it has no encoder for sound"));
 });
 
-test("sound that the browser cannot play → told which shot has it", async () => {
+test("sound that the browser cannot decode → an error that names the shot", async () => {
   const unknown = `Promise.all([makeShot(2), makeShot(1).then((made) => made.bytes())]).then(([shot, bytes]) => {
     bytes.forEach((_, at) => [79, 112, 117, 115].every((one, more) => bytes[at + more] === one) && (bytes[at] = 88)); // Opus is Xpus
     return refusal([shot, new Blob([bytes])]);
@@ -512,7 +518,7 @@ test("sound that the browser cannot play → told which shot has it", async () =
   expect(await page.evaluate(unknown)).toEqual(reason("it cannot play the sound of shot 2, “Shot”"));
 });
 
-test("a title as a file name → without what a file system reads; a long one ends with a whole word where it can", () => {
+test("a title as a file name → without what file systems reserve; a long one ends at a whole word if it can", () => {
   expect(safeFileName('It\'s "wide": 16/9')).toBe("It s wide 16 9");
   const long = safeFileName(
     "The boat leaves the harbour at dawn while the fog is lifting over the old lighthouse keeper",

@@ -32,7 +32,7 @@ afterAll(() => {
   for (const [from, name, had] of taken) Object.defineProperty(from, name, had);
 });
 
-test("a POST → its Idempotency-Key is a UUID, another one each time", async () => {
+test("a POST in React Native → its Idempotency-Key is a UUID, different each time", async () => {
   server.play({ status: 201, data: {} }, { status: 201, data: {} });
   const client = server.client();
   for (let i = 0; i < 2; i++) await client.createProject({ title: "a", textPrompt: "b" });
@@ -41,7 +41,7 @@ test("a POST → its Idempotency-Key is a UUID, another one each time", async ()
   expect(new Set(keys).size).toBe(2);
 });
 
-test("bytes of an image → sent as they are", async () => {
+test("image bytes in React Native → sent as they are", async () => {
   const bytes = new Uint8Array([1, 2, 3]);
   for (const image of [bytes, bytes.buffer]) {
     server.play({ status: 201, data: { referenceImagePath: "projects/a.png" } });
@@ -50,7 +50,7 @@ test("bytes of an image → sent as they are", async () => {
   }
 });
 
-test("an aborted call, or one that takes too long → an AbortError, and the client's own error", async () => {
+test("an aborted call, or one that takes too long, in React Native → an AbortError, or the client's own error", async () => {
   server.play();
   const aborted = server.client().readProject("p", { signal: AbortSignal.abort() });
   await expect(aborted).rejects.toMatchObject({ name: "AbortError" });
@@ -66,7 +66,7 @@ test("an aborted call, or one that takes too long → an AbortError, and the cli
   await expect(late).rejects.toMatchObject({ code: "network" });
 });
 
-test("waitFor → until its end", async () => {
+test("waitFor in React Native → polls until the end", async () => {
   server.play({ data: predictionWith({ status: "processing" }) }, { data: predictionWith({ status: "succeeded" }) });
   expect(await server.client().waitFor(REF)).toMatchObject({ status: "succeeded" });
 });

@@ -141,7 +141,7 @@ describe.each([18, 19] as const)("React %s", (version) => {
   };
   const showing = (fields: Partial<Prediction>) => ({ status: "ready", data: expect.objectContaining(fields) });
 
-  test("five components, a take and its project, in StrictMode → one read of each and one poll; all show each state", async () => {
+  test("five components, a take and its project, in StrictMode → one read of each and one poll, and all show each state", async () => {
     await show("Latest", "Latest", "Latest", "Latest", "Latest", "Project", "Take");
     await shows("Latest", { status: "loading", progress: null }, 5);
     (await next(GET_PROJECT)).answer(projectWith(RUNNING));
@@ -161,7 +161,7 @@ describe.each([18, 19] as const)("React %s", (version) => {
     await shows("Project", { data: expect.objectContaining({ takes: projectWith(null, ENDED).takes }) });
   });
 
-  test("another component takes over → the poll goes on; the last unmounts → it ends; mounted again → reads again", async () => {
+  test("a component replaces another → the poll goes on; the last unmounts → it ends; mounted again → reads again", async () => {
     await show("Take", "Take");
     (await next(GET_TAKE)).answer(RUNNING, FIRST);
     const held = await next(GET_TAKE);
@@ -183,7 +183,7 @@ describe.each([18, 19] as const)("React %s", (version) => {
     expect(await page.locator("#Take output").textContent()).not.toContain("data");
   });
 
-  test("the page is hidden → the poll ends, and what is shown stays; visible again → everything is read at once", async () => {
+  test("the page is hidden → the poll ends, and the data stay; visible again → everything is read at once", async () => {
     await show("Project", "Models", "Take");
     (await next("GET /models")).answer({ steps: [] });
     (await next(GET_PROJECT)).answer(projectWith(RUNNING));
@@ -203,7 +203,7 @@ describe.each([18, 19] as const)("React %s", (version) => {
     await shows("Models", { data: { steps: [{ step: "video", models: [] }] } });
   });
 
-  test("a read that fails → its code; refetch → ready; a poll that fails → its code beside what was read", async () => {
+  test("a read that fails → its code; refetch → ready; a poll that fails → its code next to the data", async () => {
     await show("Project");
     (await next(GET_PROJECT)).refuse(404, "not_found");
     await shows("Project", { status: "failed", code: "not_found" });
@@ -223,7 +223,7 @@ describe.each([18, 19] as const)("React %s", (version) => {
     await shows("Project", { status: "ready", data: projectWith(ENDED, ENDED) });
   });
 
-  test("a project and a list that were read before a prediction ended, and answered after → read again", async () => {
+  test("a project or a list read before a prediction's end but answered after it → read again", async () => {
     await show("Project", "Take");
     (await next(GET_TAKE)).answer(ENDED);
     await shows("Take", showing({ status: "succeeded" }));
@@ -242,7 +242,7 @@ describe.each([18, 19] as const)("React %s", (version) => {
     [`generate("video", { projectId: "${projectId}" })`, "POST /projects/generate/video", predictionWith()],
     ['films.generate("film", "video")', "POST /films/film/generate/video", { predictions: [predictionWith()] }],
   ])(
-    "%s and cancel of useKeyframe → shown before anything is read again; its other changes → read again",
+    "%s and cancel of useKeyframe → shown before anything is read again; other changes → read again",
     async (start, asks, answer) => {
       await show("Client", "Latest", "Film");
       (await next(GET_PROJECT)).answer(projectWith(null));
@@ -277,7 +277,7 @@ describe.each([18, 19] as const)("React %s", (version) => {
     },
   );
 
-  test("a list and its project → one poll, both show it; its end, changes, another project's deletion → read again", async () => {
+  test("a list and its project → share one poll and show it; the end, changes or deletion of a project → read again", async () => {
     const EARLIER = { ...ENDED, predictionId: "earlier" };
     const readBoth = async (project: object, list: object) => {
       (await next(GET_PROJECT)).answer(project);
@@ -310,7 +310,7 @@ describe.each([18, 19] as const)("React %s", (version) => {
     await readBoth(projectWith(ENDED, EARLIER), listWith({ ...ENDED, outdated: true })); // it was made with a frame of that
   });
 
-  test("a film, shown twice, in which something runs → one read at a time until nothing does; its end is read elsewhere", async () => {
+  test("a film shown twice while something runs → one read at a time until nothing runs; its end found elsewhere → read again", async () => {
     const other = { ...ENDED, predictionId: "other" };
     await show("Film", "Film", "Usage", "NoProject");
     (await next("GET /usage")).answer({ groups: [] });
@@ -329,7 +329,7 @@ describe.each([18, 19] as const)("React %s", (version) => {
     await nothingElse();
   });
 
-  test("a film in which something runs: hidden → not read; visible → read at once; a poll fails → read again; unmounted → not", async () => {
+  test("a running film, hidden → not read; visible → read at once; a poll fails → read again; unmounted → not read", async () => {
     await show("Film");
     (await next(GET_FILM)).answer(filmWith(RUNNING));
     await expect.poll(pauses).toEqual([1100]);
@@ -344,7 +344,7 @@ describe.each([18, 19] as const)("React %s", (version) => {
     await expect.poll(pauses).toEqual([]);
   });
 
-  test("the takes of a step → what runs is followed, also what is started here; each that succeeds is added", async () => {
+  test("useTakes of a step → follows running predictions, also ones started here, and adds each that succeeds", async () => {
     const EARLIER = { ...ENDED, predictionId: "earlier" };
     await show("Client", "Takes", "Takes");
     (await next(GET_RUNNING)).answer(listWith(RUNNING, EARLIER));
@@ -368,7 +368,7 @@ describe.each([18, 19] as const)("React %s", (version) => {
     await shows("Takes", { data: listWith(NEW, ENDED, EARLIER) }, 2);
   });
 
-  test("elements, one of them → created, changed, deleted: read again; the change is shown at once", async () => {
+  test("elements are created, changed or deleted → the list is read again; a change is shown at once", async () => {
     const GET_ELEMENTS = "GET /elements?limit=50";
     const GET_ELEMENT = "GET /elements/element";
     const anna = { ...SAMPLE_ELEMENT, elementId: "element", text: "Red" };
@@ -396,7 +396,7 @@ describe.each([18, 19] as const)("React %s", (version) => {
     await shows("Elements", { data: { elements: [SAMPLE_ELEMENT], nextCursor: null } }, 2);
   });
 
-  test("the balance → shares the read of this month's usage; a start → read again; who does not pay in advance → null", async () => {
+  test("the balance → shares the read of this month's usage; after a start → read again; without prepayment → null", async () => {
     const balance = { availableMicros: 5_000_000, heldMicros: 0 };
     await show("Client", "Balance", "Balance", "Usage");
     (await next("GET /usage")).answer({ groups: [], balance });
@@ -411,7 +411,7 @@ describe.each([18, 19] as const)("React %s", (version) => {
     await shows("Balance", { status: "ready", data: null }, 2);
   });
 
-  test("usage of this month and of other days → one read of each query; a start, an end, a visible page → read again", async () => {
+  test("usage of this month and of other days → one read of each query; after a start, an end, or a visible page → again", async () => {
     const GET_MAY = "GET /usage?from=2026-05-01&to=2026-05-31&groupBy=step";
     await show("Client", "Usage", "Usage", "May");
     (await next("GET /usage")).answer({ groups: [] });
@@ -441,7 +441,7 @@ describe.each([18, 19] as const)("React %s", (version) => {
     await nothingElse();
   });
 
-  test("an unchanged file → keeps its URL while that is valid, so that a video plays on; refetch, and a new file → the new one", async () => {
+  test("an unchanged file → keeps its URL while valid, so that a video plays on; refetch or a new file → the new URL", async () => {
     const withUrl = (url: string, fields: object = {}): Prediction => ({
       ...ENDED,
       output: { ...SAMPLE_PREDICTION.output, ...ENDED.output, url, ...fields },
@@ -469,7 +469,7 @@ describe.each([18, 19] as const)("React %s", (version) => {
     await answer(withUrl("https://files/5", { sha256: "0" }), "https://files/5");
   });
 
-  test("rendered on a server → loading, and nothing is read; without an id → idle", async () => {
+  test("hooks rendered on a server → loading, and nothing is read; without an id → idle", async () => {
     const html = await page.evaluate<string>(`page.html(...${JSON.stringify(READS)}, "NoProject")`);
     expect(statusesIn(html)).toEqual([...Array(READS.length).fill("loading"), "idle"]);
     await nothingElse();
@@ -477,7 +477,7 @@ describe.each([18, 19] as const)("React %s", (version) => {
     await shows("NoProject", { status: "idle" });
   });
 
-  test("rendered on a server with initial data → has it; in the browser the same, until it is read; a file keeps its URL", async () => {
+  test("hooks rendered on a server with initial data → show it, in the browser too until it is read; files keep their URLs", async () => {
     const film = filmWith(ENDED);
     const given = {
       ...{ Latest: ENDED, Take: ENDED, Project: projectWith(null), List: listWith(ENDED), Takes: listWith(ENDED) },

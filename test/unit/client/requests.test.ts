@@ -24,7 +24,7 @@ test.each([
   expect(server.seen[0]?.headers["content-type"]).toBe("application/octet-stream");
 });
 
-test("a change or a deletion of a project or a film with unchangedSince → If-Match with its ETag; without → none", async () => {
+test("a change or deletion with unchangedSince → If-Match with the ETag; without it → no If-Match", async () => {
   const unchangedSince = { updatedAt: "2026-11-21T12:00:00.000Z" };
   server.play(...Array.from({ length: 8 }, () => ({ data: project })));
   for (const options of [{ unchangedSince }, {}]) {
@@ -38,7 +38,7 @@ test("a change or a deletion of a project or a film with unchangedSince → If-M
   expect(server.seen[3]?.url).toBe(`/functions/v1/api/films/${projectId}?projects=delete`);
 });
 
-test("readShared → by the token of the link alone: getToken is not called, and no error that it throws has the token", async () => {
+test("readShared → uses only the link's token: getToken is not called, and no error has the token", async () => {
   const getToken = () => Promise.reject(new Error("Nobody is signed in."));
   const anybody = server.client({ getToken, retries: 0 });
   const token = "t".repeat(43);
@@ -56,7 +56,7 @@ test("readShared → by the token of the link alone: getToken is not called, and
   ]);
 });
 
-test("an idempotencyKey → sent as it is; two calls without one → two keys", async () => {
+test("an idempotencyKey → sent as it is; two calls without one → two different keys", async () => {
   server.play(...Array.from({ length: 3 }, () => ({ status: 201, data: project })));
   await keyframe.createProject(project, { idempotencyKey: "draft-1" });
   await keyframe.createProject(project);
@@ -72,20 +72,20 @@ test.each(["", "a b", "é", "a\nb", "x".repeat(256)])("the idempotencyKey %j →
   expect(server.seen).toEqual([]);
 });
 
-test.each(["", ".", ".."])("the identifier %j, which would be another path → TypeError, nothing sent", async (id) => {
+test.each(["", ".", ".."])("the id %j, which would change the path → TypeError, nothing sent", async (id) => {
   server.play();
   await expect(keyframe.deleteProject(id)).rejects.toThrow("projectId must be an id");
   expect(server.seen).toEqual([]);
 });
 
-test("an identifier with a slash → stays one part of the path", async () => {
+test("an id with a slash → stays one segment of the path", async () => {
   server.play({ data: {} });
   await keyframe.readProject("../webhooks?x#y");
   expect(server.seen[0]?.url).toBe("/functions/v1/api/projects/..%2Fwebhooks%3Fx%23y");
 });
 
 test.each(["first_frame", "firstFrame", "toString", undefined])(
-  "the step %j → TypeError with the right names",
+  "the step %j → TypeError with the valid names",
   async (step) => {
     server.play();
     // @ts-expect-error as JavaScript gives it
@@ -104,7 +104,7 @@ test.each(["first_frame", "firstFrame", "toString", undefined])(
   },
 );
 
-test("wait → Prefer: wait, of a start and of a read; more than the service holds → TypeError", async () => {
+test("the option wait → Prefer: wait, of a start and of a read; more than the service allows → TypeError", async () => {
   server.play({ status: 202, data: { ...REF } }, { data: { ...REF } });
   await keyframe.generate("first-frame", { projectId }, { wait: 25 });
   await keyframe.readPrediction(REF, { wait: 5 });
@@ -112,19 +112,19 @@ test("wait → Prefer: wait, of a start and of a read; more than the service hol
   for (const wait of [0, 26, 1.5]) await expect(keyframe.readPrediction(REF, { wait })).rejects.toThrow(TypeError);
 });
 
-test("apikey → sent with each request", async () => {
+test("the option apikey → sent with each request", async () => {
   server.play({ data: page });
   await server.client({ apikey: "sb_publishable_1" }).listProjects();
   expect(server.seen[0]?.headers.apikey).toBe("sb_publishable_1");
 });
 
-test("a url with a path before it, as self-hosted projects have → kept", async () => {
+test("a url with a path, as self-hosted projects have → kept in each request", async () => {
   server.play({ data: page });
   await server.client({ url: `${server.url}/supabase/` }).listProjects();
   expect(server.seen[0]?.url).toBe("/supabase/functions/v1/api/projects");
 });
 
-test("methods taken out of the client → work: they need no this", async () => {
+test("methods taken out of the client object → work without this", async () => {
   const { readProject, webhooks } = keyframe;
   const { list } = webhooks;
   server.play({ data: project }, { data: { webhooks: [] } });
@@ -155,7 +155,7 @@ test.each([
   expect(options).toEqual(Array(2).fill(["manual", cache]));
 });
 
-test("fetch fails with an error by which Next.js leaves a page → that error, not repeated", async () => {
+test("fetch fails with an error that Next.js uses to leave a page → that error, not repeated", async () => {
   const left = Object.assign(new Error("Dynamic server usage"), { digest: "DYNAMIC_SERVER_USAGE" });
   let asked = 0;
   const keyframe = server.client({
@@ -168,7 +168,7 @@ test("fetch fails with an error by which Next.js leaves a page → that error, n
   expect(asked).toBe(1);
 });
 
-test("eachProject → every row of every page, also behind an empty one, the query kept", async () => {
+test("eachProject → every row of every page, also after an empty one, with the same query", async () => {
   const pages = [
     { projects: [1, 2], nextCursor: "c+1" },
     { projects: [], nextCursor: "c2" },
@@ -185,7 +185,7 @@ test("eachProject → every row of every page, also behind an empty one, the que
   ]);
 });
 
-test("no row is read → no request; the loop ends early → no further request", async () => {
+test("eachProject without reading a row → no request; a loop that ends early → no further request", async () => {
   server.play({ data: { projects: [1, 2], nextCursor: "c1" } });
   const projects = server.client().eachProject();
   expect(server.seen).toEqual([]);
@@ -193,7 +193,7 @@ test("no row is read → no request; the loop ends early → no further request"
   expect(server.seen).toHaveLength(1);
 });
 
-test("a page that is refused → the loop throws, after the rows before it", async () => {
+test("eachProject with a page that is refused → the loop throws, after the rows before it", async () => {
   server.play({ data: { projects: [1], nextCursor: "c1" } }, refusal(400, "invalid_request"));
   const found: unknown[] = [];
   const loop = async () => {

@@ -40,7 +40,7 @@ test.each<[method: keyof typeof CALLS, what: string, turn: Turn, requests: numbe
   ["DELETE", "503", away, 1],
   ["DELETE", "a gateway's 524", page(524), 1],
   ["DELETE", "429", refusal(429, "rate_limited"), 2],
-])("%s: %s, then 200 → the answer after one pause, or thrown at once where that is no use", async (...row) => {
+])("%s: %s, then 200 → the answer after one pause, or thrown at once if a repetition is useless", async (...row) => {
   const [method, , turn, requests] = row;
   server.play(turn, fine);
   const made = CALLS[method](server.client());
@@ -49,7 +49,7 @@ test.each<[method: keyof typeof CALLS, what: string, turn: Turn, requests: numbe
   expect([server.seen.length, server.time.pauses.length]).toEqual([requests, requests - 1]);
 });
 
-test("POST: a gateway that gives up, a lost answer, 429, then 201 → one key and one body in all four", async () => {
+test("POST: a gateway timeout, a lost answer, 429, then 201 → one key and one body in all four", async () => {
   server.play(page(524), breakOff, refusal(429, "rate_limited"), { status: 201, data: { ...REF } });
   await server.client().createProject(project);
   expect(server.seen).toHaveLength(4);
@@ -59,7 +59,7 @@ test("POST: a gateway that gives up, a lost answer, 429, then 201 → one key an
   );
 });
 
-test("an upload that is cut → the same bytes again, with the same key", async () => {
+test("an upload that is cut off → the same bytes again, with the same key", async () => {
   server.play(cut, { status: 201, data: { referenceImagePath: "projects/a.png" } });
   await server.client().uploadReferenceImage(new Uint8Array([1, 2, 3]));
   expect(server.seen.map(({ body }) => [...body])).toEqual([
@@ -69,7 +69,7 @@ test("an upload that is cut → the same bytes again, with the same key", async 
   expect(new Set(server.seen.map(({ headers }) => headers["idempotency-key"])).size).toBe(1);
 });
 
-test("Retry-After → never asked earlier, whatever chance says", async () => {
+test("Retry-After → no repetition before it, whatever the random delay", async () => {
   for (const random of [() => 0, () => 0.999]) {
     server.play(away, away, fine);
     await server.client({ random }).readProject("p");
@@ -81,7 +81,7 @@ test("Retry-After → never asked earlier, whatever chance says", async () => {
   }
 });
 
-test("without Retry-After → pauses that double, spread by chance over their half", async () => {
+test("repetitions without Retry-After → pauses that double, each spread by chance over its upper half", async () => {
   const pausesAt = async (chance: number) => {
     server.play(cut, cut, cut, fine);
     await server.client({ random: () => chance }).readProject("p");
@@ -91,7 +91,7 @@ test("without Retry-After → pauses that double, spread by chance over their ha
   expect(await pausesAt(0.5)).toEqual([375, 750, 1500]);
 });
 
-test("a Retry-After of minutes → thrown at once with the seconds, instead of an hour's silence", async () => {
+test("a Retry-After of minutes → thrown at once with the seconds, instead of a long silence", async () => {
   server.play(refusal(429, "rate_limited", { "retry-after": "3600" }), fine);
   await expect(server.client().readProject("p")).rejects.toMatchObject({
     code: "rate_limited",
@@ -100,7 +100,7 @@ test("a Retry-After of minutes → thrown at once with the seconds, instead of a
   expect([server.seen.length, server.time.pauses]).toEqual([1, []]);
 });
 
-test.each([0, 1, 3])("retries: %i → so many repetitions, then the last refusal", async (retries) => {
+test.each([0, 1, 3])("retries: %i → that many repetitions, then the last refusal", async (retries) => {
   server.play(...Array.from({ length: 9 }, () => away));
   await expect(server.client({ retries }).readProject("p")).rejects.toMatchObject({
     code: "unavailable",

@@ -17,7 +17,7 @@ function tokens(...given: (string | null)[]) {
   return { getToken, asked: () => asked };
 }
 
-test("401, and getToken has another token by then → sent once more with that and the same key, with no pause", async () => {
+test("401, and getToken has a new token → sent once more with it and the same key, without a pause", async () => {
   const { getToken } = tokens("old", "new");
   server.play(expired, { status: 201, ...fine });
   expect(await server.client({ getToken }).createProject({ title: "a", textPrompt: "b" })).toEqual(fine.data);
@@ -29,14 +29,14 @@ test.each([
   ["the token is the same", ["a", "a"], ["Bearer a"]],
   ["signed out meanwhile", ["a", null], ["Bearer a"]],
   ["401 with the fresh token too", ["a", "b", "c"], ["Bearer a", "Bearer b"]],
-])("401, and %s → the service's own refusal, nothing more is sent", async (_, given, sent) => {
+])("401, and %s → the service's refusal, and nothing more is sent", async (_, given, sent) => {
   server.play(expired, expired, fine);
   const refused = { code: "unauthorized", status: 401, requestId: "request-1" };
   await expect(server.client(tokens(...given)).readProject("p")).rejects.toMatchObject(refused);
   expect(tokensSent()).toEqual(sent);
 });
 
-test("401, and no answer with the fresh token → network: getToken has answered", async () => {
+test("401, then no answer with the new token → network, not no_token", async () => {
   server.play(expired, hang);
   const late = server.client({ ...tokens("a", "b"), retries: 0 }).readProject("p");
   await until("the request is there", () => server.seen.length === 2);
@@ -73,7 +73,7 @@ test.each(["rejects", "throws"])("getToken always %s → no_token with its sente
 const userId = "5f0c9c0e-6f0e-4c55-9b3c-0a9d9f5d3c11";
 const asServer = { url: server.url, secretKey: "sb_secret_of_the_project", userId };
 
-test("secretKey and userId → the key as apikey and as Bearer token, and the user in Keyframe-User", async () => {
+test("secretKey and userId → the secret key as apikey and Bearer token, and the user in Keyframe-User", async () => {
   server.play(fine);
   await createKeyframeClient(asServer).readProject("p");
   const { secretKey: apikey } = asServer;
@@ -83,14 +83,14 @@ test("secretKey and userId → the key as apikey and as Bearer token, and the us
 
 const userKey = `kf_${"0123456789abcdef".repeat(4)}01234567`;
 
-test("userKey → as Bearer token, with the publishable key where one is given", async () => {
+test("userKey → sent as Bearer token, with the publishable key if one is given", async () => {
   server.play(fine);
   await createKeyframeClient({ url: server.url, userKey, apikey: "sb_publishable_1" }).readProject("p");
   expect(server.seen[0]?.headers).toMatchObject({ authorization: `Bearer ${userKey}`, apikey: "sb_publishable_1" });
   expect(server.seen[0]?.headers).not.toHaveProperty("keyframe-user");
 });
 
-test("getToken never answers → no_token with what to do, not a fault of the network", async () => {
+test("getToken never answers → no_token with what to do, not a network error", async () => {
   server.play();
   const options = { requestTimeoutMs: 50, retries: 0, clock: systemClock };
   const client = server.client({ getToken: () => new Promise(() => undefined), ...options });

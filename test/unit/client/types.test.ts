@@ -22,7 +22,7 @@ const keyframe = createKeyframeClient({ url: "https://abc.supabase.co", getToken
 const projectId = "5f0c9c0e-6f0e-4c55-9b3c-0a9d9f5d3c11";
 const later = (_: () => Promise<unknown>) => undefined;
 
-test("what does not fit the contract does not compile", () => {
+test("code that does not fit the contract → does not compile", () => {
   // @ts-expect-error a first frame has no duration
   later(() => keyframe.generate("first-frame", { projectId, durationSeconds: 5 }));
   // @ts-expect-error the project is missing
@@ -55,7 +55,7 @@ test("what does not fit the contract does not compile", () => {
   });
 });
 
-test("answers have the contract's types", () => {
+test("answers of the client → have the contract's types", () => {
   expectTypeOf(keyframe.createProject).returns.resolves.toEqualTypeOf<Project>();
   expectTypeOf(keyframe.waitFor).returns.resolves.toEqualTypeOf<Prediction>();
   expectTypeOf(mustSucceed).returns.toHaveProperty("output").toEqualTypeOf<Output>();

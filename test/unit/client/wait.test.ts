@@ -51,7 +51,7 @@ const headersOf = (name: string) => server.seen.map(({ headers }) => headers[nam
 /** The time between one request and the next, in ms. */
 const gaps = () => server.seen.slice(1).map(({ at }, index) => at - (server.seen[index]?.at ?? 0));
 
-test("a service that neither tags nor holds → asked at its own pace, never earlier", async () => {
+test("waitFor of a service without ETags and waits → polls at the service's pace, never earlier", async () => {
   for (const chance of [0, 0.999]) {
     server.play(
       state({}, { told: "1" }),
@@ -72,19 +72,19 @@ test("a service that neither tags nor holds → asked at its own pace, never ear
   }
 });
 
-test("no Retry-After at all → a second between two polls", async () => {
+test("waitFor without Retry-After → a second between two polls", async () => {
   await waitFor([{ data: predictionWith() }, state(ended)]);
   expect(gaps()).toEqual([1000]);
 });
 
-test("tags, not held → conditional requests; 304 keeps what is known; after an answer that lost its tag, a plain one", async () => {
+test("waitFor of a service with ETags but no waits → conditional polls; 304 keeps the state; without a tag → a plain poll", async () => {
   const lost = state({ status: "starting" });
   await waitFor([state({}, { tag: "a" }), same(), same(), state({}, { tag: "b" }), lost, state(ended)]);
   expect(headersOf("if-none-match")).toEqual([undefined, 'W/"a"', 'W/"a"', 'W/"a"', 'W/"b"', undefined]);
   for (const gap of gaps()) expect(gap).toBeGreaterThanOrEqual(2000);
 });
 
-test("a service that holds → asked for 25 s, and again at once when the status changed or the time was up", async () => {
+test("waitFor of a service with waits → holds of 25 s, and again at once when the status changed or the time was up", async () => {
   await waitFor([
     state({}, { tag: "a" }),
     same({ held: 25_000 }),
@@ -97,12 +97,12 @@ test("a service that holds → asked for 25 s, and again at once when the status
   expect(gaps()).toEqual([2000, 25_000, 300, 100]);
 });
 
-test("a service that says it holds, and does not → asked at its own pace", async () => {
+test("waitFor of a service that only claims to wait → polls at the service's pace", async () => {
   await waitFor([state({}, { tag: "a" }), same({ held: 0 }), same({ held: 500 }), state(ended)]);
   expect(gaps()).toEqual([2000, 2000, 2000]);
 });
 
-test("what generate answered → the first look is held already, by the tag of that answer", async () => {
+test("waitFor of generate's answer → the first poll is held already, by the ETag of that answer", async () => {
   const keyframe = server.client();
   server.play({ status: 202, headers: { etag: 'W/"s"', "retry-after": "2" }, data: predictionWith() }, state(ended));
   const started = await keyframe.generate("video", { projectId: REF.projectId });
@@ -111,14 +111,14 @@ test("what generate answered → the first look is held already, by the tag of t
   expect(gaps()).toEqual([0]);
 });
 
-test("what generate answered without a tag → not asked before its Retry-After", async () => {
+test("waitFor of generate's answer without an ETag → not polled before its Retry-After", async () => {
   const keyframe = server.client({ random: () => 0 });
   server.play({ status: 202, headers: { "retry-after": "3" }, data: predictionWith() }, state(ended));
   await keyframe.waitFor(await keyframe.generate("video", { projectId: REF.projectId }));
   expect(gaps()).toEqual([3000]);
 });
 
-test("progress is watched → the hold is as short as the pace, and onProgress gets every change once", async () => {
+test("waitFor with onProgress → holds as short as the pace, and onProgress gets every change once", async () => {
   const told: unknown[] = [];
   const onProgress = ({ status, progress, queuePosition }: Prediction) =>
     void told.push([status, progress, queuePosition]);
@@ -145,7 +145,7 @@ test("progress is watched → the hold is as short as the pace, and onProgress g
   expect(gaps()).toEqual([2000, 2000, 2000, 700, 2000, 2000]);
 });
 
-test("a known prediction → reported first; one that has ended → returned without asking", async () => {
+test("waitFor of a known prediction → reported first; an ended one → returned without a poll", async () => {
   const told: string[] = [];
   const onProgress = ({ status }: Prediction) => void told.push(status);
   server.play(state(ended));
@@ -157,7 +157,7 @@ test("a known prediction → reported first; one that has ended → returned wit
   expect(server.seen).toEqual([]);
 });
 
-test("a film's take, whose input has no elements → asked for, so that the answer is whole", async () => {
+test("waitFor of a film's take, whose input has no elements → read, so that the answer is complete", async () => {
   const { input, ...take } = predictionWith(ended);
   const { elements: _, ...shownInput } = input;
   const shown = { ...take, input: shownInput };
@@ -165,11 +165,14 @@ test("a film's take, whose input has no elements → asked for, so that the answ
   expect(await server.client().waitFor(shown)).toMatchObject({ input: { elements: [] } });
 });
 
-test.each(["failed", "canceled"] as const)("a generation that ends %s → resolves with it", async (status) => {
-  expect(await waitFor([state({ status, completedAt: "2026-03-01T00:01:00Z" })])).toMatchObject({ status });
-});
+test.each(["failed", "canceled"] as const)(
+  "waitFor of a generation that ends %s → resolves with it",
+  async (status) => {
+    expect(await waitFor([state({ status, completedAt: "2026-03-01T00:01:00Z" })])).toMatchObject({ status });
+  },
+);
 
-test("an outage, with every kind of failure → waited out, Retry-After kept, and the look after it not held", async () => {
+test("waitFor during an outage, with all kinds of failures → waits on, keeps Retry-After; the poll after it is not held", async () => {
   expect(
     await waitFor([
       state({}, { tag: "a" }),
@@ -189,7 +192,7 @@ test.each<[what: string, turn: Turn, code: string]>([
   ["no answer", breakOff, "network"],
   ["503 with the service's own Retry-After", refusal(503, "unavailable", { "retry-after": "2" }), "unavailable"],
   ["429: too many waits of one user", refusal(429, "rate_limited", { "retry-after": "1" }), "rate_limited"],
-])("an outage without end, %s → given up after minutes, with the last failure", async (_, turn, code) => {
+])("waitFor during an endless outage, %s → gives up after minutes, with the last failure", async (_, turn, code) => {
   server.play(...Array.from({ length: 40 }, () => turn));
   const began = server.time.clock.now();
   await expect(server.client({ random: () => 0.5 }).waitFor(REF)).rejects.toMatchObject({ code });
@@ -197,7 +200,7 @@ test.each<[what: string, turn: Turn, code: string]>([
   expect([server.seen.length, minutes > 5 && minutes < 10]).toEqual([21, true]);
 });
 
-test("failures with successes between them → never given up", async () => {
+test("waitFor with failures between successes → never gives up", async () => {
   const turns = Array.from({ length: 30 }, () => [breakOff, state({})]).flat();
   expect(await waitFor([...turns, state(ended)])).toMatchObject(ended);
 });
@@ -206,12 +209,12 @@ test.each<[what: string, turn: Turn, code: string]>([
   ["not_found", refusal(404, "not_found"), "not_found"],
   ["a page of another user", { text: "<h1>Log in</h1>" }, "not_an_envelope"],
   ["a session that ended for good", refusal(401, "unauthorized"), "unauthorized"],
-])("%s → thrown at once", async (_, turn, code) => {
+])("waitFor, answered %s → throws at once", async (_, turn, code) => {
   await expect(waitFor([state({}), turn, state(ended)])).rejects.toMatchObject({ code });
   expect(server.left()).toBe(1);
 });
 
-test("a session that ends while it waits → goes on with the new one", async () => {
+test("waitFor while a session ends → goes on with the new session", async () => {
   let token = "old";
   server.time.onPause(() => {
     token = "new";
@@ -222,7 +225,7 @@ test("a session that ends while it waits → goes on with the new one", async ()
   expect(headersOf("authorization")).toEqual(["Bearer old", "Bearer new", "Bearer new"]);
 });
 
-test("timeoutMs → timeout when it is over, no poll before Retry-After, and no hold beyond it", async () => {
+test("waitFor with timeoutMs → timeout when it is over, no poll before Retry-After, and no hold beyond it", async () => {
   const began = server.time.clock.now();
   const wait = waitFor([state({}, { tag: "a" }), same({ held: 4000 }), same({ held: 1000 }), state(ended)], {
     timeoutMs: 7500,
@@ -236,7 +239,7 @@ test("timeoutMs → timeout when it is over, no poll before Retry-After, and no 
   expect(server.time.clock.now() - began).toBe(7500);
 });
 
-test("a held poll that never answers → timeout when timeoutMs is over", async () => {
+test("waitFor with a held poll that is never answered → timeout when timeoutMs is over", async () => {
   server.play(state({}, { tag: "a" }), hang);
   const outcome = server
     .client({ random: () => 0 })
@@ -249,7 +252,7 @@ test("a held poll that never answers → timeout when timeoutMs is over", async 
   expect(await outcome).toBe("timeout");
 });
 
-test("a laptop that slept through timeoutMs, and through the end of the run → the end, not a timeout", async () => {
+test("waitFor on a laptop that slept past timeoutMs and the run's end → the end, not a timeout", async () => {
   let asleep = true;
   server.time.onPause(() => {
     if (asleep) server.time.pass(8 * 3_600_000);
@@ -259,7 +262,7 @@ test("a laptop that slept through timeoutMs, and through the end of the run → 
   server.time.onPause(() => undefined);
 });
 
-test("a clock that is set back by an hour → timeoutMs is over no later", async () => {
+test("waitFor while the clock is set back by an hour → timeoutMs is over no later", async () => {
   const wait = waitFor([state({}), state({}, { held: -3_600_000 }), ...Array.from({ length: 9 }, () => state({}))], {
     timeoutMs: 7000,
   });
@@ -267,7 +270,7 @@ test("a clock that is set back by an hour → timeoutMs is over no later", async
   expect(server.time.pauses).toEqual([2000, 2000, 2000, 1000]);
 });
 
-test("onProgress throws → waitFor rejects with that, and asks no more", async () => {
+test("onProgress throws → waitFor rejects with that error, and polls no more", async () => {
   server.play(state({}), state(ended));
   const onProgress = () => {
     throw new RangeError("no such element");
@@ -292,7 +295,7 @@ test.each([
   [30, 4000],
   [500, 10_000],
 ])(
-  "films.waitFor a film of %i shots → read each %i ms until nothing runs in it; onProgress has each",
+  "films.waitFor a film of %i shots → read each %i ms until nothing runs in it; onProgress has each state",
   async (shots, pace) => {
     const told: unknown[] = [];
     server.play(filmState(shots), filmState(shots, { progress: 0.5 }), filmState(shots, ended));
@@ -306,7 +309,7 @@ test.each([
   },
 );
 
-test("films.waitFor through an outage → waited out, Retry-After kept; refused → thrown; timeoutMs → timeout", async () => {
+test("films.waitFor during an outage → waits on, keeps Retry-After; refused → throws; timeoutMs → timeout", async () => {
   const film = server.client({ random: () => 0 }).films;
   const refused = refusal(429, "rate_limited", { "retry-after": "7" });
   server.play(filmState(10), refused, breakOff, filmState(10, {}, { "retry-after": "5" }), filmState(10, ended));
@@ -320,12 +323,12 @@ test("films.waitFor through an outage → waited out, Retry-After kept; refused 
   expect(server.left()).toBe(1);
 });
 
-test("hasEnded → of the contract's states, the three that are final", () => {
+test("hasEnded → true for three of the contract's statuses, the final ones", () => {
   const final = predictionStatus.options.filter((status) => hasEnded(predictionWith({ status })));
   expect(final).toEqual(["succeeded", "failed", "canceled"]);
 });
 
-test("mustSucceed of what succeeded → the same", () => {
+test("mustSucceed of a succeeded prediction → the same prediction", () => {
   const made = prediction.parse(SAMPLE_PREDICTION);
   expect(mustSucceed(made)).toEqual(made);
 });

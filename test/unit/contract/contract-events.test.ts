@@ -24,7 +24,7 @@ function changed(type: string, path: string, value: unknown): unknown {
   return body;
 }
 
-test("the guide → has exactly one example of each type", () => {
+test("docs/receive-webhooks.md → has exactly one example of each type of event", () => {
   expect(documentedBodies.map((body) => JSON.parse(body).type)).toEqual([
     "project.created",
     "generation.succeeded",
@@ -36,7 +36,7 @@ test("the guide → has exactly one example of each type", () => {
   ]);
 });
 
-test.each([...byType.keys()])("%s, the guide's example → accepted and unchanged", (type) => {
+test.each([...byType.keys()])("%s, an example of the guide → accepted and unchanged", (type) => {
   const body: unknown = JSON.parse(byType.get(type) ?? "");
   expect(webhookEvent.parse(body)).toEqual(body);
 });
@@ -73,7 +73,7 @@ describe("only the documented fields", () => {
     ["budget.exhausted", "data.scope", "project"],
     ["balance.low", "data.creditMicros", 1],
     ["balance.exhausted", "data.estimateMicros", null],
-  ])("%s with %s = %j → refused", (type, path, value) => {
+  ])("the event %s with %s = %j → refused", (type, path, value) => {
     expect(webhookEvent.safeParse(changed(type, path, value)).success).toBe(false);
   });
 
@@ -90,7 +90,7 @@ describe("only the documented fields", () => {
     ["generation.succeeded", "data.filmId", crypto.randomUUID()],
     ["generation.failed", "data.filmId", crypto.randomUUID()],
     ["generation.failed", "error.stage", "output"],
-  ])("%s with %s = %j → accepted, also by a receiver of the first version", (type, path, value) => {
+  ])("the event %s with %s = %j → accepted, also by a receiver of the first version", (type, path, value) => {
     const event = changed(type, path, value);
     expect(webhookEvent.safeParse(event).success).toBe(true);
     expect([acceptedAtFirst(event), acceptedAtFirst.errors]).toEqual([true, null]);

@@ -34,7 +34,7 @@ const schemas = all
 
 const contract: [string, Operation][] = Object.entries(OPERATIONS);
 
-test("every operation of the contract is there once, and nothing else but the document itself and metrics", () => {
+test("openapi.json → has every operation of the contract once, and else only itself and the metrics", () => {
   const described = places.map(({ id, method, template }) => [id, method, template]);
   const wanted = contract.map(([id, { method, at }]) => [id, method, `/api${at.replaceAll(/:(\w+)/g, "{$1}")}`]);
   const documents = [
@@ -44,7 +44,7 @@ test("every operation of the contract is there once, and nothing else but the do
   expect(described.toSorted()).toEqual([...wanted, ...documents].toSorted());
 });
 
-test("every group, operation and event is described, in other words than its summary", () => {
+test("openapi.json's groups, operations and events → described, in other words than their summaries", () => {
   const operations = [...Object.values(openApi.paths), ...Object.values(openApi.webhooks)].flatMap(Object.values);
   for (const { operationId, summary, description = "" } of operations) {
     expect(description.length, operationId).toBeGreaterThan(60);
@@ -55,7 +55,7 @@ test("every group, operation and event is described, in other words than its sum
   expect(openApi.tags.filter(({ description = "" }) => description.length <= 60)).toEqual([]);
 });
 
-test("every identifier is a uuid, of any kind that Postgres takes: who validates by the document refuses none that exists", () => {
+test("every id in openapi.json → a uuid, of any kind that Postgres accepts, so that validators refuse no existing id", () => {
   const ids = schemas.filter(({ schema }) => "format" in schema && schema.format === "uuid");
   expect(ids.length).toBeGreaterThan(20);
   for (const { pointer, schema } of ids) {
@@ -64,7 +64,7 @@ test("every identifier is a uuid, of any kind that Postgres takes: who validates
   }
 });
 
-test("an operation that takes a credential says so and has 401, one for sessions and a link 429 too", () => {
+test("an operation with a credential → says so and has 401; one for sessions, or a link → also 429", () => {
   for (const { id, described } of places) {
     const schemes = described.security.flatMap((one) => Object.keys(one));
     const { "401": unauthorized, "429": limited } = described.responses;
@@ -73,13 +73,13 @@ test("an operation that takes a credential says so and has 401, one for sessions
   }
 });
 
-test("who may call: the secret key is good for webhooks and for what health keeps from others; health and a link need nobody", () => {
+test("who may call an operation → the secret key for webhooks; nobody needs a session for health and links", () => {
   const those = (caller: string) => contract.flatMap(([id, operation]) => (operation.caller === caller ? [id] : []));
   expect(those("nobody")).toEqual(["readShared", "readHealth"]);
   expect(those("manager")).toEqual(contract.flatMap(([id, { tag }]) => (tag === "Webhooks" ? [id] : [])));
 });
 
-test("Keyframe-User → an optional header of what a user may call, not a credential: generated clients send all of those", () => {
+test("Keyframe-User → an optional header, not a credential, since generated clients send all credentials", () => {
   for (const { id, described } of places) {
     const schemes = described.security.flatMap((one) => Object.keys(one));
     const header = JSON.stringify(described.parameters ?? []).includes("KeyframeUser");
@@ -88,7 +88,7 @@ test("Keyframe-User → an optional header of what a user may call, not a creden
   }
 });
 
-test("an empty body is taken where {} is enough, and only there; what can be waited for has an ETag", () => {
+test("an empty body → allowed exactly where {} is enough; an operation with waits → has an ETag", () => {
   for (const [id, { body, bodyMayBeEmpty = false, waits, tagged }] of contract) {
     const isEnough = body instanceof z.ZodType && body.safeParse({}).success;
     expect(bodyMayBeEmpty, id).toBe(isEnough);
@@ -96,7 +96,7 @@ test("an empty body is taken where {} is enough, and only there; what can be wai
   }
 });
 
-test("every schema says what type it is of, or is made of schemas that do", () => {
+test("every schema in openapi.json → has a type, or is made of schemas that have one", () => {
   const loose = schemas.filter(
     ({ schema }) => !["type", "$ref", "anyOf", "oneOf", "const", "enum"].some((keyword) => keyword in schema),
   );
@@ -104,7 +104,7 @@ test("every schema says what type it is of, or is made of schemas that do", () =
   expect(schemas.length).toBeGreaterThan(300);
 });
 
-test("every object says that it takes no other field, or of what kind they are, but for the document in itself", () => {
+test("every object in openapi.json → allows no other field, or says of which kind; only openapi.json itself is open", () => {
   const isOpen = (more: unknown) => more === undefined || JSON.stringify(more) === "{}";
   const open = schemas.filter(({ schema }) => schema.type === "object" && isOpen(schema.additionalProperties));
   expect(open.map(({ pointer }) => pointer.split("/").slice(0, 3).join("/"))).toEqual(
@@ -112,7 +112,7 @@ test("every object says that it takes no other field, or of what kind they are, 
   );
 });
 
-test("every schema compiles, with no keyword that JSON Schema 2020-12 does not know; a default fits it", () => {
+test("every schema in openapi.json → compiles with the keywords of JSON Schema 2020-12, and fits its own default", () => {
   const pointers = new Set(schemas.map(({ pointer }) => pointer));
   const isWithinAnother = (pointer: string): boolean => {
     const outer = pointer.slice(0, pointer.lastIndexOf("/"));
@@ -125,7 +125,7 @@ test("every schema compiles, with no keyword that JSON Schema 2020-12 does not k
   }
 });
 
-test("every operation that answers with data shows an answer of its own: of its step, with its secret", () => {
+test("every operation with data in its answer → has an example of its own, for its step, with its secret", () => {
   const shown = new Map(
     places.map(({ id, described }) => {
       const [success] = Object.entries(described.responses).filter(([status]) => Number(status) < 300);
@@ -148,7 +148,7 @@ test("every operation that answers with data shows an answer of its own: of its 
   expect(shown.get("testWebhook")).toMatchObject({ eventType: "webhook.test", attempts: 0 });
 });
 
-test("every error code of the service is documented, with the status and an example of its own", () => {
+test("every error code of the service → documented, with its status and an example", () => {
   const examples = new Map(
     Object.values(openApi.components.responses ?? {}).flatMap((answer) =>
       Object.entries((answer as Answer).content?.["application/json"]?.examples ?? {}),
@@ -158,7 +158,7 @@ test("every error code of the service is documented, with the status and an exam
   for (const [code, { value }] of examples) expect(value).toMatchObject({ success: false, error: { code } });
 });
 
-test("every operation documents each error it can meet under that error's status, and every answer is described", () => {
+test("every operation → documents each possible error under its status, and describes every answer", () => {
   for (const [id, operation] of contract) {
     const place = places.find((one) => one.id === id);
     for (const code of errorsOf(operation)) {

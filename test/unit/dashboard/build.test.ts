@@ -41,7 +41,7 @@ beforeAll(async () => {
 });
 afterAll(() => Deno.remove(root, { recursive: true }));
 
-test("nothing is built yet → built for production; all sources older → not built again; one changed → built again", async () => {
+test("the dashboard is not built yet → built for production; sources older → not again; one changed → built again", async () => {
   expect(Deno.env.get("NODE_ENV")).toBe("test");
   await buildDashboard(undefined, root);
   expect(await builtScript()).toContain("production");
@@ -54,12 +54,12 @@ test("nothing is built yet → built for production; all sources older → not b
   expect(await builtAt()).not.toBe(before);
 });
 
-test("a source that cannot be read as JavaScript → an error that names it", async () => {
+test("a dashboard source that is not valid JavaScript → an error that names it", async () => {
   await Deno.writeTextFile(source(), "const = ;");
   await expect(buildDashboard(undefined, root)).rejects.toThrow(/The dashboard could not be built: [\s\S]*main\.js/);
 });
 
-test("a build for a project → its config.json names where to add credit; an address that is no page is an error", () => {
+test("a build for a project → its config.json says where to add credit; an invalid address is an error", () => {
   const project = { SUPABASE_URL: "https://abc.supabase.co", SUPABASE_PUBLISHABLE_KEY: "sb_publishable_a" };
   const read = (KEYFRAME_CREDIT_URL?: string) => readProject({ ...project, KEYFRAME_CREDIT_URL });
   expect(read("https://app.example/credit")).toMatchObject({ creditUrl: "https://app.example/credit" });

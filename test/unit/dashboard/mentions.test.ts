@@ -12,11 +12,11 @@ test.each([
   ["@the pier at night, @Jon and @Jon", ["The pier at night", "Jon"]],
   ["no people", ["Anna", "Jon", "The pier", "The pier at night"]],
   ["anna@example.org, @ Jon", ["Anna", "Jon", "The pier", "The pier at night"]],
-])("“%s” in a film with a cast → %j", (prompt, names) => {
+])("the prompt “%s” in a film with a cast → uses %j", (prompt, names) => {
   expect(namesIn(prompt)).toEqual(names);
 });
 
-test("a shot with a list of its own → those, and who its prompt names; an empty list → only who is named", () => {
+test("a shot with its own list of elements → those, and those in its prompt; an empty list → only those in its prompt", () => {
   expect(namesIn("@Jon", cast.slice(0, 1))).toEqual(["Anna", "Jon"]);
   expect([namesIn("no people", []), namesIn("@Jon", [])]).toEqual([[], ["Jon"]]);
 });
@@ -28,7 +28,7 @@ test.each([
   ["@Annabel", "@Annabel"],
   ["with @Bob, at night", "@Bob"],
   ["a@b.example and @ nothing", null],
-])("“%s” → unknown: %s", (prompt, word) => {
+])("the prompt “%s” → unknown name: %s", (prompt, word) => {
   const words =
     word &&
     `“${word}” isn't in the cast (Anna, Jon, The pier, The pier at night). Fix the name, or put a space after the @.`;
@@ -43,7 +43,7 @@ test.each([
   ["@Anna", []],
   ["@Anna ", []],
   ["mail@", []],
-])("“%s” is typed → offered: %j", (text, names) => {
+])("“%s” is typed into a prompt → offered: %j", (text, names) => {
   const typed = typedName(text, text.length);
   expect(typed === null ? [] : offeredFor(typed.start, cast).map(({ name }) => name)).toEqual(names);
 });

@@ -77,14 +77,14 @@ test.each<[string, Partial<Estimate>, string, string | null]>([
   expect(overBudgetWords(estimate(more), takesOf(3))).toBe(problem);
 });
 
-test("refused by the service's budget → said without what others have spent, and until when", () => {
+test("a start refused by the service's budget → says until when, without what others have spent", () => {
   const resetsAt = "2026-12-01T00:00:00.000Z";
   const words = refusalWords({ scope: "service", period: "day", estimateMicros: 450_000, resetsAt });
   expect(words).toContain("The service's budget for today does not have enough left; this start can cost $0.45.");
   expect(words).toMatch(/or wait until .*2026.*, when it resets\.$/);
 });
 
-test("a month with settled, held and unknown costs → their sum, against the budget of the month, not of the day", () => {
+test("a month with settled, held and unknown costs → their sum, next to the month's budget, not the day's", () => {
   const sums = { predictions: 3, settledMicros: 1_000_000, heldMicros: 67_000, unknownMicros: 1 };
   const rest = { settledMicros: 0, heldMicros: 0, availableMicros: 0, resetsAt: "2026-12-01T00:00:00.000Z" };
   const usage: Usage = {

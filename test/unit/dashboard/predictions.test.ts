@@ -29,7 +29,7 @@ const at = (minute: number, status: Prediction["status"], more: Partial<Predicti
   ...more,
 });
 
-test("an output that is read again → keeps its signed URL, until it fails to load", () => {
+test("an output read again → keeps its signed URL, until that fails to load", () => {
   const queries = createQueryClient(() => undefined);
   const read = (url: string) => {
     const output = { ...SAMPLE_PREDICTION.output, url, expiresAt: new Date(Date.now() + 1_800_000).toISOString() };
@@ -53,7 +53,7 @@ test.each<[what: string, error: KeyframeError | null, meta: MutationMeta, reads:
   ["that was refused because of a change elsewhere", refusal("precondition_failed", 412), IS_SHOWN, 1, true],
   ["that had no answer", refusal("network", null), {}, 0, false],
 ])(
-  "a change %s, and reads take long → reads what is shown again, and waits for it where it must",
+  "a change %s, and reads take long → shown data are read again, and waited for where necessary",
   async (_what, error, meta, reads, isWaitedFor) => {
     const queries = createQueryClient(() => undefined);
     const read = Promise.withResolvers<string>();
@@ -80,7 +80,7 @@ test.each<[what: string, error: KeyframeError | null, meta: MutationMeta, reads:
   },
 );
 
-test("the latest run is chosen → none is selected; another, or a hidden one → that one", () => {
+test("the latest run is chosen → nothing is selected; an earlier or hidden one → that one is selected", () => {
   const [take, latest] = [at(1, "succeeded"), at(2, "succeeded")];
   const project = { predictions: { "first-frame": latest, "last-frame": null, video: null } };
   expect(selectionOf(project, latest)).toEqual({ "first-frame": null });
@@ -98,7 +98,7 @@ test.each<[Partial<Prediction>, words: string]>([
   [{ status: "succeeded", progress: 1 }, "Done"],
   [{ status: "failed" }, "Failed"],
   [{ status: "canceled" }, "Canceled"],
-])("%o → “%s”", (state, words) => {
+])("a prediction %o → “%s”", (state, words) => {
   expect(statusWords({ ...SAMPLE_PREDICTION, step: "first-frame", status: "queued", ...state })).toBe(words);
 });
 
@@ -135,7 +135,7 @@ describe("why a take is outdated", () => {
     ["not read yet", undefined, shown, "Made with a frame that is not selected."],
     ["an element has changed", shown, shown, "Anna has changed.", elements("text", "imagePaths")],
     ["an element was deleted", shown, shown, "Anna was deleted.", elements("deleted")],
-  ])("%s → said", (_, first, other, words, changed = []) => {
+  ])("a take is outdated, %s → the words for that", (_, first, other, words, changed = []) => {
     const frames = [
       { name: "first frame", frame: first },
       { name: "last frame", frame: other },
@@ -143,7 +143,7 @@ describe("why a take is outdated", () => {
     expect(outdatedWords(project, frames, changed, false)).toBe(words);
   });
 
-  test("the previous shot shows another video → said", () => {
+  test("the previous shot shows another video → the take says that it is outdated for that reason", () => {
     expect(outdatedWords(project, [], [], true)).toBe("The previous shot has changed, or shows another video.");
   });
 });
@@ -172,12 +172,9 @@ test.each<[code: FailureCode, retryable: boolean, message: string, remedy: strin
     "The model's safety filter rejected the prompt or an image. Try different wording or images.",
     null,
   ],
-])(
-  "a failure with %s (retryable: %s), whatever words its message has → what to do, once",
-  (code, retryable, message, remedy) => {
-    expect(remedyFor({ code, retryable, message })).toBe(remedy);
-  },
-);
+])("a failure with %s (retryable: %s), in any words → says what to do, once", (code, retryable, message, remedy) => {
+  expect(remedyFor({ code, retryable, message })).toBe(remedy);
+});
 
 test.each<[code: FailureCode, stage: "input" | "output" | undefined, title: string | null]>([
   ["content_rejected", "input", "Prompt or image rejected"],

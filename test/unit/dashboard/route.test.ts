@@ -71,7 +71,7 @@ test.each<[what: string, at: [path: string, init?: RequestInit, origin?: string]
   expect(Object.fromEntries(answer.headers)).toMatchObject(headers);
 });
 
-test("a file for a browser that accepts gzip → compressed, each time alike; HEAD → the headers alone", async () => {
+test("a dashboard file for a browser that accepts gzip → compressed, the same bytes each time; HEAD → only the headers", async () => {
   for (const path of [SCRIPT, SCRIPT, "/"]) {
     const zipped = await ask(path, { headers: { "accept-encoding": "gzip, br" } });
     expect([zipped.headers.get("content-encoding"), zipped.headers.get("vary")]).toEqual(["gzip", "Accept-Encoding"]);
@@ -82,7 +82,7 @@ test("a file for a browser that accepts gzip → compressed, each time alike; HE
   expect([head.status, await head.text()]).toEqual([200, ""]);
 });
 
-test("/config.json → the publishable key and the demo user, never kept", async () => {
+test("/config.json → the publishable key and the demo user, never cached", async () => {
   const answer = await ask("/config.json");
   expect(await answer.json()).toEqual({ publishableKey: "sb_publishable_1", demoUser });
   expect(answer.headers.get("cache-control")).toBe("no-store");

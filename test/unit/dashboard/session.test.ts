@@ -8,7 +8,7 @@ import { backOf, readLink } from "../../../dashboard/src/session/start-session.t
 
 const failure = (code: KeyframeErrorCode, status: number | null) => new KeyframeError(code, "No.", { status });
 
-describe("what the link of a mail brought", () => {
+describe("the link of a mail", () => {
   test.each([
     ["nothing", "", { isFromMail: false, isRecovery: false, problem: null }],
     ["a page of ours", "#/projects/1?a=b", { isFromMail: false, isRecovery: false, problem: null }],
@@ -23,7 +23,7 @@ describe("what the link of a mail brought", () => {
     ],
     ["another refusal", "#error=server_error&error_description=No+such+user", { problem: "No such user" }],
     ["a refusal without words", "#error=x", { problem: "The link is not valid. Request a new one." }],
-  ])("%s", (_, hash, outcome) => {
+  ])("an address with %s → read as the link of a mail, or not", (_, hash, outcome) => {
     expect(readLink({ hash })).toMatchObject(outcome);
   });
 });
@@ -34,7 +34,7 @@ test.each([
   ["https://evil.example/", "/projects"],
   ["//evil.example", "/projects"],
   ["/\\evil.example", "/projects"],
-])("the way back after a sign-in is %s → %s", (back, page) => {
+])("the page to return to after sign-in is %s → %s", (back, page) => {
   expect(backOf(back)).toBe(page);
 });
 
@@ -49,7 +49,7 @@ test.each<[error: AuthError, words: string]>([
   expect(authSentence(error)).toBe(words);
 });
 
-test("what people can mend → said in our words", () => {
+test("sign-in errors that users can fix → shown in our words", () => {
   const known = [
     "email_not_confirmed",
     "user_already_exists",

@@ -38,18 +38,18 @@ const BOTH: Step[] = ["first-frame", "last-frame"];
 const NO_FRAME: StepOptions = { firstFramePredictionId: null };
 const RESOLUTION = { values: ["720p", "1080p"], default: "720p" };
 
-test("a control that this page does not know → shown under its own name", () => {
+test("a control that the dashboard does not know → shown under its own name", () => {
   const made = model({ cameraMove: { values: ["none", "pan"], default: "none" } });
   expect(settingsOf(made).map(([name]) => controlName(name))).toEqual(["CameraMove"]);
   expect(setupWords(setup(made, { cameraMove: "pan" } as StepOptions))).toEqual(["Model", "pan"]);
 });
 
-test("values that the model does not take, from another model → its defaults show: the service leaves the others out", () => {
+test("values of another model that this one does not take → its defaults show, as the service ignores such values", () => {
   const { values } = setup(model({ resolution: RESOLUTION }), { resolution: "4k", seed: 11, audio: true });
   expect(values).toEqual({ resolution: "720p" });
 });
 
-test("a model that is not offered any more → the default's controls", () => {
+test("a model that is no longer offered → the default model's controls", () => {
   const models = [model({}), model({}, { model: "maker/other", isDefault: false })];
   expect(modelOf(models, { model: "maker/other" })?.model).toBe("maker/other");
   expect(modelOf(models, { model: "maker/gone" })?.model).toBe("maker/model");
@@ -62,12 +62,12 @@ describe("choices that depend on each other", () => {
     durationSeconds: { values: [6, 10], default: 6 },
   });
 
-  test("a last frame forces a value, and that one another → both shown as forced", () => {
+  test("a last frame that forces a value, which forces another → both are shown as forced", () => {
     const forced = { resolution: "1080p", durationSeconds: 6 };
     expect(setup(made, {}, BOTH)).toMatchObject({ values: forced, forced });
   });
 
-  test("another value was chosen → it shows: a start is refused, and nothing is made that was not chosen", () => {
+  test("another value than the forced one was chosen → it is shown, since the service refuses such a start", () => {
     const chosen = { resolution: "720p", durationSeconds: 10 };
     expect(setup(made, chosen, BOTH).values).toEqual(chosen);
   });
@@ -94,25 +94,25 @@ describe("a video without a first frame", () => {
   const asked = (made: Model, options: StepOptions) =>
     setup(made, { referenceImagePaths: ["projects/1.png"], ...options }, BOTH);
 
-  test("→ no last frame that needs it; references that exclude frames, and what they force is shown", () => {
+  test("a video without a first frame → no last frame that needs one; exclusive references, and their forced values are shown", () => {
     expect(asked(either, {}).mostReferences).toBe(0);
     expect(asked(either, NO_FRAME)).toMatchObject({ mostReferences: 3, usesLastFrame: false });
     expect(setupWords(asked(either, NO_FRAME))).toEqual(["Model", "8 s"]);
   });
 
-  test("of a model that makes none → from the frame", () => {
+  test("a video without a first frame, by a model that needs one → made from the frame", () => {
     const needsFrame = model({ ...ratio, firstFrame: { required: true } });
     for (const made of [needsFrame, model({})]) expect(setup(made, NO_FRAME).usesFirstFrame).toBe(true);
   });
 
-  test("frames that count towards the references → leave room for fewer", () => {
+  test("frames that count towards the limit of references → fewer references fit", () => {
     const made = model({ ...ratio, lastFrame, referenceImages: { max: 7, countsFrames: true } });
     const noEnd = { lastFramePredictionId: null };
     expect([{}, noEnd, NO_FRAME].map((one) => asked(made, one).mostReferences)).toEqual([5, 6, 7]);
   });
 });
 
-test("the elements of a take that is repeated are taken back → its texts and images are gone too", () => {
+test("a repeated take, whose elements are removed → their texts and images are removed too", () => {
   const used = (name: string, text: string, imagePaths: string[]) => ({
     elementId: name,
     updatedAt: "",
@@ -130,7 +130,7 @@ test("the elements of a take that is repeated are taken back → its texts and i
   expect(withoutElements(repeated)).toEqual(without);
 });
 
-test("inputs of which the present model takes less → the rest is set, and what is left out is named", () => {
+test("inputs with more than the current model takes → the rest is set, and what is left out is named", () => {
   const input = {
     ...{ prompt: "A pier", negativePrompt: "Fog", firstFramePredictionId: null, firstFrameImagePath: "projects/a.png" },
     ...{ lastFramePredictionId: null, lastFrameImagePath: "projects/z.png", referenceImagePath: null },
@@ -154,7 +154,7 @@ test("inputs of which the present model takes less → the rest is set, and what
   expect(repeatTake({ ...made, model: "maker/model" }, notRead).leftOut).toEqual([]);
 });
 
-test("inputs without frames → without frames again", () => {
+test("inputs of a take without frames → no frames again", () => {
   const input = {
     prompt: "A pier",
     firstFramePredictionId: null,
@@ -167,14 +167,14 @@ test("inputs without frames → without frames again", () => {
   expect([options, leftOut]).toMatchObject([{ firstFramePredictionId: null, lastFramePredictionId: null }, []]);
 });
 
-test("a frame → in the field of its kind, and in no other", () => {
+test("a frame as input → in the field of its kind, and in no other", () => {
   expect(fieldsOf("firstFrame", "projects/a.png")).toEqual({ firstFrameImagePath: "projects/a.png" });
   expect(fieldsOf("lastFrame", "an id")).toEqual({ lastFramePredictionId: "an id" });
   expect(fieldsOf("firstFrame", null)).toEqual({ firstFramePredictionId: null });
   expect(fieldsOf("firstFrame", undefined)).toEqual({});
 });
 
-test("the next shot → has the settings of the one before without its prompts and frames, and continues it or not", () => {
+test("the next shot → has the previous shot's settings without prompts and frames, and continues it or not", () => {
   const plan = {
     video: { firstFrameImagePath: "projects/a.png", model: "maker/model", prompt: "At night", durationSeconds: 5 },
   };

@@ -24,7 +24,7 @@ describe("the last 24 hours", () => {
     { hour: "2026-03-02T09:00:00+00:00", delivered: 1, retrying: 2, exhausted: 4 },
   ];
 
-  test("hours without an attempt → zeros; the first and the last hour are where they belong", () => {
+  test("the last 24 hours, some without an attempt → zeros for those, and all other hours in place", () => {
     const hours = fillHours(since, known);
     expect(hours.length).toBe(24);
     expect([hours[0], hours[23]]).toEqual(known);
@@ -33,7 +33,7 @@ describe("the last 24 hours", () => {
   });
 });
 
-test("settings that are typed over saved ones → only what differs is sent, without a pasted space", () => {
+test("an endpoint's edited settings → only changed ones are sent, without spaces around a pasted URL", () => {
   const saved = { url: "https://a.example", description: "CRM", eventTypes: ["webhook.test", "project.created"] };
   expect(changesOf(saved, {})).toEqual({});
   expect(changesOf(saved, { url: " https://a.example\n", description: "new" })).toEqual({ description: "new" });
@@ -43,11 +43,11 @@ test("settings that are typed over saved ones → only what differs is sent, wit
   });
 });
 
-describe("what the service refuses", () => {
+describe("a refused form", () => {
   const refusal = (...paths: string[]) =>
     new KeyframeError("invalid_request", "No.", { details: paths.map((path) => ({ path, message: `${path}!` })) });
 
-  test("fields of the form → each at its field; anything else beside them → said as a whole", () => {
+  test("errors in fields of the form → shown at each field; any other error next to them → shown for the whole form", () => {
     expect(fieldErrors(refusal("url", "eventTypes.0"))).toEqual({ url: "url!", eventTypes: "eventTypes.0!" });
     expect(fieldErrors(refusal("url", "enabled"))).toBe(null);
     expect(fieldErrors(new KeyframeError("invalid_request", "You have 20 already."))).toBe(null);
@@ -64,7 +64,7 @@ test.each([
   expect(deliveryState({ ...SAMPLE_DELIVERY, status, lastError })).toEqual({ kind, label });
 });
 
-describe("an attempt in words", () => {
+describe("words for an attempt", () => {
   test.each([
     [204, null, "Answered 204", null],
     [400, "http_status", "Answered 400", expect.stringContaining("200 to 299")],
@@ -84,7 +84,7 @@ describe("an attempt in words", () => {
     [301, "redirect", "Answered with a redirect (301)", expect.stringContaining("not followed")],
     [null, "timeout", "No answer in time", expect.stringContaining("15 seconds")],
     [null, "newer_than_this_page", "newer_than_this_page", null],
-  ])("%s, %s → %s", (statusCode, error, short, hint) => {
+  ])("an attempt's status %s, error %s → “%s”", (statusCode, error, short, hint) => {
     expect(attemptWords({ statusCode, error })).toEqual({ short, hint });
   });
 });
@@ -98,7 +98,7 @@ test.each<[given: Partial<Delivery>, words: string]>([
   expect(aboutWords({ ...SAMPLE_DELIVERY, status: "delivered", ...given })).toBe(words);
 });
 
-describe("an endpoint in a word", () => {
+describe("one word for an endpoint", () => {
   const none = { delivered: 0, retrying: 0, exhausted: 0 };
   const failingSince = "2026-03-01T11:00:00Z";
   test.each([
@@ -110,22 +110,22 @@ describe("an endpoint in a word", () => {
     [{}, { ...none, delivered: 9, exhausted: 1 }, "Some failures"],
     [{}, { ...none, delivered: 9 }, "Healthy"],
     [{}, none, "No recent deliveries"],
-  ])("%o with %o in 24 hours → “%s”", (state, sums, label) => {
+  ])("an endpoint %o with %o in 24 hours → “%s”", (state, sums, label) => {
     const webhook = { ...SAMPLE_WEBHOOK, enabled: true, disabledReason: null, failingSince: null, ...state };
     expect(endpointState(webhook, sums).label).toBe(label);
   });
 });
 
-describe("what is wrong with an endpoint", () => {
+describe("warnings about an endpoint", () => {
   const now = Date.parse("2026-03-01T12:00:00Z");
   const webhook = { ...SAMPLE_WEBHOOK, enabled: true, disabledReason: null, disabledAt: null, failingSince: null };
 
-  test("it delivers, or failed a moment ago → nothing", () => {
+  test("an endpoint that delivers, or failed a moment ago → no warning", () => {
     expect(troubleWords(webhook, now)).toBe(null);
     expect(troubleWords({ ...webhook, failingSince: "2026-03-01T11:55:00Z" }, now)).toBe(null);
   });
 
-  test("it has failed for long, or was disabled for it → says so, without a number: administrators can change them", () => {
+  test("an endpoint that failed for long, or was disabled for it → a warning without numbers, which administrators can change", () => {
     const failing = troubleWords({ ...webhook, failingSince: "2026-03-01T11:00:00Z" }, now);
     const disabled = troubleWords({ ...webhook, enabled: false, disabledReason: "failing" }, now);
     expect(failing?.title).toBe("Every attempt is failing");
@@ -137,11 +137,14 @@ describe("what is wrong with an endpoint", () => {
     gone: "Disabled: your server answered 410 Gone",
     failing: "Disabled: every attempt failed for too long",
   };
-  test.each(disabledReason.options)("disabled, %s → says why, and to enable it, then to recover", (reason) => {
-    const words = troubleWords({ ...webhook, enabled: false, disabledReason: reason }, now);
-    expect(words?.title).toBe(TITLES[reason]);
-    expect(words?.whatToDo).toMatch(/enable (it|the endpoint), then recover what it missed\.$/i);
-  });
+  test.each(disabledReason.options)(
+    "an endpoint disabled, %s → says why, and to enable it, then to recover",
+    (reason) => {
+      const words = troubleWords({ ...webhook, enabled: false, disabledReason: reason }, now);
+      expect(words?.title).toBe(TITLES[reason]);
+      expect(words?.whatToDo).toMatch(/enable (it|the endpoint), then recover what it missed\.$/i);
+    },
+  );
 });
 
 test.each([
@@ -152,15 +155,12 @@ test.each([
   ["pending", "2026-03-01T12:04:00Z", false], // the second retry comes after 4 to 6 minutes
   ["delivered", "2026-03-01T11:59:45Z", false],
   ["exhausted", null, false],
-] as const)(
-  "a delivery that is %s and due at %s → looked at each second, at noon: %s",
-  (status, nextAttemptAt, soon) => {
-    const delivery = { ...SAMPLE_DELIVERY, status, nextAttemptAt };
-    expect(isSoon(delivery, Date.parse("2026-03-01T12:00:00Z"))).toBe(soon);
-  },
-);
+] as const)("a delivery that is %s and due at %s → polled each second at noon: %s", (status, nextAttemptAt, soon) => {
+  const delivery = { ...SAMPLE_DELIVERY, status, nextAttemptAt };
+  expect(isSoon(delivery, Date.parse("2026-03-01T12:00:00Z"))).toBe(soon);
+});
 
-test("a time in an input of the person's zone, and back → the same minute; no time → null", () => {
+test("a time in a field in the user's time zone, and back → the same minute; no time → null", () => {
   const time = new Date("2026-07-01T12:34:00Z");
   expect(fromLocalTime(toLocalTime(time))).toBe(time.toISOString());
   expect(fromLocalTime("")).toBe(null);
@@ -171,7 +171,7 @@ test.each([
   ["was disabled two days ago", { disabledAt: "2026-02-27T12:00:00.000Z" }, "2026-02-27T12:00:00.000Z"],
   ["fails for an hour", { failingSince: "2026-03-01T11:00:00.000Z" }, "2026-02-28T12:00:00.000Z"],
   ["is well", {}, "2026-02-28T12:00:00.000Z"],
-])("an endpoint that %s → recovery is proposed since then, and at least for a day", (_what, state, since) => {
+])("an endpoint that %s → recovery is proposed from then on, and for at least a day", (_what, state, since) => {
   const webhook = { ...SAMPLE_WEBHOOK, failingSince: null, disabledAt: null, ...state };
   expect(recoverySince(webhook, Date.parse("2026-03-01T12:00:00Z")).toISOString()).toBe(since);
 });
@@ -187,36 +187,36 @@ describe("a list that is frozen while it is read", () => {
   });
   const names = (deliveries: Delivery[]) => deliveries.map(({ deliveryId }) => deliveryId.slice("of minute ".length));
 
-  test("newer ones have come → they wait, and are counted", () => {
+  test("newer deliveries arrive while a list is read → they are only counted", () => {
     const { rows, newer } = freezeList([at(5), at(4)], [at(7), at(6), at(5), at(4)]);
     expect([names(rows), newer]).toEqual([["5", "4"], 2]);
   });
 
-  test("a row has changed → as it is now, where it was", () => {
+  test("a row of a frozen list changes → shown as it is now, at the same place", () => {
     const { rows } = freezeList([at(5), at(4, { attempts: 1 })], [at(5), at(4, { attempts: 2 })]);
     expect(rows.map(({ attempts }) => attempts)).toEqual([SAMPLE_DELIVERY.attempts, 2]);
   });
 
-  test("rows are read no more, be it the first or one between → as they were, where they were", () => {
+  test("rows of a frozen list are missing from the next read → stay as they were, at the same place", () => {
     const frozen = [at(5), at(4), at(3)];
     const { rows, newer } = freezeList(frozen, [at(7), at(4)]);
     expect([names(rows), newer]).toEqual([["5", "4", "3"], 1]);
     expect(rows[0]).toBe(frozen[0]);
   });
 
-  test("older ones are loaded, one of them of the same moment → below", () => {
+  test("older rows are loaded into a frozen list, one of the same moment → added below", () => {
     const same = at(5, { deliveryId: "of minute 5b" });
     const { rows, newer } = freezeList([at(5), at(4)], [at(6), at(5), same, at(4), at(3)]);
     expect([names(rows), newer]).toEqual([["5", "4", "5b", "3"], 1]);
   });
 
-  test("frozen while it was empty → whatever comes is shown", () => {
+  test("a list frozen while it was empty → every new row is shown", () => {
     const { rows, newer } = freezeList([], [at(6), at(5)]);
     expect([names(rows), newer]).toEqual([["6", "5"], 0]);
   });
 });
 
-test("a time within a minute → to come or just now; a clock of this device that is a little behind makes nothing to come", () => {
+test("a time within a minute → “in less than a minute” or “just now”, also if this device's clock is slightly behind", () => {
   const now = Date.parse("2026-03-01T10:00:00Z");
   const words = [30, 2, -30, 90].map((seconds) => relativeTime(new Date(now + seconds * 1000).toISOString(), now));
   expect(words).toEqual(["in less than a minute", "just now", "just now", "in 1 minute"]);

@@ -13,7 +13,7 @@ test.each<[string, Uint8Array, string]>([
   expect(answerExcerpt(given)).toBe(expected);
 });
 
-test("whatever an answer is → at most 1 KiB of well-formed UTF-8 without NUL: a text's beginning, not cut in a character", () => {
+test("any answer of a receiver → at most 1 KiB of well-formed UTF-8 without NUL, not cut within a character", () => {
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 1024 }), fc.string({ unit: "grapheme", maxLength: 600 }), (some, text) => {
       const clean = bytes(text.replaceAll("\0", "")).subarray(0, 1024);

@@ -9,7 +9,7 @@ const ok = () => receive((socket) => socket.write(answer("200 OK", "ok")));
 
 // TLS, several addresses of a name, and connections that serve again: hosted-runtime.test.ts, on the Deno where it matters.
 
-test("the name does not resolve → dns", async () => {
+test("a receiver's name that does not resolve → dns", async () => {
   const attempt = makeAttempt({ resolve: () => Promise.reject(new Error("ENOTFOUND")) });
   expect(await attempt(delivery("http://hooks.test:3000/"))).toMatchObject({ status_code: null, error: "dns" });
 });
@@ -26,7 +26,7 @@ test.each<[string, (connection: Deno.Conn) => void]>([
 });
 
 describe("connections that stay open", () => {
-  test("room for one idle connection, two receivers → one of them is connected to again", async () => {
+  test("space for one idle connection, and two receivers → one of them needs a new connection", async () => {
     const [first, second] = [await ok(), await ok()];
     const attempt = makeAttempt({ maxIdle: 1 });
     for (const receiver of [first, second, first, second]) {
@@ -35,7 +35,7 @@ describe("connections that stay open", () => {
     expect([first.connections(), second.connections()]).toEqual([1, 2]);
   });
 
-  test("an idle connection whose time is over → closed by us", async () => {
+  test("an idle connection past its time → closed by us", async () => {
     const closed = Promise.withResolvers<void>();
     const receiver = await receive((socket) => {
       socket.on("close", () => closed.resolve());
@@ -46,14 +46,14 @@ describe("connections that stay open", () => {
     await closed.promise;
   });
 
-  test("the receiver closes an idle connection → the next delivery has a new one", async () => {
+  test("a receiver closes an idle connection → the next delivery opens another", async () => {
     const receiver = await receive((socket) => socket.end(answer("200 OK", "ok")));
     const attempt = makeAttempt();
     for (let i = 0; i < 5; i++) expect((await attempt(to(receiver))).status_code).toBe(200);
     expect(receiver.connections()).toBe(5);
   });
 
-  test("the receiver reads a second request and closes without a word → connection, and it is not sent again", async () => {
+  test("a receiver closes after reading a second request → connection, and the request is not sent again", async () => {
     const receiver = await receive((socket) => {
       if (receiver.requests.length === 1) socket.write(answer("200 OK", "ok"));
       else socket.destroy();
@@ -65,7 +65,7 @@ describe("connections that stay open", () => {
     expect(receiver.connections()).toBe(1);
   });
 
-  test("many at once → each has a connection of its own, which serves the next", async () => {
+  test("many deliveries at once → each on a connection of its own, which serves later ones too", async () => {
     const receiver = await receive((socket) => void setTimeout(() => socket.write(answer("200 OK", "ok")), 50));
     const attempt = makeAttempt();
     const many = () => Promise.all(Array.from({ length: 20 }, () => attempt(to(receiver))));
@@ -73,7 +73,7 @@ describe("connections that stay open", () => {
     expect(receiver.connections()).toBe(20);
   });
 
-  test("more than the system takes at once → sent in parts, and whole", async () => {
+  test("a body larger than the system accepts at once → sent in parts, and completely", async () => {
     const receiver = await receive((socket) => socket.write(answer("200 OK")));
     const body = "y".repeat(4_000_000);
     expect(await makeAttempt()({ ...to(receiver), body })).toMatchObject({ status_code: 200 });

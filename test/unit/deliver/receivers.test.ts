@@ -36,7 +36,7 @@ const flood = (socket: Socket, piece: string, tell: (bytes: number) => void) => 
 
 const AT = Date.parse("2026-02-03T04:05:06.789Z");
 
-test("200, while the clock is set → the row, with the time it took; the request → exactly as documented, and nothing else", async () => {
+test("200, while the clock is set → the result with its duration; the request → exactly as documented, and nothing else", async () => {
   const [dates, times] = [
     [AT, AT - 600_000],
     [1_000, 1_340],
@@ -65,7 +65,7 @@ test("200, while the clock is set → the row, with the time it took; the reques
   });
 });
 
-test("two secrets, while one is rotated → each signs as Standard Webhooks says, the newest first", async () => {
+test("an endpoint with two secrets during a rotation → both sign as Standard Webhooks says, the newest first", async () => {
   const secrets = [SECRET, `whsec_${btoa("b".repeat(32))}`];
   const receiver = await receive((socket) => socket.write(answer("200 OK")));
   const given = delivery(`http://hooks.test:${receiver.port}/`, { secrets });
@@ -80,22 +80,19 @@ test.each([
   ["a secret with a line's end", [`${SECRET}\n`]],
   ["a secret of another kind", [SECRET.replace("whsec_", "whsk_")]],
   ["a secret beside one that cannot be read", [SECRET, "whsec_ä"]],
-])(
-  "an endpoint that has %s → a failed attempt and a line in the log, and nobody is connected to",
-  async (_what, secrets) => {
-    const receiver = await receive((socket) => socket.write(answer("200 OK")));
-    const lines: string[] = [];
-    const given = delivery(`http://hooks.test:${receiver.port}/`, { secrets });
-    expect(await makeAttempt({ lines })(given)).toMatchObject({ status_code: null, error: "not_signed" });
-    const { id: deliveryId, endpoint_id: endpointId } = given;
-    expect(lines.map((line) => JSON.parse(line))).toMatchObject([
-      { level: "error", event: "delivery_not_signed", deliveryId, endpointId },
-    ]);
-    expect(receiver.connections()).toBe(0);
-  },
-);
+])("an endpoint that has %s → a failed attempt and a log line, and no connection", async (_what, secrets) => {
+  const receiver = await receive((socket) => socket.write(answer("200 OK")));
+  const lines: string[] = [];
+  const given = delivery(`http://hooks.test:${receiver.port}/`, { secrets });
+  expect(await makeAttempt({ lines })(given)).toMatchObject({ status_code: null, error: "not_signed" });
+  const { id: deliveryId, endpoint_id: endpointId } = given;
+  expect(lines.map((line) => JSON.parse(line))).toMatchObject([
+    { level: "error", event: "delivery_not_signed", deliveryId, endpointId },
+  ]);
+  expect(receiver.connections()).toBe(0);
+});
 
-test("an origin that the client refuses → a failed attempt, no rejection", async () => {
+test("an address that the client refuses → a failed attempt, not a rejection", async () => {
   const post = createPost({ lookup: createCheckedLookup(resolveHere, { allowLocal: true }) });
   const posted = await post(new URL("ftp://hooks.test/"), {}, "{}");
   expect(posted).toEqual({ statusCode: null, error: "connection", excerpt: null, retryAfter: undefined });
@@ -109,7 +106,7 @@ describe("an answer's status", () => {
     ["400 Bad Request", "http_status"],
     ["410 Gone", "http_status"],
     ["503 Service Unavailable", "http_status"],
-  ])("%s → %s", async (status, error) => {
+  ])("an answer of %s → %s", async (status, error) => {
     const { result } = await attemptAt((socket) => socket.write(answer(status)));
     expect(result).toMatchObject({ status_code: Number(status.slice(0, 3)), error });
   });
@@ -129,7 +126,7 @@ describe("an answer's status", () => {
     expect(receiver.connections()).toBe(1);
   });
 
-  test("100 and 200, cut at every byte → the 200 alone is left", () => {
+  test("100 and 200 in one answer, split at every byte → only the 200 is left", () => {
     const final = answer("200 OK", "ok");
     const whole = Buffer.from(`HTTP/1.1 100 Continue\r\nx: \r\r\n\r\n${final}`);
     const answers = new InterimAnswers();
@@ -144,7 +141,7 @@ describe("an answer's status", () => {
     ["100", "HTTP/1.1 100 Continue\r\n\r\n"],
     ["103", "HTTP/1.1 103 Early Hints\r\n\r\n"],
     ["empty lines", "\r\n"],
-  ])("%s without an end → too_large after 16 KiB", async (_what, words) => {
+  ])("an answer of %s without an end → too_large after 16 KiB", async (_what, words) => {
     const closed = Promise.withResolvers<number>();
     const { result } = await attemptAt((socket) => flood(socket, words.repeat(500), closed.resolve));
     expect(result).toMatchObject({ status_code: null, error: "too_large", response_excerpt: null });
@@ -160,7 +157,7 @@ describe("the body of an answer", () => {
     ["URL-encoded", encodeURIComponent],
     ["a character on each line", (signature) => [...signature].join("\n")],
     ["the first 20 characters at the end of what is kept", (signature) => "y ".repeat(502) + signature.slice(0, 20)],
-  ])("our signature, %s → a note is kept instead", async (_what, echo) => {
+  ])("our signature, %s → a note is stored instead", async (_what, echo) => {
     const { result } = await attemptAt((socket, request) => {
       const [, signature = ""] = /webhook-signature: (.*)\r\n/i.exec(request) ?? [];
       socket.write(answer("200 OK", echo(signature, request)));
@@ -171,7 +168,7 @@ describe("the body of an answer", () => {
   test.each([
     ["of 10 MB", "content-length: 10000000", "y".repeat(16_384)],
     ["without an end", "transfer-encoding: chunked", `400\r\n${"y".repeat(1024)}\r\n`],
-  ])("%s → 64 KiB are read, the rest is cut off, and 1 KiB is kept", async (_what, header, piece) => {
+  ])("an answer's body %s → 64 KiB are read, the rest is cut off, and 1 KiB is kept", async (_what, header, piece) => {
     const written = Promise.withResolvers<number>();
     const { result } = await attemptAt((socket) => {
       socket.write(`HTTP/1.1 200 OK\r\n${header}\r\n\r\n`);
@@ -185,22 +182,25 @@ describe("the body of an answer", () => {
   test.each<[string, string, (socket: Socket) => void, object]>([
     ["breaks off", "200 OK", (socket) => socket.end("part"), { status_code: 200, error: null }],
     ["never ends", "500 Oops", (socket) => void socket.write("part"), { status_code: 500, error: "http_status" }],
-  ])("%s after %s → the status counts, with what had come by then", async (_what, status, send, expected) => {
-    const { result } = await attemptAt(
-      (socket) => {
-        socket.write(`HTTP/1.1 ${status}\r\ncontent-length: 1000\r\n\r\n`);
-        send(socket);
-      },
-      { timeoutMs: 1_000 },
-    );
-    expect(result).toMatchObject({ ...expected, response_excerpt: "part" });
-  });
+  ])(
+    "a receiver that %s after %s → the status counts, with what had arrived by then",
+    async (_what, status, send, expected) => {
+      const { result } = await attemptAt(
+        (socket) => {
+          socket.write(`HTTP/1.1 ${status}\r\ncontent-length: 1000\r\n\r\n`);
+          send(socket);
+        },
+        { timeoutMs: 1_000 },
+      );
+      expect(result).toMatchObject({ ...expected, response_excerpt: "part" });
+    },
+  );
 });
 
 const CONTINUE = "HTTP/1.1 100 Continue\r\n\r\n";
 const SWITCHING = "HTTP/1.1 101 Switching Protocols\r\n";
 
-describe("a receiver that gives no answer", () => {
+describe("a receiver without a valid answer", () => {
   test.each<[string, (socket: Socket) => void, error: string]>([
     ["closes at once", (socket) => socket.destroy(), "connection"],
     ["closes in the middle of the head", (socket) => socket.end("HTTP/1.1 200 OK\r\ncontent-le"), "connection"],
@@ -211,13 +211,13 @@ describe("a receiver that gives no answer", () => {
     ["waits", () => {}, "timeout"],
     ["sends 100 now and then", (socket) => drip(socket, CONTINUE), "timeout"],
     ["sends a byte of its head now and then", (socket) => drip(socket, "HTTP/1.1 200 OK\r\nx-slow: ", "y"), "timeout"],
-  ])("%s → no status, and an error that says why", async (_what, behave, error) => {
+  ])("a receiver that %s → no status, and an error that says why", async (_what, behave, error) => {
     const limits = error === "timeout" ? { timeoutMs: 150 } : {};
     const { result } = await attemptAt((socket) => void behave(socket), limits);
     expect(result).toMatchObject({ status_code: null, error, response_excerpt: null });
   });
 
-  test("does not listen → connection", async () => {
+  test("a receiver that does not listen → connection", async () => {
     const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
     const { port } = listener.addr;
     listener.close();

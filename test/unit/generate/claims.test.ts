@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { createClaim } from "../../../supabase/functions/keyframe-generate/tasks/claim.ts";
 
-test("each claim → as the same process, for at most ten tasks, with the cursors of the last one", async () => {
+test("each claim of generate → has the process's id, room for at most ten tasks, and the previous answer's cursors", async () => {
   const asked: Record<string, unknown>[] = [];
   const claim = createClaim(
     async (_called, args) => {

@@ -50,7 +50,7 @@ const calls: [string, (provider: Provider) => Promise<unknown>][] = [
 ];
 
 describe.each(calls)("%s", (_name, call) => {
-  test.each([429, 500, 502, 503])("answered %i → one request, no repetition by the SDK", async (status) => {
+  test.each([429, 500, 502, 503])("answered %i → one request, and the SDK does not repeat it", async (status) => {
     const { provider, requests } = answering(() => Response.json({ detail: "no" }, { status }));
     expect(await failureOf(call(provider))).toMatchObject({ status, explanation: "no" });
     expect(requests).toHaveLength(1);
@@ -59,14 +59,14 @@ describe.each(calls)("%s", (_name, call) => {
   test.each([
     ["before its answer", ""],
     ["within its answer", 'HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 1000\r\n\r\n{"id":'],
-  ])("its connection breaks %s → one request, no answer", async (_when, bytes) => {
+  ])("a call whose connection breaks %s → one request, no answer", async (_when, bytes) => {
     const server = await receive((socket) => socket.end(bytes));
     expect(await failureOf(call(providerAt(server.url)))).toMatchObject({ status: null });
     expect(server.connections()).toBe(1);
   });
 });
 
-test("calls that are never answered → each given up after 20 s, after one request", async () => {
+test("provider calls that are never answered → each is given up after 20 s, after one request", async () => {
   const patience: number[] = [];
   const { provider, requests } = answering(() => new Promise<Response>(() => {}));
   const timesUp = new AbortController();
@@ -83,7 +83,7 @@ test("calls that are never answered → each given up after 20 s, after one requ
   expect(requests).toHaveLength(calls.length);
 });
 
-test("a kept-alive connection closes under a create → the create is not sent again on another one", async () => {
+test("a kept-alive connection closes during a create → the create is not sent again on another connection", async () => {
   const server = await serveKeptAlive();
   const provider = providerAt(server.url);
   for (let round = 0; round < 5; round++) {
@@ -100,7 +100,7 @@ test("a kept-alive connection closes under a create → the create is not sent a
   expect(server.requests.filter((request) => request.startsWith("POST /drop "))).toHaveLength(2);
 });
 
-test("create without a listener, or whose task is over → no answer", async () => {
+test("create without a server, or after its task has ended → no answer", async () => {
   const away = providerAt("http://127.0.0.1:1").create(NEW_RUN, never());
   expect(await failureOf(away)).toMatchObject({ status: null });
   const { provider } = answering(() => Response.json({ id: "abc", status: "starting" }));
@@ -111,12 +111,12 @@ test.each([
   ["another shape", Response.json({ hello: "world" })],
   ["no JSON", new Response("<html>")],
   ["half its JSON", new Response('{"id":"abc","st')],
-])("create answered with %s → counts as no answer, for it may have been done", async (_name, response) => {
+])("create answered with %s → counts as no answer, since the run may exist", async (_name, response) => {
   const { provider } = answering(() => response);
   expect(await failureOf(provider.create(NEW_RUN, never()))).toMatchObject({ status: null });
 });
 
-test("a run whose status or logs are of a new kind → created, and found in the list: a second submit would be paid again", async () => {
+test("a run with an unknown status or kind of logs → created, and found in the list: a second submit would be paid again", async () => {
   const run = { id: "abc", status: "paused", logs: ["starting"] };
   const known = { id: "abc", status: "starting", logs: null };
   const { provider } = answering(({ method }) =>
@@ -126,12 +126,12 @@ test("a run whose status or logs are of a new kind → created, and found in the
   expect((await provider.list(new Date(AT), null, never())).runs).toMatchObject([known]);
 });
 
-test("whose a file is that the provider no longer has → nobody's", async () => {
+test("the owner of a file that the provider no longer has → nobody", async () => {
   const { provider } = answering(() => Response.json({ detail: "no" }, { status: 404 }));
   expect(await provider.uploadedFor("https://api.replicate.com/v1/files/abc", never())).toBeNull();
 });
 
-test("create answered with a redirect → not followed, the token goes nowhere else", async () => {
+test("a create answered with a redirect → not followed, and the token is sent nowhere else", async () => {
   const { provider, requests } = answering((request) => Response.redirect(new URL("/v1/elsewhere", request.url)));
   expect(await failureOf(provider.create(NEW_RUN, never()))).toMatchObject({ status: 302 });
   expect(requests).toHaveLength(1);
@@ -143,12 +143,12 @@ test.each<[string, unknown, Record<string, string>, number | null]>([
   ["both", { retry_after: 2.5 }, { "retry-after": "9" }, 2.5],
   ["neither", {}, {}, null],
   ["a year", { retry_after: 31_536_000 }, {}, 3600],
-])("429 with %s → its wait", async (_name, body, headers, wait) => {
+])("the provider answers 429 with %s → its wait", async (_name, body, headers, wait) => {
   const { provider } = answering(() => Response.json(body, { status: 429, headers }));
   expect((await failureOf(provider.create(NEW_RUN, never()))).retryAfterSeconds).toBe(wait);
 });
 
-test("a page in the provider's words → its text, without markup", async () => {
+test("an HTML page as the provider's answer → its text, without markup", async () => {
   const detail =
     "<!doctype html><html><head><style>a{color:red}</style><title>Too many</title></head><body class='x'>Slow <b>down</b>";
   const { provider } = answering(() => Response.json({ detail }, { status: 422 }));
@@ -203,7 +203,7 @@ test.each<[status: number, detail: string | null, verdict: object]>([
   },
 );
 
-test("create of a version → asked for by its name at the address for all models", async () => {
+test("create of a model's version → sent by its name to the address for all models", async () => {
   const asked: unknown[] = [];
   const { provider } = answering(async (request) => {
     asked.push(new URL(request.url).pathname, await request.json());

@@ -25,7 +25,7 @@ async function run(given: { files?: unknown; storageUrl?: string; signal?: Abort
   return made;
 }
 
-test("files of both buckets → gone, one request for each bucket, recorded under the task's lease", async () => {
+test("files of both buckets → removed with one request for each bucket, recorded under the task's lease", async () => {
   storage.files.set("/keyframe-outputs/another.png", { bytes: kit.PNG, contentType: "" });
   const { calls } = await run({});
   expect([...storage.files.keys()]).toEqual(["/keyframe-outputs/another.png"]);
@@ -36,7 +36,7 @@ test("files of both buckets → gone, one request for each bucket, recorded unde
   expect(calls).toEqual([["recordFilesRemoved", []]]);
 });
 
-test("one bucket is refused → the other's files go, and only this one's are put off", async () => {
+test("one bucket refuses a removal → the other's files are removed, and only this one's are postponed", async () => {
   storage.refusedNames.add(FRAME);
   expect((await run({})).calls).toEqual([["recordFilesRemoved", [FILES[0]]]]);
   expect([...storage.files.keys()]).toEqual([`/keyframe-outputs/${FRAME}`]);
@@ -56,7 +56,7 @@ test.each([
   [[99], 15],
   [[3, 4, 71], 35],
 ])(
-  "names %j of a hundred are refused → they are put off, the others are gone after at most %i requests",
+  "names %j of a hundred are refused → those are postponed, the others removed after at most %i requests",
   async (which, most) => {
     const files = storeHundred();
     const bad = files.filter((_file, n) => which.includes(n));
@@ -76,7 +76,7 @@ test.each([
   [403, 199],
   [500, 199],
 ])(
-  "Storage answers everything with %i → %i requests, for it may be about a name or not; all are put off",
+  "Storage answers everything with %i → %i requests, since it may be about one name; all are postponed",
   async (status, requests) => {
     storage.refuse = status;
     const files = storeHundred();
@@ -87,7 +87,7 @@ test.each([
   },
 );
 
-test("Storage is away, closes the connection without an answer, or the task's time is over → one request, all are put off", async () => {
+test("Storage is down or hangs up, or the task's time is over → one request, and all files are postponed", async () => {
   const silent = await receive((socket) => socket.end());
   const files = storeHundred();
   const ends = [
@@ -102,12 +102,12 @@ test("Storage is away, closes the connection without an answer, or the task's ti
 test.each([
   ["another bucket", [{ bucket: "avatars", name: "a.png" }]],
   ["no name, which would be everything", [{ bucket: "projects", name: "" }]],
-])("a list that names %s → not touched", async (_what, files) => {
+])("a list of files with %s → not removed", async (_what, files) => {
   await expect(run({ files })).rejects.toThrow();
   expect(storage.removals).toEqual([]);
 });
 
-test("the log → one line with counts, without the names of files", async () => {
+test("the log of a removal → one line with counts, without file names", async () => {
   const { lines } = await run({});
   storage.refuse = 503;
   lines.push(...(await run({})).lines);

@@ -65,7 +65,7 @@ test.each<[...Stored, note?: string]>([
     "bytes_after_end",
   ],
 ])(
-  "%s that its server calls a text → in Storage byte by byte as what it is; what is odd is noted in the log",
+  "%s that its server calls text → stored byte by byte with its real type; anything odd is logged",
   async (_what, bytes, ending, facts, step, note) => {
     const headers = { "content-type": "text/plain" };
     const { calls, lines } = await run(
@@ -103,7 +103,7 @@ test.each<Case>([
     ];
   }),
 ])(
-  "an output answered with %s → as its code says, one request, nothing in Storage",
+  "an output's server answers %s → failed as the code says, one request, nothing in Storage",
   async (_what, answer, calls, options) => {
     let requests = 0;
     const url = answering((request) => {
@@ -115,7 +115,7 @@ test.each<Case>([
   },
 );
 
-test("an address that is not the provider's, though its user has the name of one → output_not_usable, and not fetched", async () => {
+test("an output's address with a foreign host, but an allowed one as user name → output_not_usable, not fetched", async () => {
   let requests = 0;
   const url = new URL(
     answering(() => {
@@ -128,7 +128,7 @@ test("an address that is not the provider's, though its user has the name of one
   expect([calls, requests]).toEqual([[failed("output_not_usable")], 0]);
 });
 
-test("a body that breaks off, a server that is away, a task whose time is over → tried again, nothing in Storage", async () => {
+test("an output that breaks off, a server that is down, a task whose time is over → tried again, nothing in Storage", async () => {
   const head = `HTTP/1.1 200 OK\r\ncontent-length: ${kit.PNG.byteLength + 100}\r\n\r\n`;
   const broken = await receive((socket) => {
     socket.write(head);
@@ -165,7 +165,7 @@ test("an output that drips until its time is over → tried again, and nothing o
   expect(storage.files.size).toBe(0);
 });
 
-test("more bytes than its server announced → those that were announced", async () => {
+test("an output with more bytes than announced → the announced ones are stored", async () => {
   const head = `HTTP/1.1 200 OK\r\ncontent-length: ${kit.PNG.byteLength}\r\n\r\n`;
   const talking = await receive((socket) => {
     socket.write(head);
@@ -176,7 +176,7 @@ test("more bytes than its server announced → those that were announced", async
   expect(storage.files.get(`/keyframe-outputs/${NAME}.png`)?.bytes).toEqual(kit.PNG);
 });
 
-test("an output that came encoded and was decoded on the way, as fetch may do → complete, though Content-Length is another", async () => {
+test("an output that fetch has decompressed → complete, though Content-Length is different", async () => {
   const headers = { "content-encoding": "gzip", "content-length": String(kit.PNG.byteLength - 1) };
   const decoded = async () => new Response(kit.PNG, { headers });
   const output = readOutput(
@@ -187,12 +187,12 @@ test("an output that came encoded and was decoded on the way, as fetch may do �
   expect(await Array.fromAsync(output)).toEqual([kit.PNG]);
 });
 
-test("a file that is announced as too large → failed before any of it has come", async () => {
+test("an output announced as too large → failed before any of it is read", async () => {
   const announced = await receive((socket) => socket.end("HTTP/1.1 200 OK\r\ncontent-length: 300000000\r\n\r\n"));
   expect((await run(`${announced.url}/out.png`)).calls).toEqual([failed("output_too_large")]);
 });
 
-test("an output of another kind that goes on → its transfer is ended", async () => {
+test("an output of an unusable type that goes on → its transfer is ended", async () => {
   const closed = Promise.withResolvers<void>();
   const page = await receive((socket) => {
     socket.once("close", () => closed.resolve());
@@ -204,7 +204,7 @@ test("an output of another kind that goes on → its transfer is ended", async (
   expect(performance.now() - ended).toBeLessThan(10_000); // whatever is left over goes some day
 });
 
-test("an output that comes slowly → read however long the whole takes, given up when nothing comes for 20 s", async () => {
+test("a slow output → read however long it takes; given up when nothing arrives for 20 s", async () => {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
   onTestFinished(() => void vi.useRealTimers());
   const { promise: body, resolve: begin } = Promise.withResolvers<ReadableStreamDefaultController<Uint8Array>>();
@@ -225,7 +225,7 @@ test("an output that comes slowly → read however long the whole takes, given u
 });
 
 test.each([503, 403, 200, null])(
-  "Storage answers %s without having the file, or is away → tried again",
+  "Storage answers %s without having the file, or is down → the copy is tried again",
   async (status) => {
     storage.refuse = status;
     const options = status === null ? { storageUrl: "http://127.0.0.1:1" } : {};
@@ -233,12 +233,12 @@ test.each([503, 403, 200, null])(
   },
 );
 
-test("Storage finds it too large → failed, for it would again", async () => {
+test("Storage finds an output too large → failed, since a repetition would not help", async () => {
   storage.refuse = 413;
   expect((await run(answering(image))).calls).toEqual([failed("output_too_large")]);
 });
 
-test("it is unknown whether the row was completed → the file stays, because an event may name it", async () => {
+test("the database does not say whether an output was recorded → the file stays, since an event may name it", async () => {
   const complete = () => Promise.reject(new DatabaseError("complete_prediction", 503, ""));
   const { calls, error } = await run(answering(image), { database: { complete } });
   expect(error).toBeInstanceOf(DatabaseError);
@@ -246,7 +246,7 @@ test("it is unknown whether the row was completed → the file stays, because an
   expect(storage.files.size).toBe(1);
 });
 
-test("the log of a failure → names the prediction and the code, never the address of the output", async () => {
+test("the log of a failed copy → names the prediction and the code, never the output's address", async () => {
   const { lines } = await run(`${answering(() => new Response("no", { status: 500 }))}?token=secret`);
   expect(lines.join()).toContain(kit.PREDICTION);
   expect(lines.join()).toContain("output_unreachable");

@@ -44,7 +44,7 @@ async function run(change: Partial<SubmitTask> = {}, options: Options = {}) {
   await submit(kit.WORK, made.deps, kit.never());
   return made;
 }
-test("a model that the provider does not have → recorded as refused; no run", async () => {
+test("a model that the provider does not have → recorded as refused, and no run", async () => {
   simulator.control.arm({ fault: "model_gone", model: "google/nano-banana" });
   expect((await run()).calls).toEqual([
     ["modelRefused", expect.stringMatching(/does not have this model.*The provider said: “/)],
@@ -68,7 +68,7 @@ const made = async (after: { calls: kit.Call[] }) => await fromProvider(`/v1/pre
 
 const answering = (answer: (request: Request) => Response) => ({ url: kit.serve(answer), token: "t" });
 
-test("a first frame → one run with input, callback address and deadline, at least what the provider accepts, recorded", async () => {
+test("a first frame's submit → one run with input, callback URL and a sufficient deadline, recorded", async () => {
   const done = await run({ attempt: 3, deadline_at: new Date(Date.now() + 90_500) });
   expect(done.calls).toEqual([["recordState", expect.objectContaining({ status: "starting" })]]);
   const created = await made(done);
@@ -90,13 +90,13 @@ const REFERENCE: Image = { role: "reference", bucket: "projects", name: "ref.png
 const FIRST: Image = { role: "first_frame", bucket: "keyframe-outputs", name: "o/p/first.png" };
 const withImages = (...images: Image[]) => ({ images, has_images: true });
 
-test("files, the provider can reach us → signed addresses under the public one, which name the prediction", async () => {
+test("input files, when the provider can reach us → signed public URLs that name the prediction", async () => {
   const { input } = await made(await run({ step: "last-frame", ...withImages(FIRST, REFERENCE) }));
   const signed = (path: string) => `${PUBLIC}/storage/v1/object/sign/${path}?token=secret&prediction=${kit.PREDICTION}`;
   expect(input.image_input).toEqual([signed("keyframe-outputs/o/p/first.png"), signed("projects/ref.png")]);
 });
 
-test("files, the provider cannot reach us → copies among its own files, which name the prediction, and no callback", async () => {
+test("input files, when the provider cannot reach us → uploaded to it under the prediction's name, without a callback", async () => {
   const { input, webhook } = await made(await run(withImages(REFERENCE), { publicUrl: null }));
   expect(await fromProvider(input.image_input[0])).toMatchObject({
     ...{ name: "ref.png", content_type: "image/png", size: kit.PNG.byteLength },
@@ -131,12 +131,12 @@ test.each<[string, Partial<SubmitTask>, Options, unknown[]]>([
     {},
     fails("unsupported_input"),
   ],
-])("%s → as its code says, before anything is charged", async (_what, change, options, calls) => {
+])("a submit of %s → fails with its code, before anything is charged", async (_what, change, options, calls) => {
   expect((await run(change, options)).calls).toEqual(calls);
   expect(await runsAtProvider()).toEqual([]);
 });
 
-test("Storage's answer breaks off → tried again within seconds, not when the lease runs out", async () => {
+test("Storage's answer breaks off → the submit is tried again within seconds, not when the lease ends", async () => {
   const broken = await receive((socket) => socket.end("HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n{"));
   const { calls } = await run(withImages(REFERENCE), { storageUrl: broken.url });
   expect(calls).toEqual(later("storage_unavailable"));
@@ -156,7 +156,7 @@ describe.each([
     ...WITH_FILES,
     ["text alone", {}, "text"] as const,
     ["text alone, of a version of a model", { model: VERSION }, "text"] as const,
-  ])("%s → finds the run", async (_what, change, foundBy) => {
+  ])("a submit with %s whose answer was lost → its run is found", async (_what, change, foundBy) => {
     simulator.control.arm({ fault: "lost_answer" });
     expect((await run(change, { publicUrl })).calls).toEqual(
       later("provider_unreachable", { hasNoRun: false, retryAfterSeconds: null }),
@@ -168,14 +168,17 @@ describe.each([
     expect(more).toEqual([]);
   });
 
-  test.each(WITH_FILES)("%s, an equal run of another prediction → not even asked about", async (_what, change) => {
-    await run({ ...change, id: OTHER }, { publicUrl });
-    expect((await again(change, { publicUrl })).calls.map(([name]) => name)).toEqual([
-      "recordSearchEnded",
-      "recordState",
-    ]);
-    expect(await runsAtProvider()).toHaveLength(2);
-  });
+  test.each(WITH_FILES)(
+    "a submit with %s whose answer was lost → an equal run of another prediction is not even read",
+    async (_what, change) => {
+      await run({ ...change, id: OTHER }, { publicUrl });
+      expect((await again(change, { publicUrl })).calls.map(([name]) => name)).toEqual([
+        "recordSearchEnded",
+        "recordState",
+      ]);
+      expect(await runsAtProvider()).toHaveLength(2);
+    },
+  );
 });
 
 test.each(["unknown", "unproven", "given_up"] as const)(
@@ -192,14 +195,14 @@ test.each(["unknown", "unproven", "given_up"] as const)(
   },
 );
 
-test("the run that was found has ended this submit, by a call whose answer was lost → no second run is made", async () => {
+test("the found run has already ended this submit, by a call whose answer was lost → no second run is made", async () => {
   await run();
   const database: Partial<Database> = { recordState: async () => "given_up", recordSearchEnded: async () => false };
   expect((await again({}, { database })).calls.map(([name]) => name)).toEqual(["recordState", "recordSearchEnded"]);
   expect(await runsAtProvider()).toHaveLength(1);
 });
 
-test("another's prompt that is an address which names this prediction → proves nothing", async () => {
+test("another prediction's prompt is an address that names this prediction → proves nothing", async () => {
   await run({ id: OTHER, input: { prompt: `${PUBLIC}/?prediction=${kit.PREDICTION}` } });
   expect((await again()).calls.map(([name]) => name)).toEqual(["recordSearchEnded", "recordState"]);
   expect(await runsAtProvider()).toHaveLength(2);
@@ -223,20 +226,20 @@ test.each<[string, Partial<SubmitTask>, Partial<SubmitTask>?]>([
 test.each([
   ["is ten minutes ahead of the provider's → found all the same", 10, 1],
   ["says that the search begins after the run → not asked for", 12, 2],
-])("the database's clock %s", async (_what, minutes, runs) => {
+])("the answer of a submit was lost, and the database's clock %s", async (_what, minutes, runs) => {
   await run();
   await again({ search_since: new Date(Date.now() + minutes * 60_000) });
   expect(await runsAtProvider()).toHaveLength(runs);
 });
 
-test("the run stands on the list's second page → found", async () => {
+test("a run on the list's second page → found", async () => {
   const ours = recordedRun(await run())?.id;
   await Promise.all(Array.from({ length: 100 }, (_, index) => run({ input: { prompt: `Other ${index}` } })));
   const how = { found_by: "text", attempt_without_run: 2 };
   expect((await again()).calls).toEqual([["recordState", expect.objectContaining({ id: ours }), how]]);
 });
 
-test("a page of the list ends before the submit → the pages after it are not read", async () => {
+test("a page of the provider's list reaches back before the submit → later pages are not read", async () => {
   const created_at = new Date(Date.now() - 3_600_000).toISOString();
   const old = { id: "old", status: "succeeded", model: "a/b", created_at, input: {}, output: null };
   const asked: string[] = [];
@@ -252,20 +255,23 @@ test("a page of the list ends before the submit → the pages after it are not r
 test.each<[string, (request: Request) => Response, number | null]>([
   ["cannot be had", () => Response.json({}, { status: 429, headers: { "retry-after": "3" } }), 3],
   ["has no end", ({ url }) => Response.json({ next: `${url}&more`, previous: null, results: [] }), null],
-])("a list that %s → not sent, so it made no run", async (_what, answer, retryAfterSeconds) => {
-  const asked: string[] = [];
-  const provider = answering((request) => {
-    asked.push(request.method);
-    return answer(request);
-  });
-  const { calls } = await again({}, { provider });
-  expect(calls).toEqual([["retryLater", expect.anything(), { hasNoRun: true, retryAfterSeconds }]]);
-  expect(new Set(asked)).toEqual(new Set(["GET"]));
-  expect(asked.length).toBeLessThan(100);
-});
+])(
+  "the provider's list %s → the submit is not sent, so that it made no run",
+  async (_what, answer, retryAfterSeconds) => {
+    const asked: string[] = [];
+    const provider = answering((request) => {
+      asked.push(request.method);
+      return answer(request);
+    });
+    const { calls } = await again({}, { provider });
+    expect(calls).toEqual([["retryLater", expect.anything(), { hasNoRun: true, retryAfterSeconds }]]);
+    expect(new Set(asked)).toEqual(new Set(["GET"]));
+    expect(asked.length).toBeLessThan(100);
+  },
+);
 
 test.each(["ended", "stale", "unknown", "given_up"] as const)(
-  "the database says %s after the create → nothing more, and a log line",
+  "the database says %s after the create → nothing more is done, with a log line",
   async (outcome) => {
     const { calls, lines } = await run({}, { database: { recordState: async () => outcome } });
     expect(calls.map(([name]) => name)).toEqual(["recordState"]);
@@ -275,7 +281,7 @@ test.each(["ended", "stale", "unknown", "given_up"] as const)(
   },
 );
 
-test("the log → no prompt, no address", async () => {
+test("the log of a submit → has no prompt and no address", async () => {
   const { lines } = await run({ input: { prompt: "Secret lighthouse" }, ...withImages(REFERENCE) });
   expect(lines.join()).toContain(kit.PREDICTION);
   expect(lines.join()).not.toMatch(/lighthouse|token|http/);
@@ -296,7 +302,7 @@ describe("a search for a prediction that has ended", () => {
     return calls;
   };
 
-  test("runs in the list, whose callback addresses name it or another → its own are recorded, and the search has ended", async () => {
+  test("a search finds runs whose callback URLs name its prediction or another → its own are recorded, and it ends", async () => {
     const results = [
       listed("run-1", CALLBACK),
       listed("run-2", CALLBACK.replace(kit.PREDICTION, OTHER)),
@@ -309,7 +315,7 @@ describe("a search for a prediction that has ended", () => {
     ]);
   });
 
-  test("the model's row has lost a control → a run with equal text is not ours; later ones are found, the search ends", async () => {
+  test("a search whose model has lost a control → a run with equal text is not ours; later ones are found, it ends", async () => {
     const input = { prompt: "A lighthouse at dusk", seed: 7 };
     const results = [{ ...listed("run-1", ""), input }, listed("run-2", CALLBACK)];
     expect(await search(() => Response.json({ next: null, previous: null, results }), { input })).toEqual([
@@ -318,7 +324,7 @@ describe("a search for a prediction that has ended", () => {
     ]);
   });
 
-  test("the list cannot be had → the search is tried again later", async () => {
+  test("a search that cannot get the provider's list → tried again later", async () => {
     expect(await search(() => Response.json({ detail: "Away" }, { status: 503 }))).toEqual([
       ["retryWork", "provider_unavailable"],
     ]);
@@ -330,7 +336,7 @@ const pollTask = (id = "run"): PollTask => {
   return { ...leased, task: "poll", provider_prediction_id: id };
 };
 
-test("poll → the run's state is recorded", async () => {
+test("a poll → records the run's state", async () => {
   const id = recordedRun(await run())?.id ?? "";
   const first = make();
   await poll(pollTask(id), first.deps, kit.never());
@@ -344,7 +350,7 @@ test.each<[number | null, unknown[]]>([
   [401, ["retryLater", expect.objectContaining({ code: "provider_unauthorized" }), { retryAfterSeconds: 4 }]],
   [500, ["retryLater", expect.objectContaining({ code: "provider_unavailable" }), { retryAfterSeconds: 4 }]],
   [null, ["retryLater", expect.objectContaining({ code: "provider_unreachable" }), { retryAfterSeconds: null }]],
-])("poll answered %s → later, or lost and failed, retryable", async (status, call) => {
+])("a poll answered %s → tried again later, or lost and failed, retryable", async (status, call) => {
   const answer = () => Response.json({}, { status: status ?? 200, headers: { "retry-after": "4" } });
   const { deps, calls } = make({ provider: status === null ? AWAY : answering(answer) });
   await poll(pollTask(), deps, kit.never());
@@ -362,7 +368,7 @@ test.each<[said: number | null, state: string, call: unknown[]]>([
   ...[409, 410, 422].map((status): [number, string, unknown[]] => [status, "succeeded", over("succeeded")]),
   ...[401, 429, 500, null].map((status): [number | null, string, unknown[]] => [status, "unknown", LATER_AGAIN]),
 ])(
-  "a run to be canceled, answered %s, and it is %s → its end is recorded, or it is tried again",
+  "a cancel of a run, answered %s, while it is %s → its end is recorded, or tried again",
   async (said, state, call) => {
     const provider = answering(({ method }) =>
       Response.json({ id: "run", status: state }, { status: method === "POST" ? (said ?? 200) : 200 }),

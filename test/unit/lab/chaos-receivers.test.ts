@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { Receivers } from "../../../lab/chaos/receivers.ts";
 import { sign } from "../../../local/sign.ts";
 
-test("a request that arrives before its secret is known → has arrived once it is; one of another secret is forged", async () => {
+test("a request before its endpoint's secret is known → counted once it is; one signed with another secret is forged", async () => {
   const receivers = new Receivers();
   await receivers.open();
   const body = JSON.stringify({ type: "project.created", data: { ownerId: "o", projectId: "p" } });

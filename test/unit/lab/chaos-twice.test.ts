@@ -19,12 +19,12 @@ async function outcomeOf(...outcomes: [string | Error, string | Error]) {
   return { outcome, answers: ledger.answers.length };
 }
 
-test("one is refused before credit comes, the other accepted after it → accepted", async () => {
+test("a start refused before credit came, and its repetition accepted → accepted", async () => {
   expect(await outcomeOf("made", refused)).toEqual({ outcome: "made", answers: 1 });
   expect(await outcomeOf(refused, "made")).toEqual({ outcome: "made", answers: 1 });
 });
 
-test("one is refused, the other has no answer → no answer: it may have been accepted", async () => {
+test("a start refused once, and its repetition without an answer → no answer: it may have been accepted", async () => {
   expect(await outcomeOf(refused, unanswered)).toEqual({ outcome: unanswered, answers: 0 });
   expect(await outcomeOf(unanswered, refused)).toEqual({ outcome: unanswered, answers: 0 });
 });

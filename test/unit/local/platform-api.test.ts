@@ -36,7 +36,7 @@ create function public.too_slow() returns void language sql as $$ select pg_slee
 const rest = (path: string, headers: Record<string, string> = {}, init: RequestInit = {}) =>
   fetch(`${platform.url}/rest/v1/${path}`, { ...init, headers: { apikey: PUBLISHABLE_KEY, ...headers } });
 
-test("a database that another data folder's stack has used → the demo user's sign-in says which folder or database to name", async () => {
+test("a database that another data folder's stack has used → sign-in of the demo user says which folder or database to name", async () => {
   const keys = (demoPassword: string) => ({ publishableKey: PUBLISHABLE_KEY, demoPassword }) as StackKeys; // all that is read
   await signInDemoUser(platform.url, keys("film-of-the-first"));
   await expect(signInDemoUser(platform.url, keys("film-of-another"))).rejects.toThrow(
@@ -44,7 +44,7 @@ test("a database that another data folder's stack has used → the demo user's s
   );
 });
 
-test("no apikey, or an unknown one → 401", async () => {
+test("a request with no apikey, or an unknown one → 401", async () => {
   const without = await fetch(`${platform.url}/rest/v1/notes`);
   expect([without.status, (await rest("notes", { apikey: "sb_publishable_other" })).status]).toEqual([401, 401]);
   expect((await fetch(`${platform.url}/auth/v1/settings`)).status).toBe(401);
@@ -66,7 +66,7 @@ describe("REST", () => {
     );
   });
 
-  test("every connection is busy for as long as a request waits for one → 504 PGRST003, as PostgREST's pool says it", async () => {
+  test("every connection is busy for as long as a request may wait → 504 PGRST003, as from PostgREST's pool", async () => {
     const busy = await startTestPlatform(100);
     onTestFinished(() => busy.stop());
     await busy.admin`alter role service_role set statement_timeout = '10min'`;
@@ -90,7 +90,7 @@ describe("REST", () => {
     await Promise.all(held);
   });
 
-  test("a column added, a function that returns another type → what was asked before soon gets the new answer", async () => {
+  test("a column is added, or a function returns another type → requests soon get the new answer", async () => {
     await platform.migrate`create table public.growing (id int primary key)`;
     await platform.migrate`insert into public.growing values (1)`;
     await platform.migrate`create function public.changing(n int) returns int language sql as 'select n'`;
@@ -108,7 +108,7 @@ describe("REST", () => {
     await expect.poll(ask).toEqual([[{ id: 1, title: "new" }], { n: 7 }]);
   });
 
-  test("an exposed schema is dropped → every request is 503 PGRST002, public's too, until it exists again", async () => {
+  test("an exposed schema is dropped → every request is 503 PGRST002, also for public, until it exists again", async () => {
     const ask = async () => {
       const answer = await rest("left_open", { apikey: SECRET_KEY });
       return [answer.status, (await answer.json()).code];
@@ -120,7 +120,7 @@ describe("REST", () => {
   });
 });
 
-test("a function that does not run → 503 BOOT_ERROR, one that there is not → 404, as hosted", async () => {
+test("a function that does not start → 503 BOOT_ERROR; an unknown one → 404, as hosted", async () => {
   const call = async (name: string) => {
     const answer = await fetch(`${platform.url}/functions/v1/${name}/x`, { method: "POST", body: "x" });
     return [answer.status, (await answer.json()).code];
@@ -129,7 +129,7 @@ test("a function that does not run → 503 BOOT_ERROR, one that there is not →
   for (const name of ["nobody", "constructor"]) expect(await call(name)).toEqual([404, "NOT_FOUND"]);
 });
 
-test("a function that redirects → the client gets that; a client that leaves → the function's answer is canceled", async () => {
+test("a function that redirects → the client gets the redirect; a client that leaves → the function's answer is canceled", async () => {
   const canceled = Promise.withResolvers<void>();
   const serve = (handler: Deno.ServeHandler) =>
     Deno.serve({ hostname: "127.0.0.1", port: 0, onListen: () => undefined }, handler);
@@ -151,7 +151,7 @@ test("a function that redirects → the client gets that; a client that leaves �
   await Promise.all([gateway.shutdown(), api.shutdown()]);
 });
 
-test("a function that does not answer → 504 after 150 s, and its request is aborted", async () => {
+test("a function that does not answer → 504 after 150 s, and the request to it is aborted", async () => {
   const [asked, aborted] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   const api = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen: () => undefined }, async ({ signal }) => {
     signal.addEventListener("abort", () => aborted.resolve());
@@ -175,7 +175,7 @@ test("a function that does not answer → 504 after 150 s, and its request is ab
 });
 
 describe("the database", () => {
-  test("bootstrap once more → no error, grants and users as before, and service_role past RLS as it has to be", async () => {
+  test("a second bootstrap → no error, grants and users as before, and service_role still bypasses RLS", async () => {
     const { userId } = await platform.signedIn();
     await platform.admin`alter role service_role nobypassrls`; // as on a server that had the role already
     await bootstrapPlatform(platform.admin, { postgresPassword: "migrations" });
@@ -188,7 +188,7 @@ describe("the database", () => {
   });
 
   test.each(["storage.objects", "storage.buckets", "auth.users"])(
-    "postgres → writes, changes and drops policies on %s, as hosted, and nothing else that its owner may",
+    "postgres → manages policies on %s, as hosted, and can do nothing else that only its owner may",
     async (table) => {
       const { migrate } = platform;
       await migrate.unsafe(`create policy "of a test" on ${table} for select using (true)`);
@@ -211,7 +211,7 @@ describe("the database", () => {
     },
   );
 
-  test("postgres → no superuser, the roles it has hosted; what it creates is open to the API roles until revoked", async () => {
+  test("postgres → not a superuser, with the hosted roles; its new objects are open to the API roles until revoked", async () => {
     const [role] = await platform.migrate`
       select rolsuper, rolcreaterole, rolcreatedb, rolbypassrls from pg_roles where rolname = current_user`;
     expect(role).toEqual({ rolsuper: false, rolcreaterole: true, rolcreatedb: true, rolbypassrls: true });
@@ -232,7 +232,7 @@ describe("the database", () => {
   });
 });
 
-test("Postgres killed under 40 requests, away, and back → answers, 503 in each service, then as before", async () => {
+test("Postgres killed under 40 requests, away, and back → each is answered, 503 in each service, then as before", async () => {
   const { client } = await platform.signedIn();
   const one = () => platform.client().rpc("describe_caller", { amount: 1 });
   const under = Promise.all(Array.from({ length: 40 }, () => platform.client().rpc("too_slow")));

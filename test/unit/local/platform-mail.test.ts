@@ -16,7 +16,7 @@ describe("the page", () => {
     "javascript:alert(1)",
     "https://evil.example/<script>alert(1)</script>",
     "&lt;script&gt;",
-  ])("%s in text, subject or address of a mail → text", (evil) => {
+  ])("%s in text, subject or address of a mail → shown as text", (evil) => {
     const page = String(mailPage([{ to: evil, subject: evil, text: evil, at: AT }]));
     const tags = [...page.matchAll(/<([a-z]+)([^>]*)>/g)];
     expect(tags.map(([, name]) => name).filter((name) => name === "script" || name === "img")).toEqual([]);
@@ -27,7 +27,7 @@ describe("the page", () => {
 });
 
 describe("the route", () => {
-  test("GET /mail → the page, which may run nothing, not be framed and not be cached", async () => {
+  test("GET /mail → a page that may run nothing, be framed by nothing and not be cached", async () => {
     const answer = await ask("/mail");
     expect(answer.status).toBe(200);
     expect(answer.headers.get("content-type")).toBe("text/html; charset=utf-8");
@@ -39,11 +39,11 @@ describe("the route", () => {
     expect(answer.headers.get("referrer-policy")).toBe("no-referrer");
   });
 
-  test("under a name that is not this machine's → 403", async () => {
+  test("GET /mail under a foreign host name → 403", async () => {
     expect((await ask("/mail", { host: "127.0.0.1.evil.example" })).status).toBe(403);
   });
 
-  test("POST → 405", async () => {
+  test("POST /mail → 405", async () => {
     const answer = await ask("/mail", { method: "POST" });
     expect([answer.status, answer.headers.get("allow")]).toEqual([405, "GET, HEAD"]);
   });

@@ -40,7 +40,7 @@ const refusal = (error: unknown) => {
   return { status, statusCode, message };
 };
 
-test("a signed address → the file with type, length and ETag, or a part of it, for any caller, without a key", async () => {
+test("a signed URL → the file with type, length and ETag, or a range of it, for any caller without a key", async () => {
   const { files, name } = await uploaded();
   const { data } = await files.createSignedUrl(name, 60);
   const answer = await fetch(data?.signedUrl ?? "");
@@ -61,7 +61,7 @@ test("a signed address → the file with type, length and ETag, or a part of it,
   expect([marked.status, await marked.text()]).toEqual([200, "hello storage"]);
 });
 
-test("a page that somebody has stored → its scripts run for no origin, least of all that of the dashboard", async () => {
+test("a page that a user has stored → its scripts run without an origin, and never with the dashboard's", async () => {
   const { client } = await platform.signedIn();
   const files = client.storage.from("pictures");
   const name = path("html");
@@ -76,7 +76,7 @@ test("a page that somebody has stored → its scripts run for no origin, least o
   }
 });
 
-test("a file of exactly the bucket's limit → stored; of one byte more → refused", async () => {
+test("a file exactly as large as the bucket's limit → stored; one byte more → refused", async () => {
   const { client } = await platform.signedIn();
   const files = client.storage.from("pictures");
   const upload = (bytes: number) => files.upload(path(), new Uint8Array(bytes), text);
@@ -84,7 +84,7 @@ test("a file of exactly the bucket's limit → stored; of one byte more → refu
   expect(refusal((await upload(100_001)).error)).toMatchObject({ status: 400, statusCode: "413" });
 });
 
-test("an upload that breaks off → neither row nor file, and the former content stays", async () => {
+test("an upload that breaks off → neither row nor file, and the previous content stays", async () => {
   const service = platform.client(SECRET_KEY).storage.from("films");
   await service.upload("broken.mp4", new TextEncoder().encode("whole"), { contentType: "video/mp4" });
   const before = await bytesOnDisk();
@@ -102,7 +102,7 @@ test("an upload that breaks off → neither row nor file, and the former content
   expect(await (await service.download("broken.mp4")).data?.text()).toBe("whole");
 });
 
-test("an upload whose row is refused after its bytes → an error, the bytes are unreadable; the next upload counts", async () => {
+test("an upload whose row is refused after its bytes arrived → an error, the bytes are unreadable; the next upload counts", async () => {
   const { client } = await platform.signedIn();
   const owner = client.storage.from("pictures");
   const service = platform.client(SECRET_KEY).storage.from("pictures");
@@ -146,7 +146,7 @@ async function bytesOnDisk(folder = platform.storageFolder): Promise<number> {
   return bytes;
 }
 
-test("bytes, and a form as supabase-js sends a Blob → the file with type, caching and metadata; a form without a file → 400", async () => {
+test("an upload of bytes, or of a form with a Blob → stored with type, caching and metadata; a form without a file → 400", async () => {
   const { client } = await platform.signedIn();
   const files = client.storage.from("pictures");
   const content = "\r\n--edge\r\n--ed\r\n";

@@ -72,7 +72,7 @@ function isAlive(pid: number): boolean {
   }
 }
 
-test("a first start, also after an interrupted one → a superuser's address on 127.0.0.1, UTF-8, Postgres 17", async () => {
+test("a first start of Postgres, also after an interrupted one → a superuser's URL on 127.0.0.1, UTF-8, Postgres 17", async () => {
   await Deno.mkdir(`${dataDir}.new/base`, { recursive: true });
   await Deno.writeTextFile(`${dataDir}.password`, "old");
   const { url, port } = await start();
@@ -102,7 +102,7 @@ test("a first start, also after an interrupted one → a superuser's address on 
   await expect(checkGivenPostgres(given.href)).rejects.toMatchObject({ code: "given_not_superuser" });
 });
 
-test("stop → no process left; the next start has the same data and address; kill -9 and a start at once → recovered", async () => {
+test("Postgres is stopped → no process left, same data and URL at the next start; kill -9 and a start at once → recovered", async () => {
   const first = await startCopy();
   await query(first.url, "create table kept as select 1 as n; create unlogged table lost as select 1 as n");
   await first.stop();
@@ -138,7 +138,7 @@ test("the starter is killed → Postgres shuts down by itself, and the next star
   expect(await query(next.url, "select n from kept")).toEqual([{ n: 1 }]);
 });
 
-test("a second start on the same data → data_in_use, the first goes on; its port taken → port_busy; a stale pid file → starts", async () => {
+test("a second start on the same data → data_in_use; a port in use → port_busy; a stale pid file → starts", async () => {
   const { url, port, stop } = await startCopy();
   vi.stubEnv("COLUMNS", "40");
   await expect(startPostgres({ dataDir, patienceMs: 250 })).rejects.toMatchObject({ code: "data_in_use" });
@@ -173,14 +173,14 @@ test.each<[string, string, () => Promise<unknown>, RegExp]>([
     },
     /^[^\n]*--reset[^\n]*$/,
   ],
-])("%s → %s in one line that names --reset, nothing is removed", async (_what, code, prepare, message) => {
+])("%s → %s in one line that names --reset, and nothing is removed", async (_what, code, prepare, message) => {
   await prepare();
   const before = [...Deno.readDirSync(dataDir)].map(({ name }) => name);
   await expect(start()).rejects.toMatchObject({ code, message: expect.stringMatching(message) });
   expect([...Deno.readDirSync(dataDir)].map(({ name }) => name)).toEqual(expect.arrayContaining(before));
 });
 
-test("in a folder that other users cannot enter → it works, and data are kept", async () => {
+test("Postgres in a folder that other users cannot enter → works, and keeps its data", async () => {
   await Deno.chmod(folder, 0o700);
   const first = await start();
   // Root's Postgres runs as another user, who cannot enter it; an ordinary user's own can.
@@ -195,7 +195,7 @@ test("in a folder that other users cannot enter → it works, and data are kept"
   await expect(Deno.stat(first.dataDir)).rejects.toThrow();
 });
 
-test("binaries that the server's user cannot reach → used from a copy that it can", async () => {
+test("binaries that the server's user cannot reach → a copy that it can reach is used", async () => {
   const root = join(folder, "native");
   await Deno.mkdir(join(root, "bin"), { recursive: true });
   await Deno.writeTextFile(join(root, "bin", "postgres"), "a program", { mode: 0o755 });

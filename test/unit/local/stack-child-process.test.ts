@@ -31,18 +31,18 @@ function childRunning(program: string, more: Partial<SupervisedOptions> = {}): C
   return child;
 }
 
-test("ends at once at its first start → the start throws with its own words, without a stack", async () => {
+test("a child process that ends at its first start → the start throws with the process's words, without a stack trace", async () => {
   const film = childRunning('throw new Error("FILM_SECRET is missing")');
   await expect(film.start()).rejects.toThrow(/^film ended at start: FILM_SECRET is missing \(see .*film\.log\)$/);
 });
 
-test("never serves → the start throws after its patience, and the process is gone", async () => {
+test("a child process that never serves → the start throws after its time limit, and the process is ended", async () => {
   const film = childRunning("setInterval(() => {}, 1000);", { startTimeoutMs: 300 });
   await expect(film.start()).rejects.toThrow(/^film did not serve within 0.3 s/);
   expect(film.pid).toBeUndefined();
 });
 
-test("the parent is killed in the moment after it has started children → no process is left", async () => {
+test("the parent is killed just after it has started children → no process is left", async () => {
   const marker = crypto.randomUUID();
   const modules = new URL("../../../local/", import.meta.url).href;
   const program = `

@@ -48,7 +48,7 @@ const film = { version: "1.0.0" };
 const here = { version: "1.0.0", optional: true, os: [process.platform], cpu: [process.arch] };
 const elsewhere = { version: "1.0.0", optional: true, os: ["plan9"], cpu: [process.arch] };
 
-test("everything there, save programs for other machines → silent, npm is not called", async () => {
+test("all packages installed, except for other machines → silent, npm is not called", async () => {
   await lock("package-lock.json", { film, here, elsewhere });
   await install({ film, here });
   expect(await run()).toEqual({ code: 0, said: "" });
@@ -65,7 +65,7 @@ test.each([
       await Deno.writeTextFile(join(project, "node_modules/.package-lock.json"), "{");
     },
   ],
-])("%s → npm ci", async (_name, prepare) => {
+])("npm start with %s → npm ci", async (_name, prepare) => {
   await lock("package-lock.json", { film, here, elsewhere });
   await prepare();
   const { code, said } = await run();

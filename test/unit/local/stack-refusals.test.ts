@@ -22,7 +22,7 @@ async function refusal({ port = "0", data = dataDir, reset }: Given = {}, env: R
   return await start().then(() => "It started.", oneLine);
 }
 
-test("ports that a stack picks for its processes → never the same twice, although none listens yet", () => {
+test("ports that a stack picks for its processes → all different, although none listens yet", () => {
   const ports = Array.from({ length: 2_000 }, freePort);
   expect(new Set(ports).size).toBe(ports.length);
 });
@@ -45,7 +45,7 @@ test.each<[Given, Record<string, string>, RegExp]>([
   expect(said).not.toContain("sekret");
 });
 
-test("the command on a busy port → one line that names it, exit 1", async () => {
+test("npm start on a busy port → one line that names it, exit 1", async () => {
   using listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
   const { port } = listener.addr;
   const line = `Port ${port} is in use. Is another stack running? Choose another port with -- --port N, or 0 for any free one.`;
@@ -53,7 +53,7 @@ test("the command on a busy port → one line that names it, exit 1", async () =
   expect(await runCommand("local/start.ts", args).ended).toMatchObject({ code: 1, output: `${line}\n` });
 });
 
-test("a database folder that holds something else → said, and it is still there", async () => {
+test("a database folder with other files → refused, and they are still there", async () => {
   await Deno.chmod(dataDir, 0o755);
   const file = join(dataDir, "postgres", "film.txt");
   await Deno.mkdir(join(dataDir, "postgres"));
@@ -62,7 +62,7 @@ test("a database folder that holds something else → said, and it is still ther
   expect(await Deno.readTextFile(file)).toBe("mine");
 });
 
-test("keys that cannot be read, a data folder that is a file → said", async () => {
+test("unreadable keys, or a data folder that is a file → refused with what is wrong", async () => {
   const file = join(dataDir, "keys.json");
   await Deno.writeTextFile(file, "{");
   expect(await refusal()).toMatch(/keys\.json is not a valid keys file: use --reset, which deletes the data/);

@@ -57,20 +57,20 @@ async function storedFiles(folder = join(dataDir, "storage")): Promise<string[]>
   return files.sort();
 }
 
-test("start → each stage with its time, then health answers", async () => {
+test("npm start → each stage with its time, then health answers", async () => {
   for (const stage of ["Postgres", "Platform", "Migrations", "Gateway, functions, scheduler", "Demo user"]) {
     expect(stack.output()).toMatch(new RegExp(`^  ${stage} +\\d+ ms$`, "m"));
   }
   expect(await health()).toBe(200);
 });
 
-test("the printed URL of the database, in any Postgres client → the role postgres, as npm run sql has it", async () => {
+test("the printed database URL in any Postgres client → the role postgres, as npm run sql has it", async () => {
   const sql = postgres(/^ {2}Database +(postgres:\S+)/m.exec(stack.output())?.[1] ?? "", { max: 1 });
   expect(await sql`select current_user as who`).toEqual([{ who: "postgres" }]);
   await sql.end();
 });
 
-test("a second stack on the same data, with --reset too → one line that names the first, exit 1, the first goes on", async () => {
+test("a second stack on the same data, also with --reset → one line that names the first, exit 1, and the first goes on", async () => {
   for (const more of [[], ["--reset"]]) {
     const second = await runCommand("local/start.ts", ["--port", "0", "--data", dataDir, ...more]).ended;
     expect(second).toMatchObject({ code: 1, output: `${second.lastLine}\n` });
@@ -100,7 +100,7 @@ test("the demo on the running stack's data, while the provider fails → exit 1,
   expect(JSON.parse(demo.lastLine)).toMatchObject({ ok: false, url, error, steps: expect.any(Array) });
 });
 
-test("the pasted command → a project; SIGTERM → exit 0 and no process left; the next start has project, files and keys", async () => {
+test("the printed first command → a project; SIGTERM → exit 0, no process left; the next start has project, files and keys", async () => {
   const { data } = created.parse(JSON.parse(await paste()));
   const projects = await projectsOfDemoUser();
   expect(projects).toContainEqual({ id: data.projectId });
@@ -118,7 +118,7 @@ test("the pasted command → a project; SIGTERM → exit 0 and no process left; 
   expect(await storedFiles()).toEqual(files);
 });
 
-test("kill -9 → everything that it had started ends by itself", async () => {
+test("kill -9 of npm start → every process that it started ends by itself", async () => {
   const children = await descendantsOf(stack.pid);
   stack.kill("SIGKILL");
   await stack.ended;

@@ -12,17 +12,14 @@ test.each<[what: string, host: string | null, end: string, resource: string]>([
   ["the project's own host with a query", "ref.supabase.co", "?project=7", PROJECT],
   ["a host of neither", "evil.example", "", APP],
   ["no host", null, "/?a=b", APP],
-])(
-  "%s → the address of the metadata is there, and it has the address that was typed, without a query",
-  async (...row) => {
-    const [, host, end, base] = row;
-    const [slash] = end.split("?");
-    const headers = host === null ? {} : { "x-forwarded-host": host };
-    const challenge = discovery.challenge(new Request(`http://edge/keyframe-mcp${end}`, { headers }));
-    const [, address = ""] = /resource_metadata="([^"]*)"/.exec(challenge) ?? [];
-    expect(address.startsWith(base)).toBe(true);
-    const asked = address.replace(`${base}/functions/v1`, "http://edge");
-    const answer = await discovery.metadata(new Request(asked, { headers }))?.json();
-    expect(answer.resource).toBe(`${base}/functions/v1/keyframe-mcp${slash}`);
-  },
-);
+])("%s → the metadata's address, which has the typed address without its query", async (...row) => {
+  const [, host, end, base] = row;
+  const [slash] = end.split("?");
+  const headers = host === null ? {} : { "x-forwarded-host": host };
+  const challenge = discovery.challenge(new Request(`http://edge/keyframe-mcp${end}`, { headers }));
+  const [, address = ""] = /resource_metadata="([^"]*)"/.exec(challenge) ?? [];
+  expect(address.startsWith(base)).toBe(true);
+  const asked = address.replace(`${base}/functions/v1`, "http://edge");
+  const answer = await discovery.metadata(new Request(asked, { headers }))?.json();
+  expect(answer.resource).toBe(`${base}/functions/v1/keyframe-mcp${slash}`);
+});

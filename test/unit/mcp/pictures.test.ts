@@ -43,20 +43,20 @@ const files = (count: number, bytes = MIB) =>
 const { signal } = new AbortController();
 const caller = { ownerId: OWNER, token: "a session" };
 
-test("a picture that is larger than its announcement → left out, and no more of it is read", async () => {
+test("an image larger than announced → left out, and no more of it is read", async () => {
   const { sent, readPictures } = serveStorage(64 * MIB);
   expect(await readPictures(files(1, 2 * MIB), { caller, space: createPictureSpaces()("a") }, signal)).toEqual([]);
   expect(sent[0]).toBeLessThan(8 * MIB);
 });
 
-test("a picture that is redirected → left out, and nothing is asked elsewhere", async () => {
+test("an image that redirects → left out, and nothing is requested elsewhere", async () => {
   const { asked, readPictures } = serveStorage(MIB / 2, true);
   expect(await readPictures(files(1), { caller, space: createPictureSpaces()("a") }, signal)).toEqual([]);
   expect(asked).toHaveLength(2); // small, then whole
   expect(asked).not.toContain("/elsewhere");
 });
 
-test("a hundred answers with pictures at once → few have them, another owner's too, and again when those are sent", async () => {
+test("a hundred answers with images at once → few have them, also for other owners, and all again when those are sent", async () => {
   const { readPictures } = serveStorage(MIB / 2);
   const open = createPictureSpaces();
   const answer = async (owner: string) => {
@@ -78,7 +78,7 @@ test.each([
   ["is another owner's", { path: files(1)[0]?.output.path.replace("0d3b", "9d3b") ?? "" }],
   ["is of another host", { url: "https://elsewhere.example/storage/v1/a.png" }],
   ["is no file of Storage", { url: `${CLIENT_URL}/functions/v1/app` }],
-])("an output that %s → nothing is asked for", async (_what, wrong) => {
+])("an output that %s → not requested", async (_what, wrong) => {
   const { asked, readPictures } = serveStorage(MIB / 2);
   const [file] = files(1);
   if (file === undefined) throw new Error("no file");
@@ -87,7 +87,7 @@ test.each([
   expect(asked).toEqual([]);
 });
 
-test("something like an output in what users write, a plan or an input → none of the answer's outputs", () => {
+test("an object like an output within a plan or an input → not treated as one of the answer's outputs", () => {
   const [{ output } = { output: null }] = files(1);
   const take = { step: "first-frame", predictionId: "1", output, input: { resolution: { output } } };
   const answer = { plan: { video: { resolution: { output } } }, takes: [take] };

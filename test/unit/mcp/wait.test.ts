@@ -10,7 +10,7 @@ test.each([
   ["answers each look after 0.3 s", () => 300],
   ["takes 4 s for each look beyond its hold", (seconds: number) => seconds * 1_000 + 4_000],
 ])(
-  "wait for a run that does not end, of an API that %s → answered within 30 s, with what to do",
+  "the tool wait for an endless run, with an API that %s → answered within 30 s, with what to do",
   async (_what, takes) => {
     let now = 0;
     const progress: number[] = [];

@@ -89,7 +89,7 @@ const OWN_SCALING = [0, 1, 2, 3]
   )
   .join("");
 
-describe("a header that says 4:3 behind what few have → 4:3", () => {
+describe("H.265 that says 4:3", () => {
   test.each<[what: string, header: Header]>([
     ["nothing else", {}],
     [
@@ -125,7 +125,7 @@ describe("a header that says 4:3 behind what few have → 4:3", () => {
         longTerm: 2,
       },
     ],
-  ])("%s", (_what, fields) => {
+  ])("H.265 that says 4:3 after %s → 4:3", (_what, fields) => {
     expect(read(configOf(header(fields)))).toBe(4 / 3);
   });
 });
@@ -142,18 +142,18 @@ test.each<[what: string, shown: string, ratio: number]>([
   ["a shape that no table has", u(1, 1) + u(8, 17), 1],
   ["no shape", u(1, 0), 1],
   ["nothing about how it is shown", "", 1],
-])("%s → as it says; else square", (_what, shown, ratio) => {
+])("an H.265 header with %s → its ratio; else square pixels", (_what, shown, ratio) => {
   expect(read(configOf(header({ shown })))).toBe(ratio);
 });
 
-test("no header among the units, one that is cut off, a configuration of any bytes → square, at once", () => {
+test("an H.265 configuration without a header, truncated, or of random bytes → square pixels, at once", () => {
   const whole = configOf(header({ sets: [direct(2, 1)] }));
   for (const bytes of [[], [1], config(VIDEO), config(array(33)), config(array(33, []))]) expect(read(bytes)).toBe(1);
   for (let length = 0; length < whole.length - 8; length++) expect(read(whole.slice(0, length))).toBe(1);
   for (const byte of [0, 1, 3, 255]) expect(read(config(array(33, Array(60_000).fill(byte))))).toBeGreaterThan(0);
 });
 
-test("an MP4 of H.265 whose stream alone says 4:3 → as wide as it is shown; as its encoder wrote it → square", () => {
+test("an MP4 of H.265 whose stream says 4:3 → its shown width; as its encoder wrote it → square pixels", () => {
   const plain = readClip("hevc.mp4");
   const stated = patched(patched(plain, "pasp", 0, [102, 114, 101, 101]), "hvcC", 4, configOf(header({})));
   for (const [bytes, width] of [

@@ -40,7 +40,7 @@ const holds = (bytes: Uint8Array, words: string) => Buffer.from(bytes).includes(
 
 describe.each(PHOTO_KINDS)("a %s", (kind) => {
   test.each([1, 2, 3, 4, 5, 6, 7, 8])(
-    "with the place in all its metadata, orientation %i → the image without it, and its orientation",
+    "an image with a location in all its metadata, orientation %i → the image without it, and its orientation",
     async (orientation) => {
       for (const isLittle of [false, true]) {
         const plain = await drawPhoto(kind);
@@ -52,7 +52,7 @@ describe.each(PHOTO_KINDS)("a %s", (kind) => {
     },
   );
 
-  test("without metadata → not one byte is changed", async () => {
+  test("an image without metadata → not one byte is changed", async () => {
     const plain = await drawPhoto(kind);
     expect(stripped(kind, plain)).toEqual(plain);
   });
@@ -84,7 +84,7 @@ function profileOf(...names: string[]): Uint8Array<ArrayBuffer> {
   return joined(header, word(tags.length), ...table, ...tags.map(([, content]) => content));
 }
 
-test("a colour profile with a home folder and a serial number, in each format → the colours alone are left", async () => {
+test("a color profile with a home folder and a serial number, in each format → only the colors are left", async () => {
   const names = ["/Users/pat/Desktop/Calibrated.icc", "S/N CN-0X1Y2Z"];
   const whole = profileOf(...names);
   const jpeg = async (...parts: Uint8Array<ArrayBuffer>[]) => {
@@ -115,7 +115,7 @@ test("a colour profile with a home folder and a serial number, in each format �
   expect(Buffer.from(results[1] ?? []).includes("ICC_PROFILE\0\x02\x02")).toBe(true);
 });
 
-test("the parts of a JPEG's colour profile in another order than their numbers → its colours are left, and no name", async () => {
+test("a JPEG's color profile in parts out of order → its colors are left, and no name", async () => {
   const whole = profileOf("/Users/pat/Desktop/Calibrated.icc", "S/N CN-0X1Y2Z");
   const plain = await drawPhoto("jpeg");
   const part = (number: number, bytes: Uint8Array<ArrayBuffer>) =>
@@ -128,7 +128,7 @@ test("the parts of a JPEG's colour profile in another order than their numbers �
   for (const name of ["pat", "CN-0"]) expect(holds(result, name)).toBe(false);
 });
 
-test("an image with two parts of Exif → its orientation is that of the first", async () => {
+test("an image with two parts of Exif → the orientation of the first", async () => {
   const [jpeg, png, webp] = await Promise.all([drawPhoto("jpeg"), drawPhoto("png"), drawPhoto("webp")]);
   const photos = {
     jpeg: (parts: Uint8Array<ArrayBuffer>[]) => joined(jpeg.slice(0, 2), ...parts.map(exifSegment), jpeg.slice(2)),
@@ -141,18 +141,18 @@ test("an image with two parts of Exif → its orientation is that of the first",
   }
 });
 
-test("a WebP with chunks of odd lengths → removed with what pads them", async () => {
+test("a WebP with chunks of odd length → removed together with their padding", async () => {
   const plain = await drawPhoto("webp");
   expect(stripped("webp", riff(plain.slice(12, 30), webpChunk("odd ", "odd"), plain.slice(30)))).toEqual(plain);
 });
 
-test("a WebP that cannot have Exif, with Exif → as the picture alone, upright", async () => {
+test("a simple WebP, which may not have Exif, with Exif → only the image, upright", async () => {
   const extended = await drawPhoto("webp");
   const picture = extended.slice(Buffer.from(extended).indexOf("VP8 "));
   expect(read("webp", riff(picture, webpChunk("EXIF", exif(6))))).toEqual({ bytes: riff(picture), orientation: 1 });
 });
 
-test("a JPEG with metadata behind its scan, and bytes between its segments → none of them is left", async () => {
+test("a JPEG with metadata after its scan, and bytes between its segments → none of them is left", async () => {
   const plain = await drawPhoto("jpeg");
   const [start, end] = [plain.slice(0, 20), plain.slice(20)]; // behind JFIF
   const late = [PLACE, segment(0xfe, PLACE), PLACE, exifSegment(exif(6))];
@@ -171,14 +171,14 @@ test("a JPEG with metadata behind its scan, and bytes between its segments → n
   expect((await readPixels(result)).data).toEqual((await readPixels(plain)).data);
 });
 
-test("a PNG with more frames, as an animation has → its picture alone", async () => {
+test("a PNG with more frames, as animations have → only its image", async () => {
   const plain = await drawPhoto("png");
   const control = pngChunk("fcTL", new Uint8Array(26));
   const frames = [pngChunk("acTL", new Uint8Array(8)), control, plain.slice(33, -12), control, pngChunk("fdAT", PLACE)];
   expect(stripped("png", joined(plain.slice(0, 33), ...frames, plain.slice(-12)))).toEqual(plain);
 });
 
-describe("Exif that cannot be read → removed, and the image is upright", () => {
+describe("Exif that cannot be read", () => {
   const changed = (at: number, ...values: number[]) => {
     const tiff = exif(6);
     tiff.set(values, at);
@@ -197,7 +197,7 @@ describe("Exif that cannot be read → removed, and the image is upright", () =>
     ["two orientations", changed(29, 2)],
     ["orientation 0", exif(0)],
     ["orientation 9", exif(9)],
-  ])("%s", async (_what, content) => {
+  ])("Exif with %s → removed, and the image is upright", async (_what, content) => {
     const { plain, photo } = await jpegWith(exifSegment(content));
     expect(read("jpeg", photo)).toMatchObject({ bytes: plain, orientation: 1 });
     const png = await drawPhoto("png");
@@ -225,7 +225,7 @@ describe.each(PHOTO_KINDS)("where a %s came from", (kind) => {
     }
   });
 
-  test("a manifest that has a position, a preview, a camera or an author → gone, and its DigitalSourceType is left", async () => {
+  test("a C2PA manifest with a position, a preview, a camera or an author → removed, and its DigitalSourceType is left", async () => {
     const picture = await plain();
     for (const label of [
       "stds.exif",
@@ -241,7 +241,7 @@ describe.each(PHOTO_KINDS)("where a %s came from", (kind) => {
     expect(originOf(stripped(kind, camera))).toBe(sourceType("digitalCapture"));
   });
 
-  test("a manifest beside metadata that is removed, so that its signature no longer fits → its DigitalSourceType is left", async () => {
+  test("a C2PA manifest next to metadata whose removal breaks its signature → only its DigitalSourceType is left", async () => {
     const made = withLocation(kind, withManifest(kind, await drawPhoto(kind), manifestStore(AI)), 1);
     const result = stripped(kind, made);
     expect(originOf(result)).toBe(sourceType(AI));
@@ -249,12 +249,12 @@ describe.each(PHOTO_KINDS)("where a %s came from", (kind) => {
     expect((await readPixels(result)).data).toEqual((await readPixels(made)).data);
   });
 
-  test("XMP with a DigitalSourceType, an author and a place → the DigitalSourceType alone", async () => {
+  test("XMP with a DigitalSourceType, an author and a location → only the DigitalSourceType", async () => {
     const attributes = `xmlns:dc="http://purl.org/dc/elements/1.1/" dc:creator="Pat, ${PLACE}" xmlns:Iptc4xmpExt="http://iptc.org/std/Iptc4xmpExt/2008-02-29/" Iptc4xmpExt:DigitalSourceType="${sourceType(AI)}"`;
     expect(originOf(stripped(kind, withXmp(kind, await drawPhoto(kind), attributes)))).toBe(sourceType(AI));
   });
 
-  test("a manifest with other boxes than its text, or more than a salt in a description → gone; with salts → kept", async () => {
+  test("a C2PA manifest with other boxes than text and salts → removed; with salts → kept", async () => {
     const { beside, described, salted } = oddAssertions(`Pat, ${PLACE}`);
     for (const odd of [...beside, ...described])
       expect(originOf(stripped(kind, withManifest(kind, await plain(), manifestStore(AI, {}, odd))))).toBe(
@@ -264,7 +264,7 @@ describe.each(PHOTO_KINDS)("where a %s came from", (kind) => {
     expect(stripped(kind, made)).toEqual(made);
   });
 
-  test("a manifest with boxes longer than it, without end or one in another → gone", async () => {
+  test("a C2PA manifest with boxes that are too long, endless or nested → removed", async () => {
     const store = manifestStore(AI);
     const deep = Array.from({ length: 2000 }).reduce<Uint8Array<ArrayBuffer>>(
       (inner) => joined(new Uint8Array(2), new Uint8Array([(inner.length + 8) >> 8, inner.length + 8]), "jumb", inner),
@@ -276,7 +276,7 @@ describe.each(PHOTO_KINDS)("where a %s came from", (kind) => {
   });
 });
 
-describe("an image whose parts do not fit their lengths → taken for damaged", () => {
+describe("damaged images", () => {
   const bytes = (...values: number[]) => new Uint8Array(values);
   const beforeEnd = (it: Uint8Array<ArrayBuffer>, ...values: number[]) =>
     joined(it.slice(0, -2), bytes(...values), it.slice(-2));
@@ -303,12 +303,12 @@ describe("an image whose parts do not fit their lengths → taken for damaged", 
     ["cut in its end", "png", (it) => it.slice(0, -1)],
     ["a chunk longer than RIFF", "webp", (it) => riff(it.slice(12), tooLong)],
     ["RIFF longer than the file", "webp", (it) => it.slice(0, -1)],
-  ])("%s (%s)", async (_what, kind, damage) => {
+  ])("a damaged image, %s (%s) → refused", async (_what, kind, damage) => {
     expect(strip(kind, damage(await drawPhoto(kind)))).toBeNull();
   });
 });
 
-test("an image without a picture, as the beginning of a file leaves it → taken for damaged", async () => {
+test("an image without pixel data, as a truncated file leaves it → treated as damaged", async () => {
   const [jpeg, png] = [await drawPhoto("jpeg"), await drawPhoto("png")];
   const head = jpeg.slice(0, Buffer.from(jpeg).indexOf(Uint8Array.of(0xff, 0xda)));
   const canvas = webpChunk("VP8X", Uint8Array.of(0, 0, 0, 0, 63, 0, 0, 47, 0, 0));
@@ -325,7 +325,7 @@ test("an image without a picture, as the beginning of a file leaves it → taken
 });
 
 describe.each(PHOTO_KINDS)("any change to a %s", (kind) => {
-  test("→ taken for damaged, or the same image of no more bytes, in which nothing is left to remove", async () => {
+  test("any change to an image → treated as damaged, or the same image in no more bytes, with nothing left to remove", async () => {
     const photo = withLocation(kind, await drawPhoto(kind), 6);
     const place = fc.nat(photo.length - 1);
     const change = fc.record({ at: place, insert: fc.uint8Array({ maxLength: 8 }), remove: fc.nat(8) });
@@ -350,13 +350,13 @@ describe.each(PHOTO_KINDS)("any change to a %s", (kind) => {
   });
 });
 
-test("a JPEG of 2 MiB of parts of a manifest → comes to an end, without them", async () => {
+test("a JPEG with 2 MiB of small parts of a manifest → finishes, without them", async () => {
   const plain = withoutProfile("jpeg", await drawPhoto("jpeg"));
   const part = segment(0xeb, "JP", new Uint8Array(30));
   expect(stripped("jpeg", joined(plain.slice(0, 2), ...Array(50_000).fill(part), plain.slice(2)))).toEqual(plain);
 });
 
-test("a JPEG with any segments, in any order → of those that applications define only JFIF, a profile and Adobe's are left", async () => {
+test("a JPEG with random segments in any order → of the application segments only JFIF, profile and Adobe's are left", async () => {
   const plain = await drawPhoto("jpeg");
   const words = fc.constantFrom(
     "Exif\0\0",
@@ -380,7 +380,7 @@ test("a JPEG with any segments, in any order → of those that applications defi
   );
 });
 
-describe("2 MiB of the smallest parts → comes to an end", () => {
+describe("2 MiB of the smallest parts", () => {
   const MAX_BYTES = 2 * 1024 * 1024; // time that grows with the square would be hours
   const repeated = (head: Uint8Array, ...unit: number[]) => {
     const bytes = new Uint8Array(MAX_BYTES);
@@ -396,16 +396,16 @@ describe("2 MiB of the smallest parts → comes to an end", () => {
     ["scans", [0xff, 0xda, 0, 2]],
     ["fill bytes", [0xff]],
     ["nothing", [0]],
-  ])("of a JPEG: %s", (_what, unit) => {
+  ])("2 MiB of a JPEG's smallest parts, %s → finishes", (_what, unit) => {
     const result = strip("jpeg", repeated(new Uint8Array([0xff, 0xd8]), ...unit));
     expect(result?.length ?? 0).toBeLessThanOrEqual(MAX_BYTES);
   });
 
-  test.each(["tEXt", "IDAT"])("of a PNG: %s", async (name) => {
+  test.each(["tEXt", "IDAT"])("2 MiB of a PNG's smallest parts, %s → finishes", async (name) => {
     expect(strip("png", repeated((await drawPhoto("png")).slice(0, 33), ...empty(name)))).toBeNull();
   });
 
-  test.each(["XMP ", "ALPH"])("of a WebP: %s", async (name) => {
+  test.each(["XMP ", "ALPH"])("2 MiB of a WebP's smallest parts, %s → finishes", async (name) => {
     const bytes = repeated(await drawPhoto("webp"), ...Buffer.from(name), 0, 0, 0, 0);
     new DataView(bytes.buffer).setUint32(4, MAX_BYTES - 8, true);
     expect(stripped("webp", bytes).length).toBeLessThanOrEqual(MAX_BYTES);

@@ -119,6 +119,6 @@ test.each<[string, Change, ModelSettings]>([
   ["a frame", { step: "video", files: { lastFrame: last } }, withControls(KLING, { lastFrame: undefined })],
   ["a reference", { step: "video", files: { references: [ref] } }, KLING],
   ["a second reference", { files: { references: [ref, other] } }, ONE_REFERENCE],
-])("%s that the row no longer has → refused, nothing is left out in silence", (_name, change, model) => {
+])("%s that the model's row no longer has → refused, nothing is silently left out", (_name, change, model) => {
   expect(() => build(change, model)).toThrow(UnsupportedInput);
 });

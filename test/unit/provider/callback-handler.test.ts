@@ -26,7 +26,7 @@ async function send(call: CallDatabase) {
 }
 
 test.each(["recorded", "unchanged", "ended", "stale", "given_up"])(
-  "the database says %s → 200, it is settled",
+  "the database says %s → 200, the callback is settled",
   async (outcome) => {
     const { response, envelope } = await send(async () => outcome);
     expect(response.status).toBe(200);
@@ -34,7 +34,7 @@ test.each(["recorded", "unchanged", "ended", "stale", "given_up"])(
   },
 );
 
-test("the database is away → 503 with Retry-After, so that the provider repeats it", async () => {
+test("the database is down → 503 with Retry-After, so that the provider repeats its callback", async () => {
   const { response, envelope, lines } = await send(async (name) => {
     throw new DatabaseError(name, 0, "");
   });

@@ -23,7 +23,7 @@ test.each([
   expect(providerState(run({ output })).output_url).toBe(url);
 });
 
-test("an output that is not one address → each file with its path; nothing of what is deep, long, endless or no address", () => {
+test("an output that is not one URL → each file with its path, without what is deep, long, endless or not a URL", () => {
   const url = "https://replicate.delivery/a.mp4";
   const filesOf = (output: unknown) => providerState(run({ output })).output_files;
   expect(filesOf({ video: url, seed: 7, text: "a cat" })).toEqual([{ at: "video", url }]);
@@ -53,7 +53,7 @@ test("an output that is not one address → each file with its path; nothing of 
   expect(filesOf(Array(20).fill(frames))).toHaveLength(100);
 });
 
-test("a run that goes on, without error and logs → accepted, its output not taken yet", () => {
+test("a run without error and logs in each status → accepted, with its output only if succeeded", () => {
   const output = "https://replicate.delivery/a.png";
   for (const status of ["starting", "processing", "succeeded", "failed", "canceled", "aborted"]) {
     expect(providerState(run({ status, output }))).toEqual({
@@ -65,7 +65,7 @@ test("a run that goes on, without error and logs → accepted, its output not ta
   }
 });
 
-test("what the provider counted → numbers, short texts and yes or no, of a run that is over", () => {
+test("metrics of the provider → numbers, short texts and booleans, once the run has ended", () => {
   const counted = { predict_time: 4.2, image_output_count: 1, resolution_target: "1080p", with_audio: true };
   const others = {
     "a b": 1,
@@ -107,7 +107,7 @@ test.each([
   ["a comparison", "1 < 2 and 3 > 2", "1 < 2 and 3 > 2"],
   ["half a surrogate pair", "a\ud800b", "a\ufffdb"],
   ["a page", "é😀".repeat(5000), `${"é😀".repeat(149)}é…`],
-])("what the provider said, %s → %j", (_name, said, sentence) => {
+])("the provider's message %s → %j", (_name, said, sentence) => {
   expect(redactedLine(said)).toBe(sentence);
 });
 
@@ -129,7 +129,7 @@ test.each([
   ["an image that is none", `Prediction failed: cannot identify image file https://p.supabase.co${SIGNED}`, false],
   ["another server's 502", "502 Server Error: Bad Gateway for url: https://weights.test/model.bin", false],
   ["nothing", null, false],
-])("a run that failed with %s → whether its images were read", (_name, error, unreachable) => {
+])("a run that failed with %s → whether its images could be read", (_name, error, unreachable) => {
   expect(providerState(run({ status: "failed", error })).failure).toBe(unreachable ? "input_unreachable" : null);
   expect(providerState(run({ status: "canceled", error })).failure).toBe(null);
 });

@@ -47,12 +47,12 @@ test("docs/simulator.md → has every fault of the simulator, and no other", asy
   expect(named.toSorted()).toEqual(faultNames.toSorted());
 });
 
-test("the site → has each of these pages but llms.txt, of which it makes its own", () => {
+test("the pages of the site → exactly this list, except llms.txt, which the site makes itself", () => {
   expect(PAGES.map(({ path }) => path).toSorted()).toEqual(pages.filter((path) => path !== "llms.txt").toSorted());
 });
 
 test.each(pages)(
-  "the links of %s within the project → lead to a file and a heading that are there, a decision by its number",
+  "links of %s within the project → lead to an existing file and heading; a decision by its number",
   async (page) => {
     const text = await proseOf(join(ROOT, page));
     const broken: string[] = [];

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 const FOLDERS: Record<string, string> = { S: "supabase/schemas", F: "supabase/functions" };
 const pathOf = (name: string) => name.replace(/^([SF])\//, (_, folder: string) => `${FOLDERS[folder]}/`);
 
-test("docs/first-frame.md → each file is there, and has the function that its row names", async () => {
+test("docs/first-frame.md → each file exists, and has the function that its row names", async () => {
   const page = await Deno.readTextFile("docs/first-frame.md");
   const rows = [...page.matchAll(/^\| (\d+) \| `([^`]+)` \| `(\w+)` \|/gm)];
   expect(rows.map(([, number]) => Number(number))).toEqual(Array.from({ length: rows.length }, (_, i) => i + 1));

@@ -78,12 +78,12 @@ describe.skipIf(hostedDenoMissing !== undefined)("on the hosted platform's Deno"
     };
   });
 
-  test("it is version 2.1", async () => {
+  test("the hosted platform's Deno → version 2.1", async () => {
     const { stdout } = await new Deno.Command(HOSTED_DENO, { args: ["--version"] }).output();
     expect(new TextDecoder().decode(stdout)).toMatch(/^deno 2\.1\./);
   });
 
-  test("GET /api/health → 200, after a question to the database", async () => {
+  test("GET /api/health on the hosted Deno → 200, after a call to the database", async () => {
     const api = await bootHosted(
       "api",
       serveDatabase(() => ({ now: "2026-02-03T04:05:06Z", schema: SCHEMA_VERSION })),
@@ -93,7 +93,7 @@ describe.skipIf(hostedDenoMissing !== undefined)("on the hosted platform's Deno"
     expect(await response.json()).toMatchObject({ data: { status: "ok", database: "ok" } });
   });
 
-  test("keyframe-mcp without a session → 401; with one → its tools, and a call that asks the database", async () => {
+  test("keyframe-mcp on the hosted Deno, without a session → 401; with one → its tools, and a call that asks the database", async () => {
     const database = serveDatabase(() => ({ films: [], rate: null }));
     const secret = "a secret of a project, 32 bytes long";
     const mcp = await bootHosted("keyframe-mcp", database, { KEYFRAME_JWT_SECRET: secret });
@@ -111,11 +111,11 @@ describe.skipIf(hostedDenoMissing !== undefined)("on the hosted platform's Deno"
     await agent.close();
   });
 
-  test("POST to keyframe-generate without a signature → 401", async () => {
+  test("POST to keyframe-generate without a signature, on the hosted Deno → 401", async () => {
     await expectUnsignedRefused(await bootHosted("keyframe-generate", "http://127.0.0.1:9"));
   });
 
-  test("a kick without a signature → 401; one with it → deliver resolves the name, posts the event and records the answer", async () => {
+  test("deliver on the hosted Deno, kicked without a signature → 401; with one → posts the event and records the answer", async () => {
     const receiver = await receive((socket) => socket.write(answer("200 OK", "thanks")));
     const recorded: unknown[] = [];
     const { id, attempt, endpoint_id, event_id, body } = delivery("");
@@ -138,7 +138,7 @@ describe.skipIf(hostedDenoMissing !== undefined)("on the hosted platform's Deno"
     expect(receiver.requests).toMatchObject([expect.stringContaining(body)]);
   });
 
-  test("two posts over http, answered 100 and 103 before 200 → delivered to where the lookup says, over one connection", async () => {
+  test("two posts over http on the hosted Deno, answered 100 and 103 before 200 → delivered over one connection", async () => {
     const before = "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\n\r\n";
     const receiver = await receive((socket) => socket.write(before + answer("200 OK", "ok")));
     const url = `http://hooks.test:${receiver.port}/in?a=1`;
@@ -151,7 +151,7 @@ describe.skipIf(hostedDenoMissing !== undefined)("on the hosted platform's Deno"
     expect(receiver.requests[0]).toContain('{"a":"ä"}');
   });
 
-  test("two posts over https, with a private certificate authority → delivered, after one handshake", async () => {
+  test("two posts over https with a private certificate authority, on the hosted Deno → delivered after one handshake", async () => {
     const { port, ca, connections } = await receiveSecurely();
     const url = `https://hooks.test:${port}/`;
     // The first address refuses: the second is tried, and its handshake is as good.
@@ -160,7 +160,7 @@ describe.skipIf(hostedDenoMissing !== undefined)("on the hosted platform's Deno"
     expect(connections()).toBe(1);
   });
 
-  test("posts that fail → tls, connection, too_large, timeout, dns or address, each as on another Deno", async () => {
+  test("posts that fail on the hosted Deno → tls, connection, too_large, timeout, dns or address, as on other versions", async () => {
     const secure = await receiveSecurely();
     const plain = Deno.listen({ hostname: "127.0.0.1", port: 0 });
     onTestFinished(() => plain.close());
@@ -186,7 +186,7 @@ describe.skipIf(hostedDenoMissing !== undefined)("on the hosted platform's Deno"
     expect([secure.connections(), silent.connections()]).toEqual([0, 2]);
   });
 
-  test("an output → streamed into Storage byte by byte, hashed on its way", async () => {
+  test("an output on the hosted Deno → streamed into Storage, hashed on its way", async () => {
     const picture = await drawLarge();
     const { stored, copy } = serveFiles(() => new Response(picture));
     expect(await copy()).toEqual({
@@ -217,7 +217,7 @@ describe.skipIf(hostedDenoMissing !== undefined)("on the hosted platform's Deno"
     },
   );
 
-  test("a body that stops before its end → 408 after 10 s; one in chunks is read whole", async () => {
+  test("a body that stops before its end, on the hosted Deno → 408 after 10 s; one in chunks is read to its end", async () => {
     const whole = await openUnfinished(webhook, {}, "chunked", new TextEncoder().encode("2\r\n{}\r\n0\r\n\r\n"));
     onTestFinished(whole.close);
     expect((await whole.answer).status).toBe(401); // for it has no signature

@@ -25,13 +25,13 @@ function listArrows(): Map<string, Set<string>> {
   return arrows;
 }
 
-test("a function → imports nothing of another function's folder: what two use is shared", () => {
+test("a function → imports nothing from another function's folder: code of two functions is shared", () => {
   const functions = [...listArrows()].filter(([importer]) => /^supabase\/functions\/[\w-]+$/.test(importer));
   expect(functions).toEqual([]);
 });
 
 // The linter holds it for files, and not for folders.
-test("the files and folders in one folder → none imports one that imports it, directly or through others", () => {
+test("files and folders next to each other → no circular imports, direct or indirect", () => {
   const arrows = listArrows();
   const circles = [...arrows.keys()].filter((start) => {
     const reached = new Set(arrows.get(start));

@@ -70,7 +70,7 @@ test("supabase/functions → every folder is a function that the stack runs and 
 });
 
 describe.each(FUNCTION_NAMES)("the deno.json of %s", (name) => {
-  test("pins what package.json pins", () => {
+  test("a function's deno.json → pins the versions that package.json pins", () => {
     for (const [specifier, target] of Object.entries(importsOf(name))) {
       const imported = packageOf(specifier);
       const inside = specifier.slice(imported.length);
@@ -79,7 +79,7 @@ describe.each(FUNCTION_NAMES)("the deno.json of %s", (name) => {
   });
 
   // Each by all of its name: where functions are bundled for the hosted platform, that of a package does not stand for its parts.
-  test("names everything of a package that its module graph imports, and nothing else", async () => {
+  test("a function's deno.json → names everything of a package that its modules import, and nothing else", async () => {
     const modules = (await filesOfFunction(name)).filter((path) => path.endsWith(".ts"));
     const imported = modules.flatMap((path) => importedFromPackages(readFileSync(new URL(path, root), "utf8")));
     expect([...new Set(imported)].sort()).toEqual(Object.keys(importsOf(name)).sort());

@@ -11,7 +11,7 @@ const HEADER =
   /^create function [\w.]+\((?:[^\n]*|\n(?: {2}[^\n]*\n?)+)\)\n((?:returns .*?\s)?language (?:sql|plpgsql) (?:immutable|stable|volatile) .*set search_path = ''.* as \$\w*\$)$/s;
 const WIDTH = 140;
 
-test("every function of supabase/schemas → has one form of header: name and parameters, then what it returns and how", () => {
+test("every function of supabase/schemas → the same form of header: name and parameters, then what it returns and how", () => {
   const headers = found(/^create (?:or replace )?function [\s\S]*?\bas [$'].*/gm);
   expect(headers.length).toBeGreaterThan(200);
   const isInForm = (statement: string) => {

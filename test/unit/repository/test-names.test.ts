@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 const root = new URL("../../", import.meta.url);
 const NAME = /(?:^\s*(?:test|describe)(?:\.\w+)*(?:<[^(]*>)?\(|\)\()\s*(["`])((?:(?!\1).)*)\1,/gm;
 
-test("every name of a test, as it is written → at most 120 characters", async () => {
+test("every title of a test, as written → at most 120 characters", async () => {
   const files = (await readdir(root, { recursive: true })).filter(
     (path) => path.endsWith(".test.ts") && !path.includes("node_modules"),
   );

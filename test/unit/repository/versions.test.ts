@@ -13,7 +13,7 @@ const pages = (folder: string) =>
     .filter((path) => path.endsWith(".md") && !path.includes("node_modules"))
     .map((path) => `${folder}/${path}`);
 
-test("the version of package.json → that of packages, lock files, contract, functions, migration, starter and guides", async () => {
+test("the version of package.json → equals that of packages, lock files, contract, functions, migration, starter and guides", async () => {
   const lock = json("package-lock.json");
   const migration = readdirSync(new URL("supabase/migrations", root)).sort().at(-1) ?? "";
   const found: Record<string, unknown> = {

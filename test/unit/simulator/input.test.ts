@@ -46,7 +46,7 @@ test.each<[string, object, object]>([
   ["an empty anyOf beside a type", { type: "array", items: { ...oneOf, anyOf: [] } }, { type: "array", items: oneOf }],
   ["alternatives of several types", { anyOf: [{ type: "string" }, { type: "integer" }] }, {}],
   ["a reference to itself", { $ref: "#/components/schemas/loop" }, {}],
-])("a field of a published schema written as %s → read as what it takes", (_name, property, field) => {
+])("a field of a published schema written as %s → read with the values that it takes", (_name, property, field) => {
   const properties = { b: { type: "string", "x-order": 1 }, a: { "x-order": 0, ...property } };
   const schemas = {
     Input: { properties },

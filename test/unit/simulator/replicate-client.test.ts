@@ -40,7 +40,7 @@ function request(path: string, init: { method?: string; body?: string; headers?:
 const post = (body: unknown, path = `/models/${MODEL}/predictions`, headers = {}) =>
   request(path, { method: "POST", body: typeof body === "string" ? body : JSON.stringify(body), headers });
 
-test("predictions.create → starting with every field of the provider; wait → succeeded with a URL", async () => {
+test("predictions.create → starting, with every field of the provider; wait → succeeded, with a URL", async () => {
   const created = await replicate.predictions.create({ model: MODEL, input: { prompt: "a lake" } });
   expect(created).toMatchObject({
     ...{ model: MODEL, version: "hidden", input: { prompt: "a lake" }, output: null, logs: "", error: null },
@@ -54,7 +54,7 @@ test("predictions.create → starting with every field of the provider; wait →
   expect(done.output).toMatch(/\/delivery\/[0-9a-z]{52}\/out-0\.png$/);
 });
 
-test("predictions.list → newest first, with the documented fields, which its webhook is not among", async () => {
+test("predictions.list → newest first, with the documented fields, without the webhook", async () => {
   const { client } = await another({ startDelayMs: HOUR_MS });
   const create = () => client.predictions.create({ model: MODEL, input, webhook: "http://127.0.0.1:9/hook" });
   const ids = [(await create()).id, (await create()).id];
@@ -65,14 +65,14 @@ test("predictions.list → newest first, with the documented fields, which its w
   expect(new Set(results.flatMap(Object.keys))).toEqual(new Set(fields.split(" ")));
 });
 
-test("an idle connection → stays open for longer than a client keeps it, so that no burst of creates is lost with it", async () => {
+test("an idle connection to the simulator → stays open longer than a client keeps it, so that no create is lost", async () => {
   const answer = await request("/predictions");
   await answer.body?.cancel();
   const [, seconds] = /timeout=(\d+)/.exec(answer.headers.get("keep-alive") ?? "") ?? [];
   expect(Number(seconds)).toBeGreaterThan(90); // after which Deno's fetch closes it
 });
 
-test("a wrong input → 422 with the provider's title, detail and invalid_fields, and nothing is made", async () => {
+test("a wrong input to the simulator → 422 with the provider's title, detail and invalid_fields, and no run", async () => {
   const before = simulator.control.state().creates;
   const response = await post({ input: { prompt: "x", output_format: "webp" } });
   const description = 'output_format must be one of the following: "jpg", "png"';
@@ -94,11 +94,11 @@ test.each<[string, () => Promise<Response>, number]>([
   ["a webhook that is no URL", () => post({ input, webhook: "nowhere" }), 422],
   ["a Cancel-After that is no time", () => post({ input }, undefined, { "cancel-after": "soon" }), 400],
   ["a misspelt fault", () => post({ input: { prompt: "x [[fault:faild]]" } }), 422],
-])("a create with %s → refused", async (_what, create, status) => {
+])("a create at the simulator with %s → refused", async (_what, create, status) => {
   expect((await create()).status).toBe(status);
 });
 
-test("a model that is gone → 404 for it alone, also for later creates, until the faults are cleared", async () => {
+test("a model made unavailable in the simulator → 404 for that model only, also for later creates, until faults are cleared", async () => {
   const { own, client } = await another({});
   own.control.arm({ fault: "model_gone", model: MODEL });
   const create = (model: string, prompt = "x") => client.predictions.create({ model, input: { prompt } });
@@ -111,7 +111,7 @@ test("a model that is gone → 404 for it alone, also for later creates, until t
   await create("bytedance/seedream-4", `[[fault:model_gone=${MODEL}]]`);
 });
 
-test("Cancel-After passed before the start → aborted, never started; while it runs → canceled; cancel again → still", async () => {
+test("Cancel-After passes before the start → aborted, never started; while it runs → canceled; canceled again → no change", async () => {
   for (const [options, start, end] of [
     [{ startDelayMs: HOUR_MS }, "starting", { status: "aborted", started_at: null, output: null }],
     [{ runDelayMs: HOUR_MS }, "processing", { status: "canceled", started_at: expect.any(String), output: null }],
@@ -131,7 +131,7 @@ test("Cancel-After passed before the start → aborted, never started; while it 
   }
 });
 
-test("a callback answered 500, then 302 → sent again after each wait, genuine, with one webhook-id; no redirect is followed", async () => {
+test("a callback answered 500, then 302 → sent again after each wait, with one webhook-id; a redirect is not followed", async () => {
   const { own, client } = await another({ callbackRetryMs: [HOUR_MS, HOUR_MS] });
   const received: { id: string | null; event: { status: string; id: string } }[] = [];
   const receiver = serve(async (request) => {
@@ -152,7 +152,7 @@ test("a callback answered 500, then 302 → sent again after each wait, genuine,
   expect(own.control.state().callbacks).toMatchObject({ sent: 3, retried: 2, delivered: 1, given_up: 0 });
 });
 
-test("runs of one prompt → each picture is another; with the same seed the same", async () => {
+test("runs with the same prompt → different images; with the same seed → the same image", async () => {
   const { client } = await another({ imageWidth: 160 });
   const digestOf = async (more: object) => {
     const run = { model: "black-forest-labs/flux-2-pro", input: { prompt: "a lake", ...more } };

@@ -23,7 +23,7 @@ function callAgainst(answer: () => Response | Promise<Response>, timeoutMs?: num
   return { call: createCallDatabase("https://p.example", "sb_secret_x", platform, timeoutMs), sent };
 }
 
-test("a call → POST of its arguments to the function's path with the secret key, twice, for it is no token", async () => {
+test("a database call → POST of its arguments to the function's path, with the secret key in both headers", async () => {
   const { call, sent } = callAgainst(() => Response.json([{ id: 1 }]));
   expect(await call("claim_tasks", { max_rows: 2, left_out: undefined })).toEqual([{ id: 1 }]);
   expect(sent).toHaveLength(1);
@@ -43,7 +43,7 @@ test.each([
   ["a refusal without a code", Response.json({ message: "row (secret)" }, { status: 401 }), 401, ""],
   ["a page of the gateway", new Response("<html>secret</html>", { status: 502 }), 502, ""],
   ["a page that says that all is well", new Response("<html>secret</html>"), 200, ""],
-])("%s → DatabaseError with status and code, and none of the words", async (_, answer, status, code) => {
+])("%s → DatabaseError with status and code, without the message", async (_, answer, status, code) => {
   const { call } = callAgainst(() => answer);
   const error = await call("claim_tasks", {}).catch((cause: unknown) => cause);
   expect(error).toBeInstanceOf(DatabaseError);
@@ -61,7 +61,7 @@ test.each<[string, () => Response | Promise<Response>, string, number?]>([
   ],
   ["no answer in time", () => new Promise<Response>(() => undefined), "TimeoutError", 1],
   ["an answer that stops in the middle", broken, "reset"],
-])("%s → DatabaseError with status 0 and why", async (_what, answer, why, timeoutMs) => {
+])("a database call with %s → DatabaseError with status 0 and the reason", async (_what, answer, why, timeoutMs) => {
   const { call } = callAgainst(answer, timeoutMs);
   const error = await call("claim_tasks", {}).catch((cause: unknown) => cause);
   expect(error).toMatchObject({ status: 0, code: "" });
@@ -77,7 +77,7 @@ describe("a call while the Data API restarts", () => {
     ["a pooled connection whose backend crashed", 400, ""],
     ["a connection to Postgres that ended", null, "57P01"],
     ["one that was refused", null, ""],
-  ])("%s → repeated for as long as a restart takes, then its error", async (_what, status, code) => {
+  ])("during a restart, %s → repeated for as long as a restart takes, then its error", async (_what, status, code) => {
     const away = new DatabaseError("complete_prediction", status, code);
     let passedMs = 0;
     let backAtMs = 5_000;
@@ -126,7 +126,7 @@ describe("a call that conflicts with another transaction", () => {
   const never = new AbortController().signal;
 
   test.each(["55P03", "40001", "40P01"])(
-    "%s → repeated with longer and longer pauses until it is answered",
+    "a conflicting call with %s → repeated with growing pauses until it is answered",
     async (code) => {
       const { call, tries } = refusing(code, 7);
       const pauses: number[] = [];
@@ -137,7 +137,7 @@ describe("a call that conflicts with another transaction", () => {
     },
   );
 
-  test("the time of its task ends → tried once more, then its error", async () => {
+  test("a task's time ends while its call meets a lock → tried once more, then the error", async () => {
     const { call, tries } = refusing("55P03", 10);
     const task = new AbortController();
     const wait = async () => task.abort();
@@ -147,7 +147,7 @@ describe("a call that conflicts with another transaction", () => {
     expect(tries).toHaveLength(2);
   });
 
-  test("as many wait for long as may → a further one is tried for four seconds, and one after them waits for long again", async () => {
+  test("a limited number of calls wait long for a lock → a further one is tried for four seconds; later ones wait long again", async () => {
     const { call, tries } = refusing("55P03", 15);
     const { promise, resolve } = Promise.withResolvers<void>();
     let pauses = 0;

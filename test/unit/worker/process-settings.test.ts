@@ -11,7 +11,7 @@ const DIRECT = "postgres://keyframe_login:geheim@db.example:5432/postgres";
 const read = (given: { only?: string; port?: string } = {}, change: Record<string, string> = {}) =>
   readWorkerSettings(given, (name) => ({ ...good, ...change })[name]);
 
-test("as edge functions have them, without a kick secret → both workers by the Data API, no health address", () => {
+test("the settings of edge functions, without a kick secret → both workers by the Data API, no health address", () => {
   expect(read()).toMatchObject({
     database: { SUPABASE_URL: "https://ref.supabase.co", SUPABASE_SECRET_KEYS: "sb_secret_x" },
     health: undefined,
@@ -20,7 +20,7 @@ test("as edge functions have them, without a kick secret → both workers by the
   });
 });
 
-test("SUPABASE_DB_URL → a connection; deliver alone then needs its project's address only, generate needs Storage", () => {
+test("SUPABASE_DB_URL → a direct connection; deliver then needs only its project's address, generate also Storage", () => {
   const none = { SUPABASE_SECRET_KEYS: "", KEYFRAME_REPLICATE_API_TOKEN: "", SUPABASE_DB_URL: DIRECT };
   const { address, database, generate } = read({ only: "deliver" }, none);
   expect({ address, database, generate }).toEqual({
@@ -60,11 +60,11 @@ test.each([
   expect(() => read({}, { [name]: value })).not.toThrow(/geheim/);
 });
 
-test("--only with another name → refused with the names that there are", () => {
+test("--only with an unknown name → refused, naming the valid ones", () => {
   expect(() => read({ only: "api" })).toThrow('--only must be generate or deliver, not "api".');
 });
 
-test("a health address that is taken → refused with that address", async () => {
+test("a health address that is in use → refused, naming the address", async () => {
   const server = serveHealth([], { hostname: "127.0.0.1", port: 0 });
   const taken = { hostname: "127.0.0.1", port: server.addr.port };
   expect(() => serveHealth([], taken)).toThrow(`--port 127.0.0.1:${taken.port}: Address already in use`);

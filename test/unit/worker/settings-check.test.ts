@@ -46,14 +46,14 @@ test.each<[string, () => object, RegExp]>([
   });
 });
 
-test("a token that the platform finds issued in the future, a gateway's 502 → it waits until they pass", async () => {
+test("a token from the future, or a gateway's 502, at the start → the process waits until it passes", async () => {
   const turns = [() => fail(401, "PGRST303"), () => fail(502, ""), () => FITS];
   const { untilPassed, lines, signal } = checkOf(["SUPABASE_URL", ...turns]);
   expect(await untilPassed(signal)).toBe(true);
   expect(lines).toMatchObject([{ setting: "SUPABASE_URL" }, { setting: "SUPABASE_URL" }]);
 });
 
-test("Postgres starts again between both answers → it asks both again", async () => {
+test("Postgres restarts between the two checks of a start → both are made again", async () => {
   const { untilPassed, signal } = checkOf(
     ["SUPABASE_DB_URL", () => FITS, () => ({ ...FITS, id: "2 16384" })],
     ["SUPABASE_URL", () => ({ ...FITS, id: "2 16384" })],
@@ -64,12 +64,12 @@ test("Postgres starts again between both answers → it asks both again", async 
 test.each([
   ["database", /^schema_outdated: the database has 0\.1\.0, .*\. Apply the migrations of /],
   ["process", /^process_outdated: the database has 0\.1\.0, .*\. Run npm run worker in a checkout of 0\.1\.0\.$/],
-])("the %s is too old → what to bring up to date", async (outdated, says) => {
+])("a %s that is too old → says what to upgrade", async (outdated, says) => {
   const { untilPassed, signal } = checkOf(["SUPABASE_URL", () => ({ ...FITS, outdated })]);
   await expect(untilPassed(signal)).rejects.toThrow(says);
 });
 
-test("a key that is revoked while the process runs → refused three times, it ends; Postgres away meanwhile → not its matter", async () => {
+test("a key revoked while the process runs → refused three times, the process ends; Postgres away meanwhile → no effect", async () => {
   const { watch, signal, pauses } = checkOf(
     ["SUPABASE_DB_URL", () => fail(null, "57P03"), () => FITS],
     ["SUPABASE_URL", () => FITS, () => fail(401, "")],
@@ -78,7 +78,7 @@ test("a key that is revoked while the process runs → refused three times, it e
   expect(pauses).toEqual([60_000, 60_000, 20_000, 20_000]);
 });
 
-test("a gateway that starts again answers 404, 401 or not at all for a moment → the process goes on, and says so", async () => {
+test("a restarting gateway answers 404, 401 or nothing for a moment → the process goes on, and logs it", async () => {
   const restart = [() => fail(404, ""), () => fail(401, ""), () => fail(502, "")];
   const { watch, signal, lines } = checkOf(["SUPABASE_URL", ...restart, ...restart, () => FITS]);
   await watch(signal);

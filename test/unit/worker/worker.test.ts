@@ -142,7 +142,7 @@ async function runQueue(
   return queue;
 }
 
-test("the limits → a run ends well before the platform's 150 s, and a heartbeat outlasts two claims", () => {
+test("the worker's limits → a run ends well before the platform's 150 s, and a heartbeat outlasts two claims", () => {
   const run = L.maxRunMs + L.heartbeatMs + L.claimEveryMs + L.giveUpAfterMs;
   expect(run + 2 * REQUEST_MS).toBeLessThan(100_000);
   expect(run + GENERATE_LIMITS.workMs + L.abortGraceMs).toBeLessThan(140_000);
@@ -156,25 +156,28 @@ describe("a kick while idle", () => {
   test.each([
     ["each waits 100 ms in the database", false],
     ["another worker waits in the database → one every 100 ms", true],
-  ])("nothing due → claims for 2 s, %s, with a heartbeat; the last two end it, 100 ms apart", async (_, isTaken) => {
-    const { kick, calls, runUntil } = makeQueue({ isTaken });
-    await runUntil(kick());
-    const [claims, [ending, last]] = [calls.slice(0, -2), calls.slice(-2)];
-    expect(claims.length).toBeGreaterThanOrEqual(18);
-    expect(claims.length).toBeLessThanOrEqual(21);
-    const isAlive = ({ heartbeatMs, waitMs }: Call) => heartbeatMs === L.heartbeatMs && waitMs === L.claimEveryMs;
-    expect(claims.every(isAlive)).toBe(true);
-    expect([ending, last]).toMatchObject(Array(2).fill({ heartbeatMs: 0, waitMs: 0 }));
-    expect((last?.at ?? 0) - (ending?.at ?? 0)).toBeGreaterThanOrEqual(L.claimEveryMs);
-  });
+  ])(
+    "an idle worker, nothing due → claims for 2 s, %s, with a heartbeat; two last claims end it, 100 ms apart",
+    async (_, isTaken) => {
+      const { kick, calls, runUntil } = makeQueue({ isTaken });
+      await runUntil(kick());
+      const [claims, [ending, last]] = [calls.slice(0, -2), calls.slice(-2)];
+      expect(claims.length).toBeGreaterThanOrEqual(18);
+      expect(claims.length).toBeLessThanOrEqual(21);
+      const isAlive = ({ heartbeatMs, waitMs }: Call) => heartbeatMs === L.heartbeatMs && waitMs === L.claimEveryMs;
+      expect(claims.every(isAlive)).toBe(true);
+      expect([ending, last]).toMatchObject(Array(2).fill({ heartbeatMs: 0, waitMs: 0 }));
+      expect((last?.at ?? 0) - (ending?.at ?? 0)).toBeGreaterThanOrEqual(L.claimEveryMs);
+    },
+  );
 
-  test("work is committed during the idle grace → it starts at once, without a kick, and the grace begins again", async () => {
+  test("work is committed during a worker's idle grace → starts at once, without a kick, and the grace begins again", async () => {
     const queue = await runQueue({}, ({ clock, add }) => clock.after(1_050, () => add(1)));
     expect(queue.startedAt.get(1)).toBeLessThanOrEqual(1_060);
     expect(queue.calls.at(-1)?.at).toBeGreaterThan(1_050 + L.idleGraceMs);
   });
 
-  test("work was being committed without a kick while the heartbeat ended → the last claim finds it, and claiming goes on", async () => {
+  test("work is committed without a kick while the heartbeat ends → the last claim finds it, and claiming goes on", async () => {
     const queue = await runQueue({}, ({ clock, add }) => clock.after(L.idleGraceMs + 150, () => add(1)));
     expect(queue.startedAt.size).toBe(1);
     expect(queue.calls.at(-1)?.at).toBeGreaterThan(2 * L.idleGraceMs);
@@ -182,7 +185,7 @@ describe("a kick while idle", () => {
 });
 
 describe("a kick while running", () => {
-  test("two at once → one run", async () => {
+  test("two kicks at once → one run of the worker", async () => {
     const { kick, calls, runUntil, mostCalling } = makeQueue({});
     await runUntil(Promise.all([kick(), kick()]));
     expect(mostCalling()).toBe(1);
@@ -194,7 +197,7 @@ describe("a kick while running", () => {
     ["after the heartbeat has ended", L.idleGraceMs + 150, {}],
     ["after the maximum run time", L.maxRunMs + 50, { due: 1, work: (id) => (id === 1 ? 60_000 : 10) }],
     ["while the last work ends", 40_000, { due: 1, work: (id) => (id === 1 ? 60_000 : 10) }],
-  ])("%s → a claim at once", async (_when, at, options) => {
+  ])("a kick %s → a claim at once", async (_when, at, options) => {
     const queue = makeQueue(options);
     queue.clock.after(at, () => {
       queue.add(1);
@@ -204,7 +207,7 @@ describe("a kick while running", () => {
     expect(queue.startedAt.get((options.due ?? 0) + 1)).toBe(at + 5);
   });
 
-  test("its row was committed just after the last claim's transaction → another claim follows: it is not left for the sweep", async () => {
+  test("a kick for work committed just after the last claim → another claim follows, without waiting for the sweep", async () => {
     let ends = 0;
     const queue = makeQueue({
       fault: ({ heartbeatMs }) => {
@@ -221,19 +224,19 @@ describe("a kick while running", () => {
 });
 
 describe("much work", () => {
-  test("more than there is room for → never more than maxOpen at once, one call at a time, and all is done", async () => {
+  test("more work than a worker's capacity → never more than maxOpen at once, one call at a time, and all is done", async () => {
     const queue = await runQueue({ due: 120, limits: { maxOpen: 25 }, work: (id) => 5 + (id % 50) });
     expect(queue.mostOpen()).toBe(25);
     expect(queue.mostCalling()).toBe(1);
     expect(queue.startedAt.size).toBe(120);
   });
 
-  test("the last of it ends after the maximum run time → the run ends with it", async () => {
+  test("a run's last work ends after the maximum run time → the run ends with it", async () => {
     const queue = await runQueue({ due: 1, limits: { maxRunMs: 1_000 }, work: () => 8_000 });
     expect(queue.now()).toBe(8_005);
   });
 
-  test("without end → no heartbeat after the maximum run time; what is open ends", async () => {
+  test("endless work → no heartbeat after the maximum run time; open work ends", async () => {
     const queue = makeQueue({ hasResults: true, fault: () => queue.add(8), work: () => 50 });
     await queue.runUntil(queue.kick());
     const claims = queue.calls.filter(({ room }) => room !== null);
@@ -244,19 +247,19 @@ describe("much work", () => {
 });
 
 describe("results", () => {
-  test("a hundred, quick → each is recorded once, in batches, and one call is open at a time", async () => {
+  test("a hundred quick results → each is recorded once, in batches, with one call open at a time", async () => {
     const queue = await runQueue({ due: 100, hasResults: true, claimAtOnce: 100, work: (id) => 3 + (id % 17) });
     expect(queue.recorded.size).toBe(100);
     expect(queue.mostCalling()).toBe(1);
     expect(queue.calls.filter(({ results }) => results.length > 0).length).toBeLessThanOrEqual(5);
   });
 
-  test("it is recorded and nothing is due → the next call waits in the database at once, so that new work starts when it comes", async () => {
+  test("a result is recorded and nothing is due → the next call waits in the database at once, so new work starts immediately", async () => {
     const queue = await runQueue({ due: 1, hasResults: true }, ({ clock, add }) => clock.after(60, () => add(1)));
     expect(queue.startedAt.get(2)).toBeLessThanOrEqual(70);
   });
 
-  test("one beside slow work → recorded when the call that waits in the database returns", async () => {
+  test("one result while other work is slow → recorded when the call that waits in the database returns", async () => {
     const queue = await runQueue(
       { due: 1, hasResults: true, work: (id) => (id === 1 ? REQUEST_MS : 10) },
       ({ clock, add }) => clock.after(1_000, () => add(1)),
@@ -266,7 +269,7 @@ describe("results", () => {
 });
 
 describe("work that fails", () => {
-  test("it throws → logged with its name, the others go on", async () => {
+  test("work that throws → logged with its name, and the others go on", async () => {
     const queue = makeQueue({
       due: 3,
       work: (id) => {
@@ -281,7 +284,7 @@ describe("work that fails", () => {
     ]);
   });
 
-  test("it hangs → its signal aborts after workMs; it is given up after a grace, its room is free and the run ends", async () => {
+  test("work that hangs → its signal aborts after workMs; after a grace its slot is free and the run ends", async () => {
     const queue = await runQueue({
       due: 2,
       limits: { workMs: 20_000, maxOpen: 1 },
@@ -292,7 +295,7 @@ describe("work that fails", () => {
     expect(queue.events()).toEqual(["work_hangs"]);
   });
 
-  test("it ends in time, or when its signal aborts → nothing is logged, however long the run goes on", async () => {
+  test("work that ends in time, or when its signal aborts → nothing is logged, however long the run lasts", async () => {
     const limits = { workMs: 500, abortGraceMs: 500 };
     const queue = await runQueue({ due: 2, limits, work: (id) => (id === 1 ? 10 : 600) });
     expect(queue.now()).toBeGreaterThan(1_000);
@@ -305,7 +308,7 @@ describe("the database is away", () => {
     throw new Error("no connection to https://db.test/?key=secret");
   };
 
-  test("with nothing open → logged without the address, the run ends, and the next kick begins again", async () => {
+  test("the database is down with nothing open → logged without the address, the run ends, and the next kick begins again", async () => {
     let isAway = true;
     const fault = () => {
       if (!isAway) return;
@@ -322,7 +325,7 @@ describe("the database is away", () => {
     expect(queue.startedAt.size).toBe(1);
   });
 
-  test("while work is open → calls with growing pauses, and its results are recorded when it is back", async () => {
+  test("the database is down while work is open → calls with growing pauses, and the results are recorded later", async () => {
     const queue = await runQueue({
       due: 100,
       claimAtOnce: 100,
@@ -334,13 +337,13 @@ describe("the database is away", () => {
     expect(queue.calls.filter(({ at }) => at < 8_000).length).toBeLessThan(12);
   });
 
-  test("when the last result of a run is recorded → tried again until it is", async () => {
+  test("the database is down for a run's last result → tried again until it is recorded", async () => {
     const fault = ({ at }: Call) => void (at > 400 && at < 3_000 && away());
     const queue = await runQueue({ due: 1, hasResults: true, limits: { maxRunMs: 300 }, work: () => 500, fault });
     expect(queue.recorded.size).toBe(1);
   });
 
-  test("for good → the run gives up after 20 s; the next one records what it kept", async () => {
+  test("the database stays down → the run gives up after 20 s; the next run records what is left", async () => {
     let isAway = true;
     const queue = await runQueue({ due: 8, hasResults: true, fault: ({ at }) => void (isAway && at > 0 && away()) });
     expect(queue.now()).toBeGreaterThan(L.giveUpAfterMs);
@@ -371,7 +374,7 @@ describe("a process that stays", () => {
     ["each waits in the database", false],
     ["another worker waits there", true],
   ])(
-    "nothing due, %s → a claim each 100 ms for a minute, then each 500 ms, with a heartbeat that outlasts it",
+    "a process, nothing due, %s → a claim each 100 ms for a minute, then each 500 ms, with a longer heartbeat",
     async (_, isTaken) => {
       const { queue } = await stayFor(3 * MINUTE, { isTaken });
       const paceAt = (from: number) => {
@@ -392,7 +395,7 @@ describe("a process that stays", () => {
     },
   );
 
-  test("quiet, and work is committed → it starts at once, and a minute of claims each 100 ms follows", async () => {
+  test("a quiet process, and work is committed → starts at once, then a minute of claims each 100 ms", async () => {
     const { queue } = await stayFor(
       3 * MINUTE,
       {},
@@ -404,7 +407,7 @@ describe("a process that stays", () => {
     );
   });
 
-  test("asked to stop while work is open and more is due → takes none, ends its heartbeat, records what is open, and ends", async () => {
+  test("a process is stopped while work is open and more is due → takes no more, records what is open, and ends", async () => {
     const options = { hasResults: true, due: 2, work: () => 5_000, isTaken: true };
     const { queue, later } = await stayFor(1_050, options, ({ clock, add }) => void clock.after(1_050, () => add(3)));
     expect([...queue.startedAt.keys()]).toEqual([1, 2]);
@@ -417,7 +420,7 @@ describe("a process that stays", () => {
     expect(queue.now()).toBeLessThan(5_000 + L.endingEveryMs);
   });
 
-  test("asked to stop while quiet → ends at once, or when the claim that waits in the database comes back", async () => {
+  test("a quiet process is stopped → ends at once, or when the claim that waits in the database returns", async () => {
     const at = 2 * MINUTE + 300;
     for (const isTaken of [true, false]) {
       const { queue, later } = await stayFor(at, { isTaken });
@@ -427,7 +430,7 @@ describe("a process that stays", () => {
     }
   });
 
-  test("the database is away for an hour → a call every two seconds; work that is due then starts when it is back", async () => {
+  test("the database is down for an hour → a process calls every two seconds; due work starts when it is back", async () => {
     const fault = ({ at }: Call) => {
       if (at < 60 * MINUTE) throw new Error("away");
     };
@@ -437,7 +440,7 @@ describe("a process that stays", () => {
     expect(queue.events()).not.toContain("worker_stopped");
   });
 
-  test("the database is away when it is asked to stop, and nothing is open → it ends at the next call", async () => {
+  test("the database is down when an idle process is stopped → the process ends at the next call", async () => {
     const { queue } = await stayFor(10_000, {
       fault: () => {
         throw new Error("away");
@@ -448,7 +451,7 @@ describe("a process that stays", () => {
   });
 });
 
-test("a pause whose end has passed meanwhile → no timer below zero, of which the runtime would print a warning", async () => {
+test("a pause whose end has already passed → a timer of 0, never a negative one, which the runtime would warn of", async () => {
   const asked: number[] = [];
   const after = (ms: number, call: () => void) => {
     asked.push(ms);
