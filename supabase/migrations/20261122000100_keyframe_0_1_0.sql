@@ -123,10 +123,15 @@ end $$;
 -- An error that a function returns instead of raising it.
 create type keyframe_private.refusal as (code text, sentence text, hint text);
 
--- Returns a caught refusal as an answer, in the form that the Data API gives to an error: an error would undo the whole transaction, and
--- with it the tokens that the request has used. What the function's body did is undone: a token that it took there is taken again, if
--- route_class names its class. One taken in `declare` is outside of the block that is undone: pass no class. Only the function that catches
--- an error can read its parts, so each function that api calls ends with the same three lines.
+-- Returns a caught refusal as an answer, in the form that the Data API gives to an error. A raised error would undo the whole transaction,
+-- and with it the token that the request has used. Catching it undoes only the body of the function:
+--
+--   where the function takes its token   what happens to the token      route_class
+--   in `declare`                         it stays taken                 none
+--   in the body                          it is undone with the body     its class, so that refuse takes the token again
+--
+-- Each function that users call ends with the same handler, unless nothing in its body can refuse
+-- (docs/decisions/0035-a-share-for-every-owner.md).
 create function keyframe_private.refuse(refused keyframe_private.refusal, route_class text default null)
 returns json language plpgsql volatile set search_path = '' as $$
 begin
@@ -894,7 +899,7 @@ begin
       order by k.expires_at desc nulls first limit 100) c));
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
-  return keyframe_private.refuse(refused);
+  return keyframe_private.refuse(refused, 'read');
 end $$;
 comment on function keyframe.list_keys is 'The keys of the caller, also those that ended lately, newest first; at most 100.';
 
@@ -914,7 +919,7 @@ begin
   return json_build_object('ended', keyframe_private.key_json(ended), 'rate', rate);
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
-  return keyframe_private.refuse(refused);
+  return keyframe_private.refuse(refused, 'change');
 end $$;
 comment on function keyframe.revoke_key is 'Ends a key of the caller.';
 
@@ -1250,6 +1255,7 @@ declare
   looked_at integer := case when search = '' then wanted else 5000 end;
   matches keyframe.projects[];
   searched_until json;
+  refused keyframe_private.refusal;
 begin
   matches := array(
     select row(l.*)::keyframe.projects from (
@@ -1282,6 +1288,9 @@ begin
       from (select u as project, row_number() over () as place from unnest(matches) u) f
       left join keyframe_private.step_predictions(case when with_predictions then matches end) s on s.project_id = (f.project).id),
     'searched_until', searched_until, 'rate', rate);
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused);
 end $$;
 comment on function keyframe.list_projects is 'The caller''s projects, newest first, at most 101 per page; with_predictions adds the latest prediction and the shown take of each step, search keeps those whose title contains it.';
 
@@ -1419,12 +1428,16 @@ declare
     where f.owner_id = auth.uid() and (f.created_at, f.id) < (before_created_at, before_id)
     order by f.created_at desc, f.id desc
     limit least(max_rows, 101));
+  refused keyframe_private.refusal;
 begin
   rate := keyframe_private.acquire_more_tokens(
     rate, (select count(*)::integer from unnest(page) f join keyframe.projects p on p.film_id = f.id), 1000);
   return json_build_object(
     'films', (select coalesce(json_agg(keyframe_private.film_json(f) order by f.created_at desc, f.id desc), '[]') from unnest(page) f),
     'rate', rate);
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused);
 end $$;
 comment on function keyframe.list_films is 'The caller''s films with the identifiers of their shots, newest first, at most 101 per page. Costs one token more for each thousand shots.';
 
@@ -7380,6 +7393,7 @@ declare
   rate jsonb := keyframe_private.acquire_token('read');
   since timestamptz := date_trunc('hour', now(), 'UTC') - interval '23 hours';
   endpoints jsonb;
+  refused keyframe_private.refusal;
 begin
   perform keyframe_private.require_client_may('manage');
   select coalesce(jsonb_agg(jsonb_build_object('endpoint_id', e.id, 'last', l.last, 'hours', h.hours) order by e.created_at desc, e.id),
@@ -7400,6 +7414,9 @@ begin
   ) h
   where e.owner_id = auth.uid() and (webhook_health.endpoint_id is null or e.id = webhook_health.endpoint_id);
   return jsonb_build_object('since', since, 'endpoints', endpoints, 'rate', rate);
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused);
 end $$;
 comment on function keyframe.webhook_health is 'The outcomes of the caller''s deliveries in the last 24 hours: { since, endpoints: [{ endpoint_id, last: { at, status_code, error }, hours: [{ hour, delivered, retrying, exhausted }] }], rate }. One endpoint, or all of them.';
 
@@ -7765,12 +7782,16 @@ declare
   listed jsonb;
   by_service boolean := coalesce(auth.role() = 'service_role', false);
   caller uuid := case when not by_service then auth.uid() end;
+  refused keyframe_private.refusal;
 begin
   perform keyframe_private.require_client_may('manage');
   select coalesce(jsonb_agg(to_jsonb(e) order by e.created_at desc, e.id desc), '[]') into listed
   from keyframe.webhook_endpoints e
   where e.owner_id = caller or (e.owner_id is null and by_service); -- an index condition for each half of is_own
   return jsonb_build_object('endpoints', listed, 'rate', rate);
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused);
 end $$;
 comment on function keyframe.list_webhook_endpoints is 'The endpoints the caller manages, newest first.';
 
