@@ -9,7 +9,7 @@ const HANDLER = new RegExp(
   [
     String.raw`\nexception when sqlstate 'KEYFR' then`,
     String.raw`  get stacked diagnostics refused\.code = message_text, refused\.sentence = pg_exception_detail, refused\.hint = pg_exception_hint;`,
-    String.raw`(?:  .*\n)*  return keyframe_private\.refuse\(refused(?:, '\w+')?\);`,
+    String.raw`(?:  .*\n)*  return keyframe_private\.(?:refuse\(refused(?:, '\w+')?|refuse_shots\(refused, .*)\);`,
     String.raw`end\s*$`,
   ].join("\n"),
 );
@@ -36,7 +36,7 @@ test("each function that users call → returns every refusal of its body, which
     if (!canRefuse) return [];
     if (!HANDLER.test(body)) return [`${name}: no handler, or another one`];
     // A token that `declare` took stays taken. One of the body is undone with it, so the handler takes it again.
-    const takesAgain = /keyframe_private\.refuse\(refused, '/.test(body);
+    const takesAgain = /keyframe_private\.(refuse\(refused, '|refuse_shots\()/.test(body);
     return takesAgain === declared.includes("acquire_token(") ? [`${name}: two tokens, or none`] : [];
   });
   expect(wrong).toEqual([]);
