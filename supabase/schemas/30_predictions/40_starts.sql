@@ -67,7 +67,7 @@ end $$;
 --   1  lock the project    it must be the caller's, and gives the start its owner
 --   2  apply_plan          model A; "durationSeconds": 10
 --   3  resolve_beginning   no change; a start that continues the previous shot gets the end image of that, or waits for it
---   4  choose_model        the row of A, which a start that names a model needs to be available
+--   4  choose_model        the row of A; a model that is named must be available
 --   5  read_input          "firstFramePredictionId": F, "lastFramePredictionId": null, "referenceImagePaths": []
 --   6  use_elements        "prompt": "Anna leaves", then "Anna: a woman in red"; "elements": the record of Anna
 --   7  find_successor      no change; only a default model that is not available is replaced by another
