@@ -123,10 +123,15 @@ end $$;
 -- An error that a function returns instead of raising it.
 create type keyframe_private.refusal as (code text, sentence text, hint text);
 
--- Returns a caught refusal as an answer, in the form that the Data API gives to an error: an error would undo the whole transaction, and
--- with it the tokens that the request has used. What the function's body did is undone: a token that it took there is taken again, if
--- route_class names its class. One taken in `declare` is outside of the block that is undone: pass no class. Only the function that catches
--- an error can read its parts, so each function that api calls ends with the same three lines.
+-- Returns a caught refusal as an answer, in the form that the Data API gives to an error. A raised error would undo the whole transaction,
+-- and with it the token that the request has used. Catching it undoes only the body of the function:
+--
+--   where the function takes its token   what happens to the token      route_class
+--   in `declare`                         it stays taken                 none
+--   in the body                          it is undone with the body     its class, so that refuse takes the token again
+--
+-- Each function that users call ends with the same handler, unless nothing in its body can refuse
+-- (docs/decisions/0035-a-share-for-every-owner.md).
 create function keyframe_private.refuse(refused keyframe_private.refusal, route_class text default null)
 returns json language plpgsql volatile set search_path = '' as $$
 begin
@@ -401,7 +406,8 @@ comment on column keyframe_private.allowed_clients.last_used_at is 'The minute i
 create index allowed_clients_owner_id_idx on keyframe_private.allowed_clients (owner_id, expires_at) where owner_id is not null;
 create index allowed_clients_expires_at_idx on keyframe_private.allowed_clients (expires_at) where owner_id is not null;
 
--- A token with any client_id, also an empty one, null or no text, is a client's; every other token may do everything.
+-- Whether the caller has a right. A token with the claim client_id is a client's, even if the claim is empty, null or no text. A token
+-- without the claim is a user's own session, which may do everything.
 create function keyframe_private.client_may(needed keyframe_private.client_right)
 returns boolean language plpgsql stable security definer set search_path = '' as $$
 declare
@@ -579,10 +585,13 @@ comment on column keyframe_private.rate_buckets.owner_id is 'The user; for the c
 comment on column keyframe_private.rate_buckets.low_since is 'When requests began to leave less than a tenth of the capacity; a full bucket resets it. Null: the last request left more.';
 create index rate_buckets_low_since_idx on keyframe_private.rate_buckets (low_since) where low_since is not null;
 
--- Uses tokens of the bucket of the holder, and returns its state as rate_json; null without a caller or a limit. Raises rate_limited
--- without enough tokens. A call never costs more than a full bucket. Against deadlocks, locks are taken in this order: call,
--- Idempotency-Key, user, token, then rows that others may hold. A request takes tokens of one class. Changes of one owner run one at a
--- time, because they lock films and projects in any order.
+-- Uses tokens of the holder's bucket, and returns the state of the bucket as rate_json returns it. The result is null if the request has no
+-- caller or the class has no limit. The function raises rate_limited if the bucket has too few tokens. No call costs more than a full
+-- bucket.
+--
+-- Every request takes its locks in this order, so that no two deadlock: call slot, Idempotency-Key, user, token, then rows that other
+-- requests may hold. A request uses tokens of only one class. The changes of one owner run one at a time, because they lock films and
+-- projects in any order.
 create function keyframe_private.acquire_token(
   route_class text, cost integer default 1, needed keyframe_private.client_right default null, holder uuid default auth.uid())
 returns jsonb language plpgsql volatile security definer set search_path = '' as $$
@@ -605,7 +614,7 @@ begin
     select caller, l.route_class, l.capacity - l.taken, now() from limited l
     on conflict (owner_id, route_class) do update
       set (tokens, low_since) = (
-            -- From now on, if the bucket was full or the clock was set back.
+            -- The bucket is low from now on, if it was full before or the clock was set back.
             select n.tokens,
               case when n.tokens < l.capacity / 10.0 then least(now(), case when n.tokens < excluded.tokens then b.low_since end) end
             from limited l
@@ -710,9 +719,10 @@ comment on column keyframe_private.idempotency_keys.request_hash is 'The SHA-256
 comment on column keyframe_private.idempotency_keys.answer is 'The answer to the first request, when no row can reproduce it (for a recovery, the count). Never a secret: secrets stay in the Vault.';
 create index idempotency_keys_created_at_idx on keyframe_private.idempotency_keys (created_at);
 
--- Reserves a key for the caller, or returns the resource that it created before. An equal simultaneous request waits until the first has
--- ended. Without a hash (the body is not read yet) it compares nothing. A replay updates the row to its own values, so that one statement
--- reserves and reads; it is a read, and uses a token of that class. Without a key every request is new.
+-- Reserves a key for the caller, or returns the resource that the key created before (a replay). If the same request is in progress, this
+-- call waits until that one has ended. A request without a key is always new. A request without a hash has a body that is not read yet, so
+-- it is not compared with the first one. A replay counts as a read: it uses a token of replay_class. The insert below sets an existing row
+-- to the values that it has, so that one statement both reserves a key and reads an existing one.
 create function keyframe_private.reserve_idempotency_key(
   key text, request_hash text, route_class text default null, replay_class text default 'read', out resource_id uuid, out replayed boolean, out answer jsonb, out rate jsonb)
 language plpgsql volatile security definer set search_path = '' as $$
@@ -894,7 +904,7 @@ begin
       order by k.expires_at desc nulls first limit 100) c));
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
-  return keyframe_private.refuse(refused);
+  return keyframe_private.refuse(refused, 'read');
 end $$;
 comment on function keyframe.list_keys is 'The keys of the caller, also those that ended lately, newest first; at most 100.';
 
@@ -914,7 +924,7 @@ begin
   return json_build_object('ended', keyframe_private.key_json(ended), 'rate', rate);
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
-  return keyframe_private.refuse(refused);
+  return keyframe_private.refuse(refused, 'change');
 end $$;
 comment on function keyframe.revoke_key is 'Ends a key of the caller.';
 
@@ -1041,7 +1051,7 @@ comment on column keyframe.projects.owner_id is 'The user whose project it is. A
 comment on column keyframe.projects.title is 'One line of at most 200 characters.';
 comment on column keyframe.projects.text_prompt is 'The scene to generate. A prediction copies it unless its request has a prompt.';
 comment on column keyframe.projects.description is 'Free text, for example the look to keep. Not sent to the provider.';
-comment on column keyframe.projects.reference_image_path is 'The image that apps offer for the next frames. A prediction uses it only when its request names it.';
+comment on column keyframe.projects.reference_image_path is 'The look of the next frames: a start of a first or last frame uses it as a reference if its model takes one, unless the request or the plan names references.';
 comment on column keyframe.projects.aspect_ratio is 'Width to height of its frames and videos, for example 9:16; a prediction may have another.';
 comment on column keyframe.projects.selected_first_frame_id is 'The take that the next video and last frame build on; null: the latest that succeeded.';
 comment on column keyframe.projects.selected_last_frame_id is 'The take that the next video ends on; null: the latest that succeeded, if there is one.';
@@ -1250,6 +1260,7 @@ declare
   looked_at integer := case when search = '' then wanted else 5000 end;
   matches keyframe.projects[];
   searched_until json;
+  refused keyframe_private.refusal;
 begin
   matches := array(
     select row(l.*)::keyframe.projects from (
@@ -1282,6 +1293,9 @@ begin
       from (select u as project, row_number() over () as place from unnest(matches) u) f
       left join keyframe_private.step_predictions(case when with_predictions then matches end) s on s.project_id = (f.project).id),
     'searched_until', searched_until, 'rate', rate);
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused);
 end $$;
 comment on function keyframe.list_projects is 'The caller''s projects, newest first, at most 101 per page; with_predictions adds the latest prediction and the shown take of each step, search keeps those whose title contains it.';
 
@@ -1419,12 +1433,16 @@ declare
     where f.owner_id = auth.uid() and (f.created_at, f.id) < (before_created_at, before_id)
     order by f.created_at desc, f.id desc
     limit least(max_rows, 101));
+  refused keyframe_private.refusal;
 begin
   rate := keyframe_private.acquire_more_tokens(
     rate, (select count(*)::integer from unnest(page) f join keyframe.projects p on p.film_id = f.id), 1000);
   return json_build_object(
     'films', (select coalesce(json_agg(keyframe_private.film_json(f) order by f.created_at desc, f.id desc), '[]') from unnest(page) f),
     'rate', rate);
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused);
 end $$;
 comment on function keyframe.list_films is 'The caller''s films with the identifiers of their shots, newest first, at most 101 per page. Costs one token more for each thousand shots.';
 
@@ -2849,7 +2867,8 @@ begin
     (select s.markup from keyframe_private.settings s), 1);
 end $$;
 
--- A model that gets another name at the provider keeps its prices and markup, also while another step has it under the old name.
+-- A model that gets another name at the provider keeps its prices and its markup. They are copied if another step still has the old name,
+-- otherwise renamed.
 create function keyframe_private.rename_prices()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
@@ -2871,11 +2890,13 @@ end $$;
 
 -- The list of models, with what the default of each step costs.
 
--- most: upper bound. charge: what the user pays. All null when unknown, but for a ceiling; price_ids null when one is missing.
+-- What a run should cost (estimate) and the most that it can cost, each as what the provider bills and as what the user pays (charge). If a
+-- price is missing, price_ids and the estimates are null, and the most is the ceiling of the model, or null if there is none.
 create type keyframe_private.run_cost as (
   price_ids bigint[], markup numeric, estimate_micros bigint, most_micros bigint, estimate_charge_micros bigint, most_charge_micros bigint);
 
--- Compares the most that the provider bills and the user pays. Every run may replace one of unknown cost.
+-- Whether a run can replace the one that was asked for: the most that the provider bills and the most that the user pays are no higher. Any
+-- run can replace one whose cost is unknown.
 create function keyframe_private.costs_no_more(run keyframe_private.run_cost, asked keyframe_private.run_cost)
 returns boolean language plpgsql immutable set search_path = '' as $$
 begin
@@ -3144,7 +3165,7 @@ begin
   else
     rest.hidden := old.hidden;
     rest.end_image_path := old.end_image_path;
-    rest.deadline_at := old.deadline_at; -- it means nothing any more
+    rest.deadline_at := old.deadline_at; -- it no longer means anything
     rest.updated_at := old.updated_at;
     if pg_trigger_depth() > 1 then -- rename_model
       rest.step := old.step;
@@ -3182,7 +3203,7 @@ create index prediction_images_path_idx on keyframe_private.prediction_images (p
 create index prediction_images_source_prediction_id_idx on keyframe_private.prediction_images (source_prediction_id)
   where source_prediction_id is not null;
 
--- Works also when the rows in prediction_images are deleted.
+-- The images that an input names. Unlike the rows of prediction_images, they are there before a start and after a deletion.
 create function keyframe_private.images_of(input jsonb)
 returns table (role text, "position" integer, path text, source_prediction_id uuid) language plpgsql immutable set search_path = '' as $$
 begin
@@ -3395,8 +3416,8 @@ begin
   where s.id = submit and (s.ended_at is null or s.outcome = 'lost');
 end $$;
 
--- The provider refused the submit of this attempt (null: none), or it was not sent. Works even if the lease is gone. The caller has locked
--- the prediction, like all functions that record results.
+-- Ends the unanswered submit of an attempt that created no provider run: the provider refused it, or it was never sent. Null ends
+-- nothing. The caller needs no lease, but must have locked the prediction.
 create function keyframe_private.end_without_run(prediction uuid, attempt_without_run integer)
 returns void language plpgsql volatile set search_path = '' as $$
 begin
@@ -3496,8 +3517,9 @@ begin
   );
 end $$;
 
--- Then no run exists, unless one in the list may belong to them, or the submit is so old that the provider has deleted the input of its
--- run. `for update`: a submit that is answered at the same time is read again, and keeps its run.
+-- Ends the submits whose provider run was searched for and not found. Such a submit created no run (no_run). It counts as lost instead if a
+-- run in the provider's list may be its own (is_unproven), or if it is so old that the provider has deleted the input of its run, by which
+-- it would be found. `for update`: if a submit is answered at the same moment, it is read again and keeps its run.
 create function keyframe_worker.record_search_ended(
   prediction_id uuid, first_attempt integer, last_attempt integer, is_unproven boolean, work_id bigint default null, lease_token uuid default null)
 returns boolean language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
@@ -3530,7 +3552,7 @@ comment on function keyframe_worker.record_search_ended is 'Ends the search for 
 --   {"firstFrameImagePath": "projects/a.png"}  … begins on that image: the fields of one image replace each other (fields_of_image)
 --   model B                                    B, the prompt, continues the previous shot: other values were chosen for A
 --
--- A plan is kept while models, takes and the film change. What is not possible any more is left out:
+-- A plan is kept while models, takes and the film change. What is no longer possible is left out:
 --
 --   A has no length of 10 seconds              … the model's default length
 --   the shot has become the first of its film  … begins on its own first frame
@@ -3649,7 +3671,8 @@ begin
   return planned;
 end $$;
 
--- The values that a plan chose and the model takes; none if the request names another model than the plan, which may name none.
+-- Leaves out of a plan the values that the model of the start does not take. If the request names a model and the plan names another or
+-- none, all values of controls are left out: they were chosen for another model.
 create function keyframe_private.fit_choices(planned jsonb, chosen keyframe.models, is_other_model boolean)
 returns jsonb language plpgsql stable set search_path = '' as $$
 begin
@@ -3660,8 +3683,9 @@ begin
         or c.kind = 'choice' and not keyframe_private.control_takes(chosen.controls -> c.name, planned -> c.name)));
 end $$;
 
--- The reference images of a start: those of the request, else of the plan; for a first or last frame without both the project's image. A
--- last frame has its first frame as a reference, so a model of one image takes only that.
+-- Completes the reference images of a plan. A start uses those of the request, otherwise those of the plan. A first or last frame without
+-- either uses the project's reference image. One exception: a last frame always has its first frame as a reference, so a model that takes
+-- one image gets only the first frame.
 create function keyframe_private.fit_references(
   planned jsonb, wanted keyframe.predictions, project keyframe.projects, chosen keyframe.models)
 returns jsonb language plpgsql stable set search_path = '' as $$
@@ -3765,9 +3789,11 @@ begin
     keyframe_private.shown_take(shot, 'video'));
 end $$;
 
--- A start that continues the previous shot gets the end image of that shot's video, or waits for it. The video is not locked: if it is
--- deleted, the start that waits for it fails as if the video had failed. Two arguments are for prices only. previous_start: the start of
--- the previous shot in the same request, which has no row yet. assumes_frame: what the video begins on counts as being made.
+-- Gives a start that continues the previous shot the end image of that shot's video, or lets it wait for the video (waits_for). The video is
+-- not locked: if it is deleted, the waiting start fails as if the video had failed. Two arguments are given only to compute a price:
+--
+--   previous_start   the start of the previous shot in the same request, which has no row yet
+--   assumes_frame    the frame on which the video begins counts as made, even if there is none yet
 create function keyframe_private.resolve_beginning(
   inout wanted keyframe.predictions, project keyframe.projects, previous_start keyframe.predictions, assumes_frame boolean)
 language plpgsql volatile set search_path = '' as $$
@@ -3792,7 +3818,7 @@ begin
   end if;
   perform keyframe_private.raise_if(wanted.step <> 'video', 'unsupported_input',
     format('A %s cannot continue a shot. Leave out continuesPreviousShot.', wanted.step));
-  -- The input of an answer, sent again, has continuesPredictionId beside the frame that came from it.
+  -- The input of an answer, sent again, has continuesPredictionId next to the frame that came from it.
   perform keyframe_private.raise_if(wanted.input ->> 'continuesPredictionId' is null
     and coalesce(wanted.input ->> 'firstFramePredictionId', wanted.input ->> 'firstFrameImagePath') is not null, 'invalid_request',
     'Send continuesPreviousShot or a first frame, not both.');
@@ -3875,7 +3901,7 @@ begin
   end if;
 end $$;
 
--- Called for the end of a video, and for its end image. Only inserts, so waiting predictions never delay the end.
+-- Called when a video ends, and when its end image is stored. The trigger only inserts work, so waiting predictions never delay either.
 create function keyframe_private.add_waiting_work()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
@@ -4200,10 +4226,11 @@ begin
     'imagePaths', to_jsonb(keyframe_private.images_of_element(element)));
 end $$;
 
--- Whether a character (may be empty) is a letter, a digit, an underscore or a mark on the letter before it. Names and prompts are compared
--- in NFC, so a composed and a decomposed accent are equal. NFC puts marks in the order of their classes, and U+0345 has the last one: a
--- character that moves before it is a mark. The list has the marks without a class that are not letters for Postgres, except those that
--- displays may ignore.
+-- Whether a character continues the name before it: a letter, a digit, an underscore, or a mark such as an accent. An empty text does not.
+--
+-- Names and prompts are compared in NFC, so that a composed and a decomposed accent are equal. NFC also shows which characters are marks: it
+-- sorts neighbouring marks by their class, and U+0345 has the highest one, so whatever NFC moves before U+0345 is a mark. The list has the
+-- marks that have no class, except those that Postgres counts as letters and those that displays may ignore.
 create function keyframe_private.continues_a_name(letter text)
 returns boolean language plpgsql immutable set search_path = '' as $$
 begin
@@ -4460,7 +4487,20 @@ begin
   return found_model;
 end $$;
 
--- Completes and checks a start: owner, model, input. previous_start, assumes_frame: see resolve_beginning.
+-- Completes and checks a start, in eight steps. As an example, a user starts a video with {"prompt": "@Anna leaves"} and names no model. The
+-- project's plan is {"video": {"model": "A", "durationSeconds": 10}}, its shown first frame is F, and its film has the element Anna with the
+-- text "a woman in red":
+--
+--   1  lock the project    it must be the caller's, and gives the start its owner
+--   2  apply_plan          model A; "durationSeconds": 10
+--   3  resolve_beginning   no change; a start that continues the previous shot gets the end image of that, or waits for it
+--   4  choose_model        the row of A; a model that is named must be available
+--   5  read_input          "firstFramePredictionId": F, "lastFramePredictionId": null, "referenceImagePaths": []
+--   6  use_elements        "prompt": "Anna leaves", then "Anna: a woman in red"; "elements": the record of Anna
+--   7  find_successor      no change; only a default model that is not available is replaced by another
+--   8  resolve_input       "aspectRatio": "16:9", as the project has it; "resolution": A's default, and so for each control of A
+--
+-- previous_start, assumes_frame: see resolve_beginning.
 create function keyframe_private.resolve_start(
   inout wanted keyframe.predictions, previous_start keyframe.predictions default null, assumes_frame boolean default false)
 language plpgsql volatile set search_path = '' as $$
@@ -4898,8 +4938,8 @@ comment on function keyframe_worker.record_run_not_canceled is 'Records that can
 create type keyframe_private.provider_run as (
   id text, status text, output_url text, output_files jsonb, progress real, error_message text, failure text, stage text, metrics jsonb);
 
--- Whether a state changes nothing, as most callbacks. Without a lock: the state of a run never moves backwards, so an update that changes
--- nothing here changes nothing later.
+-- Whether a state of a run is already recorded, as it is for most callbacks. The prediction need not be locked: a run never moves backwards,
+-- so a state that changes nothing now changes nothing later either.
 create function keyframe_private.is_state_known(prediction uuid, attempt integer, run keyframe_private.provider_run)
 returns boolean language plpgsql stable set search_path = '' as $$
 begin
@@ -5040,13 +5080,20 @@ begin
   end case;
 end $$;
 
--- Returns what the state of a run was for its prediction:
---   recorded, unchanged
---   ended: the prediction has ended, stale: it follows another run. A run that goes on will be canceled.
---   given_up: the prediction followed the run before, and is queued again.
---   unknown: there is no such prediction, or the run is another's. unproven: it may be another's.
--- A run from the provider's list has found_by: 'name' if its input names the prediction, 'text' if only the text is equal. If it was found
--- before a submit, that submit was not sent: attempt_without_run.
+-- Records a state of a provider run for a prediction, and returns what came of it:
+--
+--   recorded    the prediction has moved
+--   unchanged   the state was known
+--   ended       the prediction has ended or is deleted; the run is canceled if it goes on
+--   stale       the prediction follows another run; this run is canceled if it goes on
+--   given_up    the prediction is queued again; it followed this run before
+--   unknown     there is no such prediction, or the run belongs to another one
+--   unproven    the run may belong to another prediction
+--
+-- Two arguments are given only for a run from the provider's list:
+--
+--   found_by             'name' if the input of the run names the prediction, 'text' if only its text is that of the prediction
+--   attempt_without_run  the attempt whose submit was not sent, because the run of an earlier submit was found first
 create function keyframe_private.record_run_state(
   prediction uuid, attempt integer, run keyframe_private.provider_run, found_by text, attempt_without_run integer)
 returns text language plpgsql volatile set search_path = '' as $$
@@ -5054,13 +5101,15 @@ declare
   run_outcome constant text := case when run.status = 'failed' and run.failure = 'content_rejected' then 'rejected'
     when run.status in ('succeeded', 'failed', 'canceled', 'aborted') then run.status end; -- null: it goes on
   row_now keyframe.predictions;
+  last_attempt integer;
+  has_ended boolean;
   submit keyframe_private.provider_submits;
 begin
   if keyframe_private.is_state_known(prediction, attempt, run) then
     return 'unchanged';
   end if;
 
-  -- Lock the prediction. Progress waits for no lock: the next callback or poll reports it again.
+  -- Lock the prediction, but do not wait in order to record progress: the next callback or poll reports it again.
   if run.status = 'processing' and exists (
     select from keyframe.predictions p
     where p.id = prediction and p.provider_prediction_id = run.id and p.status = 'processing'
@@ -5071,41 +5120,41 @@ begin
     end if;
   end if;
   select p.* into row_now from keyframe.predictions p where p.id = prediction for update;
-  if not found then -- a deleted one counts as ended while its submits are kept
-    select s.prediction_id, s.attempt, s.created_at into row_now.id, row_now.attempt, row_now.completed_at
-    from keyframe_private.provider_submits s where s.prediction_id = prediction and s.submitted_at is not null
-    order by s.attempt desc limit 1;
-  end if;
-  if row_now.id is null or attempt not between 1 and row_now.attempt then
+  has_ended := not found or row_now.completed_at is not null;
+  last_attempt := coalesce(row_now.attempt, (
+    -- A deleted prediction is known as long as its submits are kept.
+    select max(s.attempt) from keyframe_private.provider_submits s
+    where s.prediction_id = record_run_state.prediction and s.submitted_at is not null));
+  if last_attempt is null or attempt not between 1 and last_attempt then
     return 'unknown';
   end if;
 
-  -- Find the submit of the run. The signature of a callback does not cover its URL, which may name another prediction.
+  -- Find the submit of the run. Its prediction may be another one: the signature of a callback does not cover the URL that names it.
   select s.* into submit from keyframe_private.provider_submits s where s.provider_prediction_id = run.id;
-  if submit.prediction_id <> row_now.id then
+  if submit.prediction_id <> prediction then
     return 'unknown';
   elsif row_now.status = 'queued' and submit.id is not null then
     -- A queued prediction follows no run, so a known run of it has failed or was replaced.
     perform keyframe_private.end_submit(submit.id, run_outcome, run.metrics) where run_outcome is not null;
     return 'given_up';
   elsif submit.id is null then
-    if found_by = 'text' and not keyframe_private.is_only_submit_of_its_text(row_now.id, attempt) then
+    if found_by = 'text' and not keyframe_private.is_only_submit_of_its_text(prediction, attempt) then
       return 'unproven'; -- neither followed nor canceled
     end if;
-    submit.id := keyframe_private.record_run(run.id, row_now.id, attempt, found_by is not null);
+    submit.id := keyframe_private.record_run(run.id, prediction, attempt, found_by is not null);
     if submit.id is null then
       return 'unknown'; -- it was recorded for another prediction at the same moment
     end if;
   end if;
 
-  -- Record it in the ledger.
-  perform keyframe_private.end_without_run(row_now.id, attempt_without_run);
+  -- Record the state in the ledger.
+  perform keyframe_private.end_without_run(prediction, attempt_without_run);
   perform keyframe_private.end_submit(submit.id, run_outcome, run.metrics) where run_outcome is not null;
 
-  -- Move the prediction, if it follows this run, or none.
-  if row_now.completed_at is not null or row_now.provider_prediction_id <> run.id then
+  -- Move the prediction, if it follows this run or no run.
+  if has_ended or row_now.provider_prediction_id <> run.id then
     perform keyframe_private.add_cancel(s) from keyframe_private.provider_submits s where s.id = submit.id and s.ended_at is null;
-    return case when row_now.completed_at is null then 'stale' else 'ended' end;
+    return case when has_ended then 'ended' else 'stale' end;
   end if;
   if run.status = 'processing' and row_now.provider_prediction_id = run.id and attempt_without_run is null then
     perform set_config('synchronous_commit', 'off', true); -- what a crash loses, the next callback or poll repeats
@@ -5139,8 +5188,9 @@ comment on function keyframe_worker.record_provider_state is 'Records the state 
 -- A quote holds the price of one start, or of a film's missing shots, for one user and OAuth client. It can be started once, within ten
 -- minutes: the quote's id is the key of that start.
 
--- An unused quote is deleted within two minutes of its end (prune). Each uses a token of `create`, so by default an owner has at most 780
--- of these, of 64 kB and less: 60, and one more a second. One that was started is kept for a day: a late repetition finds its prediction.
+-- Each quote uses a token of `create`, has at most 64 kB, and is deleted within two minutes of its end unless it was started (prune). So by
+-- default an owner has at most 780 unused quotes: 60 at once, and one more each second. A quote that was started is kept for a day, so
+-- that a late repetition finds its prediction.
 create table keyframe_private.quotes (
   id uuid primary key default gen_random_uuid(),
   owner_id uuid not null references auth.users on delete cascade,
@@ -5168,8 +5218,8 @@ comment on column keyframe_private.quotes.expires_at is 'Until when it can be st
 create index quotes_owner_id_idx on keyframe_private.quotes (owner_id);
 create index quotes_expires_at_idx on keyframe_private.quotes (expires_at);
 
--- Identifies the models and inputs of starts, in order. It leaves out the video that one continues, which in a film has no row before the
--- start.
+-- Identifies the models and inputs of starts, in order. The digest omits which video a shot continues: in a film, that video has no id until
+-- it is started.
 create function keyframe_private.digest_of(starts keyframe.predictions[])
 returns text language plpgsql stable set search_path = '' as $$
 begin
@@ -5177,7 +5227,7 @@ begin
     from unnest(starts) with ordinality s);
 end $$;
 
--- Raises the errors of the start.
+-- Stores a quote for priced starts. The function raises every error that the start itself would raise.
 create function keyframe_private.add_quote(
   priced keyframe.predictions[], film uuid, asked jsonb, asked_model text, asked_count integer, cost keyframe_private.run_cost,
   with_outdated boolean default false)
@@ -5200,7 +5250,8 @@ begin
   return made;
 end $$;
 
--- Raises unless what was started is what the quote has, and reserves no more. Of several takes of one step the first was priced.
+-- Raises unless the started predictions are those of the quote, and together reserve no more than its price. Of several takes of one step
+-- only the first was priced.
 create function keyframe_private.require_as_quoted(started keyframe.predictions[], quote keyframe_private.quotes)
 returns void language plpgsql stable set search_path = '' as $$
 declare
@@ -5216,12 +5267,13 @@ end $$;
 
 -- The start resolves its input again. If the result is not that of the quote, nothing is started.
 create function keyframe.start_quote(quote_id uuid, at_most_micros bigint)
-returns json language plpgsql volatile security definer set search_path = '' as $$
+returns json language plpgsql volatile security definer set search_path = '' set plan_cache_mode = force_generic_plan as $$
 declare
   start_key constant text := 'quote:' || quote_id;
   quote keyframe_private.quotes;
+  request record;
+  shots uuid[] := '{}';
   started keyframe.predictions[];
-  answer json;
   refused keyframe_private.refusal;
 begin
   perform keyframe_private.require_client_may('generate');
@@ -5234,32 +5286,32 @@ begin
   perform keyframe_private.raise_if(quote.most_micros is distinct from at_most_micros, 'invalid_request',
     format('atMostMicros must be the price of this quote, %s. Nothing was started.', quote.most_micros));
   -- The hash refuses a key that a caller sent with another request.
+  request := keyframe_private.reserve_idempotency_key(start_key, encode(sha256(start_key::bytea), 'hex'));
   if quote.film_id is null then
-    answer := keyframe.start_prediction(quote.project_ids[1], quote.step, quote.asked, quote.asked_model, start_key,
-      encode(sha256(start_key::bytea), 'hex'), quote.asked_count);
+    started := case when request.replayed then keyframe_private.takes_started_before(request.answer, request.resource_id)
+      else keyframe_private.start_takes(
+        request.resource_id, quote.project_ids[1], quote.step, quote.asked, quote.asked_model, quote.asked_count) end;
+  elsif request.replayed then
+    started := keyframe_private.started_before(request.answer);
+    request.rate := keyframe_private.acquire_more_tokens(request.rate, cardinality(started), keyframe_private.projects_per_token());
   else
-    answer := keyframe.start_film(quote.film_id, quote.step, quote.asked, quote.asked_model, quote.project_ids, start_key,
-      encode(sha256(start_key::bytea), 'hex'), quote.with_outdated);
-    if answer -> 'code' is null then
-      perform keyframe_private.raise_if(answer #> '{predictions,0}' is null, 'precondition_failed',
-        'No shot of this quote is missing the step any more, or what it started was deleted. Read the film.');
-      answer := (answer::jsonb || jsonb_build_object('prediction', answer #> '{predictions,0}'))::json;
-    end if;
+    shots := keyframe_private.lock_shots_without(quote.film_id, quote.step, quote.project_ids, quote.with_outdated);
+    started := keyframe_private.start_shots(request.resource_id, shots, quote.step, quote.asked, quote.asked_model);
+    shots := '{}'; -- they have started: what follows does not refuse one of them
   end if;
-  if answer -> 'code' is not null or (answer ->> 'replayed')::boolean then
-    return answer;
+  perform keyframe_private.raise_if(started = '{}', 'precondition_failed',
+    'No shot of this quote is missing the step any more, or what it started was deleted. Read the film.');
+  if not request.replayed then
+    perform keyframe_private.require_as_quoted(started, quote);
+    -- Its Idempotency-Key is kept longer: without that, a repetition would start another.
+    update keyframe_private.quotes q set expires_at = q.expires_at + interval '23 hours' where q.id = quote.id;
   end if;
-  started := array(
-    select p from json_array_elements(case json_typeof(answer -> 'predictions') when 'array' then answer -> 'predictions'
-      else json_build_array(answer -> 'prediction') end) with ordinality t (take, number)
-    join keyframe.predictions p on p.id = (t.take ->> 'id')::uuid order by t.number);
-  perform keyframe_private.require_as_quoted(started, quote);
-  -- Its Idempotency-Key is kept longer: without that, a repetition would start another.
-  update keyframe_private.quotes q set expires_at = q.expires_at + interval '23 hours' where q.id = quote.id;
-  return answer;
+  return keyframe_private.start_json(
+    started, quote.film_id is not null or quote.asked_count is not null, request.replayed, request.rate);
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
-  return keyframe_private.refuse(refused, 'generate');
+  perform keyframe_private.note_exhausted(auth.uid(), refused.code, refused.hint);
+  return keyframe_private.refuse_shots(refused, quote.film_id, shots, quote.step, quote.asked, quote.asked_model);
 end $$;
 comment on function keyframe.start_quote is 'Starts what the caller''s quote is for, at its price. A repetition returns the same prediction.';
 
@@ -5267,9 +5319,13 @@ comment on function keyframe.start_quote is 'Starts what the caller''s quote is 
 
 -- Functions that api calls for predictions.
 
--- Whether a take was made with a frame that is deleted, or that its step no longer shows in the same project, or continues a video that the
--- previous shot no longer shows. A frame of another project or an upload is always current, but the previous shot is looked up in the
--- current film. `shown`: the shown takes, if the caller knows them.
+-- Whether a take no longer belongs to what its project shows, for one of these reasons:
+--
+--   a frame that it was made with is deleted
+--   a frame of its own project that it was made with is no longer the shown take of its step
+--   it continues a video that is no longer the shown take of the previous shot; which shot that is, the current order of the film says
+--
+-- Uploaded frames and frames of other projects are always current. `shown` are the project's shown takes, if the caller knows them.
 create function keyframe_private.is_outdated(prediction keyframe.predictions, shown uuid[])
 returns boolean language plpgsql stable set search_path = '' as $$
 declare
@@ -5343,6 +5399,49 @@ begin
   return (select coalesce(json_agg(keyframe_private.prediction_json(p)), '[]') from unnest(started) p);
 end $$;
 
+-- The answer to a start of one prediction or, with is_list, of several.
+create function keyframe_private.start_json(started keyframe.predictions[], is_list boolean, replayed boolean, rate jsonb)
+returns json language plpgsql stable set search_path = '' as $$
+declare
+  predictions constant json := case when is_list then keyframe_private.started_json(started) end;
+begin
+  return json_build_object(
+    'prediction', coalesce(predictions -> 0, keyframe_private.prediction_json(started[1])), 'predictions', predictions,
+    'replayed', replayed, 'rate', coalesce(rate, keyframe_private.rate_state('generate')));
+end $$;
+
+-- Starts one prediction with this id or, with count, several: the first has this id. Their ids are kept for a repetition of the request.
+create function keyframe_private.start_takes(
+  first_id uuid, project_id uuid, step keyframe.generation_step, input jsonb, model text, count integer)
+returns keyframe.predictions[] language plpgsql volatile set search_path = '' as $$
+declare
+  started keyframe.predictions[];
+begin
+  with made as (
+    insert into keyframe.predictions as p (id, project_id, step, input, model)
+    select case t.number when 1 then first_id else gen_random_uuid() end, start_takes.project_id, start_takes.step,
+      keyframe_private.input_of_take(start_takes.input, t.number), start_takes.model
+    from generate_series(1, coalesce(start_takes.count, 1)) t (number)
+    returning p)
+  select array_agg(m.p) into started from made m;
+  if start_takes.count is not null then
+    update keyframe_private.idempotency_keys k set answer = to_jsonb(array(select s.id from unnest(started) s))
+    where k.resource_id = first_id;
+  end if;
+  return started;
+end $$;
+
+-- The predictions of a repeated request. Raises not_found if they are deleted.
+create function keyframe_private.takes_started_before(answer jsonb, first_id uuid)
+returns keyframe.predictions[] language plpgsql stable set search_path = '' as $$
+declare
+  started constant keyframe.predictions[] := keyframe_private.started_before(coalesce(answer, jsonb_build_array(first_id)));
+begin
+  perform keyframe_private.raise_if(started = '{}', 'not_found',
+    'The prediction that this Idempotency-Key started has been deleted. Send a new key.');
+  return started;
+end $$;
+
 -- Without a generic plan it is planned at each start.
 create function keyframe.start_prediction(
   project_id uuid, step keyframe.generation_step, input jsonb default '{}', model text default null, idempotency_key text default null,
@@ -5351,35 +5450,17 @@ returns json language plpgsql volatile security definer set search_path = '' set
 declare
   request record;
   started keyframe.predictions[];
-  predictions json;
   refused keyframe_private.refusal;
 begin
   request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash);
   perform keyframe_private.require_user();
   perform keyframe_private.raise_if(start_prediction.count not between 1 and 8, 'invalid_request', 'count must be 1 to 8.');
   if request.replayed then
-    started := keyframe_private.started_before(coalesce(request.answer, jsonb_build_array(request.resource_id)));
-    perform keyframe_private.raise_if(started = '{}', 'not_found',
-      'The prediction that this Idempotency-Key started has been deleted. Send a new key.');
+    started := keyframe_private.takes_started_before(request.answer, request.resource_id);
   else
-    with made as (
-      insert into keyframe.predictions as p (id, project_id, step, input, model)
-      select case t.number when 1 then request.resource_id else gen_random_uuid() end, start_prediction.project_id, start_prediction.step,
-        keyframe_private.input_of_take(start_prediction.input, t.number), start_prediction.model
-      from generate_series(1, coalesce(start_prediction.count, 1)) t (number)
-      returning p)
-    select array_agg(m.p) into started from made m;
-    if start_prediction.count is not null then
-      update keyframe_private.idempotency_keys k set answer = to_jsonb(array(select s.id from unnest(started) s))
-      where k.resource_id = request.resource_id;
-    end if;
+    started := keyframe_private.start_takes(request.resource_id, project_id, step, input, model, start_prediction.count);
   end if;
-  if start_prediction.count is not null then
-    predictions := keyframe_private.started_json(started);
-  end if;
-  return json_build_object(
-    'prediction', coalesce(predictions -> 0, keyframe_private.prediction_json(started[1])), 'predictions', predictions,
-    'replayed', request.replayed, 'rate', coalesce(request.rate, keyframe_private.rate_state('generate')));
+  return keyframe_private.start_json(started, start_prediction.count is not null, request.replayed, request.rate);
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
   perform keyframe_private.note_exhausted(auth.uid(), refused.code, refused.hint);
@@ -5746,43 +5827,44 @@ begin
   estimate := jsonb_build_object('shots', shots) || keyframe_private.estimate_json(cost);
 end $$;
 
-create function keyframe.start_film(
-  film_id uuid, step keyframe.generation_step, input jsonb default '{}', model text default null, project_ids uuid[] default null,
-  idempotency_key text default null, request_hash text default null, outdated boolean default false)
-returns json language plpgsql volatile security definer set search_path = '' as $$
-declare
-  request record;
-  shots uuid[] := '{}';
-  started keyframe.predictions[];
-  refusals record;
-  refused keyframe_private.refusal;
+-- The shots without a step (shots_without), for the only start of this user's films at the moment: a second one finds what this one has
+-- started. Locks the bucket of tokens before the film; the insert takes a token for each shot.
+create function keyframe_private.lock_shots_without(film_id uuid, step keyframe.generation_step, project_ids uuid[], outdated boolean)
+returns uuid[] language plpgsql volatile set search_path = '' as $$
 begin
-  request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash);
-  perform keyframe_private.require_user();
-  if request.replayed then
-    started := keyframe_private.started_before(request.answer);
-    request.rate := keyframe_private.acquire_more_tokens(request.rate, cardinality(started), keyframe_private.projects_per_token());
-  else
-    perform keyframe_private.acquire_token('generate', 0); -- locks the bucket before the film; the insert takes one for each shot
-    perform keyframe_private.acquire_lock('films', auth.uid()); -- of two at once, the second finds what the first has started
-    shots := keyframe_private.shots_without(film_id, step, project_ids, outdated);
-    with made as (
-      insert into keyframe.predictions as p (project_id, step, input, model)
-      select s.id, start_film.step, start_film.input, start_film.model from unnest(shots) with ordinality s (id, place) order by s.place
-      returning p)
-    select coalesce(array_agg(m.p), '{}') into started from made m;
-    update keyframe_private.idempotency_keys k set answer = to_jsonb(array(select s.id from unnest(started) s))
-    where k.resource_id = request.resource_id;
-  end if;
-  return json_build_object('predictions', keyframe_private.started_json(started), 'replayed', request.replayed,
-    'rate', coalesce(request.rate, keyframe_private.rate_state('generate')));
-exception when sqlstate 'KEYFR' then
-  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
-  perform keyframe_private.note_exhausted(auth.uid(), refused.code, refused.hint);
+  perform keyframe_private.acquire_token('generate', 0);
+  perform keyframe_private.acquire_lock('films', auth.uid());
+  return keyframe_private.shots_without(film_id, step, project_ids, outdated);
+end $$;
+
+-- Starts a step of these shots, all or none. The ids of the predictions are kept for a repetition of the request `request_id`.
+create function keyframe_private.start_shots(
+  request_id uuid, shots uuid[], step keyframe.generation_step, input jsonb, model text)
+returns keyframe.predictions[] language plpgsql volatile set search_path = '' as $$
+declare
+  started keyframe.predictions[];
+begin
+  with made as (
+    insert into keyframe.predictions as p (project_id, step, input, model)
+    select s.id, start_shots.step, start_shots.input, start_shots.model from unnest(shots) with ordinality s (id, place) order by s.place
+    returning p)
+  select coalesce(array_agg(m.p), '{}') into started from made m;
+  update keyframe_private.idempotency_keys k set answer = to_jsonb(array(select s.id from unnest(started) s))
+  where k.resource_id = request_id;
+  return started;
+end $$;
+
+-- Returns the refusal of a start (refuse), and names all of `shots` that cannot start: the first of them has ended the insert. Naming the
+-- others costs Postgres two milliseconds per shot, and the caller more tokens. Without shots the start was refused before the insert.
+create function keyframe_private.refuse_shots(
+  refused keyframe_private.refusal, film_id uuid, shots uuid[], step keyframe.generation_step, input jsonb, model text)
+returns json language plpgsql volatile set search_path = '' as $$
+declare
+  refusals record;
+begin
   if shots = '{}' or refused.code = 'rate_limited' then
     return keyframe_private.refuse(refused, 'generate');
   end if;
-  -- The first refused shot ends the insert. Naming the others costs Postgres two milliseconds per shot.
   perform keyframe_private.acquire_token('generate', 1 + cardinality(shots) / keyframe_private.projects_per_token());
   select string_agg(array_position(keyframe_private.shots_of(film_id), s."projectId")::text, ', ') as shots, (array_agg(s.error))[1] as first
   into refusals
@@ -5793,6 +5875,33 @@ exception when sqlstate 'KEYFR' then
       'Nothing was started, because of shot %s. The first of them: %s', refusals.shots, refusals.first ->> 'message'), '');
   end if;
   return keyframe_private.refuse(refused);
+end $$;
+
+create function keyframe.start_film(
+  film_id uuid, step keyframe.generation_step, input jsonb default '{}', model text default null, project_ids uuid[] default null,
+  idempotency_key text default null, request_hash text default null, outdated boolean default false)
+returns json language plpgsql volatile security definer set search_path = '' as $$
+declare
+  request record;
+  shots uuid[] := '{}';
+  started keyframe.predictions[];
+  refused keyframe_private.refusal;
+begin
+  request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash);
+  perform keyframe_private.require_user();
+  if request.replayed then
+    started := keyframe_private.started_before(request.answer);
+    request.rate := keyframe_private.acquire_more_tokens(request.rate, cardinality(started), keyframe_private.projects_per_token());
+  else
+    shots := keyframe_private.lock_shots_without(film_id, step, project_ids, outdated);
+    started := keyframe_private.start_shots(request.resource_id, shots, step, input, model);
+  end if;
+  return json_build_object('predictions', keyframe_private.started_json(started), 'replayed', request.replayed,
+    'rate', coalesce(request.rate, keyframe_private.rate_state('generate')));
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  perform keyframe_private.note_exhausted(auth.uid(), refused.code, refused.hint);
+  return keyframe_private.refuse_shots(refused, film_id, shots, step, input, model);
 end $$;
 comment on function keyframe.start_film is 'Starts a step for the shots of the caller''s film that are missing it, with `outdated` also where the shown take is outdated: for all or for none.';
 
@@ -5891,7 +6000,7 @@ begin
     end);
 end $$;
 
--- Deletes work that is done, or that is not needed any more.
+-- Deletes work that is done, or that is no longer needed.
 create function keyframe_private.finish_work(held keyframe_private.work, has_output boolean default false)
 returns void language plpgsql volatile set search_path = '' set jit = off set enable_seqscan = off as $$
 begin
@@ -5949,7 +6058,8 @@ begin
 end $$;
 comment on function keyframe_worker.retry_work is 'Gives work back that could not be done or recorded: it is retried after growing intervals. A lock timeout does not count as a failure.';
 
--- A submit whose lease expired may have created a run: it stays, and another is added, which searches for that run first.
+-- If the lease of a submit expires, the submit may have created a run. So it stays unanswered, and the next submit is added. Before that one
+-- is sent, the worker searches for the run of the first (search_attempt).
 create function keyframe_worker.begin_submit(work_id bigint, lease_token uuid)
 returns jsonb language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
 declare
@@ -5971,7 +6081,7 @@ begin
   select s.* into submit from keyframe_private.provider_submits s where s.id = held.submit_id and s.submitted_at is null and s.ended_at is null
   for update;
   if not found then
-    -- An earlier submit whose result came after the next one was added adds none, because the next one may be in progress.
+    -- The submit of this work is over. Another one is added, unless one waits already or a later one was begun, which may be in progress.
     if not exists (
       select from keyframe_private.provider_submits s
       where s.prediction_id = row_now.id
@@ -5998,7 +6108,7 @@ begin
     'id', row_now.id, 'attempt', submit.attempt, 'step', row_now.step, 'model', row_now.model, 'input', row_now.input,
     'deadline_at', row_now.deadline_at, 'has_images', has_images, 'model_settings', settings,
     'images', case when has_images then keyframe_private.images_json(row_now.id) else '[]' end)
-    -- An earlier submit may have been accepted: its run is searched for before this one is sent.
+    -- The provider may have accepted an earlier submit, whose run is searched for before this one is sent.
     || coalesce((
       select jsonb_build_object('search_attempt', s.attempt, 'search_since', s.submitted_at) from keyframe_private.provider_submits s
       where s.prediction_id = row_now.id and s.is_unanswered and s.id <> submit.id order by s.attempt limit 1),
@@ -6020,7 +6130,7 @@ begin
   end if;
   perform keyframe_private.finish_work(held);
 end $$;
-comment on function keyframe_worker.expire_prediction is 'Fails a prediction that is past its deadline, or whose leases expired too often. Finishes a store that is not needed any more.';
+comment on function keyframe_worker.expire_prediction is 'Fails a prediction that is past its deadline, or whose leases expired too often. Finishes a store that is no longer needed.';
 
 create function keyframe_worker.admit_predictions(work_id bigint, lease_token uuid)
 returns void language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
@@ -6301,9 +6411,10 @@ begin
   end;
 end $$;
 
--- For a complete input. Of each metric that the model is billed by, the matching price with the most values counts, in its newest version.
--- A price of 0 is known whatever the quantity. Without an estimate the most is the model's ceiling. At most a million dollars, so that a
--- mistyped price does not fail.
+-- What a run with a complete input costs. A model has prices for one or more metrics, such as the run or a second of output. Each metric adds
+-- one price: the one that matches the input with the most values and, among its versions, the newest. A price of 0 needs no quantity. If a
+-- price or a quantity is unknown, there is no estimate, and the most that the run can cost is the ceiling of the model. An estimate is at
+-- most a million dollars, so that a mistyped price causes no error.
 create function keyframe_private.estimate_cost(model text, input jsonb, at timestamptz)
 returns keyframe_private.run_cost language plpgsql stable set search_path = '' as $$
 #variable_conflict use_column
@@ -6367,7 +6478,7 @@ begin
   end loop;
   total := keyframe_private.sum_of(costs);
   if (total.most_micros <= released.most_micros and total.most_charge_micros <= released.most_charge_micros) is not true then
-    perform keyframe_private.require_budget(p.owner_id, total, added_at, p.client_id);
+    perform keyframe_private.require_budget((predictions[1]).owner_id, total, added_at, (predictions[1]).client_id);
   end if;
   for i in 1 .. cardinality(predictions) loop
     p := predictions[i];
@@ -6417,7 +6528,7 @@ begin
     cost := keyframe_private.settled_cost(new.price_ids, new.metrics, null);
   end if;
   if billed = 'unknown' and cost > 0 then
-    cost := null; -- but what the provider counted as nothing costs nothing
+    cost := null; -- whether it is billed is unknown; only a cost of 0 is certain
   end if;
   new.cost_micros := cost;
   new.cost_state := case
@@ -6521,7 +6632,7 @@ union all select 'owner_day', c.* from keyframe_private.cost_changes c
 union all select 'service_day', c.* from keyframe_private.cost_changes c
 union all select 'project_day', c.* from keyframe_private.cost_changes c
 union all select 'owner_total', c.* from keyframe_private.cost_changes c;
-comment on view keyframe_private.costs is 'What all submits cost, merged or not: any number of rows of a sum, to be added up. Always filter by kind: each kind has all costs.';
+comment on view keyframe_private.costs is 'What all submits cost, merged or not. Add up the rows of one kind: a sum can have any number of rows, and each kind has all costs.';
 
 -- Called for each change of a submit by a worker or an administrator: subtracts what it cost before.
 create function keyframe_private.add_cost_change()
@@ -6554,7 +6665,8 @@ begin
   return null;
 end $$;
 
--- Adds changes to the four sums of each. Replaces the rows of a sum by one, without those that others have locked.
+-- Deletes these changes, and adds each to its four sums, one of each kind. All rows of a changed sum become one row, except the rows that
+-- another transaction has locked. Each kind has a query of its own for these rows, because each finds them by other columns of an index.
 create function keyframe_private.merge_cost_changes(rows tid[])
 returns void language plpgsql volatile set search_path = '' as $$
 begin
@@ -6670,8 +6782,8 @@ comment on table keyframe_private.owner_budgets is 'Budgets of single owners, in
 comment on column keyframe_private.owner_budgets.day_micros is 'For a day (UTC), in millionths of a dollar; null: unlimited.';
 comment on column keyframe_private.owner_budgets.month_micros is 'For a calendar month (UTC), in millionths of a dollar; null: unlimited.';
 
--- The budgets that a start of this owner (and OAuth client or key) must fit into. Unknown costs count as settled. What a client may spend
--- in a day is read from the ledger, under the lock of a start.
+-- The budgets that a start of this owner, by this OAuth client or key, must fit into. settled_micros includes the most that runs of unknown
+-- cost can have cost. The sums have no clients, so what a client has spent today is read from the ledger.
 create function keyframe_private.budgets_of(owner uuid, at timestamptz, client text default null)
 returns table (
   scope text, period text, limit_micros bigint, settled_micros bigint, held_micros bigint, available_micros bigint, resets_at timestamptz)
@@ -6719,15 +6831,15 @@ begin
   ) u;
 end $$;
 
--- Raises budget_exceeded, balance_exhausted or price_unknown unless a cost fits. Valid while the owner's slots are locked. The service's
--- sums omit what open transactions reserve, so that no owner waits for another.
+-- Raises budget_exceeded, balance_exhausted or price_unknown unless a cost fits. Valid while the owner's slots are locked. Several starts of
+-- one transaction add up: each sees the rows of those before it. The service's sums omit what other open transactions reserve, so that no
+-- owner waits for another.
 create function keyframe_private.require_budget(
   owner uuid, cost keyframe_private.run_cost, at timestamptz, client text default null, is_start boolean default true)
 returns void language plpgsql volatile set search_path = '' as $$
 declare
   budget record;
 begin
-  -- Several starts of one transaction add up, because each sees the rows of those before it.
   perform keyframe_private.raise_if(not exists (select from keyframe_private.settings), 'spending_stopped',
     'The row of keyframe_private.settings is missing, and with it the budgets. The administrator must insert it, set the budgets, then set spending_stopped to false.');
   for budget in select b.* from keyframe_private.budgets_of(owner, at, client) b order by b.available_micros loop
@@ -6767,7 +6879,7 @@ create table keyframe_private.limit_notes (
 );
 comment on table keyframe_private.limit_notes is 'The events budget.exhausted, balance.low and balance.exhausted that were sent: for a budget once in its period, for a balance once after a credit.';
 comment on column keyframe_private.limit_notes.owner_id is 'Whose budget or balance it is; null: the service''s budget.';
-comment on column keyframe_private.limit_notes.once_for is 'The budget''s period and its end, or how many rows of credits had added something. A count, because of two simultaneous credits the earlier one may be committed later.';
+comment on column keyframe_private.limit_notes.once_for is 'Of a budget, its period and the end of it. Of a balance, how many credits had added something: a count rather than the last credit''s id or time, because of two simultaneous credits the earlier one may be committed later.';
 
 -- Writes an event about a budget or a balance, unless it was written before. Never waits: if two race, one is enough.
 create function keyframe_private.note_once(owner uuid, type text, once_for text, data jsonb)
@@ -7397,6 +7509,7 @@ declare
   rate jsonb := keyframe_private.acquire_token('read');
   since timestamptz := date_trunc('hour', now(), 'UTC') - interval '23 hours';
   endpoints jsonb;
+  refused keyframe_private.refusal;
 begin
   perform keyframe_private.require_client_may('manage');
   select coalesce(jsonb_agg(jsonb_build_object('endpoint_id', e.id, 'last', l.last, 'hours', h.hours) order by e.created_at desc, e.id),
@@ -7417,6 +7530,9 @@ begin
   ) h
   where e.owner_id = auth.uid() and (webhook_health.endpoint_id is null or e.id = webhook_health.endpoint_id);
   return jsonb_build_object('since', since, 'endpoints', endpoints, 'rate', rate);
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused);
 end $$;
 comment on function keyframe.webhook_health is 'The outcomes of the caller''s deliveries in the last 24 hours: { since, endpoints: [{ endpoint_id, last: { at, status_code, error }, hours: [{ hour, delivered, retrying, exhausted }] }], rate }. One endpoint, or all of them.';
 
@@ -7794,12 +7910,16 @@ declare
   listed jsonb;
   by_service boolean := coalesce(auth.role() = 'service_role', false);
   caller uuid := case when not by_service then auth.uid() end;
+  refused keyframe_private.refusal;
 begin
   perform keyframe_private.require_client_may('manage');
   select coalesce(jsonb_agg(to_jsonb(e) order by e.created_at desc, e.id desc), '[]') into listed
   from keyframe.webhook_endpoints e
   where e.owner_id = caller or (e.owner_id is null and by_service); -- an index condition for each half of is_own
   return jsonb_build_object('endpoints', listed, 'rate', rate);
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused);
 end $$;
 comment on function keyframe.list_webhook_endpoints is 'The endpoints the caller manages, newest first.';
 
@@ -8970,9 +9090,14 @@ returns jsonb language sql stable set search_path = '' as $$
   left join keyframe_private.worker_heartbeats w on w.function_name = f.name
 $$;
 
--- The transactions at the ends of the chains: each blocks others, and waits for none. Follows lock waits from sessions that have waited for
--- a second, have locked one of our tables against writers for `locked_for`, or have locked our rows for `held_for`. At most five, those
--- that block most first. A role that cannot see others' sessions sees none.
+-- The transactions that block others and themselves wait for none: at most five, those that block the most sessions first. To find them, the
+-- query follows chains of lock waits, which begin at each session that
+--
+--   has waited for a lock for a second,
+--   has locked one of our tables against writers for `locked_for`, or
+--   has locked our rows for `held_for`.
+--
+-- A role that may not see the sessions of others gets an empty list.
 create function keyframe_private.blocker_figures(locked_for interval, held_for interval default '20 seconds')
 returns jsonb language sql volatile set search_path = '' as $$
   with recursive locks as materialized (

@@ -33,10 +33,15 @@ end $$;
 -- An error that a function returns instead of raising it.
 create type keyframe_private.refusal as (code text, sentence text, hint text);
 
--- Returns a caught refusal as an answer, in the form that the Data API gives to an error: an error would undo the whole transaction, and
--- with it the tokens that the request has used. What the function's body did is undone: a token that it took there is taken again, if
--- route_class names its class. One taken in `declare` is outside of the block that is undone: pass no class. Only the function that catches
--- an error can read its parts, so each function that api calls ends with the same three lines.
+-- Returns a caught refusal as an answer, in the form that the Data API gives to an error. A raised error would undo the whole transaction,
+-- and with it the token that the request has used. Catching it undoes only the body of the function:
+--
+--   where the function takes its token   what happens to the token      route_class
+--   in `declare`                         it stays taken                 none
+--   in the body                          it is undone with the body     its class, so that refuse takes the token again
+--
+-- Each function that users call ends with the same handler, unless nothing in its body can refuse
+-- (docs/decisions/0035-a-share-for-every-owner.md).
 create function keyframe_private.refuse(refused keyframe_private.refusal, route_class text default null)
 returns json language plpgsql volatile set search_path = '' as $$
 begin

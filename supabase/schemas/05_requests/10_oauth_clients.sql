@@ -34,7 +34,8 @@ comment on column keyframe_private.allowed_clients.last_used_at is 'The minute i
 create index allowed_clients_owner_id_idx on keyframe_private.allowed_clients (owner_id, expires_at) where owner_id is not null;
 create index allowed_clients_expires_at_idx on keyframe_private.allowed_clients (expires_at) where owner_id is not null;
 
--- A token with any client_id, also an empty one, null or no text, is a client's; every other token may do everything.
+-- Whether the caller has a right. A token with the claim client_id is a client's, even if the claim is empty, null or no text. A token
+-- without the claim is a user's own session, which may do everything.
 create function keyframe_private.client_may(needed keyframe_private.client_right)
 returns boolean language plpgsql stable security definer set search_path = '' as $$
 declare

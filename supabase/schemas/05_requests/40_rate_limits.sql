@@ -30,10 +30,13 @@ comment on column keyframe_private.rate_buckets.owner_id is 'The user; for the c
 comment on column keyframe_private.rate_buckets.low_since is 'When requests began to leave less than a tenth of the capacity; a full bucket resets it. Null: the last request left more.';
 create index rate_buckets_low_since_idx on keyframe_private.rate_buckets (low_since) where low_since is not null;
 
--- Uses tokens of the bucket of the holder, and returns its state as rate_json; null without a caller or a limit. Raises rate_limited
--- without enough tokens. A call never costs more than a full bucket. Against deadlocks, locks are taken in this order: call,
--- Idempotency-Key, user, token, then rows that others may hold. A request takes tokens of one class. Changes of one owner run one at a
--- time, because they lock films and projects in any order.
+-- Uses tokens of the holder's bucket, and returns the state of the bucket as rate_json returns it. The result is null if the request has no
+-- caller or the class has no limit. The function raises rate_limited if the bucket has too few tokens. No call costs more than a full
+-- bucket.
+--
+-- Every request takes its locks in this order, so that no two deadlock: call slot, Idempotency-Key, user, token, then rows that other
+-- requests may hold. A request uses tokens of only one class. The changes of one owner run one at a time, because they lock films and
+-- projects in any order.
 create function keyframe_private.acquire_token(
   route_class text, cost integer default 1, needed keyframe_private.client_right default null, holder uuid default auth.uid())
 returns jsonb language plpgsql volatile security definer set search_path = '' as $$
@@ -56,7 +59,7 @@ begin
     select caller, l.route_class, l.capacity - l.taken, now() from limited l
     on conflict (owner_id, route_class) do update
       set (tokens, low_since) = (
-            -- From now on, if the bucket was full or the clock was set back.
+            -- The bucket is low from now on, if it was full before or the clock was set back.
             select n.tokens,
               case when n.tokens < l.capacity / 10.0 then least(now(), case when n.tokens < excluded.tokens then b.low_since end) end
             from limited l

@@ -19,9 +19,10 @@ comment on column keyframe_private.idempotency_keys.request_hash is 'The SHA-256
 comment on column keyframe_private.idempotency_keys.answer is 'The answer to the first request, when no row can reproduce it (for a recovery, the count). Never a secret: secrets stay in the Vault.';
 create index idempotency_keys_created_at_idx on keyframe_private.idempotency_keys (created_at);
 
--- Reserves a key for the caller, or returns the resource that it created before. An equal simultaneous request waits until the first has
--- ended. Without a hash (the body is not read yet) it compares nothing. A replay updates the row to its own values, so that one statement
--- reserves and reads; it is a read, and uses a token of that class. Without a key every request is new.
+-- Reserves a key for the caller, or returns the resource that the key created before (a replay). If the same request is in progress, this
+-- call waits until that one has ended. A request without a key is always new. A request without a hash has a body that is not read yet, so
+-- it is not compared with the first one. A replay counts as a read: it uses a token of replay_class. The insert below sets an existing row
+-- to the values that it has, so that one statement both reserves a key and reads an existing one.
 create function keyframe_private.reserve_idempotency_key(
   key text, request_hash text, route_class text default null, replay_class text default 'read', out resource_id uuid, out replayed boolean, out answer jsonb, out rate jsonb)
 language plpgsql volatile security definer set search_path = '' as $$

@@ -82,7 +82,7 @@ begin
       order by k.expires_at desc nulls first limit 100) c));
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
-  return keyframe_private.refuse(refused);
+  return keyframe_private.refuse(refused, 'read');
 end $$;
 comment on function keyframe.list_keys is 'The keys of the caller, also those that ended lately, newest first; at most 100.';
 
@@ -102,7 +102,7 @@ begin
   return json_build_object('ended', keyframe_private.key_json(ended), 'rate', rate);
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
-  return keyframe_private.refuse(refused);
+  return keyframe_private.refuse(refused, 'change');
 end $$;
 comment on function keyframe.revoke_key is 'Ends a key of the caller.';
 

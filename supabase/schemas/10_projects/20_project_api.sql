@@ -71,6 +71,7 @@ declare
   looked_at integer := case when search = '' then wanted else 5000 end;
   matches keyframe.projects[];
   searched_until json;
+  refused keyframe_private.refusal;
 begin
   matches := array(
     select row(l.*)::keyframe.projects from (
@@ -103,6 +104,9 @@ begin
       from (select u as project, row_number() over () as place from unnest(matches) u) f
       left join keyframe_private.step_predictions(case when with_predictions then matches end) s on s.project_id = (f.project).id),
     'searched_until', searched_until, 'rate', rate);
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused);
 end $$;
 comment on function keyframe.list_projects is 'The caller''s projects, newest first, at most 101 per page; with_predictions adds the latest prediction and the shown take of each step, search keeps those whose title contains it.';
 

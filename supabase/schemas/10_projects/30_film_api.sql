@@ -64,12 +64,16 @@ declare
     where f.owner_id = auth.uid() and (f.created_at, f.id) < (before_created_at, before_id)
     order by f.created_at desc, f.id desc
     limit least(max_rows, 101));
+  refused keyframe_private.refusal;
 begin
   rate := keyframe_private.acquire_more_tokens(
     rate, (select count(*)::integer from unnest(page) f join keyframe.projects p on p.film_id = f.id), 1000);
   return json_build_object(
     'films', (select coalesce(json_agg(keyframe_private.film_json(f) order by f.created_at desc, f.id desc), '[]') from unnest(page) f),
     'rate', rate);
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused);
 end $$;
 comment on function keyframe.list_films is 'The caller''s films with the identifiers of their shots, newest first, at most 101 per page. Costs one token more for each thousand shots.';
 

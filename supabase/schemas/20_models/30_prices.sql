@@ -87,7 +87,8 @@ begin
     (select s.markup from keyframe_private.settings s), 1);
 end $$;
 
--- A model that gets another name at the provider keeps its prices and markup, also while another step has it under the old name.
+-- A model that gets another name at the provider keeps its prices and its markup. They are copied if another step still has the old name,
+-- otherwise renamed.
 create function keyframe_private.rename_prices()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
@@ -109,11 +110,13 @@ end $$;
 
 -- The list of models, with what the default of each step costs.
 
--- most: upper bound. charge: what the user pays. All null when unknown, but for a ceiling; price_ids null when one is missing.
+-- What a run should cost (estimate) and the most that it can cost, each as what the provider bills and as what the user pays (charge). If a
+-- price is missing, price_ids and the estimates are null, and the most is the ceiling of the model, or null if there is none.
 create type keyframe_private.run_cost as (
   price_ids bigint[], markup numeric, estimate_micros bigint, most_micros bigint, estimate_charge_micros bigint, most_charge_micros bigint);
 
--- Compares the most that the provider bills and the user pays. Every run may replace one of unknown cost.
+-- Whether a run can replace the one that was asked for: the most that the provider bills and the most that the user pays are no higher. Any
+-- run can replace one whose cost is unknown.
 create function keyframe_private.costs_no_more(run keyframe_private.run_cost, asked keyframe_private.run_cost)
 returns boolean language plpgsql immutable set search_path = '' as $$
 begin

@@ -191,7 +191,7 @@ begin
   else
     rest.hidden := old.hidden;
     rest.end_image_path := old.end_image_path;
-    rest.deadline_at := old.deadline_at; -- it means nothing any more
+    rest.deadline_at := old.deadline_at; -- it no longer means anything
     rest.updated_at := old.updated_at;
     if pg_trigger_depth() > 1 then -- rename_model
       rest.step := old.step;

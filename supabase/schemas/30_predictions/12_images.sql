@@ -18,7 +18,7 @@ create index prediction_images_path_idx on keyframe_private.prediction_images (p
 create index prediction_images_source_prediction_id_idx on keyframe_private.prediction_images (source_prediction_id)
   where source_prediction_id is not null;
 
--- Works also when the rows in prediction_images are deleted.
+-- The images that an input names. Unlike the rows of prediction_images, they are there before a start and after a deletion.
 create function keyframe_private.images_of(input jsonb)
 returns table (role text, "position" integer, path text, source_prediction_id uuid) language plpgsql immutable set search_path = '' as $$
 begin

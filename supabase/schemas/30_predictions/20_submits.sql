@@ -81,8 +81,8 @@ begin
   where s.id = submit and (s.ended_at is null or s.outcome = 'lost');
 end $$;
 
--- The provider refused the submit of this attempt (null: none), or it was not sent. Works even if the lease is gone. The caller has locked
--- the prediction, like all functions that record results.
+-- Ends the unanswered submit of an attempt that created no provider run: the provider refused it, or it was never sent. Null ends
+-- nothing. The caller needs no lease, but must have locked the prediction.
 create function keyframe_private.end_without_run(prediction uuid, attempt_without_run integer)
 returns void language plpgsql volatile set search_path = '' as $$
 begin
@@ -182,8 +182,9 @@ begin
   );
 end $$;
 
--- Then no run exists, unless one in the list may belong to them, or the submit is so old that the provider has deleted the input of its
--- run. `for update`: a submit that is answered at the same time is read again, and keeps its run.
+-- Ends the submits whose provider run was searched for and not found. Such a submit created no run (no_run). It counts as lost instead if a
+-- run in the provider's list may be its own (is_unproven), or if it is so old that the provider has deleted the input of its run, by which
+-- it would be found. `for update`: if a submit is answered at the same moment, it is read again and keeps its run.
 create function keyframe_worker.record_search_ended(
   prediction_id uuid, first_attempt integer, last_attempt integer, is_unproven boolean, work_id bigint default null, lease_token uuid default null)
 returns boolean language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$

@@ -11,7 +11,7 @@
 --   {"firstFrameImagePath": "projects/a.png"}  … begins on that image: the fields of one image replace each other (fields_of_image)
 --   model B                                    B, the prompt, continues the previous shot: other values were chosen for A
 --
--- A plan is kept while models, takes and the film change. What is not possible any more is left out:
+-- A plan is kept while models, takes and the film change. What is no longer possible is left out:
 --
 --   A has no length of 10 seconds              … the model's default length
 --   the shot has become the first of its film  … begins on its own first frame
@@ -130,7 +130,8 @@ begin
   return planned;
 end $$;
 
--- The values that a plan chose and the model takes; none if the request names another model than the plan, which may name none.
+-- Leaves out of a plan the values that the model of the start does not take. If the request names a model and the plan names another or
+-- none, all values of controls are left out: they were chosen for another model.
 create function keyframe_private.fit_choices(planned jsonb, chosen keyframe.models, is_other_model boolean)
 returns jsonb language plpgsql stable set search_path = '' as $$
 begin
@@ -141,8 +142,9 @@ begin
         or c.kind = 'choice' and not keyframe_private.control_takes(chosen.controls -> c.name, planned -> c.name)));
 end $$;
 
--- The reference images of a start: those of the request, else of the plan; for a first or last frame without both the project's image. A
--- last frame has its first frame as a reference, so a model of one image takes only that.
+-- Completes the reference images of a plan. A start uses those of the request, otherwise those of the plan. A first or last frame without
+-- either uses the project's reference image. One exception: a last frame always has its first frame as a reference, so a model that takes
+-- one image gets only the first frame.
 create function keyframe_private.fit_references(
   planned jsonb, wanted keyframe.predictions, project keyframe.projects, chosen keyframe.models)
 returns jsonb language plpgsql stable set search_path = '' as $$

@@ -47,9 +47,11 @@ begin
     keyframe_private.shown_take(shot, 'video'));
 end $$;
 
--- A start that continues the previous shot gets the end image of that shot's video, or waits for it. The video is not locked: if it is
--- deleted, the start that waits for it fails as if the video had failed. Two arguments are for prices only. previous_start: the start of
--- the previous shot in the same request, which has no row yet. assumes_frame: what the video begins on counts as being made.
+-- Gives a start that continues the previous shot the end image of that shot's video, or lets it wait for the video (waits_for). The video is
+-- not locked: if it is deleted, the waiting start fails as if the video had failed. Two arguments are given only to compute a price:
+--
+--   previous_start   the start of the previous shot in the same request, which has no row yet
+--   assumes_frame    the frame on which the video begins counts as made, even if there is none yet
 create function keyframe_private.resolve_beginning(
   inout wanted keyframe.predictions, project keyframe.projects, previous_start keyframe.predictions, assumes_frame boolean)
 language plpgsql volatile set search_path = '' as $$
@@ -74,7 +76,7 @@ begin
   end if;
   perform keyframe_private.raise_if(wanted.step <> 'video', 'unsupported_input',
     format('A %s cannot continue a shot. Leave out continuesPreviousShot.', wanted.step));
-  -- The input of an answer, sent again, has continuesPredictionId beside the frame that came from it.
+  -- The input of an answer, sent again, has continuesPredictionId next to the frame that came from it.
   perform keyframe_private.raise_if(wanted.input ->> 'continuesPredictionId' is null
     and coalesce(wanted.input ->> 'firstFramePredictionId', wanted.input ->> 'firstFrameImagePath') is not null, 'invalid_request',
     'Send continuesPreviousShot or a first frame, not both.');
@@ -157,7 +159,7 @@ begin
   end if;
 end $$;
 
--- Called for the end of a video, and for its end image. Only inserts, so waiting predictions never delay the end.
+-- Called when a video ends, and when its end image is stored. The trigger only inserts work, so waiting predictions never delay either.
 create function keyframe_private.add_waiting_work()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin

@@ -9,10 +9,11 @@ begin
     'imagePaths', to_jsonb(keyframe_private.images_of_element(element)));
 end $$;
 
--- Whether a character (may be empty) is a letter, a digit, an underscore or a mark on the letter before it. Names and prompts are compared
--- in NFC, so a composed and a decomposed accent are equal. NFC puts marks in the order of their classes, and U+0345 has the last one: a
--- character that moves before it is a mark. The list has the marks without a class that are not letters for Postgres, except those that
--- displays may ignore.
+-- Whether a character continues the name before it: a letter, a digit, an underscore, or a mark such as an accent. An empty text does not.
+--
+-- Names and prompts are compared in NFC, so that a composed and a decomposed accent are equal. NFC also shows which characters are marks: it
+-- sorts neighbouring marks by their class, and U+0345 has the highest one, so whatever NFC moves before U+0345 is a mark. The list has the
+-- marks that have no class, except those that Postgres counts as letters and those that displays may ignore.
 create function keyframe_private.continues_a_name(letter text)
 returns boolean language plpgsql immutable set search_path = '' as $$
 begin

@@ -60,7 +60,20 @@ begin
   return found_model;
 end $$;
 
--- Completes and checks a start: owner, model, input. previous_start, assumes_frame: see resolve_beginning.
+-- Completes and checks a start, in eight steps. As an example, a user starts a video with {"prompt": "@Anna leaves"} and names no model. The
+-- project's plan is {"video": {"model": "A", "durationSeconds": 10}}, its shown first frame is F, and its film has the element Anna with the
+-- text "a woman in red":
+--
+--   1  lock the project    it must be the caller's, and gives the start its owner
+--   2  apply_plan          model A; "durationSeconds": 10
+--   3  resolve_beginning   no change; a start that continues the previous shot gets the end image of that, or waits for it
+--   4  choose_model        the row of A; a model that is named must be available
+--   5  read_input          "firstFramePredictionId": F, "lastFramePredictionId": null, "referenceImagePaths": []
+--   6  use_elements        "prompt": "Anna leaves", then "Anna: a woman in red"; "elements": the record of Anna
+--   7  find_successor      no change; only a default model that is not available is replaced by another
+--   8  resolve_input       "aspectRatio": "16:9", as the project has it; "resolution": A's default, and so for each control of A
+--
+-- previous_start, assumes_frame: see resolve_beginning.
 create function keyframe_private.resolve_start(
   inout wanted keyframe.predictions, previous_start keyframe.predictions default null, assumes_frame boolean default false)
 language plpgsql volatile set search_path = '' as $$

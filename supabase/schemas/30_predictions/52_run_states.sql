@@ -5,8 +5,8 @@
 create type keyframe_private.provider_run as (
   id text, status text, output_url text, output_files jsonb, progress real, error_message text, failure text, stage text, metrics jsonb);
 
--- Whether a state changes nothing, as most callbacks. Without a lock: the state of a run never moves backwards, so an update that changes
--- nothing here changes nothing later.
+-- Whether a state of a run is already recorded, as it is for most callbacks. The prediction need not be locked: a run never moves backwards,
+-- so a state that changes nothing now changes nothing later either.
 create function keyframe_private.is_state_known(prediction uuid, attempt integer, run keyframe_private.provider_run)
 returns boolean language plpgsql stable set search_path = '' as $$
 begin
@@ -147,13 +147,20 @@ begin
   end case;
 end $$;
 
--- Returns what the state of a run was for its prediction:
---   recorded, unchanged
---   ended: the prediction has ended, stale: it follows another run. A run that goes on will be canceled.
---   given_up: the prediction followed the run before, and is queued again.
---   unknown: there is no such prediction, or the run is another's. unproven: it may be another's.
--- A run from the provider's list has found_by: 'name' if its input names the prediction, 'text' if only the text is equal. If it was found
--- before a submit, that submit was not sent: attempt_without_run.
+-- Records a state of a provider run for a prediction, and returns what came of it:
+--
+--   recorded    the prediction has moved
+--   unchanged   the state was known
+--   ended       the prediction has ended or is deleted; the run is canceled if it goes on
+--   stale       the prediction follows another run; this run is canceled if it goes on
+--   given_up    the prediction is queued again; it followed this run before
+--   unknown     there is no such prediction, or the run belongs to another one
+--   unproven    the run may belong to another prediction
+--
+-- Two arguments are given only for a run from the provider's list:
+--
+--   found_by             'name' if the input of the run names the prediction, 'text' if only its text is that of the prediction
+--   attempt_without_run  the attempt whose submit was not sent, because the run of an earlier submit was found first
 create function keyframe_private.record_run_state(
   prediction uuid, attempt integer, run keyframe_private.provider_run, found_by text, attempt_without_run integer)
 returns text language plpgsql volatile set search_path = '' as $$
@@ -161,13 +168,15 @@ declare
   run_outcome constant text := case when run.status = 'failed' and run.failure = 'content_rejected' then 'rejected'
     when run.status in ('succeeded', 'failed', 'canceled', 'aborted') then run.status end; -- null: it goes on
   row_now keyframe.predictions;
+  last_attempt integer;
+  has_ended boolean;
   submit keyframe_private.provider_submits;
 begin
   if keyframe_private.is_state_known(prediction, attempt, run) then
     return 'unchanged';
   end if;
 
-  -- Lock the prediction. Progress waits for no lock: the next callback or poll reports it again.
+  -- Lock the prediction, but do not wait in order to record progress: the next callback or poll reports it again.
   if run.status = 'processing' and exists (
     select from keyframe.predictions p
     where p.id = prediction and p.provider_prediction_id = run.id and p.status = 'processing'
@@ -178,41 +187,41 @@ begin
     end if;
   end if;
   select p.* into row_now from keyframe.predictions p where p.id = prediction for update;
-  if not found then -- a deleted one counts as ended while its submits are kept
-    select s.prediction_id, s.attempt, s.created_at into row_now.id, row_now.attempt, row_now.completed_at
-    from keyframe_private.provider_submits s where s.prediction_id = prediction and s.submitted_at is not null
-    order by s.attempt desc limit 1;
-  end if;
-  if row_now.id is null or attempt not between 1 and row_now.attempt then
+  has_ended := not found or row_now.completed_at is not null;
+  last_attempt := coalesce(row_now.attempt, (
+    -- A deleted prediction is known as long as its submits are kept.
+    select max(s.attempt) from keyframe_private.provider_submits s
+    where s.prediction_id = record_run_state.prediction and s.submitted_at is not null));
+  if last_attempt is null or attempt not between 1 and last_attempt then
     return 'unknown';
   end if;
 
-  -- Find the submit of the run. The signature of a callback does not cover its URL, which may name another prediction.
+  -- Find the submit of the run. Its prediction may be another one: the signature of a callback does not cover the URL that names it.
   select s.* into submit from keyframe_private.provider_submits s where s.provider_prediction_id = run.id;
-  if submit.prediction_id <> row_now.id then
+  if submit.prediction_id <> prediction then
     return 'unknown';
   elsif row_now.status = 'queued' and submit.id is not null then
     -- A queued prediction follows no run, so a known run of it has failed or was replaced.
     perform keyframe_private.end_submit(submit.id, run_outcome, run.metrics) where run_outcome is not null;
     return 'given_up';
   elsif submit.id is null then
-    if found_by = 'text' and not keyframe_private.is_only_submit_of_its_text(row_now.id, attempt) then
+    if found_by = 'text' and not keyframe_private.is_only_submit_of_its_text(prediction, attempt) then
       return 'unproven'; -- neither followed nor canceled
     end if;
-    submit.id := keyframe_private.record_run(run.id, row_now.id, attempt, found_by is not null);
+    submit.id := keyframe_private.record_run(run.id, prediction, attempt, found_by is not null);
     if submit.id is null then
       return 'unknown'; -- it was recorded for another prediction at the same moment
     end if;
   end if;
 
-  -- Record it in the ledger.
-  perform keyframe_private.end_without_run(row_now.id, attempt_without_run);
+  -- Record the state in the ledger.
+  perform keyframe_private.end_without_run(prediction, attempt_without_run);
   perform keyframe_private.end_submit(submit.id, run_outcome, run.metrics) where run_outcome is not null;
 
-  -- Move the prediction, if it follows this run, or none.
-  if row_now.completed_at is not null or row_now.provider_prediction_id <> run.id then
+  -- Move the prediction, if it follows this run or no run.
+  if has_ended or row_now.provider_prediction_id <> run.id then
     perform keyframe_private.add_cancel(s) from keyframe_private.provider_submits s where s.id = submit.id and s.ended_at is null;
-    return case when row_now.completed_at is null then 'stale' else 'ended' end;
+    return case when has_ended then 'ended' else 'stale' end;
   end if;
   if run.status = 'processing' and row_now.provider_prediction_id = run.id and attempt_without_run is null then
     perform set_config('synchronous_commit', 'off', true); -- what a crash loses, the next callback or poll repeats

@@ -1,8 +1,9 @@
 -- A quote holds the price of one start, or of a film's missing shots, for one user and OAuth client. It can be started once, within ten
 -- minutes: the quote's id is the key of that start.
 
--- An unused quote is deleted within two minutes of its end (prune). Each uses a token of `create`, so by default an owner has at most 780
--- of these, of 64 kB and less: 60, and one more a second. One that was started is kept for a day: a late repetition finds its prediction.
+-- Each quote uses a token of `create`, has at most 64 kB, and is deleted within two minutes of its end unless it was started (prune). So by
+-- default an owner has at most 780 unused quotes: 60 at once, and one more each second. A quote that was started is kept for a day, so
+-- that a late repetition finds its prediction.
 create table keyframe_private.quotes (
   id uuid primary key default gen_random_uuid(),
   owner_id uuid not null references auth.users on delete cascade,
@@ -30,8 +31,8 @@ comment on column keyframe_private.quotes.expires_at is 'Until when it can be st
 create index quotes_owner_id_idx on keyframe_private.quotes (owner_id);
 create index quotes_expires_at_idx on keyframe_private.quotes (expires_at);
 
--- Identifies the models and inputs of starts, in order. It leaves out the video that one continues, which in a film has no row before the
--- start.
+-- Identifies the models and inputs of starts, in order. The digest omits which video a shot continues: in a film, that video has no id until
+-- it is started.
 create function keyframe_private.digest_of(starts keyframe.predictions[])
 returns text language plpgsql stable set search_path = '' as $$
 begin
@@ -39,7 +40,7 @@ begin
     from unnest(starts) with ordinality s);
 end $$;
 
--- Raises the errors of the start.
+-- Stores a quote for priced starts. The function raises every error that the start itself would raise.
 create function keyframe_private.add_quote(
   priced keyframe.predictions[], film uuid, asked jsonb, asked_model text, asked_count integer, cost keyframe_private.run_cost,
   with_outdated boolean default false)
@@ -62,7 +63,8 @@ begin
   return made;
 end $$;
 
--- Raises unless what was started is what the quote has, and reserves no more. Of several takes of one step the first was priced.
+-- Raises unless the started predictions are those of the quote, and together reserve no more than its price. Of several takes of one step
+-- only the first was priced.
 create function keyframe_private.require_as_quoted(started keyframe.predictions[], quote keyframe_private.quotes)
 returns void language plpgsql stable set search_path = '' as $$
 declare
@@ -78,12 +80,13 @@ end $$;
 
 -- The start resolves its input again. If the result is not that of the quote, nothing is started.
 create function keyframe.start_quote(quote_id uuid, at_most_micros bigint)
-returns json language plpgsql volatile security definer set search_path = '' as $$
+returns json language plpgsql volatile security definer set search_path = '' set plan_cache_mode = force_generic_plan as $$
 declare
   start_key constant text := 'quote:' || quote_id;
   quote keyframe_private.quotes;
+  request record;
+  shots uuid[] := '{}';
   started keyframe.predictions[];
-  answer json;
   refused keyframe_private.refusal;
 begin
   perform keyframe_private.require_client_may('generate');
@@ -96,31 +99,31 @@ begin
   perform keyframe_private.raise_if(quote.most_micros is distinct from at_most_micros, 'invalid_request',
     format('atMostMicros must be the price of this quote, %s. Nothing was started.', quote.most_micros));
   -- The hash refuses a key that a caller sent with another request.
+  request := keyframe_private.reserve_idempotency_key(start_key, encode(sha256(start_key::bytea), 'hex'));
   if quote.film_id is null then
-    answer := keyframe.start_prediction(quote.project_ids[1], quote.step, quote.asked, quote.asked_model, start_key,
-      encode(sha256(start_key::bytea), 'hex'), quote.asked_count);
+    started := case when request.replayed then keyframe_private.takes_started_before(request.answer, request.resource_id)
+      else keyframe_private.start_takes(
+        request.resource_id, quote.project_ids[1], quote.step, quote.asked, quote.asked_model, quote.asked_count) end;
+  elsif request.replayed then
+    started := keyframe_private.started_before(request.answer);
+    request.rate := keyframe_private.acquire_more_tokens(request.rate, cardinality(started), keyframe_private.projects_per_token());
   else
-    answer := keyframe.start_film(quote.film_id, quote.step, quote.asked, quote.asked_model, quote.project_ids, start_key,
-      encode(sha256(start_key::bytea), 'hex'), quote.with_outdated);
-    if answer -> 'code' is null then
-      perform keyframe_private.raise_if(answer #> '{predictions,0}' is null, 'precondition_failed',
-        'No shot of this quote is missing the step any more, or what it started was deleted. Read the film.');
-      answer := (answer::jsonb || jsonb_build_object('prediction', answer #> '{predictions,0}'))::json;
-    end if;
+    shots := keyframe_private.lock_shots_without(quote.film_id, quote.step, quote.project_ids, quote.with_outdated);
+    started := keyframe_private.start_shots(request.resource_id, shots, quote.step, quote.asked, quote.asked_model);
+    shots := '{}'; -- they have started: what follows does not refuse one of them
   end if;
-  if answer -> 'code' is not null or (answer ->> 'replayed')::boolean then
-    return answer;
+  perform keyframe_private.raise_if(started = '{}', 'precondition_failed',
+    'No shot of this quote is missing the step any more, or what it started was deleted. Read the film.');
+  if not request.replayed then
+    perform keyframe_private.require_as_quoted(started, quote);
+    -- Its Idempotency-Key is kept longer: without that, a repetition would start another.
+    update keyframe_private.quotes q set expires_at = q.expires_at + interval '23 hours' where q.id = quote.id;
   end if;
-  started := array(
-    select p from json_array_elements(case json_typeof(answer -> 'predictions') when 'array' then answer -> 'predictions'
-      else json_build_array(answer -> 'prediction') end) with ordinality t (take, number)
-    join keyframe.predictions p on p.id = (t.take ->> 'id')::uuid order by t.number);
-  perform keyframe_private.require_as_quoted(started, quote);
-  -- Its Idempotency-Key is kept longer: without that, a repetition would start another.
-  update keyframe_private.quotes q set expires_at = q.expires_at + interval '23 hours' where q.id = quote.id;
-  return answer;
+  return keyframe_private.start_json(
+    started, quote.film_id is not null or quote.asked_count is not null, request.replayed, request.rate);
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
-  return keyframe_private.refuse(refused, 'generate');
+  perform keyframe_private.note_exhausted(auth.uid(), refused.code, refused.hint);
+  return keyframe_private.refuse_shots(refused, quote.film_id, shots, quote.step, quote.asked, quote.asked_model);
 end $$;
 comment on function keyframe.start_quote is 'Starts what the caller''s quote is for, at its price. A repetition returns the same prediction.';

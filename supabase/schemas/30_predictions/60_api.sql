@@ -1,8 +1,12 @@
 -- Functions that api calls for predictions.
 
--- Whether a take was made with a frame that is deleted, or that its step no longer shows in the same project, or continues a video that the
--- previous shot no longer shows. A frame of another project or an upload is always current, but the previous shot is looked up in the
--- current film. `shown`: the shown takes, if the caller knows them.
+-- Whether a take no longer belongs to what its project shows, for one of these reasons:
+--
+--   a frame that it was made with is deleted
+--   a frame of its own project that it was made with is no longer the shown take of its step
+--   it continues a video that is no longer the shown take of the previous shot; which shot that is, the current order of the film says
+--
+-- Uploaded frames and frames of other projects are always current. `shown` are the project's shown takes, if the caller knows them.
 create function keyframe_private.is_outdated(prediction keyframe.predictions, shown uuid[])
 returns boolean language plpgsql stable set search_path = '' as $$
 declare
@@ -76,6 +80,49 @@ begin
   return (select coalesce(json_agg(keyframe_private.prediction_json(p)), '[]') from unnest(started) p);
 end $$;
 
+-- The answer to a start of one prediction or, with is_list, of several.
+create function keyframe_private.start_json(started keyframe.predictions[], is_list boolean, replayed boolean, rate jsonb)
+returns json language plpgsql stable set search_path = '' as $$
+declare
+  predictions constant json := case when is_list then keyframe_private.started_json(started) end;
+begin
+  return json_build_object(
+    'prediction', coalesce(predictions -> 0, keyframe_private.prediction_json(started[1])), 'predictions', predictions,
+    'replayed', replayed, 'rate', coalesce(rate, keyframe_private.rate_state('generate')));
+end $$;
+
+-- Starts one prediction with this id or, with count, several: the first has this id. Their ids are kept for a repetition of the request.
+create function keyframe_private.start_takes(
+  first_id uuid, project_id uuid, step keyframe.generation_step, input jsonb, model text, count integer)
+returns keyframe.predictions[] language plpgsql volatile set search_path = '' as $$
+declare
+  started keyframe.predictions[];
+begin
+  with made as (
+    insert into keyframe.predictions as p (id, project_id, step, input, model)
+    select case t.number when 1 then first_id else gen_random_uuid() end, start_takes.project_id, start_takes.step,
+      keyframe_private.input_of_take(start_takes.input, t.number), start_takes.model
+    from generate_series(1, coalesce(start_takes.count, 1)) t (number)
+    returning p)
+  select array_agg(m.p) into started from made m;
+  if start_takes.count is not null then
+    update keyframe_private.idempotency_keys k set answer = to_jsonb(array(select s.id from unnest(started) s))
+    where k.resource_id = first_id;
+  end if;
+  return started;
+end $$;
+
+-- The predictions of a repeated request. Raises not_found if they are deleted.
+create function keyframe_private.takes_started_before(answer jsonb, first_id uuid)
+returns keyframe.predictions[] language plpgsql stable set search_path = '' as $$
+declare
+  started constant keyframe.predictions[] := keyframe_private.started_before(coalesce(answer, jsonb_build_array(first_id)));
+begin
+  perform keyframe_private.raise_if(started = '{}', 'not_found',
+    'The prediction that this Idempotency-Key started has been deleted. Send a new key.');
+  return started;
+end $$;
+
 -- Without a generic plan it is planned at each start.
 create function keyframe.start_prediction(
   project_id uuid, step keyframe.generation_step, input jsonb default '{}', model text default null, idempotency_key text default null,
@@ -84,35 +131,17 @@ returns json language plpgsql volatile security definer set search_path = '' set
 declare
   request record;
   started keyframe.predictions[];
-  predictions json;
   refused keyframe_private.refusal;
 begin
   request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash);
   perform keyframe_private.require_user();
   perform keyframe_private.raise_if(start_prediction.count not between 1 and 8, 'invalid_request', 'count must be 1 to 8.');
   if request.replayed then
-    started := keyframe_private.started_before(coalesce(request.answer, jsonb_build_array(request.resource_id)));
-    perform keyframe_private.raise_if(started = '{}', 'not_found',
-      'The prediction that this Idempotency-Key started has been deleted. Send a new key.');
+    started := keyframe_private.takes_started_before(request.answer, request.resource_id);
   else
-    with made as (
-      insert into keyframe.predictions as p (id, project_id, step, input, model)
-      select case t.number when 1 then request.resource_id else gen_random_uuid() end, start_prediction.project_id, start_prediction.step,
-        keyframe_private.input_of_take(start_prediction.input, t.number), start_prediction.model
-      from generate_series(1, coalesce(start_prediction.count, 1)) t (number)
-      returning p)
-    select array_agg(m.p) into started from made m;
-    if start_prediction.count is not null then
-      update keyframe_private.idempotency_keys k set answer = to_jsonb(array(select s.id from unnest(started) s))
-      where k.resource_id = request.resource_id;
-    end if;
+    started := keyframe_private.start_takes(request.resource_id, project_id, step, input, model, start_prediction.count);
   end if;
-  if start_prediction.count is not null then
-    predictions := keyframe_private.started_json(started);
-  end if;
-  return json_build_object(
-    'prediction', coalesce(predictions -> 0, keyframe_private.prediction_json(started[1])), 'predictions', predictions,
-    'replayed', request.replayed, 'rate', coalesce(request.rate, keyframe_private.rate_state('generate')));
+  return keyframe_private.start_json(started, start_prediction.count is not null, request.replayed, request.rate);
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
   perform keyframe_private.note_exhausted(auth.uid(), refused.code, refused.hint);

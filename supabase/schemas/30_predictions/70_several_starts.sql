@@ -127,43 +127,44 @@ begin
   estimate := jsonb_build_object('shots', shots) || keyframe_private.estimate_json(cost);
 end $$;
 
-create function keyframe.start_film(
-  film_id uuid, step keyframe.generation_step, input jsonb default '{}', model text default null, project_ids uuid[] default null,
-  idempotency_key text default null, request_hash text default null, outdated boolean default false)
-returns json language plpgsql volatile security definer set search_path = '' as $$
-declare
-  request record;
-  shots uuid[] := '{}';
-  started keyframe.predictions[];
-  refusals record;
-  refused keyframe_private.refusal;
+-- The shots without a step (shots_without), for the only start of this user's films at the moment: a second one finds what this one has
+-- started. Locks the bucket of tokens before the film; the insert takes a token for each shot.
+create function keyframe_private.lock_shots_without(film_id uuid, step keyframe.generation_step, project_ids uuid[], outdated boolean)
+returns uuid[] language plpgsql volatile set search_path = '' as $$
 begin
-  request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash);
-  perform keyframe_private.require_user();
-  if request.replayed then
-    started := keyframe_private.started_before(request.answer);
-    request.rate := keyframe_private.acquire_more_tokens(request.rate, cardinality(started), keyframe_private.projects_per_token());
-  else
-    perform keyframe_private.acquire_token('generate', 0); -- locks the bucket before the film; the insert takes one for each shot
-    perform keyframe_private.acquire_lock('films', auth.uid()); -- of two at once, the second finds what the first has started
-    shots := keyframe_private.shots_without(film_id, step, project_ids, outdated);
-    with made as (
-      insert into keyframe.predictions as p (project_id, step, input, model)
-      select s.id, start_film.step, start_film.input, start_film.model from unnest(shots) with ordinality s (id, place) order by s.place
-      returning p)
-    select coalesce(array_agg(m.p), '{}') into started from made m;
-    update keyframe_private.idempotency_keys k set answer = to_jsonb(array(select s.id from unnest(started) s))
-    where k.resource_id = request.resource_id;
-  end if;
-  return json_build_object('predictions', keyframe_private.started_json(started), 'replayed', request.replayed,
-    'rate', coalesce(request.rate, keyframe_private.rate_state('generate')));
-exception when sqlstate 'KEYFR' then
-  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
-  perform keyframe_private.note_exhausted(auth.uid(), refused.code, refused.hint);
+  perform keyframe_private.acquire_token('generate', 0);
+  perform keyframe_private.acquire_lock('films', auth.uid());
+  return keyframe_private.shots_without(film_id, step, project_ids, outdated);
+end $$;
+
+-- Starts a step of these shots, all or none. The ids of the predictions are kept for a repetition of the request `request_id`.
+create function keyframe_private.start_shots(
+  request_id uuid, shots uuid[], step keyframe.generation_step, input jsonb, model text)
+returns keyframe.predictions[] language plpgsql volatile set search_path = '' as $$
+declare
+  started keyframe.predictions[];
+begin
+  with made as (
+    insert into keyframe.predictions as p (project_id, step, input, model)
+    select s.id, start_shots.step, start_shots.input, start_shots.model from unnest(shots) with ordinality s (id, place) order by s.place
+    returning p)
+  select coalesce(array_agg(m.p), '{}') into started from made m;
+  update keyframe_private.idempotency_keys k set answer = to_jsonb(array(select s.id from unnest(started) s))
+  where k.resource_id = request_id;
+  return started;
+end $$;
+
+-- Returns the refusal of a start (refuse), and names all of `shots` that cannot start: the first of them has ended the insert. Naming the
+-- others costs Postgres two milliseconds per shot, and the caller more tokens. Without shots the start was refused before the insert.
+create function keyframe_private.refuse_shots(
+  refused keyframe_private.refusal, film_id uuid, shots uuid[], step keyframe.generation_step, input jsonb, model text)
+returns json language plpgsql volatile set search_path = '' as $$
+declare
+  refusals record;
+begin
   if shots = '{}' or refused.code = 'rate_limited' then
     return keyframe_private.refuse(refused, 'generate');
   end if;
-  -- The first refused shot ends the insert. Naming the others costs Postgres two milliseconds per shot.
   perform keyframe_private.acquire_token('generate', 1 + cardinality(shots) / keyframe_private.projects_per_token());
   select string_agg(array_position(keyframe_private.shots_of(film_id), s."projectId")::text, ', ') as shots, (array_agg(s.error))[1] as first
   into refusals
@@ -174,6 +175,33 @@ exception when sqlstate 'KEYFR' then
       'Nothing was started, because of shot %s. The first of them: %s', refusals.shots, refusals.first ->> 'message'), '');
   end if;
   return keyframe_private.refuse(refused);
+end $$;
+
+create function keyframe.start_film(
+  film_id uuid, step keyframe.generation_step, input jsonb default '{}', model text default null, project_ids uuid[] default null,
+  idempotency_key text default null, request_hash text default null, outdated boolean default false)
+returns json language plpgsql volatile security definer set search_path = '' as $$
+declare
+  request record;
+  shots uuid[] := '{}';
+  started keyframe.predictions[];
+  refused keyframe_private.refusal;
+begin
+  request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash);
+  perform keyframe_private.require_user();
+  if request.replayed then
+    started := keyframe_private.started_before(request.answer);
+    request.rate := keyframe_private.acquire_more_tokens(request.rate, cardinality(started), keyframe_private.projects_per_token());
+  else
+    shots := keyframe_private.lock_shots_without(film_id, step, project_ids, outdated);
+    started := keyframe_private.start_shots(request.resource_id, shots, step, input, model);
+  end if;
+  return json_build_object('predictions', keyframe_private.started_json(started), 'replayed', request.replayed,
+    'rate', coalesce(request.rate, keyframe_private.rate_state('generate')));
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  perform keyframe_private.note_exhausted(auth.uid(), refused.code, refused.hint);
+  return keyframe_private.refuse_shots(refused, film_id, shots, step, input, model);
 end $$;
 comment on function keyframe.start_film is 'Starts a step for the shots of the caller''s film that are missing it, with `outdated` also where the shown take is outdated: for all or for none.';
 

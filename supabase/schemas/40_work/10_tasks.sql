@@ -46,7 +46,7 @@ begin
     end);
 end $$;
 
--- Deletes work that is done, or that is not needed any more.
+-- Deletes work that is done, or that is no longer needed.
 create function keyframe_private.finish_work(held keyframe_private.work, has_output boolean default false)
 returns void language plpgsql volatile set search_path = '' set jit = off set enable_seqscan = off as $$
 begin
@@ -104,7 +104,8 @@ begin
 end $$;
 comment on function keyframe_worker.retry_work is 'Gives work back that could not be done or recorded: it is retried after growing intervals. A lock timeout does not count as a failure.';
 
--- A submit whose lease expired may have created a run: it stays, and another is added, which searches for that run first.
+-- If the lease of a submit expires, the submit may have created a run. So it stays unanswered, and the next submit is added. Before that one
+-- is sent, the worker searches for the run of the first (search_attempt).
 create function keyframe_worker.begin_submit(work_id bigint, lease_token uuid)
 returns jsonb language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
 declare
@@ -126,7 +127,7 @@ begin
   select s.* into submit from keyframe_private.provider_submits s where s.id = held.submit_id and s.submitted_at is null and s.ended_at is null
   for update;
   if not found then
-    -- An earlier submit whose result came after the next one was added adds none, because the next one may be in progress.
+    -- The submit of this work is over. Another one is added, unless one waits already or a later one was begun, which may be in progress.
     if not exists (
       select from keyframe_private.provider_submits s
       where s.prediction_id = row_now.id
@@ -153,7 +154,7 @@ begin
     'id', row_now.id, 'attempt', submit.attempt, 'step', row_now.step, 'model', row_now.model, 'input', row_now.input,
     'deadline_at', row_now.deadline_at, 'has_images', has_images, 'model_settings', settings,
     'images', case when has_images then keyframe_private.images_json(row_now.id) else '[]' end)
-    -- An earlier submit may have been accepted: its run is searched for before this one is sent.
+    -- The provider may have accepted an earlier submit, whose run is searched for before this one is sent.
     || coalesce((
       select jsonb_build_object('search_attempt', s.attempt, 'search_since', s.submitted_at) from keyframe_private.provider_submits s
       where s.prediction_id = row_now.id and s.is_unanswered and s.id <> submit.id order by s.attempt limit 1),
@@ -175,7 +176,7 @@ begin
   end if;
   perform keyframe_private.finish_work(held);
 end $$;
-comment on function keyframe_worker.expire_prediction is 'Fails a prediction that is past its deadline, or whose leases expired too often. Finishes a store that is not needed any more.';
+comment on function keyframe_worker.expire_prediction is 'Fails a prediction that is past its deadline, or whose leases expired too often. Finishes a store that is no longer needed.';
 
 create function keyframe_worker.admit_predictions(work_id bigint, lease_token uuid)
 returns void language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$

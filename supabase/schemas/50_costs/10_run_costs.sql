@@ -59,9 +59,10 @@ begin
   end;
 end $$;
 
--- For a complete input. Of each metric that the model is billed by, the matching price with the most values counts, in its newest version.
--- A price of 0 is known whatever the quantity. Without an estimate the most is the model's ceiling. At most a million dollars, so that a
--- mistyped price does not fail.
+-- What a run with a complete input costs. A model has prices for one or more metrics, such as the run or a second of output. Each metric adds
+-- one price: the one that matches the input with the most values and, among its versions, the newest. A price of 0 needs no quantity. If a
+-- price or a quantity is unknown, there is no estimate, and the most that the run can cost is the ceiling of the model. An estimate is at
+-- most a million dollars, so that a mistyped price causes no error.
 create function keyframe_private.estimate_cost(model text, input jsonb, at timestamptz)
 returns keyframe_private.run_cost language plpgsql stable set search_path = '' as $$
 #variable_conflict use_column
@@ -125,7 +126,7 @@ begin
   end loop;
   total := keyframe_private.sum_of(costs);
   if (total.most_micros <= released.most_micros and total.most_charge_micros <= released.most_charge_micros) is not true then
-    perform keyframe_private.require_budget(p.owner_id, total, added_at, p.client_id);
+    perform keyframe_private.require_budget((predictions[1]).owner_id, total, added_at, (predictions[1]).client_id);
   end if;
   for i in 1 .. cardinality(predictions) loop
     p := predictions[i];
@@ -175,7 +176,7 @@ begin
     cost := keyframe_private.settled_cost(new.price_ids, new.metrics, null);
   end if;
   if billed = 'unknown' and cost > 0 then
-    cost := null; -- but what the provider counted as nothing costs nothing
+    cost := null; -- whether it is billed is unknown; only a cost of 0 is certain
   end if;
   new.cost_micros := cost;
   new.cost_state := case

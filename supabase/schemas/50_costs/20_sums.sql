@@ -44,7 +44,7 @@ union all select 'owner_day', c.* from keyframe_private.cost_changes c
 union all select 'service_day', c.* from keyframe_private.cost_changes c
 union all select 'project_day', c.* from keyframe_private.cost_changes c
 union all select 'owner_total', c.* from keyframe_private.cost_changes c;
-comment on view keyframe_private.costs is 'What all submits cost, merged or not: any number of rows of a sum, to be added up. Always filter by kind: each kind has all costs.';
+comment on view keyframe_private.costs is 'What all submits cost, merged or not. Add up the rows of one kind: a sum can have any number of rows, and each kind has all costs.';
 
 -- Called for each change of a submit by a worker or an administrator: subtracts what it cost before.
 create function keyframe_private.add_cost_change()
@@ -77,7 +77,8 @@ begin
   return null;
 end $$;
 
--- Adds changes to the four sums of each. Replaces the rows of a sum by one, without those that others have locked.
+-- Deletes these changes, and adds each to its four sums, one of each kind. All rows of a changed sum become one row, except the rows that
+-- another transaction has locked. Each kind has a query of its own for these rows, because each finds them by other columns of an index.
 create function keyframe_private.merge_cost_changes(rows tid[])
 returns void language plpgsql volatile set search_path = '' as $$
 begin

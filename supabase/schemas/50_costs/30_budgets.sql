@@ -11,8 +11,8 @@ comment on table keyframe_private.owner_budgets is 'Budgets of single owners, in
 comment on column keyframe_private.owner_budgets.day_micros is 'For a day (UTC), in millionths of a dollar; null: unlimited.';
 comment on column keyframe_private.owner_budgets.month_micros is 'For a calendar month (UTC), in millionths of a dollar; null: unlimited.';
 
--- The budgets that a start of this owner (and OAuth client or key) must fit into. Unknown costs count as settled. What a client may spend
--- in a day is read from the ledger, under the lock of a start.
+-- The budgets that a start of this owner, by this OAuth client or key, must fit into. settled_micros includes the most that runs of unknown
+-- cost can have cost. The sums have no clients, so what a client has spent today is read from the ledger.
 create function keyframe_private.budgets_of(owner uuid, at timestamptz, client text default null)
 returns table (
   scope text, period text, limit_micros bigint, settled_micros bigint, held_micros bigint, available_micros bigint, resets_at timestamptz)
@@ -60,15 +60,15 @@ begin
   ) u;
 end $$;
 
--- Raises budget_exceeded, balance_exhausted or price_unknown unless a cost fits. Valid while the owner's slots are locked. The service's
--- sums omit what open transactions reserve, so that no owner waits for another.
+-- Raises budget_exceeded, balance_exhausted or price_unknown unless a cost fits. Valid while the owner's slots are locked. Several starts of
+-- one transaction add up: each sees the rows of those before it. The service's sums omit what other open transactions reserve, so that no
+-- owner waits for another.
 create function keyframe_private.require_budget(
   owner uuid, cost keyframe_private.run_cost, at timestamptz, client text default null, is_start boolean default true)
 returns void language plpgsql volatile set search_path = '' as $$
 declare
   budget record;
 begin
-  -- Several starts of one transaction add up, because each sees the rows of those before it.
   perform keyframe_private.raise_if(not exists (select from keyframe_private.settings), 'spending_stopped',
     'The row of keyframe_private.settings is missing, and with it the budgets. The administrator must insert it, set the budgets, then set spending_stopped to false.');
   for budget in select b.* from keyframe_private.budgets_of(owner, at, client) b order by b.available_micros loop
@@ -108,7 +108,7 @@ create table keyframe_private.limit_notes (
 );
 comment on table keyframe_private.limit_notes is 'The events budget.exhausted, balance.low and balance.exhausted that were sent: for a budget once in its period, for a balance once after a credit.';
 comment on column keyframe_private.limit_notes.owner_id is 'Whose budget or balance it is; null: the service''s budget.';
-comment on column keyframe_private.limit_notes.once_for is 'The budget''s period and its end, or how many rows of credits had added something. A count, because of two simultaneous credits the earlier one may be committed later.';
+comment on column keyframe_private.limit_notes.once_for is 'Of a budget, its period and the end of it. Of a balance, how many credits had added something: a count rather than the last credit''s id or time, because of two simultaneous credits the earlier one may be committed later.';
 
 -- Writes an event about a budget or a balance, unless it was written before. Never waits: if two race, one is enough.
 create function keyframe_private.note_once(owner uuid, type text, once_for text, data jsonb)

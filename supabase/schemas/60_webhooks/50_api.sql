@@ -55,12 +55,16 @@ declare
   listed jsonb;
   by_service boolean := coalesce(auth.role() = 'service_role', false);
   caller uuid := case when not by_service then auth.uid() end;
+  refused keyframe_private.refusal;
 begin
   perform keyframe_private.require_client_may('manage');
   select coalesce(jsonb_agg(to_jsonb(e) order by e.created_at desc, e.id desc), '[]') into listed
   from keyframe.webhook_endpoints e
   where e.owner_id = caller or (e.owner_id is null and by_service); -- an index condition for each half of is_own
   return jsonb_build_object('endpoints', listed, 'rate', rate);
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused);
 end $$;
 comment on function keyframe.list_webhook_endpoints is 'The endpoints the caller manages, newest first.';
 

@@ -82,9 +82,14 @@ returns jsonb language sql stable set search_path = '' as $$
   left join keyframe_private.worker_heartbeats w on w.function_name = f.name
 $$;
 
--- The transactions at the ends of the chains: each blocks others, and waits for none. Follows lock waits from sessions that have waited for
--- a second, have locked one of our tables against writers for `locked_for`, or have locked our rows for `held_for`. At most five, those
--- that block most first. A role that cannot see others' sessions sees none.
+-- The transactions that block others and themselves wait for none: at most five, those that block the most sessions first. To find them, the
+-- query follows chains of lock waits, which begin at each session that
+--
+--   has waited for a lock for a second,
+--   has locked one of our tables against writers for `locked_for`, or
+--   has locked our rows for `held_for`.
+--
+-- A role that may not see the sessions of others gets an empty list.
 create function keyframe_private.blocker_figures(locked_for interval, held_for interval default '20 seconds')
 returns jsonb language sql volatile set search_path = '' as $$
   with recursive locks as materialized (

@@ -14,7 +14,7 @@ import { addScene, makeRequest, REQUESTS } from "../../support/database/requests
 import { scalar } from "../../support/database/scalar.ts";
 import { start } from "../../support/database/user.ts";
 import { untilSomebodyWaits } from "../../support/database/waiting.ts";
-import { addEndpoint, call, seedDeliveries } from "../../support/database/webhooks.ts";
+import { addEndpoint, type Caller, call, seedDeliveries } from "../../support/database/webhooks.ts";
 
 // What one owner can take of the database: calls at once, processor time, tokens. Under load, with others who are measured: lab/chaos.
 const db = useDatabase();
@@ -126,9 +126,14 @@ test("an owner's transaction holds all rows of that owner → another user's req
 });
 
 describe("what a request costs", () => {
-  const taken = async (name: string, args: Parameters<typeof call>[3] = {}, rate = "read") => {
+  const taken = async (
+    name: string,
+    args: Parameters<typeof call>[3] = {},
+    rate = "read",
+    caller: Caller = world.owner,
+  ) => {
     await db.sql`delete from keyframe_private.rate_buckets`;
-    await call(db, world.owner, name, args).catch(() => undefined);
+    await call(db, caller, name, args).catch(() => undefined);
     const tokens = await scalar(db.sql`
       select round(l.capacity - b.tokens)::int from keyframe_private.rate_buckets b join keyframe_private.rate_limits l using (route_class)
       where route_class = ${rate}`);
@@ -215,6 +220,7 @@ describe("what a request costs", () => {
       ["start_prediction", { project_id: world.project, step: "video", count: 8 }, "generate"],
       ["cancel_prediction", { ...nowhere, prediction_id: none }, "change"],
       ["delete_project", nowhere, "change"],
+      ["revoke_key", { key_id: "kf_0000000000000000" }, "change"],
       ["update_project", { ...nowhere, changes: "{}" }, "change"],
       ["test_webhook_endpoint", { endpoint_id: none }, "create"],
       ["create_project", { ...texts, film_id: none }, "create"],
@@ -225,6 +231,28 @@ describe("what a request costs", () => {
     expect(await taken("create_project", keyed, "create")).toBe(0);
     await db.sql`delete from keyframe.projects where owner_id = ${world.owner}`;
     expect(await taken("create_project", keyed, "create")).toBe(1);
+  });
+
+  test("a client without the right to manage asks for keys or webhooks → client_not_allowed, and one token", async () => {
+    const id: string = crypto.randomUUID();
+    await db.sql`insert into keyframe_private.allowed_clients (client_id, name, may) values (${id}, 'An app', 'read')`;
+    const caller = { sub: world.owner, role: "authenticated", client_id: id };
+    for (const name of ["list_keys", "list_webhook_endpoints", "webhook_health"])
+      expect([name, await taken(name, {}, "read", caller)]).toEqual([name, 1]);
+    await db.sql`delete from keyframe_private.allowed_clients where client_id = ${id}`;
+  });
+
+  test("a page with too few tokens for its rows → rate_limited, and the first token stays taken", async () => {
+    await addFilm(25);
+    await db.sql`update keyframe_private.rate_limits set per_second = 0.001 where route_class = 'read'`;
+    await db.sql`
+      insert into keyframe_private.rate_buckets (owner_id, route_class, tokens, refilled_at) values (${world.owner}, 'read', 2, now())
+      on conflict (owner_id, route_class) do update set tokens = excluded.tokens, refilled_at = now()`;
+    const page = () => call(db, world.owner, "list_projects", { max_rows: 20, with_predictions: true });
+    expect(await codeOf(page())).toBe("rate_limited");
+    const left = db.sql`select round(tokens)::int from keyframe_private.rate_buckets where owner_id = ${world.owner} and route_class = 'read'`;
+    expect(await scalar(left)).toBe(1);
+    await db.sql`update keyframe_private.rate_limits set per_second = 20 where route_class = 'read'`;
   });
 });
 
