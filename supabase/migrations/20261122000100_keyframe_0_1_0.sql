@@ -3609,7 +3609,8 @@ begin
     when 'referenceImages' then array['referenceImagePath', 'referenceImagePaths'] end;
 end $$;
 
--- What a plan says about the frames of a video, as its model can make it. Null says that there is no frame, not even the project's own:
+-- What a plan says about the frames of a video, as its model can make it. Null says that there is no frame, not even the project's own. The
+-- dashboard has the same rules (framesOf):
 --
 --   model                             plan                              becomes
 --   takes no last frame               {}                                {"lastFramePredictionId": null}
