@@ -1,7 +1,7 @@
 import { throwIfAborted } from "./clock.ts";
 import { hasEnded, runningIn } from "./endings.ts";
 import type { KeyframeClient } from "./index.ts";
-import { SharedReads, type Show } from "./shared-read.ts";
+import { type Publish, SharedReads } from "./shared-read.ts";
 import type {
   Element,
   ElementPage,
@@ -37,27 +37,29 @@ export function storeOf(client: KeyframeClient): Store {
 }
 
 function createStore(client: KeyframeClient) {
-  const models = new SharedReads<"models", ModelList>(async (_, show, signal) => show(await client.models({ signal })));
-
-  /** By the query as JSON. */
-  const usage = new SharedReads<string, Usage>(async (query, show, signal) =>
-    show(await client.usage(JSON.parse(query), { signal })),
-  );
-
-  const elements = new SharedReads<string, Element>(async (elementId, show, signal) =>
-    show(await client.elements.read(elementId, { signal })),
+  const models = new SharedReads<"models", ModelList>(async (_, publish, signal) =>
+    publish(await client.models({ signal })),
   );
 
   /** By the query as JSON. */
-  const elementPages = new SharedReads<string, ElementPage>(async (query, show, signal) =>
-    show(await client.elements.list(JSON.parse(query), { signal })),
+  const usage = new SharedReads<string, Usage>(async (query, publish, signal) =>
+    publish(await client.usage(JSON.parse(query), { signal })),
+  );
+
+  const elements = new SharedReads<string, Element>(async (elementId, publish, signal) =>
+    publish(await client.elements.read(elementId, { signal })),
+  );
+
+  /** By the query as JSON. */
+  const elementPages = new SharedReads<string, ElementPage>(async (query, publish, signal) =>
+    publish(await client.elements.list(JSON.parse(query), { signal })),
   );
 
   /** Reads all of it while something runs in it: that is one request, however many shots run. */
-  const films = new SharedReads<string, FilmWithShots>(async (filmId, show, signal) => {
+  const films = new SharedReads<string, FilmWithShots>(async (filmId, publish, signal) => {
     let running: ShotPrediction[] = [];
     const onProgress = (film: FilmWithShots) => {
-      show(film);
+      publish(film);
       const before = running;
       running = runningIn(film);
       const ids = new Set(running.map(({ predictionId }) => predictionId));
@@ -69,34 +71,34 @@ function createStore(client: KeyframeClient) {
   /** The running predictions of the reads that are followed now. */
   const followed = new Set<Prediction>();
 
-  const predictions = new SharedReads<PredictionRef, Prediction>(async (ref, show, signal) => {
+  const predictions = new SharedReads<PredictionRef, Prediction>(async (ref, publish, signal) => {
     const known = await client.readPrediction(ref, { signal });
-    const ended = await client.waitFor(known, { signal, onProgress: (seen) => show(seen) });
-    const isShownRunning = [...followed].some(({ predictionId }) => predictionId === ref.predictionId);
-    if (!hasEnded(known) || isShownRunning) readContextAgain(ended);
+    const ended = await client.waitFor(known, { signal, onProgress: (seen) => publish(seen) });
+    const isFollowed = [...followed].some(({ predictionId }) => predictionId === ref.predictionId);
+    if (!hasEnded(known) || isFollowed) readContextAgain(ended);
   });
 
   /**
-   * Shows what was read, then each later state of running predictions. When one ends, the data that it changes is read again
+   * Publishes what was read, then each later state of running predictions. When one ends, the data that it changes is read again
    * (`readContextAgain`).
    */
   function follow<Data>(
     read: Data,
     all: (Prediction | null)[],
     put: (data: Data, seen: Prediction) => Data,
-    show: Show<Data>,
+    publish: Publish<Data>,
     signal: AbortSignal,
   ): void {
     throwIfAborted(signal);
-    let shown = read;
-    show(shown);
+    let latest = read;
+    publish(latest);
     for (const one of all) {
       if (one === null || hasEnded(one)) continue;
       followed.add(one);
       const leave = predictions.subscribe(one, () => {
         const { data, error } = predictions.get(one)?.state ?? {};
-        if (data) shown = put(shown, data);
-        show(shown, error);
+        if (data) latest = put(latest, data);
+        publish(latest, error);
       });
       signal.addEventListener("abort", () => {
         followed.delete(one);
@@ -108,21 +110,21 @@ function createStore(client: KeyframeClient) {
     }
   }
 
-  const projects = new SharedReads<string, ProjectWithPredictions>(async (projectId, show, signal) => {
+  const projects = new SharedReads<string, ProjectWithPredictions>(async (projectId, publish, signal) => {
     const project = await client.readProject(projectId, { signal });
-    follow(project, Object.values(project.predictions), withPrediction, show, signal);
+    follow(project, Object.values(project.predictions), withPrediction, publish, signal);
   });
 
   /** By the project and the query as JSON. */
-  const pages = new SharedReads<string, PredictionPage>(async (key, show, signal) => {
+  const pages = new SharedReads<string, PredictionPage>(async (key, publish, signal) => {
     const [projectId, query]: [string, QueryOf<"listPredictions">] = JSON.parse(key);
-    // A list of takes does not show what runs. The latest prediction is read first, so that no end falls between the two reads.
+    // A list of takes does not have what runs. The latest prediction is read first, so that no end falls between the two reads.
     const { step, hidden, status } = query;
     const running = status
       ? await client.listPredictions(projectId, { step, hidden, limit: MOST_ROWS }, { signal })
       : null;
     const page = await client.listPredictions(projectId, query, { signal });
-    follow(page, [...page.predictions, ...(running?.predictions ?? [])], withLaterState, show, signal);
+    follow(page, [...page.predictions, ...(running?.predictions ?? [])], withLaterState, publish, signal);
   });
 
   /** `isGone`: it was deleted. `except`: the film that shows the change. */
@@ -147,7 +149,7 @@ function createStore(client: KeyframeClient) {
     if ("predictionId" in changed) usage.readAgain();
   }
 
-  function show(changed: Answer, isGone = false): void {
+  function apply(changed: Answer, isGone = false): void {
     if ("predictionId" in changed) {
       projects.get(changed.projectId)?.change((project) => withPrediction(project, changed));
       predictions.get(changed)?.readAgain();
@@ -159,30 +161,30 @@ function createStore(client: KeyframeClient) {
     readContextAgain(changed, { isGone });
   }
 
-  /** Refetches hooks that are mounted after this call. */
-  const shown =
+  /** Calls the API, then applies the answer to the hooks that are mounted by then. */
+  const thenApply =
     <Args extends unknown[], A extends Answer>(call: (...args: Args) => Promise<A>, isGone = false) =>
     async (...args: Args): Promise<A> => {
       const answer = await call(...args);
-      show(answer, isGone);
+      apply(answer, isGone);
       return answer;
     };
 
   const keyframe: KeyframeClient = {
     ...client,
-    generate: shown(client.generate),
+    generate: thenApply(client.generate),
     startQuote: async (...args) => {
       const started = await client.startQuote(...args);
-      for (const one of started.predictions ?? [started]) show(one); // of a film: a prediction for each shot
+      for (const one of started.predictions ?? [started]) apply(one); // of a film: a prediction for each shot
       return started;
     },
-    cancel: shown(client.cancel),
-    hidePrediction: shown(client.hidePrediction),
-    storeEnd: shown(client.storeEnd),
-    deletePrediction: shown(client.deletePrediction, true),
-    createProject: shown(client.createProject),
-    changeProject: shown(client.changeProject),
-    deleteProject: shown(client.deleteProject, true),
+    cancel: thenApply(client.cancel),
+    hidePrediction: thenApply(client.hidePrediction),
+    storeEnd: thenApply(client.storeEnd),
+    deletePrediction: thenApply(client.deletePrediction, true),
+    createProject: thenApply(client.createProject),
+    changeProject: thenApply(client.changeProject),
+    deleteProject: thenApply(client.deleteProject, true),
     elements: {
       ...client.elements,
       create: async (...args) => {
@@ -190,16 +192,16 @@ function createStore(client: KeyframeClient) {
         elementPages.readAgain(); // it changes nothing else
         return created;
       },
-      change: shown(client.elements.change),
-      delete: shown(client.elements.delete),
+      change: thenApply(client.elements.change),
+      delete: thenApply(client.elements.delete),
     },
     films: {
       ...client.films,
-      change: shown(client.films.change),
-      delete: shown(client.films.delete, true),
+      change: thenApply(client.films.change),
+      delete: thenApply(client.films.delete, true),
       generate: async (...args) => {
         const started = await client.films.generate(...args);
-        for (const prediction of started.predictions) show(prediction);
+        for (const prediction of started.predictions) apply(prediction);
         return started;
       },
     },

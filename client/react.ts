@@ -30,7 +30,7 @@ import type { PredictionRef } from "./wait-for.ts";
 export type { Read } from "./shared-read.ts";
 
 /** `refetch` reads again at once, also after a failure; files get new URLs. */
-export type Shown<Data> = Read<Data> & { refetch: () => void };
+export type HookResult<Data> = Read<Data> & { refetch: () => void };
 
 /** An id, or nothing while it is unknown: then the status is `idle`. */
 type MaybeId = string | null | undefined;
@@ -69,7 +69,7 @@ export const useKeyframe = (): KeyframeClient => useStore().keyframe;
 export const useProject = (
   projectId: MaybeId,
   { initialData }: HookOptions<ProjectWithPredictions> = {},
-): Shown<ProjectWithPredictions> => useShown(useStore().projects, projectId || null, initialData);
+): HookResult<ProjectWithPredictions> => useReadOr(useStore().projects, projectId || null, initialData);
 
 /**
  * One page of a project's predictions, newest first, without hidden ones. Follows those that run. With `status: "succeeded"` only takes: a
@@ -79,31 +79,31 @@ export const usePredictions = (
   projectId: MaybeId,
   { step, status, hidden, limit, cursor }: QueryOf<"listPredictions"> = {},
   { initialData }: HookOptions<PredictionPage> = {},
-): Shown<PredictionPage> => {
+): HookResult<PredictionPage> => {
   const key = projectId ? JSON.stringify([projectId, { step, status, hidden, limit, cursor }]) : null;
-  return useShown(useStore().pages, key, initialData);
+  return useReadOr(useStore().pages, key, initialData);
 };
 
 /**
  * A film with its shots in order, each as useProject has it, but without `input.elements`. Follows what runs in it: while something does,
  * it is read every second or two, a long film at least every ten.
  */
-export const useFilm = (filmId: MaybeId, { initialData }: HookOptions<FilmWithShots> = {}): Shown<FilmWithShots> =>
-  useShown(useStore().films, filmId || null, initialData);
+export const useFilm = (filmId: MaybeId, { initialData }: HookOptions<FilmWithShots> = {}): HookResult<FilmWithShots> =>
+  useReadOr(useStore().films, filmId || null, initialData);
 
 /** One page of the user's elements (characters, places, props and styles), newest first. A film's `elementIds` are its cast. */
 export const useElements = (
   { limit, cursor }: QueryOf<"listElements"> = {},
   { initialData }: HookOptions<ElementPage> = {},
-): Shown<ElementPage> => useShown(useStore().elementPages, JSON.stringify({ limit, cursor }), initialData);
+): HookResult<ElementPage> => useReadOr(useStore().elementPages, JSON.stringify({ limit, cursor }), initialData);
 
 /** One element. */
-export const useElement = (elementId: MaybeId, { initialData }: HookOptions<Element> = {}): Shown<Element> =>
-  useShown(useStore().elements, elementId || null, initialData);
+export const useElement = (elementId: MaybeId, { initialData }: HookOptions<Element> = {}): HookResult<Element> =>
+  useReadOr(useStore().elements, elementId || null, initialData);
 
 /** The models of each step with their controls: build a form from them. */
-export const useModels = ({ initialData }: HookOptions<ModelList> = {}): Shown<ModelList> =>
-  useShown(useStore().models, "models", initialData);
+export const useModels = ({ initialData }: HookOptions<ModelList> = {}): HookResult<ModelList> =>
+  useReadOr(useStore().models, "models", initialData);
 
 /**
  * The cost of the user's generations, and the budgets, for this month or from `from` to `to` (days as YYYY-MM-DD, inclusive). Read again
@@ -112,10 +112,10 @@ export const useModels = ({ initialData }: HookOptions<ModelList> = {}): Shown<M
 export const useUsage = (
   { from, to, groupBy }: QueryOf<"readUsage"> = {},
   { initialData }: HookOptions<Usage> = {},
-): Shown<Usage> => useShown(useStore().usage, JSON.stringify({ from, to, groupBy }), initialData);
+): HookResult<Usage> => useReadOr(useStore().usage, JSON.stringify({ from, to, groupBy }), initialData);
 
 /** The user's prepaid balance, null when the user does not pay in advance. Shares its read with useUsage(). */
-export function useBalance({ initialData }: HookOptions<Balance | null> = {}): Shown<Balance | null> {
+export function useBalance({ initialData }: HookOptions<Balance | null> = {}): HookResult<Balance | null> {
   const usage = useUsage();
   return withInitial({ ...usage, data: usage.data?.balance }, initialData);
 }
@@ -129,7 +129,7 @@ export function usePrediction(
   step: Step,
   predictionId?: string,
   { initialData }: HookOptions<Prediction | null> = {},
-): Shown<Prediction | null> & { progress: number | null } {
+): HookResult<Prediction | null> & { progress: number | null } {
   mustBeStep(step);
   const { projects, predictions } = useStore();
   const ref = useMemo(
@@ -139,20 +139,20 @@ export function usePrediction(
   const one = useRead(predictions, ref, initialData);
   const project = useRead(projects, (predictionId === undefined && projectId) || null, initialData);
   const read = predictionId === undefined ? { ...project, data: project.data?.predictions[step] } : one;
-  const shown = withInitial(read, initialData);
-  return { ...shown, progress: shown.data?.progress ?? null };
+  const result = withInitial(read, initialData);
+  return { ...result, progress: result.data?.progress ?? null };
 }
 
-function useShown<Ref extends string | PredictionRef, Data>(
+function useReadOr<Ref extends string | PredictionRef, Data>(
   reads: SharedReads<Ref, Data>,
   ref: Ref | null,
   initialData: Data | undefined,
-): Shown<Data> {
+): HookResult<Data> {
   return withInitial(useRead(reads, ref, initialData), initialData);
 }
 
 /** The initial state, and the data of a failed first read. */
-function withInitial<Data>(read: Shown<Data>, initialData: Data | undefined): Shown<Data> {
+function withInitial<Data>(read: HookResult<Data>, initialData: Data | undefined): HookResult<Data> {
   if (initialData === undefined || read.data !== undefined || read.status === "idle") return read;
   return { ...read, data: initialData, status: read.status === "loading" ? "ready" : read.status };
 }
@@ -162,7 +162,7 @@ function useRead<Ref extends string | PredictionRef, Data>(
   reads: SharedReads<Ref, Data>,
   ref: Ref | null,
   initialData: unknown,
-): Shown<Data> {
+): HookResult<Data> {
   // biome-ignore lint/correctness/useExhaustiveDependencies: initial data counts once, for the ref that it came with
   const { subscribe, getState, getServerState, refetch } = useMemo(
     () => ({

@@ -12,10 +12,11 @@ export type Read<Data> = {
   error: KeyframeError | undefined;
 };
 
-export type Show<Data> = (data: Data | undefined, error?: KeyframeError) => void;
+/** Makes data or an error the state of a read. */
+export type Publish<Data> = (data: Data | undefined, error?: KeyframeError) => void;
 
-/** Reads and shows; may follow the result until the signal aborts. */
-type Reader<Ref, Data> = (ref: Ref, show: Show<Data>, signal: AbortSignal) => Promise<unknown>;
+/** Reads and publishes; may follow the result until the signal aborts. */
+type Reader<Ref, Data> = (ref: Ref, publish: Publish<Data>, signal: AbortSignal) => Promise<unknown>;
 
 export const IDLE = { status: "idle", data: undefined, error: undefined } as const;
 export const LOADING = { status: "loading", data: undefined, error: undefined } as const;
@@ -30,7 +31,7 @@ class SharedRead<Data> {
   #run: AbortController | undefined;
 
   constructor(
-    readonly read: (show: Show<Data>, signal: AbortSignal) => Promise<unknown>,
+    readonly read: (publish: Publish<Data>, signal: AbortSignal) => Promise<unknown>,
     readonly forget: () => void,
   ) {}
 
@@ -74,12 +75,12 @@ class SharedRead<Data> {
     if (this.#run) return;
     this.#run = new AbortController();
     const { signal } = this.#run;
-    const show: Show<Data> = (data, error) => {
+    const publish: Publish<Data> = (data, error) => {
       if (signal.aborted) return;
       keepUrls(data, this.#outputs);
       this.#set({ status: error ? "failed" : "ready", data, error });
     };
-    this.read(show, signal).catch((error: unknown) => show(this.state.data, asKeyframeError(error)));
+    this.read(publish, signal).catch((error: unknown) => publish(this.state.data, asKeyframeError(error)));
   }
 
   #stop(): void {
@@ -122,7 +123,7 @@ export class SharedReads<Ref extends string | PredictionRef, Data> {
     const known = this.#reads.get(key);
     if (known) return known.subscribe(listener, before);
     const made: SharedRead<Data> = new SharedRead<Data>(
-      (show, signal) => this.read(ref, show, signal),
+      (publish, signal) => this.read(ref, publish, signal),
       () => this.#reads.get(key) === made && this.#reads.delete(key),
     );
     this.#reads.set(key, made);

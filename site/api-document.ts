@@ -97,21 +97,19 @@ export function commandOf(place: Place, { path = {}, query = {}, body }: Example
 const STEPS: Record<string, string> = { FirstFrame: "first-frame", LastFrame: "last-frame", Video: "video" };
 const VERBS: Record<string, string> = { start: "generate", estimate: "estimate", read: "readPrediction" };
 
-/** Methods of the typed client that are not named as their operation. */
+/** Methods of the typed client that no rule of `methodOf` names. */
 const METHODS: Record<string, string> = {
   ...{ changePrediction: "hidePrediction", cancelPrediction: "cancel", listModels: "models", readUsage: "usage" },
-  ...{ createFilm: "films.create", listFilms: "films.list", readFilm: "films.read" },
-  ...{ startFilm: "films.generate", estimateFilm: "films.estimate" },
-  ...{ changeFilm: "films.change", deleteFilm: "films.delete", shareFilm: "films.share", listShares: "films.shares" },
-  ...{ revokeShare: "films.revokeShare", readShared: "films.readShared" },
-  ...{ createElement: "elements.create", listElements: "elements.list", readElement: "elements.read" },
-  ...{ changeElement: "elements.change", deleteElement: "elements.delete" },
-  ...{ createKey: "keys.create", listKeys: "keys.list", revokeKey: "keys.revoke" },
-  ...{ createWebhook: "webhooks.create", listWebhooks: "webhooks.list", readWebhook: "webhooks.read" },
-  ...{ changeWebhook: "webhooks.change", deleteWebhook: "webhooks.delete", testWebhook: "webhooks.test" },
-  ...{ revealSecret: "webhooks.secret", rotateSecret: "webhooks.rotate", recoverWebhook: "webhooks.recover" },
+  ...{ startFilm: "films.generate", listShares: "films.shares", revokeShare: "films.revokeShare" },
+  ...{ readShared: "films.readShared", revealSecret: "webhooks.secret", rotateSecret: "webhooks.rotate" },
   ...{ listDeliveries: "webhooks.deliveries", readDelivery: "webhooks.readDelivery", redeliver: "webhooks.redeliver" },
 };
+
+/** createFilm is films.create, listFilms films.list. */
+function methodOf(operationId: string): string {
+  const [, verb, noun = ""] = /^([a-z]+)(Film|Element|Key|Webhook)s?$/.exec(operationId) ?? [];
+  return METHODS[operationId] ?? (verb === undefined ? operationId : `${noun.toLowerCase()}s.${verb}`);
+}
 
 /** The same with the typed client; null where it has no method. */
 export function callOf(place: Place, { path = {}, query = {}, body }: Example): string | null {
@@ -124,7 +122,7 @@ export function callOf(place: Place, { path = {}, query = {}, body }: Example): 
   );
   const input = body ?? (Object.keys(query).length > 0 ? asked : undefined);
   const isEnd = Object.hasOwn(Object(body), "endImagePath"); // of changePrediction, which the client has as two methods
-  const method = isEnd ? "storeEnd" : (VERBS[verb] ?? METHODS[operationId] ?? operationId);
+  const method = isEnd ? "storeEnd" : (VERBS[verb] ?? methodOf(operationId));
   const given =
     verb === "read"
       ? [{ step, ...asked }]

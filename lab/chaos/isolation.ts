@@ -3,7 +3,8 @@ import { quantile } from "../bench/measure.ts";
 import { learnSecrets } from "./endpoint-actions.ts";
 import type { ChaosResult } from "./report.ts";
 import type { Scenario } from "./scenario.ts";
-import { addOwners, createProjects, SCENARIOS, startFrame } from "./scenarios.ts";
+import { addOwners, createProjects, startFrame } from "./scenario-actions.ts";
+import { SCENARIOS } from "./scenarios.ts";
 import { readProblems, type World } from "./world.ts";
 
 /** How much later 95 of 100 events arrive than 95 of 100 just before a scenario, unless it has another bound. */

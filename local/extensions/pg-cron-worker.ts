@@ -77,7 +77,10 @@ async function readEntries(sql: postgres.Sql, known: Map<string, Entry>, now: Da
   return entries;
 }
 
-/** Calendar runs that become due during a run all follow it; of an interval's runs only one does. */
+/**
+ * Counts the runs that wait for the present run of their job to end. Of a schedule in seconds at most one waits, of one in fields of cron all
+ * that became due.
+ */
 function countDue(entries: Map<string, Entry>, now: Date): void {
   for (const entry of entries.values()) {
     if (entry.nextAt > now) continue;

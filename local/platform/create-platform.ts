@@ -1,16 +1,18 @@
+import { allowAnyOrigin, preflight } from "./any-origin.ts";
 import { answerWellKnown, callAuth } from "./auth-route.ts";
 import { createLite } from "./create-lite.ts";
 import { callDashboard, type DashboardOptions, isDashboardPath } from "./dashboard-page.ts";
 import { createFunctionsRoute } from "./functions-route.ts";
+import { identifyCaller } from "./identify-caller.ts";
 import { log } from "./log.ts";
 import { callMail, type Mail } from "./mail-page.ts";
 import type { LiteOptions } from "./open-pool.ts";
 import { DatabaseUnavailable } from "./platform-connection.ts";
-import { allowAnyOrigin, identifyCaller, noSchemaCache, preflight, type Service, unavailable } from "./refusals.ts";
 import { callRest } from "./rest-route.ts";
 import { createSessionTokens, type SigningKey } from "./session-tokens.ts";
 import { withStorageFault } from "./storage-faults.ts";
 import { callStorage } from "./storage-route.ts";
+import { noSchemaCache, type Service, unavailable } from "./unavailable.ts";
 
 type PlatformOptions = Omit<LiteOptions, "sendMail"> & {
   signingKey: SigningKey;

@@ -1,5 +1,5 @@
 import { extname, join } from "node:path";
-import { callPage } from "./refusals.ts";
+import { callPage } from "./loopback-page.ts";
 
 export type DashboardOptions = {
   /** The folder that `npm run build` fills. */

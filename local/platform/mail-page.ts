@@ -1,5 +1,5 @@
 import { html } from "hono/html";
-import { callPage } from "./refusals.ts";
+import { callPage } from "./loopback-page.ts";
 
 /** An email from Auth, as the page shows it. */
 export type Mail = { to: string; subject: string; text: string; at: Date };

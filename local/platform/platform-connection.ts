@@ -17,7 +17,9 @@ const ROLES = new Set(["anon", "authenticated", "service_role"]);
 /** A request of the Data API: who asks, in which schema, and how long the function that it calls may take. */
 export type RestRequest = RestCaller & { schema: string; timeLimit: string | undefined; signal: AbortSignal };
 
-/** The request that lite is answering. */
+/**
+ * The request that lite is answering. Not a parameter, because lite calls `withContext` and `normalizeDbError` below and passes no request.
+ */
 export const requested = new AsyncLocalStorage<{ method: string; service: string | undefined; rest?: RestRequest }>();
 
 /** Thrown to roll a transaction back on request; has its result. */

@@ -3,8 +3,8 @@ import { type Backoff, fetchOnce, pause, retry } from "./retry.ts";
 
 const TIMEOUT_MS = 10_000;
 
-/** The codes of PostgREST and Postgres for an unknown function or schema. */
-const MISSING = /^(PGRST(202|106)|42883|3F000)$/;
+/** The codes of PostgREST and Postgres for an unknown function, arguments or schema: code and database are of two versions. */
+export const OUTDATED_CODES = /^(PGRST(202|106)|42883|3F000)$/;
 
 /**
  * A call that the database refused or did not answer. `status`: of the Data API, null on a connection to Postgres. `code` is the SQLSTATE
@@ -18,7 +18,7 @@ export class DatabaseError extends Error {
     cause?: unknown,
   ) {
     super(
-      MISSING.test(code)
+      OUTDATED_CODES.test(code)
         ? `schema_outdated: ${called} is missing from the database. If the database is older than this code, apply the migrations of this version (supabase db push, or npm run deploy), and expose the schema keyframe_worker. If the database is newer, run the version of the functions and processes that was deployed with it.`
         : `${called} failed${status === null ? "" : ` with status ${status}`}${code && `, code ${code}`}`,
       cause === undefined ? {} : { cause },
@@ -27,7 +27,7 @@ export class DatabaseError extends Error {
   }
 
   isOutdated(): boolean {
-    return MISSING.test(this.code);
+    return OUTDATED_CODES.test(this.code);
   }
 }
 

@@ -28,12 +28,15 @@ export type Wanted = {
 /** The model's row has changed since Postgres accepted the input. The message is for the owner. */
 export class UnsupportedInput extends Error {}
 
-/** Sent as files, under the names of `files`; or a record of what prompt and files have already. */
-const OTHERWISE_SENT = [
+/**
+ * Fields of an input that no control has: `files` has their images, and prompt and references the elements. Postgres has the same list
+ * (keyframe_private.image_fields); test/db/schema/shared-rules.test.ts compares both.
+ */
+export const NO_CONTROLS = [
   ...["firstFramePredictionId", "firstFrameImagePath", "lastFramePredictionId", "lastFrameImagePath"],
   ...["referenceImagePaths", "elements", "continuesPreviousShot", "continuesPredictionId"],
 ];
-/** A video has an aspect ratio also when its model follows the frames; a model without sound makes none. */
+/** A video has an aspect ratio even if its model follows the frames; a model without sound makes none. */
 const isImplied = (name: string, value: unknown) => name === "aspectRatio" || (name === "audio" && value === false);
 
 /** The provider's input object for an input that Postgres has completed and checked (keyframe_private.resolve_input). */
@@ -57,7 +60,7 @@ export function buildInput(
     built[taken.field] = taken.list ? urls : urls[0];
   }
   for (const [name, value] of Object.entries(input)) {
-    if (value === null || OTHERWISE_SENT.includes(name)) continue;
+    if (value === null || NO_CONTROLS.includes(name)) continue;
     const taken = controls[name];
     if (!taken && isImplied(name, value)) continue;
     if (taken?.omitWith?.some((image) => images[image]?.length)) continue;

@@ -232,6 +232,13 @@ begin
   return least(coalesce(amount, 0), 9007199254740991);
 end $$;
 
+-- Whether a text is a UUID in the form in which Postgres writes it: texts of this form are compared with id::text.
+create function keyframe_private.is_uuid(value text)
+returns boolean language plpgsql immutable strict set search_path = '' as $$
+begin
+  return value ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$';
+end $$;
+
 -- A UUID of version 7: 48 bits of milliseconds, 12 bits of their fraction, then random bits. Recent rows share index pages, which stay in
 -- memory, and pruning empties whole pages. (Postgres has uuidv7() from version 18.)
 create function keyframe_private.uuid_v7()
@@ -455,7 +462,7 @@ returns uuid language plpgsql stable security definer set search_path = '' as $$
 declare
   sub constant text := coalesce(nullif(current_setting('request.jwt.claim.sub', true), ''), keyframe_private.claims() ->> 'sub');
 begin
-  return case when sub ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' then sub::uuid end;
+  return case when keyframe_private.is_uuid(lower(sub)) then sub::uuid end;
 end $$;
 
 -- The triggers treat an insert without a caller as an administrator's.
@@ -1173,14 +1180,14 @@ create function keyframe_private.delete_parts(max_rows integer default 2000)
 returns void language plpgsql volatile security definer set search_path = '' as $$
 begin
   -- Project by project, the first deleted first, each from its index.
-  perform keyframe_private.prune_rows('keyframe.predictions', format($w$o.id = any (array(
+  perform keyframe_private.work_through_rows('keyframe.predictions', format($w$o.id = any (array(
       select d.id from keyframe.projects p
       cross join lateral (
         select x.id from keyframe.predictions x
         where x.project_id = p.id and not keyframe_private.is_unpruned('delete keyframe.predictions ' || x.id)
         limit %1$s for update skip locked) d
       where p.deleted_at is not null order by p.deleted_at limit %1$s for update of p skip locked))$w$, max_rows), max_rows);
-  perform keyframe_private.prune_rows('keyframe.projects',
+  perform keyframe_private.work_through_rows('keyframe.projects',
     'o.deleted_at is not null and not exists (select from keyframe.predictions p where p.project_id = o.id) order by o.deleted_at',
     max_rows);
 end $$;
@@ -1645,134 +1652,6 @@ begin
   return old;
 end $$;
 
--- supabase/schemas/10_projects/40_film_shares.sql
-
--- Shares are links to a film. Anyone who has the token of a share can read the film's titles, order and videos, without a session.
-
-create table keyframe_private.film_shares (
-  id uuid primary key,
-  film_id uuid not null references keyframe.films on delete cascade,
-  token_hash bytea not null constraint film_shares_token_hash_key unique,
-  created_at timestamptz not null default now(),
-  expires_at timestamptz,
-  constraint times_are_in_years_of_four_digits check (
-    least(created_at, expires_at) >= '1970-01-01 00:00Z' and greatest(created_at, expires_at) < '9999-01-01 00:00Z')
-);
-comment on table keyframe_private.film_shares is 'Links to films. To revoke one, delete its row.';
-comment on column keyframe_private.film_shares.token_hash is 'The SHA-256 of the token. The token itself is stored nowhere.';
-comment on column keyframe_private.film_shares.expires_at is 'When the link expires; null: never, until it is revoked.';
-create index film_shares_film_id_created_at_idx on keyframe_private.film_shares (film_id, created_at desc);
-create index film_shares_expires_at_idx on keyframe_private.film_shares (expires_at) where expires_at is not null;
-
--- A repeated request gets a new token, which replaces the first one, because only its hash is stored.
-create function keyframe.share_film(
-  film_id uuid, expires_at timestamptz default null, idempotency_key text default null, request_hash text default null)
-returns json language plpgsql volatile security definer set search_path = '' as $$
-declare
-  token constant text := translate(substr(keyframe_private.random_secret(), 7), '+/=', '-_'); -- 43 characters of base64url
-  hash constant bytea := sha256(convert_to(token, 'UTF8'));
-  most constant integer := 20;
-  request record;
-  made keyframe_private.film_shares;
-  refused keyframe_private.refusal;
-begin
-  request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'create');
-  perform keyframe_private.require_client_may('manage');
-  perform from keyframe.films f where f.id = share_film.film_id and keyframe_private.is_own(f.owner_id) for no key update; -- to count its shares
-  perform keyframe_private.own_film(film_id);
-  if request.replayed then
-    update keyframe_private.film_shares s set token_hash = hash
-    where s.id = request.resource_id and s.film_id = share_film.film_id and (s.expires_at > now()) is not false
-    returning s.* into made;
-    perform keyframe_private.raise_if(not found, 'not_found',
-      'The share that this Idempotency-Key created has expired or was revoked. Send a new key.');
-  else
-    perform keyframe_private.raise_if(share_film.expires_at <= now(), 'invalid_request', 'expiresAt must be in the future.');
-    perform keyframe_private.raise_if((
-      select count(*) >= most from keyframe_private.film_shares s
-      where s.film_id = share_film.film_id and (s.expires_at > now()) is not false
-    ), 'invalid_request', format('A film has at most %s shares. Revoke one first.', most));
-    insert into keyframe_private.film_shares (id, film_id, token_hash, expires_at)
-    values (request.resource_id, share_film.film_id, hash, share_film.expires_at)
-    returning * into made;
-  end if;
-  return json_build_object(
-    'share', to_jsonb(made) - 'token_hash', 'token', token, 'replayed', request.replayed, 'rate', request.rate);
-exception when sqlstate 'KEYFR' then
-  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
-  return keyframe_private.refuse(refused, 'create');
-end $$;
-comment on function keyframe.share_film is 'Creates a share of the caller''s film, and returns its token once.';
-
-create function keyframe.list_film_shares(film_id uuid)
-returns json language plpgsql volatile security definer set search_path = '' as $$
-declare
-  rate jsonb := keyframe_private.acquire_token('read', needed => 'manage');
-  refused keyframe_private.refusal;
-begin
-  perform keyframe_private.own_film(film_id);
-  return json_build_object('rate', rate, 'shares', (
-    select coalesce(json_agg(to_jsonb(s) - 'token_hash' order by s.created_at desc, s.id), '[]')
-    from keyframe_private.film_shares s
-    where s.film_id = list_film_shares.film_id and (s.expires_at > now()) is not false));
-exception when sqlstate 'KEYFR' then
-  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
-  return keyframe_private.refuse(refused);
-end $$;
-comment on function keyframe.list_film_shares is 'The shares of the caller''s film that have not ended, newest first.';
-
-create function keyframe.revoke_film_share(film_id uuid, share_id uuid)
-returns json language plpgsql volatile security definer set search_path = '' as $$
-declare
-  rate jsonb := keyframe_private.acquire_token('change', needed => 'manage');
-  gone keyframe_private.film_shares;
-  refused keyframe_private.refusal;
-begin
-  perform keyframe_private.own_film(film_id);
-  delete from keyframe_private.film_shares s where s.id = share_id and s.film_id = revoke_film_share.film_id returning s.* into gone;
-  perform keyframe_private.raise_if(not found, 'not_found', 'This film has no share with this shareId.');
-  return json_build_object('share', to_jsonb(gone) - 'token_hash', 'rate', rate);
-exception when sqlstate 'KEYFR' then
-  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
-  return keyframe_private.refuse(refused);
-end $$;
-comment on function keyframe.revoke_film_share is 'Ends a share of the caller''s film.';
-
--- Open to anyone, through `api`. All links of an owner together have two calls at a time, and each link has its own bucket.
-create function keyframe_worker.read_shared_film(token_hash text)
-returns json language plpgsql volatile security definer set search_path = '' set statement_timeout = '2s' set lock_timeout = '2s' as $$
-declare
-  shared record;
-  shots keyframe.projects[];
-  refused keyframe_private.refusal;
-begin
-  select s.id, s.film_id, f.title, f.owner_id into shared
-  from keyframe_private.film_shares s
-  join keyframe.films f on f.id = s.film_id
-  join auth.users u on u.id = f.owner_id
-  where s.token_hash = decode(read_shared_film.token_hash, 'hex') and (s.expires_at > now()) is not false
-    and u.deleted_at is null and (u.banned_until <= now()) is not false;
-  perform keyframe_private.raise_if(not found, 'not_found', 'This link does not work: it is incomplete, has expired, or was revoked.');
-  if not keyframe_private.acquire_lock('shared call 1', shared.owner_id, waits => false)
-    and not keyframe_private.acquire_lock('shared call 2', shared.owner_id, waits => false) then
-    perform keyframe_private.raise_error('rate_limited',
-      'Too many people are opening this owner''s links. Wait for the time in Retry-After, then try again.',
-      jsonb_build_object('policy', 'calls', 'limit', 2, 'window_seconds', 1, 'wait_seconds', 1)::text);
-  end if;
-  shots := array(select p from keyframe.projects p where p.film_id = shared.film_id order by p.film_position);
-  perform keyframe_private.acquire_token('shared', 1 + cardinality(shots) / keyframe_private.projects_per_token(), holder => shared.id);
-  return json_build_object('owner_id', shared.owner_id, 'title', shared.title, 'rate', null, 'shots', (
-    select coalesce(json_agg(json_build_object('title', (s.project).title, 'video', case when v.id is not null then json_strip_nulls(
-      json_build_object('path', v.output_path, 'content_type', v.output_content_type, 'width', v.output_width, 'height', v.output_height,
-        'duration_seconds', v.output_duration_seconds)) end) order by (s.project).film_position), '[]')
-    from (select u as project from unnest(shots) u) s
-    left join keyframe.predictions v on v.id = keyframe_private.shown_take(s.project, 'video')));
-exception when sqlstate 'KEYFR' then
-  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
-  return keyframe_private.refuse(refused);
-end $$;
-comment on function keyframe_worker.read_shared_film is 'The film of a link, by the SHA-256 of its token in hex: titles and shown videos of the shots, in order.';
-
 -- supabase/schemas/10_projects/50_element_api.sql
 
 -- Functions that api calls for elements, one call per request.
@@ -1922,6 +1801,134 @@ exception when sqlstate 'KEYFR' then
   return keyframe_private.refuse(refused);
 end $$;
 comment on function keyframe.delete_element is 'Deletes an element of the caller, also from films and projects. Predictions keep what they were made with.';
+
+-- supabase/schemas/10_projects/60_film_shares.sql
+
+-- Shares are links to a film. Anyone who has the token of a share can read the film's titles, order and videos, without a session.
+
+create table keyframe_private.film_shares (
+  id uuid primary key,
+  film_id uuid not null references keyframe.films on delete cascade,
+  token_hash bytea not null constraint film_shares_token_hash_key unique,
+  created_at timestamptz not null default now(),
+  expires_at timestamptz,
+  constraint times_are_in_years_of_four_digits check (
+    least(created_at, expires_at) >= '1970-01-01 00:00Z' and greatest(created_at, expires_at) < '9999-01-01 00:00Z')
+);
+comment on table keyframe_private.film_shares is 'Links to films. To revoke one, delete its row.';
+comment on column keyframe_private.film_shares.token_hash is 'The SHA-256 of the token. The token itself is stored nowhere.';
+comment on column keyframe_private.film_shares.expires_at is 'When the link expires; null: never, until it is revoked.';
+create index film_shares_film_id_created_at_idx on keyframe_private.film_shares (film_id, created_at desc);
+create index film_shares_expires_at_idx on keyframe_private.film_shares (expires_at) where expires_at is not null;
+
+-- A repeated request gets a new token, which replaces the first one, because only its hash is stored.
+create function keyframe.share_film(
+  film_id uuid, expires_at timestamptz default null, idempotency_key text default null, request_hash text default null)
+returns json language plpgsql volatile security definer set search_path = '' as $$
+declare
+  token constant text := translate(substr(keyframe_private.random_secret(), 7), '+/=', '-_'); -- 43 characters of base64url
+  hash constant bytea := sha256(convert_to(token, 'UTF8'));
+  most constant integer := 20;
+  request record;
+  made keyframe_private.film_shares;
+  refused keyframe_private.refusal;
+begin
+  request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'create');
+  perform keyframe_private.require_client_may('manage');
+  perform from keyframe.films f where f.id = share_film.film_id and keyframe_private.is_own(f.owner_id) for no key update; -- to count its shares
+  perform keyframe_private.own_film(film_id);
+  if request.replayed then
+    update keyframe_private.film_shares s set token_hash = hash
+    where s.id = request.resource_id and s.film_id = share_film.film_id and (s.expires_at > now()) is not false
+    returning s.* into made;
+    perform keyframe_private.raise_if(not found, 'not_found',
+      'The share that this Idempotency-Key created has expired or was revoked. Send a new key.');
+  else
+    perform keyframe_private.raise_if(share_film.expires_at <= now(), 'invalid_request', 'expiresAt must be in the future.');
+    perform keyframe_private.raise_if((
+      select count(*) >= most from keyframe_private.film_shares s
+      where s.film_id = share_film.film_id and (s.expires_at > now()) is not false
+    ), 'invalid_request', format('A film has at most %s shares. Revoke one first.', most));
+    insert into keyframe_private.film_shares (id, film_id, token_hash, expires_at)
+    values (request.resource_id, share_film.film_id, hash, share_film.expires_at)
+    returning * into made;
+  end if;
+  return json_build_object(
+    'share', to_jsonb(made) - 'token_hash', 'token', token, 'replayed', request.replayed, 'rate', request.rate);
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused, 'create');
+end $$;
+comment on function keyframe.share_film is 'Creates a share of the caller''s film, and returns its token once.';
+
+create function keyframe.list_film_shares(film_id uuid)
+returns json language plpgsql volatile security definer set search_path = '' as $$
+declare
+  rate jsonb := keyframe_private.acquire_token('read', needed => 'manage');
+  refused keyframe_private.refusal;
+begin
+  perform keyframe_private.own_film(film_id);
+  return json_build_object('rate', rate, 'shares', (
+    select coalesce(json_agg(to_jsonb(s) - 'token_hash' order by s.created_at desc, s.id), '[]')
+    from keyframe_private.film_shares s
+    where s.film_id = list_film_shares.film_id and (s.expires_at > now()) is not false));
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused);
+end $$;
+comment on function keyframe.list_film_shares is 'The shares of the caller''s film that have not ended, newest first.';
+
+create function keyframe.revoke_film_share(film_id uuid, share_id uuid)
+returns json language plpgsql volatile security definer set search_path = '' as $$
+declare
+  rate jsonb := keyframe_private.acquire_token('change', needed => 'manage');
+  gone keyframe_private.film_shares;
+  refused keyframe_private.refusal;
+begin
+  perform keyframe_private.own_film(film_id);
+  delete from keyframe_private.film_shares s where s.id = share_id and s.film_id = revoke_film_share.film_id returning s.* into gone;
+  perform keyframe_private.raise_if(not found, 'not_found', 'This film has no share with this shareId.');
+  return json_build_object('share', to_jsonb(gone) - 'token_hash', 'rate', rate);
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused);
+end $$;
+comment on function keyframe.revoke_film_share is 'Ends a share of the caller''s film.';
+
+-- Open to anyone, through `api`. All links of an owner together have two calls at a time, and each link has its own bucket.
+create function keyframe_worker.read_shared_film(token_hash text)
+returns json language plpgsql volatile security definer set search_path = '' set statement_timeout = '2s' set lock_timeout = '2s' as $$
+declare
+  shared record;
+  shots keyframe.projects[];
+  refused keyframe_private.refusal;
+begin
+  select s.id, s.film_id, f.title, f.owner_id into shared
+  from keyframe_private.film_shares s
+  join keyframe.films f on f.id = s.film_id
+  join auth.users u on u.id = f.owner_id
+  where s.token_hash = decode(read_shared_film.token_hash, 'hex') and (s.expires_at > now()) is not false
+    and u.deleted_at is null and (u.banned_until <= now()) is not false;
+  perform keyframe_private.raise_if(not found, 'not_found', 'This link does not work: it is incomplete, has expired, or was revoked.');
+  if not keyframe_private.acquire_lock('shared call 1', shared.owner_id, waits => false)
+    and not keyframe_private.acquire_lock('shared call 2', shared.owner_id, waits => false) then
+    perform keyframe_private.raise_error('rate_limited',
+      'Too many people are opening this owner''s links. Wait for the time in Retry-After, then try again.',
+      jsonb_build_object('policy', 'calls', 'limit', 2, 'window_seconds', 1, 'wait_seconds', 1)::text);
+  end if;
+  shots := array(select p from keyframe.projects p where p.film_id = shared.film_id order by p.film_position);
+  perform keyframe_private.acquire_token('shared', 1 + cardinality(shots) / keyframe_private.projects_per_token(), holder => shared.id);
+  return json_build_object('owner_id', shared.owner_id, 'title', shared.title, 'rate', null, 'shots', (
+    select coalesce(json_agg(json_build_object('title', (s.project).title, 'video', case when v.id is not null then json_strip_nulls(
+      json_build_object('path', v.output_path, 'content_type', v.output_content_type, 'width', v.output_width, 'height', v.output_height,
+        'duration_seconds', v.output_duration_seconds)) end) order by (s.project).film_position), '[]')
+    from (select u as project from unnest(shots) u) s
+    left join keyframe.predictions v on v.id = keyframe_private.shown_take(s.project, 'video')));
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused);
+end $$;
+comment on function keyframe_worker.read_shared_film is 'The film of a link, by the SHA-256 of its token in hex: titles and shown videos of the shots, in order.';
 
 -- supabase/schemas/15_queue/10_work.sql
 
@@ -3114,6 +3121,7 @@ declare
     -- A deletion reads the images of several owners' inputs: one malformed input would stop all of it.
     when not (jsonb_typeof(new.input -> 'referenceImagePaths') = 'array'
       and not new.input @? 'strict $.referenceImagePaths[*] ? (@.type() != "string")') then 'reference_images_are_a_list'
+    -- As is_uuid, which users may not call.
     when not (new.input ->> 'firstFramePredictionId' ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'
       and new.input ->> 'lastFramePredictionId' ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$') then 'frames_are_predictions'
     when new.step = 'first-frame' and coalesce(new.input ->> 'firstFramePredictionId', new.input ->> 'firstFrameImagePath') is not null
@@ -3249,7 +3257,7 @@ begin
     select coalesce(jsonb_agg(jsonb_build_object(
       'role', i.role,
       'bucket', case when i.path is null then 'keyframe-outputs' else 'projects' end,
-      'name', coalesce(substr(i.path, 10), source.output_path)
+      'name', coalesce(keyframe_private.file_name_of(i.path), source.output_path)
     ) order by i.role, i.position), '[]')
     from keyframe_private.prediction_images i
     left join keyframe.predictions source on source.id = i.source_prediction_id
@@ -3594,7 +3602,7 @@ begin
       when field.name <> all (keyframe_private.planned_fields(step)) then 'is not a field of a plan for this step'
       when jsonb_typeof(field.value) = 'object' or jsonb_typeof(field.value) = 'array' and field.name <> 'referenceImagePaths'
         then 'must be a single value'
-      when field.name like '%PredictionId' and field.text !~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' then 'must be a predictionId'
+      when field.name like '%PredictionId' and not keyframe_private.is_uuid(lower(field.text)) then 'must be a predictionId'
       when field.name in ('prompt', 'negativePrompt') and (jsonb_typeof(field.value) <> 'string' or char_length(field.text) > 4000
         or not keyframe_private.has_visible_character(field.text) or not keyframe_private.is_plain_text(field.text))
         then 'must have 1 to 4000 characters, without control characters'
@@ -3641,7 +3649,8 @@ begin
     when 'referenceImages' then array['referenceImagePath', 'referenceImagePaths'] end;
 end $$;
 
--- What a plan says about the frames of a video, as its model can make it. Null says that there is no frame, not even the project's own:
+-- What a plan says about the frames of a video, as its model can make it. Null says that there is no frame, not even the project's own. The
+-- dashboard has the same rules (framesOf):
 --
 --   model                             plan                              becomes
 --   takes no last frame               {}                                {"lastFramePredictionId": null}
@@ -3949,7 +3958,7 @@ begin
   select u.width into width
   from storage.objects o
   cross join lateral keyframe_private.upload_size(path) u
-  where o.bucket_id = 'projects' and o.name = substr(path, 10) and o.user_metadata ->> 'ownerId' = require_upload.owner::text;
+  where o.bucket_id = 'projects' and o.name = keyframe_private.file_name_of(path) and o.user_metadata ->> 'ownerId' = require_upload.owner::text;
   if not found then
     perform keyframe_private.raise_error('not_found', format(
       'You have no uploaded image at %s. Upload it first: POST /api/projects/reference-images.', path));
@@ -4284,11 +4293,10 @@ create function keyframe_private.is_element_record(element jsonb)
 returns boolean language plpgsql immutable set search_path = '' as $$
 begin
   return case when element @? 'strict $ ? (
-      @.elementId like_regex "^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$"
-      && @.updatedAt like_regex "^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])T([01][0-9]|2[0-3])(:[0-5][0-9]){2}[.][0-9]{3}Z$"
+      @.elementId.type() == "string" && @.updatedAt like_regex "^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])T([01][0-9]|2[0-3])(:[0-5][0-9]){2}[.][0-9]{3}Z$"
       && @.name like_regex "^.{1,60}$" && @.text.type() == "string" && @.imagePaths.type() == "array" && @.imagePaths.size() <= 8
       && !exists(@.imagePaths[*] ? (@.type() != "string")))'
-    then keyframe_private.is_one_line(element ->> 'name') and not exists (
+    then keyframe_private.is_uuid(element ->> 'elementId') and keyframe_private.is_one_line(element ->> 'name') and not exists (
       select from jsonb_array_elements_text(element -> 'imagePaths') i (path) where not keyframe_private.is_reference_path(i.path))
     else false end;
 end $$;
@@ -6006,7 +6014,7 @@ returns void language plpgsql volatile set search_path = '' set jit = off set en
 begin
   if held.kind = 'store' then -- its output is no longer written, and its run no longer polled
     if not has_output then
-      perform keyframe_private.remove_partial_output(held.subject);
+      perform keyframe_private.add_removals_of_partial_output(held.subject);
     end if;
     delete from keyframe_private.work w where w.id = any (array(
       select o.id from keyframe_private.work o
@@ -6709,7 +6717,7 @@ end $$;
 create function keyframe_private.merge_costs(max_rows integer default 20000)
 returns void language plpgsql volatile set search_path = '' as $$
 begin
-  perform keyframe_private.prune_rows('keyframe_private.cost_changes', 'true order by o.owner_id, o.id', max_rows, 'merge',
+  perform keyframe_private.work_through_rows('keyframe_private.cost_changes', 'true order by o.owner_id, o.id', max_rows, 'merge',
     'select keyframe_private.merge_cost_changes($1)');
 end $$;
 
@@ -8190,13 +8198,20 @@ insert into storage.buckets (id, name, public, file_size_limit, allowed_mime_typ
 -- Uploads of reference images. `api` makes them with the secret key, which has no owner in Storage, and writes `user_metadata`: the pixels
 -- and the owner. Users may write no file (98_policies.sql).
 
+-- The name in the bucket of projects/<file_name>.
+create function keyframe_private.file_name_of(path text)
+returns text language plpgsql immutable strict set search_path = '' as $$
+begin
+  return substr(path, length('projects/') + 1);
+end $$;
+
 -- The pixels of an uploaded image as it is shown, which the upload read from its bytes. Null for a file that an administrator put there.
 create function keyframe_private.upload_size(path text, out width integer, out height integer)
 language plpgsql stable set search_path = '' as $$
 begin
   select (o.user_metadata ->> 'width')::integer, (o.user_metadata ->> 'height')::integer into width, height
   from storage.objects o
-  where o.bucket_id = 'projects' and o.name = substr(path, 10)
+  where o.bucket_id = 'projects' and o.name = keyframe_private.file_name_of(path)
     and o.user_metadata ->> 'width' ~ '^[1-9][0-9]{0,4}$' and o.user_metadata ->> 'height' ~ '^[1-9][0-9]{0,4}$';
 end $$;
 
@@ -8258,7 +8273,7 @@ begin
   return null;
 end $$;
 
--- Lists all possible names: until a worker reports it, nobody else knows which one it wrote.
+-- All names that its output can have: until a worker reports it, nobody else knows which one it wrote.
 create function keyframe_private.output_names(prediction keyframe.predictions)
 returns setof text language sql stable set search_path = '' as $$
   select format('%s/%s/%s.%s', prediction.owner_id, prediction.project_id, prediction.id, extension)
@@ -8278,7 +8293,8 @@ begin
       where p.plan <> '{}' and keyframe_private.images_of_plan(p.plan) @> array[is_reference_used.path]);
 end $$;
 
--- Called after a change: raises if nothing uses one of these images any more and the caller is a client that may not delete.
+-- Called after a change of what used these images. An image that nothing uses is removed, so the change deletes it: raises if the caller is
+-- a client that may not delete.
 create function keyframe_private.require_may_remove(paths text[])
 returns void language plpgsql stable set search_path = '' as $$
 begin
@@ -8288,8 +8304,8 @@ begin
   end if;
 end $$;
 
--- Lists the files that a store may have written for a prediction that ended without its output.
-create function keyframe_private.remove_partial_output(prediction uuid)
+-- Adds removals of the files that a store may have written for a prediction that ended without its output.
+create function keyframe_private.add_removals_of_partial_output(prediction uuid)
 returns void language plpgsql volatile set search_path = '' as $$
 declare
   written keyframe.predictions;
@@ -8306,28 +8322,28 @@ begin
   end if;
 end $$;
 
--- Lists those of an owner's uploaded images for removal that nothing uses, and returns how many. Under the lock that a first use takes: a
+-- Adds removals of those of an owner's uploaded images that nothing uses, and returns how many. Under the lock that a first use takes: a
 -- new prediction with the same image is either visible here, or finds the removal recorded.
-create function keyframe_private.remove_unused(owner uuid, paths text[])
+create function keyframe_private.add_removals_of_unused(owner uuid, paths text[])
 returns integer language plpgsql volatile set search_path = '' as $$
 declare
   added integer;
 begin
   perform keyframe_private.acquire_lock('references', owner);
   insert into keyframe_private.file_removals (bucket, name, owner_id)
-  select 'projects', substr(i.path, 10), owner from unnest(paths) i (path) where not keyframe_private.is_reference_used(i.path)
+  select 'projects', keyframe_private.file_name_of(i.path), owner from unnest(paths) i (path) where not keyframe_private.is_reference_used(i.path)
   on conflict do nothing;
   get diagnostics added = row_count;
   return added;
 end $$;
 
-create function keyframe_private.remove_deleted_files()
+create function keyframe_private.add_removals_of_deleted()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
   insert into keyframe_private.file_removals (bucket, name, owner_id)
   select 'keyframe-outputs', d.output_path, d.owner_id from deleted d where d.output_path is not null
   on conflict do nothing;
-  perform keyframe_private.remove_unused(u.owner_id, u.paths)
+  perform keyframe_private.add_removals_of_unused(u.owner_id, u.paths)
   from (
     select d.owner_id, array_agg(distinct i.path) as paths
     from deleted d
@@ -8336,39 +8352,47 @@ begin
   return null;
 end $$;
 
-create function keyframe_private.remove_element_image()
+create function keyframe_private.add_removal_of_element_image()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
-  perform keyframe_private.remove_unused(old.owner_id, array[old.path]);
+  perform keyframe_private.add_removals_of_unused(old.owner_id, array[old.path]);
   return null;
 end $$;
 
--- The images of a project are its reference image and those of its plan.
-create function keyframe_private.leave_images()
-returns trigger language plpgsql volatile security definer set search_path = '' as $$
-declare
-  images constant text[] := array_remove(keyframe_private.images_of_plan(old.plan) || old.reference_image_path, null);
+-- Its reference image and those of its plan.
+create function keyframe_private.images_of_project(project keyframe.projects)
+returns text[] language plpgsql immutable set search_path = '' as $$
 begin
-  if tg_op = 'DELETE' then
-    perform keyframe_private.remove_unused(old.owner_id, images);
-  else
-    perform keyframe_private.require_may_remove(array(
-      select unnest(images) except select unnest(keyframe_private.images_of_plan(new.plan) || new.reference_image_path)));
-  end if;
+  return array_remove(keyframe_private.images_of_plan(project.plan) || project.reference_image_path, null);
+end $$;
+
+create function keyframe_private.add_removals_of_project_images()
+returns trigger language plpgsql volatile security definer set search_path = '' as $$
+begin
+  perform keyframe_private.add_removals_of_unused(old.owner_id, keyframe_private.images_of_project(old));
   return null;
 end $$;
 
--- Cancels the queued removal of an image that is used again. One whose removal has begun is lost. Raises unless the image is the owner's.
+create function keyframe_private.require_may_change_images()
+returns trigger language plpgsql volatile security definer set search_path = '' as $$
+begin
+  perform keyframe_private.require_may_remove(array(
+    select unnest(keyframe_private.images_of_project(old)) except select unnest(keyframe_private.images_of_project(new))));
+  return null;
+end $$;
+
+-- For an image that a row begins to use: raises unless it is the owner's, and deletes its removal if it has one. Raises also if a worker has
+-- begun that removal, because the file may already be gone.
 create function keyframe_private.keep_reference(path text, owner uuid)
 returns void language plpgsql volatile set search_path = '' as $$
 begin
   perform keyframe_private.require_upload(path, owner);
   perform keyframe_private.acquire_lock('references', owner);
-  delete from keyframe_private.file_removals r where r.bucket = 'projects' and r.name = substr(path, 10) and r.removed_by is null;
+  delete from keyframe_private.file_removals r where r.bucket = 'projects' and r.name = keyframe_private.file_name_of(path) and r.removed_by is null;
   perform keyframe_private.raise_if(
-    exists (select from keyframe_private.file_removals r where r.bucket = 'projects' and r.name = substr(path, 10)), 'not_found',
+    exists (select from keyframe_private.file_removals r where r.bucket = 'projects' and r.name = keyframe_private.file_name_of(path)), 'not_found',
     'This image is being removed because nothing used it. Upload it again.');
-  perform keyframe_private.require_upload(path, owner); -- it may have gone meanwhile
+  perform keyframe_private.require_upload(path, owner); -- again, because it may have been removed before the lock
 end $$;
 
 -- The trigger names the column of the path.
@@ -8434,19 +8458,19 @@ begin
 end $$;
 comment on function keyframe_worker.record_files_removed is 'Records a task that removes files: refused ones are retried later. `refused`: a list of {bucket, name}.';
 
--- Queues images that nothing uses: unused_references_after their upload, or when the owner's account is deleted. Reads the whole list of
--- images, because we cannot add an index to Storage's table: call it rarely.
-create function keyframe_private.queue_unused_references(max_images integer default 1000)
+-- Adds removals of uploads that nothing uses: unused_references_after their upload, or when the owner's account is deleted. Returns how
+-- many. Reads the whole list of images, because we cannot add an index to Storage's table: call it rarely.
+create function keyframe_private.add_removals_of_unused_uploads(max_images integer default 1000)
 returns integer language plpgsql volatile security definer set search_path = '' as $$
 declare
   owner uuid;
   paths text[];
-  queued integer := 0;
+  added integer := 0;
 begin
   for owner, paths in
     with images as (
       -- A file without a user's id is an administrator's and is kept.
-      select case when o.id ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' then o.id::uuid end as owner_id, b.name, b.created_at
+      select case when keyframe_private.is_uuid(o.id) then o.id::uuid end as owner_id, b.name, b.created_at
       from storage.objects b
       cross join lateral (select b.user_metadata ->> 'ownerId' as id) o
       where b.bucket_id = 'projects'
@@ -8465,9 +8489,9 @@ begin
     select u.owner_id, array_agg('projects/' || u.name) from unused u group by u.owner_id order by u.owner_id
   loop
     continue when not keyframe_private.acquire_lock('references', owner, waits => false); -- an open transaction leaves them to the next run
-    queued := queued + keyframe_private.remove_unused(owner, paths);
+    added := added + keyframe_private.add_removals_of_unused(owner, paths);
   end loop;
-  return queued;
+  return added;
 end $$;
 
 -- supabase/schemas/80_jobs/10_pruning.sql
@@ -8516,11 +8540,18 @@ begin
   return most > interval '0' and clock_timestamp() - statement_timestamp() > most * 0.8;
 end $$;
 
--- Does `work` on the rows of a table (alias o) that fulfil the condition, without locked rows, and those that failed lately: on all at
--- once; after an error on fewer, down to the one that fails, which is skipped. One that only waits for a lock is left to the next run.
--- Failing work takes two seconds at most. When several rows used all the time of the call, the next run does them one by one, to find the
--- slow one.
-create function keyframe_private.prune_rows(
+-- Does `work` on the rows of a table (alias o) that fulfil the condition, except locked rows and those that failed lately. All rows are one
+-- batch; after an error the batch is halved, after a success doubled:
+--
+--   1 2 3 4   raises
+--   1 2       done
+--   3 4       raises
+--   3         raises: recorded in unpruned, and skipped by the next runs; if it only waited for a lock, the next run tries it again
+--   4         done
+--
+-- An error two seconds after the start ends the run. When a batch used all the time of the call, the next run does one row at a time, to
+-- find the slow one.
+create function keyframe_private.work_through_rows(
   name text, condition text, max_rows integer, verb text default 'delete', work text default 'delete from %s o where o.ctid = any ($1)')
 returns void language plpgsql volatile set search_path = '' set lock_timeout = '10ms' as $$
 declare
@@ -8558,7 +8589,7 @@ begin
       execute statement using rows[first : first + size - 1];
       delete from keyframe_private.unpruned u where u.subject = any (array(select unnest(subjects[first : first + size - 1])));
       first := first + size;
-      size := case when one_by_one then 1 else size * 2 end;
+      size := case when one_by_one then 1 else least(size * 2, cardinality(rows) - first + 1) end;
     exception when query_canceled then
       if not keyframe_private.is_out_of_time() then
         raise; -- it was canceled
@@ -8594,11 +8625,11 @@ begin
     return;
   end if;
   -- Only from the index: an endpoint may have left a million.
-  perform keyframe_private.prune_rows('keyframe.webhook_deliveries',
+  perform keyframe_private.work_through_rows('keyframe.webhook_deliveries',
     format('o.id = any (array(select d.id from keyframe.webhook_deliveries d where d.endpoint_id = any (%L::uuid[]) limit %s))', gone, max_rows), max_rows);
-  perform keyframe_private.prune_rows('keyframe.webhook_events',
+  perform keyframe_private.work_through_rows('keyframe.webhook_events',
     is_left || ' and not exists (select from keyframe.webhook_deliveries d where d.event_id = o.id)', max_rows, 'delete tests in');
-  perform keyframe_private.prune_rows('keyframe_private.deleted_endpoints',
+  perform keyframe_private.work_through_rows('keyframe_private.deleted_endpoints',
     is_left || ' and not exists (select from keyframe.webhook_deliveries d where d.endpoint_id = o.endpoint_id)
       and not exists (select from keyframe.webhook_events v where v.endpoint_id = o.endpoint_id)', max_rows);
 end $$;
@@ -8608,15 +8639,15 @@ end $$;
 create function keyframe_private.prune_webhooks(max_rows integer default 2000)
 returns void language plpgsql volatile security definer set search_path = '' as $$
 begin
-  perform keyframe_private.prune_rows('keyframe_private.webhook_secrets', 'o.expires_at <= now() order by o.expires_at', max_rows);
+  perform keyframe_private.work_through_rows('keyframe_private.webhook_secrets', 'o.expires_at <= now() order by o.expires_at', max_rows);
   -- An endpoint's last hour shows its latest attempt. Scalar subqueries, because joins would read all hours.
-  perform keyframe_private.prune_rows('keyframe_private.webhook_hours', $w$
+  perform keyframe_private.work_through_rows('keyframe_private.webhook_hours', $w$
     o.hour < now() - interval '2 days' and (
       o.hour < now() - (select s.webhook_retention from keyframe_private.settings s)
       or (select true from keyframe_private.webhook_hours n where n.endpoint_id = o.endpoint_id and n.hour > o.hour limit 1))
     order by o.hour$w$, max_rows * 5);
   perform keyframe_private.prune_deleted_endpoints();
-  perform keyframe_private.prune_rows('keyframe.webhook_events',
+  perform keyframe_private.work_through_rows('keyframe.webhook_events',
     'o.created_at < now() - (select s.webhook_retention from keyframe_private.settings s) order by o.created_at', max_rows);
 end $$;
 
@@ -8627,11 +8658,11 @@ declare
   condition text;
 begin
   -- No run takes longer than a day.
-  perform keyframe_private.prune_rows('keyframe_private.provider_submits',
+  perform keyframe_private.work_through_rows('keyframe_private.provider_submits',
     $w$o.search_task is not null and o.submitted_at < now() - interval '1 day' order by o.submitted_at$w$,
     least(max_rows, 500), 'end', $w$select keyframe_private.end_submit(o.id, 'lost') from %s o where o.ctid = any ($1)$w$);
   -- is_only_submit_of_its_text reads up to two hours back.
-  perform keyframe_private.prune_rows('keyframe_private.provider_submits',
+  perform keyframe_private.work_through_rows('keyframe_private.provider_submits',
     $w$o.text_hash is not null and o.submitted_at < now() - interval '3 hours' order by o.submitted_at$w$,
     max_rows, 'forget the texts of', 'update %s o set text_hash = null where o.ctid = any ($1)');
   for name, condition in
@@ -8648,7 +8679,7 @@ begin
       -- A row that is still due is tried again within minutes: these have ended, or are gone.
       ('unpruned', $w$o.next_try_at < now() - interval '1 hour' order by o.next_try_at$w$)
   loop
-    perform keyframe_private.prune_rows('keyframe_private.' || name, condition, max_rows);
+    perform keyframe_private.work_through_rows('keyframe_private.' || name, condition, max_rows);
   end loop;
   perform keyframe_private.prune_webhooks();
 end $$;
@@ -8658,7 +8689,7 @@ end $$;
 create function keyframe_private.prune_rate_buckets(max_rows integer default 50000)
 returns void language plpgsql volatile set search_path = '' as $$
 begin
-  perform keyframe_private.prune_rows('keyframe_private.rate_buckets', $w$
+  perform keyframe_private.work_through_rows('keyframe_private.rate_buckets', $w$
     o.refilled_at < now() - interval '1 day' and (
       select o.tokens + l.per_second * extract(epoch from now() - o.refilled_at) < l.capacity
       from keyframe_private.rate_limits l where l.route_class = o.route_class) is not true$w$, max_rows);
@@ -8678,7 +8709,7 @@ returns table (name text, schedule text, command text, late_after interval) lang
     ('keyframe-merge-costs', '5 seconds', 'set statement_timeout = ''20s''; select keyframe_private.merge_costs()', interval '1 minute'),
     -- Every minute: small batches then keep up with about 30 events a second.
     ('keyframe-prune', '* * * * *', 'set statement_timeout = ''20s''; select keyframe_private.prune()', interval '10 minutes'),
-    ('keyframe-prune-references', '37 * * * *', 'select keyframe_private.queue_unused_references()', interval '3 hours'),
+    ('keyframe-prune-references', '37 * * * *', 'select keyframe_private.add_removals_of_unused_uploads()', interval '3 hours'),
     ('keyframe-add-lost-work', '53 * * * *', 'select keyframe_private.add_lost_work()', interval '3 hours'),
     ('keyframe-prune-rates', '23 * * * *', 'select keyframe_private.prune_rate_buckets()', interval '3 hours'),
     ('keyframe-prune-cron', '17 * * * *',
@@ -8709,9 +8740,9 @@ language sql stable set search_path = '' as $$
   left join cron.job c on c.jobname = w.name
 $$;
 
--- Schedules the jobs without an entry that runs in this database, and removes other entries. Returns those that the caller cannot remove. A
--- schedule that an administrator has changed stays. cron.schedule leaves a job that is switched off switched off, and schedules for the
--- current role: that of the migrations, also when a superuser calls.
+-- Removes each entry that does not run in this database, and schedules each job that then has none. Returns the entries that the caller may
+-- not remove. Entries that run stay as they are, with a schedule that an administrator has changed. cron.schedule makes an entry of the
+-- current role and leaves one that is switched off switched off. So the role is set to that of the migrations, even if a superuser calls.
 create function keyframe_private.schedule_jobs()
 returns text[] language plpgsql volatile set search_path = '' as $$
 declare
@@ -9419,8 +9450,8 @@ create trigger _110_leave_lists before delete on keyframe.elements
 -- keyframe.element_images
 create trigger _100_keep before insert or update on keyframe.element_images
   for each row execute function keyframe_private.keep_reference_of_row('path');
-create trigger _500_remove after delete on keyframe.element_images
-  for each row execute function keyframe_private.remove_element_image();
+create trigger _500_add_removal after delete on keyframe.element_images
+  for each row execute function keyframe_private.add_removal_of_element_image();
 
 -- keyframe.projects
 create trigger _100_limit_changes before update or delete on keyframe.projects
@@ -9452,9 +9483,9 @@ create trigger _500_stamp_film after delete on keyframe.projects
   for each row when (old.film_id is not null) execute function keyframe_private.change_film();
 create trigger _505_require_may_remove after update of reference_image_path, plan on keyframe.projects
   for each row when (old.reference_image_path <> coalesce(new.reference_image_path, '') or old.plan <> '{}' and old.plan <> new.plan)
-  execute function keyframe_private.leave_images();
-create trigger _510_remove_images after delete on keyframe.projects
-  for each row when (old.reference_image_path is not null or old.plan <> '{}') execute function keyframe_private.leave_images();
+  execute function keyframe_private.require_may_change_images();
+create trigger _510_add_removals after delete on keyframe.projects
+  for each row when (old.reference_image_path is not null or old.plan <> '{}') execute function keyframe_private.add_removals_of_project_images();
 create trigger _520_emit_created after insert on keyframe.projects for each row execute function keyframe_private.emit_project_created();
 
 -- keyframe.models
@@ -9544,9 +9575,9 @@ create trigger _610_add_submit after update of admitted_at on keyframe.predictio
   execute function keyframe_private.add_work_of_prediction();
 create trigger _620_add_store after update of status on keyframe.predictions
   for each row when (old.status <> 'storing' and new.status = 'storing') execute function keyframe_private.add_work_of_prediction();
-create trigger _640_remove_deleted_files after delete on keyframe.predictions
+create trigger _640_add_removals after delete on keyframe.predictions
   referencing old table as deleted
-  for each statement execute function keyframe_private.remove_deleted_files();
+  for each statement execute function keyframe_private.add_removals_of_deleted();
 -- Before the price, which reveals the size of an image to others than its owner.
 create trigger _650_write_images after insert on keyframe.predictions
   referencing new table as started

@@ -30,8 +30,8 @@ create trigger _110_leave_lists before delete on keyframe.elements
 -- keyframe.element_images
 create trigger _100_keep before insert or update on keyframe.element_images
   for each row execute function keyframe_private.keep_reference_of_row('path');
-create trigger _500_remove after delete on keyframe.element_images
-  for each row execute function keyframe_private.remove_element_image();
+create trigger _500_add_removal after delete on keyframe.element_images
+  for each row execute function keyframe_private.add_removal_of_element_image();
 
 -- keyframe.projects
 create trigger _100_limit_changes before update or delete on keyframe.projects
@@ -63,9 +63,9 @@ create trigger _500_stamp_film after delete on keyframe.projects
   for each row when (old.film_id is not null) execute function keyframe_private.change_film();
 create trigger _505_require_may_remove after update of reference_image_path, plan on keyframe.projects
   for each row when (old.reference_image_path <> coalesce(new.reference_image_path, '') or old.plan <> '{}' and old.plan <> new.plan)
-  execute function keyframe_private.leave_images();
-create trigger _510_remove_images after delete on keyframe.projects
-  for each row when (old.reference_image_path is not null or old.plan <> '{}') execute function keyframe_private.leave_images();
+  execute function keyframe_private.require_may_change_images();
+create trigger _510_add_removals after delete on keyframe.projects
+  for each row when (old.reference_image_path is not null or old.plan <> '{}') execute function keyframe_private.add_removals_of_project_images();
 create trigger _520_emit_created after insert on keyframe.projects for each row execute function keyframe_private.emit_project_created();
 
 -- keyframe.models
@@ -155,9 +155,9 @@ create trigger _610_add_submit after update of admitted_at on keyframe.predictio
   execute function keyframe_private.add_work_of_prediction();
 create trigger _620_add_store after update of status on keyframe.predictions
   for each row when (old.status <> 'storing' and new.status = 'storing') execute function keyframe_private.add_work_of_prediction();
-create trigger _640_remove_deleted_files after delete on keyframe.predictions
+create trigger _640_add_removals after delete on keyframe.predictions
   referencing old table as deleted
-  for each statement execute function keyframe_private.remove_deleted_files();
+  for each statement execute function keyframe_private.add_removals_of_deleted();
 -- Before the price, which reveals the size of an image to others than its owner.
 create trigger _650_write_images after insert on keyframe.predictions
   referencing new table as started

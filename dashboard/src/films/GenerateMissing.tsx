@@ -39,11 +39,13 @@ function listShots({ projectIds, shots }: FilmWithShots, step: Step, missing: Mi
     const take = shot.takes[step];
     const continues = step === "video" && continuesPrevious(shots, at);
     const previous = listed.find(({ projectId }) => continues && projectId === projectIds[at - 1]);
-    const isLost = previous?.isOn === false && (!shots[at - 1]?.takes.video || take?.outdated === false);
-    const isOff = one.error !== null || isLost;
+    // A shot whose take is up to date is listed only because the shot before is.
+    const hasReason = shots[at - 1]?.takes.video && take?.outdated !== false;
+    const isLeftOutToo = previous?.isOn === false && !hasReason;
+    const isOff = one.error !== null || isLeftOutToo;
     const notes = {
       error: one.error?.code === "frame_not_ready" && !continues ? "It has no first frame yet." : one.error?.message,
-      lost: isLost ? `It continues shot ${at}, which is left out.` : undefined,
+      leftOutToo: isLeftOutToo ? `It continues shot ${at}, which is left out.` : undefined,
       again: take && (take.outdated ? "Outdated. " : `Generated again because shot ${at} is. `),
       start: continues ? `It starts where shot ${at} ends${previous ? ", once that is generated" : ""}.` : "",
     };
@@ -51,7 +53,7 @@ function listShots({ projectIds, shots }: FilmWithShots, step: Step, missing: Mi
       ...one,
       isOn: !isOff && !unticked.includes(one.projectId),
       isOff,
-      note: notes.error ?? notes.lost ?? `${notes.again ?? ""}${notes.start}`.trim(),
+      note: notes.error ?? notes.leftOutToo ?? `${notes.again ?? ""}${notes.start}`.trim(),
       label: `${at + 1}. ${shot.title}`,
     });
   }

@@ -139,8 +139,13 @@ function FrameChoices(props: OfModel) {
   const isEither = referenceImages?.excludes?.includes("firstFrame");
   const whyFrame = needsFirstFrame
     ? `${model.label} cannot make a video without it.`
-    : isEither && `${model.label} accepts either frames or reference images.`;
-  const whyNoEnd = lastFrame === undefined && `${model.label} does not support a last frame.`;
+    : firstFrame === undefined
+      ? `${model.label} does not support a first frame.`
+      : isEither && `${model.label} accepts either frames or reference images.`;
+  const needsLastFrame = usesLastFrame && lastFrame?.required === true;
+  const whyEnd = needsLastFrame
+    ? `${model.label} cannot make a video without it.`
+    : lastFrame === undefined && `${model.label} does not support a last frame.`;
   return (
     <>
       {(project.filmId !== null || continues) && (
@@ -158,7 +163,7 @@ function FrameChoices(props: OfModel) {
           label="Start at the first frame"
           description={whyFrame}
           checked={usesFirstFrame}
-          disabled={needsFirstFrame || firstFrame === undefined}
+          disabled={needsFirstFrame || (firstFrame === undefined && !usesFirstFrame)}
           onChange={({ currentTarget: { checked } }) => onChange(fieldsOf("firstFrame", checked ? undefined : null))}
         />
       )}
@@ -171,9 +176,9 @@ function FrameChoices(props: OfModel) {
       {hasLastFrame && (usesFirstFrame || usesLastFrame) && (
         <Checkbox
           label="End at the last frame"
-          description={whyNoEnd}
+          description={whyEnd}
           checked={usesLastFrame}
-          disabled={lastFrame === undefined}
+          disabled={needsLastFrame || (lastFrame === undefined && !usesLastFrame)}
           onChange={({ currentTarget: { checked } }) => onChange(fieldsOf("lastFrame", checked ? undefined : null))}
         />
       )}

@@ -3,7 +3,7 @@ import type { LabelOf } from "../queries/use-models.ts";
 import { controlName, frameOf, type Value, valuesIn, valueWords } from "../takes/input-words.ts";
 import type { StepOptions } from "../queries/plan-edits.ts";
 import { fieldsOf } from "./step-options.ts";
-import { endsAtFrame, modelOf, takes } from "./step-setup.ts";
+import { framesOf, modelOf, takes } from "./step-setup.ts";
 
 type Now = {
   models: Model[] | undefined;
@@ -32,12 +32,14 @@ export function repeatTake({ step, input, model }: Prediction, { models, labelOf
     referenceImagePaths,
     elements,
   };
-  const controls = modelOf(models, made)?.controls;
+  const now = modelOf(models, made);
+  const controls = now?.controls;
   const isTaken = ([name, value]: [string, Value]) =>
     controls === undefined || takes(controls[name], value) || (value === false && controls[name] === undefined);
   const values = valuesIn(input);
   const isRatioTaken = !aspectRatio || controls?.aspectRatio === undefined || isTaken(["aspectRatio", aspectRatio]);
-  const isLastFrameTaken = frameOf(input, "lastFrame") === null || endsAtFrame(controls, made);
+  const isLastFrameTaken =
+    frameOf(input, "lastFrame") === null || framesOf(controls, { ...made, model: now?.model }).last;
   const leftOut = [
     models !== undefined && same === undefined && `the model ${labelOf(model)}`,
     ...values
@@ -46,6 +48,10 @@ export function repeatTake({ step, input, model }: Prediction, { models, labelOf
     !isRatioTaken && `aspect ratio ${aspectRatio}`,
     !isLastFrameTaken && "the last frame",
   ].filter((words) => words !== false);
-  const options: StepOptions = { ...Object.fromEntries(values.filter(isTaken)), ...made };
+  const options: StepOptions = {
+    ...Object.fromEntries(values.filter(isTaken)),
+    ...made,
+    ...(!isLastFrameTaken && fieldsOf("lastFrame", null)), // the default model refuses it
+  };
   return { options, aspectRatio: isRatioTaken ? aspectRatio : null, leftOut };
 }

@@ -39,8 +39,9 @@ export function setupOf(
   const isVideo = step === "video";
   const hasFirstFrame = (shot.takes["first-frame"] ?? frameOf(options, "firstFrame")) !== null;
   const hasLastFrame = isVideo && (shot.takes["last-frame"] ?? frameOf(options, "lastFrame")) !== null;
-  const usesFirstFrame = isVideo && startsAtFrame(controls, options);
-  const usesLastFrame = hasLastFrame && endsAtFrame(controls, options);
+  const { first, last } = framesOf(controls, options);
+  const usesFirstFrame = isVideo && first;
+  const usesLastFrame = hasLastFrame && last;
 
   const frames = [usesFirstFrame && "firstFrame", usesLastFrame && "lastFrame"].filter((one) => one !== false);
   // A video takes its look from its frames, unless its settings have references.
@@ -82,16 +83,18 @@ export const modelOf = (models: Model[] | undefined, { model }: StepOptions): Mo
 const needsFrame = ({ firstFrame, aspectRatio }: Controls): boolean =>
   firstFrame?.required === true || aspectRatio === undefined;
 
-function startsAtFrame(controls: Controls, options: StepOptions): boolean {
+/**
+ * Whether a video with these settings starts at a first frame, and ends at a last frame if there is one. A chosen model is used without the
+ * frames that it does not take; the default model refuses them. Postgres has the same rules (keyframe_private.fit_frames);
+ * test/db/schema/shared-rules.test.ts compares both.
+ */
+export function framesOf(controls: Controls = UNKNOWN, options: StepOptions): { first: boolean; last: boolean } {
+  const { firstFrame, lastFrame } = controls;
+  const isSent = (control: ModelControl | undefined) => control !== undefined || !options.model;
   const isChosen = options.continuesPreviousShot === true || options.firstFramePredictionId !== null;
-  return controls.firstFrame !== undefined && (isChosen || needsFrame(controls));
-}
-
-/** Whether a video with these settings ends at a last frame, if there is one. */
-export function endsAtFrame(controls: Controls = UNKNOWN, options: StepOptions): boolean {
-  const { lastFrame } = controls;
-  if (lastFrame === undefined || options.lastFramePredictionId === null) return false;
-  return !lastFrame.needs?.includes("firstFrame") || startsAtFrame(controls, options);
+  const first = isSent(firstFrame) && (isChosen || needsFrame(controls));
+  const isPossible = isSent(lastFrame) && (first || !lastFrame?.needs?.includes("firstFrame"));
+  return { first, last: isPossible && (options.lastFramePredictionId !== null || lastFrame?.required === true) };
 }
 
 /** Texts and numbers of any size are accepted: the service reports what is wrong. */

@@ -3,6 +3,7 @@ import { StorageClient } from "@supabase/storage-js";
 import { z } from "zod";
 import { exceededBudget, exhaustedBalance } from "../../contract/costs.ts";
 import { ApiError, ERROR_STATUS, isErrorCode } from "../../http/errors.ts";
+import { OUTDATED_CODES } from "../../platform/call-database.ts";
 import { fetchOnce, pause, retry } from "../../platform/retry.ts";
 import { jsonText } from "../../platform/json-text.ts";
 import type { Caller } from "../auth/verify-session.ts";
@@ -56,7 +57,7 @@ export function createDatabase(
   { database, reads }: PlatformClient,
   { acquireTurn = createCallTurns(), sleep = pause, elapsed = () => performance.now() } = {},
 ): Database {
-  const refusals = createBoundedCache<{ error: ApiError; until: number }>(
+  const refusals = createBoundedCache<{ error: RateLimited; until: number }>(
     MAX_REFUSED,
     ({ until }) => until > elapsed(),
   );
@@ -80,10 +81,10 @@ export function createDatabase(
         const refused = isRemembered ? refusals.get(key) : undefined;
         if (refused) throw refused.error;
         try {
-          return await retry(call, { ...BACKOFF, isRetriable: isRefusedForCalls, sleep });
+          return await retry(call, { ...BACKOFF, isRetriable: isForCalls, sleep });
         } catch (error) {
-          const ms = msUntilToken(error);
-          if (ms !== undefined && error instanceof ApiError) refusals.set(key, { error, until: elapsed() + ms });
+          if (error instanceof RateLimited && !error.isForCalls())
+            refusals.set(key, { error, until: elapsed() + error.msUntilToken() });
           throw error;
         }
       });
@@ -94,6 +95,8 @@ export function createDatabase(
     };
   return { call: callWith(database), read: callWith(reads) };
 }
+
+const isForCalls = (error: unknown) => error instanceof RateLimited && error.isForCalls();
 
 /** An error of PostgREST; status 0 when there was no answer. Only `code` may be logged: the rest can contain row data. */
 type Failure = { status: number; code?: string; message?: string; details?: string | null; hint?: string | null };
@@ -110,24 +113,23 @@ const hasNoCode = ({ status, code = "" }: Failure) => code === "" && status >= 4
 /** PostgREST's clock is behind that of Auth: its code is that of an expired token, and only the message tells them apart. */
 const TOO_EARLY = /^JWT (issued at future|not yet valid)/;
 
-/** The function with these arguments, or the schema, does not exist. */
-const MISSING = /^(PGRST(202|106)|42883)$/;
-
 /** The ApiError for a failed call of the SQL function `name`. It repeats the database's message only for errors that we raise ourselves. */
 function databaseError(name: string, failure: Failure): ApiError {
   const { status, code = "", message = "" } = failure;
   const cause: UpstreamFailure = { from: "database", operation: name, status, code };
   if (code === "KEYFR" && isErrorCode(message)) {
-    const refused = ERROR_STATUS[message] === 401 ? { "WWW-Authenticate": "Bearer" } : {};
-    const headers = message === "rate_limited" ? rateLimited(failure.hint) : refused;
+    const sentence = failure.details || "The request was refused.";
+    if (message === "rate_limited")
+      return new RateLimited(sentence, cause, jsonText.pipe(rateRefusal).parse(failure.hint ?? ""));
+    const headers = ERROR_STATUS[message] === 401 ? { "WWW-Authenticate": "Bearer" } : {};
     const budget = message === "budget_exceeded" ? { budget: jsonText.pipe(exceededBudget).parse(failure.hint) } : {};
     const balance =
       message === "balance_exhausted" ? { balance: jsonText.pipe(exhaustedBalance).parse(failure.hint) } : {};
     const figures = { ...budget, ...balance };
-    return new ApiError(message, failure.details || "The request was refused.", { cause, headers, ...figures });
+    return new ApiError(message, sentence, { cause, headers, ...figures });
   }
   if (UNAVAILABLE_CODES.test(code) || hasNoCode(failure)) return unavailable(cause);
-  if (MISSING.test(code)) return schemaOutdated(cause);
+  if (OUTDATED_CODES.test(code)) return schemaOutdated(cause);
   const rule = /constraint "(\w+)"/.exec(message)?.[1] ?? "";
   if (code === "23514")
     return new ApiError("invalid_request", `The request breaks a rule: ${rule.replaceAll("_", " ")}.`, { cause });
@@ -148,30 +150,36 @@ function databaseError(name: string, failure: Failure): ApiError {
   return status === 0 || status === 429 || status >= 500 ? unavailable(cause) : internal(cause);
 }
 
-/** The owner has no free call slot (keyframe_private.acquire_call_slot). Nothing was done, and no token was used. */
-const isRefusedForCalls = (error: unknown): boolean =>
-  error instanceof ApiError && error.extra.headers?.["RateLimit-Policy"]?.startsWith('"calls"') === true;
-
-/** How long until a token of the refusing class is available; undefined when the call was not refused for its rate. */
-function msUntilToken(error: unknown): number | undefined {
-  const policy = error instanceof ApiError ? error.extra.headers?.["RateLimit-Policy"] : undefined;
-  const [, name, limit, windowSeconds] = /^"(\w+)";q=(\d+);w=(\d+)$/.exec(policy ?? "") ?? [];
-  if (name === undefined || name === "calls") return undefined;
-  return Math.min(MAX_REFUSED_MS, (Number(windowSeconds) / Number(limit)) * 1000);
-}
-
 /** The hint of keyframe_private.acquire_token and acquire_call_slot. */
-const refusal = z.object({ policy: z.string(), limit: z.int(), window_seconds: z.int(), wait_seconds: z.int() });
+const rateRefusal = z.object({ policy: z.string(), limit: z.int(), window_seconds: z.int(), wait_seconds: z.int() });
 
-/** `r` is 0 and `t` the seconds until the next request is allowed. */
-function rateLimited(hint: string | null | undefined): Record<string, string> {
-  const { policy, limit, window_seconds, wait_seconds } = jsonText.pipe(refusal).parse(hint ?? "");
-  const seconds = Math.max(1, wait_seconds);
-  return {
-    "Retry-After": String(seconds),
-    "RateLimit-Policy": `"${policy}";q=${limit};w=${window_seconds}`,
-    RateLimit: `"${policy}";r=0;t=${seconds}`,
-  };
+class RateLimited extends ApiError {
+  constructor(
+    sentence: string,
+    cause: UpstreamFailure,
+    readonly refusal: z.infer<typeof rateRefusal>,
+  ) {
+    const { policy, limit, window_seconds, wait_seconds } = refusal;
+    const seconds = Math.max(1, wait_seconds);
+    // `r` is 0 and `t` the seconds until the next request is allowed.
+    const headers = {
+      "Retry-After": String(seconds),
+      "RateLimit-Policy": `"${policy}";q=${limit};w=${window_seconds}`,
+      RateLimit: `"${policy}";r=0;t=${seconds}`,
+    };
+    super("rate_limited", sentence, { cause, headers });
+  }
+
+  /** The owner has no free call slot. Nothing was done, and no token was used. */
+  isForCalls(): boolean {
+    return this.refusal.policy === "calls";
+  }
+
+  /** How long until a token is available, at most MAX_REFUSED_MS. */
+  msUntilToken(): number {
+    const { limit, window_seconds } = this.refusal;
+    return Math.min(MAX_REFUSED_MS, (window_seconds / limit) * 1000);
+  }
 }
 
 /**

@@ -142,6 +142,13 @@ begin
   return least(coalesce(amount, 0), 9007199254740991);
 end $$;
 
+-- Whether a text is a UUID in the form in which Postgres writes it: texts of this form are compared with id::text.
+create function keyframe_private.is_uuid(value text)
+returns boolean language plpgsql immutable strict set search_path = '' as $$
+begin
+  return value ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$';
+end $$;
+
 -- A UUID of version 7: 48 bits of milliseconds, 12 bits of their fraction, then random bits. Recent rows share index pages, which stay in
 -- memory, and pruning empties whole pages. (Postgres has uuidv7() from version 18.)
 create function keyframe_private.uuid_v7()

@@ -17,7 +17,7 @@ returns uuid language plpgsql stable security definer set search_path = '' as $$
 declare
   sub constant text := coalesce(nullif(current_setting('request.jwt.claim.sub', true), ''), keyframe_private.claims() ->> 'sub');
 begin
-  return case when sub ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' then sub::uuid end;
+  return case when keyframe_private.is_uuid(lower(sub)) then sub::uuid end;
 end $$;
 
 -- The triggers treat an insert without a caller as an administrator's.

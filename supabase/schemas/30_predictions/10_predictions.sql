@@ -140,6 +140,7 @@ declare
     -- A deletion reads the images of several owners' inputs: one malformed input would stop all of it.
     when not (jsonb_typeof(new.input -> 'referenceImagePaths') = 'array'
       and not new.input @? 'strict $.referenceImagePaths[*] ? (@.type() != "string")') then 'reference_images_are_a_list'
+    -- As is_uuid, which users may not call.
     when not (new.input ->> 'firstFramePredictionId' ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'
       and new.input ->> 'lastFramePredictionId' ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$') then 'frames_are_predictions'
     when new.step = 'first-frame' and coalesce(new.input ->> 'firstFramePredictionId', new.input ->> 'firstFrameImagePath') is not null

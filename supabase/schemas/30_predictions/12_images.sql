@@ -64,7 +64,7 @@ begin
     select coalesce(jsonb_agg(jsonb_build_object(
       'role', i.role,
       'bucket', case when i.path is null then 'keyframe-outputs' else 'projects' end,
-      'name', coalesce(substr(i.path, 10), source.output_path)
+      'name', coalesce(keyframe_private.file_name_of(i.path), source.output_path)
     ) order by i.role, i.position), '[]')
     from keyframe_private.prediction_images i
     left join keyframe.predictions source on source.id = i.source_prediction_id

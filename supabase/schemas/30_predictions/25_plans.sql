@@ -53,7 +53,7 @@ begin
       when field.name <> all (keyframe_private.planned_fields(step)) then 'is not a field of a plan for this step'
       when jsonb_typeof(field.value) = 'object' or jsonb_typeof(field.value) = 'array' and field.name <> 'referenceImagePaths'
         then 'must be a single value'
-      when field.name like '%PredictionId' and field.text !~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' then 'must be a predictionId'
+      when field.name like '%PredictionId' and not keyframe_private.is_uuid(lower(field.text)) then 'must be a predictionId'
       when field.name in ('prompt', 'negativePrompt') and (jsonb_typeof(field.value) <> 'string' or char_length(field.text) > 4000
         or not keyframe_private.has_visible_character(field.text) or not keyframe_private.is_plain_text(field.text))
         then 'must have 1 to 4000 characters, without control characters'
@@ -100,7 +100,8 @@ begin
     when 'referenceImages' then array['referenceImagePath', 'referenceImagePaths'] end;
 end $$;
 
--- What a plan says about the frames of a video, as its model can make it. Null says that there is no frame, not even the project's own:
+-- What a plan says about the frames of a video, as its model can make it. Null says that there is no frame, not even the project's own. The
+-- dashboard has the same rules (framesOf):
 --
 --   model                             plan                              becomes
 --   takes no last frame               {}                                {"lastFramePredictionId": null}

@@ -35,7 +35,7 @@ begin
   select u.width into width
   from storage.objects o
   cross join lateral keyframe_private.upload_size(path) u
-  where o.bucket_id = 'projects' and o.name = substr(path, 10) and o.user_metadata ->> 'ownerId' = require_upload.owner::text;
+  where o.bucket_id = 'projects' and o.name = keyframe_private.file_name_of(path) and o.user_metadata ->> 'ownerId' = require_upload.owner::text;
   if not found then
     perform keyframe_private.raise_error('not_found', format(
       'You have no uploaded image at %s. Upload it first: POST /api/projects/reference-images.', path));

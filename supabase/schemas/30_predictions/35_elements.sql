@@ -67,11 +67,10 @@ create function keyframe_private.is_element_record(element jsonb)
 returns boolean language plpgsql immutable set search_path = '' as $$
 begin
   return case when element @? 'strict $ ? (
-      @.elementId like_regex "^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$"
-      && @.updatedAt like_regex "^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])T([01][0-9]|2[0-3])(:[0-5][0-9]){2}[.][0-9]{3}Z$"
+      @.elementId.type() == "string" && @.updatedAt like_regex "^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])T([01][0-9]|2[0-3])(:[0-5][0-9]){2}[.][0-9]{3}Z$"
       && @.name like_regex "^.{1,60}$" && @.text.type() == "string" && @.imagePaths.type() == "array" && @.imagePaths.size() <= 8
       && !exists(@.imagePaths[*] ? (@.type() != "string")))'
-    then keyframe_private.is_one_line(element ->> 'name') and not exists (
+    then keyframe_private.is_uuid(element ->> 'elementId') and keyframe_private.is_one_line(element ->> 'name') and not exists (
       select from jsonb_array_elements_text(element -> 'imagePaths') i (path) where not keyframe_private.is_reference_path(i.path))
     else false end;
 end $$;

@@ -52,7 +52,7 @@ returns void language plpgsql volatile set search_path = '' set jit = off set en
 begin
   if held.kind = 'store' then -- its output is no longer written, and its run no longer polled
     if not has_output then
-      perform keyframe_private.remove_partial_output(held.subject);
+      perform keyframe_private.add_removals_of_partial_output(held.subject);
     end if;
     delete from keyframe_private.work w where w.id = any (array(
       select o.id from keyframe_private.work o

@@ -9,13 +9,20 @@ insert into storage.buckets (id, name, public, file_size_limit, allowed_mime_typ
 -- Uploads of reference images. `api` makes them with the secret key, which has no owner in Storage, and writes `user_metadata`: the pixels
 -- and the owner. Users may write no file (98_policies.sql).
 
+-- The name in the bucket of projects/<file_name>.
+create function keyframe_private.file_name_of(path text)
+returns text language plpgsql immutable strict set search_path = '' as $$
+begin
+  return substr(path, length('projects/') + 1);
+end $$;
+
 -- The pixels of an uploaded image as it is shown, which the upload read from its bytes. Null for a file that an administrator put there.
 create function keyframe_private.upload_size(path text, out width integer, out height integer)
 language plpgsql stable set search_path = '' as $$
 begin
   select (o.user_metadata ->> 'width')::integer, (o.user_metadata ->> 'height')::integer into width, height
   from storage.objects o
-  where o.bucket_id = 'projects' and o.name = substr(path, 10)
+  where o.bucket_id = 'projects' and o.name = keyframe_private.file_name_of(path)
     and o.user_metadata ->> 'width' ~ '^[1-9][0-9]{0,4}$' and o.user_metadata ->> 'height' ~ '^[1-9][0-9]{0,4}$';
 end $$;
 

@@ -23,7 +23,7 @@ begin
   return null;
 end $$;
 
--- Lists all possible names: until a worker reports it, nobody else knows which one it wrote.
+-- All names that its output can have: until a worker reports it, nobody else knows which one it wrote.
 create function keyframe_private.output_names(prediction keyframe.predictions)
 returns setof text language sql stable set search_path = '' as $$
   select format('%s/%s/%s.%s', prediction.owner_id, prediction.project_id, prediction.id, extension)
@@ -43,7 +43,8 @@ begin
       where p.plan <> '{}' and keyframe_private.images_of_plan(p.plan) @> array[is_reference_used.path]);
 end $$;
 
--- Called after a change: raises if nothing uses one of these images any more and the caller is a client that may not delete.
+-- Called after a change of what used these images. An image that nothing uses is removed, so the change deletes it: raises if the caller is
+-- a client that may not delete.
 create function keyframe_private.require_may_remove(paths text[])
 returns void language plpgsql stable set search_path = '' as $$
 begin
@@ -53,8 +54,8 @@ begin
   end if;
 end $$;
 
--- Lists the files that a store may have written for a prediction that ended without its output.
-create function keyframe_private.remove_partial_output(prediction uuid)
+-- Adds removals of the files that a store may have written for a prediction that ended without its output.
+create function keyframe_private.add_removals_of_partial_output(prediction uuid)
 returns void language plpgsql volatile set search_path = '' as $$
 declare
   written keyframe.predictions;
@@ -71,28 +72,28 @@ begin
   end if;
 end $$;
 
--- Lists those of an owner's uploaded images for removal that nothing uses, and returns how many. Under the lock that a first use takes: a
+-- Adds removals of those of an owner's uploaded images that nothing uses, and returns how many. Under the lock that a first use takes: a
 -- new prediction with the same image is either visible here, or finds the removal recorded.
-create function keyframe_private.remove_unused(owner uuid, paths text[])
+create function keyframe_private.add_removals_of_unused(owner uuid, paths text[])
 returns integer language plpgsql volatile set search_path = '' as $$
 declare
   added integer;
 begin
   perform keyframe_private.acquire_lock('references', owner);
   insert into keyframe_private.file_removals (bucket, name, owner_id)
-  select 'projects', substr(i.path, 10), owner from unnest(paths) i (path) where not keyframe_private.is_reference_used(i.path)
+  select 'projects', keyframe_private.file_name_of(i.path), owner from unnest(paths) i (path) where not keyframe_private.is_reference_used(i.path)
   on conflict do nothing;
   get diagnostics added = row_count;
   return added;
 end $$;
 
-create function keyframe_private.remove_deleted_files()
+create function keyframe_private.add_removals_of_deleted()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
   insert into keyframe_private.file_removals (bucket, name, owner_id)
   select 'keyframe-outputs', d.output_path, d.owner_id from deleted d where d.output_path is not null
   on conflict do nothing;
-  perform keyframe_private.remove_unused(u.owner_id, u.paths)
+  perform keyframe_private.add_removals_of_unused(u.owner_id, u.paths)
   from (
     select d.owner_id, array_agg(distinct i.path) as paths
     from deleted d
@@ -101,39 +102,47 @@ begin
   return null;
 end $$;
 
-create function keyframe_private.remove_element_image()
+create function keyframe_private.add_removal_of_element_image()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
-  perform keyframe_private.remove_unused(old.owner_id, array[old.path]);
+  perform keyframe_private.add_removals_of_unused(old.owner_id, array[old.path]);
   return null;
 end $$;
 
--- The images of a project are its reference image and those of its plan.
-create function keyframe_private.leave_images()
-returns trigger language plpgsql volatile security definer set search_path = '' as $$
-declare
-  images constant text[] := array_remove(keyframe_private.images_of_plan(old.plan) || old.reference_image_path, null);
+-- Its reference image and those of its plan.
+create function keyframe_private.images_of_project(project keyframe.projects)
+returns text[] language plpgsql immutable set search_path = '' as $$
 begin
-  if tg_op = 'DELETE' then
-    perform keyframe_private.remove_unused(old.owner_id, images);
-  else
-    perform keyframe_private.require_may_remove(array(
-      select unnest(images) except select unnest(keyframe_private.images_of_plan(new.plan) || new.reference_image_path)));
-  end if;
+  return array_remove(keyframe_private.images_of_plan(project.plan) || project.reference_image_path, null);
+end $$;
+
+create function keyframe_private.add_removals_of_project_images()
+returns trigger language plpgsql volatile security definer set search_path = '' as $$
+begin
+  perform keyframe_private.add_removals_of_unused(old.owner_id, keyframe_private.images_of_project(old));
   return null;
 end $$;
 
--- Cancels the queued removal of an image that is used again. One whose removal has begun is lost. Raises unless the image is the owner's.
+create function keyframe_private.require_may_change_images()
+returns trigger language plpgsql volatile security definer set search_path = '' as $$
+begin
+  perform keyframe_private.require_may_remove(array(
+    select unnest(keyframe_private.images_of_project(old)) except select unnest(keyframe_private.images_of_project(new))));
+  return null;
+end $$;
+
+-- For an image that a row begins to use: raises unless it is the owner's, and deletes its removal if it has one. Raises also if a worker has
+-- begun that removal, because the file may already be gone.
 create function keyframe_private.keep_reference(path text, owner uuid)
 returns void language plpgsql volatile set search_path = '' as $$
 begin
   perform keyframe_private.require_upload(path, owner);
   perform keyframe_private.acquire_lock('references', owner);
-  delete from keyframe_private.file_removals r where r.bucket = 'projects' and r.name = substr(path, 10) and r.removed_by is null;
+  delete from keyframe_private.file_removals r where r.bucket = 'projects' and r.name = keyframe_private.file_name_of(path) and r.removed_by is null;
   perform keyframe_private.raise_if(
-    exists (select from keyframe_private.file_removals r where r.bucket = 'projects' and r.name = substr(path, 10)), 'not_found',
+    exists (select from keyframe_private.file_removals r where r.bucket = 'projects' and r.name = keyframe_private.file_name_of(path)), 'not_found',
     'This image is being removed because nothing used it. Upload it again.');
-  perform keyframe_private.require_upload(path, owner); -- it may have gone meanwhile
+  perform keyframe_private.require_upload(path, owner); -- again, because it may have been removed before the lock
 end $$;
 
 -- The trigger names the column of the path.
@@ -199,19 +208,19 @@ begin
 end $$;
 comment on function keyframe_worker.record_files_removed is 'Records a task that removes files: refused ones are retried later. `refused`: a list of {bucket, name}.';
 
--- Queues images that nothing uses: unused_references_after their upload, or when the owner's account is deleted. Reads the whole list of
--- images, because we cannot add an index to Storage's table: call it rarely.
-create function keyframe_private.queue_unused_references(max_images integer default 1000)
+-- Adds removals of uploads that nothing uses: unused_references_after their upload, or when the owner's account is deleted. Returns how
+-- many. Reads the whole list of images, because we cannot add an index to Storage's table: call it rarely.
+create function keyframe_private.add_removals_of_unused_uploads(max_images integer default 1000)
 returns integer language plpgsql volatile security definer set search_path = '' as $$
 declare
   owner uuid;
   paths text[];
-  queued integer := 0;
+  added integer := 0;
 begin
   for owner, paths in
     with images as (
       -- A file without a user's id is an administrator's and is kept.
-      select case when o.id ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' then o.id::uuid end as owner_id, b.name, b.created_at
+      select case when keyframe_private.is_uuid(o.id) then o.id::uuid end as owner_id, b.name, b.created_at
       from storage.objects b
       cross join lateral (select b.user_metadata ->> 'ownerId' as id) o
       where b.bucket_id = 'projects'
@@ -230,7 +239,7 @@ begin
     select u.owner_id, array_agg('projects/' || u.name) from unused u group by u.owner_id order by u.owner_id
   loop
     continue when not keyframe_private.acquire_lock('references', owner, waits => false); -- an open transaction leaves them to the next run
-    queued := queued + keyframe_private.remove_unused(owner, paths);
+    added := added + keyframe_private.add_removals_of_unused(owner, paths);
   end loop;
-  return queued;
+  return added;
 end $$;

@@ -42,11 +42,18 @@ begin
   return most > interval '0' and clock_timestamp() - statement_timestamp() > most * 0.8;
 end $$;
 
--- Does `work` on the rows of a table (alias o) that fulfil the condition, without locked rows, and those that failed lately: on all at
--- once; after an error on fewer, down to the one that fails, which is skipped. One that only waits for a lock is left to the next run.
--- Failing work takes two seconds at most. When several rows used all the time of the call, the next run does them one by one, to find the
--- slow one.
-create function keyframe_private.prune_rows(
+-- Does `work` on the rows of a table (alias o) that fulfil the condition, except locked rows and those that failed lately. All rows are one
+-- batch; after an error the batch is halved, after a success doubled:
+--
+--   1 2 3 4   raises
+--   1 2       done
+--   3 4       raises
+--   3         raises: recorded in unpruned, and skipped by the next runs; if it only waited for a lock, the next run tries it again
+--   4         done
+--
+-- An error two seconds after the start ends the run. When a batch used all the time of the call, the next run does one row at a time, to
+-- find the slow one.
+create function keyframe_private.work_through_rows(
   name text, condition text, max_rows integer, verb text default 'delete', work text default 'delete from %s o where o.ctid = any ($1)')
 returns void language plpgsql volatile set search_path = '' set lock_timeout = '10ms' as $$
 declare
@@ -84,7 +91,7 @@ begin
       execute statement using rows[first : first + size - 1];
       delete from keyframe_private.unpruned u where u.subject = any (array(select unnest(subjects[first : first + size - 1])));
       first := first + size;
-      size := case when one_by_one then 1 else size * 2 end;
+      size := case when one_by_one then 1 else least(size * 2, cardinality(rows) - first + 1) end;
     exception when query_canceled then
       if not keyframe_private.is_out_of_time() then
         raise; -- it was canceled
@@ -120,11 +127,11 @@ begin
     return;
   end if;
   -- Only from the index: an endpoint may have left a million.
-  perform keyframe_private.prune_rows('keyframe.webhook_deliveries',
+  perform keyframe_private.work_through_rows('keyframe.webhook_deliveries',
     format('o.id = any (array(select d.id from keyframe.webhook_deliveries d where d.endpoint_id = any (%L::uuid[]) limit %s))', gone, max_rows), max_rows);
-  perform keyframe_private.prune_rows('keyframe.webhook_events',
+  perform keyframe_private.work_through_rows('keyframe.webhook_events',
     is_left || ' and not exists (select from keyframe.webhook_deliveries d where d.event_id = o.id)', max_rows, 'delete tests in');
-  perform keyframe_private.prune_rows('keyframe_private.deleted_endpoints',
+  perform keyframe_private.work_through_rows('keyframe_private.deleted_endpoints',
     is_left || ' and not exists (select from keyframe.webhook_deliveries d where d.endpoint_id = o.endpoint_id)
       and not exists (select from keyframe.webhook_events v where v.endpoint_id = o.endpoint_id)', max_rows);
 end $$;
@@ -134,15 +141,15 @@ end $$;
 create function keyframe_private.prune_webhooks(max_rows integer default 2000)
 returns void language plpgsql volatile security definer set search_path = '' as $$
 begin
-  perform keyframe_private.prune_rows('keyframe_private.webhook_secrets', 'o.expires_at <= now() order by o.expires_at', max_rows);
+  perform keyframe_private.work_through_rows('keyframe_private.webhook_secrets', 'o.expires_at <= now() order by o.expires_at', max_rows);
   -- An endpoint's last hour shows its latest attempt. Scalar subqueries, because joins would read all hours.
-  perform keyframe_private.prune_rows('keyframe_private.webhook_hours', $w$
+  perform keyframe_private.work_through_rows('keyframe_private.webhook_hours', $w$
     o.hour < now() - interval '2 days' and (
       o.hour < now() - (select s.webhook_retention from keyframe_private.settings s)
       or (select true from keyframe_private.webhook_hours n where n.endpoint_id = o.endpoint_id and n.hour > o.hour limit 1))
     order by o.hour$w$, max_rows * 5);
   perform keyframe_private.prune_deleted_endpoints();
-  perform keyframe_private.prune_rows('keyframe.webhook_events',
+  perform keyframe_private.work_through_rows('keyframe.webhook_events',
     'o.created_at < now() - (select s.webhook_retention from keyframe_private.settings s) order by o.created_at', max_rows);
 end $$;
 
@@ -153,11 +160,11 @@ declare
   condition text;
 begin
   -- No run takes longer than a day.
-  perform keyframe_private.prune_rows('keyframe_private.provider_submits',
+  perform keyframe_private.work_through_rows('keyframe_private.provider_submits',
     $w$o.search_task is not null and o.submitted_at < now() - interval '1 day' order by o.submitted_at$w$,
     least(max_rows, 500), 'end', $w$select keyframe_private.end_submit(o.id, 'lost') from %s o where o.ctid = any ($1)$w$);
   -- is_only_submit_of_its_text reads up to two hours back.
-  perform keyframe_private.prune_rows('keyframe_private.provider_submits',
+  perform keyframe_private.work_through_rows('keyframe_private.provider_submits',
     $w$o.text_hash is not null and o.submitted_at < now() - interval '3 hours' order by o.submitted_at$w$,
     max_rows, 'forget the texts of', 'update %s o set text_hash = null where o.ctid = any ($1)');
   for name, condition in
@@ -174,7 +181,7 @@ begin
       -- A row that is still due is tried again within minutes: these have ended, or are gone.
       ('unpruned', $w$o.next_try_at < now() - interval '1 hour' order by o.next_try_at$w$)
   loop
-    perform keyframe_private.prune_rows('keyframe_private.' || name, condition, max_rows);
+    perform keyframe_private.work_through_rows('keyframe_private.' || name, condition, max_rows);
   end loop;
   perform keyframe_private.prune_webhooks();
 end $$;
@@ -184,7 +191,7 @@ end $$;
 create function keyframe_private.prune_rate_buckets(max_rows integer default 50000)
 returns void language plpgsql volatile set search_path = '' as $$
 begin
-  perform keyframe_private.prune_rows('keyframe_private.rate_buckets', $w$
+  perform keyframe_private.work_through_rows('keyframe_private.rate_buckets', $w$
     o.refilled_at < now() - interval '1 day' and (
       select o.tokens + l.per_second * extract(epoch from now() - o.refilled_at) < l.capacity
       from keyframe_private.rate_limits l where l.route_class = o.route_class) is not true$w$, max_rows);

@@ -10,7 +10,7 @@ returns table (name text, schedule text, command text, late_after interval) lang
     ('keyframe-merge-costs', '5 seconds', 'set statement_timeout = ''20s''; select keyframe_private.merge_costs()', interval '1 minute'),
     -- Every minute: small batches then keep up with about 30 events a second.
     ('keyframe-prune', '* * * * *', 'set statement_timeout = ''20s''; select keyframe_private.prune()', interval '10 minutes'),
-    ('keyframe-prune-references', '37 * * * *', 'select keyframe_private.queue_unused_references()', interval '3 hours'),
+    ('keyframe-prune-references', '37 * * * *', 'select keyframe_private.add_removals_of_unused_uploads()', interval '3 hours'),
     ('keyframe-add-lost-work', '53 * * * *', 'select keyframe_private.add_lost_work()', interval '3 hours'),
     ('keyframe-prune-rates', '23 * * * *', 'select keyframe_private.prune_rate_buckets()', interval '3 hours'),
     ('keyframe-prune-cron', '17 * * * *',
@@ -41,9 +41,9 @@ language sql stable set search_path = '' as $$
   left join cron.job c on c.jobname = w.name
 $$;
 
--- Schedules the jobs without an entry that runs in this database, and removes other entries. Returns those that the caller cannot remove. A
--- schedule that an administrator has changed stays. cron.schedule leaves a job that is switched off switched off, and schedules for the
--- current role: that of the migrations, also when a superuser calls.
+-- Removes each entry that does not run in this database, and schedules each job that then has none. Returns the entries that the caller may
+-- not remove. Entries that run stay as they are, with a schedule that an administrator has changed. cron.schedule makes an entry of the
+-- current role and leaves one that is switched off switched off. So the role is set to that of the migrations, even if a superuser calls.
 create function keyframe_private.schedule_jobs()
 returns text[] language plpgsql volatile set search_path = '' as $$
 declare

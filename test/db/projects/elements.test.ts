@@ -166,7 +166,7 @@ describe("an element", () => {
     await db.sql`update keyframe.projects set reference_image_path = ${shared} where id = ${world.project}`;
     const { id } = await add("Anna", { image_paths: [own, shared, replaced] });
     await db.sql`update storage.objects set created_at = now() - interval '1 year'`;
-    await db.sql`select keyframe_private.queue_unused_references()`;
+    await db.sql`select keyframe_private.add_removals_of_unused_uploads()`;
     const listed = async (path: string) => (await removals()).includes(path);
     expect([await listed(own), await listed(replaced)]).toEqual([false, false]);
     await edit(id, {}, { image_paths: [shared, own] });

@@ -131,7 +131,7 @@ describe("a reference image of a project", () => {
     await seedPrediction(db.sql, world, { status: "succeeded", input: { referenceImagePaths: [path] } });
     await db.sql`delete from keyframe.projects where id = ${world.project}`;
     await db.sql`update storage.objects set created_at = now() - interval '1 year' where 'projects/' || name = ${path}`;
-    await db.sql`select keyframe_private.queue_unused_references()`;
+    await db.sql`select keyframe_private.add_removals_of_unused_uploads()`;
     expect(await removals()).not.toContain(path);
     await db.sql`delete from keyframe.projects where id = ${neighbour.project}`;
     expect(await removals()).toContain(path);

@@ -176,7 +176,7 @@ const STATEMENTS: Asked[] = [
   ["the look of a call that waits", "keyframe_private.has_due_work('{copy,ask}', '-infinity')", 1],
   ["the sweep", "keyframe_private.sweep()", 60],
   ["the pruning", "keyframe_private.prune()", 5000],
-  ["the search for unused images", "keyframe_private.queue_unused_references()", 2100],
+  ["the search for unused images", "keyframe_private.add_removals_of_unused_uploads()", 2100],
   [
     "a run that was found by its text",
     `keyframe_worker.record_provider_state({unanswered}, 1, '{"id": "run-a", "status": "starting"}', found_by => 'text')`,

@@ -1,9 +1,13 @@
 import { expect, test } from "vitest";
+import type { Model } from "../../../client/index.ts";
+import type { StepOptions } from "../../../dashboard/src/queries/plan-edits.ts";
+import { framesOf } from "../../../dashboard/src/step-settings/step-setup.ts";
 import { STEPS } from "../../../shared/contract/fields.ts";
 import { FAILURE_CODES, type FailureCode } from "../../../shared/contract/predictions.ts";
 import { planOfStep } from "../../../shared/contract/projects.ts";
 import { EVENT_TYPES } from "../../../shared/contract/webhooks.ts";
 import { isErrorCode } from "../../../shared/http/errors.ts";
+import { NO_CONTROLS } from "../../../shared/replicate/build-input.ts";
 import { IMAGE_LIMIT_BYTES } from "../../../shared/api/http/request-body.ts";
 import { MAX_OUTPUT_BYTES } from "../../../supabase/functions/keyframe-generate/files/open-output.ts";
 import { useDatabase } from "../../support/database/clone-database.ts";
@@ -49,4 +53,35 @@ test.each(STEPS)("the fields of a plan for the %s → equal those of the contrac
     field.meta()?.description === "This step does not have this field." ? [] : [name],
   );
   expect(row?.fields.toSorted()).toEqual(offered.toSorted());
+});
+
+test("the fields of images in SQL → those that a provider's input has no control for", async () => {
+  const [row] = await db.sql<{ fields: string[] }[]>`select keyframe_private.image_fields() as fields`;
+  expect(row?.fields).toEqual(NO_CONTROLS);
+});
+
+test("a video's frames by the dashboard, for each kind of model and plan → those that fit_frames leaves", async () => {
+  const noFirst = { firstFramePredictionId: null };
+  const noLast = { lastFramePredictionId: null };
+  const continues = { continuesPreviousShot: true };
+  const plans: StepOptions[] = [{}, noFirst, noLast, { ...noFirst, ...noLast }, continues, { ...continues, ...noLast }];
+  const firsts = [{}, { firstFrame: {} }, { firstFrame: { required: true } }];
+  const needs = ["firstFrame"];
+  const lasts = [
+    {},
+    ...[{}, { needs }, { required: true }, { needs, required: true }].map((lastFrame) => ({ lastFrame })),
+  ];
+  const models: Model["controls"][] = firsts.flatMap((first) =>
+    lasts.flatMap((last) => [{}, { aspectRatio: {} }].map((ratio) => ({ ...first, ...last, ...ratio }))),
+  );
+  const cases = [{}, { model: "maker/model" }].flatMap((chosen) =>
+    models.flatMap((controls) => plans.map((plan) => ({ controls, plan: { ...plan, ...chosen } }))),
+  );
+  const rows = await db.sql<{ first: boolean; last: boolean }[]>`
+    select fitted -> 'firstFramePredictionId' is distinct from 'null' as first, fitted -> 'lastFramePredictionId' is distinct from 'null' as last
+    from jsonb_array_elements(${db.sql.json(cases)}) with ordinality c (one, place),
+      keyframe_private.fit_frames(one -> 'plan', '{}', jsonb_populate_record(null::keyframe.models, one), one -> 'plan' ? 'model') fitted
+    order by place`;
+  const ofDashboard = cases.map(({ controls, plan }) => ({ ...framesOf(controls, plan), controls, plan }));
+  expect(ofDashboard).toEqual(rows.map((row, at) => ({ ...row, ...cases[at] })));
 });

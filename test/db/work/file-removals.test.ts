@@ -165,7 +165,7 @@ describe("a task to remove files", () => {
     await db.sql`update keyframe.projects set reference_image_path = ${unused} where id = ${world.project}`;
     await deleteProject();
     await upload(400);
-    await db.sql`select keyframe_private.queue_unused_references()`;
+    await db.sql`select keyframe_private.add_removals_of_unused_uploads()`;
     await claim(db.sql); // nobody copies the output any longer
     expect(await files()).toHaveLength(1 + 1 + Object.keys(MEDIA_EXTENSIONS).length + 1 + 1);
     expect(await columnOf(db.sql`select distinct owner_id from keyframe_private.file_removals`)).toEqual([world.owner]);
@@ -299,7 +299,7 @@ describe("a reference image that is used again", () => {
 describe("a reference image that no prediction uses", () => {
   beforeEach(clearStorage);
   const note = async (most = 1000) =>
-    (await columnOf<number>(db.sql`select keyframe_private.queue_unused_references(${most})`))[0];
+    (await columnOf<number>(db.sql`select keyframe_private.add_removals_of_unused_uploads(${most})`))[0];
 
   test("an image uploaded 31 days ago and never used → queued, due at once, and claimed for removal", async () => {
     const old = await upload(31);
@@ -363,7 +363,7 @@ describe("a reference image that no prediction uses", () => {
     });
     expect(await note()).toBe(0);
     const later = await upload(31);
-    const queue = (sql: Sql | TransactionSql) => sql`select keyframe_private.queue_unused_references()`;
+    const queue = (sql: Sql | TransactionSql) => sql`select keyframe_private.add_removals_of_unused_uploads()`;
     await whileOpen(db.sql, queue, () => start(db, world, { reference: later }));
     expect(await files()).toEqual([]);
   });

@@ -112,7 +112,7 @@ const bounded = async <T>(work: (sql: TransactionSql) => Promise<T>): Promise<T>
 };
 
 async function runJobs(): Promise<void> {
-  for (const job of ["sweep", "prune", "queue_unused_references", "prune_rate_buckets"])
+  for (const job of ["sweep", "prune", "add_removals_of_unused_uploads", "prune_rate_buckets"])
     await bounded((sql) => sql.unsafe(`select keyframe_private.${job}()`));
 }
 

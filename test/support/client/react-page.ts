@@ -5,7 +5,7 @@ import { systemClock } from "../../../client/clock.ts";
 import { createKeyframeClient, type KeyframeClient } from "../../../client/index.ts";
 import {
   KeyframeProvider,
-  type Shown,
+  type HookResult,
   useBalance,
   useElement,
   useElements,
@@ -22,7 +22,7 @@ import {
 
 const { projectId = "", predictionId = "" } = Object.fromEntries(new URLSearchParams(location.search));
 
-function Line({ name, shown }: { name: string; shown: Shown<unknown> }) {
+function Line({ name, shown }: { name: string; shown: HookResult<unknown> }) {
   const { data, refetch, error, ...rest } = shown;
   const text = JSON.stringify({ ...rest, code: error?.code, data });
   return createElement("p", { id: name }, createElement("output", null, text), refetchButton(refetch));
@@ -47,7 +47,7 @@ const HOOKS = {
   Balance: () => useBalance(given.Balance),
   May: () => useUsage({ to: "2026-05-31", groupBy: "step", from: "2026-05-01" }),
 };
-const componentOf = ([name, useIt]: [string, () => Shown<unknown>]) => [
+const componentOf = ([name, useIt]: [string, () => HookResult<unknown>]) => [
   name,
   () => createElement(Line, { name, shown: useIt() }),
 ];

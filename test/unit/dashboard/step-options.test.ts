@@ -146,7 +146,10 @@ test("inputs with more than the current model takes → the rest is set, and wha
   const frames = { firstFrameImagePath: "projects/a.png", lastFrameImagePath: "projects/z.png" };
   const asNow = { models: [now], labelOf: String, projectPrompt: "A pier", frames };
   expect(repeatTake(made, asNow)).toEqual({
-    options: { ...frames, referenceImagePaths: ["projects/1.png"], elements: [], durationSeconds: 6, audio: false },
+    options: {
+      ...{ firstFrameImagePath: "projects/a.png", lastFramePredictionId: null },
+      ...{ referenceImagePaths: ["projects/1.png"], elements: [], durationSeconds: 6, audio: false },
+    },
     aspectRatio: null,
     leftOut: ["the model maker/gone", "resolution 4k", "seed 7", "avoid Fog", "aspect ratio 21:9", "the last frame"],
   });

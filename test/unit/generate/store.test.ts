@@ -33,7 +33,7 @@ function answering(handler: (request: Request) => Response | Promise<Response>):
 }
 const image = () => new Response(kit.PNG);
 
-const later = (code: string) => ["retryLater", expect.objectContaining({ code })];
+const later = (code: string) => ["retryPrediction", expect.objectContaining({ code })];
 /** Only of an output that is too large a further run is not worth its price. */
 const failed = (code: string) => ["fail", expect.objectContaining({ code }), code !== "output_too_large"];
 

@@ -107,7 +107,7 @@ test("input files, when the provider cannot reach us → uploaded to it under th
 
 const fails = (code: string) => [["fail", expect.objectContaining({ code }), false, true]];
 const later = (code: string, more = { hasNoRun: true, retryAfterSeconds: null as number | null }) => [
-  ["retryLater", expect.objectContaining({ code }), more],
+  ["retryPrediction", expect.objectContaining({ code }), more],
 ];
 const withoutReferences = { ...NANO_BANANA, controls: { prompt: { field: "prompt" } } };
 test.each<[string, Partial<SubmitTask>, Options, unknown[]]>([
@@ -264,7 +264,7 @@ test.each<[string, (request: Request) => Response, number | null]>([
       return answer(request);
     });
     const { calls } = await again({}, { provider });
-    expect(calls).toEqual([["retryLater", expect.anything(), { hasNoRun: true, retryAfterSeconds }]]);
+    expect(calls).toEqual([["retryPrediction", expect.anything(), { hasNoRun: true, retryAfterSeconds }]]);
     expect(new Set(asked)).toEqual(new Set(["GET"]));
     expect(asked.length).toBeLessThan(100);
   },
@@ -346,10 +346,10 @@ test("a poll → records the run's state", async () => {
 const AWAY = { url: "http://127.0.0.1:1/v1", token: "t" };
 test.each<[number | null, unknown[]]>([
   [404, ["fail", expect.objectContaining({ code: "provider_lost" }), true]],
-  [429, ["retryLater", expect.objectContaining({ code: "provider_rate_limited" }), { retryAfterSeconds: 4 }]],
-  [401, ["retryLater", expect.objectContaining({ code: "provider_unauthorized" }), { retryAfterSeconds: 4 }]],
-  [500, ["retryLater", expect.objectContaining({ code: "provider_unavailable" }), { retryAfterSeconds: 4 }]],
-  [null, ["retryLater", expect.objectContaining({ code: "provider_unreachable" }), { retryAfterSeconds: null }]],
+  [429, ["retryPrediction", expect.objectContaining({ code: "provider_rate_limited" }), { retryAfterSeconds: 4 }]],
+  [401, ["retryPrediction", expect.objectContaining({ code: "provider_unauthorized" }), { retryAfterSeconds: 4 }]],
+  [500, ["retryPrediction", expect.objectContaining({ code: "provider_unavailable" }), { retryAfterSeconds: 4 }]],
+  [null, ["retryPrediction", expect.objectContaining({ code: "provider_unreachable" }), { retryAfterSeconds: null }]],
 ])("a poll answered %s → tried again later, or lost and failed, retryable", async (status, call) => {
   const answer = () => Response.json({}, { status: status ?? 200, headers: { "retry-after": "4" } });
   const { deps, calls } = make({ provider: status === null ? AWAY : answering(answer) });

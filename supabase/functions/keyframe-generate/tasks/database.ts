@@ -10,7 +10,7 @@ import type { OutputSource } from "../files/open-output.ts";
 import type { Storage, StoredFile } from "../files/storage.ts";
 import type { Provider } from "../provider/provider.ts";
 import type { Reason, RetryReason } from "../provider/provider-error.ts";
-import { files, type LeasedTask, submit, type SubmitTask, type Work } from "./task.ts";
+import { files, type PredictionTask, submit, type SubmitTask, type Work } from "./task.ts";
 
 const refused = z.enum(["moved", "failed", "too_late"]);
 
@@ -23,8 +23,8 @@ type RetryDetails = { retryAfterSeconds?: number | null; hasNoRun?: boolean };
  */
 export function createDatabase(callOnce: CallDatabase, call: CallDatabase, pollSeconds: number | null) {
   const lease = ({ work_id, lease_token }: Work) => ({ work_id, lease_token });
-  const prediction = (task: LeasedTask) => ({ ...lease(task), prediction_id: task.id });
-  const withoutRun = ({ attempt }: LeasedTask, hasNoRun: boolean) => ({
+  const prediction = (task: PredictionTask) => ({ ...lease(task), prediction_id: task.id });
+  const withoutRun = ({ attempt }: PredictionTask, hasNoRun: boolean) => ({
     attempt_without_run: hasNoRun ? attempt : null,
   });
   return {
@@ -72,19 +72,20 @@ export function createDatabase(callOnce: CallDatabase, call: CallDatabase, pollS
     async admit(task: Work): Promise<void> {
       await callOnce("admit_predictions", lease(task));
     },
-    /** Gives work back that could not be done: it is retried later. */
+    /** Work of any kind that could not be done: it is retried later. The prediction stays as it is. */
     async retryWork(task: Work, code: string): Promise<void> {
       await callOnce("retry_work", { ...lease(task), code });
     },
-    complete: async (task: LeasedTask, output: StoredOutput) =>
+    complete: async (task: PredictionTask, output: StoredOutput) =>
       z.boolean().parse(await call("complete_prediction", { ...lease(task), ...output })),
     /** `hasNoRun`: the submit of this task was refused, or not sent. Otherwise its run may exist, and is searched for. */
-    async fail(task: LeasedTask, reason: Reason, retryable: boolean, hasNoRun = false) {
+    async fail(task: PredictionTask, reason: Reason, retryable: boolean, hasNoRun = false) {
       const failure = { ...prediction(task), ...reason, retryable, ...withoutRun(task, hasNoRun) };
       return z.boolean().parse(await call("fail_prediction", failure));
     },
-    async retryLater(
-      task: LeasedTask,
+    /** Schedules the task again and records the reason in its prediction, which fails after too many attempts. */
+    async retryPrediction(
+      task: PredictionTask,
       reason: RetryReason,
       { retryAfterSeconds = null, hasNoRun = false }: RetryDetails = {},
     ): Promise<void> {
@@ -97,7 +98,7 @@ export function createDatabase(callOnce: CallDatabase, call: CallDatabase, pollS
       await call("retry_prediction_later", failure);
     },
     /** The provider does not have the task's model: the prediction has moved to another, or failed. */
-    modelRefused: async (task: LeasedTask, message: string) =>
+    modelRefused: async (task: PredictionTask, message: string) =>
       refused.parse(await call("record_model_refused", { ...prediction(task), message, ...withoutRun(task, true) })),
   };
 }

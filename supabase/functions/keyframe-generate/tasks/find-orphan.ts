@@ -2,7 +2,7 @@ import { buildInput, UnsupportedInput } from "../../../../shared/replicate/build
 import type { Found } from "../../../../shared/replicate/provider-prediction.ts";
 import type { ListedPrediction, Provider } from "../provider/provider.ts";
 import type { Deps } from "./database.ts";
-import type { SoughtTask } from "./task.ts";
+import type { SearchingTask } from "./task.ts";
 
 /** `search_since` is by the database's clock, which may be ten minutes ahead of the provider's. */
 const SLACK_MS = 11 * 60_000;
@@ -13,12 +13,12 @@ const MAX_PAGES = 70;
 export class SearchTooLong extends Error {}
 
 /**
- * Records the provider runs of a prediction's unanswered submits, newest first, until it has found `most`. Returns how many it
- * found, and how many others may belong to anyone. Equal text does not prove that a run is ours, so the database decides about
- * a run found by text. Throws ProviderError, SearchTooLong, DatabaseError.
+ * Reads the provider's list, newest first, and records each run that may belong to an unanswered submit of this prediction. The database
+ * decides about each. `found`: the runs that it has accepted; the search stops after `most` of them. `unproven`: the runs with an equal text
+ * that it has not accepted, because another prediction may have made them. Throws ProviderError, SearchTooLong, DatabaseError.
  */
 export async function recordOrphans(
-  task: SoughtTask,
+  task: SearchingTask,
   { provider, database, log }: Pick<Deps, "provider" | "database" | "log">,
   signal: AbortSignal,
   most = Number.POSITIVE_INFINITY,
@@ -48,7 +48,7 @@ export async function recordOrphans(
 
 /** The account's runs since the submit, newest first. */
 async function* listRuns(
-  { search_since }: SoughtTask,
+  { search_since }: SearchingTask,
   provider: Provider,
   signal: AbortSignal,
 ): AsyncGenerator<ListedPrediction> {
@@ -68,7 +68,7 @@ async function* listRuns(
 /** Why a run may belong to this prediction: its callback URL or an input file names it, or its text is equal. Null: no reason. */
 async function compare(
   run: ListedPrediction,
-  task: SoughtTask,
+  task: SearchingTask,
   provider: Provider,
   signal: AbortSignal,
 ): Promise<Found["found_by"] | null> {
@@ -97,7 +97,7 @@ function namedPrediction(address: unknown): string | null {
 }
 
 /** The input of a submit without files; null when the model's row has changed so that it cannot be made again. */
-function textInput({ step, input, model_settings }: SoughtTask): Record<string, unknown> | null {
+function textInput({ step, input, model_settings }: SearchingTask): Record<string, unknown> | null {
   const files = { firstFrame: null, lastFrame: null, references: [] };
   try {
     return buildInput({ step, input, files }, model_settings);

@@ -77,7 +77,7 @@ async function recordProblem(
   log.warn("store_failed", { predictionId: task.id, code, reason: describeError(error) });
   // An output can be missing for a moment; missing twice in a row means that it has expired.
   const isTriedAgain = again && (code !== "output_expired" || task.last_error !== code);
-  if (isTriedAgain || code === "output_unreachable") await database.retryLater(task, { code, message });
+  if (isTriedAgain || code === "output_unreachable") await database.retryPrediction(task, { code, message });
   // A rerun would give a file of the same size.
   else await database.fail(task, { code, message }, code !== "output_too_large");
 }

@@ -153,5 +153,5 @@ async function recordFailure(
     return;
   }
   const hasNoRun = !isSent || verdict.providerAnswered;
-  await database.retryLater(task, reason, { retryAfterSeconds: verdict.retryAfterSeconds, hasNoRun });
+  await database.retryPrediction(task, reason, { retryAfterSeconds: verdict.retryAfterSeconds, hasNoRun });
 }

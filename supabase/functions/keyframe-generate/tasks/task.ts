@@ -77,11 +77,12 @@ export type SubmitTask = z.infer<typeof submit> & Work & { task: "submit" };
 /** A leased row of the queue. */
 export type Work = { work_id: number; lease_token: string };
 export type SearchTask = z.infer<typeof searchTask>;
-/** What identifies the runs of a prediction at the provider. */
-export type SoughtTask = Pick<SubmitTask, Exclude<keyof SearchTask, "task">> & { task: "submit" | "search" };
+/** A task that searches for the provider runs of unanswered submits. */
+export type SearchingTask = SubmitTask | SearchTask;
 export type PollTask = z.infer<typeof pollTask>;
 export type StoreTask = z.infer<typeof storeTask>;
 export type CancelTask = z.infer<typeof cancelTask>;
 export type RemoveTask = z.infer<typeof removeTask>;
-export type LeasedTask = SubmitTask | PollTask | StoreTask;
+/** A task that can complete, fail or retry its prediction. */
+export type PredictionTask = SubmitTask | PollTask | StoreTask;
 export type Task = z.infer<typeof task>;

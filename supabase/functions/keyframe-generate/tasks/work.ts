@@ -78,7 +78,7 @@ export async function poll(task: PollTask, { database, provider, log }: Deps, si
       return;
     }
     const { reason, retryAfterSeconds } = retryVerdict(error);
-    await database.retryLater(task, reason, { retryAfterSeconds });
+    await database.retryPrediction(task, reason, { retryAfterSeconds });
   }
 }
 

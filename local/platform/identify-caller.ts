@@ -1,24 +1,22 @@
-import { connectionLost, respondWith } from "./rest/error.ts";
+import { respondWith } from "./rest/error.ts";
 import type { RestCaller } from "./rest/token.ts";
 import type { SessionTokens } from "./session-tokens.ts";
+import type { Service } from "./unavailable.ts";
 
 interface Keys {
   publishableKey: string;
   secretKey: string;
 }
 
-/** The services, each with its own form of an error. */
-export type Service = "auth" | "rest" | "storage";
-
 /** Paths of Auth that a browser opens from a link, without a key. */
 const OPEN_AUTH_PATHS = /^\/auth\/v1\/(callback|authorize|verify|\.well-known\/.*)$/;
 
 /**
- * Checks the request's credentials and converts them for lite: `apikey` is one of the two keys, `authorization` a token signed
- * for lite, and each may be absent. A wrong credential is refused, never treated as absent.
+ * Checks the key and the session of a request, and replaces them by those that lite takes. A wrong one is refused, never treated as absent.
  *
- * @param headers the request's headers, changed in place
- * @returns the refusal, or who asks; of Auth and Storage only lite knows more than the key
+ * @param url loses `apikey`
+ * @param headers get `apikey`, one of the two keys, and `authorization`, a token signed for lite; either can be absent
+ * @returns the refusal, or the caller; for Auth and Storage without the user, whom lite reads from its token
  */
 export async function identifyCaller(
   service: Service,
@@ -79,59 +77,4 @@ function invalidToken(service: Exclude<Service, "rest">, reason: "expired" | "in
   }
   const message = expired ? '"exp" claim timestamp check failed' : "signature verification failed";
   return Response.json({ statusCode: "401", error: "Unauthorized", message }, { status: 401 });
-}
-
-export function unavailable(service: Service): Response {
-  if (service === "rest") return respondWith(connectionLost());
-  const message = "The database is not available. Try again in a moment.";
-  const body = {
-    auth: { code: 503, error_code: "unexpected_failure", msg: message },
-    storage: { statusCode: "503", error: "DatabaseUnavailable", message },
-  }[service];
-  return Response.json(body, { status: 503, headers: { "retry-after": "1" } });
-}
-
-/** As PostgREST answers every request while its schema cache cannot be read. */
-export function noSchemaCache(): Response {
-  const message = "Could not query the database for the schema cache. Retrying.";
-  return Response.json({ code: "PGRST002", message, details: null, hint: null }, { status: 503 });
-}
-
-/** Allows browsers to call Auth, REST and Storage from any origin. */
-export function preflight(request: Request): Response {
-  const headers = {
-    "access-control-allow-methods": "GET,HEAD,PUT,PATCH,POST,DELETE,OPTIONS,TRACE,CONNECT",
-    "access-control-allow-headers": request.headers.get("access-control-request-headers") ?? "*",
-    "access-control-max-age": "3600",
-  };
-  return new Response(null, { headers });
-}
-
-/** Lets a page of any origin read the response and the headers that supabase-js needs. */
-export function allowAnyOrigin(response: Response): Response {
-  const headers = new Headers(response.headers);
-  headers.set("access-control-allow-origin", "*");
-  headers.delete("access-control-allow-credentials");
-  const expose =
-    "Content-Range, Content-Location, Preference-Applied, Content-Encoding, X-Total-Count, Location, Sb-Error-Code";
-  headers.set("access-control-expose-headers", expose);
-  return new Response(response.body, { status: response.status, headers });
-}
-
-/** The names of this machine itself. Any other name could be of a foreign site, whose scripts would have the page's origin. */
-const LOOPBACK_NAMES: ReadonlySet<string> = new Set(["127.0.0.1", "localhost", "[::1]"]);
-
-/** Answers a request for a page that is only for this machine and only for reading. */
-export async function callPage(
-  request: Request,
-  url: URL,
-  answer: () => Response | Promise<Response>,
-): Promise<Response> {
-  if (!LOOPBACK_NAMES.has(url.hostname)) return new Response("This page is for this machine only.", { status: 403 });
-  if (request.method !== "GET" && request.method !== "HEAD") {
-    await request.body?.cancel();
-    return new Response("This page can only be read.", { status: 405, headers: { allow: "GET, HEAD" } });
-  }
-  const response = await answer();
-  return request.method === "HEAD" ? new Response(null, response) : response;
 }
