@@ -40,13 +40,13 @@ export function describeResult({ verdicts, applied, notApplied, calls, figures, 
     broken.slice(0, MAX_EXAMPLES).map((line) => `${name}: ${line}`),
   );
   return [
-    table(["figure", "count"], Object.entries(figures)),
+    describeTable(["figure", "count"], Object.entries(figures)),
     // A run of only scenarios has neither faults nor calls.
     ...(calls.size > 0
-      ? [table(["fault", "done", "not possible"], faults), table(["calls of users", "count"], sorted)]
+      ? [describeTable(["fault", "done", "not possible"], faults), describeTable(["calls of users", "count"], sorted)]
       : []),
     ...remarks,
-    table(["invariant", ""], invariants),
+    describeTable(["invariant", ""], invariants),
     ...examples,
   ].join("\n\n");
 }
@@ -55,7 +55,7 @@ export function describeResult({ verdicts, applied, notApplied, calls, figures, 
 export const countBroken = ({ verdicts }: Pick<ChaosResult, "verdicts">): number =>
   verdicts.filter(({ broken }) => broken.length > 0).length;
 
-function table(head: string[], rows: readonly (readonly (string | number)[])[]): string {
+export function describeTable(head: string[], rows: readonly (readonly (string | number)[])[]): string {
   const line = (cells: readonly (string | number)[]) =>
     `| ${cells.map((cell) => (typeof cell === "number" ? cell.toLocaleString("en") : cell)).join(" | ")} |`;
   return [line(head), `|${head.map(() => "---|").join("")}`, ...rows.map(line)].join("\n");
