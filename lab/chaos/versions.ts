@@ -39,8 +39,9 @@ export async function compareVersions({ against, names, rounds, say, signal }: O
       for (let round = 1; round <= rounds && names.includes(name); round++) {
         for (const [place, world] of Object.entries(worlds)) {
           signal.throwIfAborted();
-          say(`${name}, round ${round} of ${rounds}: ${place}`);
-          rows.push([name, place, ...(await cellsOf(world, scenario))]);
+          const cells = await cellsOf(world, scenario);
+          say(`${name}, round ${round} of ${rounds}, ${place}: ${cells.join(" | ")}`);
+          rows.push([name, place, ...cells]);
         }
       }
     }
