@@ -4,6 +4,7 @@ import { readWorkers } from "../local/stack/stack-settings.ts";
 import { SCENARIO_NAMES } from "./chaos/scenarios.ts";
 import { countBroken, describeResult } from "./chaos/report.ts";
 import { runChaos } from "./chaos/run-chaos.ts";
+import { compareVersions } from "./chaos/versions.ts";
 
 const HELP = `npm run chaos -- [options]   puts load and faults on a throw-away stack, then checks that nothing was lost
 
@@ -12,6 +13,8 @@ const HELP = `npm run chaos -- [options]   puts load and faults on a throw-away 
   --users N     how many users at once (default 16)
   --scenarios   only these isolation scenarios, without load and faults: all, or
                 ${SCENARIO_NAMES.join(",")}
+  --against     a commit: the scenarios run on a stack of that version and on one of this checkout, in turn
+  --rounds N    how often with --against (default 2)
   --workers     functions, or npm run worker in place of the workers' functions: process by the Data API, database by a
                 connection. The second process of a worker is then the function
 
@@ -37,6 +40,8 @@ async function main(): Promise<number> {
       seed: { type: "string", default: String(Math.floor(Date.now() / 1000) % 1_000_000) },
       users: { type: "string", default: "16" },
       scenarios: { type: "string" },
+      against: { type: "string" },
+      rounds: { type: "string", default: "2" },
       workers: { type: "string" },
     },
   });
@@ -48,6 +53,13 @@ async function main(): Promise<number> {
   const databaseUrl = Deno.env.get("KEYFRAME_DATABASE_URL") || undefined;
   const began = performance.now();
   const say = (line: string) => console.log(`${Math.round((performance.now() - began) / 1000)} s  ${line}`);
+  const { against } = values;
+  const signal = stopSignals();
+  if (against !== undefined) {
+    const rounds = readNumber("rounds", values.rounds, 1, 100);
+    console.log(`\n${await compareVersions({ against, names: scenarios ?? SCENARIO_NAMES, rounds, say, signal })}`);
+    return 0;
+  }
   const dataDir = await Deno.makeTempDir({ prefix: "keyframe-chaos-" });
   say(`seed ${seed}, ${minutes} minutes, ${users} users, data in ${dataDir}`);
   const result = await runChaos({
@@ -60,7 +72,7 @@ async function main(): Promise<number> {
     say,
     durationMs: minutes * 60_000,
     settleSeconds: 120 + minutes * 30,
-    signal: stopSignals(),
+    signal,
   });
   console.log(`\n${describeResult(result)}\n`);
   const broken = countBroken(result);

@@ -13,7 +13,7 @@ import { blockOf, costsTable, summaryTable, writeBlock } from "./report.ts";
 import { shotTables } from "./shot/plans.ts";
 import { shotBenchmark } from "./shot/shot-benchmark.ts";
 import { type BenchStack, openBenchStack } from "./stack.ts";
-import { openVersion } from "./versions/open-version.ts";
+import { LAB_FILES, type Lab, openVersion } from "./versions/open-version.ts";
 import { compareWith, PART_NAMES } from "./versions/parts.ts";
 
 const BENCHMARKS: Benchmark[] = [
@@ -64,7 +64,7 @@ async function main(): Promise<number> {
 
   const machine = describeMachine();
   const signal = stopSignals();
-  const version = against === undefined ? undefined : await openVersion(against, signal);
+  const version = against === undefined ? undefined : await openVersion<Lab>(against, LAB_FILES, signal);
   const benchmarks = version === undefined ? BENCHMARKS : compareWith(version.lab);
   const results: Record<string, Result> = {};
   const failed: Record<string, string> = {};

@@ -1,7 +1,8 @@
 import { createClient } from "@supabase/supabase-js";
 import { pause } from "../../shared/platform/retry.ts";
+import { waitUntil } from "../bench/measure.ts";
 import type { Scenario } from "./scenario.ts";
-import type { World } from "./world.ts";
+import { SIMULATOR, type World } from "./world.ts";
 
 // One signed-in user who requests as much as the service allows, with far more data than usual.
 
@@ -32,19 +33,12 @@ export const HEAVY_USER: Record<string, Scenario> = {
       }),
   },
   impatient_waits: {
-    sentence:
-      "a user who asks in a hundred loops for the status of a prediction, to wait for it, and again at once whatever the answer",
-    startsFrames: true,
-    laterMs: 1_000,
+    ...impatient("to wait for it", { prefer: "wait=20" }),
     health: "ok",
-    prepare: (world) => addHeavyUser(world),
-    run: (world, over) =>
-      withShippedLimits(world, async () => {
-        const { call, project, waiting } = heavy();
-        const status = `/functions/v1/api/projects/generate/first-frame?projectId=${project}&predictionId=${waiting}`;
-        await repeat(100, over, () => call(status, { headers: { prefer: "wait=20" } }), 0);
-        return [];
-      }),
+  },
+  impatient_reads: {
+    ...impatient("not to wait for it", {}),
+    health: NAMED,
   },
   heavy_writes: {
     sentence: `a user with ${SUBMITS} reserved submits under a budget of the service who every five seconds starts 200 frames at once and deletes a project of ${TAKES_OF_LARGE} predictions sixty times at once`,
@@ -76,6 +70,22 @@ export const HEAVY_USER: Record<string, Scenario> = {
       }),
   },
 };
+
+function impatient(how: string, headers: Record<string, string>): Scenario {
+  return {
+    sentence: `a user who asks in a hundred loops for the status of a prediction, ${how}, and again at once whatever the answer`,
+    startsFrames: true,
+    laterMs: 1_000,
+    prepare: (world) => addHeavyUser(world),
+    run: (world, over) =>
+      withShippedLimits(world, async () => {
+        const { call, project, waiting } = heavy();
+        const status = `/functions/v1/api/projects/generate/first-frame?projectId=${project}&predictionId=${waiting}`;
+        await repeat(100, over, () => call(status, { headers }), 0);
+        return [];
+      }),
+  };
+}
 
 type HeavyUser = {
   owner: string;
@@ -133,7 +143,8 @@ async function withShippedLimits<T>({ sql }: World, work: () => Promise<T>): Pro
 }
 
 /** Signs the user up, and gives them a film, a large project and a past by SQL. */
-async function addHeavyUser({ stack, sql }: World, submits: "settled" | "held" = "settled"): Promise<void> {
+async function addHeavyUser(world: World, submits: "settled" | "held" = "settled"): Promise<void> {
+  const { stack, sql } = world;
   const { auth } = createClient(stack.url, stack.keys.publishableKey, {
     auth: { persistSession: false, autoRefreshToken: false },
   });
@@ -186,27 +197,23 @@ async function addHeavyUser({ stack, sql }: World, submits: "settled" | "held" =
       from (select array(select id from keyframe.projects where owner_id = ${owner}) as ids) o, generate_series(1, ${SUBMITS}::int) i
       cross join lateral (select o.ids[1 + i % ${SHOTS}] as id) p`;
   });
-  const waiting = await addRunning({ sql }, owner, project);
+  const waiting = await addWaiting(world, call, project);
   await sql`select keyframe_private.merge_costs(1000000)`; // they were added one after the other, not all just now
   await sql`analyze keyframe.predictions, keyframe_private.provider_submits`;
   user = { owner, call, film, project, large, waiting };
 }
 
-/** A prediction that runs for as long as the scenario. */
-async function addRunning({ sql }: Pick<World, "sql">, owner: string, project: string): Promise<string> {
-  const [row] = await sql.begin(async (open) => {
-    await open`set local session_replication_role = replica`;
-    return await open<{ id: string }[]>`
-      with running as (
-        insert into keyframe.predictions (project_id, owner_id, step, status, input, model, provider_prediction_id, attempt, admitted_at,
-          started_at, deadline_at)
-        values (${project}, ${owner}, 'first-frame', 'processing', '{"prompt": "p", "referenceImagePaths": []}', 'google/nano-banana',
-          ${crypto.randomUUID()}, 1, now(), now(), now() + interval '1 hour')
-        returning id
-      )
-      insert into keyframe_private.work (queue, kind, subject, owner_id, lane, resource, state, due_at)
-      select 'ask', 'poll', id, ${owner}, ${owner}, 'poll', 'scheduled', now() + interval '1 hour' from running
-      returning subject as id`;
-  });
-  return row?.id ?? "";
+/** A prediction that runs for an hour. */
+async function addWaiting({ stack, sql }: World, call: HeavyUser["call"], project: string): Promise<string> {
+  const delay = (start_ms: number) =>
+    fetch(`${stack.simulator?.url}/control/delays`, { method: "POST", body: JSON.stringify({ start_ms }) });
+  await delay(3_600_000);
+  const body = JSON.stringify({ projectId: project, prompt: "A harbour at dawn" });
+  const response = await call("/functions/v1/api/projects/generate/first-frame", { method: "POST", body });
+  const { data } = (await response.json()) as { data: { predictionId: string } };
+  const runs = () =>
+    sql`select from keyframe.predictions where id = ${data.predictionId} and provider_prediction_id is not null`;
+  await waitUntil(async () => (await runs()).count > 0, { what: "it is submitted", everyMs: 50 });
+  await delay(SIMULATOR.startDelayMs);
+  return data.predictionId;
 }

@@ -20,6 +20,7 @@ const HEALTH_EVERY_MS = 1_000;
 /** About 200 events, or 50 frames, in a scenario, and two fifths of that before it: enough for the 95th of 100. */
 const PROJECT_EVERY_MS = 100;
 const FRAME_EVERY_MS = 400;
+const READ_EVERY_MS = 200;
 /** They take turns: a user with continuous events would wait like everyone in a crowd. */
 const OTHER_USERS = 50;
 /** After these their endpoints count as quick. */
@@ -37,39 +38,42 @@ export async function measureIsolation(
   { figures, verdicts, remarks }: ChaosResult,
   say: (line: string) => void,
 ): Promise<void> {
-  const { sql, receivers } = world;
   for (const name of names) {
     const scenario = SCENARIOS[name];
     if (!scenario) continue;
-    const { sentence, laterMs = LATER_MS } = scenario;
-    const { alone, delays, wrong, problems } = await measure(world, scenario);
-    const p95Alone = Math.round(quantile(alone, 0.95));
-    const p95 = Math.round(quantile(delays, 0.95));
-    const isBusy = laterMs === LATER_MS && p95Alone > QUIET_P95_MS;
-    const bound = isBusy ? BUSY_P95_MS : p95Alone + laterMs;
-    const misjudged = judgeHealth(scenario.health, problems, p95Alone > QUIET_P95_MS);
+    const { alone, during, p95, p95Alone, bound, isBusy, broken } = await measureScenario(world, scenario);
     if (isBusy)
       remarks.push(
         `${name}: THE MACHINE WAS BUSY. Without the scenario the p95 was already ${p95Alone} ms, so ${bound} ms was the bound.`,
       );
     say(`${name}: other users' p95 is ${p95} ms, and was ${p95Alone} ms without it`);
-    figures[`${name}: other users' p95 in ms, of ${delays.length} events`] = p95;
-    figures[`${name}: the same without the scenario, of ${alone.length}`] = p95Alone;
-    const late = p95 < bound ? [] : [`the p95 of ${delays.length} events is ${p95} ms`];
-    verdicts.push({
-      name: `isolation_${name}`,
-      sentence: `with ${sentence}, other users' events arrive within ${bound} ms (p95)`,
-      broken: late.concat(wrong, misjudged),
-    });
-    receivers.reset();
-    await sql`delete from auth.users where email like 'scenario-%'`;
+    figures[`${name}: other users' p95 in ms, of ${during.delays.length} events`] = p95;
+    figures[`${name}: the same without the scenario, of ${alone.delays.length}`] = p95Alone;
+    const sentence = `with ${scenario.sentence}, other users' events arrive within ${bound} ms (p95)`;
+    verdicts.push({ name: `isolation_${name}`, sentence, broken });
   }
+}
+
+/** Times are in ms; without the scenario: alone. */
+export async function measureScenario(world: World, scenario: Scenario) {
+  const { sql, receivers } = world;
+  const { laterMs = LATER_MS } = scenario;
+  const { alone, during, wrong, problems } = await measure(world, scenario);
+  const p95Of = ({ delays }: typeof alone) => Math.round(quantile(delays, 0.95));
+  const [p95, p95Alone] = [p95Of(during), p95Of(alone)];
+  const isBusy = laterMs === LATER_MS && p95Alone > QUIET_P95_MS;
+  const bound = isBusy ? BUSY_P95_MS : p95Alone + laterMs;
+  const late = p95 < bound ? [] : [`the p95 of ${during.delays.length} events is ${p95} ms`];
+  const broken = [...late, ...wrong, ...judgeHealth(scenario.health, problems, p95Alone > QUIET_P95_MS)];
+  receivers.reset();
+  await sql`delete from auth.users where email like 'scenario-%'`;
   receivers.unverified.length = 0; // these secrets were never read
   receivers.received.clear();
   receivers.arrivals = 0;
+  return { alone, during, p95, p95Alone, bound, isBusy, broken, problems };
 }
 
-/** The delays of the other users' events in ms, without and then during the scenario, and what else went wrong. */
+/** The delays of the other users' events and answers in ms, without and then during the scenario, and what else went wrong. */
 async function measure(world: World, { startsFrames, lastsMs = SCENARIO_MS, prepare, run }: Scenario) {
   await prepare?.(world);
   const mark = crypto.randomUUID();
@@ -100,10 +104,31 @@ async function measure(world: World, { startsFrames, lastsMs = SCENARIO_MS, prep
     while (performance.now() < end && [...sent.keys()].some((id) => !arrived.has(id))) await pause(50);
     return [...sent].map(([id, began]) => (arrived.get(id) ?? performance.now()) - began);
   };
-  const alone = await sendEvents(AbortSignal.timeout(ALONE_MS));
+  const observe = async (over: AbortSignal) => {
+    const [delays, answers] = await Promise.all([sendEvents(over), readProjects(world, over)]);
+    return { delays, answers };
+  };
+  const alone = await observe(AbortSignal.timeout(ALONE_MS));
   const over = AbortSignal.timeout(lastsMs);
-  const [delays, wrong, problems] = await Promise.all([sendEvents(over), run(world, over), watchHealth(world, over)]);
-  return { alone, delays, wrong, problems };
+  const [during, wrong, problems] = await Promise.all([observe(over), run(world, over), watchHealth(world, over)]);
+  return { alone, during, wrong, problems };
+}
+
+/** How long each answer of `api` takes for another user, in ms. */
+async function readProjects({ stack }: World, over: AbortSignal): Promise<number[]> {
+  const headers = {
+    apikey: stack.keys.publishableKey,
+    authorization: `Bearer ${stack.demoSession.access_token}`,
+  };
+  const took: number[] = [];
+  while (!over.aborted) {
+    const began = performance.now();
+    const response = await fetch(`${stack.url}/functions/v1/api/projects?limit=1`, { headers }).catch(() => undefined);
+    await response?.body?.cancel();
+    took.push(performance.now() - began);
+    await pause(READ_EVERY_MS, over);
+  }
+  return took;
 }
 
 /** The problems that health reports until the scenario is over. */

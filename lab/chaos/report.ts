@@ -39,18 +39,21 @@ export function describeResult({ verdicts, applied, notApplied, calls, figures, 
   const examples = verdicts.flatMap(({ name, broken }) =>
     broken.slice(0, MAX_EXAMPLES).map((line) => `${name}: ${line}`),
   );
-  const parts = [table(["figure", "count"], Object.entries(figures))];
+  const parts = [describeTable(["figure", "count"], Object.entries(figures))];
   // A run of only scenarios has neither faults nor calls.
   if (calls.size > 0)
-    parts.push(table(["fault", "done", "not possible"], faults), table(["calls of users", "count"], sorted));
-  return parts.concat(remarks, table(["invariant", ""], invariants), examples).join("\n\n");
+    parts.push(
+      describeTable(["fault", "done", "not possible"], faults),
+      describeTable(["calls of users", "count"], sorted),
+    );
+  return parts.concat(remarks, describeTable(["invariant", ""], invariants), examples).join("\n\n");
 }
 
 /** How many invariants are broken. */
 export const countBroken = ({ verdicts }: Pick<ChaosResult, "verdicts">): number =>
   verdicts.filter(({ broken }) => broken.length > 0).length;
 
-function table(head: string[], rows: readonly (readonly (string | number)[])[]): string {
+export function describeTable(head: string[], rows: readonly (readonly (string | number)[])[]): string {
   const line = (cells: readonly (string | number)[]) =>
     `| ${cells.map((cell) => (typeof cell === "number" ? cell.toLocaleString("en") : cell)).join(" | ")} |`;
   return [line(head), `|${head.map(() => "---|").join("")}`, ...rows.map(line)].join("\n");

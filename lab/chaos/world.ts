@@ -90,16 +90,18 @@ export type Ledger = {
   credits: Credit[];
 };
 
+export const SIMULATOR = { startDelayMs: 50, runDelayMs: 300 };
+
 type OpenedWorld = { world: World; close(): Promise<void> };
 
-/** Starts a throw-away stack with receivers, and rate limits that are never reached. */
+/** Starts a throw-away stack with receivers, and rate limits that are never reached. `start`: of another version. */
 export async function openWorld(
   options: Pick<StackOptions, "dataDir" | "databaseUrl" | "signal" | "workers">,
+  start = startStack,
 ): Promise<OpenedWorld> {
   const { dataDir, databaseUrl } = options;
   const storageFaultFile = join(dataDir, "storage-fault.json");
-  const simulator = { startDelayMs: 50, runDelayMs: 300 };
-  const stack = await startStack({ ...options, simulator, port: 0, durable: false, storageFaultFile });
+  const stack = await start({ ...options, simulator: SIMULATOR, port: 0, durable: false, storageFaultFile });
   // The queries of postgres.js on a new connection reject outside of any call, so fetch_types is off.
   const sql = postgres(stack.databaseUrl, {
     max: 12,

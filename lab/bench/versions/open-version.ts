@@ -12,18 +12,22 @@ import { makeUsers } from "../users.ts";
 export const THIS_LAB = { openBenchStack, makeUsers, openScene, keyframeWay, inTurn, runBurst, sendOne };
 export type Lab = typeof THIS_LAB;
 
-const FILES: Record<keyof Lab, string> = {
-  openBenchStack: "stack.ts",
-  makeUsers: "users.ts",
-  openScene: "deliver/scene.ts",
-  keyframeWay: "deliver/ways.ts",
-  inTurn: "deliver/runs.ts",
-  runBurst: "deliver/runs.ts",
-  sendOne: "deliver/runs.ts",
+export const LAB_FILES: Record<keyof Lab, string> = {
+  openBenchStack: "lab/bench/stack.ts",
+  makeUsers: "lab/bench/users.ts",
+  openScene: "lab/bench/deliver/scene.ts",
+  keyframeWay: "lab/bench/deliver/ways.ts",
+  inTurn: "lab/bench/deliver/runs.ts",
+  runBurst: "lab/bench/deliver/runs.ts",
+  sendOne: "lab/bench/deliver/runs.ts",
 };
 
-/** Checks a commit out in a temporary folder, with its packages, and loads its lab into this process. */
-export async function openVersion(commit: string, signal: AbortSignal): Promise<{ lab: Lab; remove(): Promise<void> }> {
+/** Checks a commit out in a temporary folder, with its packages, and loads these functions of its files into this process. */
+export async function openVersion<Loaded>(
+  commit: string,
+  files: Record<keyof Loaded, string>,
+  signal: AbortSignal,
+): Promise<{ lab: Loaded; remove(): Promise<void> }> {
   const folder = await Deno.makeTempDir({ prefix: "keyframe-version-" });
   await Deno.chmod(folder, 0o755); // for the user that runs Postgres
   const git = (...args: string[]) => run("git", ["-C", PROJECT_ROOT, "worktree", ...args]);
@@ -33,8 +37,8 @@ export async function openVersion(commit: string, signal: AbortSignal): Promise<
   };
   try {
     await git("add", "--detach", folder, commit);
-    for (const [name, file] of Object.entries(FILES))
-      if (!existsSync(join(folder, "lab/bench", file))) throw missing(commit, name, file);
+    for (const [name, file] of Object.entries<string>(files))
+      if (!existsSync(join(folder, file))) throw missing(commit, name, file);
     const lock = (root: string) => Deno.readTextFile(join(root, "package-lock.json"));
     if ((await lock(folder)) === (await lock(PROJECT_ROOT)))
       await Deno.symlink(join(PROJECT_ROOT, "node_modules"), join(folder, "node_modules"));
@@ -42,24 +46,24 @@ export async function openVersion(commit: string, signal: AbortSignal): Promise<
       console.error(`Installing the packages of ${commit} (npm ci), about half a minute …`);
       await run("npm", ["ci", "--no-audit", "--no-fund", "--loglevel=error"], { cwd: folder, signal });
     }
-    return { lab: await loadLab(folder, commit), remove };
+    return { lab: await load(folder, commit, files), remove };
   } catch (error) {
     await remove();
     throw error;
   }
 }
 
-async function loadLab(folder: string, commit: string): Promise<Lab> {
-  const loaded = Object.entries(FILES).map(async ([name, file]) => {
-    const module = await import(pathToFileURL(join(folder, "lab/bench", file)).href);
+async function load<Loaded>(folder: string, commit: string, files: Record<keyof Loaded, string>): Promise<Loaded> {
+  const loaded = Object.entries<string>(files).map(async ([name, file]) => {
+    const module = await import(pathToFileURL(join(folder, file)).href);
     if (typeof module[name] !== "function") throw missing(commit, name, file);
     return [name, module[name]];
   });
-  return Object.fromEntries(await Promise.all(loaded)) as Lab; // its functions get what its own functions returned
+  return Object.fromEntries(await Promise.all(loaded)) as Loaded; // its functions get what its own functions returned
 }
 
 const missing = (commit: string, name: string, file: string) =>
-  new Error(`${commit} has no ${name} in lab/bench/${file}: measure it with its own npm run bench.`);
+  new Error(`${commit} has no ${name} in ${file}: measure it with its own lab.`);
 
 async function run(program: string, args: string[], options: Deno.CommandOptions = {}): Promise<void> {
   const { success, stderr } = await new Deno.Command(program, { args, ...options }).output();
