@@ -1939,8 +1939,9 @@ comment on function keyframe_worker.read_shared_film is 'The film of a link, by 
 -- 3. Leased (lease_work) by a process, the worker, with a token.
 -- 4. Its result is recorded by the holder of the lease. Then the row is deleted, or scheduled again (reschedule, reschedule_all).
 --
--- The holder is who has the token (generate, held_work) or the worker (deliver, which holds a delivery once, record_results). Only a success
--- counts after the lease was lost: it deletes the row, whoever has leased it since.
+-- generate's holder shows the token (held_work), because one process may lease a row twice. deliver's is the worker, which never sends a
+-- delivery twice at once (record_results). What happened outside counts even if the lease was lost: that a delivery succeeded, and what the
+-- provider says of a run.
 --
 -- Only workers update and delete; others insert. So no transaction of a user, however long it stays open, locks a row that a claim needs.
 
@@ -1959,14 +1960,14 @@ create table keyframe_private.work (
   owner_id uuid not null,
   lane uuid not null,
   resource text collate "C" not null,
-  is_unproven boolean not null generated always as (resource like '% new' or resource like '% slow') stored,
+  is_unproven boolean not null default false,
   state keyframe_private.work_state not null,
   due_at timestamptz not null,
   worker uuid,
   lease_token uuid,
   failures integer not null default 0,
   last_error text
--- Each row lives for seconds and is written two or three times: vacuum must not wait for a share of the table. Without checks: they took
+-- Most rows live for seconds and are written two or three times: vacuum must not wait for a share of the table. Without checks: they took
 -- more than half of an insert, and only our functions write here.
 ) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000, autovacuum_analyze_scale_factor = 0.5);
 comment on table keyframe_private.work is 'The queue of both workers: what to do, when, and which worker does it.';
@@ -1990,13 +1991,13 @@ create index work_failed_idx on keyframe_private.work (failures) where queue <> 
 -- Kicks the worker if the work is due. The lane is the owner, if none is named.
 create function keyframe_private.add_work(
   queue keyframe_private.work_queue, kind text, subject uuid, owner uuid, resource text, due_at timestamptz default clock_timestamp(), submit_id bigint default null,
-  failures integer default 0, last_error text default null, lane uuid default null)
+  failures integer default 0, last_error text default null, lane uuid default null, is_unproven boolean default false)
 returns void language plpgsql volatile set search_path = '' as $$
 declare
   is_due constant boolean := add_work.due_at <= clock_timestamp();
 begin
-  insert into keyframe_private.work (queue, kind, subject, submit_id, owner_id, lane, resource, state, due_at, failures, last_error)
-  values (add_work.queue, add_work.kind, add_work.subject, add_work.submit_id, owner, coalesce(add_work.lane, owner), add_work.resource,
+  insert into keyframe_private.work (queue, kind, subject, submit_id, owner_id, lane, resource, is_unproven, state, due_at, failures, last_error)
+  values (add_work.queue, add_work.kind, add_work.subject, add_work.submit_id, owner, coalesce(add_work.lane, owner), add_work.resource, add_work.is_unproven,
     case when is_due then 'ready' else 'scheduled' end::keyframe_private.work_state, add_work.due_at, add_work.failures, add_work.last_error);
   if is_due then
     perform keyframe_private.kick_unless_running(case add_work.queue when 'deliver' then 'deliver' else 'generate' end);
@@ -2124,13 +2125,14 @@ begin
   return false;
 end $$;
 
--- A lane of a walk, and how much of it may be leased.
+-- An open lane, and how much of it may be leased.
 create type keyframe_private.lane_share as (resource text, lane uuid, most integer);
 
--- Lists the next lanes with ready work: resource by resource and in each lane by lane, both once around, starting behind the cursor. If the
+-- Opens the next lanes with ready work: resource by resource and in each lane by lane, both once around, starting behind the cursor. If the
 -- cursor is at model A and lane 2, these are lanes 3, 1, 2 of model B, then lanes 3, 1, 2 of model A. Each lane costs one probe of the index,
--- and so does each resource that is full. The cursor moves to the last resource; lease_work moves it to the last lane. is_cut: there are more.
-create function keyframe_private.walk_lanes(
+-- and so does each resource that is full. Lanes of deliver are locked, and cleared of work that does not belong there (open_lane). The cursor
+-- moves to the last resource; lease_work moves it to the last lane. is_cut: there are more.
+create function keyframe_private.open_lanes(
   wanted_queue keyframe_private.work_queue, for_worker uuid, max_lanes integer, open_by_resource jsonb, open_count bigint, open_unproven bigint,
   cursor_lane uuid,
   inout cursor_resource text, out lanes keyframe_private.lane_share[], out is_cut boolean)
@@ -2195,8 +2197,9 @@ begin
   end loop;
 end $$;
 
--- Leases ready work for a process: one row per lane in turn, until a resource, an owner or the process has reached its limit. The indexes
--- are used whatever the statistics say, because the table is empty in one moment and full in the next.
+-- Leases ready work for a process: one row of each lane in turn, until a resource, an owner or the process has reached its limit. If Ada's lane
+-- has three rows, Bob's one and Cem's two, a claim of four leases Ada 1, Bob 1, Cem 1, Ada 2. Three lanes were reached, so the next claim begins
+-- behind Cem's. The indexes are used whatever the statistics say, because the table is empty in one moment and full in the next.
 create function keyframe_private.lease_work(
   wanted_queue keyframe_private.work_queue, for_worker uuid, lease interval, max_rows integer, at timestamptz,
   inout cursor_resource text, inout cursor_lane uuid, out leased keyframe_private.work[], out is_cut boolean)
@@ -2226,7 +2229,7 @@ begin
     return;
   end if;
   select w.cursor_resource, w.lanes, w.is_cut into cursor_resource, lanes, is_cut
-  from keyframe_private.walk_lanes(wanted_queue, for_worker, least(max_rows, 100), by_resource, open_count, open_unproven, cursor_lane, cursor_resource) w;
+  from keyframe_private.open_lanes(wanted_queue, for_worker, least(max_rows, 100), by_resource, open_count, open_unproven, cursor_lane, cursor_resource) w;
   if cardinality(lanes) = 0 then
     return;
   end if;
@@ -2252,7 +2255,7 @@ begin
   ), chosen as (
     select c.id, c.lane, c.turn_of_lane from counted c
     where c.before_all < least(max_rows, places - open_count)
-      -- An owner's unproven endpoints leave half of what they may have at a host to those of others.
+      -- One owner's unproven endpoints may have half of what a resource may have, and leave the rest to others' at the same host.
       and greatest(c.of_resource, case when c.is_unproven then 2 else 1 end * c.of_owner)
         < keyframe_private.most_of_one(places, c.is_unproven, open_count + c.before_all, open_unproven + c.before_unproven)
   ), taken as (
@@ -6156,9 +6159,9 @@ begin
 end $$;
 comment on function keyframe_worker.admit_predictions is 'Starts a prediction that waits for the previous shot (continue), and gives the free slots of an owner to predictions that wait.';
 
--- Leased work as a task of generate; null when there is nothing to do. Reads without a lock. After a recent callback no poll is needed for
--- now.
-create function keyframe_private.task_of(held keyframe_private.work, poll_after interval, at timestamptz)
+-- Returns leased work as a task of generate. If there is nothing to do, it returns null, and deletes the work or, if a callback came shortly
+-- before, schedules the poll again. Reads predictions without a lock.
+create function keyframe_private.prepare_task(held keyframe_private.work, poll_after interval, at timestamptz)
 returns jsonb language plpgsql volatile set search_path = '' set jit = off set enable_seqscan = off as $$
 declare
   details jsonb := '{}';
@@ -6221,7 +6224,7 @@ begin
       cursors := cursors || jsonb_build_object(queue::text, jsonb_build_array(claimed.cursor_resource, claimed.cursor_lane));
       is_more := is_more or claimed.is_cut or cardinality(claimed.leased) > 0;
       foreach held in array claimed.leased loop
-        tasks := tasks || coalesce(keyframe_private.task_of(held, poll_after, at), '[]');
+        tasks := tasks || coalesce(keyframe_private.prepare_task(held, poll_after, at), '[]');
       end loop;
     end loop;
   end if;
@@ -7119,7 +7122,7 @@ comment on column keyframe.webhook_endpoints.event_types is 'Which events it get
 comment on column keyframe.webhook_endpoints.max_in_flight is 'How many requests to it may be open at once; one while it only fails.';
 comment on column keyframe.webhook_endpoints.disabled_reason is 'Why it gets no events: by_owner, gone (it answered 410), failing (only failures for webhook_disable_after).';
 comment on column keyframe.webhook_endpoints.failing_since is 'When the failures began, or when it was enabled again after the service had disabled it; null after a success.';
-comment on column keyframe.webhook_endpoints.quick_answers_needed is 'How many more answers in a row must take under three seconds until it counts as quick: 0 when quick, five after a slow answer; -1 while it is new: then one is enough.';
+comment on column keyframe.webhook_endpoints.quick_answers_needed is 'How many more answers in a row must take under three seconds until it counts as quick: 0 when quick, five after a slow answer; -1 while it is new: then one is enough. A request without an answer counts as slow after three seconds, and otherwise not at all.';
 create index webhook_endpoints_owner_id_idx on keyframe.webhook_endpoints (owner_id, created_at desc);
 -- The few endpoints that the service has disabled.
 create index webhook_endpoints_switched_off_idx on keyframe.webhook_endpoints (disabled_at) where disabled_reason in ('gone', 'failing');
@@ -7561,7 +7564,7 @@ create function keyframe_private.add_delivery()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
   perform keyframe_private.add_work('deliver', 'deliver', new.id, coalesce(e.owner_id, e.id), keyframe_private.resource_of(e),
-    new.next_attempt_at, lane => e.id)
+    new.next_attempt_at, lane => e.id, is_unproven => e.quick_answers_needed <> 0)
   from keyframe.webhook_endpoints e where e.id = new.endpoint_id;
   return null;
 end $$;
@@ -7571,7 +7574,7 @@ create function keyframe_private.resume_endpoint()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
   perform keyframe_private.add_work('deliver', 'resume', '00000000-0000-0000-0000-000000000000', coalesce(new.owner_id, new.id),
-    keyframe_private.resource_of(new), lane => new.id);
+    keyframe_private.resource_of(new), lane => new.id, is_unproven => new.quick_answers_needed <> 0);
   return null;
 end $$;
 
@@ -7589,7 +7592,8 @@ begin
     where d.endpoint_id = held.lane and d.status = 'pending'
       and (last.id is null or (d.event_type, d.created_at, d.id) > (last.event_type, last.created_at, last.id))
     order by d.event_type, d.created_at, d.id limit most);
-  perform keyframe_private.add_work('deliver', 'deliver', d.id, held.owner_id, held.resource, d.next_attempt_at, lane => held.lane)
+  perform keyframe_private.add_work('deliver', 'deliver', d.id, held.owner_id, held.resource, d.next_attempt_at, lane => held.lane,
+    is_unproven => held.is_unproven)
   from (select o.* from keyframe.webhook_deliveries o where o.id = any (part) order by o.next_attempt_at, o.id) d;
   if cardinality(part) = most then
     update keyframe_private.work w set subject = part[most] where w.id = held.id;
@@ -7601,7 +7605,7 @@ end $$;
 
 -- Takes ready work out of a lane to which it does not belong: it is deleted if the endpoint is disabled or deleted (resource_now is null), and
 -- moved if its resource has changed. Returns how many rows, at most 1,000.
-create function keyframe_private.clear_lane(endpoint uuid, resource text, resource_now text)
+create function keyframe_private.clear_lane(endpoint uuid, resource text, resource_now text, is_unproven_now boolean)
 returns integer language plpgsql volatile set search_path = '' as $$
 declare
   work_ids constant bigint[] := array(
@@ -7613,7 +7617,7 @@ begin
     delete from keyframe_private.work w
     where w.id = any (work_ids) and not exists (select from keyframe.webhook_endpoints e where e.id = endpoint and e.enabled);
   else
-    update keyframe_private.work w set resource = resource_now where w.id = any (work_ids);
+    update keyframe_private.work w set resource = resource_now, is_unproven = is_unproven_now where w.id = any (work_ids);
   end if;
   return cardinality(work_ids);
 end $$;
@@ -7635,7 +7639,8 @@ begin
   end if;
   select e.* into receiver from keyframe.webhook_endpoints e where e.id = endpoint and e.enabled;
   if keyframe_private.resource_of(receiver) is distinct from open_lane.resource then
-    cleared := keyframe_private.clear_lane(endpoint, open_lane.resource, keyframe_private.resource_of(receiver));
+    cleared := keyframe_private.clear_lane(
+      endpoint, open_lane.resource, keyframe_private.resource_of(receiver), receiver.quick_answers_needed <> 0);
     return;
   end if;
   select count(*), bool_or(w.worker <> for_worker) into leased, is_others
@@ -7671,7 +7676,9 @@ declare
 begin
   endpoint.failing_since := case when not delivered then coalesce(endpoint.failing_since, at) end;
   endpoint.quick_answers_needed := case
-    when is_slow then 5 else greatest(0, endpoint.quick_answers_needed - answers) end;
+    when is_slow then 5
+    when answers > 0 then greatest(0, endpoint.quick_answers_needed - answers)
+    else endpoint.quick_answers_needed end;
   if endpoint.enabled and reason is not null then
     endpoint.enabled := false;
     endpoint.disabled_reason := reason;
@@ -7722,15 +7729,15 @@ begin
   update keyframe.webhook_endpoints e
   set (failing_since, quick_answers_needed, enabled, disabled_reason, disabled_at) = (
     select n.failing_since, n.quick_answers_needed, n.enabled, n.disabled_reason, n.disabled_at
-    from keyframe_private.judge_endpoint(e, a.delivered, a.is_gone, a.is_slow, a.number, at) n)
+    from keyframe_private.judge_endpoint(e, a.delivered, a.is_gone, a.is_slow, a.answers, at) n)
   from (
     select j.endpoint_id, bool_or(j.delivered) as delivered, bool_or(j.status_code = 410) as is_gone,
-      bool_or(j.duration_ms >= 3000) as is_slow, count(*) as number
+      bool_or(j.duration_ms >= 3000) as is_slow, count(j.status_code) as answers
     from unnest(judged) j group by 1) a
   cross join lateral (
     select w.id from keyframe.webhook_endpoints w
     where w.id = a.endpoint_id
-      and keyframe_private.judge_endpoint(w, a.delivered, a.is_gone, a.is_slow, a.number, at) is distinct from w
+      and keyframe_private.judge_endpoint(w, a.delivered, a.is_gone, a.is_slow, a.answers, at) is distinct from w
     for no key update skip locked) unlocked
   where e.id = unlocked.id and e.id = any (endpoints);
   -- Last: its trigger counts the hours of the endpoint, in rows that other workers change too.
@@ -7759,6 +7766,8 @@ begin
   for held in select l.* from unnest(leased) l where l.kind = 'resume' loop
     perform keyframe_private.resume_deliveries(held, at);
   end loop;
+  -- pending: not ended, and leased once. A subquery that is null, because Postgres may plan `not exists` as a join that reads the whole queue.
+  -- due: with its body, and the bytes of its owner up to it. fitting: those with the fewest bytes of an owner, up to max_bytes, but one at least.
   with pending as materialized (
     select l.id as work_id, l.owner_id, l.lane, l.ordinality as turn_order, d.id, d.attempts, d.event_id, d.next_attempt_at
     from unnest(leased) with ordinality l
@@ -7774,7 +7783,7 @@ begin
   ), counted as (
     select d.*, sum(octet_length(d.body)) over (order by d.bytes_of_owner, d.turn_order rows unbounded preceding) as bytes from due d
   ), fitting as (
-    select c.* from counted c where c.bytes <= max_bytes or c.bytes = octet_length(c.body) -- one in any case
+    select c.* from counted c where c.bytes <= max_bytes or c.bytes = octet_length(c.body)
   ), by_endpoint as (
     select f.lane, json_build_object(
       'endpoint_id', e.id, 'url', e.url, 'max_open', case when e.failing_since is null then e.max_in_flight else 1 end,

@@ -5,8 +5,9 @@
 -- 3. Leased (lease_work) by a process, the worker, with a token.
 -- 4. Its result is recorded by the holder of the lease. Then the row is deleted, or scheduled again (reschedule, reschedule_all).
 --
--- The holder is who has the token (generate, held_work) or the worker (deliver, which holds a delivery once, record_results). Only a success
--- counts after the lease was lost: it deletes the row, whoever has leased it since.
+-- generate's holder shows the token (held_work), because one process may lease a row twice. deliver's is the worker, which never sends a
+-- delivery twice at once (record_results). What happened outside counts even if the lease was lost: that a delivery succeeded, and what the
+-- provider says of a run.
 --
 -- Only workers update and delete; others insert. So no transaction of a user, however long it stays open, locks a row that a claim needs.
 
@@ -25,14 +26,14 @@ create table keyframe_private.work (
   owner_id uuid not null,
   lane uuid not null,
   resource text collate "C" not null,
-  is_unproven boolean not null generated always as (resource like '% new' or resource like '% slow') stored,
+  is_unproven boolean not null default false,
   state keyframe_private.work_state not null,
   due_at timestamptz not null,
   worker uuid,
   lease_token uuid,
   failures integer not null default 0,
   last_error text
--- Each row lives for seconds and is written two or three times: vacuum must not wait for a share of the table. Without checks: they took
+-- Most rows live for seconds and are written two or three times: vacuum must not wait for a share of the table. Without checks: they took
 -- more than half of an insert, and only our functions write here.
 ) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000, autovacuum_analyze_scale_factor = 0.5);
 comment on table keyframe_private.work is 'The queue of both workers: what to do, when, and which worker does it.';
@@ -56,13 +57,13 @@ create index work_failed_idx on keyframe_private.work (failures) where queue <> 
 -- Kicks the worker if the work is due. The lane is the owner, if none is named.
 create function keyframe_private.add_work(
   queue keyframe_private.work_queue, kind text, subject uuid, owner uuid, resource text, due_at timestamptz default clock_timestamp(), submit_id bigint default null,
-  failures integer default 0, last_error text default null, lane uuid default null)
+  failures integer default 0, last_error text default null, lane uuid default null, is_unproven boolean default false)
 returns void language plpgsql volatile set search_path = '' as $$
 declare
   is_due constant boolean := add_work.due_at <= clock_timestamp();
 begin
-  insert into keyframe_private.work (queue, kind, subject, submit_id, owner_id, lane, resource, state, due_at, failures, last_error)
-  values (add_work.queue, add_work.kind, add_work.subject, add_work.submit_id, owner, coalesce(add_work.lane, owner), add_work.resource,
+  insert into keyframe_private.work (queue, kind, subject, submit_id, owner_id, lane, resource, is_unproven, state, due_at, failures, last_error)
+  values (add_work.queue, add_work.kind, add_work.subject, add_work.submit_id, owner, coalesce(add_work.lane, owner), add_work.resource, add_work.is_unproven,
     case when is_due then 'ready' else 'scheduled' end::keyframe_private.work_state, add_work.due_at, add_work.failures, add_work.last_error);
   if is_due then
     perform keyframe_private.kick_unless_running(case add_work.queue when 'deliver' then 'deliver' else 'generate' end);

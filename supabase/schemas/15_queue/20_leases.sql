@@ -68,13 +68,14 @@ begin
   return false;
 end $$;
 
--- A lane of a walk, and how much of it may be leased.
+-- An open lane, and how much of it may be leased.
 create type keyframe_private.lane_share as (resource text, lane uuid, most integer);
 
--- Lists the next lanes with ready work: resource by resource and in each lane by lane, both once around, starting behind the cursor. If the
+-- Opens the next lanes with ready work: resource by resource and in each lane by lane, both once around, starting behind the cursor. If the
 -- cursor is at model A and lane 2, these are lanes 3, 1, 2 of model B, then lanes 3, 1, 2 of model A. Each lane costs one probe of the index,
--- and so does each resource that is full. The cursor moves to the last resource; lease_work moves it to the last lane. is_cut: there are more.
-create function keyframe_private.walk_lanes(
+-- and so does each resource that is full. Lanes of deliver are locked, and cleared of work that does not belong there (open_lane). The cursor
+-- moves to the last resource; lease_work moves it to the last lane. is_cut: there are more.
+create function keyframe_private.open_lanes(
   wanted_queue keyframe_private.work_queue, for_worker uuid, max_lanes integer, open_by_resource jsonb, open_count bigint, open_unproven bigint,
   cursor_lane uuid,
   inout cursor_resource text, out lanes keyframe_private.lane_share[], out is_cut boolean)
@@ -139,8 +140,9 @@ begin
   end loop;
 end $$;
 
--- Leases ready work for a process: one row per lane in turn, until a resource, an owner or the process has reached its limit. The indexes
--- are used whatever the statistics say, because the table is empty in one moment and full in the next.
+-- Leases ready work for a process: one row of each lane in turn, until a resource, an owner or the process has reached its limit. If Ada's lane
+-- has three rows, Bob's one and Cem's two, a claim of four leases Ada 1, Bob 1, Cem 1, Ada 2. Three lanes were reached, so the next claim begins
+-- behind Cem's. The indexes are used whatever the statistics say, because the table is empty in one moment and full in the next.
 create function keyframe_private.lease_work(
   wanted_queue keyframe_private.work_queue, for_worker uuid, lease interval, max_rows integer, at timestamptz,
   inout cursor_resource text, inout cursor_lane uuid, out leased keyframe_private.work[], out is_cut boolean)
@@ -170,7 +172,7 @@ begin
     return;
   end if;
   select w.cursor_resource, w.lanes, w.is_cut into cursor_resource, lanes, is_cut
-  from keyframe_private.walk_lanes(wanted_queue, for_worker, least(max_rows, 100), by_resource, open_count, open_unproven, cursor_lane, cursor_resource) w;
+  from keyframe_private.open_lanes(wanted_queue, for_worker, least(max_rows, 100), by_resource, open_count, open_unproven, cursor_lane, cursor_resource) w;
   if cardinality(lanes) = 0 then
     return;
   end if;
@@ -196,7 +198,7 @@ begin
   ), chosen as (
     select c.id, c.lane, c.turn_of_lane from counted c
     where c.before_all < least(max_rows, places - open_count)
-      -- An owner's unproven endpoints leave half of what they may have at a host to those of others.
+      -- One owner's unproven endpoints may have half of what a resource may have, and leave the rest to others' at the same host.
       and greatest(c.of_resource, case when c.is_unproven then 2 else 1 end * c.of_owner)
         < keyframe_private.most_of_one(places, c.is_unproven, open_count + c.before_all, open_unproven + c.before_unproven)
   ), taken as (

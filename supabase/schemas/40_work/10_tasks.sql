@@ -194,9 +194,9 @@ begin
 end $$;
 comment on function keyframe_worker.admit_predictions is 'Starts a prediction that waits for the previous shot (continue), and gives the free slots of an owner to predictions that wait.';
 
--- Leased work as a task of generate; null when there is nothing to do. Reads without a lock. After a recent callback no poll is needed for
--- now.
-create function keyframe_private.task_of(held keyframe_private.work, poll_after interval, at timestamptz)
+-- Returns leased work as a task of generate. If there is nothing to do, it returns null, and deletes the work or, if a callback came shortly
+-- before, schedules the poll again. Reads predictions without a lock.
+create function keyframe_private.prepare_task(held keyframe_private.work, poll_after interval, at timestamptz)
 returns jsonb language plpgsql volatile set search_path = '' set jit = off set enable_seqscan = off as $$
 declare
   details jsonb := '{}';
@@ -259,7 +259,7 @@ begin
       cursors := cursors || jsonb_build_object(queue::text, jsonb_build_array(claimed.cursor_resource, claimed.cursor_lane));
       is_more := is_more or claimed.is_cut or cardinality(claimed.leased) > 0;
       foreach held in array claimed.leased loop
-        tasks := tasks || coalesce(keyframe_private.task_of(held, poll_after, at), '[]');
+        tasks := tasks || coalesce(keyframe_private.prepare_task(held, poll_after, at), '[]');
       end loop;
     end loop;
   end if;

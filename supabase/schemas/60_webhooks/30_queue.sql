@@ -13,7 +13,7 @@ create function keyframe_private.add_delivery()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
   perform keyframe_private.add_work('deliver', 'deliver', new.id, coalesce(e.owner_id, e.id), keyframe_private.resource_of(e),
-    new.next_attempt_at, lane => e.id)
+    new.next_attempt_at, lane => e.id, is_unproven => e.quick_answers_needed <> 0)
   from keyframe.webhook_endpoints e where e.id = new.endpoint_id;
   return null;
 end $$;
@@ -23,7 +23,7 @@ create function keyframe_private.resume_endpoint()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
   perform keyframe_private.add_work('deliver', 'resume', '00000000-0000-0000-0000-000000000000', coalesce(new.owner_id, new.id),
-    keyframe_private.resource_of(new), lane => new.id);
+    keyframe_private.resource_of(new), lane => new.id, is_unproven => new.quick_answers_needed <> 0);
   return null;
 end $$;
 
@@ -41,7 +41,8 @@ begin
     where d.endpoint_id = held.lane and d.status = 'pending'
       and (last.id is null or (d.event_type, d.created_at, d.id) > (last.event_type, last.created_at, last.id))
     order by d.event_type, d.created_at, d.id limit most);
-  perform keyframe_private.add_work('deliver', 'deliver', d.id, held.owner_id, held.resource, d.next_attempt_at, lane => held.lane)
+  perform keyframe_private.add_work('deliver', 'deliver', d.id, held.owner_id, held.resource, d.next_attempt_at, lane => held.lane,
+    is_unproven => held.is_unproven)
   from (select o.* from keyframe.webhook_deliveries o where o.id = any (part) order by o.next_attempt_at, o.id) d;
   if cardinality(part) = most then
     update keyframe_private.work w set subject = part[most] where w.id = held.id;
@@ -53,7 +54,7 @@ end $$;
 
 -- Takes ready work out of a lane to which it does not belong: it is deleted if the endpoint is disabled or deleted (resource_now is null), and
 -- moved if its resource has changed. Returns how many rows, at most 1,000.
-create function keyframe_private.clear_lane(endpoint uuid, resource text, resource_now text)
+create function keyframe_private.clear_lane(endpoint uuid, resource text, resource_now text, is_unproven_now boolean)
 returns integer language plpgsql volatile set search_path = '' as $$
 declare
   work_ids constant bigint[] := array(
@@ -65,7 +66,7 @@ begin
     delete from keyframe_private.work w
     where w.id = any (work_ids) and not exists (select from keyframe.webhook_endpoints e where e.id = endpoint and e.enabled);
   else
-    update keyframe_private.work w set resource = resource_now where w.id = any (work_ids);
+    update keyframe_private.work w set resource = resource_now, is_unproven = is_unproven_now where w.id = any (work_ids);
   end if;
   return cardinality(work_ids);
 end $$;
@@ -87,7 +88,8 @@ begin
   end if;
   select e.* into receiver from keyframe.webhook_endpoints e where e.id = endpoint and e.enabled;
   if keyframe_private.resource_of(receiver) is distinct from open_lane.resource then
-    cleared := keyframe_private.clear_lane(endpoint, open_lane.resource, keyframe_private.resource_of(receiver));
+    cleared := keyframe_private.clear_lane(
+      endpoint, open_lane.resource, keyframe_private.resource_of(receiver), receiver.quick_answers_needed <> 0);
     return;
   end if;
   select count(*), bool_or(w.worker <> for_worker) into leased, is_others

@@ -23,7 +23,9 @@ declare
 begin
   endpoint.failing_since := case when not delivered then coalesce(endpoint.failing_since, at) end;
   endpoint.quick_answers_needed := case
-    when is_slow then 5 else greatest(0, endpoint.quick_answers_needed - answers) end;
+    when is_slow then 5
+    when answers > 0 then greatest(0, endpoint.quick_answers_needed - answers)
+    else endpoint.quick_answers_needed end;
   if endpoint.enabled and reason is not null then
     endpoint.enabled := false;
     endpoint.disabled_reason := reason;
@@ -74,15 +76,15 @@ begin
   update keyframe.webhook_endpoints e
   set (failing_since, quick_answers_needed, enabled, disabled_reason, disabled_at) = (
     select n.failing_since, n.quick_answers_needed, n.enabled, n.disabled_reason, n.disabled_at
-    from keyframe_private.judge_endpoint(e, a.delivered, a.is_gone, a.is_slow, a.number, at) n)
+    from keyframe_private.judge_endpoint(e, a.delivered, a.is_gone, a.is_slow, a.answers, at) n)
   from (
     select j.endpoint_id, bool_or(j.delivered) as delivered, bool_or(j.status_code = 410) as is_gone,
-      bool_or(j.duration_ms >= 3000) as is_slow, count(*) as number
+      bool_or(j.duration_ms >= 3000) as is_slow, count(j.status_code) as answers
     from unnest(judged) j group by 1) a
   cross join lateral (
     select w.id from keyframe.webhook_endpoints w
     where w.id = a.endpoint_id
-      and keyframe_private.judge_endpoint(w, a.delivered, a.is_gone, a.is_slow, a.number, at) is distinct from w
+      and keyframe_private.judge_endpoint(w, a.delivered, a.is_gone, a.is_slow, a.answers, at) is distinct from w
     for no key update skip locked) unlocked
   where e.id = unlocked.id and e.id = any (endpoints);
   -- Last: its trigger counts the hours of the endpoint, in rows that other workers change too.
@@ -111,6 +113,8 @@ begin
   for held in select l.* from unnest(leased) l where l.kind = 'resume' loop
     perform keyframe_private.resume_deliveries(held, at);
   end loop;
+  -- pending: not ended, and leased once. A subquery that is null, because Postgres may plan `not exists` as a join that reads the whole queue.
+  -- due: with its body, and the bytes of its owner up to it. fitting: those with the fewest bytes of an owner, up to max_bytes, but one at least.
   with pending as materialized (
     select l.id as work_id, l.owner_id, l.lane, l.ordinality as turn_order, d.id, d.attempts, d.event_id, d.next_attempt_at
     from unnest(leased) with ordinality l
@@ -126,7 +130,7 @@ begin
   ), counted as (
     select d.*, sum(octet_length(d.body)) over (order by d.bytes_of_owner, d.turn_order rows unbounded preceding) as bytes from due d
   ), fitting as (
-    select c.* from counted c where c.bytes <= max_bytes or c.bytes = octet_length(c.body) -- one in any case
+    select c.* from counted c where c.bytes <= max_bytes or c.bytes = octet_length(c.body)
   ), by_endpoint as (
     select f.lane, json_build_object(
       'endpoint_id', e.id, 'url', e.url, 'max_open', case when e.failing_since is null then e.max_in_flight else 1 end,

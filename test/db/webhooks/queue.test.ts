@@ -169,6 +169,18 @@ describe("the standing of an endpoint: quick or slow", () => {
     expect(standings).toEqual([fresh, quick, ...Array(10).fill(slow), quick]);
   });
 
+  test.each([
+    ["refuses the connection → stays new", { error: "connection" }, "new"],
+    ["answers 500 → counts as quick, as the answer came at once", { status_code: 500 }, "quick"],
+    ["does not answer in time → counts as slow", { error: "timeout", duration_ms: 15_000 }, "slow"],
+  ])("a new endpoint %s", async (_what, outcome, standing) => {
+    const endpoint = await addEndpoint(db.sql, null, { url: "https://hooks.example/" });
+    await seedDeliveries(db.sql, endpoint, 1);
+    await sendNext(db.sql, outcome);
+    await seedDeliveries(db.sql, endpoint, 1, { next_attempt_at: fromNow(-60) });
+    expect(await resourcesOf(endpoint)).toContain(`hooks.example ${standing}`);
+  });
+
   test("an endpoint's URL is changed → its waiting deliveries are sent to the new one", async () => {
     const endpoint = await addEndpoint(db.sql, null);
     await seedDeliveries(db.sql, endpoint, 3);
