@@ -8,14 +8,15 @@ begin
   return case queue when 'ask' then 96 when 'copy' then 36 when 'deliver' then 440 end;
 end $$;
 
--- How many rows of one resource, and of one owner, a process may have leased. Each may have what the others leave of four fifths of the places,
--- so that a fifth stays free for new ones; when nearly all places are taken, up to 4. Deliveries to endpoints that are new or slow are
--- unproven: they share half of the places among themselves, and leave the rest to others. For deliver, with 440 places:
+-- How many rows of one resource a process may have leased: what the others leave of four fifths of the places, so that a fifth stays free for
+-- new ones, and of nine tenths with all that is leased; when nearly all places are taken, up to 4. An owner may have as many, but for deliver a
+-- half, because it can have twenty endpoints at one host. Deliveries to endpoints that are new or slow are unproven: they share half of the
+-- places among themselves, and leave the rest to others. For deliver, with 440 places:
 --
 --   leased by others                   one may lease another row while it has fewer than   it ends at
 --   nothing                            352 − its own                                       176
 --   176 of one quick host              176 − its own                                       88
---   200 unproven                       240 − its own, all that are free                    120
+--   200 unproven                       196 − its own, the rest of nine tenths              98
 --   430                                (440 − 430) / 6                                     2
 --   unproven: nothing                  176 − its own, four fifths of 220                   88
 create function keyframe_private.most_of_one(places integer, is_unproven boolean, open bigint, open_unproven bigint)
@@ -23,9 +24,8 @@ returns numeric language plpgsql immutable set search_path = '' as $$
 declare
   part constant integer := case when is_unproven then places / 2 else places end;
   open_in_part constant bigint := case when is_unproven then open_unproven else open - open_unproven end;
-  free constant bigint := places - open;
 begin
-  return greatest(least(part * 4 / 5 - open_in_part, free), least(4, least(free, part - open_in_part) / 6.0));
+  return greatest(least(part * 4 / 5 - open_in_part, places * 9 / 10 - open), least(4, least(places - open, part - open_in_part) / 6.0));
 end $$;
 
 -- An expired lease makes work ready too, and counts as a failure. Work of an accepted run, which is paid for, is abandoned only after
@@ -73,22 +73,24 @@ create type keyframe_private.lane_share as (resource text, lane uuid, most integ
 
 -- Opens the next lanes with ready work: resource by resource and in each lane by lane, both once around, starting behind the cursor. If the
 -- cursor is at model A and lane 2, these are lanes 3, 1, 2 of model B, then lanes 3, 1, 2 of model A. Each lane costs one probe of the index,
--- and so does each resource that is full. Lanes of deliver are locked, and cleared of work that does not belong there (open_lane). The cursor
--- moves to the last resource; lease_work moves it to the last lane. is_cut: there are more.
+-- and so does each resource that is full. Owners at their limit are left out. Lanes of deliver are locked, and cleared of work that does not belong there (open_lane). The cursor
+-- moves to the last resource and, if it is_cut (there are more), to the last lane.
 create function keyframe_private.open_lanes(
-  wanted_queue keyframe_private.work_queue, for_worker uuid, max_lanes integer, open_by_resource jsonb, open_count bigint, open_unproven bigint,
-  cursor_lane uuid,
-  inout cursor_resource text, out lanes keyframe_private.lane_share[], out is_cut boolean)
+  wanted_queue keyframe_private.work_queue, for_worker uuid, max_lanes integer, open_by_resource jsonb, open_by_owner jsonb,
+  shares_of_owner integer, open_count bigint, open_unproven bigint, inout cursor_resource text, inout cursor_lane uuid, out lanes keyframe_private.lane_share[], out is_cut boolean)
 language plpgsql volatile set search_path = '' as $$
 declare
   places constant integer := keyframe_private.places_of(wanted_queue);
   most_of_proven constant numeric := keyframe_private.most_of_one(places, false, open_count, open_unproven);
   most_of_unproven constant numeric := keyframe_private.most_of_one(places, true, open_count, open_unproven);
   first_resource constant text := cursor_resource;
+  first_lane constant uuid := cursor_lane;
   has_wrapped boolean := false;
   next_resource text collate "C";
   is_unproven boolean;
   next_lane uuid;
+  owner uuid;
+  most_of_resource numeric;
   is_behind_cursor boolean;
   most integer;
   probes integer := 0;
@@ -108,12 +110,12 @@ begin
       return;
     end if;
     cursor_resource := next_resource;
-    continue when coalesce((open_by_resource ->> next_resource)::bigint, 0)
-      >= case when is_unproven then most_of_unproven else most_of_proven end;
-    next_lane := cursor_lane;
+    most_of_resource := case when is_unproven then most_of_unproven else most_of_proven end;
+    continue when coalesce((open_by_resource ->> next_resource)::bigint, 0) >= most_of_resource;
+    next_lane := first_lane;
     is_behind_cursor := true;
     loop
-      select w.lane into next_lane from keyframe_private.work w
+      select w.lane, w.owner_id into next_lane, owner from keyframe_private.work w
       where w.queue = wanted_queue and w.state = 'ready' and (w.resource, w.lane) > (next_resource, next_lane) and w.resource <= next_resource
       order by w.resource, w.lane limit 1;
       if not found and is_behind_cursor then
@@ -121,10 +123,10 @@ begin
         next_lane := '00000000-0000-0000-0000-000000000000';
         continue;
       end if;
-      exit when not found or not is_behind_cursor and next_lane > cursor_lane;
+      exit when not found or not is_behind_cursor and next_lane > first_lane;
       probes := probes + 1;
-      most := places;
-      if wanted_queue = 'deliver' then
+      most := case when shares_of_owner * coalesce((open_by_owner ->> concat(owner, is_unproven))::bigint, 0) < most_of_resource then places else 0 end;
+      if most > 0 and wanted_queue = 'deliver' then
         opened := keyframe_private.open_lane(next_lane, next_resource, for_worker);
         most := opened.most;
         cleared := cleared + opened.cleared;
@@ -134,6 +136,7 @@ begin
       end if;
       if cardinality(lanes) = max_lanes or probes = 4 * max_lanes or cleared >= 1000 then
         is_cut := true;
+        cursor_lane := next_lane;
         return;
       end if;
     end loop;
@@ -150,6 +153,7 @@ language plpgsql volatile set search_path = '' set plan_cache_mode = force_gener
   set enable_mergejoin = off as $$
 declare
   places constant integer := keyframe_private.places_of(wanted_queue);
+  shares_of_owner constant integer := case wanted_queue when 'deliver' then 2 else 1 end;
   token constant uuid := gen_random_uuid();
   open_count bigint;
   open_unproven bigint;
@@ -171,8 +175,9 @@ begin
   if open_count >= places then
     return;
   end if;
-  select w.cursor_resource, w.lanes, w.is_cut into cursor_resource, lanes, is_cut
-  from keyframe_private.open_lanes(wanted_queue, for_worker, least(max_rows, 100), by_resource, open_count, open_unproven, cursor_lane, cursor_resource) w;
+  select o.* into cursor_resource, cursor_lane, lanes, is_cut
+  from keyframe_private.open_lanes(
+    wanted_queue, for_worker, least(max_rows, 100), by_resource, by_owner, shares_of_owner, open_count, open_unproven, cursor_resource, cursor_lane) o;
   if cardinality(lanes) = 0 then
     return;
   end if;
@@ -198,8 +203,7 @@ begin
   ), chosen as (
     select c.id, c.lane, c.turn_of_lane from counted c
     where c.before_all < least(max_rows, places - open_count)
-      -- One owner's unproven endpoints may have half of what a resource may have, and leave the rest to others' at the same host.
-      and greatest(c.of_resource, case when c.is_unproven then 2 else 1 end * c.of_owner)
+      and greatest(c.of_resource, shares_of_owner * c.of_owner)
         < keyframe_private.most_of_one(places, c.is_unproven, open_count + c.before_all, open_unproven + c.before_unproven)
   ), taken as (
     update keyframe_private.work w

@@ -53,13 +53,13 @@ begin
 end $$;
 
 -- Takes ready work out of a lane to which it does not belong: it is deleted if the endpoint is disabled or deleted (resource_now is null), and
--- moved if its resource has changed. Returns how many rows, at most 1,000.
+-- moved if its resource has changed. Returns how many rows: few, so that a million of one endpoint delay no other's.
 create function keyframe_private.clear_lane(endpoint uuid, resource text, resource_now text, is_unproven_now boolean)
 returns integer language plpgsql volatile set search_path = '' as $$
 declare
   work_ids constant bigint[] := array(
     select r.id from keyframe_private.work r
-    where r.queue = 'deliver' and r.state = 'ready' and r.resource = clear_lane.resource and r.lane = endpoint limit 1000);
+    where r.queue = 'deliver' and r.state = 'ready' and r.resource = clear_lane.resource and r.lane = endpoint limit 100);
 begin
   if resource_now is null then
     -- Checked again: if the endpoint was enabled meanwhile, the work added for that is among these rows.

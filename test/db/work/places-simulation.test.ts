@@ -226,6 +226,11 @@ const hangsNowAndThen = (_: unknown, owner: number): Receivers => {
   const answer = () => (++requests % 50 === 0 ? REQUEST_LIMIT_MS : 10);
   return { owners: 1, each: 20, hosts: hosts(20, `own-${owner}`), answer, everyMs: 1_000 };
 };
+/** Twenty endpoints each of so many owners, each at a host of its own. */
+const ownHosts = (owners: number, answer: Answer): Receivers[] =>
+  Array.from({ length: owners }, (_, owner) => ({ owners: 1, each: 20, hosts: hosts(20, `own-${owner}`), answer }));
+const hangsFromTwoSecondsOn: Answer = (now) => (now < 2_000 ? 50 : REQUEST_LIMIT_MS);
+const takesAlmostThreeSeconds: Answer = () => 2_900;
 
 /** There is a place at once: an event waits for the next claim only, at most 100 ms. */
 const NEXT_CLAIM_MS = 110;
@@ -245,6 +250,10 @@ test.each<[what: string, loads: Receivers[], innocents?: Partial<Receivers>]>([
   ["twenty endpoints of one owner that hang, before others begin there", [crowd(1, ANSWERS.hangs, { owners: 1, each: 20, hosts: SHARED })], { owners: 170, hosts: SHARED, from: (owner) => 11_000 + owner * 30 }], // biome-ignore format: one line
   // The others' endpoints have had one quick answer by then.
   ["2,000 endpoints of 100 owners that hang at the same host", [crowd(1, ANSWERS.hangs, { owners: 100, each: 20, hosts: SHARED, from: (owner) => 6_000 + owner * 50 })], { hosts: SHARED }], // biome-ignore format: one line
+  ["twenty quick endpoints of one owner at the same host that hang after two seconds", [crowd(1, hangsFromTwoSecondsOn, { owners: 1, each: 20, hosts: SHARED, atOnce: 20 })], { hosts: SHARED }], // biome-ignore format: one line
+  ["400 quick hosts of twenty owners that hang after two seconds", ownHosts(20, hangsFromTwoSecondsOn)],
+  ["200 new hosts of ten owners that hang, before others begin", ownHosts(10, ANSWERS.hangs), { owners: 160, hosts: hosts(160, "new"), everyMs: 60_000, from: (owner) => 5_000 + owner * 70 }], // biome-ignore format: one line
+  ["twenty hosts that take 2.9 seconds", [crowd(20, takesAlmostThreeSeconds)]],
 ])("events for %s → other owners' events are sent with the next claim (p95)", async (_what, loads, innocents) => {
   const waits = await simulateDeliver([...loads, { ...INNOCENTS, ...innocents }]);
   expect(waits.length).toBeGreaterThan(150);
