@@ -1,9 +1,9 @@
 -- The figures of the service for GET /api/health?deep=1 and GET /api/metrics, in one call; shared/contract/service.ts explains them. Each
 -- part reads a bounded number of rows through an index, on its own: a locked or failing part affects no other.
 
--- Definer, because anyone may call it. Answers even if the version cannot be read or users' tables are locked: it waits 300 ms for all locks.
--- `writes`: ok, read_only, settings_missing, or locked, when a start or a new project would fail. Volatile: the Data API calls others in
--- transactions that are read-only by themselves.
+-- Definer, because anyone may call it. Answers even if the version cannot be read or users' tables are locked: it waits for all locks
+-- together for 300 ms. `writes`: ok, read_only, settings_missing, or locked, when a start or a new project would fail. Volatile: the Data
+-- API calls others in transactions that are read-only by themselves.
 create function keyframe.health()
 returns jsonb language plpgsql volatile security definer set search_path = '' set lock_timeout = '300ms' as $$
 declare
