@@ -592,9 +592,9 @@ comment on column keyframe_private.rate_buckets.owner_id is 'The user; for the c
 comment on column keyframe_private.rate_buckets.low_since is 'When requests began to leave less than a tenth of the capacity; a full bucket resets it. Null: the last request left more.';
 create index rate_buckets_low_since_idx on keyframe_private.rate_buckets (low_since) where low_since is not null;
 
--- Uses tokens of the holder's bucket, and returns the state of the bucket as rate_json returns it. The result is null if the request has no
--- caller or the class has no limit. The function raises rate_limited if the bucket has too few tokens. No call costs more than a full
--- bucket.
+-- Uses tokens of the holder's bucket, and returns the state of the bucket as rate_json returns it. The holder is a user or, for the class
+-- shared, a link; null for administrators and for the secret key, which have no limit. The result is null without a holder, and for a class
+-- without a limit. The function raises rate_limited if the bucket has too few tokens. No call costs more than a full bucket.
 --
 -- Every request takes its locks in this order, so that no two deadlock: call slot, Idempotency-Key, user, token, then rows that other
 -- requests may hold. A request uses tokens of only one class. The changes of one owner run one at a time, because they lock films and
@@ -604,21 +604,20 @@ create function keyframe_private.acquire_token(
 returns jsonb language plpgsql volatile security definer set search_path = '' as $$
 #variable_conflict use_column
 declare
-  caller constant uuid := holder; -- null for administrators and for the secret key, which have no limit
   bucket record;
 begin
   perform keyframe_private.require_client_may(coalesce(needed,
     case route_class when 'read' then 'read' else 'generate' end::keyframe_private.client_right));
   perform keyframe_private.acquire_call_slot();
   if acquire_token.route_class in ('create', 'generate', 'upload', 'change') then
-    perform keyframe_private.require_not_moved(caller);
+    perform keyframe_private.require_not_moved(holder);
   end if;
   with limited as (
     select l.*, greatest(0, least(acquire_token.cost, l.capacity)) as taken from keyframe_private.rate_limits l
-    where l.route_class = acquire_token.route_class and caller is not null
+    where l.route_class = acquire_token.route_class and holder is not null
   ), taken as (
     insert into keyframe_private.rate_buckets as b (owner_id, route_class, tokens, refilled_at)
-    select caller, l.route_class, l.capacity - l.taken, now() from limited l
+    select holder, l.route_class, l.capacity - l.taken, now() from limited l
     on conflict (owner_id, route_class) do update
       set (tokens, low_since) = (
             -- The bucket is low from now on, if it was full before or the clock was set back.
@@ -634,8 +633,8 @@ begin
   )
   select l.*, t.tokens into bucket from limited l cross join taken t;
   if not found then
-    if acquire_token.route_class = 'change' and caller is not null then
-      perform keyframe_private.acquire_lock('changes', caller);
+    if acquire_token.route_class = 'change' and holder is not null then
+      perform keyframe_private.acquire_lock('changes', holder);
     end if;
     return null;
   elsif bucket.tokens < 0 then
@@ -646,7 +645,7 @@ begin
         'wait_seconds', ceil(-bucket.tokens / bucket.per_second))::text);
   end if;
   if acquire_token.route_class = 'change' then
-    perform set_config('keyframe.change_of', caller::text, true);
+    perform set_config('keyframe.change_of', holder::text, true);
   end if;
   return keyframe_private.rate_json(bucket.route_class, bucket.capacity, bucket.per_second, bucket.tokens);
 end $$;
@@ -3107,7 +3106,7 @@ create index predictions_succeeded_idx on keyframe.predictions (project_id, step
 -- Reads only a range of days.
 create index predictions_created_day_idx on keyframe.predictions (((created_at at time zone 'UTC')::date), owner_id);
 
--- The rules of an input. As table checks they were parsed and planned at each of a row's seven writes, a tenth of the Postgres time of a
+-- The rules of an input. As table checks they were parsed and planned at each write of a row (about six), a tenth of the Postgres time of a
 -- frame (npm run bench -- flow). Their triggers always fire, as checks do, even if session_replication_role disables triggers.
 create function keyframe_private.require_sound_input()
 returns trigger language plpgsql volatile set search_path = '' as $$
@@ -3159,8 +3158,8 @@ begin
   return new;
 end $$;
 
--- An ended prediction never changes, except `hidden`, its end image and its model's new name. An active one's input changes only while
--- it is queued: when it moves to another model, or when the image that it waited for is known.
+-- An ended prediction never changes, except `hidden`, its end image, its deadline and its model's new name. An active one's input changes
+-- only while it is queued: when it moves to another model, waits for another video, or gets the image that it waited for.
 create function keyframe_private.keep_history()
 returns trigger language plpgsql volatile set search_path = '' as $$
 declare
@@ -3185,7 +3184,7 @@ begin
   end if;
   raise exception '% Insert another prediction with the new input: docs/administer.md, "Run one again that failed".',
     case when old.completed_at is null then 'A prediction keeps its input.'
-      else 'An ended prediction keeps everything but hidden and end_image_path.' end
+      else 'An ended prediction keeps everything but hidden, end_image_path and deadline_at.' end
     using errcode = 'check_violation', constraint = 'prediction_keeps_its_history';
 end $$;
 
@@ -3269,14 +3268,20 @@ end $$;
 
 -- Takes: the succeeded predictions of a step, of which a project selects one.
 
+create function keyframe_private.selected_take(project keyframe.projects, wanted keyframe.generation_step)
+returns uuid language plpgsql immutable set search_path = '' as $$
+begin
+  return case wanted
+    when 'first-frame' then project.selected_first_frame_id when 'last-frame' then project.selected_last_frame_id
+    else project.selected_video_id end;
+end $$;
+
 -- The selected take, otherwise the latest that is not hidden.
 create function keyframe_private.shown_take(project keyframe.projects, wanted keyframe.generation_step)
 returns uuid language plpgsql stable set search_path = '' as $$
 begin
   return coalesce(
-    case wanted
-      when 'first-frame' then project.selected_first_frame_id when 'last-frame' then project.selected_last_frame_id
-      else project.selected_video_id end,
+    keyframe_private.selected_take(project, wanted),
     (select p.id from keyframe.predictions p
      where p.project_id = project.id and p.step = wanted and p.status = 'succeeded' and not p.hidden
      order by p.created_at desc, p.id desc
@@ -5745,9 +5750,7 @@ end $$;
 create function keyframe_private.is_replaceable(project keyframe.projects, wanted keyframe.generation_step, is_previous_replaced boolean)
 returns boolean language plpgsql stable set search_path = '' as $$
 begin
-  return case wanted
-      when 'first-frame' then project.selected_first_frame_id when 'last-frame' then project.selected_last_frame_id
-      else project.selected_video_id end is null
+  return keyframe_private.selected_take(project, wanted) is null
     and exists (
       select from keyframe.predictions t
       where t.id = keyframe_private.shown_take(project, wanted)
@@ -6303,8 +6306,8 @@ begin
     and not keyframe_private.has_work(w.id, 'continue');
 end $$;
 
--- Needed after a restore without the queue, or if a trigger was switched off.
-create function keyframe_private.add_missing_tasks(max_rows integer)
+-- The tasks of predictions, which are lost in a restore without the queue, or if a trigger was switched off.
+create function keyframe_private.add_lost_tasks(max_rows integer)
 returns void language plpgsql volatile set search_path = '' set jit = off set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
   as $$
 begin
@@ -6347,7 +6350,7 @@ begin
   perform keyframe_private.add_admissions(max_rows);
   perform keyframe_private.add_continuing('00000000-0000-0000-0000-000000000000', max_rows);
   perform keyframe_private.add_continuing(gen_random_uuid(), max_rows);
-  perform keyframe_private.add_missing_tasks(max_rows);
+  perform keyframe_private.add_lost_tasks(max_rows);
   if keyframe_private.has_due_work('{ask,copy}', now()) then
     perform keyframe_private.kick_unless_running('generate');
   end if;
@@ -6369,7 +6372,7 @@ end $$;
 --    them (settle_by_file).
 -- 4. Given back, if an administrator fails the prediction (give_back_run): its owner pays nothing, and the provider's bill stays.
 --
--- Each of these changes adds a row to cost_changes, which the job merge_costs adds to cost_sums (20_sums.sql). Budgets, balances and usage
+-- Steps 2 to 4 add rows to cost_changes, which the job merge_costs adds to cost_sums (20_sums.sql). Budgets, balances and usage
 -- read both. A cost (micros) is what the provider bills, a charge (charge_micros) what the owner pays: the cost times the markup. Both are
 -- in millionths of a US dollar. Days and months are those of UTC.
 
@@ -6839,9 +6842,9 @@ begin
   ) u;
 end $$;
 
--- Raises budget_exceeded, balance_exhausted or price_unknown unless a cost fits. Valid while the owner's slots are locked. Several starts of
--- one transaction add up: each sees the rows of those before it. The service's sums omit what other open transactions reserve, so that no
--- owner waits for another.
+-- Raises budget_exceeded, balance_exhausted or price_unknown unless a cost fits, and spending_stopped without settings. Valid while the
+-- owner's slots are locked. Several starts of one transaction add up: each sees the rows of those before it. The service's sums omit what
+-- other open transactions reserve, so that no owner waits for another.
 create function keyframe_private.require_budget(
   owner uuid, cost keyframe_private.run_cost, at timestamptz, client text default null, is_start boolean default true)
 returns void language plpgsql volatile set search_path = '' as $$
@@ -8782,9 +8785,9 @@ select keyframe_private.schedule_jobs();
 -- The figures of the service for GET /api/health?deep=1 and GET /api/metrics, in one call; shared/contract/service.ts explains them. Each
 -- part reads a bounded number of rows through an index, on its own: a locked or failing part affects no other.
 
--- Definer, because anyone may call it. Answers even if the version cannot be read or users' tables are locked: it waits 300 ms for all locks.
--- `writes`: ok, read_only, settings_missing, or locked, when a start or a new project would fail. Volatile: the Data API calls others in
--- transactions that are read-only by themselves.
+-- Definer, because anyone may call it. Answers even if the version cannot be read or users' tables are locked: it waits for all locks
+-- together for 300 ms. `writes`: ok, read_only, settings_missing, or locked, when a start or a new project would fail. Volatile: the Data
+-- API calls others in transactions that are read-only by themselves.
 create function keyframe.health()
 returns jsonb language plpgsql volatile security definer set search_path = '' set lock_timeout = '300ms' as $$
 declare

@@ -58,7 +58,7 @@ test("docs/first-frame.md → each part names the tables that it writes, and no 
     await providerSays(sql, { id, run: "run-1", status: "processing" });
     await providerSays(sql, { id, run: "run-1", status: "succeeded" });
     await note("The callbacks");
-    const [copy] = await claim(sql); // the heartbeat is in row 16
+    const [copy] = await claim(sql, 10, 60, 300);
     expect(await complete(sql, id, copy?.lease_token ?? null)).toBe(true);
     expect(await sendNext(sql, { status_code: 200 })).toHaveLength(1);
     await note("The copy");
