@@ -2,8 +2,8 @@ import { readFile } from "node:fs/promises";
 import type postgres from "postgres";
 import { pause } from "../../shared/platform/retry.ts";
 
-const names = ["pg_net", "pg_cron", "supabase_vault"] as const;
-type ExtensionName = (typeof names)[number];
+const NAMES = ["pg_net", "pg_cron", "supabase_vault"] as const;
+type ExtensionName = (typeof NAMES)[number];
 export type Installed = Record<ExtensionName, "real" | "stand-in"> & {
   /** Why a stand-in is used although the server has the real extension: a line each. */
   notes: string[];
@@ -68,7 +68,7 @@ export async function installExtensions(sql: postgres.Sql, { useReal = true } = 
 
 async function installEach(session: postgres.ReservedSql, useReal: boolean): Promise<Installed> {
   const installed: Installed = { pg_net: "stand-in", pg_cron: "stand-in", supabase_vault: "stand-in", notes: [] };
-  for (const name of names) {
+  for (const name of NAMES) {
     const { file, grants } = extensions[name];
     const obstacle = useReal ? await obstacleToReal(session, name) : NOT_AVAILABLE;
     // The statements of one query are one transaction.

@@ -3,10 +3,10 @@ import type { RestCaller } from "./rest/token.ts";
 import type { SessionTokens } from "./session-tokens.ts";
 import type { Service } from "./unavailable.ts";
 
-interface Keys {
+type Keys = {
   publishableKey: string;
   secretKey: string;
-}
+};
 
 /** Paths of Auth that a browser opens from a link, without a key. */
 const OPEN_AUTH_PATHS = /^\/auth\/v1\/(callback|authorize|verify|\.well-known\/.*)$/;

@@ -6,7 +6,7 @@ import { within } from "../bounded-wait.ts";
 import { DatabaseUnavailable, PlatformConnection, PoolExhausted } from "./platform-connection.ts";
 import { createStorageFiles } from "./storage-files.ts";
 
-export interface LiteOptions {
+export type LiteOptions = {
   /** With a superuser: lite acts for Auth and Storage, and sets the caller's role for everything else. */
   databaseUrl: string;
   publicUrl: string;
@@ -17,10 +17,10 @@ export interface LiteOptions {
   sendMail: (mail: { to: string; subject: string; text: string }) => void;
   /** How long a request waits for a connection, in milliseconds. */
   acquisitionMs?: number;
-}
+};
 
 /** lite with its own connections, valid until the first of them is lost. */
-export interface Pool {
+export type Pool = {
   app: App<IAppConfig>;
   connection: PlatformConnection;
   /** Aborted when a connection closes unexpectedly. */
@@ -29,7 +29,7 @@ export interface Pool {
   exposed: { exist?: Promise<boolean> | undefined };
   /** Ends idle connections at once, the others after their requests or after `seconds`. */
   end(seconds: number): Promise<void>;
-}
+};
 
 /** Connects at the first request, so Postgres need not run yet. */
 export function openPool(options: LiteOptions): Pool {

@@ -6,13 +6,13 @@ import { type RestCaller, readRestToken } from "./rest/token.ts";
 /** The roles a token may name. Any other role could be a superuser. */
 const ROLES = new Set<unknown>(["anon", "authenticated", "service_role"]);
 
-interface UserMetadata {
+type UserMetadata = {
   app_metadata?: Record<string, unknown> | undefined;
   user_metadata?: Record<string, unknown> | undefined;
-}
+};
 
 /** Issues and verifies session tokens as the hosted Auth does (ES256), and converts them for lite, which knows only HS256. */
-export interface SessionTokens {
+export type SessionTokens = {
   /**
    * Turns lite's HS256 token into the client's ES256 token with the claims that the hosted Auth adds. The signature is not
    * checked, because the token comes from lite.
@@ -26,7 +26,7 @@ export interface SessionTokens {
   readForRest(token: string): Promise<RestCaller | RestError>;
   /** A token with which lite takes a request of the Data API for one of this role. */
   ofRole(role: string): Promise<string>;
-}
+};
 
 /**
  * @param options.issuer `${publicUrl}/auth/v1`

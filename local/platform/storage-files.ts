@@ -8,13 +8,13 @@ type Adapter = NonNullable<App["_storageAdapter"]>;
 type Upload = Parameters<Adapter["uploadObject"]>[3];
 
 /** What the gateway and the adapter share about one request, because lite does not pass it on. */
-interface StorageRequest {
+type StorageRequest = {
   range: string | null;
   /** Bytes; undefined for no limit. */
   maxBytes: number | undefined;
   /** Set when the upload ended because it was larger than maxBytes. */
   tooLarge: boolean;
-}
+};
 
 export const storageRequest = new AsyncLocalStorage<StorageRequest>();
 

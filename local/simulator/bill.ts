@@ -83,8 +83,8 @@ export function billOf(model: string, input: Input, quantities: Quantities): num
   return Math.ceil(Number(micros.toFixed(3))); // without the error of binary fractions
 }
 
-const pixelsOfMegapixel = 1024 * 1024;
+const PIXELS_OF_MEGAPIXEL = 1024 * 1024;
 
 /** The megapixels of images, each rounded up. */
 export const megapixels = (images: readonly { width: number; height: number }[]): number =>
-  images.reduce((sum, { width, height }) => sum + Math.ceil((width * height) / pixelsOfMegapixel), 0);
+  images.reduce((sum, { width, height }) => sum + Math.ceil((width * height) / PIXELS_OF_MEGAPIXEL), 0);

@@ -3,9 +3,9 @@ import { type EventType, type Prediction, predictionJson } from "./prediction.ts
 import { randomId, randomWebhookSecret } from "./random.ts";
 import type { SimulatedClock } from "./simulated-clock.ts";
 
-const attemptTimeoutMs = 10_000;
+const ATTEMPT_TIMEOUT_MS = 10_000;
 /** `output` and `logs` are sent at most this often per prediction. */
-const throttleMs = 500;
+const THROTTLE_MS = 500;
 
 type Message = { id: string; url: string; body: string; secret: string };
 /** The callbacks of one prediction: each waits for the first attempt of the previous one, not for its retries. */
@@ -39,7 +39,7 @@ export class CallbackSender {
     const lane: Lane = this.#lanes.get(prediction) ?? { tail: Promise.resolve(), waiting: [], sentAt: new Map() };
     this.#lanes.set(prediction, lane);
     const isThrottled = event === "output" || event === "logs";
-    if (isThrottled && clock.now() - (lane.sentAt.get(event) ?? Number.NEGATIVE_INFINITY) < throttleMs) return;
+    if (isThrottled && clock.now() - (lane.sentAt.get(event) ?? Number.NEGATIVE_INFINITY) < THROTTLE_MS) return;
     const isFirst = lane.sentAt.size === 0;
     lane.sentAt.set(event, clock.now());
 
@@ -89,7 +89,7 @@ export class CallbackSender {
         redirect: "manual",
         headers: { "content-type": "application/json", ...sign(secret, id, new Date(), body) },
         body,
-        signal: AbortSignal.any([AbortSignal.timeout(attemptTimeoutMs), this.#stopped.signal]),
+        signal: AbortSignal.any([AbortSignal.timeout(ATTEMPT_TIMEOUT_MS), this.#stopped.signal]),
       });
       await response.body?.cancel();
       if (response.ok) this.counts.delivered += 1;

@@ -131,14 +131,17 @@ function compileInput({ fields, required }: InputSchema): ValidateFunction {
 }
 
 /** The provider's limit; larger files need a URL or the files API. */
-const maxDataUrlBytes = 256 * 1024;
+const MAX_DATA_URL_BYTES = 256 * 1024;
 
 /** The error in the URL of a file; null when it is valid. */
 function checkFile(value: string): Complaint | null {
   if (value.startsWith("data:")) {
     const bytes = Math.floor((value.length - value.indexOf(",") - 1) * 0.75);
-    if (bytes <= maxDataUrlBytes) return null;
-    return { type: "data_uri_size", description: `Data URI of ${bytes} bytes is larger than ${maxDataUrlBytes} bytes` };
+    if (bytes <= MAX_DATA_URL_BYTES) return null;
+    return {
+      type: "data_uri_size",
+      description: `Data URI of ${bytes} bytes is larger than ${MAX_DATA_URL_BYTES} bytes`,
+    };
   }
   if (URL.canParse(value) && /^https?:$/.test(new URL(value).protocol)) return null;
   return { type: "format", description: "Does not match format 'uri'" };

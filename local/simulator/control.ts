@@ -1,12 +1,12 @@
 import { Hono } from "hono";
 import { z } from "zod";
 import type { Env } from "./api-routes.ts";
-import { faultNames } from "./faults.ts";
+import { FAULT_NAMES } from "./faults.ts";
 import { parseJson, Problem } from "./requests.ts";
 import type { Simulator } from "./simulator.ts";
 
 const faultSchema = z.strictObject({
-  fault: z.enum(faultNames),
+  fault: z.enum(FAULT_NAMES),
   times: z.int().min(1).default(1),
   value: z.coerce.string().optional(),
   model: z.string().optional(),

@@ -2,11 +2,11 @@ import { Hono } from "hono";
 import type { Env } from "./api-routes.ts";
 import type { Simulator } from "./simulator.ts";
 
-const hugeBytes = 300 * 1024 * 1024;
-const pieceBytes = 1024 * 1024;
-const slowPieces = 10;
-const boxHeaderBytes = 8;
-const page = "<!doctype html><html><head><title>Sorry</title></head><body>This is a web page.</body></html>";
+const HUGE_BYTES = 300 * 1024 * 1024;
+const PIECE_BYTES = 1024 * 1024;
+const SLOW_PIECES = 10;
+const BOX_HEADER_BYTES = 8;
+const PAGE = "<!doctype html><html><head><title>Sorry</title></head><body>This is a web page.</body></html>";
 
 /** The output files at `/delivery/<random>/out-0.png`, without authentication, as at the provider. */
 export function deliveryRoutes({ outputs, clock }: Simulator): Hono<Env> {
@@ -22,13 +22,13 @@ export function deliveryRoutes({ outputs, clock }: Simulator): Hono<Env> {
       if (faults.get("output_huge") !== "chunked") headers.set("content-length", String(length));
       return new Response(body instanceof Uint8Array ? new Uint8Array(body) : body, { headers });
     };
-    if (faults.has("output_not_image")) return answer(page, page.length);
-    if (faults.has("output_huge")) return answer(zeroFilled(bytes, hugeBytes), hugeBytes);
+    if (faults.has("output_not_image")) return answer(PAGE, PAGE.length);
+    if (faults.has("output_huge")) return answer(zeroFilled(bytes, HUGE_BYTES), HUGE_BYTES);
     const padded = Number(faults.get("output_padded"));
-    if (padded >= bytes.length + boxHeaderBytes) return answer(paddedBody(bytes, padded), padded);
+    if (padded >= bytes.length + BOX_HEADER_BYTES) return answer(paddedBody(bytes, padded), padded);
     const slow = faults.get("output_slow");
     if (slow === undefined) return answer(bytes, bytes.length);
-    const pause = (Number.parseInt(slow, 10) || 3000) / slowPieces;
+    const pause = (Number.parseInt(slow, 10) || 3000) / SLOW_PIECES;
     return answer(
       slowBody(bytes, () => clock.wait(pause)),
       bytes.length,
@@ -39,7 +39,7 @@ export function deliveryRoutes({ outputs, clock }: Simulator): Hono<Env> {
 
 /** The MP4 made `total` bytes long with a box of the type `free`, which players ignore. */
 function paddedBody(video: Uint8Array, total: number): ReadableStream<Uint8Array> {
-  const start = new Uint8Array(video.length + boxHeaderBytes);
+  const start = new Uint8Array(video.length + BOX_HEADER_BYTES);
   start.set(video);
   const box = new DataView(start.buffer, video.length);
   box.setUint32(0, total - video.length);
@@ -49,11 +49,11 @@ function paddedBody(video: Uint8Array, total: number): ReadableStream<Uint8Array
 
 /** The start, then zeros up to a length, generated while they are read. */
 function zeroFilled(start: Uint8Array, total: number): ReadableStream<Uint8Array> {
-  const zeros = new Uint8Array(pieceBytes);
+  const zeros = new Uint8Array(PIECE_BYTES);
   let left = total;
   return new ReadableStream({
     pull(controller) {
-      const piece = left === total ? start : zeros.subarray(0, Math.min(left, pieceBytes));
+      const piece = left === total ? start : zeros.subarray(0, Math.min(left, PIECE_BYTES));
       controller.enqueue(piece);
       left -= piece.length;
       if (left <= 0) controller.close();
@@ -63,7 +63,7 @@ function zeroFilled(start: Uint8Array, total: number): ReadableStream<Uint8Array
 
 /** The file in ten pieces, with a pause before each. */
 function slowBody(bytes: Uint8Array, pause: () => Promise<void>): ReadableStream<Uint8Array> {
-  const size = Math.ceil(bytes.length / slowPieces);
+  const size = Math.ceil(bytes.length / SLOW_PIECES);
   let sent = 0;
   return new ReadableStream({
     async pull(controller) {

@@ -1,5 +1,5 @@
 /** Faults of a create's response. At most one takes effect per request, the first in this order. */
-const answerFaults = [
+const ANSWER_FAULTS = [
   "model_gone",
   "content_refused",
   "rejected",
@@ -10,7 +10,7 @@ const answerFaults = [
 ] as const;
 
 /** Faults of a created prediction: its end, its callbacks and its output. */
-const runFaults = [
+const RUN_FAULTS = [
   "failed",
   "input_unreachable",
   "interrupted",
@@ -34,9 +34,9 @@ const runFaults = [
   "output_file",
 ] as const;
 
-export const faultNames = [...answerFaults, ...runFaults] as const;
-export type FaultName = (typeof faultNames)[number];
-export type AnswerFault = (typeof answerFaults)[number];
+export const FAULT_NAMES = [...ANSWER_FAULTS, ...RUN_FAULTS] as const;
+export type FaultName = (typeof FAULT_NAMES)[number];
+export type AnswerFault = (typeof ANSWER_FAULTS)[number];
 
 /** In a prompt these apply to one create, or to the number in their value; the next one succeeds. */
 const passingFaults: readonly FaultName[] = [
@@ -63,7 +63,7 @@ function directives(prompt: string): Map<string, string> {
 
 /** A directive that names no fault. It is refused, so that a typing error in a test is noticed. */
 export function unknownDirective(prompt: string): string | undefined {
-  return [...directives(prompt).keys()].find((name) => !faultNames.some((known) => known === name));
+  return [...directives(prompt).keys()].find((name) => !FAULT_NAMES.some((known) => known === name));
 }
 
 /** The faults that have not happened yet. */
@@ -84,7 +84,7 @@ export class FaultBook {
   /** Returns the faults for a create of `model` with this prompt and uses them up. */
   take(model: string, prompt: string): Faults {
     const asked = directives(prompt);
-    for (const name of answerFaults) {
+    for (const name of ANSWER_FAULTS) {
       const value = this.#take(name, model, prompt, asked);
       if (value === undefined) continue;
       if (name !== "lost_answer") return { answer: name, answerValue: value, run: new Map() };
@@ -95,7 +95,7 @@ export class FaultBook {
 
   #nextRun(model: string, prompt: string, asked: ReadonlyMap<string, string>): Map<FaultName, string> {
     return new Map(
-      runFaults.flatMap((name) => {
+      RUN_FAULTS.flatMap((name) => {
         const value = this.#take(name, model, prompt, asked);
         return value === undefined ? [] : [[name, value]];
       }),

@@ -59,8 +59,8 @@ export function countImages(model: Model, { input }: Prediction): number {
 }
 
 /** The models' names of the field that switches sound on. */
-const soundFields = ["generate_audio", "generate_audio_switch", "save_audio", "with_audio"];
-const frameBudget = 60;
+const SOUND_FIELDS = ["generate_audio", "generate_audio_switch", "save_audio", "with_audio"];
+const FRAME_BUDGET = 60;
 
 /**
  * A video has the requested length, 2 s by default, the aspect ratio of its first frame, and sound when it was requested or is the
@@ -76,8 +76,8 @@ export function planVideo(
   const { input } = prediction;
   const size = pictureSize(first ? "match_input_image" : input.aspect_ratio, imageWidth, first);
   const seconds = Math.min(30, Number(input.duration) > 0 ? Number(input.duration) : 2);
-  const fps = Math.max(1, Math.min(24, Math.floor(frameBudget / seconds)));
-  const sound = soundFields.some((name) => (input[name] ?? model.input.fields[name]?.default) === true);
+  const fps = Math.max(1, Math.min(24, Math.floor(FRAME_BUDGET / seconds)));
+  const sound = SOUND_FIELDS.some((name) => (input[name] ?? model.input.fields[name]?.default) === true);
   return { ...size, fps, frames: Math.round(fps * seconds), sound, seed: seedOf(prediction) };
 }
 
@@ -119,8 +119,8 @@ function pictureSize(aspectRatio: unknown, base: number, reference: Size | undef
   return { width: even(Math.sqrt(pixels * ratio)), height: even(Math.sqrt(pixels / ratio)) };
 }
 
-const maxBytes = 30 * 1024 * 1024;
-const timeoutMs = 15_000;
+const MAX_BYTES = 30 * 1024 * 1024;
+const TIMEOUT_MS = 15_000;
 
 /**
  * Reads an input file from an http(s) URL, a data URL, or the URL of a file uploaded here. The message of its error becomes the
@@ -132,7 +132,7 @@ async function readInputImage(url: string, { files, settings }: InputSource, sig
     ? files.get(url.slice(uploads.length))?.bytes
     : await download(url, settings.fetch, signal);
   if (!bytes) throw refused(404, "Not Found", url);
-  if (bytes.length > maxBytes) throw new Error(`Prediction failed: ${shorten(url)} is larger than ${maxBytes} bytes`);
+  if (bytes.length > MAX_BYTES) throw new Error(`Prediction failed: ${shorten(url)} is larger than ${MAX_BYTES} bytes`);
   try {
     return await loadImage(bytes);
   } catch {
@@ -143,7 +143,7 @@ async function readInputImage(url: string, { files, settings }: InputSource, sig
 async function download(url: string, fetch: typeof globalThis.fetch, signal: AbortSignal): Promise<Buffer> {
   let response: Response;
   try {
-    response = await fetch(url, { signal: AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]) });
+    response = await fetch(url, { signal: AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]) });
   } catch (error) {
     signal.throwIfAborted();
     const { protocol, hostname, port, pathname, search } = new URL(url);

@@ -49,15 +49,15 @@ export function readInputSchema(openapi: unknown): InputSchema {
   return { fields: Object.fromEntries(fields), required: Input.required };
 }
 
-const prefix = "#/components/schemas/";
-const deepest = 8;
+const PREFIX = "#/components/schemas/";
+const DEEPEST = 8;
 
 function flatten(schema: unknown, named: Readonly<Record<string, unknown>>, depth: number): Record<string, unknown> {
   const parsed = plain.safeParse(schema);
-  if (!parsed.success || depth > deepest) return {};
+  if (!parsed.success || depth > DEEPEST) return {};
   const { $ref, allOf, anyOf, oneOf, items, ...own } = parsed.data;
   if (Array.isArray(own.type)) own.type = own.type.find((one) => one !== "null");
-  const target = typeof $ref === "string" && $ref.startsWith(prefix) ? named[$ref.slice(prefix.length)] : undefined;
+  const target = typeof $ref === "string" && $ref.startsWith(PREFIX) ? named[$ref.slice(PREFIX.length)] : undefined;
   const alternatives = [anyOf, oneOf].flatMap((list) => {
     const some = Array.isArray(list) ? list.filter((one) => plain.safeParse(one).data?.type !== "null") : [];
     // With several alternatives, none applies to every value.
@@ -86,7 +86,7 @@ export function readOutputFiles(openapi: unknown): string[] | null {
   const filesIn = (schema: unknown, at: string, depth: number): string[] | null => {
     const flat = flatten(schema, others, 0);
     const { type, format, properties } = branch.safeParse(flat).data ?? {};
-    if (depth > deepest || (type === undefined && properties === undefined)) return null;
+    if (depth > DEEPEST || (type === undefined && properties === undefined)) return null;
     if (type === "string") return format === "uri" || at === "" ? [at] : [];
     if (type === "array") return filesIn(flat.items, `${at}[]`, depth + 1);
     if (properties === undefined) return type === "object" ? null : [];
@@ -99,11 +99,11 @@ export function readOutputFiles(openapi: unknown): string[] | null {
 
 export const recordedFolder = new URL("./schemas/", import.meta.url);
 
-export const sourceKinds = ["read from the provider", "put together from public documentation"] as const;
+export const SOURCE_KINDS = ["read from the provider", "put together from public documentation"] as const;
 
 const recorded = z.looseObject({
   "x-source": z.object({
-    how: z.enum(sourceKinds),
+    how: z.enum(SOURCE_KINDS),
     /** The pages it was compiled from; the version's id when it was read from the provider. */
     from: z.string(),
     url: z.url(),

@@ -2,8 +2,8 @@ import type { Input } from "./check-input.ts";
 import type { FaultName } from "./faults.ts";
 
 export type Status = "starting" | "processing" | "succeeded" | "failed" | "canceled" | "aborted";
-export const eventTypes = ["start", "output", "logs", "completed"] as const;
-export type EventType = (typeof eventTypes)[number];
+export const EVENT_TYPES = ["start", "output", "logs", "completed"] as const;
+export type EventType = (typeof EVENT_TYPES)[number];
 
 /** The input and output of a run. */
 export type Quantities = Record<"run" | "image" | "second" | "input_megapixel" | "output_megapixel", number>;

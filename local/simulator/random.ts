@@ -1,10 +1,10 @@
 const bytes = (size: number) => crypto.getRandomValues(new Uint8Array(size));
 
-const alphabet = "0123456789abcdefghjkmnpqrstvwxyz";
+const ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz";
 
 /** An id in the provider's form: 26 characters of lower-case base32. */
 export function randomId(): string {
-  return Array.from(bytes(26), (byte) => alphabet[byte % 32]).join("");
+  return Array.from(bytes(26), (byte) => ALPHABET[byte % 32]).join("");
 }
 
 /** A webhook signing secret: `whsec_` and 32 bytes in base64. */

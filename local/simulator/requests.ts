@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { InvalidField } from "./check-input.ts";
-import { eventTypes, type Prediction, predictionJson } from "./prediction.ts";
+import { EVENT_TYPES, type Prediction, predictionJson } from "./prediction.ts";
 
 /** An error response of the provider: problem JSON with at least `detail` and `status`. */
 export class Problem extends Error {
@@ -38,7 +38,7 @@ const schema = z.object({
   version: z.string().optional(),
   input: z.record(z.string(), z.unknown()),
   webhook: z.url({ protocol: /^https?$/ }).optional(),
-  webhook_events_filter: z.array(z.enum(eventTypes)).optional(),
+  webhook_events_filter: z.array(z.enum(EVENT_TYPES)).optional(),
 });
 
 export type CreateRequest = z.infer<typeof schema>;
@@ -80,7 +80,7 @@ export function parsePreferWait(header: string | null): number {
   return found === undefined ? 0 : Math.max(1, Math.min(60, Number(seconds ?? 60))) * 1000;
 }
 
-const pageSize = 100;
+const PAGE_SIZE = 100;
 
 /** One page of the list of predictions (`all`: newest first), by created_after and cursor. */
 export function listPage(all: readonly Prediction[], query: URLSearchParams, baseUrl: string) {
@@ -91,11 +91,11 @@ export function listPage(all: readonly Prediction[], query: URLSearchParams, bas
   if (Number.isNaN(after) || (cursor !== null && from === 0)) {
     throw new Problem(400, "Bad request", "Invalid cursor or created_after");
   }
-  const page = matching.slice(from, from + pageSize);
+  const page = matching.slice(from, from + PAGE_SIZE);
   const next = new URLSearchParams(query);
   next.set("cursor", page.at(-1)?.id ?? "");
   return {
-    next: from + pageSize < matching.length ? `${baseUrl}/v1/predictions?${next}` : null,
+    next: from + PAGE_SIZE < matching.length ? `${baseUrl}/v1/predictions?${next}` : null,
     results: page.map((prediction) => {
       // The list has only the documented fields.
       const { logs, deadline, webhook, webhook_events_filter, ...documented } = predictionJson(prediction, baseUrl);

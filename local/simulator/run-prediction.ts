@@ -15,11 +15,11 @@ type Stage = InputSource & {
   settings: { delays: { startMs: number; runMs: number }; imageWidth: number };
 };
 
-const imageSteps = 28;
-const pauses = 7;
-const defaultError = "Prediction failed for an unknown reason. It might have run out of memory? (exitcode -9)";
+const IMAGE_STEPS = 28;
+const PAUSES = 7;
+const DEFAULT_ERROR = "Prediction failed for an unknown reason. It might have run out of memory? (exitcode -9)";
 /** Messages of Replicate, and of its models' vendors. */
-const interruptedError = "Director: unexpected error handling prediction (E9828)";
+const INTERRUPTED_ERROR = "Director: unexpected error handling prediction (E9828)";
 const rejectedErrors: Record<string, string> = {
   "": "The input or output was flagged as sensitive. Please try again with different inputs. (E005)",
   input: "The input image was flagged by the safety review.",
@@ -86,7 +86,7 @@ async function work(prediction: Prediction, model: Model, stage: Stage): Promise
   const { first, last, references } = images;
   quantities.input_megapixel = megapixels([first, last, ...references].filter((image) => image !== undefined));
   const film = model.output === "video" ? planVideo(model, prediction, first, settings.imageWidth) : undefined;
-  const steps = film?.frames ?? imageSteps;
+  const steps = film?.frames ?? IMAGE_STEPS;
   const began = clock.now();
   const report = (done: number) => {
     prediction.logs += progressLine(done, steps, (clock.now() - began) / 1000);
@@ -96,13 +96,13 @@ async function work(prediction: Prediction, model: Model, stage: Stage): Promise
   // With a run delay, that is the first half of a video's progress and the encoding is the second.
   const isPaused = settings.delays.runMs > 0;
   const pausedSteps = isPaused ? (film ? Math.floor(steps / 2) : steps - 1) : 0;
-  for (let pause = 1; isPaused && pause <= pauses; pause++) {
-    await clock.wait(settings.delays.runMs / pauses, prediction.stop.signal);
-    report(Math.floor((pausedSteps * pause) / pauses));
+  for (let pause = 1; isPaused && pause <= PAUSES; pause++) {
+    await clock.wait(settings.delays.runMs / PAUSES, prediction.stop.signal);
+    report(Math.floor((pausedSteps * pause) / PAUSES));
   }
   const rejected = faults.get("content_rejected");
-  if (faults.has("failed")) throw new Error(faults.get("failed") || defaultError);
-  if (faults.has("interrupted")) throw new Error(interruptedError);
+  if (faults.has("failed")) throw new Error(faults.get("failed") || DEFAULT_ERROR);
+  if (faults.has("interrupted")) throw new Error(INTERRUPTED_ERROR);
   if (rejected !== undefined && rejected !== "output") throw new Error(rejectedErrors[rejected] ?? rejectedErrors[""]);
   if (faults.has("canceled")) throw new Stop("canceled");
   const given = faults.get("output_file");

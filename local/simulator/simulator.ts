@@ -10,7 +10,7 @@ import { SimulatedClock } from "./simulated-clock.ts";
 import { Outputs, StoredFiles } from "./stored-files.ts";
 
 /** The provider removes a prediction's data so long after its end. */
-const dataLifetimeMs = 3_600_000;
+const DATA_LIFETIME_MS = 3_600_000;
 
 type SimulatorSettings = {
   token: string;
@@ -87,7 +87,7 @@ export class Simulator {
 
   #removeOldData(): void {
     for (const prediction of this.#predictions.values()) {
-      if (prediction.endedAt === null || this.clock.now() - prediction.endedAt <= dataLifetimeMs) continue;
+      if (prediction.endedAt === null || this.clock.now() - prediction.endedAt <= DATA_LIFETIME_MS) continue;
       Object.assign(prediction, { dataRemoved: true, input: {}, output: null, logs: "" });
     }
   }

@@ -237,7 +237,7 @@ function createCalls({ load, isStaying, log, clock, limits }: CallsSettings) {
 
 /** The time limits of both workers, in milliseconds. */
 export const COMMON_LIMITS = {
-  /** How long one run claims. Together with workMs and giveUpAfterMs, far below the platform's limit of 150 s. */
+  /** How long one run claims. With workMs (80 s), abortGraceMs and giveUpAfterMs at most 135 s: below the platform's limit of 150 s. */
   maxRunMs: 30_000,
   /** Grace after an abort: work that runs longer counts as ended. */
   abortGraceMs: 5_000,

@@ -592,9 +592,9 @@ comment on column keyframe_private.rate_buckets.owner_id is 'The user; for the c
 comment on column keyframe_private.rate_buckets.low_since is 'When requests began to leave less than a tenth of the capacity; a full bucket resets it. Null: the last request left more.';
 create index rate_buckets_low_since_idx on keyframe_private.rate_buckets (low_since) where low_since is not null;
 
--- Uses tokens of the holder's bucket, and returns the state of the bucket as rate_json returns it. The result is null if the request has no
--- caller or the class has no limit. The function raises rate_limited if the bucket has too few tokens. No call costs more than a full
--- bucket.
+-- Uses tokens of the holder's bucket, and returns the state of the bucket as rate_json returns it. The holder is a user or, for the class
+-- shared, a link; null for administrators and for the secret key, which have no limit. The result is null without a holder, and for a class
+-- without a limit. The function raises rate_limited if the bucket has too few tokens. No call costs more than a full bucket.
 --
 -- Every request takes its locks in this order, so that no two deadlock: call slot, Idempotency-Key, user, token, then rows that other
 -- requests may hold. A request uses tokens of only one class. The changes of one owner run one at a time, because they lock films and
@@ -604,21 +604,20 @@ create function keyframe_private.acquire_token(
 returns jsonb language plpgsql volatile security definer set search_path = '' as $$
 #variable_conflict use_column
 declare
-  caller constant uuid := holder; -- null for administrators and for the secret key, which have no limit
   bucket record;
 begin
   perform keyframe_private.require_client_may(coalesce(needed,
     case route_class when 'read' then 'read' else 'generate' end::keyframe_private.client_right));
   perform keyframe_private.acquire_call_slot();
   if acquire_token.route_class in ('create', 'generate', 'upload', 'change') then
-    perform keyframe_private.require_not_moved(caller);
+    perform keyframe_private.require_not_moved(holder);
   end if;
   with limited as (
     select l.*, greatest(0, least(acquire_token.cost, l.capacity)) as taken from keyframe_private.rate_limits l
-    where l.route_class = acquire_token.route_class and caller is not null
+    where l.route_class = acquire_token.route_class and holder is not null
   ), taken as (
     insert into keyframe_private.rate_buckets as b (owner_id, route_class, tokens, refilled_at)
-    select caller, l.route_class, l.capacity - l.taken, now() from limited l
+    select holder, l.route_class, l.capacity - l.taken, now() from limited l
     on conflict (owner_id, route_class) do update
       set (tokens, low_since) = (
             -- The bucket is low from now on, if it was full before or the clock was set back.
@@ -634,8 +633,8 @@ begin
   )
   select l.*, t.tokens into bucket from limited l cross join taken t;
   if not found then
-    if acquire_token.route_class = 'change' and caller is not null then
-      perform keyframe_private.acquire_lock('changes', caller);
+    if acquire_token.route_class = 'change' and holder is not null then
+      perform keyframe_private.acquire_lock('changes', holder);
     end if;
     return null;
   elsif bucket.tokens < 0 then
@@ -646,7 +645,7 @@ begin
         'wait_seconds', ceil(-bucket.tokens / bucket.per_second))::text);
   end if;
   if acquire_token.route_class = 'change' then
-    perform set_config('keyframe.change_of', caller::text, true);
+    perform set_config('keyframe.change_of', holder::text, true);
   end if;
   return keyframe_private.rate_json(bucket.route_class, bucket.capacity, bucket.per_second, bucket.tokens);
 end $$;
@@ -3114,7 +3113,7 @@ create index predictions_succeeded_idx on keyframe.predictions (project_id, step
 -- Reads only a range of days.
 create index predictions_created_day_idx on keyframe.predictions (((created_at at time zone 'UTC')::date), owner_id);
 
--- The rules of an input. As table checks they were parsed and planned at each of a row's seven writes, a tenth of the Postgres time of a
+-- The rules of an input. As table checks they were parsed and planned at each write of a row (about six), a tenth of the Postgres time of a
 -- frame (npm run bench -- flow). Their triggers always fire, as checks do, even if session_replication_role disables triggers.
 create function keyframe_private.require_sound_input()
 returns trigger language plpgsql volatile set search_path = '' as $$
@@ -3166,8 +3165,8 @@ begin
   return new;
 end $$;
 
--- An ended prediction never changes, except `hidden`, its end image and its model's new name. An active one's input changes only while
--- it is queued: when it moves to another model, or when the image that it waited for is known.
+-- An ended prediction never changes, except `hidden`, its end image, its deadline and its model's new name. An active one's input changes
+-- only while it is queued: when it moves to another model, waits for another video, or gets the image that it waited for.
 create function keyframe_private.keep_history()
 returns trigger language plpgsql volatile set search_path = '' as $$
 declare
@@ -3192,7 +3191,7 @@ begin
   end if;
   raise exception '% Insert another prediction with the new input: docs/administer.md, "Run one again that failed".',
     case when old.completed_at is null then 'A prediction keeps its input.'
-      else 'An ended prediction keeps everything but hidden and end_image_path.' end
+      else 'An ended prediction keeps everything but hidden, end_image_path and deadline_at.' end
     using errcode = 'check_violation', constraint = 'prediction_keeps_its_history';
 end $$;
 
@@ -3276,14 +3275,20 @@ end $$;
 
 -- Takes: the succeeded predictions of a step, of which a project selects one.
 
+create function keyframe_private.selected_take(project keyframe.projects, wanted keyframe.generation_step)
+returns uuid language plpgsql immutable set search_path = '' as $$
+begin
+  return case wanted
+    when 'first-frame' then project.selected_first_frame_id when 'last-frame' then project.selected_last_frame_id
+    else project.selected_video_id end;
+end $$;
+
 -- The selected take, otherwise the latest that is not hidden.
 create function keyframe_private.shown_take(project keyframe.projects, wanted keyframe.generation_step)
 returns uuid language plpgsql stable set search_path = '' as $$
 begin
   return coalesce(
-    case wanted
-      when 'first-frame' then project.selected_first_frame_id when 'last-frame' then project.selected_last_frame_id
-      else project.selected_video_id end,
+    keyframe_private.selected_take(project, wanted),
     (select p.id from keyframe.predictions p
      where p.project_id = project.id and p.step = wanted and p.status = 'succeeded' and not p.hidden
      order by p.created_at desc, p.id desc
@@ -5752,9 +5757,7 @@ end $$;
 create function keyframe_private.is_replaceable(project keyframe.projects, wanted keyframe.generation_step, is_previous_replaced boolean)
 returns boolean language plpgsql stable set search_path = '' as $$
 begin
-  return case wanted
-      when 'first-frame' then project.selected_first_frame_id when 'last-frame' then project.selected_last_frame_id
-      else project.selected_video_id end is null
+  return keyframe_private.selected_take(project, wanted) is null
     and exists (
       select from keyframe.predictions t
       where t.id = keyframe_private.shown_take(project, wanted)
@@ -6310,8 +6313,8 @@ begin
     and not keyframe_private.has_work(w.id, 'continue');
 end $$;
 
--- Needed after a restore without the queue, or if a trigger was switched off.
-create function keyframe_private.add_missing_tasks(max_rows integer)
+-- The tasks of predictions, which are lost in a restore without the queue, or if a trigger was switched off.
+create function keyframe_private.add_lost_tasks(max_rows integer)
 returns void language plpgsql volatile set search_path = '' set jit = off set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
   as $$
 begin
@@ -6354,7 +6357,7 @@ begin
   perform keyframe_private.add_admissions(max_rows);
   perform keyframe_private.add_continuing('00000000-0000-0000-0000-000000000000', max_rows);
   perform keyframe_private.add_continuing(gen_random_uuid(), max_rows);
-  perform keyframe_private.add_missing_tasks(max_rows);
+  perform keyframe_private.add_lost_tasks(max_rows);
   if keyframe_private.has_due_work('{ask,copy}', now()) then
     perform keyframe_private.kick_unless_running('generate');
   end if;
@@ -6376,7 +6379,7 @@ end $$;
 --    them (settle_by_file).
 -- 4. Given back, if an administrator fails the prediction (give_back_run): its owner pays nothing, and the provider's bill stays.
 --
--- Each of these changes adds a row to cost_changes, which the job merge_costs adds to cost_sums (20_sums.sql). Budgets, balances and usage
+-- Steps 2 to 4 add rows to cost_changes, which the job merge_costs adds to cost_sums (20_sums.sql). Budgets, balances and usage
 -- read both. A cost (micros) is what the provider bills, a charge (charge_micros) what the owner pays: the cost times the markup. Both are
 -- in millionths of a US dollar. Days and months are those of UTC.
 
@@ -6846,9 +6849,9 @@ begin
   ) u;
 end $$;
 
--- Raises budget_exceeded, balance_exhausted or price_unknown unless a cost fits. Valid while the owner's slots are locked. Several starts of
--- one transaction add up: each sees the rows of those before it. The service's sums omit what other open transactions reserve, so that no
--- owner waits for another.
+-- Raises budget_exceeded, balance_exhausted or price_unknown unless a cost fits, and spending_stopped without settings. Valid while the
+-- owner's slots are locked. Several starts of one transaction add up: each sees the rows of those before it. The service's sums omit what
+-- other open transactions reserve, so that no owner waits for another.
 create function keyframe_private.require_budget(
   owner uuid, cost keyframe_private.run_cost, at timestamptz, client text default null, is_start boolean default true)
 returns void language plpgsql volatile set search_path = '' as $$
@@ -8713,21 +8716,23 @@ end $$;
 -- The jobs of pg_cron.
 
 -- Deployments schedule every job, and health watches it (job_figures). `late_after`: after this time without a success, it is late. Each
--- has a time limit, because an app's trigger may sleep: then pruning skips the slow row.
+-- has a time limit, because an app's trigger may sleep: then pruning skips the slow row. pg_cron's background workers set no timer for it.
 create function keyframe_private.jobs()
 returns table (name text, schedule text, command text, late_after interval) language sql immutable set search_path = '' as $$
-  values
-    ('keyframe-sweep', '5 seconds', 'set statement_timeout = ''20s''; select keyframe_private.sweep()', interval '1 minute'),
-    ('keyframe-delete-parts', '5 seconds', 'set statement_timeout = ''20s''; select keyframe_private.delete_parts()', interval '1 minute'),
-    ('keyframe-merge-costs', '5 seconds', 'set statement_timeout = ''20s''; select keyframe_private.merge_costs()', interval '1 minute'),
+  select j.name, j.schedule, 'set statement_timeout = ''' || j.time_limit || '''; ' || j.command, j.late_after::interval
+  from (values
+    ('keyframe-sweep', '5 seconds', '20s', 'select keyframe_private.sweep()', '1 minute'),
+    ('keyframe-delete-parts', '5 seconds', '20s', 'select keyframe_private.delete_parts()', '1 minute'),
+    ('keyframe-merge-costs', '5 seconds', '20s', 'select keyframe_private.merge_costs()', '1 minute'),
     -- Every minute: small batches then keep up with about 30 events a second.
-    ('keyframe-prune', '* * * * *', 'set statement_timeout = ''20s''; select keyframe_private.prune()', interval '10 minutes'),
-    ('keyframe-prune-references', '37 * * * *', 'select keyframe_private.add_removals_of_unused_uploads()', interval '3 hours'),
-    ('keyframe-add-lost-work', '53 * * * *', 'select keyframe_private.add_lost_work()', interval '3 hours'),
-    ('keyframe-prune-rates', '23 * * * *', 'select keyframe_private.prune_rate_buckets()', interval '3 hours'),
-    ('keyframe-prune-cron', '17 * * * *',
+    ('keyframe-prune', '* * * * *', '20s', 'select keyframe_private.prune()', '10 minutes'),
+    ('keyframe-prune-references', '37 * * * *', '2min', 'select keyframe_private.add_removals_of_unused_uploads()', '3 hours'),
+    ('keyframe-add-lost-work', '53 * * * *', '2min', 'select keyframe_private.add_lost_work()', '3 hours'),
+    ('keyframe-prune-rates', '23 * * * *', '2min', 'select keyframe_private.prune_rate_buckets()', '3 hours'),
+    ('keyframe-prune-cron', '17 * * * *', '2min',
       'delete from cron.job_run_details d using cron.job j
-        where j.jobid = d.jobid and j.jobname in (select w.name from keyframe_private.jobs() w) and d.end_time < now() - interval ''1 day''', interval '3 hours')
+        where j.jobid = d.jobid and j.jobname in (select w.name from keyframe_private.jobs() w) and d.end_time < now() - interval ''1 day''', '3 hours')
+  ) j (name, schedule, time_limit, command, late_after)
 $$;
 
 -- The entries of each job in pg_cron, with the reason why an entry does not run in this database (null: it runs). pg_cron runs an entry as
@@ -8793,29 +8798,35 @@ select keyframe_private.schedule_jobs();
 -- The figures of the service for GET /api/health?deep=1 and GET /api/metrics, in one call; shared/contract/service.ts explains them. Each
 -- part reads a bounded number of rows through an index, on its own: a locked or failing part affects no other.
 
--- Definer, because anyone may call it. Answers within 300 ms, even if the version cannot be read or users' tables are locked. `writes`: ok,
--- read_only, settings_missing, or locked, when a start or a new project would fail. Volatile: the Data API calls others in transactions
--- that are read-only by themselves.
+-- Definer, because anyone may call it. Answers even if the version cannot be read or users' tables are locked: it waits for all locks
+-- together for 300 ms. `writes`: ok, read_only, settings_missing, or locked, when a start or a new project would fail. Volatile: the Data
+-- API calls others in transactions that are read-only by themselves.
 create function keyframe.health()
 returns jsonb language plpgsql volatile security definer set search_path = '' set lock_timeout = '300ms' as $$
 declare
+  began constant timestamptz := clock_timestamp();
+  is_read_only constant boolean := current_setting('transaction_read_only')::boolean; -- in recovery too
   version text;
-  writes text := 'ok';
+  writes text;
+  wanted record;
 begin
   begin
     version := (select i.version from keyframe_private.installation i order by string_to_array(i.version, '.')::int[] desc limit 1);
-    if not exists (select from keyframe_private.settings) then
-      writes := 'settings_missing';
-    end if;
-    if current_setting('transaction_read_only')::boolean then -- in recovery too
-      writes := 'read_only';
-    else
-      -- What a write would lock, without a write.
-      lock table keyframe.projects, keyframe.predictions, keyframe.webhook_events, keyframe.webhook_deliveries, keyframe_private.work,
-        keyframe_private.provider_submits, keyframe_private.idempotency_keys, keyframe_private.rate_buckets, keyframe_private.kicks in row exclusive mode;
-      lock table auth.users in row share mode;
-      lock table keyframe.models, keyframe.step_defaults, keyframe.webhook_endpoints in access share mode;
-    end if;
+    -- What a write would lock, without a write.
+    for wanted in
+      select t.name, l.mode from (values
+        ('access share', '{keyframe_private.settings,keyframe.models,keyframe.step_defaults,keyframe.webhook_endpoints}'::text[]),
+        ('row share', '{auth.users}'),
+        ('row exclusive', '{keyframe.projects,keyframe.predictions,keyframe.webhook_events,keyframe.webhook_deliveries,keyframe_private.work}'),
+        ('row exclusive', '{keyframe_private.provider_submits,keyframe_private.idempotency_keys,keyframe_private.rate_buckets,keyframe_private.kicks}')
+      ) l (mode, names), unnest(l.names) t (name)
+      where not is_read_only
+    loop
+      perform set_config('lock_timeout', greatest(1, 300 - floor(1000 * extract(epoch from clock_timestamp() - began)))::text, true);
+      execute format('lock table %s in %s mode', wanted.name, wanted.mode);
+    end loop;
+    writes := case when is_read_only then 'read_only'
+      when exists (select from keyframe_private.settings) then 'ok' else 'settings_missing' end;
   exception when lock_not_available then
     writes := 'locked';
   end;
@@ -9328,6 +9339,7 @@ select
     when w.state = 'leased' then 'lease_expired'
     when w.due_at <= now() then 'due'
     when w.last_error is not null then 'backing_off'
+    when w.id is null then 'no_work'
     else 'at_the_provider'
   end as why,
   now() - p.created_at as since_created,
@@ -9356,7 +9368,7 @@ select
 from keyframe.predictions p
 where p.status = 'queued' and p.waits_for is not null;
 comment on view keyframe_private.admin_queue is 'For administrators: every active prediction, its age, and why it waits.';
-comment on column keyframe_private.admin_queue.why is 'worked_on: a worker holds its lease. lease_expired: the worker died; another will claim it. due: not claimed yet. backing_off: retried at due_at because of last_error. at_the_provider: running there, polled at due_at. waiting: its owner has max_active_per_owner predictions running. continues: the previous shot''s video, or its end image, is missing.';
+comment on column keyframe_private.admin_queue.why is 'worked_on: a worker holds its lease. lease_expired: the worker died; another will claim it. due: not claimed yet. backing_off: retried at due_at because of last_error. no_work: its work is lost; the sweep adds it after a minute. at_the_provider: running there, polled at due_at. waiting: its owner has max_active_per_owner predictions running. continues: the previous shot''s video, or its end image, is missing.';
 comment on column keyframe_private.admin_queue.queue_position is '1: the owner''s next prediction to run; null once it has a slot.';
 comment on column keyframe_private.admin_queue.due_at is 'When its next task is due; null while it waits for a slot.';
 

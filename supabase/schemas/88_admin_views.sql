@@ -10,6 +10,7 @@ select
     when w.state = 'leased' then 'lease_expired'
     when w.due_at <= now() then 'due'
     when w.last_error is not null then 'backing_off'
+    when w.id is null then 'no_work'
     else 'at_the_provider'
   end as why,
   now() - p.created_at as since_created,
@@ -38,7 +39,7 @@ select
 from keyframe.predictions p
 where p.status = 'queued' and p.waits_for is not null;
 comment on view keyframe_private.admin_queue is 'For administrators: every active prediction, its age, and why it waits.';
-comment on column keyframe_private.admin_queue.why is 'worked_on: a worker holds its lease. lease_expired: the worker died; another will claim it. due: not claimed yet. backing_off: retried at due_at because of last_error. at_the_provider: running there, polled at due_at. waiting: its owner has max_active_per_owner predictions running. continues: the previous shot''s video, or its end image, is missing.';
+comment on column keyframe_private.admin_queue.why is 'worked_on: a worker holds its lease. lease_expired: the worker died; another will claim it. due: not claimed yet. backing_off: retried at due_at because of last_error. no_work: its work is lost; the sweep adds it after a minute. at_the_provider: running there, polled at due_at. waiting: its owner has max_active_per_owner predictions running. continues: the previous shot''s video, or its end image, is missing.';
 comment on column keyframe_private.admin_queue.queue_position is '1: the owner''s next prediction to run; null once it has a slot.';
 comment on column keyframe_private.admin_queue.due_at is 'When its next task is due; null while it waits for a slot.';
 

@@ -4,7 +4,7 @@ import {
   readInputSchema,
   recordedFile,
   type RecordedSchema,
-  sourceKinds,
+  SOURCE_KINDS,
 } from "../../local/simulator/model-schemas.ts";
 import { oneLine } from "../../command-line/run-main.ts";
 
@@ -70,7 +70,7 @@ export async function recordSchema({ model, version, openapi, url, date }: Readi
   };
   keep("Input");
   keep("Output");
-  const source = { how: sourceKinds[0], from: `version ${version}`, url, date };
+  const source = { how: SOURCE_KINDS[0], from: `version ${version}`, url, date };
   const file = recordedFile(model, folder);
   await Deno.mkdir(new URL("./", file), { recursive: true });
   const recording = { "x-source": source, components: { schemas: Object.fromEntries(kept) } };

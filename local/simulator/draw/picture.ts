@@ -13,10 +13,10 @@ const palettes: readonly [RegExp, string][] = [
   [/neon|cyber|city|synth|future|robot/i, "#120830 #742084 #ff7896 #ffd6e2 #783896 #0e0622"],
 ];
 
-const fonts = ["Inter", "Helvetica Neue", "Segoe UI", "Noto Sans", "DejaVu Sans", "Liberation Sans", "Arial"];
+const FONTS = ["Inter", "Helvetica Neue", "Segoe UI", "Noto Sans", "DejaVu Sans", "Liberation Sans", "Arial"];
 const families = GlobalFonts.families.map(({ family }) => family);
 /** Undefined on a machine without fonts: pictures then have no caption. */
-const font = fonts.find((family) => families.includes(family)) ?? families[0];
+const font = FONTS.find((family) => families.includes(family)) ?? families[0];
 
 type Size = { width: number; height: number };
 

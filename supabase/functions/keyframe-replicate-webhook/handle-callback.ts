@@ -14,7 +14,7 @@ const query = z.object({ prediction: id, attempt: z.coerce.number().int().min(1)
 
 /**
  * Records a callback whose signature is verified, in one SQL call. Every outcome is answered with 200, so that the provider does not
- * repeat the callback, except 404 for an unknown prediction. Throws ApiError.
+ * repeat the callback, except 404 for a prediction that is unknown or does not have this run. Throws ApiError.
  */
 export function createCallbackHandler(
   call: CallDatabase,

@@ -30,9 +30,9 @@ comment on column keyframe_private.rate_buckets.owner_id is 'The user; for the c
 comment on column keyframe_private.rate_buckets.low_since is 'When requests began to leave less than a tenth of the capacity; a full bucket resets it. Null: the last request left more.';
 create index rate_buckets_low_since_idx on keyframe_private.rate_buckets (low_since) where low_since is not null;
 
--- Uses tokens of the holder's bucket, and returns the state of the bucket as rate_json returns it. The result is null if the request has no
--- caller or the class has no limit. The function raises rate_limited if the bucket has too few tokens. No call costs more than a full
--- bucket.
+-- Uses tokens of the holder's bucket, and returns the state of the bucket as rate_json returns it. The holder is a user or, for the class
+-- shared, a link; null for administrators and for the secret key, which have no limit. The result is null without a holder, and for a class
+-- without a limit. The function raises rate_limited if the bucket has too few tokens. No call costs more than a full bucket.
 --
 -- Every request takes its locks in this order, so that no two deadlock: call slot, Idempotency-Key, user, token, then rows that other
 -- requests may hold. A request uses tokens of only one class. The changes of one owner run one at a time, because they lock films and
@@ -42,21 +42,20 @@ create function keyframe_private.acquire_token(
 returns jsonb language plpgsql volatile security definer set search_path = '' as $$
 #variable_conflict use_column
 declare
-  caller constant uuid := holder; -- null for administrators and for the secret key, which have no limit
   bucket record;
 begin
   perform keyframe_private.require_client_may(coalesce(needed,
     case route_class when 'read' then 'read' else 'generate' end::keyframe_private.client_right));
   perform keyframe_private.acquire_call_slot();
   if acquire_token.route_class in ('create', 'generate', 'upload', 'change') then
-    perform keyframe_private.require_not_moved(caller);
+    perform keyframe_private.require_not_moved(holder);
   end if;
   with limited as (
     select l.*, greatest(0, least(acquire_token.cost, l.capacity)) as taken from keyframe_private.rate_limits l
-    where l.route_class = acquire_token.route_class and caller is not null
+    where l.route_class = acquire_token.route_class and holder is not null
   ), taken as (
     insert into keyframe_private.rate_buckets as b (owner_id, route_class, tokens, refilled_at)
-    select caller, l.route_class, l.capacity - l.taken, now() from limited l
+    select holder, l.route_class, l.capacity - l.taken, now() from limited l
     on conflict (owner_id, route_class) do update
       set (tokens, low_since) = (
             -- The bucket is low from now on, if it was full before or the clock was set back.
@@ -72,8 +71,8 @@ begin
   )
   select l.*, t.tokens into bucket from limited l cross join taken t;
   if not found then
-    if acquire_token.route_class = 'change' and caller is not null then
-      perform keyframe_private.acquire_lock('changes', caller);
+    if acquire_token.route_class = 'change' and holder is not null then
+      perform keyframe_private.acquire_lock('changes', holder);
     end if;
     return null;
   elsif bucket.tokens < 0 then
@@ -84,7 +83,7 @@ begin
         'wait_seconds', ceil(-bucket.tokens / bucket.per_second))::text);
   end if;
   if acquire_token.route_class = 'change' then
-    perform set_config('keyframe.change_of', caller::text, true);
+    perform set_config('keyframe.change_of', holder::text, true);
   end if;
   return keyframe_private.rate_json(bucket.route_class, bucket.capacity, bucket.per_second, bucket.tokens);
 end $$;

@@ -126,7 +126,7 @@ create index predictions_succeeded_idx on keyframe.predictions (project_id, step
 -- Reads only a range of days.
 create index predictions_created_day_idx on keyframe.predictions (((created_at at time zone 'UTC')::date), owner_id);
 
--- The rules of an input. As table checks they were parsed and planned at each of a row's seven writes, a tenth of the Postgres time of a
+-- The rules of an input. As table checks they were parsed and planned at each write of a row (about six), a tenth of the Postgres time of a
 -- frame (npm run bench -- flow). Their triggers always fire, as checks do, even if session_replication_role disables triggers.
 create function keyframe_private.require_sound_input()
 returns trigger language plpgsql volatile set search_path = '' as $$
@@ -178,8 +178,8 @@ begin
   return new;
 end $$;
 
--- An ended prediction never changes, except `hidden`, its end image and its model's new name. An active one's input changes only while
--- it is queued: when it moves to another model, or when the image that it waited for is known.
+-- An ended prediction never changes, except `hidden`, its end image, its deadline and its model's new name. An active one's input changes
+-- only while it is queued: when it moves to another model, waits for another video, or gets the image that it waited for.
 create function keyframe_private.keep_history()
 returns trigger language plpgsql volatile set search_path = '' as $$
 declare
@@ -204,6 +204,6 @@ begin
   end if;
   raise exception '% Insert another prediction with the new input: docs/administer.md, "Run one again that failed".',
     case when old.completed_at is null then 'A prediction keeps its input.'
-      else 'An ended prediction keeps everything but hidden and end_image_path.' end
+      else 'An ended prediction keeps everything but hidden, end_image_path and deadline_at.' end
     using errcode = 'check_violation', constraint = 'prediction_keeps_its_history';
 end $$;

@@ -37,9 +37,7 @@ end $$;
 create function keyframe_private.is_replaceable(project keyframe.projects, wanted keyframe.generation_step, is_previous_replaced boolean)
 returns boolean language plpgsql stable set search_path = '' as $$
 begin
-  return case wanted
-      when 'first-frame' then project.selected_first_frame_id when 'last-frame' then project.selected_last_frame_id
-      else project.selected_video_id end is null
+  return keyframe_private.selected_take(project, wanted) is null
     and exists (
       select from keyframe.predictions t
       where t.id = keyframe_private.shown_take(project, wanted)

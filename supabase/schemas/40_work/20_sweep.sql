@@ -67,8 +67,8 @@ begin
     and not keyframe_private.has_work(w.id, 'continue');
 end $$;
 
--- Needed after a restore without the queue, or if a trigger was switched off.
-create function keyframe_private.add_missing_tasks(max_rows integer)
+-- The tasks of predictions, which are lost in a restore without the queue, or if a trigger was switched off.
+create function keyframe_private.add_lost_tasks(max_rows integer)
 returns void language plpgsql volatile set search_path = '' set jit = off set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
   as $$
 begin
@@ -111,7 +111,7 @@ begin
   perform keyframe_private.add_admissions(max_rows);
   perform keyframe_private.add_continuing('00000000-0000-0000-0000-000000000000', max_rows);
   perform keyframe_private.add_continuing(gen_random_uuid(), max_rows);
-  perform keyframe_private.add_missing_tasks(max_rows);
+  perform keyframe_private.add_lost_tasks(max_rows);
   if keyframe_private.has_due_work('{ask,copy}', now()) then
     perform keyframe_private.kick_unless_running('generate');
   end if;

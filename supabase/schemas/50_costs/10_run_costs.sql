@@ -9,7 +9,7 @@
 --    them (settle_by_file).
 -- 4. Given back, if an administrator fails the prediction (give_back_run): its owner pays nothing, and the provider's bill stays.
 --
--- Each of these changes adds a row to cost_changes, which the job merge_costs adds to cost_sums (20_sums.sql). Budgets, balances and usage
+-- Steps 2 to 4 add rows to cost_changes, which the job merge_costs adds to cost_sums (20_sums.sql). Budgets, balances and usage
 -- read both. A cost (micros) is what the provider bills, a charge (charge_micros) what the owner pays: the cost times the markup. Both are
 -- in millionths of a US dollar. Days and months are those of UTC.
 

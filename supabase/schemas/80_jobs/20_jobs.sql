@@ -1,21 +1,23 @@
 -- The jobs of pg_cron.
 
 -- Deployments schedule every job, and health watches it (job_figures). `late_after`: after this time without a success, it is late. Each
--- has a time limit, because an app's trigger may sleep: then pruning skips the slow row.
+-- has a time limit, because an app's trigger may sleep: then pruning skips the slow row. pg_cron's background workers set no timer for it.
 create function keyframe_private.jobs()
 returns table (name text, schedule text, command text, late_after interval) language sql immutable set search_path = '' as $$
-  values
-    ('keyframe-sweep', '5 seconds', 'set statement_timeout = ''20s''; select keyframe_private.sweep()', interval '1 minute'),
-    ('keyframe-delete-parts', '5 seconds', 'set statement_timeout = ''20s''; select keyframe_private.delete_parts()', interval '1 minute'),
-    ('keyframe-merge-costs', '5 seconds', 'set statement_timeout = ''20s''; select keyframe_private.merge_costs()', interval '1 minute'),
+  select j.name, j.schedule, 'set statement_timeout = ''' || j.time_limit || '''; ' || j.command, j.late_after::interval
+  from (values
+    ('keyframe-sweep', '5 seconds', '20s', 'select keyframe_private.sweep()', '1 minute'),
+    ('keyframe-delete-parts', '5 seconds', '20s', 'select keyframe_private.delete_parts()', '1 minute'),
+    ('keyframe-merge-costs', '5 seconds', '20s', 'select keyframe_private.merge_costs()', '1 minute'),
     -- Every minute: small batches then keep up with about 30 events a second.
-    ('keyframe-prune', '* * * * *', 'set statement_timeout = ''20s''; select keyframe_private.prune()', interval '10 minutes'),
-    ('keyframe-prune-references', '37 * * * *', 'select keyframe_private.add_removals_of_unused_uploads()', interval '3 hours'),
-    ('keyframe-add-lost-work', '53 * * * *', 'select keyframe_private.add_lost_work()', interval '3 hours'),
-    ('keyframe-prune-rates', '23 * * * *', 'select keyframe_private.prune_rate_buckets()', interval '3 hours'),
-    ('keyframe-prune-cron', '17 * * * *',
+    ('keyframe-prune', '* * * * *', '20s', 'select keyframe_private.prune()', '10 minutes'),
+    ('keyframe-prune-references', '37 * * * *', '2min', 'select keyframe_private.add_removals_of_unused_uploads()', '3 hours'),
+    ('keyframe-add-lost-work', '53 * * * *', '2min', 'select keyframe_private.add_lost_work()', '3 hours'),
+    ('keyframe-prune-rates', '23 * * * *', '2min', 'select keyframe_private.prune_rate_buckets()', '3 hours'),
+    ('keyframe-prune-cron', '17 * * * *', '2min',
       'delete from cron.job_run_details d using cron.job j
-        where j.jobid = d.jobid and j.jobname in (select w.name from keyframe_private.jobs() w) and d.end_time < now() - interval ''1 day''', interval '3 hours')
+        where j.jobid = d.jobid and j.jobname in (select w.name from keyframe_private.jobs() w) and d.end_time < now() - interval ''1 day''', '3 hours')
+  ) j (name, schedule, time_limit, command, late_after)
 $$;
 
 -- The entries of each job in pg_cron, with the reason why an entry does not run in this database (null: it runs). pg_cron runs an entry as

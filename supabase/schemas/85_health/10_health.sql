@@ -1,29 +1,35 @@
 -- The figures of the service for GET /api/health?deep=1 and GET /api/metrics, in one call; shared/contract/service.ts explains them. Each
 -- part reads a bounded number of rows through an index, on its own: a locked or failing part affects no other.
 
--- Definer, because anyone may call it. Answers within 300 ms, even if the version cannot be read or users' tables are locked. `writes`: ok,
--- read_only, settings_missing, or locked, when a start or a new project would fail. Volatile: the Data API calls others in transactions
--- that are read-only by themselves.
+-- Definer, because anyone may call it. Answers even if the version cannot be read or users' tables are locked: it waits for all locks
+-- together for 300 ms. `writes`: ok, read_only, settings_missing, or locked, when a start or a new project would fail. Volatile: the Data
+-- API calls others in transactions that are read-only by themselves.
 create function keyframe.health()
 returns jsonb language plpgsql volatile security definer set search_path = '' set lock_timeout = '300ms' as $$
 declare
+  began constant timestamptz := clock_timestamp();
+  is_read_only constant boolean := current_setting('transaction_read_only')::boolean; -- in recovery too
   version text;
-  writes text := 'ok';
+  writes text;
+  wanted record;
 begin
   begin
     version := (select i.version from keyframe_private.installation i order by string_to_array(i.version, '.')::int[] desc limit 1);
-    if not exists (select from keyframe_private.settings) then
-      writes := 'settings_missing';
-    end if;
-    if current_setting('transaction_read_only')::boolean then -- in recovery too
-      writes := 'read_only';
-    else
-      -- What a write would lock, without a write.
-      lock table keyframe.projects, keyframe.predictions, keyframe.webhook_events, keyframe.webhook_deliveries, keyframe_private.work,
-        keyframe_private.provider_submits, keyframe_private.idempotency_keys, keyframe_private.rate_buckets, keyframe_private.kicks in row exclusive mode;
-      lock table auth.users in row share mode;
-      lock table keyframe.models, keyframe.step_defaults, keyframe.webhook_endpoints in access share mode;
-    end if;
+    -- What a write would lock, without a write.
+    for wanted in
+      select t.name, l.mode from (values
+        ('access share', '{keyframe_private.settings,keyframe.models,keyframe.step_defaults,keyframe.webhook_endpoints}'::text[]),
+        ('row share', '{auth.users}'),
+        ('row exclusive', '{keyframe.projects,keyframe.predictions,keyframe.webhook_events,keyframe.webhook_deliveries,keyframe_private.work}'),
+        ('row exclusive', '{keyframe_private.provider_submits,keyframe_private.idempotency_keys,keyframe_private.rate_buckets,keyframe_private.kicks}')
+      ) l (mode, names), unnest(l.names) t (name)
+      where not is_read_only
+    loop
+      perform set_config('lock_timeout', greatest(1, 300 - floor(1000 * extract(epoch from clock_timestamp() - began)))::text, true);
+      execute format('lock table %s in %s mode', wanted.name, wanted.mode);
+    end loop;
+    writes := case when is_read_only then 'read_only'
+      when exists (select from keyframe_private.settings) then 'ok' else 'settings_missing' end;
   exception when lock_not_available then
     writes := 'locked';
   end;

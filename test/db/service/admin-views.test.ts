@@ -34,6 +34,16 @@ describe("admin_queue", () => {
     expect(rows).toEqual([{ why, is_leased }]);
   });
 
+  test.each(["queued", "processing", "storing"] as const)(
+    "admin_queue, %s, its work is lost → no_work",
+    async (status) => {
+      const { id } = await seedPrediction(db.sql, world, { status });
+      await db.sql`delete from keyframe_private.work where subject = ${id}`;
+      const rows = await db.sql`select why, due_at from keyframe_private.admin_queue where prediction_id = ${id}`;
+      expect(rows).toEqual([{ why: "no_work", due_at: null }]);
+    },
+  );
+
   test("admin_queue → lists every prediction that has not ended, once, and none that has", async () => {
     const there = await Promise.all(
       (["queued", "starting", "processing", "storing"] as const).map((status) =>

@@ -88,6 +88,30 @@ describe("each table is locked, one after another", () => {
   });
 });
 
+test("three tables freed in turn, a fourth that stays locked → plain health waits for 300 ms in all, not for each lock", async () => {
+  const tables = ["keyframe.projects", "keyframe.webhook_events", "auth.users", "keyframe.models"];
+  const holders = postgres(db.url, { max: tables.length });
+  const answered = Promise.withResolvers<void>();
+  const held = tables.map((table, place) => {
+    const locked = Promise.withResolvers<void>();
+    const freed = holders.begin(async (sql) => {
+      await sql`lock table ${sql(table)} in access exclusive mode`;
+      locked.resolve();
+      await (place < 3 ? pause(250 * (place + 1)) : answered.promise);
+    });
+    return { locked: locked.promise, freed };
+  });
+  await Promise.all(held.map(({ locked }) => locked));
+  const [row] = await db.sql<{ writes: string; milliseconds: number }[]>`
+    select h ->> 'writes' as writes, extract(epoch from clock_timestamp() - statement_timestamp())::float8 * 1000 as milliseconds
+    from (select keyframe.health() as h offset 0) asked`;
+  answered.resolve();
+  await Promise.all(held.map(({ freed }) => freed));
+  await holders.end();
+  expect(row?.writes).toBe("locked");
+  expect(row?.milliseconds).toBeLessThan(600); // 1,050 if each lock were waited for so long
+});
+
 /** The transactions that health would name if it had looked half a minute later. */
 async function blockersLater(): Promise<Blocker[]> {
   const [row] = await db.sql<{ blockers: Blocker[] }[]>`

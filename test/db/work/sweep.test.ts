@@ -115,6 +115,11 @@ describe("prune", () => {
     });
   });
 
+  test("the command of each job → begins with a time limit", async () => {
+    const commands = await columnOf(db.sql`select command from keyframe_private.jobs()`);
+    expect(commands.filter((command) => !/^set statement_timeout = '(20s|2min)'; /.test(command))).toEqual([]);
+  });
+
   test("cron's records of our jobs of more than a day → deleted; younger ones, and those of an app's jobs, stay", async () => {
     const [job] = await db.sql<{ jobid: string; username: string }[]>`
       select jobid, username from cron.job where jobname = 'keyframe-prune-cron'`;

@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { faultNames } from "../../../local/simulator/faults.ts";
+import { FAULT_NAMES } from "../../../local/simulator/faults.ts";
 import { PROJECT_ROOT as ROOT } from "../../../local/stack/project-root.ts";
 import { FAILURE_CODES } from "../../../shared/contract/predictions.ts";
 import { anchorOf } from "../../../site/markdown.ts";
@@ -44,7 +44,7 @@ test("docs/when-it-fails.md → has every code with which a prediction fails, an
 test("docs/simulator.md → has every fault of the simulator, and no other", async () => {
   const rows = (await readFile(join(ROOT, "docs/simulator.md"), "utf8")).matchAll(/^\| (`[^|]+) \|/gm);
   const named = [...rows].flatMap(([, cell = ""]) => [...cell.matchAll(/`(\w+)`/g)].map(([, name]) => name));
-  expect(named.toSorted()).toEqual(faultNames.toSorted());
+  expect(named.toSorted()).toEqual(FAULT_NAMES.toSorted());
 });
 
 test("the pages of the site → exactly this list, except llms.txt, which the site makes itself", () => {

@@ -2,7 +2,7 @@ import { DatabaseError } from "../../../../shared/platform/call-database.ts";
 import type { Log } from "../../../../shared/platform/log.ts";
 import type { AttemptResult } from "./database.ts";
 
-/** A result that could not be recorded is retried after the first time. After the second it is dropped, and its delivery is sent again. */
+/** A result that could not be recorded is retried every second. After a minute it is dropped, and its delivery is sent again. */
 const RECORD_AGAIN_MS = 1_000;
 const RECORD_WITHIN_MS = 60_000;
 

@@ -87,7 +87,7 @@ function keptExcerpt(excerpt: string | null, header: string): string | null {
   return repeats ? REPEATS_SIGNATURE : excerpt;
 }
 
-/** The entry to the code that sends requests. index.ts loads it at the first kick, because undici is slow to load. */
+/** The entry to the code that sends requests. create-worker.ts loads it in the first claim, because undici is slow to load. */
 export function createSender(allowLocal: boolean, log: Log, now: () => number): ReturnType<typeof createAttempt> {
   const checked = createCheckedLookup((name) => lookup(name, { all: true }), { allowLocal });
   return createAttempt({
