@@ -198,7 +198,7 @@ describe("an endpoint that is disabled", () => {
     const endpoint = await addEndpoint(db.sql, null, { max_in_flight: 100, ...QUICK });
     const ids = await seedDeliveries(db.sql, endpoint, 2_300);
     await enable(endpoint, false);
-    for (let claims = 0; claims < 3; claims++) expect((await exchange(db.sql)).deliveries).toEqual([]);
+    for (let claims = 0; claims < 24; claims++) expect((await exchange(db.sql)).deliveries).toEqual([]);
     expect(await queued()).toBe(0);
     ids.push(...(await seedDeliveries(db.sql, endpoint, 200)));
     expect((await exchange(db.sql)).deliveries).toEqual([]);
