@@ -6314,7 +6314,7 @@ begin
 end $$;
 
 -- The tasks of predictions, which are lost in a restore without the queue, or if a trigger was switched off.
-create function keyframe_private.add_lost_tasks(max_rows integer)
+create function keyframe_private.add_lost_work_of_predictions(max_rows integer)
 returns void language plpgsql volatile set search_path = '' set jit = off set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
   as $$
 begin
@@ -6329,11 +6329,10 @@ end $$;
 
 -- Adds the other work that a restore without the queue loses. Reads all pending deliveries, the submits of a day and all files to remove:
 -- call it rarely.
-create function keyframe_private.add_lost_work()
+create function keyframe_private.add_other_lost_work()
 returns void language plpgsql volatile security definer set search_path = '' set jit = off set enable_nestloop = off as $$
 begin
-  perform keyframe_private.add_work('deliver', 'resume', '00000000-0000-0000-0000-000000000000', coalesce(e.owner_id, e.id),
-    keyframe_private.resource_of(e), lane => e.id)
+  perform keyframe_private.add_endpoint_work(e, 'resume', '00000000-0000-0000-0000-000000000000')
   from keyframe.webhook_endpoints e
   where e.enabled and exists (
     select from keyframe.webhook_deliveries d
@@ -6357,7 +6356,7 @@ begin
   perform keyframe_private.add_admissions(max_rows);
   perform keyframe_private.add_continuing('00000000-0000-0000-0000-000000000000', max_rows);
   perform keyframe_private.add_continuing(gen_random_uuid(), max_rows);
-  perform keyframe_private.add_lost_tasks(max_rows);
+  perform keyframe_private.add_lost_work_of_predictions(max_rows);
   if keyframe_private.has_due_work('{ask,copy}', now()) then
     perform keyframe_private.kick_unless_running('generate');
   end if;
@@ -7101,7 +7100,7 @@ create table keyframe.webhook_endpoints (
   disabled_at timestamptz,
   disabled_reason text,
   failing_since timestamptz,
-  quick_answers_needed smallint not null default -1,
+  quick_answers_needed smallint not null default -2,
   created_at timestamptz not null default now(),
   updated_at timestamptz not null default now(),
   constraint url_is_https_or_local_http check (url ~ '^https?://[^\s#@]+$' and char_length(url) <= 2048),
@@ -7129,7 +7128,7 @@ comment on column keyframe.webhook_endpoints.event_types is 'Which events it get
 comment on column keyframe.webhook_endpoints.max_in_flight is 'How many requests to it may be open at once; one while it only fails.';
 comment on column keyframe.webhook_endpoints.disabled_reason is 'Why it gets no events: by_owner, gone (it answered 410), failing (only failures for webhook_disable_after).';
 comment on column keyframe.webhook_endpoints.failing_since is 'When the failures began, or when it was enabled again after the service had disabled it; null after a success.';
-comment on column keyframe.webhook_endpoints.quick_answers_needed is 'How many more answers in a row must take under three seconds until it counts as quick: 0 when quick, five after a slow answer; -1 while it is new: then one is enough. A request without an answer counts as slow after three seconds, and otherwise not at all.';
+comment on column keyframe.webhook_endpoints.quick_answers_needed is 'How many more answers in a row must take under three seconds until it counts as quick: 0 when quick, five after a slow answer, negative until the first two. A request without an answer counts as slow after three seconds, and otherwise not at all.';
 create index webhook_endpoints_owner_id_idx on keyframe.webhook_endpoints (owner_id, created_at desc);
 -- The few endpoints that the service has disabled.
 create index webhook_endpoints_switched_off_idx on keyframe.webhook_endpoints (disabled_at) where disabled_reason in ('gone', 'failing');
@@ -7558,20 +7557,30 @@ comment on function keyframe.webhook_health is 'The outcomes of the caller''s de
 
 -- The work of deliver: one row for each delivery to send. An endpoint is a lane.
 
--- The host of an endpoint, with its standing there: at a shared host, slow or unknown endpoints do not delay quick ones.
+-- The host of an endpoint, with its standing there: new (no answer yet), tried (one quick answer), quick or slow. So at a host of many owners,
+-- those that hang do not delay the others.
 create function keyframe_private.resource_of(endpoint keyframe.webhook_endpoints)
 returns text language plpgsql immutable set search_path = '' as $$
 begin
-  return lower(left(substring(endpoint.url from '^https?://(\[[^\]]*\]|[^:/?]*)'), 255)) || case
-    when endpoint.quick_answers_needed < 0 then ' new' when endpoint.quick_answers_needed = 0 then ' quick' else ' slow' end;
+  return lower(left(substring(endpoint.url from '^https?://(\[[^\]]*\]|[^:/?]*)'), 255)) || case endpoint.quick_answers_needed
+    when -2 then ' new' when -1 then ' tried' when 0 then ' quick' else ' slow' end;
+end $$;
+
+-- Adds work of an endpoint: to send a delivery, or to resume after one. New and slow endpoints are unproven.
+create function keyframe_private.add_endpoint_work(
+  endpoint keyframe.webhook_endpoints, kind text, subject uuid, due_at timestamptz default clock_timestamp())
+returns void language plpgsql volatile set search_path = '' as $$
+begin
+  perform keyframe_private.add_work('deliver', add_endpoint_work.kind, add_endpoint_work.subject, coalesce(endpoint.owner_id, endpoint.id),
+    keyframe_private.resource_of(endpoint), add_endpoint_work.due_at, lane => endpoint.id,
+    is_unproven => endpoint.quick_answers_needed not in (-1, 0));
 end $$;
 
 -- For each row: Postgres plans a query on a transition table at each call, which took as long as the event itself.
 create function keyframe_private.add_delivery()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
-  perform keyframe_private.add_work('deliver', 'deliver', new.id, coalesce(e.owner_id, e.id), keyframe_private.resource_of(e),
-    new.next_attempt_at, lane => e.id, is_unproven => e.quick_answers_needed <> 0)
+  perform keyframe_private.add_endpoint_work(e, 'deliver', new.id, new.next_attempt_at)
   from keyframe.webhook_endpoints e where e.id = new.endpoint_id;
   return null;
 end $$;
@@ -7580,8 +7589,7 @@ end $$;
 create function keyframe_private.resume_endpoint()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
-  perform keyframe_private.add_work('deliver', 'resume', '00000000-0000-0000-0000-000000000000', coalesce(new.owner_id, new.id),
-    keyframe_private.resource_of(new), lane => new.id, is_unproven => new.quick_answers_needed <> 0);
+  perform keyframe_private.add_endpoint_work(new, 'resume', '00000000-0000-0000-0000-000000000000');
   return null;
 end $$;
 
@@ -7599,9 +7607,9 @@ begin
     where d.endpoint_id = held.lane and d.status = 'pending'
       and (last.id is null or (d.event_type, d.created_at, d.id) > (last.event_type, last.created_at, last.id))
     order by d.event_type, d.created_at, d.id limit most);
-  perform keyframe_private.add_work('deliver', 'deliver', d.id, held.owner_id, held.resource, d.next_attempt_at, lane => held.lane,
-    is_unproven => held.is_unproven)
-  from (select o.* from keyframe.webhook_deliveries o where o.id = any (part) order by o.next_attempt_at, o.id) d;
+  perform keyframe_private.add_endpoint_work(e, 'deliver', d.id, d.next_attempt_at)
+  from (select o.* from keyframe.webhook_deliveries o where o.id = any (part) order by o.next_attempt_at, o.id) d
+  cross join lateral (select o.* from keyframe.webhook_endpoints o where o.id = held.lane offset 0) e;
   if cardinality(part) = most then
     update keyframe_private.work w set subject = part[most] where w.id = held.id;
     perform keyframe_private.reschedule_all(array[held.id], array[at], at);
@@ -7647,13 +7655,15 @@ begin
   select e.* into receiver from keyframe.webhook_endpoints e where e.id = endpoint and e.enabled;
   if keyframe_private.resource_of(receiver) is distinct from open_lane.resource then
     cleared := keyframe_private.clear_lane(
-      endpoint, open_lane.resource, keyframe_private.resource_of(receiver), receiver.quick_answers_needed <> 0);
+      endpoint, open_lane.resource, keyframe_private.resource_of(receiver), receiver.quick_answers_needed not in (-1, 0));
     return;
   end if;
   select count(*), bool_or(w.worker <> for_worker) into leased, is_others
   from keyframe_private.work w where w.queue = 'deliver' and w.lane = endpoint and w.state = 'leased';
   most := case when receiver.failing_since is not null then 1
-      when receiver.quick_answers_needed = 0 and is_others is not true then 4 * receiver.max_in_flight else receiver.max_in_flight end - leased;
+    when receiver.quick_answers_needed = 0 and is_others is not true then 4 * receiver.max_in_flight
+    else receiver.max_in_flight end;
+  most := most - leased;
 end $$;
 
 -- supabase/schemas/60_webhooks/40_sending.sql
@@ -7684,8 +7694,8 @@ begin
   endpoint.failing_since := case when not delivered then coalesce(endpoint.failing_since, at) end;
   endpoint.quick_answers_needed := case
     when is_slow then 5
-    when answers > 0 then greatest(0, endpoint.quick_answers_needed - answers)
-    else endpoint.quick_answers_needed end;
+    when endpoint.quick_answers_needed > 0 then greatest(0, endpoint.quick_answers_needed - answers)
+    else least(0, endpoint.quick_answers_needed + answers) end;
   if endpoint.enabled and reason is not null then
     endpoint.enabled := false;
     endpoint.disabled_reason := reason;
@@ -8727,7 +8737,7 @@ returns table (name text, schedule text, command text, late_after interval) lang
     -- Every minute: small batches then keep up with about 30 events a second.
     ('keyframe-prune', '* * * * *', '20s', 'select keyframe_private.prune()', '10 minutes'),
     ('keyframe-prune-references', '37 * * * *', '2min', 'select keyframe_private.add_removals_of_unused_uploads()', '3 hours'),
-    ('keyframe-add-lost-work', '53 * * * *', '2min', 'select keyframe_private.add_lost_work()', '3 hours'),
+    ('keyframe-add-lost-work', '53 * * * *', '2min', 'select keyframe_private.add_other_lost_work()', '3 hours'),
     ('keyframe-prune-rates', '23 * * * *', '2min', 'select keyframe_private.prune_rate_buckets()', '3 hours'),
     ('keyframe-prune-cron', '17 * * * *', '2min',
       'delete from cron.job_run_details d using cron.job j

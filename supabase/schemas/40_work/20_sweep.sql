@@ -68,7 +68,7 @@ begin
 end $$;
 
 -- The tasks of predictions, which are lost in a restore without the queue, or if a trigger was switched off.
-create function keyframe_private.add_lost_tasks(max_rows integer)
+create function keyframe_private.add_lost_work_of_predictions(max_rows integer)
 returns void language plpgsql volatile set search_path = '' set jit = off set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
   as $$
 begin
@@ -83,11 +83,10 @@ end $$;
 
 -- Adds the other work that a restore without the queue loses. Reads all pending deliveries, the submits of a day and all files to remove:
 -- call it rarely.
-create function keyframe_private.add_lost_work()
+create function keyframe_private.add_other_lost_work()
 returns void language plpgsql volatile security definer set search_path = '' set jit = off set enable_nestloop = off as $$
 begin
-  perform keyframe_private.add_work('deliver', 'resume', '00000000-0000-0000-0000-000000000000', coalesce(e.owner_id, e.id),
-    keyframe_private.resource_of(e), lane => e.id)
+  perform keyframe_private.add_endpoint_work(e, 'resume', '00000000-0000-0000-0000-000000000000')
   from keyframe.webhook_endpoints e
   where e.enabled and exists (
     select from keyframe.webhook_deliveries d
@@ -111,7 +110,7 @@ begin
   perform keyframe_private.add_admissions(max_rows);
   perform keyframe_private.add_continuing('00000000-0000-0000-0000-000000000000', max_rows);
   perform keyframe_private.add_continuing(gen_random_uuid(), max_rows);
-  perform keyframe_private.add_lost_tasks(max_rows);
+  perform keyframe_private.add_lost_work_of_predictions(max_rows);
   if keyframe_private.has_due_work('{ask,copy}', now()) then
     perform keyframe_private.kick_unless_running('generate');
   end if;

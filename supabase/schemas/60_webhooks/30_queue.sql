@@ -1,19 +1,29 @@
 -- The work of deliver: one row for each delivery to send. An endpoint is a lane.
 
--- The host of an endpoint, with its standing there: at a shared host, slow or unknown endpoints do not delay quick ones.
+-- The host of an endpoint, with its standing there: new (no answer yet), tried (one quick answer), quick or slow. So at a host of many owners,
+-- those that hang do not delay the others.
 create function keyframe_private.resource_of(endpoint keyframe.webhook_endpoints)
 returns text language plpgsql immutable set search_path = '' as $$
 begin
-  return lower(left(substring(endpoint.url from '^https?://(\[[^\]]*\]|[^:/?]*)'), 255)) || case
-    when endpoint.quick_answers_needed < 0 then ' new' when endpoint.quick_answers_needed = 0 then ' quick' else ' slow' end;
+  return lower(left(substring(endpoint.url from '^https?://(\[[^\]]*\]|[^:/?]*)'), 255)) || case endpoint.quick_answers_needed
+    when -2 then ' new' when -1 then ' tried' when 0 then ' quick' else ' slow' end;
+end $$;
+
+-- Adds work of an endpoint: to send a delivery, or to resume after one. New and slow endpoints are unproven.
+create function keyframe_private.add_endpoint_work(
+  endpoint keyframe.webhook_endpoints, kind text, subject uuid, due_at timestamptz default clock_timestamp())
+returns void language plpgsql volatile set search_path = '' as $$
+begin
+  perform keyframe_private.add_work('deliver', add_endpoint_work.kind, add_endpoint_work.subject, coalesce(endpoint.owner_id, endpoint.id),
+    keyframe_private.resource_of(endpoint), add_endpoint_work.due_at, lane => endpoint.id,
+    is_unproven => endpoint.quick_answers_needed not in (-1, 0));
 end $$;
 
 -- For each row: Postgres plans a query on a transition table at each call, which took as long as the event itself.
 create function keyframe_private.add_delivery()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
-  perform keyframe_private.add_work('deliver', 'deliver', new.id, coalesce(e.owner_id, e.id), keyframe_private.resource_of(e),
-    new.next_attempt_at, lane => e.id, is_unproven => e.quick_answers_needed <> 0)
+  perform keyframe_private.add_endpoint_work(e, 'deliver', new.id, new.next_attempt_at)
   from keyframe.webhook_endpoints e where e.id = new.endpoint_id;
   return null;
 end $$;
@@ -22,8 +32,7 @@ end $$;
 create function keyframe_private.resume_endpoint()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
-  perform keyframe_private.add_work('deliver', 'resume', '00000000-0000-0000-0000-000000000000', coalesce(new.owner_id, new.id),
-    keyframe_private.resource_of(new), lane => new.id, is_unproven => new.quick_answers_needed <> 0);
+  perform keyframe_private.add_endpoint_work(new, 'resume', '00000000-0000-0000-0000-000000000000');
   return null;
 end $$;
 
@@ -41,9 +50,9 @@ begin
     where d.endpoint_id = held.lane and d.status = 'pending'
       and (last.id is null or (d.event_type, d.created_at, d.id) > (last.event_type, last.created_at, last.id))
     order by d.event_type, d.created_at, d.id limit most);
-  perform keyframe_private.add_work('deliver', 'deliver', d.id, held.owner_id, held.resource, d.next_attempt_at, lane => held.lane,
-    is_unproven => held.is_unproven)
-  from (select o.* from keyframe.webhook_deliveries o where o.id = any (part) order by o.next_attempt_at, o.id) d;
+  perform keyframe_private.add_endpoint_work(e, 'deliver', d.id, d.next_attempt_at)
+  from (select o.* from keyframe.webhook_deliveries o where o.id = any (part) order by o.next_attempt_at, o.id) d
+  cross join lateral (select o.* from keyframe.webhook_endpoints o where o.id = held.lane offset 0) e;
   if cardinality(part) = most then
     update keyframe_private.work w set subject = part[most] where w.id = held.id;
     perform keyframe_private.reschedule_all(array[held.id], array[at], at);
@@ -89,11 +98,13 @@ begin
   select e.* into receiver from keyframe.webhook_endpoints e where e.id = endpoint and e.enabled;
   if keyframe_private.resource_of(receiver) is distinct from open_lane.resource then
     cleared := keyframe_private.clear_lane(
-      endpoint, open_lane.resource, keyframe_private.resource_of(receiver), receiver.quick_answers_needed <> 0);
+      endpoint, open_lane.resource, keyframe_private.resource_of(receiver), receiver.quick_answers_needed not in (-1, 0));
     return;
   end if;
   select count(*), bool_or(w.worker <> for_worker) into leased, is_others
   from keyframe_private.work w where w.queue = 'deliver' and w.lane = endpoint and w.state = 'leased';
   most := case when receiver.failing_since is not null then 1
-      when receiver.quick_answers_needed = 0 and is_others is not true then 4 * receiver.max_in_flight else receiver.max_in_flight end - leased;
+    when receiver.quick_answers_needed = 0 and is_others is not true then 4 * receiver.max_in_flight
+    else receiver.max_in_flight end;
+  most := most - leased;
 end $$;

@@ -24,8 +24,8 @@ begin
   endpoint.failing_since := case when not delivered then coalesce(endpoint.failing_since, at) end;
   endpoint.quick_answers_needed := case
     when is_slow then 5
-    when answers > 0 then greatest(0, endpoint.quick_answers_needed - answers)
-    else endpoint.quick_answers_needed end;
+    when endpoint.quick_answers_needed > 0 then greatest(0, endpoint.quick_answers_needed - answers)
+    else least(0, endpoint.quick_answers_needed + answers) end;
   if endpoint.enabled and reason is not null then
     endpoint.enabled := false;
     endpoint.disabled_reason := reason;

@@ -12,7 +12,7 @@ returns table (name text, schedule text, command text, late_after interval) lang
     -- Every minute: small batches then keep up with about 30 events a second.
     ('keyframe-prune', '* * * * *', '20s', 'select keyframe_private.prune()', '10 minutes'),
     ('keyframe-prune-references', '37 * * * *', '2min', 'select keyframe_private.add_removals_of_unused_uploads()', '3 hours'),
-    ('keyframe-add-lost-work', '53 * * * *', '2min', 'select keyframe_private.add_lost_work()', '3 hours'),
+    ('keyframe-add-lost-work', '53 * * * *', '2min', 'select keyframe_private.add_other_lost_work()', '3 hours'),
     ('keyframe-prune-rates', '23 * * * *', '2min', 'select keyframe_private.prune_rate_buckets()', '3 hours'),
     ('keyframe-prune-cron', '17 * * * *', '2min',
       'delete from cron.job_run_details d using cron.job j

@@ -301,7 +301,7 @@ describe("a queue that was empty when statistics and plans were made, and has 10
       const run = { id: `run-${id}`, status: "processing" };
       await callWorker(sql, "record_provider_state", { prediction_id: id, attempt, run, work_id, lease_token });
       await sql`select keyframe_private.sweep()`;
-      await sql`select keyframe_private.add_lost_tasks(10)`;
+      await sql`select keyframe_private.add_lost_work_of_predictions(10)`;
     };
     await own.sql`vacuum analyze keyframe_private.work`;
     const plans = await plansOf(own.url, async (sql) => {

@@ -62,7 +62,7 @@ test("a search, a cancel and a removal without work, as after a restore → the 
   await providerSays(db.sql, { id: canceled.id, run: "run-late" });
   await db.sql`insert into keyframe_private.file_removals (bucket, name, owner_id) values ('projects', 'gone.png', ${world.owner})`;
   await db.sql`delete from keyframe_private.work`;
-  for (let hours = 0; hours < 2; hours++) await db.sql`select keyframe_private.add_lost_work()`;
+  for (let hours = 0; hours < 2; hours++) await db.sql`select keyframe_private.add_other_lost_work()`;
   const work =
     await db.sql`select kind, subject, submit_id is not null as of_submit from keyframe_private.work order by kind`;
   expect(work).toEqual([

@@ -127,7 +127,9 @@ export const record = (sql: AnySql, results: Result[], at?: Date): Promise<Excha
 
 /** Claims what is due and records an outcome for all of it, or one for each. Returns the ids of what was sent. */
 export async function sendNext(sql: AnySql, outcome: Outcome | ((i: number) => Outcome), at?: Date): Promise<string[]> {
-  const { deliveries } = await exchange(sql, at ? { at } : {});
+  const claim = () => exchange(sql, at ? { at } : {});
+  let { deliveries } = await claim();
+  if (deliveries.length === 0) ({ deliveries } = await claim()); // the first one has moved them: the endpoint's standing changed
   const outcomeOf = typeof outcome === "function" ? outcome : () => outcome;
   await record(
     sql,
