@@ -1942,7 +1942,7 @@ comment on function keyframe_worker.read_shared_film is 'The film of a link, by 
 -- delivery twice at once (record_results). What happened outside counts even if the lease was lost: that a delivery succeeded, and what the
 -- provider says of a run.
 --
--- Only workers update and delete; others insert. So no transaction of a user, however long it stays open, locks a row that a claim needs.
+-- Only workers update and delete; others insert (an administrator may change due_at). So no transaction of a user, however long it stays open, locks a row that a claim needs.
 
 create type keyframe_private.work_queue as enum ('ask', 'copy', 'deliver');
 comment on type keyframe_private.work_queue is 'ask (calls to the provider and the database) and copy (outputs) belong to generate, deliver to deliver. Each has its own capacity.';
@@ -1978,7 +1978,8 @@ comment on column keyframe_private.work.lane is 'What takes turns within a resou
 comment on column keyframe_private.work.resource is 'The shared dependency that can be slow for many owners: a model, an output''s host and model, a receiver''s host and the endpoint''s standing, otherwise the kind.';
 comment on column keyframe_private.work.is_unproven is 'Whether its endpoint is new or slow, so that the request may hang.';
 comment on column keyframe_private.work.due_at is 'When it is due, or was; while it is leased, when the lease expires.';
-comment on column keyframe_private.work.lease_token is 'Names the lease: only its holder may record a result.';
+comment on column keyframe_private.work.lease_token is 'The lease. generate proves by it that it still holds the work; deliver proves it by `worker`.';
+comment on column keyframe_private.work.failures is 'generate: failures in a row. deliver: leases that expired; failed requests are counted in webhook_deliveries.';
 -- A claim walks from resource to resource and lane to lane, one probe each. The next two indexes have scheduled work and leases; the last
 -- two find work of generate, and failing work.
 create index work_ready_idx on keyframe_private.work (queue, resource, lane, id) where state = 'ready';
@@ -2014,7 +2015,7 @@ begin
       and (has_work.submit_id is null or w.submit_id = has_work.submit_id));
 end $$;
 
--- Locks leased work for the holder of its lease; null when the lease is gone.
+-- Locks leased work for the holder of its lease. Its fields are null when the lease is lost: then statements with its id match no row.
 create function keyframe_private.held_work(work_id bigint, lease_token uuid)
 returns keyframe_private.work language plpgsql volatile set search_path = '' set jit = off set enable_seqscan = off as $$
 declare
@@ -2043,7 +2044,7 @@ begin
   from unnest(work_ids, reschedule_all.due) r (id, due) where r.id = w.id and w.id = any (work_ids);
 end $$;
 
--- Doubles with each failure, ±20 %; a minute without settings. More than 20 doublings would exceed the range of an interval.
+-- Doubles with each failure, ±20 %, up to retry_max; a minute without settings. More than 20 doublings would exceed the range of an interval.
 create function keyframe_private.retry_delay(failures integer)
 returns interval language plpgsql volatile set search_path = '' as $$
 begin
@@ -2127,9 +2128,9 @@ end $$;
 -- An open lane, and how much of it may be leased.
 create type keyframe_private.lane_share as (resource text, lane uuid, most integer);
 
--- Opens the next lanes with ready work: resource by resource and in each lane by lane, both once around, starting behind the cursor. If the
--- cursor is at model A and lane 2, these are lanes 3, 1, 2 of model B, then lanes 3, 1, 2 of model A. Each lane costs one probe of the index,
--- and so does each resource that is full. Owners at their limit are left out. Lanes of deliver are locked, and cleared of work that does not belong there (open_lane). The cursor
+-- Opens the next lanes with ready work: resource by resource and in each lane by lane, both once around, resuming just past the cursor. If
+-- the cursor is at model A and lane 2, these are lanes 3, 1, 2 of model B, then lanes 3, 1, 2 of model A. Each lane costs one probe of the index,
+-- and so does each resource that is full. Owners at their limit are left out. Lanes of deliver are locked, and cleared of work that does not belong there (lock_endpoint_lane). The cursor
 -- moves to the last resource and, if it is_cut (there are more), to the last lane.
 create function keyframe_private.open_lanes(
   wanted_queue keyframe_private.work_queue, for_worker uuid, max_lanes integer, open_by_resource jsonb, open_by_owner jsonb,
@@ -2147,7 +2148,7 @@ declare
   next_lane uuid;
   owner uuid;
   most_of_resource numeric;
-  is_behind_cursor boolean;
+  is_past_cursor boolean;
   most integer;
   probes integer := 0;
   opened record;
@@ -2169,21 +2170,21 @@ begin
     most_of_resource := case when is_unproven then most_of_unproven else most_of_proven end;
     continue when coalesce((open_by_resource ->> next_resource)::bigint, 0) >= most_of_resource;
     next_lane := first_lane;
-    is_behind_cursor := true;
+    is_past_cursor := true;
     loop
       select w.lane, w.owner_id into next_lane, owner from keyframe_private.work w
       where w.queue = wanted_queue and w.state = 'ready' and (w.resource, w.lane) > (next_resource, next_lane) and w.resource <= next_resource
       order by w.resource, w.lane limit 1;
-      if not found and is_behind_cursor then
-        is_behind_cursor := false;
+      if not found and is_past_cursor then
+        is_past_cursor := false;
         next_lane := '00000000-0000-0000-0000-000000000000';
         continue;
       end if;
-      exit when not found or not is_behind_cursor and next_lane > first_lane;
+      exit when not found or not is_past_cursor and next_lane > first_lane;
       probes := probes + 1;
       most := case when shares_of_owner * coalesce((open_by_owner ->> concat(owner, is_unproven))::bigint, 0) < most_of_resource then places else 0 end;
       if most > 0 and wanted_queue = 'deliver' then
-        opened := keyframe_private.open_lane(next_lane, next_resource, for_worker);
+        opened := keyframe_private.lock_endpoint_lane(next_lane, next_resource, for_worker);
         most := opened.most;
         cleared := cleared + opened.cleared;
       end if;
@@ -2200,8 +2201,8 @@ begin
 end $$;
 
 -- Leases ready work for a process: one row of each lane in turn, until a resource, an owner or the process has reached its limit. If Ada's lane
--- has three rows, Bob's one and Cem's two, a claim of four leases Ada 1, Bob 1, Cem 1, Ada 2. Three lanes were reached, so the next claim begins
--- behind Cem's. The indexes are used whatever the statistics say, because the table is empty in one moment and full in the next.
+-- has three rows, Bob's one and Cem's two, a claim of four leases Ada 1, Bob 1, Cem 1, Ada 2. The next claim resumes after Cem's
+-- lane. Of a lane it takes at most its equal part of max_rows, even if another lane has less. The indexes are used whatever the statistics say, because the table is empty in one moment and full in the next.
 create function keyframe_private.lease_work(
   wanted_queue keyframe_private.work_queue, for_worker uuid, lease interval, max_rows integer, at timestamptz,
   inout cursor_resource text, inout cursor_lane uuid, out leased keyframe_private.work[], out is_cut boolean)
@@ -2241,7 +2242,7 @@ begin
     select r.id, r.owner_id, r.is_unproven, l.resource, l.lane, l.turn_of_lane, row_number() over (partition by l.turn_of_lane order by r.id) as turn
     from unnest(lanes) with ordinality l (resource, lane, most, turn_of_lane)
     -- A lane is read as a range of the index. `lane = … order by id` may be planned as a walk along the primary key, past the rows of all
-    -- users. The upper bound compares the lane alone: an index scan does not stop at a row comparison, and would read the lanes behind it.
+    -- users. The upper bound compares the lane alone: an index scan does not stop at a row comparison, and would read on into the next lanes.
     cross join lateral (
       select w.id, w.owner_id, w.is_unproven from keyframe_private.work w
       where w.queue = wanted_queue and w.state = 'ready' and w.resource = l.resource
@@ -2272,8 +2273,8 @@ begin
   into leased, cursor_lane;
 end $$;
 
--- Waits at most a second, because the call holds a connection. False: nothing became due. Checks run every 1/50 of the wait, and use at
--- most a tenth of the time. Only one call per worker waits; others return at once. Work of generate takes seconds at the provider, so 5 ms
+-- Waits at most a second, because the call holds a connection. True: something may be due. Checks run every 1/50 of the wait, and use at most
+-- a tenth of the time. One call for each function waits, over all its processes; the others return true at once. Work of generate takes seconds at the provider, so 5 ms
 -- is enough: with 2 ms, waiting used 4 % of a core.
 create function keyframe_private.wait_for_due(function_name text, queues keyframe_private.work_queue[], wait_ms integer)
 returns boolean language plpgsql volatile set search_path = '' as $$
@@ -6018,7 +6019,7 @@ begin
     end);
 end $$;
 
--- Deletes work that is done, or that is no longer needed.
+-- Deletes work that is done, or that is no longer needed. After a store, also the poll of its run, and a partial output is queued for removal.
 create function keyframe_private.finish_work(held keyframe_private.work, has_output boolean default false)
 returns void language plpgsql volatile set search_path = '' set jit = off set enable_seqscan = off as $$
 begin
@@ -6180,7 +6181,7 @@ begin
       p.updated_at
     into details, updated from keyframe.predictions p where p.id = held.subject and keyframe_private.is_current(held);
     if details is null and held.kind = 'store' then
-      details := '{"task": "expire"}'; -- which also lists its partial output
+      details := '{"task": "expire"}'; -- which also queues the partial output for removal
     elsif held.last_error = 'lease_expired' and held.failures >= keyframe_private.max_failures() then
       details := details || '{"task": "expire"}';
     elsif held.kind = 'poll' and held.failures = 0 and updated between at - poll_after and at then -- a later time is of a clock that was set back
@@ -7100,7 +7101,7 @@ create table keyframe.webhook_endpoints (
   disabled_at timestamptz,
   disabled_reason text,
   failing_since timestamptz,
-  quick_answers_needed smallint not null default -2,
+  quick_answers_needed smallint not null default -5,
   created_at timestamptz not null default now(),
   updated_at timestamptz not null default now(),
   constraint url_is_https_or_local_http check (url ~ '^https?://[^\s#@]+$' and char_length(url) <= 2048),
@@ -7128,7 +7129,7 @@ comment on column keyframe.webhook_endpoints.event_types is 'Which events it get
 comment on column keyframe.webhook_endpoints.max_in_flight is 'How many requests to it may be open at once; one while it only fails.';
 comment on column keyframe.webhook_endpoints.disabled_reason is 'Why it gets no events: by_owner, gone (it answered 410), failing (only failures for webhook_disable_after).';
 comment on column keyframe.webhook_endpoints.failing_since is 'When the failures began, or when it was enabled again after the service had disabled it; null after a success.';
-comment on column keyframe.webhook_endpoints.quick_answers_needed is 'How many more answers in a row must take under three seconds until it counts as quick: 0 when quick, five after a slow answer, negative until the first two. A request without an answer counts as slow after three seconds, and otherwise not at all.';
+comment on column keyframe.webhook_endpoints.quick_answers_needed is 'How many more answers in a row must take under three seconds until it counts as quick: 0 when quick, five after a slow answer, negative until the first five. A request without an answer counts as slow after three seconds, and otherwise not at all.';
 create index webhook_endpoints_owner_id_idx on keyframe.webhook_endpoints (owner_id, created_at desc);
 -- The few endpoints that the service has disabled.
 create index webhook_endpoints_switched_off_idx on keyframe.webhook_endpoints (disabled_at) where disabled_reason in ('gone', 'failing');
@@ -7557,13 +7558,14 @@ comment on function keyframe.webhook_health is 'The outcomes of the caller''s de
 
 -- The work of deliver: one row for each delivery to send. An endpoint is a lane.
 
--- The host of an endpoint, with its standing there: new (no answer yet), tried (one quick answer), quick or slow. So at a host of many owners,
--- those that hang do not delay the others.
+-- The host of an endpoint, with its standing there: new (no answer yet), tried (fewer than five
+-- quick answers), quick or slow. So at a host of many owners, those that hang do not delay the others.
 create function keyframe_private.resource_of(endpoint keyframe.webhook_endpoints)
 returns text language plpgsql immutable set search_path = '' as $$
 begin
-  return lower(left(substring(endpoint.url from '^https?://(\[[^\]]*\]|[^:/?]*)'), 255)) || case endpoint.quick_answers_needed
-    when -2 then ' new' when -1 then ' tried' when 0 then ' quick' else ' slow' end;
+  return lower(left(substring(endpoint.url from '^https?://(\[[^\]]*\]|[^:/?]*)'), 255)) || case
+    when endpoint.quick_answers_needed = -5 then ' new' when endpoint.quick_answers_needed < 0 then ' tried'
+    when endpoint.quick_answers_needed = 0 then ' quick' else ' slow' end;
 end $$;
 
 -- Adds work of an endpoint: to send a delivery, or to resume after one. New and slow endpoints are unproven.
@@ -7573,7 +7575,7 @@ returns void language plpgsql volatile set search_path = '' as $$
 begin
   perform keyframe_private.add_work('deliver', add_endpoint_work.kind, add_endpoint_work.subject, coalesce(endpoint.owner_id, endpoint.id),
     keyframe_private.resource_of(endpoint), add_endpoint_work.due_at, lane => endpoint.id,
-    is_unproven => endpoint.quick_answers_needed not in (-1, 0));
+    is_unproven => endpoint.quick_answers_needed not between -4 and 0);
 end $$;
 
 -- For each row: Postgres plans a query on a transition table at each call, which took as long as the event itself.
@@ -7640,7 +7642,7 @@ end $$;
 -- Locks a lane for this claim, so that the endpoint's limit holds for any number of workers. most: how many more of its deliveries the worker
 -- may lease; cleared: how many rows did not belong to it. A quick endpoint gets four times max_in_flight, because a call takes as long as a
 -- few requests, but not if another process has leased some of it.
-create function keyframe_private.open_lane(endpoint uuid, resource text, for_worker uuid, out most integer, out cleared integer)
+create function keyframe_private.lock_endpoint_lane(endpoint uuid, resource text, for_worker uuid, out most integer, out cleared integer)
 language plpgsql volatile set search_path = '' as $$
 declare
   receiver keyframe.webhook_endpoints;
@@ -7653,9 +7655,9 @@ begin
     return;
   end if;
   select e.* into receiver from keyframe.webhook_endpoints e where e.id = endpoint and e.enabled;
-  if keyframe_private.resource_of(receiver) is distinct from open_lane.resource then
+  if keyframe_private.resource_of(receiver) is distinct from lock_endpoint_lane.resource then
     cleared := keyframe_private.clear_lane(
-      endpoint, open_lane.resource, keyframe_private.resource_of(receiver), receiver.quick_answers_needed not in (-1, 0));
+      endpoint, lock_endpoint_lane.resource, keyframe_private.resource_of(receiver), receiver.quick_answers_needed not between -4 and 0);
     return;
   end if;
   select count(*), bool_or(w.worker <> for_worker) into leased, is_others
@@ -7668,7 +7670,7 @@ end $$;
 
 -- supabase/schemas/60_webhooks/40_sending.sql
 
--- Recording the results of requests in batches, and scheduling retries.
+-- deliver's one call, exchange_deliveries: records the results of requests, then leases deliveries and hands them out.
 
 -- Returns null when the attempts are used up. Retry-After of a 429 or 503 is respected up to a day.
 create function keyframe_private.next_delivery_attempt(
@@ -7767,7 +7769,7 @@ begin
   return recorded;
 end $$;
 
--- Returns the endpoints and deliveries that the worker sends of what it has leased, in order, with bodies of at most max_bytes. Owners with
+-- Of the leased work, returns the deliveries to send, in order, by endpoint, with bodies of at most max_bytes in all. Owners with
 -- fewer bytes come first, so that one owner's large bodies delay no other's. The rest ends its lease here: what is too large now is ready
 -- again, what is due later is scheduled, and the work of deliveries that have ended, or are leased twice, is deleted.
 create function keyframe_private.hand_out_deliveries(leased keyframe_private.work[], max_bytes integer, at timestamptz)
@@ -7832,7 +7834,8 @@ begin
   perform keyframe_private.reschedule_all(held, array_fill(at, array[cardinality(held)]), at);
 end $$;
 
--- returned: leased work that is not sent. The time limit is below the worker's own. Everything it calls uses the indexes, whatever the
+-- returned: leased work that is not sent. The time limit is below the worker's own; PostgREST
+-- applies it before the call, and worker/main.ts sets the same for its connection. Everything it calls uses the indexes, whatever the
 -- statistics say, and keeps its plans.
 create function keyframe_worker.exchange_deliveries(
   results jsonb, worker uuid, max_rows integer, returned jsonb default '[]', max_bytes integer default 500000,
@@ -8010,7 +8013,7 @@ exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
   return keyframe_private.refuse(refused);
 end $$;
-comment on function keyframe.delete_webhook_endpoint is 'Deletes an endpoint of the caller with its deliveries and secrets.';
+comment on function keyframe.delete_webhook_endpoint is 'Deletes an endpoint of the caller with its secrets. Its deliveries are hidden at once, and deleted in batches.';
 
 create function keyframe.reveal_webhook_secret(endpoint_id uuid)
 returns jsonb language plpgsql volatile security definer set search_path = '' as $$
@@ -8806,7 +8809,8 @@ select keyframe_private.schedule_jobs();
 -- supabase/schemas/85_health/10_health.sql
 
 -- The figures of the service for GET /api/health?deep=1 and GET /api/metrics, in one call; shared/contract/service.ts explains them. Each
--- part reads a bounded number of rows through an index, on its own: a locked or failing part affects no other.
+-- part runs on its own, so that a locked or failing one affects no other, and most read a bounded number of rows through an index; `paused`
+-- reads all endpoints, and the figures of kicks the answers of some minutes.
 
 -- Definer, because anyone may call it. Answers even if the version cannot be read or users' tables are locked: it waits for all locks
 -- together for 300 ms. `writes`: ok, read_only, settings_missing, or locked, when a start or a new project would fail. Volatile: the Data
@@ -8898,7 +8902,7 @@ comment on function keyframe_worker.service_figures is 'The figures of the servi
 
 -- The figures of the work: predictions, deliveries, files, models, costs.
 
--- Lists what no worker has leased, up to 10,000.
+-- Lists due work that no worker has leased: of each queue at most 10,000 rows that are ready, by resource, and 1,000 that are scheduled.
 create function keyframe_private.due_work()
 returns setof keyframe_private.work language sql stable set search_path = '' set jit = off set enable_seqscan = off set enable_bitmapscan = off as $$
   select d.* from unnest(enum_range(null::keyframe_private.work_queue)) q
@@ -8935,8 +8939,8 @@ returns jsonb language sql stable set search_path = '' as $$
   ) w
 $$;
 
--- How long the oldest due work of each kind has been due. Delivery: only of endpoints to which nothing is being sent; others wait for their
--- own receiver. Slot: the sweep has found a prediction that waits although its owner has a free one.
+-- How long the oldest work of each kind has been due, among that of due_work. Delivery: only of endpoints to which nothing is being sent; others
+-- wait for their own receiver. Slot: a prediction could start, because its owner has a free slot or because the previous shot has ended.
 create function keyframe_private.due_figures()
 returns jsonb language sql stable set search_path = '' as $$
   select jsonb_object_agg(k.name, keyframe_private.seconds_since(d.oldest))
@@ -8950,8 +8954,8 @@ returns jsonb language sql stable set search_path = '' as $$
     group by 1) d using (name)
 $$;
 
--- Work of generate that the database has refused three times in a row or more (its last error is an SQLSTATE, not one of our codes), and
--- rows that pruning cannot delete.
+-- Work of generate that has failed three times in a row or more, the last time in the database (its last error is an SQLSTATE, not one of our
+-- codes), and rows that pruning cannot delete.
 create function keyframe_private.aside_figures()
 returns jsonb language sql stable set search_path = '' as $$
   with failing as materialized (
@@ -8968,7 +8972,7 @@ returns jsonb language sql stable set search_path = '' as $$
     'worst', (select to_jsonb(f) from failing f order by f.failures desc, f.subject limit 1))
 $$;
 
--- Pending deliveries, counted up to 10,000, from the indexes of the queue.
+-- Pending deliveries, counted up to 10,000, from the indexes of the queue. The work of an endpoint that resumes counts as one.
 create function keyframe_private.delivery_figures()
 returns jsonb language sql stable set search_path = '' set jit = off set enable_seqscan = off set enable_bitmapscan = off as $$
   with counted as materialized (
@@ -10063,7 +10067,8 @@ grant execute on function keyframe_private.claims_for_server, keyframe_private.c
 -- supabase/schemas/99_time_limits.sql
 
 -- Time limits of a user's requests in the database, below the limit of the role (8 s on the hosted platform). A recovery, which may
--- write thousands of rows, has only the role's limit; health has its own.
+-- write thousands of rows, has only the role's limit; health has its own. PostgREST applies a function's statement_timeout before it calls it;
+-- Postgres alone would not.
 
 do $$
 declare

@@ -1,5 +1,6 @@
 -- Time limits of a user's requests in the database, below the limit of the role (8 s on the hosted platform). A recovery, which may
--- write thousands of rows, has only the role's limit; health has its own.
+-- write thousands of rows, has only the role's limit; health has its own. PostgREST applies a function's statement_timeout before it calls it;
+-- Postgres alone would not.
 
 do $$
 declare

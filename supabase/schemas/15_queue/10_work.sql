@@ -9,7 +9,7 @@
 -- delivery twice at once (record_results). What happened outside counts even if the lease was lost: that a delivery succeeded, and what the
 -- provider says of a run.
 --
--- Only workers update and delete; others insert. So no transaction of a user, however long it stays open, locks a row that a claim needs.
+-- Only workers update and delete; others insert (an administrator may change due_at). So no transaction of a user, however long it stays open, locks a row that a claim needs.
 
 create type keyframe_private.work_queue as enum ('ask', 'copy', 'deliver');
 comment on type keyframe_private.work_queue is 'ask (calls to the provider and the database) and copy (outputs) belong to generate, deliver to deliver. Each has its own capacity.';
@@ -45,7 +45,8 @@ comment on column keyframe_private.work.lane is 'What takes turns within a resou
 comment on column keyframe_private.work.resource is 'The shared dependency that can be slow for many owners: a model, an output''s host and model, a receiver''s host and the endpoint''s standing, otherwise the kind.';
 comment on column keyframe_private.work.is_unproven is 'Whether its endpoint is new or slow, so that the request may hang.';
 comment on column keyframe_private.work.due_at is 'When it is due, or was; while it is leased, when the lease expires.';
-comment on column keyframe_private.work.lease_token is 'Names the lease: only its holder may record a result.';
+comment on column keyframe_private.work.lease_token is 'The lease. generate proves by it that it still holds the work; deliver proves it by `worker`.';
+comment on column keyframe_private.work.failures is 'generate: failures in a row. deliver: leases that expired; failed requests are counted in webhook_deliveries.';
 -- A claim walks from resource to resource and lane to lane, one probe each. The next two indexes have scheduled work and leases; the last
 -- two find work of generate, and failing work.
 create index work_ready_idx on keyframe_private.work (queue, resource, lane, id) where state = 'ready';
@@ -81,7 +82,7 @@ begin
       and (has_work.submit_id is null or w.submit_id = has_work.submit_id));
 end $$;
 
--- Locks leased work for the holder of its lease; null when the lease is gone.
+-- Locks leased work for the holder of its lease. Its fields are null when the lease is lost: then statements with its id match no row.
 create function keyframe_private.held_work(work_id bigint, lease_token uuid)
 returns keyframe_private.work language plpgsql volatile set search_path = '' set jit = off set enable_seqscan = off as $$
 declare
@@ -110,7 +111,7 @@ begin
   from unnest(work_ids, reschedule_all.due) r (id, due) where r.id = w.id and w.id = any (work_ids);
 end $$;
 
--- Doubles with each failure, ±20 %; a minute without settings. More than 20 doublings would exceed the range of an interval.
+-- Doubles with each failure, ±20 %, up to retry_max; a minute without settings. More than 20 doublings would exceed the range of an interval.
 create function keyframe_private.retry_delay(failures integer)
 returns interval language plpgsql volatile set search_path = '' as $$
 begin

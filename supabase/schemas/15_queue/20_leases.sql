@@ -71,9 +71,9 @@ end $$;
 -- An open lane, and how much of it may be leased.
 create type keyframe_private.lane_share as (resource text, lane uuid, most integer);
 
--- Opens the next lanes with ready work: resource by resource and in each lane by lane, both once around, starting behind the cursor. If the
--- cursor is at model A and lane 2, these are lanes 3, 1, 2 of model B, then lanes 3, 1, 2 of model A. Each lane costs one probe of the index,
--- and so does each resource that is full. Owners at their limit are left out. Lanes of deliver are locked, and cleared of work that does not belong there (open_lane). The cursor
+-- Opens the next lanes with ready work: resource by resource and in each lane by lane, both once around, resuming just past the cursor. If
+-- the cursor is at model A and lane 2, these are lanes 3, 1, 2 of model B, then lanes 3, 1, 2 of model A. Each lane costs one probe of the index,
+-- and so does each resource that is full. Owners at their limit are left out. Lanes of deliver are locked, and cleared of work that does not belong there (lock_endpoint_lane). The cursor
 -- moves to the last resource and, if it is_cut (there are more), to the last lane.
 create function keyframe_private.open_lanes(
   wanted_queue keyframe_private.work_queue, for_worker uuid, max_lanes integer, open_by_resource jsonb, open_by_owner jsonb,
@@ -91,7 +91,7 @@ declare
   next_lane uuid;
   owner uuid;
   most_of_resource numeric;
-  is_behind_cursor boolean;
+  is_past_cursor boolean;
   most integer;
   probes integer := 0;
   opened record;
@@ -113,21 +113,21 @@ begin
     most_of_resource := case when is_unproven then most_of_unproven else most_of_proven end;
     continue when coalesce((open_by_resource ->> next_resource)::bigint, 0) >= most_of_resource;
     next_lane := first_lane;
-    is_behind_cursor := true;
+    is_past_cursor := true;
     loop
       select w.lane, w.owner_id into next_lane, owner from keyframe_private.work w
       where w.queue = wanted_queue and w.state = 'ready' and (w.resource, w.lane) > (next_resource, next_lane) and w.resource <= next_resource
       order by w.resource, w.lane limit 1;
-      if not found and is_behind_cursor then
-        is_behind_cursor := false;
+      if not found and is_past_cursor then
+        is_past_cursor := false;
         next_lane := '00000000-0000-0000-0000-000000000000';
         continue;
       end if;
-      exit when not found or not is_behind_cursor and next_lane > first_lane;
+      exit when not found or not is_past_cursor and next_lane > first_lane;
       probes := probes + 1;
       most := case when shares_of_owner * coalesce((open_by_owner ->> concat(owner, is_unproven))::bigint, 0) < most_of_resource then places else 0 end;
       if most > 0 and wanted_queue = 'deliver' then
-        opened := keyframe_private.open_lane(next_lane, next_resource, for_worker);
+        opened := keyframe_private.lock_endpoint_lane(next_lane, next_resource, for_worker);
         most := opened.most;
         cleared := cleared + opened.cleared;
       end if;
@@ -144,8 +144,8 @@ begin
 end $$;
 
 -- Leases ready work for a process: one row of each lane in turn, until a resource, an owner or the process has reached its limit. If Ada's lane
--- has three rows, Bob's one and Cem's two, a claim of four leases Ada 1, Bob 1, Cem 1, Ada 2. Three lanes were reached, so the next claim begins
--- behind Cem's. The indexes are used whatever the statistics say, because the table is empty in one moment and full in the next.
+-- has three rows, Bob's one and Cem's two, a claim of four leases Ada 1, Bob 1, Cem 1, Ada 2. The next claim resumes after Cem's
+-- lane. Of a lane it takes at most its equal part of max_rows, even if another lane has less. The indexes are used whatever the statistics say, because the table is empty in one moment and full in the next.
 create function keyframe_private.lease_work(
   wanted_queue keyframe_private.work_queue, for_worker uuid, lease interval, max_rows integer, at timestamptz,
   inout cursor_resource text, inout cursor_lane uuid, out leased keyframe_private.work[], out is_cut boolean)
@@ -185,7 +185,7 @@ begin
     select r.id, r.owner_id, r.is_unproven, l.resource, l.lane, l.turn_of_lane, row_number() over (partition by l.turn_of_lane order by r.id) as turn
     from unnest(lanes) with ordinality l (resource, lane, most, turn_of_lane)
     -- A lane is read as a range of the index. `lane = … order by id` may be planned as a walk along the primary key, past the rows of all
-    -- users. The upper bound compares the lane alone: an index scan does not stop at a row comparison, and would read the lanes behind it.
+    -- users. The upper bound compares the lane alone: an index scan does not stop at a row comparison, and would read on into the next lanes.
     cross join lateral (
       select w.id, w.owner_id, w.is_unproven from keyframe_private.work w
       where w.queue = wanted_queue and w.state = 'ready' and w.resource = l.resource
@@ -216,8 +216,8 @@ begin
   into leased, cursor_lane;
 end $$;
 
--- Waits at most a second, because the call holds a connection. False: nothing became due. Checks run every 1/50 of the wait, and use at
--- most a tenth of the time. Only one call per worker waits; others return at once. Work of generate takes seconds at the provider, so 5 ms
+-- Waits at most a second, because the call holds a connection. True: something may be due. Checks run every 1/50 of the wait, and use at most
+-- a tenth of the time. One call for each function waits, over all its processes; the others return true at once. Work of generate takes seconds at the provider, so 5 ms
 -- is enough: with 2 ms, waiting used 4 % of a core.
 create function keyframe_private.wait_for_due(function_name text, queues keyframe_private.work_queue[], wait_ms integer)
 returns boolean language plpgsql volatile set search_path = '' as $$

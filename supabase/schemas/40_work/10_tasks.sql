@@ -46,7 +46,7 @@ begin
     end);
 end $$;
 
--- Deletes work that is done, or that is no longer needed.
+-- Deletes work that is done, or that is no longer needed. After a store, also the poll of its run, and a partial output is queued for removal.
 create function keyframe_private.finish_work(held keyframe_private.work, has_output boolean default false)
 returns void language plpgsql volatile set search_path = '' set jit = off set enable_seqscan = off as $$
 begin
@@ -208,7 +208,7 @@ begin
       p.updated_at
     into details, updated from keyframe.predictions p where p.id = held.subject and keyframe_private.is_current(held);
     if details is null and held.kind = 'store' then
-      details := '{"task": "expire"}'; -- which also lists its partial output
+      details := '{"task": "expire"}'; -- which also queues the partial output for removal
     elsif held.last_error = 'lease_expired' and held.failures >= keyframe_private.max_failures() then
       details := details || '{"task": "expire"}';
     elsif held.kind = 'poll' and held.failures = 0 and updated between at - poll_after and at then -- a later time is of a clock that was set back

@@ -1,12 +1,13 @@
 -- The work of deliver: one row for each delivery to send. An endpoint is a lane.
 
--- The host of an endpoint, with its standing there: new (no answer yet), tried (one quick answer), quick or slow. So at a host of many owners,
--- those that hang do not delay the others.
+-- The host of an endpoint, with its standing there: new (no answer yet), tried (fewer than five
+-- quick answers), quick or slow. So at a host of many owners, those that hang do not delay the others.
 create function keyframe_private.resource_of(endpoint keyframe.webhook_endpoints)
 returns text language plpgsql immutable set search_path = '' as $$
 begin
-  return lower(left(substring(endpoint.url from '^https?://(\[[^\]]*\]|[^:/?]*)'), 255)) || case endpoint.quick_answers_needed
-    when -2 then ' new' when -1 then ' tried' when 0 then ' quick' else ' slow' end;
+  return lower(left(substring(endpoint.url from '^https?://(\[[^\]]*\]|[^:/?]*)'), 255)) || case
+    when endpoint.quick_answers_needed = -5 then ' new' when endpoint.quick_answers_needed < 0 then ' tried'
+    when endpoint.quick_answers_needed = 0 then ' quick' else ' slow' end;
 end $$;
 
 -- Adds work of an endpoint: to send a delivery, or to resume after one. New and slow endpoints are unproven.
@@ -16,7 +17,7 @@ returns void language plpgsql volatile set search_path = '' as $$
 begin
   perform keyframe_private.add_work('deliver', add_endpoint_work.kind, add_endpoint_work.subject, coalesce(endpoint.owner_id, endpoint.id),
     keyframe_private.resource_of(endpoint), add_endpoint_work.due_at, lane => endpoint.id,
-    is_unproven => endpoint.quick_answers_needed not in (-1, 0));
+    is_unproven => endpoint.quick_answers_needed not between -4 and 0);
 end $$;
 
 -- For each row: Postgres plans a query on a transition table at each call, which took as long as the event itself.
@@ -83,7 +84,7 @@ end $$;
 -- Locks a lane for this claim, so that the endpoint's limit holds for any number of workers. most: how many more of its deliveries the worker
 -- may lease; cleared: how many rows did not belong to it. A quick endpoint gets four times max_in_flight, because a call takes as long as a
 -- few requests, but not if another process has leased some of it.
-create function keyframe_private.open_lane(endpoint uuid, resource text, for_worker uuid, out most integer, out cleared integer)
+create function keyframe_private.lock_endpoint_lane(endpoint uuid, resource text, for_worker uuid, out most integer, out cleared integer)
 language plpgsql volatile set search_path = '' as $$
 declare
   receiver keyframe.webhook_endpoints;
@@ -96,9 +97,9 @@ begin
     return;
   end if;
   select e.* into receiver from keyframe.webhook_endpoints e where e.id = endpoint and e.enabled;
-  if keyframe_private.resource_of(receiver) is distinct from open_lane.resource then
+  if keyframe_private.resource_of(receiver) is distinct from lock_endpoint_lane.resource then
     cleared := keyframe_private.clear_lane(
-      endpoint, open_lane.resource, keyframe_private.resource_of(receiver), receiver.quick_answers_needed not in (-1, 0));
+      endpoint, lock_endpoint_lane.resource, keyframe_private.resource_of(receiver), receiver.quick_answers_needed not between -4 and 0);
     return;
   end if;
   select count(*), bool_or(w.worker <> for_worker) into leased, is_others

@@ -1,4 +1,4 @@
--- Recording the results of requests in batches, and scheduling retries.
+-- deliver's one call, exchange_deliveries: records the results of requests, then leases deliveries and hands them out.
 
 -- Returns null when the attempts are used up. Retry-After of a 429 or 503 is respected up to a day.
 create function keyframe_private.next_delivery_attempt(
@@ -97,7 +97,7 @@ begin
   return recorded;
 end $$;
 
--- Returns the endpoints and deliveries that the worker sends of what it has leased, in order, with bodies of at most max_bytes. Owners with
+-- Of the leased work, returns the deliveries to send, in order, by endpoint, with bodies of at most max_bytes in all. Owners with
 -- fewer bytes come first, so that one owner's large bodies delay no other's. The rest ends its lease here: what is too large now is ready
 -- again, what is due later is scheduled, and the work of deliveries that have ended, or are leased twice, is deleted.
 create function keyframe_private.hand_out_deliveries(leased keyframe_private.work[], max_bytes integer, at timestamptz)
@@ -162,7 +162,8 @@ begin
   perform keyframe_private.reschedule_all(held, array_fill(at, array[cardinality(held)]), at);
 end $$;
 
--- returned: leased work that is not sent. The time limit is below the worker's own. Everything it calls uses the indexes, whatever the
+-- returned: leased work that is not sent. The time limit is below the worker's own; PostgREST
+-- applies it before the call, and worker/main.ts sets the same for its connection. Everything it calls uses the indexes, whatever the
 -- statistics say, and keeps its plans.
 create function keyframe_worker.exchange_deliveries(
   results jsonb, worker uuid, max_rows integer, returned jsonb default '[]', max_bytes integer default 500000,

@@ -121,7 +121,7 @@ exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
   return keyframe_private.refuse(refused);
 end $$;
-comment on function keyframe.delete_webhook_endpoint is 'Deletes an endpoint of the caller with its deliveries and secrets.';
+comment on function keyframe.delete_webhook_endpoint is 'Deletes an endpoint of the caller with its secrets. Its deliveries are hidden at once, and deleted in batches.';
 
 create function keyframe.reveal_webhook_secret(endpoint_id uuid)
 returns jsonb language plpgsql volatile security definer set search_path = '' as $$

@@ -1,5 +1,6 @@
 -- The figures of the service for GET /api/health?deep=1 and GET /api/metrics, in one call; shared/contract/service.ts explains them. Each
--- part reads a bounded number of rows through an index, on its own: a locked or failing part affects no other.
+-- part runs on its own, so that a locked or failing one affects no other, and most read a bounded number of rows through an index; `paused`
+-- reads all endpoints, and the figures of kicks the answers of some minutes.
 
 -- Definer, because anyone may call it. Answers even if the version cannot be read or users' tables are locked: it waits for all locks
 -- together for 300 ms. `writes`: ok, read_only, settings_missing, or locked, when a start or a new project would fail. Volatile: the Data

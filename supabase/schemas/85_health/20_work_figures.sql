@@ -1,6 +1,6 @@
 -- The figures of the work: predictions, deliveries, files, models, costs.
 
--- Lists what no worker has leased, up to 10,000.
+-- Lists due work that no worker has leased: of each queue at most 10,000 rows that are ready, by resource, and 1,000 that are scheduled.
 create function keyframe_private.due_work()
 returns setof keyframe_private.work language sql stable set search_path = '' set jit = off set enable_seqscan = off set enable_bitmapscan = off as $$
   select d.* from unnest(enum_range(null::keyframe_private.work_queue)) q
@@ -37,8 +37,8 @@ returns jsonb language sql stable set search_path = '' as $$
   ) w
 $$;
 
--- How long the oldest due work of each kind has been due. Delivery: only of endpoints to which nothing is being sent; others wait for their
--- own receiver. Slot: the sweep has found a prediction that waits although its owner has a free one.
+-- How long the oldest work of each kind has been due, among that of due_work. Delivery: only of endpoints to which nothing is being sent; others
+-- wait for their own receiver. Slot: a prediction could start, because its owner has a free slot or because the previous shot has ended.
 create function keyframe_private.due_figures()
 returns jsonb language sql stable set search_path = '' as $$
   select jsonb_object_agg(k.name, keyframe_private.seconds_since(d.oldest))
@@ -52,8 +52,8 @@ returns jsonb language sql stable set search_path = '' as $$
     group by 1) d using (name)
 $$;
 
--- Work of generate that the database has refused three times in a row or more (its last error is an SQLSTATE, not one of our codes), and
--- rows that pruning cannot delete.
+-- Work of generate that has failed three times in a row or more, the last time in the database (its last error is an SQLSTATE, not one of our
+-- codes), and rows that pruning cannot delete.
 create function keyframe_private.aside_figures()
 returns jsonb language sql stable set search_path = '' as $$
   with failing as materialized (
@@ -70,7 +70,7 @@ returns jsonb language sql stable set search_path = '' as $$
     'worst', (select to_jsonb(f) from failing f order by f.failures desc, f.subject limit 1))
 $$;
 
--- Pending deliveries, counted up to 10,000, from the indexes of the queue.
+-- Pending deliveries, counted up to 10,000, from the indexes of the queue. The work of an endpoint that resumes counts as one.
 create function keyframe_private.delivery_figures()
 returns jsonb language sql stable set search_path = '' set jit = off set enable_seqscan = off set enable_bitmapscan = off as $$
   with counted as materialized (

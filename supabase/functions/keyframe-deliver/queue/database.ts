@@ -11,7 +11,7 @@ export type ExchangeArguments = {
   max_rows: number;
   /** The limit on the bodies in total. One delivery is leased in any case. */
   max_bytes: number;
-  /** Null: the worker does not claim again. */
+  /** 0: the last claim. Null: only results are recorded, without a heartbeat. */
   heartbeat_ms: number | null;
   wait_ms: number;
   /** For GET /api/health?deep=1. */

@@ -29,16 +29,17 @@ export function createLeased(now: () => number) {
       endpoints.set(endpoint_id, endpoint);
     },
 
-    /** Deliveries to send now, of each endpoint as many as it may have open. */
+    /** Deliveries to send now, of each endpoint as many as it may have open. Gives back those that waited too long. */
     begin(): Delivery[] {
       const begun: Delivery[] = [];
-      for (const endpoint of endpoints.values()) {
+      for (const [id, endpoint] of endpoints) {
         const late = endpoint.waiting.filter(({ beginUntil }) => beginUntil <= now());
         endpoint.waiting = endpoint.waiting.filter((each) => !late.includes(each));
         giveBack(late);
         const next = endpoint.waiting.splice(0, Math.max(0, endpoint.maxOpen - endpoint.open));
         endpoint.open += next.length;
         begun.push(...next.map(({ delivery }) => delivery));
+        if (endpoint.open === 0 && endpoint.waiting.length === 0) endpoints.delete(id);
       }
       return begun;
     },

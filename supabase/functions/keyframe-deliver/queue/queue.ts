@@ -8,12 +8,12 @@ import { createResults } from "./results.ts";
 /** maxOpen is what places_of() in SQL allows for `deliver`. workMs is longer than a request's 15 s, which post.ts limits. */
 export const DELIVER_LIMITS: WorkerLimits = { ...COMMON_LIMITS, maxOpen: 440, workMs: 25_000 };
 
-/** Results wait for the current call. */
+/** The limit of one call. Results wait for it. */
 export const DATABASE_TIMEOUT_MS = 5_000;
 
 /**
- * The time in which a request must start, of a lease of 30 s (exchange_deliveries): the request takes up to 15 s, and its result must be
- * recorded.
+ * How long after its claim a request may still start. The rest of the lease of 30 s (exchange_deliveries) is for the request, up to 15 s, and
+ * for recording its result.
  */
 const BEGIN_WITHIN_MS = 10_000;
 

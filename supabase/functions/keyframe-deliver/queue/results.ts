@@ -2,7 +2,10 @@ import { DatabaseError } from "../../../../shared/platform/call-database.ts";
 import type { Log } from "../../../../shared/platform/log.ts";
 import type { AttemptResult } from "./database.ts";
 
-/** A result that could not be recorded is retried every second. After a minute it is dropped, and its delivery is sent again. */
+/**
+ * A result that the database refuses, or whose delivery is locked, is retried every second. After a minute it is dropped, and its delivery is
+ * sent again. While the database does not answer, results are kept.
+ */
 const RECORD_AGAIN_MS = 1_000;
 const RECORD_WITHIN_MS = 60_000;
 
