@@ -151,7 +151,7 @@ describe("how much of an endpoint one worker leases", () => {
 });
 
 describe("the standing of an endpoint: quick or slow", () => {
-  test("an endpoint answers quickly → tried, after five quick; after 3 s → slow until five quick answers; its ready deliveries follow", async () => {
+  test("an endpoint answers quickly → tried, then quick; after 3 s → slow until five quick answers; its deliveries follow", async () => {
     const endpoint = await addEndpoint(db.sql, null, { url: "https://Hooks.example:8443/in", max_in_flight: 1 });
     await seedDeliveries(db.sql, endpoint, 40);
     const standings: unknown[] = await resourcesOf(endpoint);

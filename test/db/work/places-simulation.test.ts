@@ -248,6 +248,7 @@ test.each<[what: string, loads: Receivers[], innocents?: Partial<Receivers>]>([
   ["200 hosts of ten owners that hang now and then", Array.from({ length: 10 }, hangsNowAndThen), { everyMs: 1_000 }],
   ["twenty endpoints of one owner that hang at the same host", [crowd(1, ANSWERS.hangs, { owners: 1, each: 20, hosts: SHARED })], { hosts: SHARED }], // biome-ignore format: one line
   ["twenty endpoints of one owner that hang, before others begin there", [crowd(1, ANSWERS.hangs, { owners: 1, each: 20, hosts: SHARED })], { owners: 170, hosts: SHARED, from: (owner) => 11_000 + owner * 30 }], // biome-ignore format: one line
+  ["600 endpoints that answer at once or after fourteen seconds at the same host", [crowd(1, () => (Math.random() < 0.5 ? 10 : 14_000), { hosts: SHARED, from: () => 6_000 })], { hosts: SHARED, everyMs: 1_000, from: (owner) => owner * 20 }], // biome-ignore format: one line
   // The others' endpoints have had one quick answer by then.
   ["2,000 endpoints of 100 owners that hang at the same host", [crowd(1, ANSWERS.hangs, { owners: 100, each: 20, hosts: SHARED, from: (owner) => 6_000 + owner * 50 })], { hosts: SHARED }], // biome-ignore format: one line
   ["twenty quick endpoints of one owner at the same host that hang after two seconds", [crowd(1, hangsFromTwoSecondsOn, { owners: 1, each: 20, hosts: SHARED, atOnce: 20 })], { hosts: SHARED }], // biome-ignore format: one line
