@@ -3409,7 +3409,7 @@ comment on column keyframe_private.provider_submits.ended_at is 'When nothing mo
 comment on column keyframe_private.provider_submits.outcome is 'The end of its provider run (succeeded, rejected, failed, canceled, aborted), no_run (it was not sent, the provider refused it, or its list has no run of it), or lost (what happened at the provider is unknown).';
 comment on column keyframe_private.provider_submits.is_unanswered is 'Whether a provider run may exist that is not known yet.';
 comment on column keyframe_private.provider_submits.provider_prediction_id is 'The provider run, once it is known.';
-comment on column keyframe_private.provider_submits.search_task is 'What identifies its run in the provider''s list, including the prompt. Null while its prediction is queued, because the next submit searches first, and once the search has ended.';
+comment on column keyframe_private.provider_submits.search_task is 'What identifies its run in the provider''s list, including the prompt. Null if no search of its own is due: while its prediction is queued, the next submit searches first.';
 comment on column keyframe_private.provider_submits.text_hash is 'hashtextextended of the prompt of a submit without files, for three hours. A collision only prevents the recovery of both prompts'' runs.';
 comment on column keyframe_private.provider_submits.metrics is 'What the provider counted when the run ended; before that, where a price needs them, the megapixels of the input.';
 comment on column keyframe_private.provider_submits.price_ids is 'The prices by which it is settled: those in force when it was added. Null when one is unknown.';
@@ -3488,6 +3488,20 @@ begin
   end if;
 end $$;
 
+-- Searches for the run of an unanswered submit, which the provider may have created.
+create function keyframe_private.add_search(submit keyframe_private.provider_submits, prediction keyframe.predictions, due_at timestamptz)
+returns void language plpgsql volatile set search_path = '' as $$
+begin
+  update keyframe_private.provider_submits s
+  set search_task = jsonb_build_object(
+    'input', prediction.input, 'has_images', keyframe_private.has_images(prediction.input),
+    'model_settings', (
+      select jsonb_build_object('controls', m.controls, 'fixed', m.fixed) from keyframe.models m
+      where m.step = s.step and m.model in (s.model, prediction.model) order by m.model <> s.model limit 1))
+  where s.id = submit.id and s.search_task is null;
+  perform keyframe_private.add_work('ask', 'search', submit.prediction_id, submit.owner_id, 'search', add_search.due_at, submit.id);
+end $$;
+
 -- When a prediction leaves the queue, ends or is deleted, its unanswered submits are searched for, once no worker can still be submitting
 -- them. When it ends or is deleted, its running provider runs are canceled.
 create function keyframe_private.abandon_submits()
@@ -3502,22 +3516,43 @@ begin
     if submit.submitted_at is null then
       perform keyframe_private.end_submit(submit.id, 'no_run');
     elsif submit.is_unanswered and submit.search_task is null then
-      update keyframe_private.provider_submits s
-      set search_task = jsonb_build_object(
-        'input', old.input, 'has_images', keyframe_private.has_images(old.input),
-        'model_settings', (
-          select jsonb_build_object('controls', m.controls, 'fixed', m.fixed) from keyframe.models m
-          where m.step = s.step and m.model in (s.model, old.model) order by m.model <> s.model limit 1))
-      where s.id = submit.id;
       leased_until := (
         select max(w.due_at) from keyframe_private.work w
         where w.subject = old.id and w.kind = 'submit' and w.queue <> 'deliver' and w.state = 'leased' and w.submit_id = submit.id);
-      perform keyframe_private.add_work('ask', 'search', old.id, submit.owner_id, 'search', greatest(clock_timestamp(), leased_until), submit.id);
+      perform keyframe_private.add_search(submit, old, greatest(clock_timestamp(), leased_until));
     elsif not submit.is_unanswered and (tg_op = 'DELETE' or new.completed_at is not null) then
       perform keyframe_private.add_cancel(submit);
     end if;
   end loop;
   return null;
+end $$;
+
+-- Called when the worker that sent a submit reports that no answer came. If its lease had expired, the run was searched for too early:
+-- while the request was still under way. So it is searched for again, even if that search has ended the submit. The caller has locked the
+-- prediction.
+create function keyframe_private.search_again(prediction uuid, unanswered_attempt integer)
+returns void language plpgsql volatile set search_path = '' set jit = off set enable_seqscan = off as $$
+declare
+  row_now keyframe.predictions;
+  submit keyframe_private.provider_submits;
+begin
+  select p.* into row_now from keyframe.predictions p where p.id = prediction;
+  if row_now.status = 'queued' and row_now.attempt = unanswered_attempt then
+    return; -- nothing was searched yet: the next submit does it
+  end if;
+  update keyframe_private.provider_submits s set answered_at = null, ended_at = null, outcome = null
+  where s.prediction_id = prediction and s.attempt = unanswered_attempt and s.outcome = 'no_run' and not exists (
+    select from keyframe_private.provider_submits r
+    where r.prediction_id = prediction and r.attempt = unanswered_attempt and r.provider_prediction_id is not null);
+  select s.* into submit from keyframe_private.provider_submits s
+  where s.prediction_id = prediction and s.attempt = unanswered_attempt and s.is_unanswered for update;
+  if row_now.id is null and submit.search_task is null then
+    perform keyframe_private.end_submit(submit.id, 'lost'); -- a deleted prediction's input is not known any more
+  elsif submit.id is not null and not exists (
+    select from keyframe_private.work w
+    where w.subject = prediction and w.kind = 'search' and w.queue <> 'deliver' and w.submit_id = submit.id and w.state <> 'leased') then
+    perform keyframe_private.add_search(submit, row_now, clock_timestamp() + keyframe_private.retry_delay(1));
+  end if;
 end $$;
 
 -- Whether no other prediction in this database can have made a run with the text of this submit. The provider's list shows the input of a
@@ -3540,18 +3575,23 @@ end $$;
 
 -- Ends the submits whose provider run was searched for and not found. Such a submit created no run (no_run). It counts as lost instead if a
 -- run in the provider's list may be its own (is_unproven), or if it is so old that the provider has deleted the input of its run, by which
--- it would be found. `for update`: if a submit is answered at the same moment, it is read again and keeps its run.
+-- it would be found. A submit for which another search is due stays unanswered until that one ends. The lock waits for an answer that is
+-- recorded at the same moment.
 create function keyframe_worker.record_search_ended(
   prediction_id uuid, first_attempt integer, last_attempt integer, is_unproven boolean, work_id bigint default null, lease_token uuid default null)
 returns boolean language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
+declare
+  searched bigint[];
 begin
-  perform keyframe_private.end_submit(s.id,
-    case when is_unproven or s.submitted_at < now() - interval '50 minutes' then 'lost' else 'no_run' end)
-  from (
-    select u.id, u.submitted_at from keyframe_private.provider_submits u
+  searched := array(
+    select u.id from keyframe_private.provider_submits u
     where u.prediction_id = record_search_ended.prediction_id and u.attempt between first_attempt and last_attempt and u.is_unanswered
-    for update) s;
+    for update);
   perform keyframe_private.finish_work(keyframe_private.held_work(work_id, lease_token));
+  perform keyframe_private.end_submit(u.id,
+    case when is_unproven or u.submitted_at < now() - interval '50 minutes' then 'lost' else 'no_run' end)
+  from keyframe_private.provider_submits u
+  where u.id = any (searched) and u.is_unanswered and not keyframe_private.has_work(u.prediction_id, 'search', u.id);
   return exists (
     select from keyframe_private.provider_submits u
     where u.prediction_id = record_search_ended.prediction_id and u.attempt = last_attempt + 1 and u.is_unanswered);
@@ -4866,7 +4906,7 @@ comment on function keyframe_worker.fail_prediction is 'active → failed, for t
 -- Waiting for a rate limit of the provider is no failure. An accepted run is paid for: polling and storing are retried until the deadline.
 create function keyframe_worker.retry_prediction_later(
   work_id bigint, lease_token uuid, prediction_id uuid, code text, message text, retry_after_seconds double precision default null,
-  attempt_without_run integer default null)
+  attempt_without_run integer default null, unanswered_attempt integer default null)
 returns text language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
 declare
   row_now keyframe.predictions;
@@ -4876,6 +4916,7 @@ declare
 begin
   select p.* into row_now from keyframe.predictions p where p.id = retry_prediction_later.prediction_id for update;
   perform keyframe_private.end_without_run(prediction_id, attempt_without_run);
+  perform keyframe_private.search_again(prediction_id, unanswered_attempt) where unanswered_attempt is not null;
   held := keyframe_private.held_work(work_id, lease_token);
   if held.id is null then
     return 'too_late';
@@ -4897,7 +4938,7 @@ begin
   perform keyframe_private.add_next_submit(row_now, due, counted, code);
   return 'later';
 end $$;
-comment on function keyframe_worker.retry_prediction_later is 'Retries the current task later (later), fails the prediction when its failures are used up (failed), or finds that the lease is gone (too_late). attempt_without_run: the attempt whose submit the provider refused, or that was not sent; without it, the run of a submit is searched for.';
+comment on function keyframe_worker.retry_prediction_later is 'Retries the current task later (later), fails the prediction when its failures are used up (failed), or finds that the lease is gone (too_late). attempt_without_run: the attempt whose submit the provider refused, or that was not sent. unanswered_attempt: the attempt whose submit got no answer, so that its run is searched for.';
 
 -- From now on the model is unavailable. The prediction moves to the next model that accepts its input, unless the caller named this one.
 create function keyframe_worker.record_model_refused(

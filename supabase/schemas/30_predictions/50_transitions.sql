@@ -143,7 +143,7 @@ comment on function keyframe_worker.fail_prediction is 'active → failed, for t
 -- Waiting for a rate limit of the provider is no failure. An accepted run is paid for: polling and storing are retried until the deadline.
 create function keyframe_worker.retry_prediction_later(
   work_id bigint, lease_token uuid, prediction_id uuid, code text, message text, retry_after_seconds double precision default null,
-  attempt_without_run integer default null)
+  attempt_without_run integer default null, unanswered_attempt integer default null)
 returns text language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
 declare
   row_now keyframe.predictions;
@@ -153,6 +153,7 @@ declare
 begin
   select p.* into row_now from keyframe.predictions p where p.id = retry_prediction_later.prediction_id for update;
   perform keyframe_private.end_without_run(prediction_id, attempt_without_run);
+  perform keyframe_private.search_again(prediction_id, unanswered_attempt) where unanswered_attempt is not null;
   held := keyframe_private.held_work(work_id, lease_token);
   if held.id is null then
     return 'too_late';
@@ -174,7 +175,7 @@ begin
   perform keyframe_private.add_next_submit(row_now, due, counted, code);
   return 'later';
 end $$;
-comment on function keyframe_worker.retry_prediction_later is 'Retries the current task later (later), fails the prediction when its failures are used up (failed), or finds that the lease is gone (too_late). attempt_without_run: the attempt whose submit the provider refused, or that was not sent; without it, the run of a submit is searched for.';
+comment on function keyframe_worker.retry_prediction_later is 'Retries the current task later (later), fails the prediction when its failures are used up (failed), or finds that the lease is gone (too_late). attempt_without_run: the attempt whose submit the provider refused, or that was not sent. unanswered_attempt: the attempt whose submit got no answer, so that its run is searched for.';
 
 -- From now on the model is unavailable. The prediction moves to the next model that accepts its input, unless the caller named this one.
 create function keyframe_worker.record_model_refused(

@@ -1,4 +1,7 @@
 import { beforeEach, expect, test } from "vitest";
+import { createDatabase } from "../../../supabase/functions/keyframe-generate/tasks/database.ts";
+import type { PredictionTask } from "../../../supabase/functions/keyframe-generate/tasks/task.ts";
+import { createDirectDatabase } from "../../../worker/direct-database.ts";
 import {
   claim,
   endSearch,
@@ -29,6 +32,29 @@ const seedUnanswered = (columns: Row = {}, unanswered = RECENTLY) =>
 
 const sweep = () => sweepAndClaim(db.sql);
 const isUnanswered = async (id: string) => (await submitsOf(db.sql, id)).some((submit) => submit.is_unanswered);
+
+const costsOf = async (id: string) =>
+  (await submitsOf(db.sql, id)).map((one) => `${one.provider_prediction_id} ${one.cost_state}`).sort();
+
+const LOST_LEASE = crypto.randomUUID();
+const claimSearches = async () => {
+  await makeSearchesDue(db.sql);
+  return (await claim(db.sql)).filter(({ task }) => task === "search");
+};
+/** generate reports it as it does when its lease is lost. */
+async function reportNoAnswer(id: string, attempt: number) {
+  const { call, end } = createDirectDatabase({ url: new URL(db.url), connections: 1, statementMs: 1_000, timeoutMs: 10_000 }); // biome-ignore format: one line
+  const task = { task: "submit", id, attempt, work_id: 0, lease_token: LOST_LEASE } as unknown as PredictionTask;
+  const reason = { code: "provider_unreachable", message: "It is away." } as const;
+  await createDatabase(call, call, null).retryPrediction(task, reason, { hasNoRun: false });
+  await end();
+}
+/** Its submit of `attempt` is searched for, too, and has no run. */
+async function cancelAndSearch(id: string, attempt: number) {
+  await db.sql`select keyframe_private.mark_canceled(${id})`;
+  const [search] = await claimSearches();
+  await endSearch(db.sql, id, attempt, false, search?.lease_token ?? null);
+}
 
 type End = (id: string, lease: string | null) => Promise<unknown>;
 const answerLost: End = (id, lease) => retryLater(db.sql, id, lease, { answered: false });
@@ -153,12 +179,75 @@ test("the provider makes a submit's run after the search for it → counted from
   expect(await claim(db.sql)).toMatchObject([{ task: "submit", attempt: 2, search_attempt: 1 }]);
   expect(await endSearch(db.sql, id, 1, false)).toBe(true);
   expect(await providerSays(db.sql, { id, run: "run-2", attempt: 2 })).toBe("recorded");
-  const costs = async () =>
-    (await submitsOf(db.sql, id)).map((one) => `${one.provider_prediction_id} ${one.cost_state}`).sort();
-  expect(await costs()).toEqual(["null released", "run-2 held"]);
+  expect(await costsOf(id)).toEqual(["null released", "run-2 held"]);
   expect(await providerSays(db.sql, { id, run: "run-late", attempt: 1 })).toBe("stale");
-  expect(await costs()).toEqual(["null released", "run-2 held", "run-late held"]);
+  expect(await costsOf(id)).toEqual(["null released", "run-2 held", "run-late held"]);
   expect(await runsToCancel(db.sql)).toEqual(["run-late"]);
+});
+
+// A worker reports that no answer came only after the lease of its submit has expired, because it was frozen or the clock has jumped. Its
+// request may have waited at the provider all that time, so that a search could not find its run.
+type Meanwhile = (id: string) => Promise<unknown>;
+test.each<[what: string, costs: string[], meanwhile: Meanwhile]>([
+  ["the next submit is being sent", ["late held", "null held"], async () => undefined],
+  [
+    "the next submit has a run",
+    ["late held", "run-2 held"],
+    (id) => providerSays(db.sql, { id, run: "run-2", attempt: 2 }),
+  ],
+  ["the prediction was canceled", ["late held", "null released"], (id) => cancelAndSearch(id, 2)],
+])(
+  "a worker reports no answer after the search for its run, meanwhile %s → searched again, and the run is counted",
+  async (_what, costs, meanwhile) => {
+    const { id } = await seedUnanswered({ lease_token: null });
+    expect(await claim(db.sql)).toMatchObject([{ task: "submit", attempt: 2, search_attempt: 1 }]);
+    expect(await endSearch(db.sql, id, 1, false)).toBe(true);
+    await meanwhile(id);
+    await reportNoAnswer(id, 1);
+    await reportNoAnswer(id, 1); // said twice
+    const [search, ...others] = await claimSearches();
+    expect([search, others]).toMatchObject([{ task: "search", id, attempt: 1, search_attempt: 1 }, []]);
+    await providerSays(db.sql, { id, run: "late", attempt: 1, foundBy: "name" });
+    await endSearch(db.sql, id, 1, false, search?.lease_token ?? null);
+    expect(await costsOf(id)).toEqual(costs);
+  },
+);
+
+test("a submit's worker reports no answer while its run is searched for → that search does not end it, the next one does", async () => {
+  const { id } = await seedUnanswered({ lease_token: null });
+  expect(await claim(db.sql)).toMatchObject([{ task: "submit", attempt: 2, search_attempt: 1 }]); // and searches
+  await retryLater(db.sql, id, LOST_LEASE, { answered: false, attempt: 1 });
+  expect(await endSearch(db.sql, id, 1, false)).toBe(true);
+  expect(await isUnanswered(id)).toBe(true);
+  const [first] = await claimSearches();
+  await retryLater(db.sql, id, LOST_LEASE, { answered: false, attempt: 1 }); // while the second search is under way
+  await endSearch(db.sql, id, 1, false, first?.lease_token ?? null);
+  expect(await submitsOf(db.sql, id)).toMatchObject([{ attempt: 1, is_unanswered: true }, { attempt: 2 }]);
+  const [second] = await claimSearches();
+  await endSearch(db.sql, id, 1, false, second?.lease_token ?? null);
+  expect(await submitsOf(db.sql, id)).toMatchObject([{ attempt: 1, outcome: "no_run" }, { attempt: 2 }]);
+  expect(await claimSearches()).toEqual([]);
+});
+
+test("a submit's worker reports no answer after its run has called back, or before the next submit → nothing more is searched", async () => {
+  const called = await seedUnanswered({ lease_token: null });
+  expect(await claim(db.sql)).toMatchObject([{ task: "submit", attempt: 2 }]);
+  await endSearch(db.sql, called.id, 1, false);
+  await providerSays(db.sql, { id: called.id, run: "run-1", attempt: 1 });
+  await retryLater(db.sql, called.id, LOST_LEASE, { answered: false, attempt: 1 });
+  const waiting = await seedUnanswered();
+  await retryLater(db.sql, waiting.id, waiting.lease, { answered: false, attempt: 1 });
+  expect((await claimSearches()).map(({ attempt }) => attempt)).toEqual([2]); // the second submit of the first
+  expect(await costsOf(called.id)).toEqual(["null held", "null released", "run-1 held"]);
+});
+
+test("a submit is found to have no run, its prediction is deleted, and its worker reports no answer → its cost is unknown", async () => {
+  const { id } = await seedUnanswered({ lease_token: null });
+  expect(await claim(db.sql)).toMatchObject([{ task: "submit", attempt: 2 }]);
+  await endSearch(db.sql, id, 1, false);
+  await db.sql`delete from keyframe.predictions where id = ${id}`;
+  await retryLater(db.sql, id, LOST_LEASE, { answered: false, attempt: 1 });
+  expect(await submitsOf(db.sql, id)).toMatchObject([{ outcome: "lost", cost_state: "unknown" }, { attempt: 2 }]);
 });
 
 const prune = () =>

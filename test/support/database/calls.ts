@@ -145,13 +145,14 @@ export async function fail(
   return await callWorker(sql, "fail_prediction", { ...(await leaseOf(sql, id, lease)), prediction_id: id, ...said });
 }
 
-/** retry_prediction_later's answer. `answered`: the last submit was, by a refusal. */
+/** retry_prediction_later's answer. `answered`: the submit of `attempt` was, by a refusal; otherwise it got no answer. */
 export async function retryLater(
   sql: AnySql,
   id: string,
   lease: string | null,
-  { code = "provider_unavailable", retryAfter, answered = true }: Retry = {},
+  { code = "provider_unavailable", retryAfter, answered = true, attempt }: Retry = {},
 ): Promise<string> {
+  const of = attempt ?? (await readRow(sql, id)).attempt;
   return await callWorker(sql, "retry_prediction_later", {
     ...{
       ...(await leaseOf(sql, id, lease)),
@@ -160,10 +161,10 @@ export async function retryLater(
       message: "It is away.",
       retry_after_seconds: retryAfter,
     },
-    attempt_without_run: answered ? (await readRow(sql, id)).attempt : null,
+    ...(answered ? { attempt_without_run: of } : { unanswered_attempt: of }),
   });
 }
-type Retry = { code?: string; retryAfter?: number; answered?: boolean };
+type Retry = { code?: string; retryAfter?: number; answered?: boolean; attempt?: number };
 
 /** A prediction's row as it is now, with the work that its status asks for: lease_token, due_at, failures and last_error, null without any. */
 export async function readRow(sql: AnySql, id: string): Promise<Row> {

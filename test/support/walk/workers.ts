@@ -116,7 +116,7 @@ async function endSubmit(walk: Walk, worker: Worker, held: Held, how: number): P
       throw new Error(`Prediction ${task.id} is submitted again while its run ${open.id} goes on: it is paid twice.`);
     const run = walk.provider.create({ prediction: task.id, attempt: task.attempt, prompt, micros, step });
     if (how === 4) return; // the worker ends before the answer
-    if (how === 5) return await retryLater(walk, task, { attempt_without_run: null }); // the answer is lost
+    if (how === 5) return await retryLater(walk, task, { attempt_without_run: null, unanswered_attempt: task.attempt }); // it is lost
     worker.tasks.push({ ...held, run });
     return;
   }

@@ -78,22 +78,26 @@ export function createDatabase(callOnce: CallDatabase, call: CallDatabase, pollS
     },
     complete: async (task: PredictionTask, output: StoredOutput) =>
       z.boolean().parse(await call("complete_prediction", { ...lease(task), ...output })),
-    /** `hasNoRun`: the submit of this task was refused, or not sent. Otherwise its run may exist, and is searched for. */
+    /** `hasNoRun`: the submit of this task was refused, or not sent. */
     async fail(task: PredictionTask, reason: Reason, retryable: boolean, hasNoRun = false) {
       const failure = { ...prediction(task), ...reason, retryable, ...withoutRun(task, hasNoRun) };
       return z.boolean().parse(await call("fail_prediction", failure));
     },
-    /** Schedules the task again and records the reason in its prediction, which fails after too many attempts. */
+    /**
+     * Schedules the task again and records the reason in its prediction, which fails after too many attempts. `hasNoRun`, of a submit:
+     * true when it was refused or not sent; false when no answer came, so that its run may exist and is searched for.
+     */
     async retryPrediction(
       task: PredictionTask,
       reason: RetryReason,
-      { retryAfterSeconds = null, hasNoRun = false }: RetryDetails = {},
+      { retryAfterSeconds = null, hasNoRun }: RetryDetails = {},
     ): Promise<void> {
       const failure = {
         ...prediction(task),
         ...reason,
         retry_after_seconds: retryAfterSeconds,
-        ...withoutRun(task, hasNoRun),
+        ...withoutRun(task, hasNoRun === true),
+        unanswered_attempt: hasNoRun === false ? task.attempt : null,
       };
       await call("retry_prediction_later", failure);
     },
