@@ -179,7 +179,7 @@ $$;
 --   keyframe.call_of, keyframe.read_of: it has a call slot of this user (acquire_call_slot), or one of two slots to read (may_read).
 --   keyframe.change_of: it has used its token: the statements of one change count once (acquire_token, limit_changes).
 --   keyframe.deleted_predictions: how many it has deleted with their projects, at most 1,000 (delete_by_user).
---   keyframe.kicked_<worker>: it has kicked this worker (kick_unless_running).
+--   keyframe.kicked_<function>: it has kicked this function (kick_unless_running).
 
 -- Holds the lock of this name, such as `slots` of an owner, until the transaction ends. Without waiting it returns false if the lock is
 -- taken.
@@ -1174,7 +1174,7 @@ begin
   return null;
 end $$;
 
--- Skips rows that others lock, and records those that fail (unpruned).
+-- Skips rows that others lock, and records those that fail (skipped_rows).
 create function keyframe_private.delete_parts(max_rows integer default 2000)
 returns void language plpgsql volatile security definer set search_path = '' as $$
 begin
@@ -1183,7 +1183,7 @@ begin
       select d.id from keyframe.projects p
       cross join lateral (
         select x.id from keyframe.predictions x
-        where x.project_id = p.id and not keyframe_private.is_unpruned('delete keyframe.predictions ' || x.id)
+        where x.project_id = p.id and not keyframe_private.is_skipped('delete keyframe.predictions ' || x.id)
         limit %1$s for update skip locked) d
       where p.deleted_at is not null order by p.deleted_at limit %1$s for update of p skip locked))$w$, max_rows), max_rows);
   perform keyframe_private.work_through_rows('keyframe.projects',
@@ -1931,18 +1931,20 @@ comment on function keyframe_worker.read_shared_film is 'The film of a link, by 
 
 -- supabase/schemas/15_queue/10_work.sql
 
--- The life of a piece of work.
+-- The life of a piece of work. A function, generate or deliver, does it. A worker is one running instance of a function: an edge function's,
+-- or one in a process of npm run worker. Its worker_id is random.
 --
--- 1. Added (add_work): ready if it is due, and its worker is kicked; otherwise scheduled.
+-- 1. Added (add_work): ready if it is due, and its function is kicked; otherwise scheduled.
 -- 2. Ready. A claim first makes due work ready, and work whose lease has expired (make_ready).
--- 3. Leased (lease_work) by a process, the worker, with a token.
--- 4. Its result is recorded by the holder of the lease. Then the row is deleted, or scheduled again (reschedule, reschedule_all).
+-- 3. Leased (lease_work) by a worker, with a token.
+-- 4. The worker that holds the lease records the result. Then the row is deleted, or scheduled again (reschedule, reschedule_all).
 --
--- generate's holder shows the token (held_work), because one process may lease a row twice. deliver's is the worker, which never sends a
--- delivery twice at once (record_results). What happened outside counts even if the lease was lost: that a delivery succeeded, and what the
--- provider says of a run.
+-- generate proves by the token that it holds a lease, because a worker may lease a row again while it still works under the expired lease.
+-- deliver proves it by worker_id (is_held), because a worker never sends a delivery twice at once. What happened outside counts even if
+-- the lease was lost: that a delivery succeeded, and what the provider says of a run.
 --
--- Only workers update and delete; others insert (an administrator may change due_at). So no transaction of a user, however long it stays open, locks a row that a claim needs.
+-- Only workers update and delete; others insert (an administrator may change due_at). So no transaction of a user, however long it stays
+-- open, locks a row that a claim needs.
 
 create type keyframe_private.work_queue as enum ('ask', 'copy', 'deliver');
 comment on type keyframe_private.work_queue is 'ask (calls to the provider and the database) and copy (outputs) belong to generate, deliver to deliver. Each has its own capacity.';
@@ -1962,14 +1964,14 @@ create table keyframe_private.work (
   is_unproven boolean not null default false,
   state keyframe_private.work_state not null,
   due_at timestamptz not null,
-  worker uuid,
+  worker_id uuid,
   lease_token uuid,
   failures integer not null default 0,
   last_error text
 -- Most rows live for seconds and are written two or three times: vacuum must not wait for a share of the table. Without checks: they took
 -- more than half of an insert, and only our functions write here.
 ) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000, autovacuum_analyze_scale_factor = 0.5);
-comment on table keyframe_private.work is 'The queue of both workers: what to do, when, and which worker does it.';
+comment on table keyframe_private.work is 'The queue of both functions: what to do, when, and which worker does it.';
 comment on column keyframe_private.work.kind is 'submit, poll, store, search, cancel, remove, expire, admit, continue; deliver, resume.';
 comment on column keyframe_private.work.subject is 'Its prediction, its delivery, or its owner (remove, admit). For resume: the delivery after which it continues.';
 comment on column keyframe_private.work.submit_id is 'The row of provider_submits that submit, poll, search and cancel are about.';
@@ -1978,7 +1980,7 @@ comment on column keyframe_private.work.lane is 'What takes turns within a resou
 comment on column keyframe_private.work.resource is 'The shared dependency that can be slow for many owners: a model, an output''s host and model, a receiver''s host and the endpoint''s standing, otherwise the kind.';
 comment on column keyframe_private.work.is_unproven is 'Whether its endpoint is new or slow, so that the request may hang.';
 comment on column keyframe_private.work.due_at is 'When it is due, or was; while it is leased, when the lease expires.';
-comment on column keyframe_private.work.lease_token is 'The lease. generate proves by it that it still holds the work; deliver proves it by `worker`.';
+comment on column keyframe_private.work.lease_token is 'Which claim leased it.';
 comment on column keyframe_private.work.failures is 'generate: failures in a row. deliver: leases that expired; failed requests are counted in webhook_deliveries.';
 -- A claim walks from resource to resource and lane to lane, one probe each. The next two indexes have scheduled work and leases; the last
 -- two find work of generate, and failing work.
@@ -1988,7 +1990,7 @@ create index work_leased_idx on keyframe_private.work (queue, lane, subject) whe
 create index work_subject_idx on keyframe_private.work (kind, subject) where queue <> 'deliver';
 create index work_failed_idx on keyframe_private.work (failures) where queue <> 'deliver' and failures > 0;
 
--- Kicks the worker if the work is due. The lane is the owner, if none is named.
+-- Kicks the function if the work is due. The lane is the owner, if none is named.
 create function keyframe_private.add_work(
   queue keyframe_private.work_queue, kind text, subject uuid, owner uuid, resource text, due_at timestamptz default clock_timestamp(), submit_id bigint default null,
   failures integer default 0, last_error text default null, lane uuid default null, is_unproven boolean default false)
@@ -2004,8 +2006,8 @@ begin
   end if;
 end $$;
 
--- Always use the index: a plan cached while the table was empty would scan it when it is full. A disabled scan costs so much that JIT
--- would compile the plan at each call.
+-- Whether the queue has work of this kind about a subject. Always uses the index: a plan cached while the table was empty would scan it when
+-- it is full. A disabled scan costs so much that JIT would compile the plan at each call.
 create function keyframe_private.has_work(subject uuid, kind text, submit_id bigint default null)
 returns boolean language plpgsql stable set search_path = '' set jit = off set enable_seqscan = off as $$
 begin
@@ -2030,7 +2032,7 @@ create function keyframe_private.reschedule(held keyframe_private.work, due time
 returns void language plpgsql volatile set search_path = '' set jit = off set enable_seqscan = off as $$
 begin
   update keyframe_private.work w
-  set state = 'scheduled', due_at = due, worker = null, lease_token = null, kind = held.kind, submit_id = held.submit_id,
+  set state = 'scheduled', due_at = due, worker_id = null, lease_token = null, kind = held.kind, submit_id = held.submit_id,
       resource = held.resource, failures = least(reschedule.failures, 1000000), last_error = error
   where w.id = held.id;
 end $$;
@@ -2040,7 +2042,7 @@ create function keyframe_private.reschedule_all(work_ids bigint[], due timestamp
 returns void language plpgsql volatile set search_path = '' set jit = off set enable_seqscan = off as $$
 begin
   update keyframe_private.work w
-  set state = case when r.due <= at then 'ready' else 'scheduled' end::keyframe_private.work_state, due_at = r.due, worker = null, lease_token = null
+  set state = case when r.due <= at then 'ready' else 'scheduled' end::keyframe_private.work_state, due_at = r.due, worker_id = null, lease_token = null
   from unnest(work_ids, reschedule_all.due) r (id, due) where r.id = w.id and w.id = any (work_ids);
 end $$;
 
@@ -2055,9 +2057,9 @@ end $$;
 
 -- supabase/schemas/15_queue/20_leases.sql
 
--- The one claim of both workers: due work becomes ready, and each lane gets its share of the free capacity.
+-- The claim of both functions: due work becomes ready, and each lane gets its share of the free capacity.
 
--- How many pieces of work a process may have open at once. Copies cost memory while the output's host is faster than Storage: 36 stalled
+-- How many pieces of work a worker may have open at once. Copies cost memory while the output's host is faster than Storage: 36 stalled
 -- ones took 160 MB in all, 96 took 275, and a hosted function has 256.
 create function keyframe_private.places_of(queue keyframe_private.work_queue)
 returns integer language plpgsql immutable set search_path = '' as $$
@@ -2065,7 +2067,7 @@ begin
   return case queue when 'ask' then 96 when 'copy' then 36 when 'deliver' then 440 end;
 end $$;
 
--- How many rows of one resource a process may have leased: what the others leave of four fifths of the places, so that a fifth stays free for
+-- How many rows of one resource a worker may have leased: what the others leave of four fifths of the places, so that a fifth stays free for
 -- new ones, and of nine tenths with all that is leased; when nearly all places are taken, up to 4. An owner may have as many, but for deliver a
 -- half, because it can have twenty endpoints at one host. Deliveries to endpoints that are new or slow are unproven: they share half of the
 -- places among themselves, and leave the rest to others. For deliver, with 440 places:
@@ -2103,7 +2105,7 @@ begin
   end if;
   if expired <> '{}' then
     update keyframe_private.work w
-    set state = 'ready', worker = null, lease_token = null, last_error = 'lease_expired',
+    set state = 'ready', worker_id = null, lease_token = null, last_error = 'lease_expired',
         failures = case when w.kind <> 'submit' and w.last_error is distinct from 'lease_expired' then 1 else w.failures + 1 end
     where w.id = any (expired);
   end if;
@@ -2129,9 +2131,9 @@ end $$;
 create type keyframe_private.lane_share as (resource text, lane uuid, most integer);
 
 -- Opens the next lanes with ready work: resource by resource and in each lane by lane, both once around, resuming just past the cursor. If
--- the cursor is at model A and lane 2, these are lanes 3, 1, 2 of model B, then lanes 3, 1, 2 of model A. Each lane costs one probe of the index,
--- and so does each resource that is full. Owners at their limit are left out. Lanes of deliver are locked, and cleared of work that does not belong there (lock_endpoint_lane). The cursor
--- moves to the last resource and, if it is_cut (there are more), to the last lane.
+-- the cursor is at model A and lane 2, these are lanes 3, 1, 2 of model B, then lanes 3, 1, 2 of model A. Each lane costs one probe of the
+-- index, and so does each resource that is full. Owners at their limit are left out. Lanes of deliver are locked, and cleared of work that
+-- does not belong there (lock_endpoint_lane). The cursor moves to the last resource and, if it is_cut (there are more), to the last lane.
 create function keyframe_private.open_lanes(
   wanted_queue keyframe_private.work_queue, for_worker uuid, max_lanes integer, open_by_resource jsonb, open_by_owner jsonb,
   shares_of_owner integer, open_count bigint, open_unproven bigint, inout cursor_resource text, inout cursor_lane uuid, out lanes keyframe_private.lane_share[], out is_cut boolean)
@@ -2200,9 +2202,10 @@ begin
   end loop;
 end $$;
 
--- Leases ready work for a process: one row of each lane in turn, until a resource, an owner or the process has reached its limit. If Ada's lane
--- has three rows, Bob's one and Cem's two, a claim of four leases Ada 1, Bob 1, Cem 1, Ada 2. The next claim resumes after Cem's
--- lane. Of a lane it takes at most its equal part of max_rows, even if another lane has less. The indexes are used whatever the statistics say, because the table is empty in one moment and full in the next.
+-- Leases ready work for a worker: one row of each lane in turn, until a resource, an owner or the worker has reached its limit. If Ada's
+-- lane has three rows, Bob's one and Cem's two, a claim of four leases Ada 1, Bob 1, Cem 1, Ada 2. The next claim resumes after Cem's lane.
+-- Of a lane it takes at most its equal part of max_rows, even if another lane has less. The indexes are used whatever the statistics say,
+-- because the table is empty in one moment and full in the next.
 create function keyframe_private.lease_work(
   wanted_queue keyframe_private.work_queue, for_worker uuid, lease interval, max_rows integer, at timestamptz,
   inout cursor_resource text, inout cursor_lane uuid, out leased keyframe_private.work[], out is_cut boolean)
@@ -2221,7 +2224,7 @@ begin
   perform keyframe_private.make_ready(wanted_queue, at);
   with mine as materialized (
     select w.resource, w.owner_id, w.is_unproven from keyframe_private.work w
-    where w.queue = wanted_queue and w.state = 'leased' and w.worker = for_worker
+    where w.queue = wanted_queue and w.state = 'leased' and w.worker_id = for_worker
   )
   select (select count(*) from mine), (select count(*) from mine m where m.is_unproven),
     (select coalesce(jsonb_object_agg(r.resource, r.n), '{}') from (select m.resource, count(*) as n from mine m group by 1) r),
@@ -2264,7 +2267,7 @@ begin
         < keyframe_private.most_of_one(places, c.is_unproven, open_count + c.before_all, open_unproven + c.before_unproven)
   ), taken as (
     update keyframe_private.work w
-    set state = 'leased', worker = for_worker, lease_token = token, due_at = at + lease
+    set state = 'leased', worker_id = for_worker, lease_token = token, due_at = at + lease
     where w.id = any (array(select c.id from chosen c))
     returning w.*
   )
@@ -2273,9 +2276,9 @@ begin
   into leased, cursor_lane;
 end $$;
 
--- Waits at most a second, because the call holds a connection. True: something may be due. Checks run every 1/50 of the wait, and use at most
--- a tenth of the time. One call for each function waits, over all its processes; the others return true at once. Work of generate takes seconds at the provider, so 5 ms
--- is enough: with 2 ms, waiting used 4 % of a core.
+-- Waits at most a second, because the call holds a connection. True: something may be due. Checks run every 1/50 of the wait, and use at
+-- most a tenth of the time. One worker of each function waits; the calls of the others return true at once. Work of generate takes seconds
+-- at the provider, so 5 ms is enough: with 2 ms, waiting used 4 % of a core.
 create function keyframe_private.wait_for_due(function_name text, queues keyframe_private.work_queue[], wait_ms integer)
 returns boolean language plpgsql volatile set search_path = '' as $$
 declare
@@ -2322,15 +2325,15 @@ create index kicks_made_at_idx on keyframe_private.kicks (function_name, made_at
 create index kicks_unacknowledged_idx on keyframe_private.kicks (function_name) where acknowledged_at is null and error is null;
 
 -- Unlogged: after a crash no worker is running. Free space on the page keeps the update of each claim in place.
-create unlogged table keyframe_private.worker_heartbeats (
+create unlogged table keyframe_private.heartbeats (
   function_name text primary key,
   alive_until timestamptz not null default '-infinity',
   claimed_at timestamptz not null,
   report jsonb not null default '{}'
 ) with (fillfactor = 50);
-comment on table keyframe_private.worker_heartbeats is 'The last claim of each worker.';
-comment on column keyframe_private.worker_heartbeats.alive_until is 'The time by which the worker will claim again.';
-comment on column keyframe_private.worker_heartbeats.report is 'What the worker reported: callMs, how long its last database call took; isProcess, whether it is a process of npm run worker and not a function; address, the project that a process works for.';
+comment on table keyframe_private.heartbeats is 'The last claim of each function, by any of its workers.';
+comment on column keyframe_private.heartbeats.alive_until is 'The time by which that worker will claim again.';
+comment on column keyframe_private.heartbeats.report is 'What that worker reported: callMs, how long its last database call took; isProcess, whether it is a process of npm run worker and not an edge function; address, the project that a process works for.';
 
 -- Returns null for a secret that is missing or cannot be decrypted, as after a restore under another key.
 create function keyframe_private.read_secret(secret_name text)
@@ -2365,8 +2368,8 @@ begin
 end $$;
 
 -- The worker will claim again within heartbeat_ms (0: it stops). Skips rows that another claim has locked, because that one records the
--- same. Fails only the claim of another project's process: without a heartbeat the sweep kicks. A function works for the project that kicks
--- it.
+-- same. Fails only the claim of another project's process: without a heartbeat the sweep kicks. An edge function works for the project that
+-- kicks it.
 create function keyframe_private.record_heartbeat(function_name text, heartbeat_ms integer, report jsonb)
 returns void language plpgsql volatile set search_path = '' set lock_timeout = '20ms' as $$
 declare
@@ -2377,17 +2380,17 @@ begin
   if report ? 'address' and report ->> 'address' is distinct from keyframe_private.address() then
     raise exception 'This database works for another project, not for %.', report ->> 'address' using errcode = 'KEYAD';
   end if;
-  update keyframe_private.worker_heartbeats l
+  update keyframe_private.heartbeats h
   set alive_until = next_claim_by, claimed_at = at, report = record_heartbeat.report
-  where l.function_name = (
-    select k.function_name from keyframe_private.worker_heartbeats k
+  where h.function_name = (
+    select k.function_name from keyframe_private.heartbeats k
       where k.function_name = record_heartbeat.function_name for update skip locked
   );
   if not found then
     -- Only a missing row: on conflict do nothing would wait for a claim that is updating it.
-    insert into keyframe_private.worker_heartbeats (function_name, alive_until, claimed_at, report)
+    insert into keyframe_private.heartbeats (function_name, alive_until, claimed_at, report)
     select record_heartbeat.function_name, next_claim_by, at, record_heartbeat.report
-    where not exists (select from keyframe_private.worker_heartbeats k where k.function_name = record_heartbeat.function_name)
+    where not exists (select from keyframe_private.heartbeats k where k.function_name = record_heartbeat.function_name)
     on conflict do nothing;
   end if;
   update keyframe_private.kicks l
@@ -2403,7 +2406,8 @@ exception
     raise warning 'No heartbeat of %: % (%)', function_name, sqlerrm, sqlstate;
 end $$;
 
--- Signs the kick according to Standard Webhooks. Never fails its caller: the sweep replaces a kick that could not be made.
+-- Signs the kick according to Standard Webhooks. One that cannot be made does not fail the caller, and the sweep replaces it. Only a kick
+-- that cannot be recorded does.
 create function keyframe_private.kick(function_name text)
 returns boolean language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -2437,7 +2441,7 @@ exception when others then
   return false;
 end $$;
 
--- One kick per burst: none while the worker's heartbeat is live or just after a kick, and one per transaction. Without a lock, so that an
+-- One kick per burst: none while the function's heartbeat is live or just after a kick, and one per transaction. Without a lock, so that an
 -- open transaction does not stop other kicks. Times in the future are from before the clock was set back.
 create function keyframe_private.kick_unless_running(function_name text)
 returns void language plpgsql volatile security definer set search_path = '' as $$
@@ -2447,8 +2451,8 @@ declare
 begin
   if current_setting(marker, true) = 'true' -- until the transaction ends
     or exists (
-      select from keyframe_private.worker_heartbeats l
-      where l.function_name = kick_unless_running.function_name and l.alive_until between at and at + interval '2 minutes')
+      select from keyframe_private.heartbeats h
+      where h.function_name = kick_unless_running.function_name and h.alive_until between at and at + interval '2 minutes')
     or exists (
       select from keyframe_private.kicks k
       where k.function_name = kick_unless_running.function_name and k.made_at between at - interval '100 ms' and at)
@@ -6207,7 +6211,7 @@ begin
 end $$;
 
 create function keyframe_worker.claim_tasks(
-  worker uuid, max_rows integer, lease_seconds integer, heartbeat_ms integer default 0, wait_ms integer default 0, report jsonb default '{}',
+  worker_id uuid, max_rows integer, lease_seconds integer, heartbeat_ms integer default 0, wait_ms integer default 0, report jsonb default '{}',
   cursors jsonb default '{}', poll_seconds double precision default null)
 returns jsonb language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -6227,7 +6231,7 @@ begin
   perform keyframe_private.record_heartbeat('generate', heartbeat_ms, report);
   if max_rows > 0 and may_be_due then
     foreach queue in array queues loop
-      select l.* into claimed from keyframe_private.lease_work(queue, worker, make_interval(secs => lease_seconds), max_rows, at,
+      select l.* into claimed from keyframe_private.lease_work(queue, worker_id, make_interval(secs => lease_seconds), max_rows, at,
         coalesce(cursors -> queue::text ->> 0, ''), coalesce((cursors -> queue::text ->> 1)::uuid, '00000000-0000-0000-0000-000000000000')) l;
       cursors := cursors || jsonb_build_object(queue::text, jsonb_build_array(claimed.cursor_resource, claimed.cursor_lane));
       is_more := is_more or claimed.is_cut or cardinality(claimed.leased) > 0;
@@ -7641,7 +7645,7 @@ end $$;
 
 -- Locks a lane for this claim, so that the endpoint's limit holds for any number of workers. most: how many more of its deliveries the worker
 -- may lease; cleared: how many rows did not belong to it. A quick endpoint gets four times max_in_flight, because a call takes as long as a
--- few requests, but not if another process has leased some of it.
+-- few requests, but not if another worker has leased some of it.
 create function keyframe_private.lock_endpoint_lane(endpoint uuid, resource text, for_worker uuid, out most integer, out cleared integer)
 language plpgsql volatile set search_path = '' as $$
 declare
@@ -7660,7 +7664,7 @@ begin
       endpoint, lock_endpoint_lane.resource, keyframe_private.resource_of(receiver), receiver.quick_answers_needed not between -4 and 0);
     return;
   end if;
-  select count(*), bool_or(w.worker <> for_worker) into leased, is_others
+  select count(*), bool_or(w.worker_id <> for_worker) into leased, is_others
   from keyframe_private.work w where w.queue = 'deliver' and w.lane = endpoint and w.state = 'leased';
   most := case when receiver.failing_since is not null then 1
     when receiver.quick_answers_needed = 0 and is_others is not true then 4 * receiver.max_in_flight
@@ -7710,17 +7714,17 @@ create type keyframe_private.delivery_result as (
   error text, response_excerpt text, delivered boolean, next_at timestamptz);
 comment on type keyframe_private.delivery_result is 'The result of an attempt, and what it means. next_at: when the next attempt is due; null when the delivery has ended.';
 
-create function keyframe_private.is_held(work_id bigint, worker uuid)
+create function keyframe_private.is_held(work_id bigint, worker_id uuid)
 returns boolean language plpgsql volatile set search_path = '' set jit = off set enable_seqscan = off as $$
 begin
-  return exists (select from keyframe_private.work w where w.id = work_id and w.worker = is_held.worker);
+  return exists (select from keyframe_private.work w where w.id = work_id and w.worker_id = is_held.worker_id);
 end $$;
 
 -- Records the results of deliveries that nobody has locked, and returns which. The failure of a worker that has lost the lease does not
 -- count, because another is making the same attempt; its success does, and ends the delivery.
 -- An endpoint whose row is locked keeps its state until its next result. Each table is read by its keys (`any`): a join lets Postgres read all
 -- deliveries that are pending when its statistics say that none are.
-create function keyframe_private.record_results(results jsonb, worker uuid, at timestamptz)
+create function keyframe_private.record_results(results jsonb, worker_id uuid, at timestamptz)
 returns uuid[] language plpgsql volatile set search_path = '' set lock_timeout = '20ms' as $$
 declare
   judged constant keyframe_private.delivery_result[] := array(
@@ -7734,7 +7738,7 @@ declare
     cross join lateral (select coalesce(r.status_code between 200 and 299, false) as delivered) v
     cross join lateral (select o.* from keyframe.webhook_deliveries o where o.id = r.id offset 0 for update skip locked) d
     where d.attempts = r.attempt - 1 and d.status = 'pending' -- an administrator may have ended it meanwhile
-      and (v.delivered or keyframe_private.is_held(r.work_id, worker)));
+      and (v.delivered or keyframe_private.is_held(r.work_id, worker_id)));
   recorded constant uuid[] := array(select j.id from unnest(judged) j);
   endpoints constant uuid[] := array(select distinct j.endpoint_id from unnest(judged) j);
 begin
@@ -7826,10 +7830,10 @@ begin
 end $$;
 
 -- Ends the leases of deliveries that the worker holds and does not send.
-create function keyframe_private.give_back(work_ids bigint[], worker uuid, at timestamptz)
+create function keyframe_private.give_back(work_ids bigint[], worker_id uuid, at timestamptz)
 returns void language plpgsql volatile set search_path = '' as $$
 declare
-  held constant bigint[] := array(select w from unnest(work_ids) w where keyframe_private.is_held(w, worker));
+  held constant bigint[] := array(select w from unnest(work_ids) w where keyframe_private.is_held(w, worker_id));
 begin
   perform keyframe_private.reschedule_all(held, array_fill(at, array[cardinality(held)]), at);
 end $$;
@@ -7838,7 +7842,7 @@ end $$;
 -- applies it before the call, and worker/main.ts sets the same for its connection. Everything it calls uses the indexes, whatever the
 -- statistics say, and keeps its plans.
 create function keyframe_worker.exchange_deliveries(
-  results jsonb, worker uuid, max_rows integer, returned jsonb default '[]', max_bytes integer default 500000,
+  results jsonb, worker_id uuid, max_rows integer, returned jsonb default '[]', max_bytes integer default 500000,
   heartbeat_ms integer default null, wait_ms integer default 0, report jsonb default '{}', cursors jsonb default '[]',
   at timestamptz default now())
 returns json language plpgsql volatile security definer set search_path = '' set statement_timeout = '4s'
@@ -7856,26 +7860,26 @@ begin
     perform keyframe_private.wait_for_due('deliver', '{deliver}', wait_ms);
     at := at + (clock_timestamp() - now());
   else
-    recorded := keyframe_private.record_results(results, worker, at);
+    recorded := keyframe_private.record_results(results, worker_id, at);
     if cardinality(recorded) < jsonb_array_length(results) then
       unrecorded := array(
         select r.id from jsonb_to_recordset(results) r (id uuid, work_id bigint, attempt integer)
         cross join lateral (select o.* from keyframe.webhook_deliveries o where o.id = r.id offset 0) d
-        where d.attempts = r.attempt - 1 and d.status = 'pending' and r.id <> all (recorded) and keyframe_private.is_held(r.work_id, worker));
+        where d.attempts = r.attempt - 1 and d.status = 'pending' and r.id <> all (recorded) and keyframe_private.is_held(r.work_id, worker_id));
       -- The rest has ended meanwhile: a claim drops it.
       perform keyframe_private.give_back(array(
         select r.work_id from jsonb_to_recordset(results) r (id uuid, work_id bigint)
-        where r.id <> all (recorded) and r.id <> all (unrecorded)), worker, at);
+        where r.id <> all (recorded) and r.id <> all (unrecorded)), worker_id, at);
     end if;
   end if;
   if returned <> '[]' then
-    perform keyframe_private.give_back(array(select jsonb_array_elements_text(returned)::bigint), worker, at);
+    perform keyframe_private.give_back(array(select jsonb_array_elements_text(returned)::bigint), worker_id, at);
   end if;
   if heartbeat_ms is not null then
     perform keyframe_private.record_heartbeat('deliver', heartbeat_ms, report);
   end if;
   if max_rows > 0 then
-    select l.* into found_work from keyframe_private.lease_work('deliver', worker, interval '30 seconds', max_rows, at,
+    select l.* into found_work from keyframe_private.lease_work('deliver', worker_id, interval '30 seconds', max_rows, at,
       coalesce(cursors ->> 0, ''), coalesce((cursors ->> 1)::uuid, '00000000-0000-0000-0000-000000000000')) l;
     cursors := jsonb_build_array(found_work.cursor_resource, found_work.cursor_lane);
     is_more := found_work.is_cut or cardinality(found_work.leased) > 0;
@@ -8527,7 +8531,7 @@ end $$;
 
 -- Deletes what is kept for a limited time. A row that cannot be deleted, because an app's trigger or foreign key raises, stops no other.
 
-create table keyframe_private.unpruned (
+create table keyframe_private.skipped_rows (
   subject text primary key,
   code text not null,
   reason text not null,
@@ -8535,26 +8539,26 @@ create table keyframe_private.unpruned (
   since timestamptz not null default now(),
   next_try_at timestamptz not null
 );
-comment on table keyframe_private.unpruned is 'Rows that pruning skips until next_try_at, because their deletion or merge raised an error. Empty in a healthy service.';
-comment on column keyframe_private.unpruned.subject is 'The operation, the table and the row''s key.';
-comment on column keyframe_private.unpruned.code is 'The SQLSTATE of the last error; 57014: it used all the time of the job.';
-create index unpruned_next_try_at_idx on keyframe_private.unpruned (next_try_at);
+comment on table keyframe_private.skipped_rows is 'Rows that pruning skips until next_try_at, because their deletion or merge raised an error. Empty in a healthy service.';
+comment on column keyframe_private.skipped_rows.subject is 'The operation, the table and the row''s key.';
+comment on column keyframe_private.skipped_rows.code is 'The SQLSTATE of the last error; 57014: it used all the time of the job.';
+create index skipped_rows_next_try_at_idx on keyframe_private.skipped_rows (next_try_at);
 
 -- A function, so that no plan joins the tables: the rows are read in the order in which they are due.
-create function keyframe_private.is_unpruned(subject text)
+create function keyframe_private.is_skipped(subject text)
 returns boolean language plpgsql stable set search_path = '' as $$
 begin
-  return exists (select from keyframe_private.unpruned u where u.subject = is_unpruned.subject and u.next_try_at > now());
+  return exists (select from keyframe_private.skipped_rows u where u.subject = is_skipped.subject and u.next_try_at > now());
 end $$;
 
--- The row is skipped, for longer each time.
-create function keyframe_private.note_unpruned(subject text, code text, reason text)
+-- Skips a row that raised, for longer each time. With a part as the subject (work_through_rows), only a note for administrators.
+create function keyframe_private.skip_row(subject text, code text, reason text)
 returns void language plpgsql volatile set search_path = '' as $$
 begin
   raise warning 'Not pruned: %: % (%)', subject, reason, code;
-  insert into keyframe_private.unpruned as u (subject, code, reason, next_try_at)
-  values (note_unpruned.subject, note_unpruned.code, left(note_unpruned.reason, 300), clock_timestamp() + keyframe_private.retry_delay(1))
-  on conflict on constraint unpruned_pkey do update
+  insert into keyframe_private.skipped_rows as u (subject, code, reason, next_try_at)
+  values (skip_row.subject, skip_row.code, left(skip_row.reason, 300), clock_timestamp() + keyframe_private.retry_delay(1))
+  on conflict on constraint skipped_rows_pkey do update
     set code = excluded.code, reason = excluded.reason, failures = least(u.failures + 1, 1000000),
       next_try_at = clock_timestamp() + keyframe_private.retry_delay(u.failures + 1);
 end $$;
@@ -8575,7 +8579,7 @@ end $$;
 --   1 2 3 4   raises
 --   1 2       done
 --   3 4       raises
---   3         raises: recorded in unpruned, and skipped by the next runs; if it only waited for a lock, the next run tries it again
+--   3         raises: recorded in skipped_rows, and skipped by the next runs; if it only waited for a lock, the next run tries it again
 --   4         done
 --
 -- An error two seconds after the start ends the run. When a batch used all the time of the call, the next run does one row at a time, to
@@ -8589,7 +8593,7 @@ declare
   -- A subquery, because the planner reads whole small tables when it sees how many rows there are.
   statement constant text := replace(format(work, name), '$1', 'array(select unnest($1))');
   one_by_one constant boolean := exists (
-    select from keyframe_private.unpruned u where u.subject = part and u.code = '57014');
+    select from keyframe_private.skipped_rows u where u.subject = part and u.code = '57014');
   subject text; -- an expression: the part and the primary key
   rows tid[];
   subjects text[];
@@ -8607,7 +8611,7 @@ begin
   execute format(
     'select array_agg(c.ctid), array_agg(c.subject) from (
       select o.ctid, %s as subject from %s o
-      where not keyframe_private.is_unpruned(%s) and %s limit %s for update of o skip locked) c',
+      where not keyframe_private.is_skipped(%s) and %s limit %s for update of o skip locked) c',
     subject, name, subject, condition, max_rows) into rows, subjects;
   size := case when one_by_one then 1 else cardinality(rows) end;
   while first <= cardinality(rows) loop
@@ -8616,30 +8620,30 @@ begin
     end if;
     begin
       execute statement using rows[first : first + size - 1];
-      delete from keyframe_private.unpruned u where u.subject = any (array(select unnest(subjects[first : first + size - 1])));
+      delete from keyframe_private.skipped_rows u where u.subject = any (array(select unnest(subjects[first : first + size - 1])));
       first := first + size;
       size := case when one_by_one then 1 else least(size * 2, cardinality(rows) - first + 1) end;
     exception when query_canceled then
       if not keyframe_private.is_out_of_time() then
         raise; -- it was canceled
       end if;
-      perform keyframe_private.note_unpruned(case when size = 1 then subjects[first] else part end, sqlstate, sqlerrm);
+      perform keyframe_private.skip_row(case when size = 1 then subjects[first] else part end, sqlstate, sqlerrm);
       return;
     when others or assert_failure then
       if size > 1 then
         size := size / 2;
       else
         if not keyframe_private.is_lock_wait(sqlstate) then
-          perform keyframe_private.note_unpruned(subjects[first], sqlstate, sqlerrm);
+          perform keyframe_private.skip_row(subjects[first], sqlstate, sqlerrm);
         end if;
         first := first + 1;
       end if;
       exit when clock_timestamp() > ends;
     end;
   end loop;
-  delete from keyframe_private.unpruned u where u.subject = part;
+  delete from keyframe_private.skipped_rows u where u.subject = part;
 exception when others then
-  perform keyframe_private.note_unpruned(part, sqlstate, sqlerrm);
+  perform keyframe_private.skip_row(part, sqlstate, sqlerrm);
 end $$;
 
 -- Deletes a batch: deliveries first, then test events without deliveries, because a locked delivery would block the deletion of its event.
@@ -8706,7 +8710,7 @@ begin
       ('limit_notes', $w$o.noted_at < now() - interval '13 months'$w$),
       ('kicks', $w$o.made_at < now() - interval '1 hour' order by o.id$w$),
       -- A row that is still due is tried again within minutes: these have ended, or are gone.
-      ('unpruned', $w$o.next_try_at < now() - interval '1 hour' order by o.next_try_at$w$)
+      ('skipped_rows', $w$o.next_try_at < now() - interval '1 hour' order by o.next_try_at$w$)
   loop
     perform keyframe_private.work_through_rows('keyframe_private.' || name, condition, max_rows);
   end loop;
@@ -8739,7 +8743,7 @@ returns table (name text, schedule text, command text, late_after interval) lang
     ('keyframe-merge-costs', '5 seconds', '20s', 'select keyframe_private.merge_costs()', '1 minute'),
     -- Every minute: small batches then keep up with about 30 events a second.
     ('keyframe-prune', '* * * * *', '20s', 'select keyframe_private.prune()', '10 minutes'),
-    ('keyframe-prune-references', '37 * * * *', '2min', 'select keyframe_private.add_removals_of_unused_uploads()', '3 hours'),
+    ('keyframe-remove-unused-uploads', '37 * * * *', '2min', 'select keyframe_private.add_removals_of_unused_uploads()', '3 hours'),
     ('keyframe-add-lost-work', '53 * * * *', '2min', 'select keyframe_private.add_other_lost_work()', '3 hours'),
     ('keyframe-prune-rates', '23 * * * *', '2min', 'select keyframe_private.prune_rate_buckets()', '3 hours'),
     ('keyframe-prune-cron', '17 * * * *', '2min',
@@ -8964,7 +8968,7 @@ returns jsonb language sql stable set search_path = '' as $$
      where w.queue <> 'deliver' and w.failures > 2 and w.last_error ~ '^[0-9A-Z]{5}$' limit 10000)
     union all
     (select 'prune', u.subject, u.code, u.reason, u.failures
-     from keyframe_private.unpruned u where u.next_try_at > now() - interval '1 minute' limit 10000)
+     from keyframe_private.skipped_rows u where u.next_try_at > now() - interval '1 minute' limit 10000)
   )
   select jsonb_build_object(
     'count', (select count(*) from failing),
@@ -9134,7 +9138,7 @@ $$;
 create function keyframe_private.worker_figures()
 returns jsonb language sql stable set search_path = '' as $$
   with leased as materialized (
-    select case w.queue when 'deliver' then 'deliver' else 'generate' end as name, w.queue, w.worker, w.resource,
+    select case w.queue when 'deliver' then 'deliver' else 'generate' end as name, w.queue, w.worker_id, w.resource,
       w.due_at < now() + case w.queue when 'deliver' then interval '27 seconds' else interval '80 seconds' end as is_slow
     from keyframe_private.work w where w.queue = any (enum_range(null::keyframe_private.work_queue)) and w.state = 'leased'
   )
@@ -9142,13 +9146,13 @@ returns jsonb language sql stable set search_path = '' as $$
     'claimedSeconds', keyframe_private.seconds_since(w.claimed_at),
     'isProcess', coalesce(w.report -> 'isProcess' = 'true', false),
     'callSeconds', round(keyframe_private.read_figure(w.report, 'callMs') / 1000, 3),
-    'slowRequests', (select count(*) from leased l where l.name = f.name and l.is_slow),
+    'slowWork', (select count(*) from leased l where l.name = f.name and l.is_slow),
     'places', jsonb_build_object(
-      'of', f.places * (select greatest(1, count(distinct l.worker)) from leased l where l.name = f.name),
+      'of', f.places * (select greatest(1, count(distinct l.worker_id)) from leased l where l.name = f.name),
       'open', (select count(*) from leased l where l.name = f.name),
       'slow', (
         select coalesce(jsonb_agg(to_jsonb(s) order by s.open desc), '[]') from (
-          select left(l.resource, 200) as name, count(*) as open, keyframe_private.places_of(l.queue) * count(distinct l.worker) as of
+          select left(l.resource, 200) as name, count(*) as open, keyframe_private.places_of(l.queue) * count(distinct l.worker_id) as of
           from leased l where l.name = f.name and l.is_slow group by l.queue, l.resource order by count(*) desc limit 5) s)),
     'oldestKickSeconds', (
       select keyframe_private.seconds_since(min(k.made_at)) from keyframe_private.kicks k
@@ -9156,7 +9160,7 @@ returns jsonb language sql stable set search_path = '' as $$
   from (values
       ('generate', keyframe_private.places_of('ask') + keyframe_private.places_of('copy')),
       ('deliver', keyframe_private.places_of('deliver'))) f (name, places)
-  left join keyframe_private.worker_heartbeats w on w.function_name = f.name
+  left join keyframe_private.heartbeats w on w.function_name = f.name
 $$;
 
 -- The transactions that block others and themselves wait for none: at most five, those that block the most sessions first. To find them, the
@@ -9333,7 +9337,7 @@ returns jsonb language sql stable set search_path = '' as $$
     'clockBackSeconds', (
       select round(extract(epoch from nullif(max(t.moment), '-infinity') - now()), 3)
       from (
-        select w.claimed_at from keyframe_private.worker_heartbeats w
+        select w.claimed_at from keyframe_private.heartbeats w
         union all (select k.made_at from keyframe_private.kicks k order by k.id desc limit 1)
         union all select max(r.start_time) from (select d.start_time from cron.job_run_details d order by d.runid desc limit 1000) r) t (moment)
       where t.moment > now() + interval '5 seconds'))

@@ -87,7 +87,7 @@ describe.concurrent("deep health", () => {
           'begin perform pg_sleep(${seconds}); return new; end'`);
     await take(1.5);
     await stack.sql`
-      create trigger take_time before update on keyframe_private.worker_heartbeats
+      create trigger take_time before update on keyframe_private.heartbeats
       for each row when (new.function_name = 'deliver') execute function public.take_time()`;
     await insertProjects(stack.sql, owner, 1);
     await expectNamed(/^The database calls of deliver take 1\.\d s.* Check the load of Postgres/, async () => {

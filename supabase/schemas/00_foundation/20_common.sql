@@ -89,7 +89,7 @@ $$;
 --   keyframe.call_of, keyframe.read_of: it has a call slot of this user (acquire_call_slot), or one of two slots to read (may_read).
 --   keyframe.change_of: it has used its token: the statements of one change count once (acquire_token, limit_changes).
 --   keyframe.deleted_predictions: how many it has deleted with their projects, at most 1,000 (delete_by_user).
---   keyframe.kicked_<worker>: it has kicked this worker (kick_unless_running).
+--   keyframe.kicked_<function>: it has kicked this function (kick_unless_running).
 
 -- Holds the lock of this name, such as `slots` of an owner, until the transaction ends. Without waiting it returns false if the lock is
 -- taken.

@@ -234,7 +234,7 @@ begin
 end $$;
 
 create function keyframe_worker.claim_tasks(
-  worker uuid, max_rows integer, lease_seconds integer, heartbeat_ms integer default 0, wait_ms integer default 0, report jsonb default '{}',
+  worker_id uuid, max_rows integer, lease_seconds integer, heartbeat_ms integer default 0, wait_ms integer default 0, report jsonb default '{}',
   cursors jsonb default '{}', poll_seconds double precision default null)
 returns jsonb language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -254,7 +254,7 @@ begin
   perform keyframe_private.record_heartbeat('generate', heartbeat_ms, report);
   if max_rows > 0 and may_be_due then
     foreach queue in array queues loop
-      select l.* into claimed from keyframe_private.lease_work(queue, worker, make_interval(secs => lease_seconds), max_rows, at,
+      select l.* into claimed from keyframe_private.lease_work(queue, worker_id, make_interval(secs => lease_seconds), max_rows, at,
         coalesce(cursors -> queue::text ->> 0, ''), coalesce((cursors -> queue::text ->> 1)::uuid, '00000000-0000-0000-0000-000000000000')) l;
       cursors := cursors || jsonb_build_object(queue::text, jsonb_build_array(claimed.cursor_resource, claimed.cursor_lane));
       is_more := is_more or claimed.is_cut or cardinality(claimed.leased) > 0;

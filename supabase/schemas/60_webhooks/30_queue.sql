@@ -83,7 +83,7 @@ end $$;
 
 -- Locks a lane for this claim, so that the endpoint's limit holds for any number of workers. most: how many more of its deliveries the worker
 -- may lease; cleared: how many rows did not belong to it. A quick endpoint gets four times max_in_flight, because a call takes as long as a
--- few requests, but not if another process has leased some of it.
+-- few requests, but not if another worker has leased some of it.
 create function keyframe_private.lock_endpoint_lane(endpoint uuid, resource text, for_worker uuid, out most integer, out cleared integer)
 language plpgsql volatile set search_path = '' as $$
 declare
@@ -102,7 +102,7 @@ begin
       endpoint, lock_endpoint_lane.resource, keyframe_private.resource_of(receiver), receiver.quick_answers_needed not between -4 and 0);
     return;
   end if;
-  select count(*), bool_or(w.worker <> for_worker) into leased, is_others
+  select count(*), bool_or(w.worker_id <> for_worker) into leased, is_others
   from keyframe_private.work w where w.queue = 'deliver' and w.lane = endpoint and w.state = 'leased';
   most := case when receiver.failing_since is not null then 1
     when receiver.quick_answers_needed = 0 and is_others is not true then 4 * receiver.max_in_flight

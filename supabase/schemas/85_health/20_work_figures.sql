@@ -62,7 +62,7 @@ returns jsonb language sql stable set search_path = '' as $$
      where w.queue <> 'deliver' and w.failures > 2 and w.last_error ~ '^[0-9A-Z]{5}$' limit 10000)
     union all
     (select 'prune', u.subject, u.code, u.reason, u.failures
-     from keyframe_private.unpruned u where u.next_try_at > now() - interval '1 minute' limit 10000)
+     from keyframe_private.skipped_rows u where u.next_try_at > now() - interval '1 minute' limit 10000)
   )
   select jsonb_build_object(
     'count', (select count(*) from failing),

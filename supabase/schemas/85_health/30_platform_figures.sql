@@ -57,7 +57,7 @@ $$;
 create function keyframe_private.worker_figures()
 returns jsonb language sql stable set search_path = '' as $$
   with leased as materialized (
-    select case w.queue when 'deliver' then 'deliver' else 'generate' end as name, w.queue, w.worker, w.resource,
+    select case w.queue when 'deliver' then 'deliver' else 'generate' end as name, w.queue, w.worker_id, w.resource,
       w.due_at < now() + case w.queue when 'deliver' then interval '27 seconds' else interval '80 seconds' end as is_slow
     from keyframe_private.work w where w.queue = any (enum_range(null::keyframe_private.work_queue)) and w.state = 'leased'
   )
@@ -65,13 +65,13 @@ returns jsonb language sql stable set search_path = '' as $$
     'claimedSeconds', keyframe_private.seconds_since(w.claimed_at),
     'isProcess', coalesce(w.report -> 'isProcess' = 'true', false),
     'callSeconds', round(keyframe_private.read_figure(w.report, 'callMs') / 1000, 3),
-    'slowRequests', (select count(*) from leased l where l.name = f.name and l.is_slow),
+    'slowWork', (select count(*) from leased l where l.name = f.name and l.is_slow),
     'places', jsonb_build_object(
-      'of', f.places * (select greatest(1, count(distinct l.worker)) from leased l where l.name = f.name),
+      'of', f.places * (select greatest(1, count(distinct l.worker_id)) from leased l where l.name = f.name),
       'open', (select count(*) from leased l where l.name = f.name),
       'slow', (
         select coalesce(jsonb_agg(to_jsonb(s) order by s.open desc), '[]') from (
-          select left(l.resource, 200) as name, count(*) as open, keyframe_private.places_of(l.queue) * count(distinct l.worker) as of
+          select left(l.resource, 200) as name, count(*) as open, keyframe_private.places_of(l.queue) * count(distinct l.worker_id) as of
           from leased l where l.name = f.name and l.is_slow group by l.queue, l.resource order by count(*) desc limit 5) s)),
     'oldestKickSeconds', (
       select keyframe_private.seconds_since(min(k.made_at)) from keyframe_private.kicks k
@@ -79,7 +79,7 @@ returns jsonb language sql stable set search_path = '' as $$
   from (values
       ('generate', keyframe_private.places_of('ask') + keyframe_private.places_of('copy')),
       ('deliver', keyframe_private.places_of('deliver'))) f (name, places)
-  left join keyframe_private.worker_heartbeats w on w.function_name = f.name
+  left join keyframe_private.heartbeats w on w.function_name = f.name
 $$;
 
 -- The transactions that block others and themselves wait for none: at most five, those that block the most sessions first. To find them, the
@@ -256,7 +256,7 @@ returns jsonb language sql stable set search_path = '' as $$
     'clockBackSeconds', (
       select round(extract(epoch from nullif(max(t.moment), '-infinity') - now()), 3)
       from (
-        select w.claimed_at from keyframe_private.worker_heartbeats w
+        select w.claimed_at from keyframe_private.heartbeats w
         union all (select k.made_at from keyframe_private.kicks k order by k.id desc limit 1)
         union all select max(r.start_time) from (select d.start_time from cron.job_run_details d order by d.runid desc limit 1000) r) t (moment)
       where t.moment > now() + interval '5 seconds'))

@@ -145,7 +145,7 @@ test("the heartbeat → is not delayed by the wait of the call that recorded it"
   await untilACallWaits(db.sql);
   // The row is not locked: another claim records its heartbeat too.
   await exchange(db.sql, { heartbeatMs: 0 });
-  const until = db.sql`select alive_until::text from keyframe_private.worker_heartbeats where function_name = 'deliver'`;
+  const until = db.sql`select alive_until::text from keyframe_private.heartbeats where function_name = 'deliver'`;
   expect(await columnOf(until)).toEqual(["-infinity"]);
   await waiting;
 });

@@ -6,8 +6,8 @@ export type ExchangeArguments = {
   results: AttemptResult[];
   /** Leased work that is not sent. */
   returned: number[];
-  /** This process. */
-  worker: string;
+  /** This worker. */
+  worker_id: string;
   max_rows: number;
   /** The limit on the bodies in total. One delivery is leased in any case. */
   max_bytes: number;
