@@ -119,6 +119,7 @@ const parts = {
       store: age("Outputs to copy."),
       cancel: age("Provider runs to cancel."),
       search: age("Searches for the provider run of an unanswered submit."),
+      expire: age("Predictions past their deadline."),
       remove: age("Files to remove."),
       delivery: age("Deliveries to endpoints to which nothing is being sent."),
       slot: age("Predictions that wait although their owner has a free slot."),

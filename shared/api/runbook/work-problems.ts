@@ -18,6 +18,7 @@ const WORK: Record<keyof Part<"due">, string> = {
   store: "the copy of an output",
   cancel: "the cancellation of a provider run",
   search: "the search for a provider run",
+  expire: "the end of a prediction past its deadline",
   remove: "the removal of a file",
   delivery: "a delivery",
   slot: "a prediction whose owner has a free slot",

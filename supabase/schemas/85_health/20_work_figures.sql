@@ -42,7 +42,7 @@ $$;
 create function keyframe_private.due_figures()
 returns jsonb language sql stable set search_path = '' as $$
   select jsonb_object_agg(k.name, keyframe_private.seconds_since(d.oldest))
-  from unnest('{submit,poll,store,cancel,search,remove,delivery,slot}'::text[]) k (name)
+  from unnest('{submit,poll,store,cancel,search,expire,remove,delivery,slot}'::text[]) k (name)
   left join (
     select case when u.queue = 'deliver' then 'delivery' when u.kind in ('admit', 'continue') then 'slot' else u.kind end as name,
       min(u.due_at) as oldest

@@ -532,6 +532,7 @@ test("due work of each kind → how long the oldest has been due, without leased
   await prediction("storing", { due_at: ago(-70) });
   await addWork("cancel", 60);
   await addWork("search", 50);
+  await addWork("expire", 45);
   await addWork("remove", 40);
   await addWork("admit", 35);
   const [mine, busy] = [await addEndpoint(db.sql, world.owner), await addEndpoint(db.sql, null)];
@@ -540,7 +541,7 @@ test("due work of each kind → how long the oldest has been due, without leased
   await seedDeliveries(db.sql, busy, 9, { next_attempt_at: ago(900) });
   await seedDeliveries(db.sql, mine, 2, { next_attempt_at: ago(30) });
   const ages = { submit: about(90), poll: about(80), store: about(70), cancel: about(60), search: about(50) };
-  const others = { remove: about(40), delivery: about(30), slot: about(35) };
+  const others = { expire: about(45), remove: about(40), delivery: about(30), slot: about(35) };
   expect((await read()).due).toEqual({ ...ages, ...others });
 });
 

@@ -43,6 +43,7 @@ const NOT_DUE = {
   store: null,
   cancel: null,
   search: null,
+  expire: null,
   remove: 3599,
   delivery: 29.9,
   slot: null,
