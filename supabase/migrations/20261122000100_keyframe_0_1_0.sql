@@ -7094,6 +7094,12 @@ begin
     'webhook.test'];
 end $$;
 
+-- After a slow answer, or the first, so many in a row must take under three seconds until the endpoint counts as quick.
+create function keyframe_private.quick_answers_required()
+returns integer language sql immutable set search_path = '' as $$
+  select 5
+$$;
+
 create table keyframe.webhook_endpoints (
   id uuid primary key default gen_random_uuid(),
   owner_id uuid references auth.users on delete cascade,
@@ -7105,7 +7111,7 @@ create table keyframe.webhook_endpoints (
   disabled_at timestamptz,
   disabled_reason text,
   failing_since timestamptz,
-  quick_answers_needed smallint not null default -5,
+  quick_answers_needed smallint not null default -keyframe_private.quick_answers_required(),
   created_at timestamptz not null default now(),
   updated_at timestamptz not null default now(),
   constraint url_is_https_or_local_http check (url ~ '^https?://[^\s#@]+$' and char_length(url) <= 2048),
@@ -7133,10 +7139,20 @@ comment on column keyframe.webhook_endpoints.event_types is 'Which events it get
 comment on column keyframe.webhook_endpoints.max_in_flight is 'How many requests to it may be open at once; one while it only fails.';
 comment on column keyframe.webhook_endpoints.disabled_reason is 'Why it gets no events: by_owner, gone (it answered 410), failing (only failures for webhook_disable_after).';
 comment on column keyframe.webhook_endpoints.failing_since is 'When the failures began, or when it was enabled again after the service had disabled it; null after a success.';
-comment on column keyframe.webhook_endpoints.quick_answers_needed is 'How many more answers in a row must take under three seconds until it counts as quick: 0 when quick, five after a slow answer, negative until the first five. A request without an answer counts as slow after three seconds, and otherwise not at all.';
+comment on column keyframe.webhook_endpoints.quick_answers_needed is 'How many more answers in a row must take under three seconds until it counts as quick: 0 when quick, five after a slow answer, minus five before the first answer. A request without an answer counts as slow after three seconds, and otherwise not at all.';
 create index webhook_endpoints_owner_id_idx on keyframe.webhook_endpoints (owner_id, created_at desc);
 -- The few endpoints that the service has disabled.
 create index webhook_endpoints_switched_off_idx on keyframe.webhook_endpoints (disabled_at) where disabled_reason in ('gone', 'failing');
+
+create type keyframe_private.endpoint_standing as enum ('new', 'tried', 'quick', 'slow');
+comment on type keyframe_private.endpoint_standing is 'new: no answer yet. tried: all answers were quick, but there are fewer than five. quick. slow: fewer than five quick answers since a slow one.';
+
+create function keyframe_private.standing_of(endpoint keyframe.webhook_endpoints)
+returns keyframe_private.endpoint_standing language plpgsql immutable set search_path = '' as $$
+begin
+  return case when endpoint.quick_answers_needed <= -keyframe_private.quick_answers_required() then 'new'
+    when endpoint.quick_answers_needed < 0 then 'tried' when endpoint.quick_answers_needed = 0 then 'quick' else 'slow' end;
+end $$;
 
 -- Deliveries, possibly millions, and test events have no foreign key: they are deleted in batches
 -- (docs/decisions/0019-deleted-endpoints-leave-deliveries.md).
@@ -7562,14 +7578,11 @@ comment on function keyframe.webhook_health is 'The outcomes of the caller''s de
 
 -- The work of deliver: one row for each delivery to send. An endpoint is a lane.
 
--- The host of an endpoint, with its standing there: new (no answer yet), tried (fewer than five
--- quick answers), quick or slow. So at a host of many owners, those that hang do not delay the others.
+-- The host of an endpoint, with its standing: at a host of many owners, those that hang do not delay the others.
 create function keyframe_private.resource_of(endpoint keyframe.webhook_endpoints)
 returns text language plpgsql immutable set search_path = '' as $$
 begin
-  return lower(left(substring(endpoint.url from '^https?://(\[[^\]]*\]|[^:/?]*)'), 255)) || case
-    when endpoint.quick_answers_needed = -5 then ' new' when endpoint.quick_answers_needed < 0 then ' tried'
-    when endpoint.quick_answers_needed = 0 then ' quick' else ' slow' end;
+  return lower(left(substring(endpoint.url from '^https?://(\[[^\]]*\]|[^:/?]*)'), 255)) || ' ' || keyframe_private.standing_of(endpoint);
 end $$;
 
 -- Adds work of an endpoint: to send a delivery, or to resume after one. New and slow endpoints are unproven.
@@ -7579,7 +7592,7 @@ returns void language plpgsql volatile set search_path = '' as $$
 begin
   perform keyframe_private.add_work('deliver', add_endpoint_work.kind, add_endpoint_work.subject, coalesce(endpoint.owner_id, endpoint.id),
     keyframe_private.resource_of(endpoint), add_endpoint_work.due_at, lane => endpoint.id,
-    is_unproven => endpoint.quick_answers_needed not between -4 and 0);
+    is_unproven => keyframe_private.standing_of(endpoint) in ('new', 'slow'));
 end $$;
 
 -- For each row: Postgres plans a query on a transition table at each call, which took as long as the event itself.
@@ -7624,21 +7637,23 @@ begin
   end if;
 end $$;
 
--- Takes ready work out of a lane to which it does not belong: it is deleted if the endpoint is disabled or deleted (resource_now is null), and
+-- Takes ready work out of a lane to which it does not belong: it is deleted if the endpoint is disabled or deleted (receiver is null), and
 -- moved if its resource has changed. Returns how many rows: few, so that a million of one endpoint delay no other's.
-create function keyframe_private.clear_lane(endpoint uuid, resource text, resource_now text, is_unproven_now boolean)
+create function keyframe_private.clear_lane(endpoint uuid, resource text, receiver keyframe.webhook_endpoints)
 returns integer language plpgsql volatile set search_path = '' as $$
 declare
   work_ids constant bigint[] := array(
     select r.id from keyframe_private.work r
     where r.queue = 'deliver' and r.state = 'ready' and r.resource = clear_lane.resource and r.lane = endpoint limit 100);
 begin
-  if resource_now is null then
+  if receiver.id is null then
     -- Checked again: if the endpoint was enabled meanwhile, the work added for that is among these rows.
     delete from keyframe_private.work w
     where w.id = any (work_ids) and not exists (select from keyframe.webhook_endpoints e where e.id = endpoint and e.enabled);
   else
-    update keyframe_private.work w set resource = resource_now, is_unproven = is_unproven_now where w.id = any (work_ids);
+    update keyframe_private.work w
+    set resource = keyframe_private.resource_of(receiver), is_unproven = keyframe_private.standing_of(receiver) in ('new', 'slow')
+    where w.id = any (work_ids);
   end if;
   return cardinality(work_ids);
 end $$;
@@ -7660,14 +7675,13 @@ begin
   end if;
   select e.* into receiver from keyframe.webhook_endpoints e where e.id = endpoint and e.enabled;
   if keyframe_private.resource_of(receiver) is distinct from lock_endpoint_lane.resource then
-    cleared := keyframe_private.clear_lane(
-      endpoint, lock_endpoint_lane.resource, keyframe_private.resource_of(receiver), receiver.quick_answers_needed not between -4 and 0);
+    cleared := keyframe_private.clear_lane(endpoint, lock_endpoint_lane.resource, receiver);
     return;
   end if;
   select count(*), bool_or(w.worker_id <> for_worker) into leased, is_others
   from keyframe_private.work w where w.queue = 'deliver' and w.lane = endpoint and w.state = 'leased';
   most := case when receiver.failing_since is not null then 1
-    when receiver.quick_answers_needed = 0 and is_others is not true then 4 * receiver.max_in_flight
+    when keyframe_private.standing_of(receiver) = 'quick' and is_others is not true then 4 * receiver.max_in_flight
     else receiver.max_in_flight end;
   most := most - leased;
 end $$;
@@ -7699,7 +7713,7 @@ declare
 begin
   endpoint.failing_since := case when not delivered then coalesce(endpoint.failing_since, at) end;
   endpoint.quick_answers_needed := case
-    when is_slow then 5
+    when is_slow then keyframe_private.quick_answers_required()
     when endpoint.quick_answers_needed > 0 then greatest(0, endpoint.quick_answers_needed - answers)
     else least(0, endpoint.quick_answers_needed + answers) end;
   if endpoint.enabled and reason is not null then

@@ -23,7 +23,7 @@ declare
 begin
   endpoint.failing_since := case when not delivered then coalesce(endpoint.failing_since, at) end;
   endpoint.quick_answers_needed := case
-    when is_slow then 5
+    when is_slow then keyframe_private.quick_answers_required()
     when endpoint.quick_answers_needed > 0 then greatest(0, endpoint.quick_answers_needed - answers)
     else least(0, endpoint.quick_answers_needed + answers) end;
   if endpoint.enabled and reason is not null then
