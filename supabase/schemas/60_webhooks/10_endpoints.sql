@@ -197,33 +197,3 @@ begin
   end if;
   perform keyframe_private.add_webhook_secret(endpoint, id);
 end $$;
-
-create function keyframe.rotate_webhook_secret(
-  endpoint_id uuid, overlap_hours integer default 24, idempotency_key text default null, request_hash text default null)
-returns jsonb language plpgsql volatile security definer set search_path = '' as $$
-declare
-  request record;
-  endpoint keyframe.webhook_endpoints;
-  secret text;
-  refused keyframe_private.refusal;
-begin
-  request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'change');
-  endpoint := keyframe_private.own_endpoint(endpoint_id, lock => not request.replayed);
-  perform keyframe_private.raise_if(overlap_hours is null or overlap_hours not between 0 and 72, 'invalid_request',
-    'overlapHours must be from 0 to 72.');
-  if not request.replayed then
-    perform keyframe_private.replace_webhook_secret(endpoint.id, make_interval(hours => overlap_hours), request.resource_id);
-  end if;
-  -- The secret that this rotation made, which may no longer be the current one.
-  select v.decrypted_secret into secret
-  from keyframe_private.webhook_secrets s
-  join vault.decrypted_secrets v on v.id = s.vault_secret_id
-  where s.id = request.resource_id and s.endpoint_id = endpoint.id and (s.expires_at is null or s.expires_at > now());
-  perform keyframe_private.raise_if(not found, 'not_found',
-    'The secret that this Idempotency-Key created no longer signs: a later rotation replaced it. Read the current one: GET /api/webhooks/:id/secret.');
-  return jsonb_build_object('secret', secret, 'replayed', request.replayed, 'rate', request.rate);
-exception when sqlstate 'KEYFR' then
-  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
-  return keyframe_private.refuse(refused, 'change');
-end $$;
-comment on function keyframe.rotate_webhook_secret is 'Gives an endpoint of the caller a new secret; the old one also signs for overlap_hours (0: every old one stops at once).';
