@@ -391,7 +391,7 @@ test.each<[what: string, seed: () => Promise<unknown>, figures: object]>([
         ('keyframe-outputs', 'c', ${ago(60)}, 1)`,
     { fileRemovals: { pending: 3, oldestDueSeconds: about(200) } },
   ],
-])("%s", async (_what, seed, figures) => {
+])("figures of the service: %s", async (_what, seed, figures) => {
   await seed();
   expect(await read()).toMatchObject(figures);
 });

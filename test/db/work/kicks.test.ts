@@ -59,7 +59,7 @@ async function kicksOf(work: () => Promise<unknown>, name = "generate"): Promise
 const UNDONE = new Error("taken back");
 const READY = { columns: { attempt: 0, lease_token: null, due_at: new Date(0) } };
 
-describe.each(Object.keys(WORK))("%s", (name) => {
+describe.each(Object.keys(WORK))("kicks to %s", (name) => {
   const work = async (sql: Sql = db.sql, of = world, rows = 1) => await WORK[name]?.(sql, of, rows);
   const look = (heartbeatMs: number) => db.sql`select keyframe_private.record_heartbeat(${name}, ${heartbeatMs}, '{}')`;
 
