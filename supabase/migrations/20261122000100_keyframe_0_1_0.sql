@@ -2018,13 +2018,13 @@ begin
 end $$;
 
 -- Locks leased work for the holder of its lease. Its fields are null when the lease is lost: then statements with its id match no row.
-create function keyframe_private.held_work(work_id bigint, lease_token uuid)
+create function keyframe_private.lock_held_work(work_id bigint, lease_token uuid)
 returns keyframe_private.work language plpgsql volatile set search_path = '' set jit = off set enable_seqscan = off as $$
 declare
   held keyframe_private.work;
 begin
   select w.* into held from keyframe_private.work w
-  where w.id = work_id and w.lease_token = held_work.lease_token and w.state = 'leased' for update;
+  where w.id = work_id and w.lease_token = lock_held_work.lease_token and w.state = 'leased' for update;
   return held;
 end $$;
 
@@ -3555,7 +3555,7 @@ begin
     select u.id, u.submitted_at from keyframe_private.provider_submits u
     where u.prediction_id = record_search_ended.prediction_id and u.attempt between first_attempt and last_attempt and u.is_unanswered
     for update) s;
-  perform keyframe_private.finish_work(keyframe_private.held_work(work_id, lease_token));
+  perform keyframe_private.finish_work(keyframe_private.lock_held_work(work_id, lease_token));
   return exists (
     select from keyframe_private.provider_submits u
     where u.prediction_id = record_search_ended.prediction_id and u.attempt = last_attempt + 1 and u.is_unanswered);
@@ -4826,7 +4826,7 @@ create function keyframe_worker.complete_prediction(
   height integer default null, duration_seconds double precision default null, has_audio boolean default null)
 returns boolean language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
 declare
-  held constant keyframe_private.work := keyframe_private.held_work(work_id, lease_token);
+  held constant keyframe_private.work := keyframe_private.lock_held_work(work_id, lease_token);
   done record;
 begin
   update keyframe.predictions p
@@ -4855,7 +4855,7 @@ declare
 begin
   perform from keyframe.predictions p where p.id = prediction_id for update;
   perform keyframe_private.end_without_run(prediction_id, attempt_without_run);
-  held := keyframe_private.held_work(work_id, lease_token);
+  held := keyframe_private.lock_held_work(work_id, lease_token);
   if held.id is null then
     return false;
   end if;
@@ -4880,11 +4880,11 @@ declare
 begin
   select p.* into row_now from keyframe.predictions p where p.id = retry_prediction_later.prediction_id for update;
   perform keyframe_private.end_without_run(prediction_id, attempt_without_run);
-  held := keyframe_private.held_work(work_id, lease_token);
+  held := keyframe_private.lock_held_work(work_id, lease_token);
   if held.id is null then
     return 'too_late';
   elsif not keyframe_private.is_current(held) then
-    perform keyframe_private.conclude_work(held);
+    perform keyframe_private.reschedule_or_finish(held);
     return 'too_late';
   end if;
   counted := held.failures + case when code = 'provider_rate_limited' then 0 else 1 end;
@@ -4916,9 +4916,9 @@ declare
 begin
   select p.* into row_now from keyframe.predictions p where p.id = record_model_refused.prediction_id for update;
   perform keyframe_private.end_without_run(prediction_id, attempt_without_run);
-  held := keyframe_private.held_work(work_id, lease_token);
+  held := keyframe_private.lock_held_work(work_id, lease_token);
   if held.id is null or not keyframe_private.is_current(held) or row_now.status <> 'queued' then
-    perform keyframe_private.conclude_work(held);
+    perform keyframe_private.reschedule_or_finish(held);
     return 'too_late';
   end if;
   perform keyframe_private.finish_work(held);
@@ -4946,11 +4946,11 @@ comment on function keyframe_worker.record_model_refused is 'Records that the pr
 create function keyframe_worker.record_run_not_canceled(work_id bigint, lease_token uuid, is_unknown boolean)
 returns void language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
 declare
-  held constant keyframe_private.work := keyframe_private.held_work(work_id, lease_token);
+  held constant keyframe_private.work := keyframe_private.lock_held_work(work_id, lease_token);
 begin
   perform keyframe_private.end_submit(s.id, 'lost') from keyframe_private.provider_submits s
   where s.id = held.submit_id and s.ended_at is null and (is_unknown or s.answered_at < now() - interval '1 day');
-  perform keyframe_private.conclude_work(held);
+  perform keyframe_private.reschedule_or_finish(held);
 end $$;
 comment on function keyframe_worker.record_run_not_canceled is 'Records that canceling a provider run has not ended it.';
 
@@ -5198,10 +5198,10 @@ declare
   held keyframe_private.work;
 begin
   if work_id is not null then
-    held := keyframe_private.held_work(work_id, lease_token);
+    held := keyframe_private.lock_held_work(work_id, lease_token);
     -- A run from the provider's list may be another's.
     if found_by is null or outcome in ('recorded', 'unchanged', 'ended', 'stale') then
-      perform keyframe_private.conclude_work(held, poll_seconds);
+      perform keyframe_private.reschedule_or_finish(held, poll_seconds);
     end if;
   end if;
   return outcome;
@@ -6040,7 +6040,7 @@ end $$;
 
 -- Called when a result is recorded: a running run is polled later, an unsuccessful cancel is repeated, and other work is finished. A run is
 -- polled by the work that submitted it: one row follows a prediction from its submit to the end of its run.
-create function keyframe_private.conclude_work(held keyframe_private.work, poll_seconds double precision default null)
+create function keyframe_private.reschedule_or_finish(held keyframe_private.work, poll_seconds double precision default null)
 returns void language plpgsql volatile set search_path = '' as $$
 declare
   run_submit bigint;
@@ -6070,7 +6070,7 @@ end $$;
 create function keyframe_worker.retry_work(work_id bigint, lease_token uuid, code text)
 returns void language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
 declare
-  held keyframe_private.work := keyframe_private.held_work(work_id, lease_token);
+  held keyframe_private.work := keyframe_private.lock_held_work(work_id, lease_token);
   due constant timestamptz := now() + keyframe_private.retry_delay(held.failures + 1);
 begin
   if not keyframe_private.is_lock_wait(code) then
@@ -6086,7 +6086,7 @@ comment on function keyframe_worker.retry_work is 'Gives work back that could no
 create function keyframe_worker.begin_submit(work_id bigint, lease_token uuid)
 returns jsonb language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
 declare
-  held constant keyframe_private.work := keyframe_private.held_work(work_id, lease_token);
+  held constant keyframe_private.work := keyframe_private.lock_held_work(work_id, lease_token);
   row_now keyframe.predictions;
   submit keyframe_private.provider_submits;
   settings jsonb;
@@ -6094,7 +6094,7 @@ declare
 begin
   select p.* into row_now from keyframe.predictions p where p.id = held.subject for update;
   if row_now.status is distinct from 'queued' then
-    perform keyframe_private.conclude_work(held);
+    perform keyframe_private.reschedule_or_finish(held);
     return null;
   elsif held.last_error = 'lease_expired' and held.failures >= keyframe_private.max_failures() or row_now.attempt >= 1000000 then
     perform keyframe_private.mark_failed(row_now.id, 'attempts_exhausted', 'It failed too often. Run the step again.', true);
@@ -6142,7 +6142,7 @@ comment on function keyframe_worker.begin_submit is 'Records a submit before it 
 create function keyframe_worker.expire_prediction(work_id bigint, lease_token uuid)
 returns void language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
 declare
-  held constant keyframe_private.work := keyframe_private.held_work(work_id, lease_token);
+  held constant keyframe_private.work := keyframe_private.lock_held_work(work_id, lease_token);
   row_now keyframe.predictions;
 begin
   select p.* into row_now from keyframe.predictions p where p.id = held.subject and p.completed_at is null for update;
@@ -6158,7 +6158,7 @@ comment on function keyframe_worker.expire_prediction is 'Fails a prediction tha
 create function keyframe_worker.admit_predictions(work_id bigint, lease_token uuid)
 returns void language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
 declare
-  held constant keyframe_private.work := keyframe_private.held_work(work_id, lease_token);
+  held constant keyframe_private.work := keyframe_private.lock_held_work(work_id, lease_token);
 begin
   if held.id is not null then
     perform keyframe_private.acquire_lock('slots', held.owner_id); -- before the lock of the images, as a start does
@@ -8457,7 +8457,7 @@ end $$;
 create function keyframe_worker.begin_removal(work_id bigint, lease_token uuid)
 returns jsonb language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
 declare
-  held constant keyframe_private.work := keyframe_private.held_work(work_id, lease_token);
+  held constant keyframe_private.work := keyframe_private.lock_held_work(work_id, lease_token);
   files jsonb;
 begin
   with due as (
@@ -8488,7 +8488,7 @@ comment on function keyframe_worker.begin_removal is 'The next files of an owner
 create function keyframe_worker.record_files_removed(work_id bigint, lease_token uuid, refused jsonb default '[]')
 returns void language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
 declare
-  held constant keyframe_private.work := keyframe_private.held_work(work_id, lease_token);
+  held constant keyframe_private.work := keyframe_private.lock_held_work(work_id, lease_token);
 begin
   update keyframe_private.file_removals r
   set removed_by = null, failures = r.failures + 1

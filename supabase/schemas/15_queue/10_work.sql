@@ -85,13 +85,13 @@ begin
 end $$;
 
 -- Locks leased work for the holder of its lease. Its fields are null when the lease is lost: then statements with its id match no row.
-create function keyframe_private.held_work(work_id bigint, lease_token uuid)
+create function keyframe_private.lock_held_work(work_id bigint, lease_token uuid)
 returns keyframe_private.work language plpgsql volatile set search_path = '' set jit = off set enable_seqscan = off as $$
 declare
   held keyframe_private.work;
 begin
   select w.* into held from keyframe_private.work w
-  where w.id = work_id and w.lease_token = held_work.lease_token and w.state = 'leased' for update;
+  where w.id = work_id and w.lease_token = lock_held_work.lease_token and w.state = 'leased' for update;
   return held;
 end $$;
 

@@ -195,7 +195,7 @@ begin
     select u.id, u.submitted_at from keyframe_private.provider_submits u
     where u.prediction_id = record_search_ended.prediction_id and u.attempt between first_attempt and last_attempt and u.is_unanswered
     for update) s;
-  perform keyframe_private.finish_work(keyframe_private.held_work(work_id, lease_token));
+  perform keyframe_private.finish_work(keyframe_private.lock_held_work(work_id, lease_token));
   return exists (
     select from keyframe_private.provider_submits u
     where u.prediction_id = record_search_ended.prediction_id and u.attempt = last_attempt + 1 and u.is_unanswered);

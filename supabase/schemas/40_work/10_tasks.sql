@@ -63,7 +63,7 @@ end $$;
 
 -- Called when a result is recorded: a running run is polled later, an unsuccessful cancel is repeated, and other work is finished. A run is
 -- polled by the work that submitted it: one row follows a prediction from its submit to the end of its run.
-create function keyframe_private.conclude_work(held keyframe_private.work, poll_seconds double precision default null)
+create function keyframe_private.reschedule_or_finish(held keyframe_private.work, poll_seconds double precision default null)
 returns void language plpgsql volatile set search_path = '' as $$
 declare
   run_submit bigint;
@@ -93,7 +93,7 @@ end $$;
 create function keyframe_worker.retry_work(work_id bigint, lease_token uuid, code text)
 returns void language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
 declare
-  held keyframe_private.work := keyframe_private.held_work(work_id, lease_token);
+  held keyframe_private.work := keyframe_private.lock_held_work(work_id, lease_token);
   due constant timestamptz := now() + keyframe_private.retry_delay(held.failures + 1);
 begin
   if not keyframe_private.is_lock_wait(code) then
@@ -109,7 +109,7 @@ comment on function keyframe_worker.retry_work is 'Gives work back that could no
 create function keyframe_worker.begin_submit(work_id bigint, lease_token uuid)
 returns jsonb language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
 declare
-  held constant keyframe_private.work := keyframe_private.held_work(work_id, lease_token);
+  held constant keyframe_private.work := keyframe_private.lock_held_work(work_id, lease_token);
   row_now keyframe.predictions;
   submit keyframe_private.provider_submits;
   settings jsonb;
@@ -117,7 +117,7 @@ declare
 begin
   select p.* into row_now from keyframe.predictions p where p.id = held.subject for update;
   if row_now.status is distinct from 'queued' then
-    perform keyframe_private.conclude_work(held);
+    perform keyframe_private.reschedule_or_finish(held);
     return null;
   elsif held.last_error = 'lease_expired' and held.failures >= keyframe_private.max_failures() or row_now.attempt >= 1000000 then
     perform keyframe_private.mark_failed(row_now.id, 'attempts_exhausted', 'It failed too often. Run the step again.', true);
@@ -165,7 +165,7 @@ comment on function keyframe_worker.begin_submit is 'Records a submit before it 
 create function keyframe_worker.expire_prediction(work_id bigint, lease_token uuid)
 returns void language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
 declare
-  held constant keyframe_private.work := keyframe_private.held_work(work_id, lease_token);
+  held constant keyframe_private.work := keyframe_private.lock_held_work(work_id, lease_token);
   row_now keyframe.predictions;
 begin
   select p.* into row_now from keyframe.predictions p where p.id = held.subject and p.completed_at is null for update;
@@ -181,7 +181,7 @@ comment on function keyframe_worker.expire_prediction is 'Fails a prediction tha
 create function keyframe_worker.admit_predictions(work_id bigint, lease_token uuid)
 returns void language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
 declare
-  held constant keyframe_private.work := keyframe_private.held_work(work_id, lease_token);
+  held constant keyframe_private.work := keyframe_private.lock_held_work(work_id, lease_token);
 begin
   if held.id is not null then
     perform keyframe_private.acquire_lock('slots', held.owner_id); -- before the lock of the images, as a start does
