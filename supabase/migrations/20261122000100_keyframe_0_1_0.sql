@@ -6038,8 +6038,8 @@ begin
   delete from keyframe_private.work w where w.id = held.id;
 end $$;
 
--- Called when a result is recorded: a running run is polled later, an unsuccessful cancel is repeated, and other work is finished. A run is
--- polled by the work that submitted it: one row follows a prediction from its submit to the end of its run.
+-- After work was done, or had nothing to do: a running run is polled later, an unsuccessful cancel is repeated, and other work is finished. A
+-- run is polled by the work that submitted it: one row follows a prediction from its submit to the end of its run.
 create function keyframe_private.reschedule_or_finish(held keyframe_private.work, poll_seconds double precision default null)
 returns void language plpgsql volatile set search_path = '' as $$
 declare
