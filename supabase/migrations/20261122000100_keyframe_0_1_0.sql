@@ -112,8 +112,7 @@ begin
   raise exception '%', tg_argv[1] using errcode = 'check_violation', constraint = tg_argv[0];
 end $$;
 
--- Whether an SQLSTATE says that only another transaction's lock was in the way: lock_not_available, serialization_failure,
--- deadlock_detected.
+-- Whether an SQLSTATE says that only another transaction's lock was in the way: lock_not_available, serialization_failure, deadlock_detected.
 create function keyframe_private.is_lock_wait(code text)
 returns boolean language plpgsql immutable set search_path = '' as $$
 begin
@@ -130,8 +129,7 @@ create type keyframe_private.refusal as (code text, sentence text, hint text);
 --   in `declare`                         it stays taken                 none
 --   in the body                          it is undone with the body     its class, so that refuse takes the token again
 --
--- Each function that users call ends with the same handler, unless nothing in its body can refuse
--- (docs/decisions/0035-a-share-for-every-owner.md).
+-- Each function that users call ends with the same handler, unless nothing in its body can refuse (docs/decisions/0035-a-share-for-every-owner.md).
 create function keyframe_private.refuse(refused keyframe_private.refusal, route_class text default null)
 returns json language plpgsql volatile set search_path = '' as $$
 begin
@@ -181,8 +179,7 @@ $$;
 --   keyframe.deleted_predictions: how many it has deleted with their projects, at most 1,000 (delete_by_user).
 --   keyframe.kicked_<function>: it has kicked this function (kick_unless_running).
 
--- Holds the lock of this name, such as `slots` of an owner, until the transaction ends. Without waiting it returns false if the lock is
--- taken.
+-- Holds the lock of this name, such as `slots` of an owner, until the transaction ends. Without waiting it returns false if the lock is taken.
 create function keyframe_private.acquire_lock(name text, id uuid, waits boolean default true)
 returns boolean language plpgsql volatile set search_path = '' as $$
 declare
@@ -535,9 +532,8 @@ begin
     jsonb_build_object('policy', 'calls', 'limit', slots, 'window_seconds', 1, 'wait_seconds', 1)::text);
 end $$;
 
--- For reads straight through the Data API, which cannot use a token, because they cannot write: uses a call slot, and two per owner run at
--- a time; others wait for them. Only in a request of the Data API: an error would end Realtime's transaction, which reads the rows of many
--- users.
+-- For reads straight through the Data API, which cannot use a token, because they cannot write: uses a call slot, and two per owner run at a time;
+-- others wait for them. Only in a request of the Data API: an error would end Realtime's transaction, which reads the rows of many users.
 create function keyframe_private.may_read()
 returns boolean language plpgsql volatile security definer set search_path = '' set lock_timeout = '2s' as $$
 declare
@@ -596,9 +592,8 @@ create index rate_buckets_low_since_idx on keyframe_private.rate_buckets (low_si
 -- shared, a link; null for administrators and for the secret key, which have no limit. The result is null without a holder, and for a class
 -- without a limit. The function raises rate_limited if the bucket has too few tokens. No call costs more than a full bucket.
 --
--- Every request takes its locks in this order, so that no two deadlock: call slot, Idempotency-Key, user, token, then rows that other
--- requests may hold. A request uses tokens of only one class. The changes of one owner run one at a time, because they lock films and
--- projects in any order.
+-- Every request takes its locks in this order, so that no two deadlock: call slot, Idempotency-Key, user, token, then rows that other requests may
+-- hold. A request uses tokens of only one class. The changes of one owner run one at a time, because they lock films and projects in any order.
 create function keyframe_private.acquire_token(
   route_class text, cost integer default 1, needed keyframe_private.client_right default null, holder uuid default auth.uid())
 returns jsonb language plpgsql volatile security definer set search_path = '' as $$
@@ -845,8 +840,7 @@ begin
     'created_at', client.created_at, 'expires_at', client.expires_at, 'last_used_at', client.last_used_at);
 end $$;
 
--- The random bits are those of UUIDs: 60 in the name, 190 in the secret. A repeated request gets a new secret, which replaces the first
--- one.
+-- The random bits are those of UUIDs: 60 in the name, 190 in the secret. A repeated request gets a new secret, which replaces the first one.
 create function keyframe.create_key(
   name text, may text, day_limit_micros bigint default null, expires_at timestamptz default null,
   idempotency_key text default null, request_hash text default null)
@@ -2344,9 +2338,8 @@ exception when others then
   return null;
 end $$;
 
--- The address of the project that this database works for; null when the Vault does not say. A copy of a database, such as a restored dump,
--- has the address of its original: its kicks go there, and worker processes beside it are refused. It submits and sends nothing until
--- set_address.
+-- The address of the project that this database works for; null when the Vault does not say. A copy of a database, such as a restored dump, has the
+-- address of its original: its kicks go there, and worker processes beside it are refused. It submits and sends nothing until set_address.
 create function keyframe_private.address()
 returns text language sql stable set search_path = '' as $$
   select substring(keyframe_private.read_secret('keyframe_functions_url') from '^(.*)/functions/v1$')
@@ -2367,9 +2360,8 @@ begin
   end if;
 end $$;
 
--- The worker will claim again within heartbeat_ms (0: it stops). Skips rows that another claim has locked, because that one records the
--- same. Fails only the claim of another project's process: without a heartbeat the sweep kicks. An edge function works for the project that
--- kicks it.
+-- The worker will claim again within heartbeat_ms (0: it stops). Skips rows that another claim has locked, because that one records the same. Fails
+-- only the claim of another project's process: without a heartbeat the sweep kicks. An edge function works for the project that kicks it.
 create function keyframe_private.record_heartbeat(function_name text, heartbeat_ms integer, report jsonb)
 returns void language plpgsql volatile set search_path = '' set lock_timeout = '20ms' as $$
 declare
@@ -2383,9 +2375,7 @@ begin
   update keyframe_private.heartbeats h
   set alive_until = next_claim_by, claimed_at = at, report = record_heartbeat.report
   where h.function_name = (
-    select k.function_name from keyframe_private.heartbeats k
-      where k.function_name = record_heartbeat.function_name for update skip locked
-  );
+    select k.function_name from keyframe_private.heartbeats k where k.function_name = record_heartbeat.function_name for update skip locked);
   if not found then
     -- Only a missing row: on conflict do nothing would wait for a claim that is updating it.
     insert into keyframe_private.heartbeats (function_name, alive_until, claimed_at, report)
@@ -2568,8 +2558,7 @@ begin
     order by m.position, m.model;
 end $$;
 
--- No foreign key: all users' starts would wait for a transaction that locks the model. Deferred, so that simultaneous starts are renamed
--- too.
+-- No foreign key: all users' starts would wait for a transaction that locks the model. Deferred, so that simultaneous starts are renamed too.
 create function keyframe_private.rename_model()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
@@ -7125,8 +7114,7 @@ create table keyframe.webhook_endpoints (
   constraint times_are_in_years_of_four_digits check (
     least(disabled_at, failing_since, created_at, updated_at) >= '1970-01-01 00:00Z'
       and greatest(disabled_at, failing_since, created_at, updated_at) < '9999-01-01 00:00Z'),
-  constraint disabled_if_and_only_if_not_enabled check (enabled = (disabled_at is null)
-    and (disabled_at is null) = (disabled_reason is null))
+  constraint disabled_if_and_only_if_not_enabled check (enabled = (disabled_at is null) and (disabled_at is null) = (disabled_reason is null))
 );
 comment on table keyframe.webhook_endpoints is 'Receivers of events. A row inserted by hand works too: a trigger creates its secret (select keyframe_private.webhook_secret(id) shows it).';
 comment on column keyframe.webhook_endpoints.id is 'Named by webhookId in the API.';
@@ -7178,9 +7166,8 @@ begin
   return new;
 end $$;
 
--- Changing `enabled` in Studio is enough. failing_since survives disabling and enabling, so that the owner cannot evade automatic
--- disabling. An endpoint that the service disabled gets webhook_disable_after once more, with one request at a time until its first
--- success.
+-- Changing `enabled` in Studio is enough. failing_since survives disabling and enabling, so that the owner cannot evade automatic disabling. An
+-- endpoint that the service disabled gets webhook_disable_after once more, with one request at a time until its first success.
 create function keyframe_private.record_endpoint_switch()
 returns trigger language plpgsql volatile set search_path = '' as $$
 begin
@@ -7540,7 +7527,7 @@ begin
   return null;
 end $$;
 
--- A claim drops the work of a disabled endpoint. Its deliveries come back in parts: there may be a million.
+-- A claim drops the work of a disabled endpoint. Once it is enabled, resume_deliveries adds it again in parts: there may be a million.
 create function keyframe_private.resume_endpoint()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
@@ -7671,9 +7658,9 @@ begin
 end $$;
 
 -- Records the results of deliveries that nobody has locked, and returns which. The failure of a worker that has lost the lease does not
--- count, because another is making the same attempt; its success does, and ends the delivery.
--- An endpoint whose row is locked keeps its state until its next result. Each table is read by its keys (`any`): a join lets Postgres read all
--- deliveries that are pending when its statistics say that none are.
+-- count, because another is making the same attempt; its success does, and ends the delivery. An endpoint whose row is locked keeps its
+-- state until its next result. Each table is read by its keys (`any`): a join lets Postgres read all deliveries that are pending when its
+-- statistics say that none are.
 create function keyframe_private.record_results(results jsonb, worker_id uuid, at timestamptz)
 returns uuid[] language plpgsql volatile set search_path = '' set lock_timeout = '20ms' as $$
 declare
@@ -7782,15 +7769,12 @@ end $$;
 -- Ends the leases of deliveries that the worker holds and does not send.
 create function keyframe_private.give_back(work_ids bigint[], worker_id uuid, at timestamptz)
 returns void language plpgsql volatile set search_path = '' as $$
-declare
-  held constant bigint[] := array(select w from unnest(work_ids) w where keyframe_private.is_held(w, worker_id));
 begin
-  perform keyframe_private.reschedule_all(held, array_fill(at, array[cardinality(held)]), at);
+  perform keyframe_private.reschedule_all(array_agg(w), array_agg(at), at) from unnest(work_ids) w where keyframe_private.is_held(w, worker_id);
 end $$;
 
--- returned: leased work that is not sent. The time limit is below the worker's own; PostgREST
--- applies it before the call, and worker/main.ts sets the same for its connection. Everything it calls uses the indexes, whatever the
--- statistics say, and keeps its plans.
+-- returned: leased work that is not sent. The time limit is below the worker's own; PostgREST applies it before the call, and worker/main.ts sets
+-- the same for its connection. Everything it calls uses the indexes, whatever the statistics say, and keeps its plans.
 create function keyframe_worker.exchange_deliveries(
   results jsonb, worker_id uuid, max_rows integer, returned jsonb default '[]', max_bytes integer default 500000,
   heartbeat_ms integer default null, wait_ms integer default 0, report jsonb default '{}', cursors jsonb default '[]',
@@ -7808,7 +7792,7 @@ begin
     -- The commit does not wait for the disk: what was leased shortly before a crash is leased again.
     perform set_config('synchronous_commit', 'off', true);
     perform keyframe_private.wait_for_due('deliver', '{deliver}', wait_ms);
-    at := at + (clock_timestamp() - now());
+    at := at + (clock_timestamp() - now()); -- work became due during the wait
   else
     recorded := keyframe_private.record_results(results, worker_id, at);
     if cardinality(recorded) < jsonb_array_length(results) then
@@ -8554,7 +8538,7 @@ create table keyframe_private.skipped_rows (
   next_try_at timestamptz not null
 );
 comment on table keyframe_private.skipped_rows is 'Rows that pruning skips until next_try_at, because their deletion or merge raised an error. Empty in a healthy service.';
-comment on column keyframe_private.skipped_rows.subject is 'The operation, the table and the row''s key.';
+comment on column keyframe_private.skipped_rows.subject is 'The operation, the table and the row''s key. Without a key: the operation as a whole, of which no row is skipped.';
 comment on column keyframe_private.skipped_rows.code is 'The SQLSTATE of the last error; 57014: it used all the time of the job.';
 create index skipped_rows_next_try_at_idx on keyframe_private.skipped_rows (next_try_at);
 
@@ -8565,7 +8549,7 @@ begin
   return exists (select from keyframe_private.skipped_rows u where u.subject = is_skipped.subject and u.next_try_at > now());
 end $$;
 
--- Skips a row that raised, for longer each time. With a part as the subject (work_through_rows), only a note for administrators.
+-- Skips a row that raised, for longer each time; or notes an operation that did.
 create function keyframe_private.skip_row(subject text, code text, reason text)
 returns void language plpgsql volatile set search_path = '' as $$
 begin
@@ -8587,7 +8571,7 @@ begin
   return most > interval '0' and clock_timestamp() - statement_timestamp() > most * 0.8;
 end $$;
 
--- Does `work` on the rows of a table (alias o) that fulfil the condition, except locked rows and those that failed lately. All rows are one
+-- Does the action on the rows of a table (alias o) that fulfil the condition, except locked rows and those that failed lately. All rows are one
 -- batch; after an error the batch is halved, after a success doubled:
 --
 --   1 2 3 4   raises
@@ -8599,16 +8583,16 @@ end $$;
 -- An error two seconds after the start ends the run. When a batch used all the time of the call, the next run does one row at a time, to
 -- find the slow one.
 create function keyframe_private.work_through_rows(
-  name text, condition text, max_rows integer, verb text default 'delete', work text default 'delete from %s o where o.ctid = any ($1)')
+  name text, condition text, max_rows integer, verb text default 'delete', action text default 'delete from %s o where o.ctid = any ($1)')
 returns void language plpgsql volatile set search_path = '' set lock_timeout = '10ms' as $$
 declare
   ends constant timestamptz := clock_timestamp() + interval '2 seconds';
-  part constant text := verb || ' ' || name;
+  operation constant text := verb || ' ' || name;
   -- A subquery, because the planner reads whole small tables when it sees how many rows there are.
-  statement constant text := replace(format(work, name), '$1', 'array(select unnest($1))');
+  statement constant text := replace(format(action, name), '$1', 'array(select unnest($1))');
   one_by_one constant boolean := exists (
-    select from keyframe_private.skipped_rows u where u.subject = part and u.code = '57014');
-  subject text; -- an expression: the part and the primary key
+    select from keyframe_private.skipped_rows u where u.subject = operation and u.code = '57014');
+  subject text; -- an expression: the operation and the primary key
   rows tid[];
   subjects text[];
   first integer := 1;
@@ -8617,7 +8601,7 @@ begin
   if keyframe_private.is_out_of_time() then
     return; -- what was done before has used it up
   end if;
-  select format('concat_ws('' '', %L, %s)', part, string_agg(format('o.%I', a.attname), ', ' order by k.place)) into subject
+  select format('concat_ws('' '', %L, %s)', operation, string_agg(format('o.%I', a.attname), ', ' order by k.place)) into subject
   from pg_index i
   cross join lateral unnest(i.indkey) with ordinality k (attnum, place)
   join pg_attribute a on a.attrelid = i.indrelid and a.attnum = k.attnum
@@ -8641,7 +8625,7 @@ begin
       if not keyframe_private.is_out_of_time() then
         raise; -- it was canceled
       end if;
-      perform keyframe_private.skip_row(case when size = 1 then subjects[first] else part end, sqlstate, sqlerrm);
+      perform keyframe_private.skip_row(case when size = 1 then subjects[first] else operation end, sqlstate, sqlerrm);
       return;
     when others or assert_failure then
       if size > 1 then
@@ -8655,9 +8639,9 @@ begin
       exit when clock_timestamp() > ends;
     end;
   end loop;
-  delete from keyframe_private.skipped_rows u where u.subject = part;
+  delete from keyframe_private.skipped_rows u where u.subject = operation;
 exception when others then
-  perform keyframe_private.skip_row(part, sqlstate, sqlerrm);
+  perform keyframe_private.skip_row(operation, sqlstate, sqlerrm);
 end $$;
 
 -- Deletes a batch: deliveries first, then test events without deliveries, because a locked delivery would block the deletion of its event.
@@ -9100,7 +9084,7 @@ $$;
 create function keyframe_private.kick_figures()
 returns jsonb language sql stable set search_path = '' as $$
   select to_jsonb(u) || to_jsonb(r) || jsonb_build_object(
-    'othersUnsent', (select count(*) from (select from net.http_request_queue n where n.headers ->> 'webhook-id' is null or n.headers ->> 'webhook-id' not like 'kick\_%' limit 10000) o),
+    'othersUnsent', (select count(*) from (select from net.http_request_queue n where coalesce(n.headers ->> 'webhook-id', '') not like 'kick\_%' limit 10000) o),
     -- pg_net's worker serves one database of the server: in any other, nothing is ever sent.
     'servedDatabase', (
       select nullif(current_setting('pg_net.database_name', true), current_database())
@@ -9148,7 +9132,8 @@ returns jsonb language sql stable set search_path = '' as $$
   ) a on true
 $$;
 
--- Malformed parts of a report are skipped. Slow: work leased more than 10 s ago, for deliver more than 3 s.
+-- Malformed parts of a report are skipped. Slow: work leased more than 10 s ago, for deliver more than 3 s; due_at is when its lease of 90 s or
+-- 30 s expires. `of` counts the places of all workers that have leased work, at least of one.
 create function keyframe_private.worker_figures()
 returns jsonb language sql stable set search_path = '' as $$
   with leased as materialized (
@@ -9157,9 +9142,9 @@ returns jsonb language sql stable set search_path = '' as $$
     from keyframe_private.work w where w.queue = any (enum_range(null::keyframe_private.work_queue)) and w.state = 'leased'
   )
   select jsonb_object_agg(f.name, jsonb_build_object(
-    'claimedSeconds', keyframe_private.seconds_since(w.claimed_at),
-    'isProcess', coalesce(w.report -> 'isProcess' = 'true', false),
-    'callSeconds', round(keyframe_private.read_figure(w.report, 'callMs') / 1000, 3),
+    'claimedSeconds', keyframe_private.seconds_since(h.claimed_at),
+    'isProcess', coalesce(h.report -> 'isProcess' = 'true', false),
+    'callSeconds', round(keyframe_private.read_figure(h.report, 'callMs') / 1000, 3),
     'slowWork', (select count(*) from leased l where l.name = f.name and l.is_slow),
     'places', jsonb_build_object(
       'of', f.places * (select greatest(1, count(distinct l.worker_id)) from leased l where l.name = f.name),
@@ -9174,7 +9159,7 @@ returns jsonb language sql stable set search_path = '' as $$
   from (values
       ('generate', keyframe_private.places_of('ask') + keyframe_private.places_of('copy')),
       ('deliver', keyframe_private.places_of('deliver'))) f (name, places)
-  left join keyframe_private.heartbeats w on w.function_name = f.name
+  left join keyframe_private.heartbeats h on h.function_name = f.name
 $$;
 
 -- The transactions that block others and themselves wait for none: at most five, those that block the most sessions first. To find them, the
@@ -9313,8 +9298,7 @@ returns jsonb language sql stable set search_path = '' as $$
     limit 20) t
 $$;
 
--- Reads the last 10,000 runs of all jobs, more than four hours of our jobs. A job is late only if this log begins before late_after, or is
--- empty.
+-- Reads the last 10,000 runs of all jobs, more than four hours of our jobs. A job is late only if this log begins before late_after, or is empty.
 create function keyframe_private.job_figures()
 returns jsonb language sql stable set search_path = '' as $$
   with runs as materialized (
@@ -9922,12 +9906,10 @@ from (values
 
 -- supabase/schemas/98_policies.sql
 
--- Policies decide who sees and changes which rows. They come last, because on the hosted platform each one locks all tables of Storage and
--- Auth until commit. None may raise: Realtime reads the rows of many subscribers in one transaction, and Storage also lists the app's
--- files.
+-- Policies decide who sees and changes which rows. They come last, because on the hosted platform each one locks all tables of Storage and Auth
+-- until commit. None may raise: Realtime reads the rows of many subscribers in one transaction, and Storage also lists the app's files.
 
--- <table>_all_client on every table that users read. Restrictive, so that it stops OAuth clients even if a policy of the app opens all
--- rows.
+-- <table>_all_client on every table that users read. Restrictive, so that it stops OAuth clients even if a policy of the app opens all rows.
 do $$
 declare
   name text;

@@ -36,9 +36,8 @@ exception when others then
   return null;
 end $$;
 
--- The address of the project that this database works for; null when the Vault does not say. A copy of a database, such as a restored dump,
--- has the address of its original: its kicks go there, and worker processes beside it are refused. It submits and sends nothing until
--- set_address.
+-- The address of the project that this database works for; null when the Vault does not say. A copy of a database, such as a restored dump, has the
+-- address of its original: its kicks go there, and worker processes beside it are refused. It submits and sends nothing until set_address.
 create function keyframe_private.address()
 returns text language sql stable set search_path = '' as $$
   select substring(keyframe_private.read_secret('keyframe_functions_url') from '^(.*)/functions/v1$')
@@ -59,9 +58,8 @@ begin
   end if;
 end $$;
 
--- The worker will claim again within heartbeat_ms (0: it stops). Skips rows that another claim has locked, because that one records the
--- same. Fails only the claim of another project's process: without a heartbeat the sweep kicks. An edge function works for the project that
--- kicks it.
+-- The worker will claim again within heartbeat_ms (0: it stops). Skips rows that another claim has locked, because that one records the same. Fails
+-- only the claim of another project's process: without a heartbeat the sweep kicks. An edge function works for the project that kicks it.
 create function keyframe_private.record_heartbeat(function_name text, heartbeat_ms integer, report jsonb)
 returns void language plpgsql volatile set search_path = '' set lock_timeout = '20ms' as $$
 declare
@@ -75,9 +73,7 @@ begin
   update keyframe_private.heartbeats h
   set alive_until = next_claim_by, claimed_at = at, report = record_heartbeat.report
   where h.function_name = (
-    select k.function_name from keyframe_private.heartbeats k
-      where k.function_name = record_heartbeat.function_name for update skip locked
-  );
+    select k.function_name from keyframe_private.heartbeats k where k.function_name = record_heartbeat.function_name for update skip locked);
   if not found then
     -- Only a missing row: on conflict do nothing would wait for a claim that is updating it.
     insert into keyframe_private.heartbeats (function_name, alive_until, claimed_at, report)

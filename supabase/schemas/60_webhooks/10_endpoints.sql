@@ -39,8 +39,7 @@ create table keyframe.webhook_endpoints (
   constraint times_are_in_years_of_four_digits check (
     least(disabled_at, failing_since, created_at, updated_at) >= '1970-01-01 00:00Z'
       and greatest(disabled_at, failing_since, created_at, updated_at) < '9999-01-01 00:00Z'),
-  constraint disabled_if_and_only_if_not_enabled check (enabled = (disabled_at is null)
-    and (disabled_at is null) = (disabled_reason is null))
+  constraint disabled_if_and_only_if_not_enabled check (enabled = (disabled_at is null) and (disabled_at is null) = (disabled_reason is null))
 );
 comment on table keyframe.webhook_endpoints is 'Receivers of events. A row inserted by hand works too: a trigger creates its secret (select keyframe_private.webhook_secret(id) shows it).';
 comment on column keyframe.webhook_endpoints.id is 'Named by webhookId in the API.';
@@ -92,9 +91,8 @@ begin
   return new;
 end $$;
 
--- Changing `enabled` in Studio is enough. failing_since survives disabling and enabling, so that the owner cannot evade automatic
--- disabling. An endpoint that the service disabled gets webhook_disable_after once more, with one request at a time until its first
--- success.
+-- Changing `enabled` in Studio is enough. failing_since survives disabling and enabling, so that the owner cannot evade automatic disabling. An
+-- endpoint that the service disabled gets webhook_disable_after once more, with one request at a time until its first success.
 create function keyframe_private.record_endpoint_switch()
 returns trigger language plpgsql volatile set search_path = '' as $$
 begin

@@ -26,7 +26,7 @@ begin
   return null;
 end $$;
 
--- A claim drops the work of a disabled endpoint. Its deliveries come back in parts: there may be a million.
+-- A claim drops the work of a disabled endpoint. Once it is enabled, resume_deliveries adds it again in parts: there may be a million.
 create function keyframe_private.resume_endpoint()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin

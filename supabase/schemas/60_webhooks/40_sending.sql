@@ -45,9 +45,9 @@ begin
 end $$;
 
 -- Records the results of deliveries that nobody has locked, and returns which. The failure of a worker that has lost the lease does not
--- count, because another is making the same attempt; its success does, and ends the delivery.
--- An endpoint whose row is locked keeps its state until its next result. Each table is read by its keys (`any`): a join lets Postgres read all
--- deliveries that are pending when its statistics say that none are.
+-- count, because another is making the same attempt; its success does, and ends the delivery. An endpoint whose row is locked keeps its
+-- state until its next result. Each table is read by its keys (`any`): a join lets Postgres read all deliveries that are pending when its
+-- statistics say that none are.
 create function keyframe_private.record_results(results jsonb, worker_id uuid, at timestamptz)
 returns uuid[] language plpgsql volatile set search_path = '' set lock_timeout = '20ms' as $$
 declare
@@ -156,15 +156,12 @@ end $$;
 -- Ends the leases of deliveries that the worker holds and does not send.
 create function keyframe_private.give_back(work_ids bigint[], worker_id uuid, at timestamptz)
 returns void language plpgsql volatile set search_path = '' as $$
-declare
-  held constant bigint[] := array(select w from unnest(work_ids) w where keyframe_private.is_held(w, worker_id));
 begin
-  perform keyframe_private.reschedule_all(held, array_fill(at, array[cardinality(held)]), at);
+  perform keyframe_private.reschedule_all(array_agg(w), array_agg(at), at) from unnest(work_ids) w where keyframe_private.is_held(w, worker_id);
 end $$;
 
--- returned: leased work that is not sent. The time limit is below the worker's own; PostgREST
--- applies it before the call, and worker/main.ts sets the same for its connection. Everything it calls uses the indexes, whatever the
--- statistics say, and keeps its plans.
+-- returned: leased work that is not sent. The time limit is below the worker's own; PostgREST applies it before the call, and worker/main.ts sets
+-- the same for its connection. Everything it calls uses the indexes, whatever the statistics say, and keeps its plans.
 create function keyframe_worker.exchange_deliveries(
   results jsonb, worker_id uuid, max_rows integer, returned jsonb default '[]', max_bytes integer default 500000,
   heartbeat_ms integer default null, wait_ms integer default 0, report jsonb default '{}', cursors jsonb default '[]',
@@ -182,7 +179,7 @@ begin
     -- The commit does not wait for the disk: what was leased shortly before a crash is leased again.
     perform set_config('synchronous_commit', 'off', true);
     perform keyframe_private.wait_for_due('deliver', '{deliver}', wait_ms);
-    at := at + (clock_timestamp() - now());
+    at := at + (clock_timestamp() - now()); -- work became due during the wait
   else
     recorded := keyframe_private.record_results(results, worker_id, at);
     if cardinality(recorded) < jsonb_array_length(results) then

@@ -9,7 +9,7 @@ create table keyframe_private.skipped_rows (
   next_try_at timestamptz not null
 );
 comment on table keyframe_private.skipped_rows is 'Rows that pruning skips until next_try_at, because their deletion or merge raised an error. Empty in a healthy service.';
-comment on column keyframe_private.skipped_rows.subject is 'The operation, the table and the row''s key.';
+comment on column keyframe_private.skipped_rows.subject is 'The operation, the table and the row''s key. Without a key: the operation as a whole, of which no row is skipped.';
 comment on column keyframe_private.skipped_rows.code is 'The SQLSTATE of the last error; 57014: it used all the time of the job.';
 create index skipped_rows_next_try_at_idx on keyframe_private.skipped_rows (next_try_at);
 
@@ -20,7 +20,7 @@ begin
   return exists (select from keyframe_private.skipped_rows u where u.subject = is_skipped.subject and u.next_try_at > now());
 end $$;
 
--- Skips a row that raised, for longer each time. With a part as the subject (work_through_rows), only a note for administrators.
+-- Skips a row that raised, for longer each time; or notes an operation that did.
 create function keyframe_private.skip_row(subject text, code text, reason text)
 returns void language plpgsql volatile set search_path = '' as $$
 begin
@@ -42,7 +42,7 @@ begin
   return most > interval '0' and clock_timestamp() - statement_timestamp() > most * 0.8;
 end $$;
 
--- Does `work` on the rows of a table (alias o) that fulfil the condition, except locked rows and those that failed lately. All rows are one
+-- Does the action on the rows of a table (alias o) that fulfil the condition, except locked rows and those that failed lately. All rows are one
 -- batch; after an error the batch is halved, after a success doubled:
 --
 --   1 2 3 4   raises
@@ -54,16 +54,16 @@ end $$;
 -- An error two seconds after the start ends the run. When a batch used all the time of the call, the next run does one row at a time, to
 -- find the slow one.
 create function keyframe_private.work_through_rows(
-  name text, condition text, max_rows integer, verb text default 'delete', work text default 'delete from %s o where o.ctid = any ($1)')
+  name text, condition text, max_rows integer, verb text default 'delete', action text default 'delete from %s o where o.ctid = any ($1)')
 returns void language plpgsql volatile set search_path = '' set lock_timeout = '10ms' as $$
 declare
   ends constant timestamptz := clock_timestamp() + interval '2 seconds';
-  part constant text := verb || ' ' || name;
+  operation constant text := verb || ' ' || name;
   -- A subquery, because the planner reads whole small tables when it sees how many rows there are.
-  statement constant text := replace(format(work, name), '$1', 'array(select unnest($1))');
+  statement constant text := replace(format(action, name), '$1', 'array(select unnest($1))');
   one_by_one constant boolean := exists (
-    select from keyframe_private.skipped_rows u where u.subject = part and u.code = '57014');
-  subject text; -- an expression: the part and the primary key
+    select from keyframe_private.skipped_rows u where u.subject = operation and u.code = '57014');
+  subject text; -- an expression: the operation and the primary key
   rows tid[];
   subjects text[];
   first integer := 1;
@@ -72,7 +72,7 @@ begin
   if keyframe_private.is_out_of_time() then
     return; -- what was done before has used it up
   end if;
-  select format('concat_ws('' '', %L, %s)', part, string_agg(format('o.%I', a.attname), ', ' order by k.place)) into subject
+  select format('concat_ws('' '', %L, %s)', operation, string_agg(format('o.%I', a.attname), ', ' order by k.place)) into subject
   from pg_index i
   cross join lateral unnest(i.indkey) with ordinality k (attnum, place)
   join pg_attribute a on a.attrelid = i.indrelid and a.attnum = k.attnum
@@ -96,7 +96,7 @@ begin
       if not keyframe_private.is_out_of_time() then
         raise; -- it was canceled
       end if;
-      perform keyframe_private.skip_row(case when size = 1 then subjects[first] else part end, sqlstate, sqlerrm);
+      perform keyframe_private.skip_row(case when size = 1 then subjects[first] else operation end, sqlstate, sqlerrm);
       return;
     when others or assert_failure then
       if size > 1 then
@@ -110,9 +110,9 @@ begin
       exit when clock_timestamp() > ends;
     end;
   end loop;
-  delete from keyframe_private.skipped_rows u where u.subject = part;
+  delete from keyframe_private.skipped_rows u where u.subject = operation;
 exception when others then
-  perform keyframe_private.skip_row(part, sqlstate, sqlerrm);
+  perform keyframe_private.skip_row(operation, sqlstate, sqlerrm);
 end $$;
 
 -- Deletes a batch: deliveries first, then test events without deliveries, because a locked delivery would block the deletion of its event.

@@ -5,7 +5,7 @@
 create function keyframe_private.kick_figures()
 returns jsonb language sql stable set search_path = '' as $$
   select to_jsonb(u) || to_jsonb(r) || jsonb_build_object(
-    'othersUnsent', (select count(*) from (select from net.http_request_queue n where n.headers ->> 'webhook-id' is null or n.headers ->> 'webhook-id' not like 'kick\_%' limit 10000) o),
+    'othersUnsent', (select count(*) from (select from net.http_request_queue n where coalesce(n.headers ->> 'webhook-id', '') not like 'kick\_%' limit 10000) o),
     -- pg_net's worker serves one database of the server: in any other, nothing is ever sent.
     'servedDatabase', (
       select nullif(current_setting('pg_net.database_name', true), current_database())
@@ -53,7 +53,8 @@ returns jsonb language sql stable set search_path = '' as $$
   ) a on true
 $$;
 
--- Malformed parts of a report are skipped. Slow: work leased more than 10 s ago, for deliver more than 3 s.
+-- Malformed parts of a report are skipped. Slow: work leased more than 10 s ago, for deliver more than 3 s; due_at is when its lease of 90 s or
+-- 30 s expires. `of` counts the places of all workers that have leased work, at least of one.
 create function keyframe_private.worker_figures()
 returns jsonb language sql stable set search_path = '' as $$
   with leased as materialized (
@@ -62,9 +63,9 @@ returns jsonb language sql stable set search_path = '' as $$
     from keyframe_private.work w where w.queue = any (enum_range(null::keyframe_private.work_queue)) and w.state = 'leased'
   )
   select jsonb_object_agg(f.name, jsonb_build_object(
-    'claimedSeconds', keyframe_private.seconds_since(w.claimed_at),
-    'isProcess', coalesce(w.report -> 'isProcess' = 'true', false),
-    'callSeconds', round(keyframe_private.read_figure(w.report, 'callMs') / 1000, 3),
+    'claimedSeconds', keyframe_private.seconds_since(h.claimed_at),
+    'isProcess', coalesce(h.report -> 'isProcess' = 'true', false),
+    'callSeconds', round(keyframe_private.read_figure(h.report, 'callMs') / 1000, 3),
     'slowWork', (select count(*) from leased l where l.name = f.name and l.is_slow),
     'places', jsonb_build_object(
       'of', f.places * (select greatest(1, count(distinct l.worker_id)) from leased l where l.name = f.name),
@@ -79,7 +80,7 @@ returns jsonb language sql stable set search_path = '' as $$
   from (values
       ('generate', keyframe_private.places_of('ask') + keyframe_private.places_of('copy')),
       ('deliver', keyframe_private.places_of('deliver'))) f (name, places)
-  left join keyframe_private.heartbeats w on w.function_name = f.name
+  left join keyframe_private.heartbeats h on h.function_name = f.name
 $$;
 
 -- The transactions that block others and themselves wait for none: at most five, those that block the most sessions first. To find them, the
@@ -218,8 +219,7 @@ returns jsonb language sql stable set search_path = '' as $$
     limit 20) t
 $$;
 
--- Reads the last 10,000 runs of all jobs, more than four hours of our jobs. A job is late only if this log begins before late_after, or is
--- empty.
+-- Reads the last 10,000 runs of all jobs, more than four hours of our jobs. A job is late only if this log begins before late_after, or is empty.
 create function keyframe_private.job_figures()
 returns jsonb language sql stable set search_path = '' as $$
   with runs as materialized (
