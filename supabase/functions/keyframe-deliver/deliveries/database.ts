@@ -32,7 +32,7 @@ const leasedEndpoint = z.object({
     z.object({ id: z.string(), work_id: z.int(), attempt: z.int(), event_id: z.string(), body: z.string() }),
   ),
 });
-/** An endpoint with deliveries that this process has leased. */
+/** An endpoint with deliveries that this worker has leased. */
 export type LeasedEndpoint = z.infer<typeof leasedEndpoint>;
 
 /** A delivery with everything its next attempt needs. */
