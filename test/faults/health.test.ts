@@ -70,7 +70,7 @@ describe.concurrent("deep health", () => {
   test("slow receivers → deep health names them within 30 s, and no longer once they answer", async () => {
     const slow = await receive(hangs);
     for (const owner of await addOwners(slow.url, 15)) await insertProjects(stack.sql, owner, 1);
-    await expectNamed(/^\d+ requests of deliver have been open .* Disable an endpoint/, async () => {
+    await expectNamed(/^\d+ deliveries have been leased for over 3 s: .* Disable an endpoint/, async () => {
       slow.behave(answers(200));
       await slow.close();
       await slow.open();

@@ -358,7 +358,7 @@ test.each<[string, Partial<ServiceFigures>, RegExp]>([
     /: 55 of 440 for crm\.example slow\. .*admin_webhook_health/,
   ],
   [
-    "ten slow requests of deliver",
+    "ten slow deliveries",
     deliverIs({ slowWork: 10 }),
     /^10 deliveries have been leased for over 3 s: receivers are slow\./,
   ],
