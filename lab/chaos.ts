@@ -15,7 +15,7 @@ const HELP = `npm run chaos -- [options]   puts load and faults on a throw-away 
                 ${SCENARIO_NAMES.join(",")}
   --against     a commit: the scenarios run on a stack of that version and on one of this checkout, in turn
   --rounds N    how often with --against (default 2)
-  --workers     functions, or npm run worker in place of the workers' functions: process by the Data API, database by a
+  --workers     functions, or npm run worker in place of the two functions: process by the Data API, database by a
                 connection. The second process of a worker is then the function
 
   KEYFRAME_DATABASE_URL   a superuser's connection string of an empty Postgres 15 to 17 to use, with its real extensions.

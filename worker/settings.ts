@@ -37,7 +37,7 @@ const place = z.string().transform((text, context) => {
   return z.NEVER;
 });
 
-/** The variables of both workers, and of the process. */
+/** The variables of both functions, and of the process. */
 const COMMON = z.object({ SUPABASE_DB_URL: databaseUrl.optional(), KEYFRAME_WORKER_PORT: place.optional() });
 const DATA_API = deliver.pick({ SUPABASE_URL: true, SUPABASE_SECRET_KEYS: true });
 /** The project that a process works for: it refuses the database of another one. */
@@ -46,7 +46,7 @@ const GENERATE = generate.omit({ KEYFRAME_KICK_SECRET: true });
 const DELIVER = deliver.pick({ KEYFRAME_ALLOW_LOCAL_WEBHOOKS: true });
 
 /**
- * The variables of the workers that run here. Storage needs the Data API's secret key; without generate it is needed only where
+ * The variables of the functions that run here. Storage needs the Data API's secret key; without generate it is needed only where
  * SUPABASE_DB_URL is not set. Throws one line that names each missing or wrong variable.
  */
 export function readWorkerSettings(

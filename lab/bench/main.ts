@@ -34,7 +34,7 @@ Run nothing else at the same time. Only ratios within one run are comparable.
   --write    runs all, then writes the aims and one shot into lab/aims.md, shots a day into docs/benchmarks.md, costs into docs/scale.md
   --quick    a short run of each, to check that it works
   --against  a commit: compares this checkout with that version instead. NAME is then one of: ${PART_NAMES.join(", ")}
-  --workers  functions, or npm run worker in place of the workers' functions: process by the Data API, database by a connection
+  --workers  functions, or npm run worker in place of the two functions: process by the Data API, database by a connection
 
 KEYFRAME_DATABASE_URL: a superuser's URL of an empty Postgres, to measure one benchmark with its real extensions.`;
 

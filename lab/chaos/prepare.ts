@@ -26,7 +26,7 @@ export async function prepare(world: World, seed: number, count: number): Promis
   const owner = postgres(stack.migrationUrl, { max: 1, fetch_types: false });
   await owner`select cron.schedule('keyframe-sweep', '2 seconds', 'select keyframe_private.sweep()')`;
   // Hourly by default; here the unused images of deleted accounts must be gone at the end.
-  await owner`select cron.schedule('keyframe-prune-references', '10 seconds', 'select keyframe_private.add_removals_of_unused_uploads()')`;
+  await owner`select cron.schedule('keyframe-remove-unused-uploads', '10 seconds', 'select keyframe_private.add_removals_of_unused_uploads()')`;
   await owner.end();
   for (const { hook, types } of SERVICE_WIDE) {
     await sql`

@@ -232,7 +232,7 @@ export const SCENARIOS: Record<string, Scenario> = {
           (select count(*)::int from keyframe_private.cost_changes where owner_id = ${owner}) as costs`;
       await sql.unsafe(`
         drop trigger refuse on keyframe_private.cost_changes; drop function public.refuse_merge(); drop table public.app_log;
-        delete from keyframe_private.unpruned where true;
+        delete from keyframe_private.skipped_rows where true;
         delete from keyframe_private.cost_changes where owner_id = '${owner}';
         delete from keyframe_private.cost_sums where owner_id = '${owner}' or model = 'm'`);
       return left?.events === 1 && left.costs === 1

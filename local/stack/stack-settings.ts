@@ -3,7 +3,7 @@ import { readNumber } from "../../command-line/run-main.ts";
 import type { Stage } from "../../command-line/show-stages.ts";
 import { PROJECT_ROOT } from "./project-root.ts";
 
-/** `process`: `npm run worker` by the Data API, without the workers' edge functions; `database`: the same by a connection to Postgres. */
+/** `process`: `npm run worker` by the Data API, without the two edge functions; `database`: the same by a connection to Postgres. */
 const WORKERS = ["functions", "process", "database"] as const;
 export type Workers = (typeof WORKERS)[number];
 

@@ -45,18 +45,18 @@ export type LastKick = z.infer<typeof lastKick>;
 
 const worker = z
   .object({
-    claimedSeconds: age("Time since the worker last claimed work; null: not since the database started."),
+    claimedSeconds: age("Time since one of its workers last claimed work; null: not since the database started."),
     isProcess: z
       .boolean()
-      .meta({ description: "Whether that was a process of npm run worker; false: the edge function, or no claim." }),
-    oldestKickSeconds: age(
-      "Age of the first kick that the worker has not followed by a claim. Over 20: the worker does not run.",
-    ),
-    callSeconds: age("How long the worker's last database call took, as the worker measured it."),
-    slowRequests: count("Work leased more than three seconds ago (deliver), or ten (generate)."),
+      .meta({
+        description: "Whether that worker was in a process of npm run worker; false: an edge function, or no claim.",
+      }),
+    oldestKickSeconds: age("Age of the first kick that no claim has followed. Over 20: the function does not run."),
+    callSeconds: age("How long the last database call of that worker took, as it measured it."),
+    slowWork: count("Work leased more than three seconds ago (deliver), or ten (generate)."),
     places: z
       .object({
-        of: count("How many pieces of work all its processes can lease at once."),
+        of: count("How many pieces of work all its workers can lease at once."),
         open: count("How many they have leased."),
         slow: z
           .array(
@@ -119,6 +119,7 @@ const parts = {
       store: age("Outputs to copy."),
       cancel: age("Provider runs to cancel."),
       search: age("Searches for the provider run of an unanswered submit."),
+      expire: age("Predictions past their deadline."),
       remove: age("Files to remove."),
       delivery: age("Deliveries to endpoints to which nothing is being sent."),
       slot: age("Predictions that wait although their owner has a free slot."),
@@ -137,7 +138,7 @@ const parts = {
   }),
   deliveries: z.object({
     due: count("Due, and not leased yet."),
-    sending: count("Leased by the worker: being sent, or next."),
+    sending: count("Leased by workers: being sent, or next."),
     pending: count("Not ended: due, being sent, or to be retried."),
     paused: count("Waiting until their endpoint is enabled."),
     oldestDueSeconds: age("How long the oldest due delivery that is not leased yet has been due."),
@@ -215,7 +216,7 @@ const parts = {
       kinds: z.record(z.string(), z.int()).meta({ description: "How many of each kind of work." }),
       worst: z
         .object({
-          kind: z.string().meta({ description: "The kind of work; prune: keyframe_private.unpruned has it." }),
+          kind: z.string().meta({ description: "The kind of work; prune: keyframe_private.skipped_rows has it." }),
           subject: z.string().meta({ description: "What it is about: the id of a prediction or owner, or a row." }),
           code: z.string().meta({ description: "The SQLSTATE of the last error." }),
           reason: z

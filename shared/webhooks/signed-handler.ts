@@ -71,7 +71,7 @@ const { EdgeRuntime } = globalThis as { EdgeRuntime?: { waitUntil(work: Promise<
 
 type Settings = { name: string; secret: string; log: Log; kick: () => Promise<void> };
 
-/** The handler of a worker's function: every signed request is a kick, answered before the work is done. */
+/** The handler of a function that Postgres kicks: every signed request is a kick, answered before the work is done. */
 export function createKickHandler({ name, kick, ...signed }: Settings): (request: Request) => Promise<Response> {
   return createSignedHandler({
     ...signed,

@@ -30,7 +30,7 @@ type Results<Item> = {
 
 const RECORDED_BY_WORK = { ready: () => 0, pending: () => 0, record: async () => undefined, next: () => [] };
 
-/** The worker of a process. Work never waits for other work, and one database call is open at a time. */
+/** A running instance of `generate` or `deliver`. Work never waits for other work, and one database call is open at a time. */
 export function createWorker<Item>(settings: WorkerSettings<Item>) {
   const { claim, results = RECORDED_BY_WORK, log, clock = systemClock, limits } = settings;
   const alarm = createAlarm(clock);
@@ -235,7 +235,7 @@ function createCalls({ load, isStaying, log, clock, limits }: CallsSettings) {
   };
 }
 
-/** The time limits of both workers, in milliseconds. */
+/** The time limits of both functions' workers, in milliseconds. */
 export const COMMON_LIMITS = {
   /** How long one run claims. With workMs (80 s), abortGraceMs and giveUpAfterMs at most 135 s: below the platform's limit of 150 s. */
   maxRunMs: 30_000,

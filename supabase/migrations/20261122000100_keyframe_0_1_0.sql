@@ -112,8 +112,7 @@ begin
   raise exception '%', tg_argv[1] using errcode = 'check_violation', constraint = tg_argv[0];
 end $$;
 
--- Whether an SQLSTATE says that only another transaction's lock was in the way: lock_not_available, serialization_failure,
--- deadlock_detected.
+-- Whether an SQLSTATE says that only another transaction's lock was in the way: lock_not_available, serialization_failure, deadlock_detected.
 create function keyframe_private.is_lock_wait(code text)
 returns boolean language plpgsql immutable set search_path = '' as $$
 begin
@@ -130,8 +129,7 @@ create type keyframe_private.refusal as (code text, sentence text, hint text);
 --   in `declare`                         it stays taken                 none
 --   in the body                          it is undone with the body     its class, so that refuse takes the token again
 --
--- Each function that users call ends with the same handler, unless nothing in its body can refuse
--- (docs/decisions/0035-a-share-for-every-owner.md).
+-- Each function that users call ends with the same handler, unless nothing in its body can refuse (docs/decisions/0035-a-share-for-every-owner.md).
 create function keyframe_private.refuse(refused keyframe_private.refusal, route_class text default null)
 returns json language plpgsql volatile set search_path = '' as $$
 begin
@@ -179,10 +177,9 @@ $$;
 --   keyframe.call_of, keyframe.read_of: it has a call slot of this user (acquire_call_slot), or one of two slots to read (may_read).
 --   keyframe.change_of: it has used its token: the statements of one change count once (acquire_token, limit_changes).
 --   keyframe.deleted_predictions: how many it has deleted with their projects, at most 1,000 (delete_by_user).
---   keyframe.kicked_<worker>: it has kicked this worker (kick_unless_running).
+--   keyframe.kicked_<function>: it has kicked this function (kick_unless_running).
 
--- Holds the lock of this name, such as `slots` of an owner, until the transaction ends. Without waiting it returns false if the lock is
--- taken.
+-- Holds the lock of this name, such as `slots` of an owner, until the transaction ends. Without waiting it returns false if the lock is taken.
 create function keyframe_private.acquire_lock(name text, id uuid, waits boolean default true)
 returns boolean language plpgsql volatile set search_path = '' as $$
 declare
@@ -535,9 +532,8 @@ begin
     jsonb_build_object('policy', 'calls', 'limit', slots, 'window_seconds', 1, 'wait_seconds', 1)::text);
 end $$;
 
--- For reads straight through the Data API, which cannot use a token, because they cannot write: uses a call slot, and two per owner run at
--- a time; others wait for them. Only in a request of the Data API: an error would end Realtime's transaction, which reads the rows of many
--- users.
+-- For reads straight through the Data API, which cannot use a token, because they cannot write: uses a call slot, and two per owner run at a time;
+-- others wait for them. Only in a request of the Data API: an error would end Realtime's transaction, which reads the rows of many users.
 create function keyframe_private.may_read()
 returns boolean language plpgsql volatile security definer set search_path = '' set lock_timeout = '2s' as $$
 declare
@@ -596,9 +592,8 @@ create index rate_buckets_low_since_idx on keyframe_private.rate_buckets (low_si
 -- shared, a link; null for administrators and for the secret key, which have no limit. The result is null without a holder, and for a class
 -- without a limit. The function raises rate_limited if the bucket has too few tokens. No call costs more than a full bucket.
 --
--- Every request takes its locks in this order, so that no two deadlock: call slot, Idempotency-Key, user, token, then rows that other
--- requests may hold. A request uses tokens of only one class. The changes of one owner run one at a time, because they lock films and
--- projects in any order.
+-- Every request takes its locks in this order, so that no two deadlock: call slot, Idempotency-Key, user, token, then rows that other requests may
+-- hold. A request uses tokens of only one class. The changes of one owner run one at a time, because they lock films and projects in any order.
 create function keyframe_private.acquire_token(
   route_class text, cost integer default 1, needed keyframe_private.client_right default null, holder uuid default auth.uid())
 returns jsonb language plpgsql volatile security definer set search_path = '' as $$
@@ -845,8 +840,7 @@ begin
     'created_at', client.created_at, 'expires_at', client.expires_at, 'last_used_at', client.last_used_at);
 end $$;
 
--- The random bits are those of UUIDs: 60 in the name, 190 in the secret. A repeated request gets a new secret, which replaces the first
--- one.
+-- The random bits are those of UUIDs: 60 in the name, 190 in the secret. A repeated request gets a new secret, which replaces the first one.
 create function keyframe.create_key(
   name text, may text, day_limit_micros bigint default null, expires_at timestamptz default null,
   idempotency_key text default null, request_hash text default null)
@@ -1174,7 +1168,7 @@ begin
   return null;
 end $$;
 
--- Skips rows that others lock, and records those that fail (unpruned).
+-- Skips rows that others lock, and records those that fail (skipped_rows).
 create function keyframe_private.delete_parts(max_rows integer default 2000)
 returns void language plpgsql volatile security definer set search_path = '' as $$
 begin
@@ -1183,7 +1177,7 @@ begin
       select d.id from keyframe.projects p
       cross join lateral (
         select x.id from keyframe.predictions x
-        where x.project_id = p.id and not keyframe_private.is_unpruned('delete keyframe.predictions ' || x.id)
+        where x.project_id = p.id and not keyframe_private.is_skipped('delete keyframe.predictions ' || x.id)
         limit %1$s for update skip locked) d
       where p.deleted_at is not null order by p.deleted_at limit %1$s for update of p skip locked))$w$, max_rows), max_rows);
   perform keyframe_private.work_through_rows('keyframe.projects',
@@ -1931,18 +1925,20 @@ comment on function keyframe_worker.read_shared_film is 'The film of a link, by 
 
 -- supabase/schemas/15_queue/10_work.sql
 
--- The life of a piece of work.
+-- The life of a piece of work. A function, generate or deliver, does it. A worker is one running instance of a function: an edge function's,
+-- or one in a process of npm run worker. Its worker_id is random.
 --
--- 1. Added (add_work): ready if it is due, and its worker is kicked; otherwise scheduled.
+-- 1. Added (add_work): ready if it is due, and its function is kicked; otherwise scheduled.
 -- 2. Ready. A claim first makes due work ready, and work whose lease has expired (make_ready).
--- 3. Leased (lease_work) by a process, the worker, with a token.
--- 4. Its result is recorded by the holder of the lease. Then the row is deleted, or scheduled again (reschedule, reschedule_all).
+-- 3. Leased (lease_work) by a worker, with a token.
+-- 4. The worker that holds the lease records the result. Then the row is deleted, or scheduled again (reschedule, reschedule_all).
 --
--- generate's holder shows the token (held_work), because one process may lease a row twice. deliver's is the worker, which never sends a
--- delivery twice at once (record_results). What happened outside counts even if the lease was lost: that a delivery succeeded, and what the
--- provider says of a run.
+-- generate proves by the token that it holds a lease, because a worker may lease a row again while it still works under the expired lease.
+-- deliver proves it by worker_id (is_held), because a worker never sends a delivery twice at once. What happened outside counts even if
+-- the lease was lost: that a delivery succeeded, and what the provider says of a run.
 --
--- Only workers update and delete; others insert (an administrator may change due_at). So no transaction of a user, however long it stays open, locks a row that a claim needs.
+-- Only workers update and delete; others insert (an administrator may change due_at). So no transaction of a user, however long it stays
+-- open, locks a row that a claim needs.
 
 create type keyframe_private.work_queue as enum ('ask', 'copy', 'deliver');
 comment on type keyframe_private.work_queue is 'ask (calls to the provider and the database) and copy (outputs) belong to generate, deliver to deliver. Each has its own capacity.';
@@ -1962,14 +1958,14 @@ create table keyframe_private.work (
   is_unproven boolean not null default false,
   state keyframe_private.work_state not null,
   due_at timestamptz not null,
-  worker uuid,
+  worker_id uuid,
   lease_token uuid,
   failures integer not null default 0,
   last_error text
 -- Most rows live for seconds and are written two or three times: vacuum must not wait for a share of the table. Without checks: they took
 -- more than half of an insert, and only our functions write here.
 ) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000, autovacuum_analyze_scale_factor = 0.5);
-comment on table keyframe_private.work is 'The queue of both workers: what to do, when, and which worker does it.';
+comment on table keyframe_private.work is 'The queue of both functions: what to do, when, and which worker does it.';
 comment on column keyframe_private.work.kind is 'submit, poll, store, search, cancel, remove, expire, admit, continue; deliver, resume.';
 comment on column keyframe_private.work.subject is 'Its prediction, its delivery, or its owner (remove, admit). For resume: the delivery after which it continues.';
 comment on column keyframe_private.work.submit_id is 'The row of provider_submits that submit, poll, search and cancel are about.';
@@ -1978,7 +1974,7 @@ comment on column keyframe_private.work.lane is 'What takes turns within a resou
 comment on column keyframe_private.work.resource is 'The shared dependency that can be slow for many owners: a model, an output''s host and model, a receiver''s host and the endpoint''s standing, otherwise the kind.';
 comment on column keyframe_private.work.is_unproven is 'Whether its endpoint is new or slow, so that the request may hang.';
 comment on column keyframe_private.work.due_at is 'When it is due, or was; while it is leased, when the lease expires.';
-comment on column keyframe_private.work.lease_token is 'The lease. generate proves by it that it still holds the work; deliver proves it by `worker`.';
+comment on column keyframe_private.work.lease_token is 'Which claim leased it.';
 comment on column keyframe_private.work.failures is 'generate: failures in a row. deliver: leases that expired; failed requests are counted in webhook_deliveries.';
 -- A claim walks from resource to resource and lane to lane, one probe each. The next two indexes have scheduled work and leases; the last
 -- two find work of generate, and failing work.
@@ -1988,7 +1984,7 @@ create index work_leased_idx on keyframe_private.work (queue, lane, subject) whe
 create index work_subject_idx on keyframe_private.work (kind, subject) where queue <> 'deliver';
 create index work_failed_idx on keyframe_private.work (failures) where queue <> 'deliver' and failures > 0;
 
--- Kicks the worker if the work is due. The lane is the owner, if none is named.
+-- Kicks the function if the work is due. The lane is the owner, if none is named.
 create function keyframe_private.add_work(
   queue keyframe_private.work_queue, kind text, subject uuid, owner uuid, resource text, due_at timestamptz default clock_timestamp(), submit_id bigint default null,
   failures integer default 0, last_error text default null, lane uuid default null, is_unproven boolean default false)
@@ -2004,8 +2000,8 @@ begin
   end if;
 end $$;
 
--- Always use the index: a plan cached while the table was empty would scan it when it is full. A disabled scan costs so much that JIT
--- would compile the plan at each call.
+-- Whether the queue has work of this kind about a subject. Always uses the index: a plan cached while the table was empty would scan it when
+-- it is full. A disabled scan costs so much that JIT would compile the plan at each call.
 create function keyframe_private.has_work(subject uuid, kind text, submit_id bigint default null)
 returns boolean language plpgsql stable set search_path = '' set jit = off set enable_seqscan = off as $$
 begin
@@ -2016,13 +2012,13 @@ begin
 end $$;
 
 -- Locks leased work for the holder of its lease. Its fields are null when the lease is lost: then statements with its id match no row.
-create function keyframe_private.held_work(work_id bigint, lease_token uuid)
+create function keyframe_private.lock_held_work(work_id bigint, lease_token uuid)
 returns keyframe_private.work language plpgsql volatile set search_path = '' set jit = off set enable_seqscan = off as $$
 declare
   held keyframe_private.work;
 begin
   select w.* into held from keyframe_private.work w
-  where w.id = work_id and w.lease_token = held_work.lease_token and w.state = 'leased' for update;
+  where w.id = work_id and w.lease_token = lock_held_work.lease_token and w.state = 'leased' for update;
   return held;
 end $$;
 
@@ -2030,7 +2026,7 @@ create function keyframe_private.reschedule(held keyframe_private.work, due time
 returns void language plpgsql volatile set search_path = '' set jit = off set enable_seqscan = off as $$
 begin
   update keyframe_private.work w
-  set state = 'scheduled', due_at = due, worker = null, lease_token = null, kind = held.kind, submit_id = held.submit_id,
+  set state = 'scheduled', due_at = due, worker_id = null, lease_token = null, kind = held.kind, submit_id = held.submit_id,
       resource = held.resource, failures = least(reschedule.failures, 1000000), last_error = error
   where w.id = held.id;
 end $$;
@@ -2040,7 +2036,7 @@ create function keyframe_private.reschedule_all(work_ids bigint[], due timestamp
 returns void language plpgsql volatile set search_path = '' set jit = off set enable_seqscan = off as $$
 begin
   update keyframe_private.work w
-  set state = case when r.due <= at then 'ready' else 'scheduled' end::keyframe_private.work_state, due_at = r.due, worker = null, lease_token = null
+  set state = case when r.due <= at then 'ready' else 'scheduled' end::keyframe_private.work_state, due_at = r.due, worker_id = null, lease_token = null
   from unnest(work_ids, reschedule_all.due) r (id, due) where r.id = w.id and w.id = any (work_ids);
 end $$;
 
@@ -2055,9 +2051,9 @@ end $$;
 
 -- supabase/schemas/15_queue/20_leases.sql
 
--- The one claim of both workers: due work becomes ready, and each lane gets its share of the free capacity.
+-- The claim of both functions: due work becomes ready, and each lane gets its share of the free capacity.
 
--- How many pieces of work a process may have open at once. Copies cost memory while the output's host is faster than Storage: 36 stalled
+-- How many pieces of work a worker may have open at once. Copies cost memory while the output's host is faster than Storage: 36 stalled
 -- ones took 160 MB in all, 96 took 275, and a hosted function has 256.
 create function keyframe_private.places_of(queue keyframe_private.work_queue)
 returns integer language plpgsql immutable set search_path = '' as $$
@@ -2065,7 +2061,7 @@ begin
   return case queue when 'ask' then 96 when 'copy' then 36 when 'deliver' then 440 end;
 end $$;
 
--- How many rows of one resource a process may have leased: what the others leave of four fifths of the places, so that a fifth stays free for
+-- How many rows of one resource a worker may have leased: what the others leave of four fifths of the places, so that a fifth stays free for
 -- new ones, and of nine tenths with all that is leased; when nearly all places are taken, up to 4. An owner may have as many, but for deliver a
 -- half, because it can have twenty endpoints at one host. Deliveries to endpoints that are new or slow are unproven: they share half of the
 -- places among themselves, and leave the rest to others. For deliver, with 440 places:
@@ -2103,7 +2099,7 @@ begin
   end if;
   if expired <> '{}' then
     update keyframe_private.work w
-    set state = 'ready', worker = null, lease_token = null, last_error = 'lease_expired',
+    set state = 'ready', worker_id = null, lease_token = null, last_error = 'lease_expired',
         failures = case when w.kind <> 'submit' and w.last_error is distinct from 'lease_expired' then 1 else w.failures + 1 end
     where w.id = any (expired);
   end if;
@@ -2129,9 +2125,9 @@ end $$;
 create type keyframe_private.lane_share as (resource text, lane uuid, most integer);
 
 -- Opens the next lanes with ready work: resource by resource and in each lane by lane, both once around, resuming just past the cursor. If
--- the cursor is at model A and lane 2, these are lanes 3, 1, 2 of model B, then lanes 3, 1, 2 of model A. Each lane costs one probe of the index,
--- and so does each resource that is full. Owners at their limit are left out. Lanes of deliver are locked, and cleared of work that does not belong there (lock_endpoint_lane). The cursor
--- moves to the last resource and, if it is_cut (there are more), to the last lane.
+-- the cursor is at model A and lane 2, these are lanes 3, 1, 2 of model B, then lanes 3, 1, 2 of model A. Each lane costs one probe of the
+-- index, and so does each resource that is full. Owners at their limit are left out. Lanes of deliver are locked, and cleared of work that
+-- does not belong there (lock_endpoint_lane). The cursor moves to the last resource and, if it is_cut (there are more), to the last lane.
 create function keyframe_private.open_lanes(
   wanted_queue keyframe_private.work_queue, for_worker uuid, max_lanes integer, open_by_resource jsonb, open_by_owner jsonb,
   shares_of_owner integer, open_count bigint, open_unproven bigint, inout cursor_resource text, inout cursor_lane uuid, out lanes keyframe_private.lane_share[], out is_cut boolean)
@@ -2200,9 +2196,10 @@ begin
   end loop;
 end $$;
 
--- Leases ready work for a process: one row of each lane in turn, until a resource, an owner or the process has reached its limit. If Ada's lane
--- has three rows, Bob's one and Cem's two, a claim of four leases Ada 1, Bob 1, Cem 1, Ada 2. The next claim resumes after Cem's
--- lane. Of a lane it takes at most its equal part of max_rows, even if another lane has less. The indexes are used whatever the statistics say, because the table is empty in one moment and full in the next.
+-- Leases ready work for a worker: one row of each lane in turn, until a resource, an owner or the worker has reached its limit. If Ada's
+-- lane has three rows, Bob's one and Cem's two, a claim of four leases Ada 1, Bob 1, Cem 1, Ada 2. The next claim resumes after Cem's lane.
+-- Of a lane it takes at most its equal part of max_rows, even if another lane has less. The indexes are used whatever the statistics say,
+-- because the table is empty in one moment and full in the next.
 create function keyframe_private.lease_work(
   wanted_queue keyframe_private.work_queue, for_worker uuid, lease interval, max_rows integer, at timestamptz,
   inout cursor_resource text, inout cursor_lane uuid, out leased keyframe_private.work[], out is_cut boolean)
@@ -2221,7 +2218,7 @@ begin
   perform keyframe_private.make_ready(wanted_queue, at);
   with mine as materialized (
     select w.resource, w.owner_id, w.is_unproven from keyframe_private.work w
-    where w.queue = wanted_queue and w.state = 'leased' and w.worker = for_worker
+    where w.queue = wanted_queue and w.state = 'leased' and w.worker_id = for_worker
   )
   select (select count(*) from mine), (select count(*) from mine m where m.is_unproven),
     (select coalesce(jsonb_object_agg(r.resource, r.n), '{}') from (select m.resource, count(*) as n from mine m group by 1) r),
@@ -2264,7 +2261,7 @@ begin
         < keyframe_private.most_of_one(places, c.is_unproven, open_count + c.before_all, open_unproven + c.before_unproven)
   ), taken as (
     update keyframe_private.work w
-    set state = 'leased', worker = for_worker, lease_token = token, due_at = at + lease
+    set state = 'leased', worker_id = for_worker, lease_token = token, due_at = at + lease
     where w.id = any (array(select c.id from chosen c))
     returning w.*
   )
@@ -2273,9 +2270,9 @@ begin
   into leased, cursor_lane;
 end $$;
 
--- Waits at most a second, because the call holds a connection. True: something may be due. Checks run every 1/50 of the wait, and use at most
--- a tenth of the time. One call for each function waits, over all its processes; the others return true at once. Work of generate takes seconds at the provider, so 5 ms
--- is enough: with 2 ms, waiting used 4 % of a core.
+-- Waits at most a second, because the call holds a connection. True: something may be due. Checks run every 1/50 of the wait, and use at
+-- most a tenth of the time. One worker of each function waits; the calls of the others return true at once. Work of generate takes seconds
+-- at the provider, so 5 ms is enough: with 2 ms, waiting used 4 % of a core.
 create function keyframe_private.wait_for_due(function_name text, queues keyframe_private.work_queue[], wait_ms integer)
 returns boolean language plpgsql volatile set search_path = '' as $$
 declare
@@ -2322,15 +2319,15 @@ create index kicks_made_at_idx on keyframe_private.kicks (function_name, made_at
 create index kicks_unacknowledged_idx on keyframe_private.kicks (function_name) where acknowledged_at is null and error is null;
 
 -- Unlogged: after a crash no worker is running. Free space on the page keeps the update of each claim in place.
-create unlogged table keyframe_private.worker_heartbeats (
+create unlogged table keyframe_private.heartbeats (
   function_name text primary key,
   alive_until timestamptz not null default '-infinity',
   claimed_at timestamptz not null,
   report jsonb not null default '{}'
 ) with (fillfactor = 50);
-comment on table keyframe_private.worker_heartbeats is 'The last claim of each worker.';
-comment on column keyframe_private.worker_heartbeats.alive_until is 'The time by which the worker will claim again.';
-comment on column keyframe_private.worker_heartbeats.report is 'What the worker reported: callMs, how long its last database call took; isProcess, whether it is a process of npm run worker and not a function; address, the project that a process works for.';
+comment on table keyframe_private.heartbeats is 'The last claim of each function, by any of its workers.';
+comment on column keyframe_private.heartbeats.alive_until is 'The time by which that worker will claim again.';
+comment on column keyframe_private.heartbeats.report is 'What that worker reported: callMs, how long its last database call took; isProcess, whether it is a process of npm run worker and not an edge function; address, the project that a process works for.';
 
 -- Returns null for a secret that is missing or cannot be decrypted, as after a restore under another key.
 create function keyframe_private.read_secret(secret_name text)
@@ -2341,9 +2338,8 @@ exception when others then
   return null;
 end $$;
 
--- The address of the project that this database works for; null when the Vault does not say. A copy of a database, such as a restored dump,
--- has the address of its original: its kicks go there, and worker processes beside it are refused. It submits and sends nothing until
--- set_address.
+-- The address of the project that this database works for; null when the Vault does not say. A copy of a database, such as a restored dump, has the
+-- address of its original: its kicks go there, and worker processes beside it are refused. It submits and sends nothing until set_address.
 create function keyframe_private.address()
 returns text language sql stable set search_path = '' as $$
   select substring(keyframe_private.read_secret('keyframe_functions_url') from '^(.*)/functions/v1$')
@@ -2364,9 +2360,8 @@ begin
   end if;
 end $$;
 
--- The worker will claim again within heartbeat_ms (0: it stops). Skips rows that another claim has locked, because that one records the
--- same. Fails only the claim of another project's process: without a heartbeat the sweep kicks. A function works for the project that kicks
--- it.
+-- The worker will claim again within heartbeat_ms (0: it stops). Skips rows that another claim has locked, because that one records the same. Fails
+-- only the claim of another project's process: without a heartbeat the sweep kicks. An edge function works for the project that kicks it.
 create function keyframe_private.record_heartbeat(function_name text, heartbeat_ms integer, report jsonb)
 returns void language plpgsql volatile set search_path = '' set lock_timeout = '20ms' as $$
 declare
@@ -2377,17 +2372,15 @@ begin
   if report ? 'address' and report ->> 'address' is distinct from keyframe_private.address() then
     raise exception 'This database works for another project, not for %.', report ->> 'address' using errcode = 'KEYAD';
   end if;
-  update keyframe_private.worker_heartbeats l
+  update keyframe_private.heartbeats h
   set alive_until = next_claim_by, claimed_at = at, report = record_heartbeat.report
-  where l.function_name = (
-    select k.function_name from keyframe_private.worker_heartbeats k
-      where k.function_name = record_heartbeat.function_name for update skip locked
-  );
+  where h.function_name = (
+    select k.function_name from keyframe_private.heartbeats k where k.function_name = record_heartbeat.function_name for update skip locked);
   if not found then
     -- Only a missing row: on conflict do nothing would wait for a claim that is updating it.
-    insert into keyframe_private.worker_heartbeats (function_name, alive_until, claimed_at, report)
+    insert into keyframe_private.heartbeats (function_name, alive_until, claimed_at, report)
     select record_heartbeat.function_name, next_claim_by, at, record_heartbeat.report
-    where not exists (select from keyframe_private.worker_heartbeats k where k.function_name = record_heartbeat.function_name)
+    where not exists (select from keyframe_private.heartbeats k where k.function_name = record_heartbeat.function_name)
     on conflict do nothing;
   end if;
   update keyframe_private.kicks l
@@ -2403,7 +2396,8 @@ exception
     raise warning 'No heartbeat of %: % (%)', function_name, sqlerrm, sqlstate;
 end $$;
 
--- Signs the kick according to Standard Webhooks. Never fails its caller: the sweep replaces a kick that could not be made.
+-- Signs the kick according to Standard Webhooks. One that cannot be made does not fail the caller, and the sweep replaces it. Only a kick
+-- that cannot be recorded does.
 create function keyframe_private.kick(function_name text)
 returns boolean language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -2437,7 +2431,7 @@ exception when others then
   return false;
 end $$;
 
--- One kick per burst: none while the worker's heartbeat is live or just after a kick, and one per transaction. Without a lock, so that an
+-- One kick per burst: none while the function's heartbeat is live or just after a kick, and one per transaction. Without a lock, so that an
 -- open transaction does not stop other kicks. Times in the future are from before the clock was set back.
 create function keyframe_private.kick_unless_running(function_name text)
 returns void language plpgsql volatile security definer set search_path = '' as $$
@@ -2447,8 +2441,8 @@ declare
 begin
   if current_setting(marker, true) = 'true' -- until the transaction ends
     or exists (
-      select from keyframe_private.worker_heartbeats l
-      where l.function_name = kick_unless_running.function_name and l.alive_until between at and at + interval '2 minutes')
+      select from keyframe_private.heartbeats h
+      where h.function_name = kick_unless_running.function_name and h.alive_until between at and at + interval '2 minutes')
     or exists (
       select from keyframe_private.kicks k
       where k.function_name = kick_unless_running.function_name and k.made_at between at - interval '100 ms' and at)
@@ -2564,8 +2558,7 @@ begin
     order by m.position, m.model;
 end $$;
 
--- No foreign key: all users' starts would wait for a transaction that locks the model. Deferred, so that simultaneous starts are renamed
--- too.
+-- No foreign key: all users' starts would wait for a transaction that locks the model. Deferred, so that simultaneous starts are renamed too.
 create function keyframe_private.rename_model()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
@@ -3587,7 +3580,7 @@ begin
     select u.id from keyframe_private.provider_submits u
     where u.prediction_id = record_search_ended.prediction_id and u.attempt between first_attempt and last_attempt and u.is_unanswered
     for update);
-  perform keyframe_private.finish_work(keyframe_private.held_work(work_id, lease_token));
+  perform keyframe_private.finish_work(keyframe_private.lock_held_work(work_id, lease_token));
   perform keyframe_private.end_submit(u.id,
     case when is_unproven or u.submitted_at < now() - interval '50 minutes' then 'lost' else 'no_run' end)
   from keyframe_private.provider_submits u
@@ -4862,7 +4855,7 @@ create function keyframe_worker.complete_prediction(
   height integer default null, duration_seconds double precision default null, has_audio boolean default null)
 returns boolean language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
 declare
-  held constant keyframe_private.work := keyframe_private.held_work(work_id, lease_token);
+  held constant keyframe_private.work := keyframe_private.lock_held_work(work_id, lease_token);
   done record;
 begin
   update keyframe.predictions p
@@ -4891,7 +4884,7 @@ declare
 begin
   perform from keyframe.predictions p where p.id = prediction_id for update;
   perform keyframe_private.end_without_run(prediction_id, attempt_without_run);
-  held := keyframe_private.held_work(work_id, lease_token);
+  held := keyframe_private.lock_held_work(work_id, lease_token);
   if held.id is null then
     return false;
   end if;
@@ -4917,11 +4910,11 @@ begin
   select p.* into row_now from keyframe.predictions p where p.id = retry_prediction_later.prediction_id for update;
   perform keyframe_private.end_without_run(prediction_id, attempt_without_run);
   perform keyframe_private.search_again(prediction_id, unanswered_attempt) where unanswered_attempt is not null;
-  held := keyframe_private.held_work(work_id, lease_token);
+  held := keyframe_private.lock_held_work(work_id, lease_token);
   if held.id is null then
     return 'too_late';
   elsif not keyframe_private.is_current(held) then
-    perform keyframe_private.conclude_work(held);
+    perform keyframe_private.reschedule_or_finish(held);
     return 'too_late';
   end if;
   counted := held.failures + case when code = 'provider_rate_limited' then 0 else 1 end;
@@ -4953,9 +4946,9 @@ declare
 begin
   select p.* into row_now from keyframe.predictions p where p.id = record_model_refused.prediction_id for update;
   perform keyframe_private.end_without_run(prediction_id, attempt_without_run);
-  held := keyframe_private.held_work(work_id, lease_token);
+  held := keyframe_private.lock_held_work(work_id, lease_token);
   if held.id is null or not keyframe_private.is_current(held) or row_now.status <> 'queued' then
-    perform keyframe_private.conclude_work(held);
+    perform keyframe_private.reschedule_or_finish(held);
     return 'too_late';
   end if;
   perform keyframe_private.finish_work(held);
@@ -4983,11 +4976,11 @@ comment on function keyframe_worker.record_model_refused is 'Records that the pr
 create function keyframe_worker.record_run_not_canceled(work_id bigint, lease_token uuid, is_unknown boolean)
 returns void language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
 declare
-  held constant keyframe_private.work := keyframe_private.held_work(work_id, lease_token);
+  held constant keyframe_private.work := keyframe_private.lock_held_work(work_id, lease_token);
 begin
   perform keyframe_private.end_submit(s.id, 'lost') from keyframe_private.provider_submits s
   where s.id = held.submit_id and s.ended_at is null and (is_unknown or s.answered_at < now() - interval '1 day');
-  perform keyframe_private.conclude_work(held);
+  perform keyframe_private.reschedule_or_finish(held);
 end $$;
 comment on function keyframe_worker.record_run_not_canceled is 'Records that canceling a provider run has not ended it.';
 
@@ -5235,10 +5228,10 @@ declare
   held keyframe_private.work;
 begin
   if work_id is not null then
-    held := keyframe_private.held_work(work_id, lease_token);
+    held := keyframe_private.lock_held_work(work_id, lease_token);
     -- A run from the provider's list may be another's.
     if found_by is null or outcome in ('recorded', 'unchanged', 'ended', 'stale') then
-      perform keyframe_private.conclude_work(held, poll_seconds);
+      perform keyframe_private.reschedule_or_finish(held, poll_seconds);
     end if;
   end if;
   return outcome;
@@ -6075,9 +6068,9 @@ begin
   delete from keyframe_private.work w where w.id = held.id;
 end $$;
 
--- Called when a result is recorded: a running run is polled later, an unsuccessful cancel is repeated, and other work is finished. A run is
--- polled by the work that submitted it: one row follows a prediction from its submit to the end of its run.
-create function keyframe_private.conclude_work(held keyframe_private.work, poll_seconds double precision default null)
+-- After work was done, or had nothing to do: a running run is polled later, an unsuccessful cancel is repeated, and other work is finished. A
+-- run is polled by the work that submitted it: one row follows a prediction from its submit to the end of its run.
+create function keyframe_private.reschedule_or_finish(held keyframe_private.work, poll_seconds double precision default null)
 returns void language plpgsql volatile set search_path = '' as $$
 declare
   run_submit bigint;
@@ -6107,7 +6100,7 @@ end $$;
 create function keyframe_worker.retry_work(work_id bigint, lease_token uuid, code text)
 returns void language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
 declare
-  held keyframe_private.work := keyframe_private.held_work(work_id, lease_token);
+  held keyframe_private.work := keyframe_private.lock_held_work(work_id, lease_token);
   due constant timestamptz := now() + keyframe_private.retry_delay(held.failures + 1);
 begin
   if not keyframe_private.is_lock_wait(code) then
@@ -6123,7 +6116,7 @@ comment on function keyframe_worker.retry_work is 'Gives work back that could no
 create function keyframe_worker.begin_submit(work_id bigint, lease_token uuid)
 returns jsonb language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
 declare
-  held constant keyframe_private.work := keyframe_private.held_work(work_id, lease_token);
+  held constant keyframe_private.work := keyframe_private.lock_held_work(work_id, lease_token);
   row_now keyframe.predictions;
   submit keyframe_private.provider_submits;
   settings jsonb;
@@ -6131,7 +6124,7 @@ declare
 begin
   select p.* into row_now from keyframe.predictions p where p.id = held.subject for update;
   if row_now.status is distinct from 'queued' then
-    perform keyframe_private.conclude_work(held);
+    perform keyframe_private.reschedule_or_finish(held);
     return null;
   elsif held.last_error = 'lease_expired' and held.failures >= keyframe_private.max_failures() or row_now.attempt >= 1000000 then
     perform keyframe_private.mark_failed(row_now.id, 'attempts_exhausted', 'It failed too often. Run the step again.', true);
@@ -6179,7 +6172,7 @@ comment on function keyframe_worker.begin_submit is 'Records a submit before it 
 create function keyframe_worker.expire_prediction(work_id bigint, lease_token uuid)
 returns void language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
 declare
-  held constant keyframe_private.work := keyframe_private.held_work(work_id, lease_token);
+  held constant keyframe_private.work := keyframe_private.lock_held_work(work_id, lease_token);
   row_now keyframe.predictions;
 begin
   select p.* into row_now from keyframe.predictions p where p.id = held.subject and p.completed_at is null for update;
@@ -6195,7 +6188,7 @@ comment on function keyframe_worker.expire_prediction is 'Fails a prediction tha
 create function keyframe_worker.admit_predictions(work_id bigint, lease_token uuid)
 returns void language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
 declare
-  held constant keyframe_private.work := keyframe_private.held_work(work_id, lease_token);
+  held constant keyframe_private.work := keyframe_private.lock_held_work(work_id, lease_token);
 begin
   if held.id is not null then
     perform keyframe_private.acquire_lock('slots', held.owner_id); -- before the lock of the images, as a start does
@@ -6248,7 +6241,7 @@ begin
 end $$;
 
 create function keyframe_worker.claim_tasks(
-  worker uuid, max_rows integer, lease_seconds integer, heartbeat_ms integer default 0, wait_ms integer default 0, report jsonb default '{}',
+  worker_id uuid, max_rows integer, lease_seconds integer, heartbeat_ms integer default 0, wait_ms integer default 0, report jsonb default '{}',
   cursors jsonb default '{}', poll_seconds double precision default null)
 returns jsonb language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -6268,7 +6261,7 @@ begin
   perform keyframe_private.record_heartbeat('generate', heartbeat_ms, report);
   if max_rows > 0 and may_be_due then
     foreach queue in array queues loop
-      select l.* into claimed from keyframe_private.lease_work(queue, worker, make_interval(secs => lease_seconds), max_rows, at,
+      select l.* into claimed from keyframe_private.lease_work(queue, worker_id, make_interval(secs => lease_seconds), max_rows, at,
         coalesce(cursors -> queue::text ->> 0, ''), coalesce((cursors -> queue::text ->> 1)::uuid, '00000000-0000-0000-0000-000000000000')) l;
       cursors := cursors || jsonb_build_object(queue::text, jsonb_build_array(claimed.cursor_resource, claimed.cursor_lane));
       is_more := is_more or claimed.is_cut or cardinality(claimed.leased) > 0;
@@ -7131,6 +7124,12 @@ begin
     'webhook.test'];
 end $$;
 
+-- After a slow answer, or the first, so many in a row must take under three seconds until the endpoint counts as quick.
+create function keyframe_private.quick_answers_required()
+returns integer language sql immutable set search_path = '' as $$
+  select 5
+$$;
+
 create table keyframe.webhook_endpoints (
   id uuid primary key default gen_random_uuid(),
   owner_id uuid references auth.users on delete cascade,
@@ -7142,7 +7141,7 @@ create table keyframe.webhook_endpoints (
   disabled_at timestamptz,
   disabled_reason text,
   failing_since timestamptz,
-  quick_answers_needed smallint not null default -5,
+  quick_answers_needed smallint not null default -keyframe_private.quick_answers_required(),
   created_at timestamptz not null default now(),
   updated_at timestamptz not null default now(),
   constraint url_is_https_or_local_http check (url ~ '^https?://[^\s#@]+$' and char_length(url) <= 2048),
@@ -7156,8 +7155,7 @@ create table keyframe.webhook_endpoints (
   constraint times_are_in_years_of_four_digits check (
     least(disabled_at, failing_since, created_at, updated_at) >= '1970-01-01 00:00Z'
       and greatest(disabled_at, failing_since, created_at, updated_at) < '9999-01-01 00:00Z'),
-  constraint disabled_if_and_only_if_not_enabled check (enabled = (disabled_at is null)
-    and (disabled_at is null) = (disabled_reason is null))
+  constraint disabled_if_and_only_if_not_enabled check (enabled = (disabled_at is null) and (disabled_at is null) = (disabled_reason is null))
 );
 comment on table keyframe.webhook_endpoints is 'Receivers of events. A row inserted by hand works too: a trigger creates its secret (select keyframe_private.webhook_secret(id) shows it).';
 comment on column keyframe.webhook_endpoints.id is 'Named by webhookId in the API.';
@@ -7170,10 +7168,20 @@ comment on column keyframe.webhook_endpoints.event_types is 'Which events it get
 comment on column keyframe.webhook_endpoints.max_in_flight is 'How many requests to it may be open at once; one while it only fails.';
 comment on column keyframe.webhook_endpoints.disabled_reason is 'Why it gets no events: by_owner, gone (it answered 410), failing (only failures for webhook_disable_after).';
 comment on column keyframe.webhook_endpoints.failing_since is 'When the failures began, or when it was enabled again after the service had disabled it; null after a success.';
-comment on column keyframe.webhook_endpoints.quick_answers_needed is 'How many more answers in a row must take under three seconds until it counts as quick: 0 when quick, five after a slow answer, negative until the first five. A request without an answer counts as slow after three seconds, and otherwise not at all.';
+comment on column keyframe.webhook_endpoints.quick_answers_needed is 'How many more answers in a row must take under three seconds until it counts as quick: 0 when quick, five after a slow answer, minus five before the first answer. A request without an answer counts as slow after three seconds, and otherwise not at all.';
 create index webhook_endpoints_owner_id_idx on keyframe.webhook_endpoints (owner_id, created_at desc);
 -- The few endpoints that the service has disabled.
 create index webhook_endpoints_switched_off_idx on keyframe.webhook_endpoints (disabled_at) where disabled_reason in ('gone', 'failing');
+
+create type keyframe_private.endpoint_standing as enum ('new', 'tried', 'quick', 'slow');
+comment on type keyframe_private.endpoint_standing is 'new: no answer yet. tried: all answers were quick, but there are fewer than five. quick. slow: fewer than five quick answers since a slow one.';
+
+create function keyframe_private.standing_of(endpoint keyframe.webhook_endpoints)
+returns keyframe_private.endpoint_standing language plpgsql immutable set search_path = '' as $$
+begin
+  return case when endpoint.quick_answers_needed <= -keyframe_private.quick_answers_required() then 'new'
+    when endpoint.quick_answers_needed < 0 then 'tried' when endpoint.quick_answers_needed = 0 then 'quick' else 'slow' end;
+end $$;
 
 -- Deliveries, possibly millions, and test events have no foreign key: they are deleted in batches
 -- (docs/decisions/0019-deleted-endpoints-leave-deliveries.md).
@@ -7199,9 +7207,8 @@ begin
   return new;
 end $$;
 
--- Changing `enabled` in Studio is enough. failing_since survives disabling and enabling, so that the owner cannot evade automatic
--- disabling. An endpoint that the service disabled gets webhook_disable_after once more, with one request at a time until its first
--- success.
+-- Changing `enabled` in Studio is enough. failing_since survives disabling and enabling, so that the owner cannot evade automatic disabling. An
+-- endpoint that the service disabled gets webhook_disable_after once more, with one request at a time until its first success.
 create function keyframe_private.record_endpoint_switch()
 returns trigger language plpgsql volatile set search_path = '' as $$
 begin
@@ -7304,36 +7311,6 @@ begin
   end if;
   perform keyframe_private.add_webhook_secret(endpoint, id);
 end $$;
-
-create function keyframe.rotate_webhook_secret(
-  endpoint_id uuid, overlap_hours integer default 24, idempotency_key text default null, request_hash text default null)
-returns jsonb language plpgsql volatile security definer set search_path = '' as $$
-declare
-  request record;
-  endpoint keyframe.webhook_endpoints;
-  secret text;
-  refused keyframe_private.refusal;
-begin
-  request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'change');
-  endpoint := keyframe_private.own_endpoint(endpoint_id, lock => not request.replayed);
-  perform keyframe_private.raise_if(overlap_hours is null or overlap_hours not between 0 and 72, 'invalid_request',
-    'overlapHours must be from 0 to 72.');
-  if not request.replayed then
-    perform keyframe_private.replace_webhook_secret(endpoint.id, make_interval(hours => overlap_hours), request.resource_id);
-  end if;
-  -- The secret that this rotation made, which may no longer be the current one.
-  select v.decrypted_secret into secret
-  from keyframe_private.webhook_secrets s
-  join vault.decrypted_secrets v on v.id = s.vault_secret_id
-  where s.id = request.resource_id and s.endpoint_id = endpoint.id and (s.expires_at is null or s.expires_at > now());
-  perform keyframe_private.raise_if(not found, 'not_found',
-    'The secret that this Idempotency-Key created no longer signs: a later rotation replaced it. Read the current one: GET /api/webhooks/:id/secret.');
-  return jsonb_build_object('secret', secret, 'replayed', request.replayed, 'rate', request.rate);
-exception when sqlstate 'KEYFR' then
-  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
-  return keyframe_private.refuse(refused, 'change');
-end $$;
-comment on function keyframe.rotate_webhook_secret is 'Gives an endpoint of the caller a new secret; the old one also signs for overlap_hours (0: every old one stops at once).';
 
 -- supabase/schemas/60_webhooks/20_events.sql
 
@@ -7561,52 +7538,15 @@ begin
   return null;
 end $$;
 
--- A delivery counts in the hour (UTC) of its last attempt; while it is being sent again, in none. Hours without an attempt are omitted.
-create function keyframe.webhook_health(endpoint_id uuid default null)
-returns jsonb language plpgsql volatile security definer set search_path = '' as $$
-declare
-  rate jsonb := keyframe_private.acquire_token('read');
-  since timestamptz := date_trunc('hour', now(), 'UTC') - interval '23 hours';
-  endpoints jsonb;
-  refused keyframe_private.refusal;
-begin
-  perform keyframe_private.require_client_may('manage');
-  select coalesce(jsonb_agg(jsonb_build_object('endpoint_id', e.id, 'last', l.last, 'hours', h.hours) order by e.created_at desc, e.id),
-    '[]')
-  into endpoints
-  from keyframe.webhook_endpoints e
-  left join lateral (
-    select to_jsonb(w.last_attempt) as last
-    from keyframe_private.webhook_hours w
-    where w.endpoint_id = e.id and (w.last_attempt).at is not null
-    order by w.hour desc limit 1
-  ) l on true
-  cross join lateral (
-    select coalesce(jsonb_agg(jsonb_build_object(
-      'hour', w.hour, 'delivered', w.delivered, 'retrying', w.retrying, 'exhausted', w.exhausted) order by w.hour), '[]') as hours
-    from keyframe_private.webhook_hours w
-    where w.endpoint_id = e.id and w.hour >= since
-  ) h
-  where e.owner_id = auth.uid() and (webhook_health.endpoint_id is null or e.id = webhook_health.endpoint_id);
-  return jsonb_build_object('since', since, 'endpoints', endpoints, 'rate', rate);
-exception when sqlstate 'KEYFR' then
-  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
-  return keyframe_private.refuse(refused);
-end $$;
-comment on function keyframe.webhook_health is 'The outcomes of the caller''s deliveries in the last 24 hours: { since, endpoints: [{ endpoint_id, last: { at, status_code, error }, hours: [{ hour, delivered, retrying, exhausted }] }], rate }. One endpoint, or all of them.';
-
 -- supabase/schemas/60_webhooks/30_queue.sql
 
 -- The work of deliver: one row for each delivery to send. An endpoint is a lane.
 
--- The host of an endpoint, with its standing there: new (no answer yet), tried (fewer than five
--- quick answers), quick or slow. So at a host of many owners, those that hang do not delay the others.
+-- The host of an endpoint, with its standing: at a host of many owners, those that hang do not delay the others.
 create function keyframe_private.resource_of(endpoint keyframe.webhook_endpoints)
 returns text language plpgsql immutable set search_path = '' as $$
 begin
-  return lower(left(substring(endpoint.url from '^https?://(\[[^\]]*\]|[^:/?]*)'), 255)) || case
-    when endpoint.quick_answers_needed = -5 then ' new' when endpoint.quick_answers_needed < 0 then ' tried'
-    when endpoint.quick_answers_needed = 0 then ' quick' else ' slow' end;
+  return lower(left(substring(endpoint.url from '^https?://(\[[^\]]*\]|[^:/?]*)'), 255)) || ' ' || keyframe_private.standing_of(endpoint);
 end $$;
 
 -- Adds work of an endpoint: to send a delivery, or to resume after one. New and slow endpoints are unproven.
@@ -7616,7 +7556,7 @@ returns void language plpgsql volatile set search_path = '' as $$
 begin
   perform keyframe_private.add_work('deliver', add_endpoint_work.kind, add_endpoint_work.subject, coalesce(endpoint.owner_id, endpoint.id),
     keyframe_private.resource_of(endpoint), add_endpoint_work.due_at, lane => endpoint.id,
-    is_unproven => endpoint.quick_answers_needed not between -4 and 0);
+    is_unproven => keyframe_private.standing_of(endpoint) in ('new', 'slow'));
 end $$;
 
 -- For each row: Postgres plans a query on a transition table at each call, which took as long as the event itself.
@@ -7628,7 +7568,7 @@ begin
   return null;
 end $$;
 
--- A claim drops the work of a disabled endpoint. Its deliveries come back in parts: there may be a million.
+-- A claim drops the work of a disabled endpoint. Once it is enabled, resume_deliveries adds it again in parts: there may be a million.
 create function keyframe_private.resume_endpoint()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
@@ -7661,28 +7601,30 @@ begin
   end if;
 end $$;
 
--- Takes ready work out of a lane to which it does not belong: it is deleted if the endpoint is disabled or deleted (resource_now is null), and
+-- Takes ready work out of a lane to which it does not belong: it is deleted if the endpoint is disabled or deleted (receiver is null), and
 -- moved if its resource has changed. Returns how many rows: few, so that a million of one endpoint delay no other's.
-create function keyframe_private.clear_lane(endpoint uuid, resource text, resource_now text, is_unproven_now boolean)
+create function keyframe_private.clear_lane(endpoint uuid, resource text, receiver keyframe.webhook_endpoints)
 returns integer language plpgsql volatile set search_path = '' as $$
 declare
   work_ids constant bigint[] := array(
     select r.id from keyframe_private.work r
     where r.queue = 'deliver' and r.state = 'ready' and r.resource = clear_lane.resource and r.lane = endpoint limit 100);
 begin
-  if resource_now is null then
+  if receiver.id is null then
     -- Checked again: if the endpoint was enabled meanwhile, the work added for that is among these rows.
     delete from keyframe_private.work w
     where w.id = any (work_ids) and not exists (select from keyframe.webhook_endpoints e where e.id = endpoint and e.enabled);
   else
-    update keyframe_private.work w set resource = resource_now, is_unproven = is_unproven_now where w.id = any (work_ids);
+    update keyframe_private.work w
+    set resource = keyframe_private.resource_of(receiver), is_unproven = keyframe_private.standing_of(receiver) in ('new', 'slow')
+    where w.id = any (work_ids);
   end if;
   return cardinality(work_ids);
 end $$;
 
 -- Locks a lane for this claim, so that the endpoint's limit holds for any number of workers. most: how many more of its deliveries the worker
 -- may lease; cleared: how many rows did not belong to it. A quick endpoint gets four times max_in_flight, because a call takes as long as a
--- few requests, but not if another process has leased some of it.
+-- few requests, but not if another worker has leased some of it.
 create function keyframe_private.lock_endpoint_lane(endpoint uuid, resource text, for_worker uuid, out most integer, out cleared integer)
 language plpgsql volatile set search_path = '' as $$
 declare
@@ -7697,14 +7639,13 @@ begin
   end if;
   select e.* into receiver from keyframe.webhook_endpoints e where e.id = endpoint and e.enabled;
   if keyframe_private.resource_of(receiver) is distinct from lock_endpoint_lane.resource then
-    cleared := keyframe_private.clear_lane(
-      endpoint, lock_endpoint_lane.resource, keyframe_private.resource_of(receiver), receiver.quick_answers_needed not between -4 and 0);
+    cleared := keyframe_private.clear_lane(endpoint, lock_endpoint_lane.resource, receiver);
     return;
   end if;
-  select count(*), bool_or(w.worker <> for_worker) into leased, is_others
+  select count(*), bool_or(w.worker_id <> for_worker) into leased, is_others
   from keyframe_private.work w where w.queue = 'deliver' and w.lane = endpoint and w.state = 'leased';
   most := case when receiver.failing_since is not null then 1
-    when receiver.quick_answers_needed = 0 and is_others is not true then 4 * receiver.max_in_flight
+    when keyframe_private.standing_of(receiver) = 'quick' and is_others is not true then 4 * receiver.max_in_flight
     else receiver.max_in_flight end;
   most := most - leased;
 end $$;
@@ -7736,7 +7677,7 @@ declare
 begin
   endpoint.failing_since := case when not delivered then coalesce(endpoint.failing_since, at) end;
   endpoint.quick_answers_needed := case
-    when is_slow then 5
+    when is_slow then keyframe_private.quick_answers_required()
     when endpoint.quick_answers_needed > 0 then greatest(0, endpoint.quick_answers_needed - answers)
     else least(0, endpoint.quick_answers_needed + answers) end;
   if endpoint.enabled and reason is not null then
@@ -7751,17 +7692,17 @@ create type keyframe_private.delivery_result as (
   error text, response_excerpt text, delivered boolean, next_at timestamptz);
 comment on type keyframe_private.delivery_result is 'The result of an attempt, and what it means. next_at: when the next attempt is due; null when the delivery has ended.';
 
-create function keyframe_private.is_held(work_id bigint, worker uuid)
+create function keyframe_private.is_held(work_id bigint, worker_id uuid)
 returns boolean language plpgsql volatile set search_path = '' set jit = off set enable_seqscan = off as $$
 begin
-  return exists (select from keyframe_private.work w where w.id = work_id and w.worker = is_held.worker);
+  return exists (select from keyframe_private.work w where w.id = work_id and w.worker_id = is_held.worker_id);
 end $$;
 
 -- Records the results of deliveries that nobody has locked, and returns which. The failure of a worker that has lost the lease does not
--- count, because another is making the same attempt; its success does, and ends the delivery.
--- An endpoint whose row is locked keeps its state until its next result. Each table is read by its keys (`any`): a join lets Postgres read all
--- deliveries that are pending when its statistics say that none are.
-create function keyframe_private.record_results(results jsonb, worker uuid, at timestamptz)
+-- count, because another is making the same attempt; its success does, and ends the delivery. An endpoint whose row is locked keeps its
+-- state until its next result. Each table is read by its keys (`any`): a join lets Postgres read all deliveries that are pending when its
+-- statistics say that none are.
+create function keyframe_private.record_results(results jsonb, worker_id uuid, at timestamptz)
 returns uuid[] language plpgsql volatile set search_path = '' set lock_timeout = '20ms' as $$
 declare
   judged constant keyframe_private.delivery_result[] := array(
@@ -7775,7 +7716,7 @@ declare
     cross join lateral (select coalesce(r.status_code between 200 and 299, false) as delivered) v
     cross join lateral (select o.* from keyframe.webhook_deliveries o where o.id = r.id offset 0 for update skip locked) d
     where d.attempts = r.attempt - 1 and d.status = 'pending' -- an administrator may have ended it meanwhile
-      and (v.delivered or keyframe_private.is_held(r.work_id, worker)));
+      and (v.delivered or keyframe_private.is_held(r.work_id, worker_id)));
   recorded constant uuid[] := array(select j.id from unnest(judged) j);
   endpoints constant uuid[] := array(select distinct j.endpoint_id from unnest(judged) j);
 begin
@@ -7867,19 +7808,16 @@ begin
 end $$;
 
 -- Ends the leases of deliveries that the worker holds and does not send.
-create function keyframe_private.give_back(work_ids bigint[], worker uuid, at timestamptz)
+create function keyframe_private.give_back(work_ids bigint[], worker_id uuid, at timestamptz)
 returns void language plpgsql volatile set search_path = '' as $$
-declare
-  held constant bigint[] := array(select w from unnest(work_ids) w where keyframe_private.is_held(w, worker));
 begin
-  perform keyframe_private.reschedule_all(held, array_fill(at, array[cardinality(held)]), at);
+  perform keyframe_private.reschedule_all(array_agg(w), array_agg(at), at) from unnest(work_ids) w where keyframe_private.is_held(w, worker_id);
 end $$;
 
--- returned: leased work that is not sent. The time limit is below the worker's own; PostgREST
--- applies it before the call, and worker/main.ts sets the same for its connection. Everything it calls uses the indexes, whatever the
--- statistics say, and keeps its plans.
+-- returned: leased work that is not sent. The time limit is below the worker's own; PostgREST applies it before the call, and worker/main.ts sets
+-- the same for its connection. Everything it calls uses the indexes, whatever the statistics say, and keeps its plans.
 create function keyframe_worker.exchange_deliveries(
-  results jsonb, worker uuid, max_rows integer, returned jsonb default '[]', max_bytes integer default 500000,
+  results jsonb, worker_id uuid, max_rows integer, returned jsonb default '[]', max_bytes integer default 500000,
   heartbeat_ms integer default null, wait_ms integer default 0, report jsonb default '{}', cursors jsonb default '[]',
   at timestamptz default now())
 returns json language plpgsql volatile security definer set search_path = '' set statement_timeout = '4s'
@@ -7895,28 +7833,28 @@ begin
     -- The commit does not wait for the disk: what was leased shortly before a crash is leased again.
     perform set_config('synchronous_commit', 'off', true);
     perform keyframe_private.wait_for_due('deliver', '{deliver}', wait_ms);
-    at := at + (clock_timestamp() - now());
+    at := at + (clock_timestamp() - now()); -- work became due during the wait
   else
-    recorded := keyframe_private.record_results(results, worker, at);
+    recorded := keyframe_private.record_results(results, worker_id, at);
     if cardinality(recorded) < jsonb_array_length(results) then
       unrecorded := array(
         select r.id from jsonb_to_recordset(results) r (id uuid, work_id bigint, attempt integer)
         cross join lateral (select o.* from keyframe.webhook_deliveries o where o.id = r.id offset 0) d
-        where d.attempts = r.attempt - 1 and d.status = 'pending' and r.id <> all (recorded) and keyframe_private.is_held(r.work_id, worker));
+        where d.attempts = r.attempt - 1 and d.status = 'pending' and r.id <> all (recorded) and keyframe_private.is_held(r.work_id, worker_id));
       -- The rest has ended meanwhile: a claim drops it.
       perform keyframe_private.give_back(array(
         select r.work_id from jsonb_to_recordset(results) r (id uuid, work_id bigint)
-        where r.id <> all (recorded) and r.id <> all (unrecorded)), worker, at);
+        where r.id <> all (recorded) and r.id <> all (unrecorded)), worker_id, at);
     end if;
   end if;
   if returned <> '[]' then
-    perform keyframe_private.give_back(array(select jsonb_array_elements_text(returned)::bigint), worker, at);
+    perform keyframe_private.give_back(array(select jsonb_array_elements_text(returned)::bigint), worker_id, at);
   end if;
   if heartbeat_ms is not null then
     perform keyframe_private.record_heartbeat('deliver', heartbeat_ms, report);
   end if;
   if max_rows > 0 then
-    select l.* into found_work from keyframe_private.lease_work('deliver', worker, interval '30 seconds', max_rows, at,
+    select l.* into found_work from keyframe_private.lease_work('deliver', worker_id, interval '30 seconds', max_rows, at,
       coalesce(cursors ->> 0, ''), coalesce((cursors ->> 1)::uuid, '00000000-0000-0000-0000-000000000000')) l;
     cursors := jsonb_build_array(found_work.cursor_resource, found_work.cursor_lane);
     is_more := found_work.is_cut or cardinality(found_work.leased) > 0;
@@ -8069,6 +8007,70 @@ exception when sqlstate 'KEYFR' then
   return keyframe_private.refuse(refused);
 end $$;
 comment on function keyframe.reveal_webhook_secret is 'The current signing secret of an endpoint of the caller.';
+
+create function keyframe.rotate_webhook_secret(
+  endpoint_id uuid, overlap_hours integer default 24, idempotency_key text default null, request_hash text default null)
+returns jsonb language plpgsql volatile security definer set search_path = '' as $$
+declare
+  request record;
+  endpoint keyframe.webhook_endpoints;
+  secret text;
+  refused keyframe_private.refusal;
+begin
+  request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'change');
+  endpoint := keyframe_private.own_endpoint(endpoint_id, lock => not request.replayed);
+  perform keyframe_private.raise_if(overlap_hours is null or overlap_hours not between 0 and 72, 'invalid_request',
+    'overlapHours must be from 0 to 72.');
+  if not request.replayed then
+    perform keyframe_private.replace_webhook_secret(endpoint.id, make_interval(hours => overlap_hours), request.resource_id);
+  end if;
+  -- The secret that this rotation made, which may no longer be the current one.
+  select v.decrypted_secret into secret
+  from keyframe_private.webhook_secrets s
+  join vault.decrypted_secrets v on v.id = s.vault_secret_id
+  where s.id = request.resource_id and s.endpoint_id = endpoint.id and (s.expires_at is null or s.expires_at > now());
+  perform keyframe_private.raise_if(not found, 'not_found',
+    'The secret that this Idempotency-Key created no longer signs: a later rotation replaced it. Read the current one: GET /api/webhooks/:id/secret.');
+  return jsonb_build_object('secret', secret, 'replayed', request.replayed, 'rate', request.rate);
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused, 'change');
+end $$;
+comment on function keyframe.rotate_webhook_secret is 'Gives an endpoint of the caller a new secret; the old one also signs for overlap_hours (0: every old one stops at once).';
+
+-- A delivery counts in the hour (UTC) of its last attempt; while it is being sent again, in none. Hours without an attempt are omitted.
+create function keyframe.webhook_health(endpoint_id uuid default null)
+returns jsonb language plpgsql volatile security definer set search_path = '' as $$
+declare
+  rate jsonb := keyframe_private.acquire_token('read');
+  since timestamptz := date_trunc('hour', now(), 'UTC') - interval '23 hours';
+  endpoints jsonb;
+  refused keyframe_private.refusal;
+begin
+  perform keyframe_private.require_client_may('manage');
+  select coalesce(jsonb_agg(jsonb_build_object('endpoint_id', e.id, 'last', l.last, 'hours', h.hours) order by e.created_at desc, e.id),
+    '[]')
+  into endpoints
+  from keyframe.webhook_endpoints e
+  left join lateral (
+    select to_jsonb(w.last_attempt) as last
+    from keyframe_private.webhook_hours w
+    where w.endpoint_id = e.id and (w.last_attempt).at is not null
+    order by w.hour desc limit 1
+  ) l on true
+  cross join lateral (
+    select coalesce(jsonb_agg(jsonb_build_object(
+      'hour', w.hour, 'delivered', w.delivered, 'retrying', w.retrying, 'exhausted', w.exhausted) order by w.hour), '[]') as hours
+    from keyframe_private.webhook_hours w
+    where w.endpoint_id = e.id and w.hour >= since
+  ) h
+  where e.owner_id = auth.uid() and (webhook_health.endpoint_id is null or e.id = webhook_health.endpoint_id);
+  return jsonb_build_object('since', since, 'endpoints', endpoints, 'rate', rate);
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused);
+end $$;
+comment on function keyframe.webhook_health is 'The outcomes of the caller''s deliveries in the last 24 hours: { since, endpoints: [{ endpoint_id, last: { at, status_code, error }, hours: [{ hour, delivered, retrying, exhausted }] }], rate }. One endpoint, or all of them.';
 
 -- Functions that api calls for the deliveries of an endpoint: test, list, read, send again.
 
@@ -8480,7 +8482,7 @@ end $$;
 create function keyframe_worker.begin_removal(work_id bigint, lease_token uuid)
 returns jsonb language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
 declare
-  held constant keyframe_private.work := keyframe_private.held_work(work_id, lease_token);
+  held constant keyframe_private.work := keyframe_private.lock_held_work(work_id, lease_token);
   files jsonb;
 begin
   with due as (
@@ -8511,7 +8513,7 @@ comment on function keyframe_worker.begin_removal is 'The next files of an owner
 create function keyframe_worker.record_files_removed(work_id bigint, lease_token uuid, refused jsonb default '[]')
 returns void language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
 declare
-  held constant keyframe_private.work := keyframe_private.held_work(work_id, lease_token);
+  held constant keyframe_private.work := keyframe_private.lock_held_work(work_id, lease_token);
 begin
   update keyframe_private.file_removals r
   set removed_by = null, failures = r.failures + 1
@@ -8568,7 +8570,7 @@ end $$;
 
 -- Deletes what is kept for a limited time. A row that cannot be deleted, because an app's trigger or foreign key raises, stops no other.
 
-create table keyframe_private.unpruned (
+create table keyframe_private.skipped_rows (
   subject text primary key,
   code text not null,
   reason text not null,
@@ -8576,26 +8578,26 @@ create table keyframe_private.unpruned (
   since timestamptz not null default now(),
   next_try_at timestamptz not null
 );
-comment on table keyframe_private.unpruned is 'Rows that pruning skips until next_try_at, because their deletion or merge raised an error. Empty in a healthy service.';
-comment on column keyframe_private.unpruned.subject is 'The operation, the table and the row''s key.';
-comment on column keyframe_private.unpruned.code is 'The SQLSTATE of the last error; 57014: it used all the time of the job.';
-create index unpruned_next_try_at_idx on keyframe_private.unpruned (next_try_at);
+comment on table keyframe_private.skipped_rows is 'Rows that pruning skips until next_try_at, because their deletion or merge raised an error. Empty in a healthy service.';
+comment on column keyframe_private.skipped_rows.subject is 'The operation, the table and the row''s key. Without a key: the operation as a whole, of which no row is skipped.';
+comment on column keyframe_private.skipped_rows.code is 'The SQLSTATE of the last error; 57014: it used all the time of the job.';
+create index skipped_rows_next_try_at_idx on keyframe_private.skipped_rows (next_try_at);
 
 -- A function, so that no plan joins the tables: the rows are read in the order in which they are due.
-create function keyframe_private.is_unpruned(subject text)
+create function keyframe_private.is_skipped(subject text)
 returns boolean language plpgsql stable set search_path = '' as $$
 begin
-  return exists (select from keyframe_private.unpruned u where u.subject = is_unpruned.subject and u.next_try_at > now());
+  return exists (select from keyframe_private.skipped_rows u where u.subject = is_skipped.subject and u.next_try_at > now());
 end $$;
 
--- The row is skipped, for longer each time.
-create function keyframe_private.note_unpruned(subject text, code text, reason text)
+-- Skips a row that raised, for longer each time; or notes an operation that did.
+create function keyframe_private.skip_row(subject text, code text, reason text)
 returns void language plpgsql volatile set search_path = '' as $$
 begin
   raise warning 'Not pruned: %: % (%)', subject, reason, code;
-  insert into keyframe_private.unpruned as u (subject, code, reason, next_try_at)
-  values (note_unpruned.subject, note_unpruned.code, left(note_unpruned.reason, 300), clock_timestamp() + keyframe_private.retry_delay(1))
-  on conflict on constraint unpruned_pkey do update
+  insert into keyframe_private.skipped_rows as u (subject, code, reason, next_try_at)
+  values (skip_row.subject, skip_row.code, left(skip_row.reason, 300), clock_timestamp() + keyframe_private.retry_delay(1))
+  on conflict on constraint skipped_rows_pkey do update
     set code = excluded.code, reason = excluded.reason, failures = least(u.failures + 1, 1000000),
       next_try_at = clock_timestamp() + keyframe_private.retry_delay(u.failures + 1);
 end $$;
@@ -8610,28 +8612,28 @@ begin
   return most > interval '0' and clock_timestamp() - statement_timestamp() > most * 0.8;
 end $$;
 
--- Does `work` on the rows of a table (alias o) that fulfil the condition, except locked rows and those that failed lately. All rows are one
+-- Does the action on the rows of a table (alias o) that fulfil the condition, except locked rows and those that failed lately. All rows are one
 -- batch; after an error the batch is halved, after a success doubled:
 --
 --   1 2 3 4   raises
 --   1 2       done
 --   3 4       raises
---   3         raises: recorded in unpruned, and skipped by the next runs; if it only waited for a lock, the next run tries it again
+--   3         raises: recorded in skipped_rows, and skipped by the next runs; if it only waited for a lock, the next run tries it again
 --   4         done
 --
 -- An error two seconds after the start ends the run. When a batch used all the time of the call, the next run does one row at a time, to
 -- find the slow one.
 create function keyframe_private.work_through_rows(
-  name text, condition text, max_rows integer, verb text default 'delete', work text default 'delete from %s o where o.ctid = any ($1)')
+  name text, condition text, max_rows integer, verb text default 'delete', action text default 'delete from %s o where o.ctid = any ($1)')
 returns void language plpgsql volatile set search_path = '' set lock_timeout = '10ms' as $$
 declare
   ends constant timestamptz := clock_timestamp() + interval '2 seconds';
-  part constant text := verb || ' ' || name;
+  operation constant text := verb || ' ' || name;
   -- A subquery, because the planner reads whole small tables when it sees how many rows there are.
-  statement constant text := replace(format(work, name), '$1', 'array(select unnest($1))');
+  statement constant text := replace(format(action, name), '$1', 'array(select unnest($1))');
   one_by_one constant boolean := exists (
-    select from keyframe_private.unpruned u where u.subject = part and u.code = '57014');
-  subject text; -- an expression: the part and the primary key
+    select from keyframe_private.skipped_rows u where u.subject = operation and u.code = '57014');
+  subject text; -- an expression: the operation and the primary key
   rows tid[];
   subjects text[];
   first integer := 1;
@@ -8640,7 +8642,7 @@ begin
   if keyframe_private.is_out_of_time() then
     return; -- what was done before has used it up
   end if;
-  select format('concat_ws('' '', %L, %s)', part, string_agg(format('o.%I', a.attname), ', ' order by k.place)) into subject
+  select format('concat_ws('' '', %L, %s)', operation, string_agg(format('o.%I', a.attname), ', ' order by k.place)) into subject
   from pg_index i
   cross join lateral unnest(i.indkey) with ordinality k (attnum, place)
   join pg_attribute a on a.attrelid = i.indrelid and a.attnum = k.attnum
@@ -8648,7 +8650,7 @@ begin
   execute format(
     'select array_agg(c.ctid), array_agg(c.subject) from (
       select o.ctid, %s as subject from %s o
-      where not keyframe_private.is_unpruned(%s) and %s limit %s for update of o skip locked) c',
+      where not keyframe_private.is_skipped(%s) and %s limit %s for update of o skip locked) c',
     subject, name, subject, condition, max_rows) into rows, subjects;
   size := case when one_by_one then 1 else cardinality(rows) end;
   while first <= cardinality(rows) loop
@@ -8657,30 +8659,30 @@ begin
     end if;
     begin
       execute statement using rows[first : first + size - 1];
-      delete from keyframe_private.unpruned u where u.subject = any (array(select unnest(subjects[first : first + size - 1])));
+      delete from keyframe_private.skipped_rows u where u.subject = any (array(select unnest(subjects[first : first + size - 1])));
       first := first + size;
       size := case when one_by_one then 1 else least(size * 2, cardinality(rows) - first + 1) end;
     exception when query_canceled then
       if not keyframe_private.is_out_of_time() then
         raise; -- it was canceled
       end if;
-      perform keyframe_private.note_unpruned(case when size = 1 then subjects[first] else part end, sqlstate, sqlerrm);
+      perform keyframe_private.skip_row(case when size = 1 then subjects[first] else operation end, sqlstate, sqlerrm);
       return;
     when others or assert_failure then
       if size > 1 then
         size := size / 2;
       else
         if not keyframe_private.is_lock_wait(sqlstate) then
-          perform keyframe_private.note_unpruned(subjects[first], sqlstate, sqlerrm);
+          perform keyframe_private.skip_row(subjects[first], sqlstate, sqlerrm);
         end if;
         first := first + 1;
       end if;
       exit when clock_timestamp() > ends;
     end;
   end loop;
-  delete from keyframe_private.unpruned u where u.subject = part;
+  delete from keyframe_private.skipped_rows u where u.subject = operation;
 exception when others then
-  perform keyframe_private.note_unpruned(part, sqlstate, sqlerrm);
+  perform keyframe_private.skip_row(operation, sqlstate, sqlerrm);
 end $$;
 
 -- Deletes a batch: deliveries first, then test events without deliveries, because a locked delivery would block the deletion of its event.
@@ -8747,7 +8749,7 @@ begin
       ('limit_notes', $w$o.noted_at < now() - interval '13 months'$w$),
       ('kicks', $w$o.made_at < now() - interval '1 hour' order by o.id$w$),
       -- A row that is still due is tried again within minutes: these have ended, or are gone.
-      ('unpruned', $w$o.next_try_at < now() - interval '1 hour' order by o.next_try_at$w$)
+      ('skipped_rows', $w$o.next_try_at < now() - interval '1 hour' order by o.next_try_at$w$)
   loop
     perform keyframe_private.work_through_rows('keyframe_private.' || name, condition, max_rows);
   end loop;
@@ -8780,7 +8782,7 @@ returns table (name text, schedule text, command text, late_after interval) lang
     ('keyframe-merge-costs', '5 seconds', '20s', 'select keyframe_private.merge_costs()', '1 minute'),
     -- Every minute: small batches then keep up with about 30 events a second.
     ('keyframe-prune', '* * * * *', '20s', 'select keyframe_private.prune()', '10 minutes'),
-    ('keyframe-prune-references', '37 * * * *', '2min', 'select keyframe_private.add_removals_of_unused_uploads()', '3 hours'),
+    ('keyframe-remove-unused-uploads', '37 * * * *', '2min', 'select keyframe_private.add_removals_of_unused_uploads()', '3 hours'),
     ('keyframe-add-lost-work', '53 * * * *', '2min', 'select keyframe_private.add_other_lost_work()', '3 hours'),
     ('keyframe-prune-rates', '23 * * * *', '2min', 'select keyframe_private.prune_rate_buckets()', '3 hours'),
     ('keyframe-prune-cron', '17 * * * *', '2min',
@@ -8985,7 +8987,7 @@ $$;
 create function keyframe_private.due_figures()
 returns jsonb language sql stable set search_path = '' as $$
   select jsonb_object_agg(k.name, keyframe_private.seconds_since(d.oldest))
-  from unnest('{submit,poll,store,cancel,search,remove,delivery,slot}'::text[]) k (name)
+  from unnest('{submit,poll,store,cancel,search,expire,remove,delivery,slot}'::text[]) k (name)
   left join (
     select case when u.queue = 'deliver' then 'delivery' when u.kind in ('admit', 'continue') then 'slot' else u.kind end as name,
       min(u.due_at) as oldest
@@ -9005,7 +9007,7 @@ returns jsonb language sql stable set search_path = '' as $$
      where w.queue <> 'deliver' and w.failures > 2 and w.last_error ~ '^[0-9A-Z]{5}$' limit 10000)
     union all
     (select 'prune', u.subject, u.code, u.reason, u.failures
-     from keyframe_private.unpruned u where u.next_try_at > now() - interval '1 minute' limit 10000)
+     from keyframe_private.skipped_rows u where u.next_try_at > now() - interval '1 minute' limit 10000)
   )
   select jsonb_build_object(
     'count', (select count(*) from failing),
@@ -9123,7 +9125,7 @@ $$;
 create function keyframe_private.kick_figures()
 returns jsonb language sql stable set search_path = '' as $$
   select to_jsonb(u) || to_jsonb(r) || jsonb_build_object(
-    'othersUnsent', (select count(*) from (select from net.http_request_queue n where n.headers ->> 'webhook-id' is null or n.headers ->> 'webhook-id' not like 'kick\_%' limit 10000) o),
+    'othersUnsent', (select count(*) from (select from net.http_request_queue n where coalesce(n.headers ->> 'webhook-id', '') not like 'kick\_%' limit 10000) o),
     -- pg_net's worker serves one database of the server: in any other, nothing is ever sent.
     'servedDatabase', (
       select nullif(current_setting('pg_net.database_name', true), current_database())
@@ -9171,25 +9173,26 @@ returns jsonb language sql stable set search_path = '' as $$
   ) a on true
 $$;
 
--- Malformed parts of a report are skipped. Slow: work leased more than 10 s ago, for deliver more than 3 s.
+-- Malformed parts of a report are skipped. Slow: work leased more than 10 s ago, for deliver more than 3 s; due_at is when its lease of 90 s or
+-- 30 s expires. `of` counts the places of all workers that have leased work, at least of one.
 create function keyframe_private.worker_figures()
 returns jsonb language sql stable set search_path = '' as $$
   with leased as materialized (
-    select case w.queue when 'deliver' then 'deliver' else 'generate' end as name, w.queue, w.worker, w.resource,
+    select case w.queue when 'deliver' then 'deliver' else 'generate' end as name, w.queue, w.worker_id, w.resource,
       w.due_at < now() + case w.queue when 'deliver' then interval '27 seconds' else interval '80 seconds' end as is_slow
     from keyframe_private.work w where w.queue = any (enum_range(null::keyframe_private.work_queue)) and w.state = 'leased'
   )
   select jsonb_object_agg(f.name, jsonb_build_object(
-    'claimedSeconds', keyframe_private.seconds_since(w.claimed_at),
-    'isProcess', coalesce(w.report -> 'isProcess' = 'true', false),
-    'callSeconds', round(keyframe_private.read_figure(w.report, 'callMs') / 1000, 3),
-    'slowRequests', (select count(*) from leased l where l.name = f.name and l.is_slow),
+    'claimedSeconds', keyframe_private.seconds_since(h.claimed_at),
+    'isProcess', coalesce(h.report -> 'isProcess' = 'true', false),
+    'callSeconds', round(keyframe_private.read_figure(h.report, 'callMs') / 1000, 3),
+    'slowWork', (select count(*) from leased l where l.name = f.name and l.is_slow),
     'places', jsonb_build_object(
-      'of', f.places * (select greatest(1, count(distinct l.worker)) from leased l where l.name = f.name),
+      'of', f.places * (select greatest(1, count(distinct l.worker_id)) from leased l where l.name = f.name),
       'open', (select count(*) from leased l where l.name = f.name),
       'slow', (
         select coalesce(jsonb_agg(to_jsonb(s) order by s.open desc), '[]') from (
-          select left(l.resource, 200) as name, count(*) as open, keyframe_private.places_of(l.queue) * count(distinct l.worker) as of
+          select left(l.resource, 200) as name, count(*) as open, keyframe_private.places_of(l.queue) * count(distinct l.worker_id) as of
           from leased l where l.name = f.name and l.is_slow group by l.queue, l.resource order by count(*) desc limit 5) s)),
     'oldestKickSeconds', (
       select keyframe_private.seconds_since(min(k.made_at)) from keyframe_private.kicks k
@@ -9197,7 +9200,7 @@ returns jsonb language sql stable set search_path = '' as $$
   from (values
       ('generate', keyframe_private.places_of('ask') + keyframe_private.places_of('copy')),
       ('deliver', keyframe_private.places_of('deliver'))) f (name, places)
-  left join keyframe_private.worker_heartbeats w on w.function_name = f.name
+  left join keyframe_private.heartbeats h on h.function_name = f.name
 $$;
 
 -- The transactions that block others and themselves wait for none: at most five, those that block the most sessions first. To find them, the
@@ -9336,8 +9339,7 @@ returns jsonb language sql stable set search_path = '' as $$
     limit 20) t
 $$;
 
--- Reads the last 10,000 runs of all jobs, more than four hours of our jobs. A job is late only if this log begins before late_after, or is
--- empty.
+-- Reads the last 10,000 runs of all jobs, more than four hours of our jobs. A job is late only if this log begins before late_after, or is empty.
 create function keyframe_private.job_figures()
 returns jsonb language sql stable set search_path = '' as $$
   with runs as materialized (
@@ -9374,7 +9376,7 @@ returns jsonb language sql stable set search_path = '' as $$
     'clockBackSeconds', (
       select round(extract(epoch from nullif(max(t.moment), '-infinity') - now()), 3)
       from (
-        select w.claimed_at from keyframe_private.worker_heartbeats w
+        select w.claimed_at from keyframe_private.heartbeats w
         union all (select k.made_at from keyframe_private.kicks k order by k.id desc limit 1)
         union all select max(r.start_time) from (select d.start_time from cron.job_run_details d order by d.runid desc limit 1000) r) t (moment)
       where t.moment > now() + interval '5 seconds'))
@@ -9945,12 +9947,10 @@ from (values
 
 -- supabase/schemas/98_policies.sql
 
--- Policies decide who sees and changes which rows. They come last, because on the hosted platform each one locks all tables of Storage and
--- Auth until commit. None may raise: Realtime reads the rows of many subscribers in one transaction, and Storage also lists the app's
--- files.
+-- Policies decide who sees and changes which rows. They come last, because on the hosted platform each one locks all tables of Storage and Auth
+-- until commit. None may raise: Realtime reads the rows of many subscribers in one transaction, and Storage also lists the app's files.
 
--- <table>_all_client on every table that users read. Restrictive, so that it stops OAuth clients even if a policy of the app opens all
--- rows.
+-- <table>_all_client on every table that users read. Restrictive, so that it stops OAuth clients even if a policy of the app opens all rows.
 do $$
 declare
   name text;

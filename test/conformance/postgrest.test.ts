@@ -225,7 +225,7 @@ describe("a call", () => {
     ["table fn 0", "table", { n: 0 }],
     ["variadic", "variadic", { v: ["a", "b"] }],
     ["overload two", "overload", { a: 1, b: 2 }],
-  ])("%s", async (name, called, args) => {
+  ])("a function called, case %s → the answer that PostgREST gives", async (name, called, args) => {
     expectAnswer(name, await call(`conformance_${called}`, args));
   });
 

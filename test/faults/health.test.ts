@@ -70,7 +70,7 @@ describe.concurrent("deep health", () => {
   test("slow receivers → deep health names them within 30 s, and no longer once they answer", async () => {
     const slow = await receive(hangs);
     for (const owner of await addOwners(slow.url, 15)) await insertProjects(stack.sql, owner, 1);
-    await expectNamed(/^\d+ requests of deliver have been open .* Disable an endpoint/, async () => {
+    await expectNamed(/^\d+ deliveries have been leased for over 3 s: .* Disable an endpoint/, async () => {
       slow.behave(answers(200));
       await slow.close();
       await slow.open();
@@ -87,7 +87,7 @@ describe.concurrent("deep health", () => {
           'begin perform pg_sleep(${seconds}); return new; end'`);
     await take(1.5);
     await stack.sql`
-      create trigger take_time before update on keyframe_private.worker_heartbeats
+      create trigger take_time before update on keyframe_private.heartbeats
       for each row when (new.function_name = 'deliver') execute function public.take_time()`;
     await insertProjects(stack.sql, owner, 1);
     await expectNamed(/^The database calls of deliver take 1\.\d s.* Check the load of Postgres/, async () => {

@@ -37,7 +37,7 @@ afterAll(async () => {
 
 const ofLogin = (change: Partial<URL>) => Object.assign(new URL(stack.databaseUrl), change).href;
 const claimsOfProcesses = () =>
-  stack.sql`select from keyframe_private.worker_heartbeats where (report -> 'isProcess')::boolean`;
+  stack.sql`select from keyframe_private.heartbeats where (report -> 'isProcess')::boolean`;
 
 const WRONG: [string, () => Promise<Parameters<typeof spawnWorkerProcess>[1]>, RegExp][] = [
   [

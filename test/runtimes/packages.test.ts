@@ -46,7 +46,7 @@ beforeAll(async () => {
 });
 afterAll(() => Deno.remove(tarballs, { recursive: true }));
 
-describe.each(Object.entries(RUNTIMES))("%s", (_name, { bin, install, run, npx, version }) => {
+describe.each(Object.entries(RUNTIMES))("both packages in %s", (_name, { bin, install, run, npx, version }) => {
   const env = { ...Deno.env.toObject(), PATH: `${bin}:${Deno.env.get("PATH")}` };
   let app: string;
   const here = ([program = "", ...args]: string[]) => said(program, args, app, env);

@@ -72,7 +72,7 @@ const TARGETS = {
 
 const codeOf = (body: string) => (JSON.parse(body || "{}") as { error?: { code: string } | null }).error?.code ?? null;
 
-describe.each(Object.entries(TARGETS))("%s", (_target, target) => {
+describe.each(Object.entries(TARGETS))("signed requests to %s", (_target, target) => {
   let before: string;
   beforeAll(async () => {
     before = await wholeDatabase();

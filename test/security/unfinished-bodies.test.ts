@@ -65,7 +65,7 @@ async function sendCallback(address: (path: string) => string): Promise<number> 
   return response.status;
 }
 
-describe.each(WAYS)("%s", (_way, address) => {
+describe.each(WAYS)("unfinished bodies, sent %s", (_way, address) => {
   test("a Content-Length that is too short → 400 invalid_json for the truncated body, and nothing is made", async () => {
     const { answer } = await open(address("/api/projects"), json(user), 10, bytesOf('{"title":"t","textPrompt":"p"}'));
     expect(codeOf(await answer)).toEqual([400, "invalid_json"]);

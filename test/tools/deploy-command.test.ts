@@ -485,7 +485,7 @@ describe("a later deployment", () => {
     // One that still runs with the former secret would ask for work.
     await until("the workers have ended", async () => {
       const { count } =
-        await scene.sql`select from keyframe_private.worker_heartbeats where alive_until > now() - interval '5 seconds'`;
+        await scene.sql`select from keyframe_private.heartbeats where alive_until > now() - interval '5 seconds'`;
       return count === 0;
     });
     await scene.sql`delete from net._http_response`;

@@ -34,7 +34,7 @@ afterAll(() => rm(folder, { recursive: true }));
 describe.each([
   ["keyframe-client", "/tree/main/client", { directory: "client" }],
   ["keyframe-supabase", "", {}],
-])("%s", (name, page, place) => {
+])("the package %s", (name, page, place) => {
   let unpacked: string;
   let manifest: Record<string, unknown>;
   beforeAll(async () => {

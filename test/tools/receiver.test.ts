@@ -113,7 +113,7 @@ describe("an event in one line", () => {
       describeRefusal({ receivedAt, status: 401, reason: "No matching\nsignature" }),
       "09:32:42.000Z  refused    401  No matching·signature",
     ],
-  ])("%s", (_, said, expected) => {
+  ])("a line of the receiver: %s", (_, said, expected) => {
     expect(said).toContain(expected);
   });
 

@@ -33,12 +33,12 @@ describe("a version", () => {
   const released = (one = first) =>
     `# Changelog\n\n## [Unreleased]\n\n## [0.1.0] - 2027-01-01\n\n${releaseLine(one)}\n\n### For an app\n`;
 
-  test("the first version's migration → all of supabase/schemas in order, then the version; made anew until its release", () => {
+  test("the first version's migration → all of supabase/schemas in order, then the version; rewritten until its release", () => {
     expect(first.text).toMatch(/create table films \(\);.*grant select.*\('0\.1\.0'\);\n$/s);
     expect(make("0.1.0", [{ ...first, text: "old" }])).toEqual(first);
   });
 
-  test("a later version's migration → begins empty, after the others; edits by hand stay, and its end is made anew", () => {
+  test("a later version's migration → begins empty, after the others; edits by hand stay, and its end is rewritten", () => {
     const begun = make("0.1.1", [first], released());
     expect(begun.file).toBe("20270201102030_keyframe_0_1_1.sql");
     expect(begun.text).not.toContain("create table");

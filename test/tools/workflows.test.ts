@@ -15,7 +15,7 @@ test("ci.yml → runs the commands of .ci/run, in order, and no others", () => {
   expect(theirs).toEqual(ours);
 });
 
-describe.each(workflows)("%s", (name) => {
+describe.each(workflows)("the workflow %s", (name) => {
   const text = textOf(name);
 
   test("a workflow → may only read the repository; a publishing job may get an identity token, and write to Pages if needed", () => {

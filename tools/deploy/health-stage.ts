@@ -5,7 +5,7 @@ import type { Deployment, Stage } from "./stage.ts";
 
 /**
  * Checks that every function answers at the URL that apps use, that the API reaches a database of its version, and that kicks
- * from the database reach the workers.
+ * from the database reach generate and deliver.
  */
 export const healthStage: Stage = {
   name: "Health",
@@ -13,7 +13,7 @@ export const healthStage: Stage = {
     const { cli, settings } = deployment;
     const base = `${settings.clientUrl}/functions/v1`;
     return {
-      says: `will call every function at ${base}, and kick the workers`,
+      says: `will call every function at ${base}, and kick generate and deliver`,
       apply: async () => {
         // A restored dump brings the schema without a notice to the Data API, which then answers as if it were missing.
         const reload = "notify pgrst, 'reload schema'";
@@ -25,7 +25,7 @@ export const healthStage: Stage = {
           (problems) =>
             `Everything is deployed, but not every function at ${base} answers correctly. ${problems.join("; ")}. Check its logs (the project's page → Edge Functions → ${problems[0]?.split(":")[0]} → Logs). A function that fails to start logs the variable that is missing or wrong.`,
         );
-        await cli.query("kicking the workers", KICK, z.unknown(), "write");
+        await cli.query("kicking generate and deliver", KICK, z.unknown(), "write");
         await untilNone(
           deployment.clock,
           KICKS_MS,
@@ -85,10 +85,10 @@ async function ask(name: FunctionName, base: string, { fetch, clock }: Deploymen
   }
 }
 
-const WORKERS = ["generate", "deliver"];
-const LIST = WORKERS.map((name) => `'${name}'`).join(", ");
+const FUNCTIONS = ["generate", "deliver"];
+const LIST = FUNCTIONS.map((name) => `'${name}'`).join(", ");
 const KICK = `select keyframe_private.kick(name) from unnest(array[${LIST}]) name`;
-/** A worker's first claim acknowledges its kick: by then database, Vault, pg_net, function and Data API work together. */
+/** The first claim acknowledges a kick: by then database, Vault, pg_net, function and Data API work together. */
 const KICKS = `select distinct on (function_name) function_name as name, acknowledged_at is not null as acknowledged, error
   from keyframe_private.kicks where function_name in (${LIST}) order by function_name, made_at desc`;
 const kicks = z.object({ name: z.string(), acknowledged: z.boolean(), error: z.string().nullable() });
@@ -96,8 +96,8 @@ const kicks = z.object({ name: z.string(), acknowledged: z.boolean(), error: z.s
 async function lostKicks({ cli }: Deployment): Promise<string[]> {
   // As the owner, because the read-only role may not see a table with row-level security.
   const made = await cli.query("checking whether the kicks arrived", KICKS, kicks, "write");
-  return WORKERS.flatMap((worker) => {
-    const kick = made.find(({ name }) => name === worker);
-    return kick?.acknowledged ? [] : [`keyframe-${worker} (${kick?.error ?? "no claim of work since"})`];
+  return FUNCTIONS.flatMap((name) => {
+    const kick = made.find((each) => each.name === name);
+    return kick?.acknowledged ? [] : [`keyframe-${name} (${kick?.error ?? "no claim of work since"})`];
   });
 }

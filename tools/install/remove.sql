@@ -17,7 +17,7 @@ declare
     where n.nspname in ('keyframe', 'keyframe_worker', 'keyframe_private')
       and pg_catalog.obj_description(n.oid, 'pg_namespace') is distinct from mark);
   -- By their whole names: the app may have jobs and secrets whose names begin like ours.
-  our_jobs constant text[] := '{keyframe-sweep,keyframe-delete-parts,keyframe-merge-costs,keyframe-prune,keyframe-prune-references,keyframe-add-lost-work,keyframe-prune-rates,keyframe-prune-cron}';
+  our_jobs constant text[] := '{keyframe-sweep,keyframe-delete-parts,keyframe-merge-costs,keyframe-prune,keyframe-remove-unused-uploads,keyframe-add-lost-work,keyframe-prune-rates,keyframe-prune-cron}';
   our_secrets constant text := '^keyframe_(functions_url|kick_secret|webhook_[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12})$';
   job record;
 begin

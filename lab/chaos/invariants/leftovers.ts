@@ -37,7 +37,7 @@ export const workInvariants = {
     sentence: "no kick waits, and no heartbeat of a function is current; those of processes never end",
     broken: `
       select format('request %s to %s', id, url) as broken from net.http_request_queue
-      union all select format('%s is alive until %s', function_name, alive_until) from keyframe_private.worker_heartbeats
+      union all select format('%s is alive until %s', function_name, alive_until) from keyframe_private.heartbeats
         where alive_until > now() and report ->> 'isProcess' is distinct from 'true'`,
   },
 } satisfies Record<string, Invariant>;

@@ -105,7 +105,7 @@ export function metricsText(figures: ServiceFigures): string {
       isProcess: "worker_is_process",
       oldestKickSeconds: "worker_oldest_kick_seconds",
       callSeconds: "worker_call_seconds",
-      slowRequests: "worker_slow_requests",
+      slowWork: "worker_slow_work",
     }),
     ...ofPart(workers, ({ generate, deliver }) =>
       gauge("worker_places_open", "Pieces of work that are leased.", "function", {

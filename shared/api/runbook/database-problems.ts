@@ -99,7 +99,7 @@ function setAsideProblems({ count, kinds, worst }: Part<"setAside">): string[] {
     ...(Object.keys(kinds).some((name) => name !== "prune")
       ? ["select * from keyframe_private.work where failures > 2"]
       : []),
-    ...("prune" in kinds ? ["select * from keyframe_private.unpruned"] : []),
+    ...("prune" in kinds ? ["select * from keyframe_private.skipped_rows"] : []),
   ];
   return [
     `The database refuses ${count === 1 ? "1 row" : `${count} rows`} (${each.join(", ")}), such as ${kind} ${subject}, ${failures} times: ${why}. Change the trigger, the foreign key or the row that causes it. Keyframe retries automatically. All of them: ${tables.join("; ")}.`,

@@ -9,7 +9,7 @@ const SOON_SECONDS = 20;
 const isUnsent = ({ oldestUnsentSeconds }: Part<"kicks">) =>
   oldestUnsentSeconds !== null && oldestUnsentSeconds >= SOON_SECONDS;
 
-/** Kicks that do not wake a worker. */
+/** Kicks that wake no worker. */
 export function kickProblems(
   { kicks, lastKicks, workers, settings }: ServiceFigures,
   platformUrl: string | undefined,
@@ -18,7 +18,7 @@ export function kickProblems(
   const address = settings?.address ?? platformUrl;
   const isElsewhere = platformUrl !== undefined && address !== platformUrl;
   const problems = (["generate", "deliver"] as const).flatMap((name) => {
-    // A kick that was not sent is not the worker's fault.
+    // A kick that was not sent is not the function's fault.
     const isWaiting = kicks !== null && isUnsent(kicks) && lastKicks[name].outcome === "unanswered";
     const works = isWaiting || kickWorks(lastKicks[name], workers[name]) !== false;
     if (works) return [];

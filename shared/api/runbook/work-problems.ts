@@ -4,7 +4,7 @@ import type { Part, ServiceFigures, WorkerFigures } from "../../contract/service
 const SLOW_CALL_SECONDS = 1;
 const PRESENT_SECONDS = 60;
 /** Fewer slow receivers delay no others. */
-const MANY_SLOW_REQUESTS = 10;
+const MANY_SLOW_DELIVERIES = 10;
 /** A share of a queue's places. One model or host gets at most two fifths of them. */
 const MANY_SLOW_PLACES = 1 / 8;
 /** Lanes take turns, oldest work first, so work waits this long only when it is not done, or when there is too much of it. */
@@ -18,6 +18,7 @@ const WORK: Record<keyof Part<"due">, string> = {
   store: "the copy of an output",
   cancel: "the cancellation of a provider run",
   search: "the search for a provider run",
+  expire: "the end of a prediction past its deadline",
   remove: "the removal of a file",
   delivery: "a delivery",
   slot: "a prediction whose owner has a free slot",
@@ -34,7 +35,7 @@ export function workProblems(figures: ServiceFigures): string[] {
 }
 
 function workerProblems(name: "generate" | "deliver", worker: WorkerFigures): string[] {
-  const { callSeconds, slowRequests, claimedSeconds, places } = worker;
+  const { callSeconds, slowWork, claimedSeconds, places } = worker;
   if (claimedSeconds !== null && claimedSeconds >= PRESENT_SECONDS) return [];
   const problems: string[] = [];
   if (callSeconds !== null && callSeconds >= SLOW_CALL_SECONDS) {
@@ -52,9 +53,9 @@ function workerProblems(name: "generate" | "deliver", worker: WorkerFigures): st
     problems.push(
       `Much of the work that ${name} has leased waits for something slow: ${causes}. Other work that needs the same waits too; the rest does not. ${remedy}`,
     );
-  } else if (name === "deliver" && slowRequests >= MANY_SLOW_REQUESTS) {
+  } else if (name === "deliver" && slowWork >= MANY_SLOW_DELIVERIES) {
     problems.push(
-      `${slowRequests} requests of deliver have been open for over 3 s: receivers are slow. Only their owners wait. keyframe_private.admin_webhook_health shows whose deliveries are due. Disable an endpoint that stays slow.`,
+      `${slowWork} deliveries have been leased for over 3 s: receivers are slow. Only their owners wait. keyframe_private.admin_webhook_health shows whose deliveries are due. Disable an endpoint that stays slow.`,
     );
   }
   return problems;

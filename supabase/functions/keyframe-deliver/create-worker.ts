@@ -2,8 +2,8 @@ import type { CallDatabase } from "../../../shared/platform/call-database.ts";
 import type { Log } from "../../../shared/platform/log.ts";
 import { systemClock } from "../../../shared/worker/clock.ts";
 import { createWorker } from "../../../shared/worker/worker.ts";
-import { createExchange, type Exchange } from "./queue/database.ts";
-import { createQueue, DELIVER_LIMITS } from "./queue/queue.ts";
+import { createExchange, type Exchange } from "./deliveries/database.ts";
+import { createDeliveryWork, DELIVER_LIMITS } from "./deliveries/work.ts";
 import type { createSender } from "./send/attempt.ts";
 
 type Settings = {
@@ -16,7 +16,7 @@ type Settings = {
   now?: () => number;
 };
 
-/** The worker `deliver`, for the edge function and for `npm run worker`. */
+/** A worker of `deliver`, for the edge function and for `npm run worker`. */
 export function createDeliver({ allowLocal, callDatabase, log, address, now = Date.now }: Settings) {
   /**
    * Loaded during the first claim, so that the answer to the first kick does not wait for undici. If it fails, the claim fails and the
@@ -27,7 +27,7 @@ export function createDeliver({ allowLocal, callDatabase, log, address, now = Da
     (sender ??= import("./send/attempt.ts").then((module) => module.createSender(allowLocal, log, now)));
 
   const exchange = createExchange(callDatabase);
-  const queue = createQueue({
+  const deliveryWork = createDeliveryWork({
     exchange: async (...args: Parameters<Exchange>) => (await Promise.all([exchange(...args), openSender()]))[0],
     attempt: async (delivery) => (await openSender())(delivery),
     log,
@@ -35,7 +35,7 @@ export function createDeliver({ allowLocal, callDatabase, log, address, now = Da
     address,
   });
   return createWorker({
-    ...queue,
+    ...deliveryWork,
     identify: ({ id, endpoint_id }) => ({ deliveryId: id, endpointId: endpoint_id }),
     log,
     limits: DELIVER_LIMITS,

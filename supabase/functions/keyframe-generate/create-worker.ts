@@ -22,7 +22,7 @@ type Settings = {
   now?: () => number;
 };
 
-/** The worker `generate`, for the edge function and for `npm run worker`. */
+/** A worker of `generate`, for the edge function and for `npm run worker`. */
 export function createGenerate({ environment, callDatabase, log, address, now = Date.now }: Settings) {
   const { SUPABASE_URL: platformUrl, SUPABASE_SECRET_KEYS: secretKey } = environment;
   const publicUrl = environment.KEYFRAME_PUBLIC_URL ?? (platformUrl.startsWith("https:") ? platformUrl : null);

@@ -22,8 +22,7 @@ begin
   raise exception '%', tg_argv[1] using errcode = 'check_violation', constraint = tg_argv[0];
 end $$;
 
--- Whether an SQLSTATE says that only another transaction's lock was in the way: lock_not_available, serialization_failure,
--- deadlock_detected.
+-- Whether an SQLSTATE says that only another transaction's lock was in the way: lock_not_available, serialization_failure, deadlock_detected.
 create function keyframe_private.is_lock_wait(code text)
 returns boolean language plpgsql immutable set search_path = '' as $$
 begin
@@ -40,8 +39,7 @@ create type keyframe_private.refusal as (code text, sentence text, hint text);
 --   in `declare`                         it stays taken                 none
 --   in the body                          it is undone with the body     its class, so that refuse takes the token again
 --
--- Each function that users call ends with the same handler, unless nothing in its body can refuse
--- (docs/decisions/0035-a-share-for-every-owner.md).
+-- Each function that users call ends with the same handler, unless nothing in its body can refuse (docs/decisions/0035-a-share-for-every-owner.md).
 create function keyframe_private.refuse(refused keyframe_private.refusal, route_class text default null)
 returns json language plpgsql volatile set search_path = '' as $$
 begin
@@ -89,10 +87,9 @@ $$;
 --   keyframe.call_of, keyframe.read_of: it has a call slot of this user (acquire_call_slot), or one of two slots to read (may_read).
 --   keyframe.change_of: it has used its token: the statements of one change count once (acquire_token, limit_changes).
 --   keyframe.deleted_predictions: how many it has deleted with their projects, at most 1,000 (delete_by_user).
---   keyframe.kicked_<worker>: it has kicked this worker (kick_unless_running).
+--   keyframe.kicked_<function>: it has kicked this function (kick_unless_running).
 
--- Holds the lock of this name, such as `slots` of an owner, until the transaction ends. Without waiting it returns false if the lock is
--- taken.
+-- Holds the lock of this name, such as `slots` of an owner, until the transaction ends. Without waiting it returns false if the lock is taken.
 create function keyframe_private.acquire_lock(name text, id uuid, waits boolean default true)
 returns boolean language plpgsql volatile set search_path = '' as $$
 declare

@@ -24,9 +24,8 @@ begin
     jsonb_build_object('policy', 'calls', 'limit', slots, 'window_seconds', 1, 'wait_seconds', 1)::text);
 end $$;
 
--- For reads straight through the Data API, which cannot use a token, because they cannot write: uses a call slot, and two per owner run at
--- a time; others wait for them. Only in a request of the Data API: an error would end Realtime's transaction, which reads the rows of many
--- users.
+-- For reads straight through the Data API, which cannot use a token, because they cannot write: uses a call slot, and two per owner run at a time;
+-- others wait for them. Only in a request of the Data API: an error would end Realtime's transaction, which reads the rows of many users.
 create function keyframe_private.may_read()
 returns boolean language plpgsql volatile security definer set search_path = '' set lock_timeout = '2s' as $$
 declare

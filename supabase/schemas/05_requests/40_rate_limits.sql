@@ -34,9 +34,8 @@ create index rate_buckets_low_since_idx on keyframe_private.rate_buckets (low_si
 -- shared, a link; null for administrators and for the secret key, which have no limit. The result is null without a holder, and for a class
 -- without a limit. The function raises rate_limited if the bucket has too few tokens. No call costs more than a full bucket.
 --
--- Every request takes its locks in this order, so that no two deadlock: call slot, Idempotency-Key, user, token, then rows that other
--- requests may hold. A request uses tokens of only one class. The changes of one owner run one at a time, because they lock films and
--- projects in any order.
+-- Every request takes its locks in this order, so that no two deadlock: call slot, Idempotency-Key, user, token, then rows that other requests may
+-- hold. A request uses tokens of only one class. The changes of one owner run one at a time, because they lock films and projects in any order.
 create function keyframe_private.acquire_token(
   route_class text, cost integer default 1, needed keyframe_private.client_right default null, holder uuid default auth.uid())
 returns jsonb language plpgsql volatile security definer set search_path = '' as $$

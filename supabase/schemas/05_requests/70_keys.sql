@@ -17,8 +17,7 @@ begin
     'created_at', client.created_at, 'expires_at', client.expires_at, 'last_used_at', client.last_used_at);
 end $$;
 
--- The random bits are those of UUIDs: 60 in the name, 190 in the secret. A repeated request gets a new secret, which replaces the first
--- one.
+-- The random bits are those of UUIDs: 60 in the name, 190 in the secret. A repeated request gets a new secret, which replaces the first one.
 create function keyframe.create_key(
   name text, may text, day_limit_micros bigint default null, expires_at timestamptz default null,
   idempotency_key text default null, request_hash text default null)

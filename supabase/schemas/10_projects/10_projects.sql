@@ -198,7 +198,7 @@ begin
   return null;
 end $$;
 
--- Skips rows that others lock, and records those that fail (unpruned).
+-- Skips rows that others lock, and records those that fail (skipped_rows).
 create function keyframe_private.delete_parts(max_rows integer default 2000)
 returns void language plpgsql volatile security definer set search_path = '' as $$
 begin
@@ -207,7 +207,7 @@ begin
       select d.id from keyframe.projects p
       cross join lateral (
         select x.id from keyframe.predictions x
-        where x.project_id = p.id and not keyframe_private.is_unpruned('delete keyframe.predictions ' || x.id)
+        where x.project_id = p.id and not keyframe_private.is_skipped('delete keyframe.predictions ' || x.id)
         limit %1$s for update skip locked) d
       where p.deleted_at is not null order by p.deleted_at limit %1$s for update of p skip locked))$w$, max_rows), max_rows);
   perform keyframe_private.work_through_rows('keyframe.projects',

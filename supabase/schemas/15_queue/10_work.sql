@@ -1,15 +1,17 @@
--- The life of a piece of work.
+-- The life of a piece of work. A function, generate or deliver, does it. A worker is one running instance of a function: an edge function's,
+-- or one in a process of npm run worker. Its worker_id is random.
 --
--- 1. Added (add_work): ready if it is due, and its worker is kicked; otherwise scheduled.
+-- 1. Added (add_work): ready if it is due, and its function is kicked; otherwise scheduled.
 -- 2. Ready. A claim first makes due work ready, and work whose lease has expired (make_ready).
--- 3. Leased (lease_work) by a process, the worker, with a token.
--- 4. Its result is recorded by the holder of the lease. Then the row is deleted, or scheduled again (reschedule, reschedule_all).
+-- 3. Leased (lease_work) by a worker, with a token.
+-- 4. The worker that holds the lease records the result. Then the row is deleted, or scheduled again (reschedule, reschedule_all).
 --
--- generate's holder shows the token (held_work), because one process may lease a row twice. deliver's is the worker, which never sends a
--- delivery twice at once (record_results). What happened outside counts even if the lease was lost: that a delivery succeeded, and what the
--- provider says of a run.
+-- generate proves by the token that it holds a lease, because a worker may lease a row again while it still works under the expired lease.
+-- deliver proves it by worker_id (is_held), because a worker never sends a delivery twice at once. What happened outside counts even if
+-- the lease was lost: that a delivery succeeded, and what the provider says of a run.
 --
--- Only workers update and delete; others insert (an administrator may change due_at). So no transaction of a user, however long it stays open, locks a row that a claim needs.
+-- Only workers update and delete; others insert (an administrator may change due_at). So no transaction of a user, however long it stays
+-- open, locks a row that a claim needs.
 
 create type keyframe_private.work_queue as enum ('ask', 'copy', 'deliver');
 comment on type keyframe_private.work_queue is 'ask (calls to the provider and the database) and copy (outputs) belong to generate, deliver to deliver. Each has its own capacity.';
@@ -29,14 +31,14 @@ create table keyframe_private.work (
   is_unproven boolean not null default false,
   state keyframe_private.work_state not null,
   due_at timestamptz not null,
-  worker uuid,
+  worker_id uuid,
   lease_token uuid,
   failures integer not null default 0,
   last_error text
 -- Most rows live for seconds and are written two or three times: vacuum must not wait for a share of the table. Without checks: they took
 -- more than half of an insert, and only our functions write here.
 ) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000, autovacuum_analyze_scale_factor = 0.5);
-comment on table keyframe_private.work is 'The queue of both workers: what to do, when, and which worker does it.';
+comment on table keyframe_private.work is 'The queue of both functions: what to do, when, and which worker does it.';
 comment on column keyframe_private.work.kind is 'submit, poll, store, search, cancel, remove, expire, admit, continue; deliver, resume.';
 comment on column keyframe_private.work.subject is 'Its prediction, its delivery, or its owner (remove, admit). For resume: the delivery after which it continues.';
 comment on column keyframe_private.work.submit_id is 'The row of provider_submits that submit, poll, search and cancel are about.';
@@ -45,7 +47,7 @@ comment on column keyframe_private.work.lane is 'What takes turns within a resou
 comment on column keyframe_private.work.resource is 'The shared dependency that can be slow for many owners: a model, an output''s host and model, a receiver''s host and the endpoint''s standing, otherwise the kind.';
 comment on column keyframe_private.work.is_unproven is 'Whether its endpoint is new or slow, so that the request may hang.';
 comment on column keyframe_private.work.due_at is 'When it is due, or was; while it is leased, when the lease expires.';
-comment on column keyframe_private.work.lease_token is 'The lease. generate proves by it that it still holds the work; deliver proves it by `worker`.';
+comment on column keyframe_private.work.lease_token is 'Which claim leased it.';
 comment on column keyframe_private.work.failures is 'generate: failures in a row. deliver: leases that expired; failed requests are counted in webhook_deliveries.';
 -- A claim walks from resource to resource and lane to lane, one probe each. The next two indexes have scheduled work and leases; the last
 -- two find work of generate, and failing work.
@@ -55,7 +57,7 @@ create index work_leased_idx on keyframe_private.work (queue, lane, subject) whe
 create index work_subject_idx on keyframe_private.work (kind, subject) where queue <> 'deliver';
 create index work_failed_idx on keyframe_private.work (failures) where queue <> 'deliver' and failures > 0;
 
--- Kicks the worker if the work is due. The lane is the owner, if none is named.
+-- Kicks the function if the work is due. The lane is the owner, if none is named.
 create function keyframe_private.add_work(
   queue keyframe_private.work_queue, kind text, subject uuid, owner uuid, resource text, due_at timestamptz default clock_timestamp(), submit_id bigint default null,
   failures integer default 0, last_error text default null, lane uuid default null, is_unproven boolean default false)
@@ -71,8 +73,8 @@ begin
   end if;
 end $$;
 
--- Always use the index: a plan cached while the table was empty would scan it when it is full. A disabled scan costs so much that JIT
--- would compile the plan at each call.
+-- Whether the queue has work of this kind about a subject. Always uses the index: a plan cached while the table was empty would scan it when
+-- it is full. A disabled scan costs so much that JIT would compile the plan at each call.
 create function keyframe_private.has_work(subject uuid, kind text, submit_id bigint default null)
 returns boolean language plpgsql stable set search_path = '' set jit = off set enable_seqscan = off as $$
 begin
@@ -83,13 +85,13 @@ begin
 end $$;
 
 -- Locks leased work for the holder of its lease. Its fields are null when the lease is lost: then statements with its id match no row.
-create function keyframe_private.held_work(work_id bigint, lease_token uuid)
+create function keyframe_private.lock_held_work(work_id bigint, lease_token uuid)
 returns keyframe_private.work language plpgsql volatile set search_path = '' set jit = off set enable_seqscan = off as $$
 declare
   held keyframe_private.work;
 begin
   select w.* into held from keyframe_private.work w
-  where w.id = work_id and w.lease_token = held_work.lease_token and w.state = 'leased' for update;
+  where w.id = work_id and w.lease_token = lock_held_work.lease_token and w.state = 'leased' for update;
   return held;
 end $$;
 
@@ -97,7 +99,7 @@ create function keyframe_private.reschedule(held keyframe_private.work, due time
 returns void language plpgsql volatile set search_path = '' set jit = off set enable_seqscan = off as $$
 begin
   update keyframe_private.work w
-  set state = 'scheduled', due_at = due, worker = null, lease_token = null, kind = held.kind, submit_id = held.submit_id,
+  set state = 'scheduled', due_at = due, worker_id = null, lease_token = null, kind = held.kind, submit_id = held.submit_id,
       resource = held.resource, failures = least(reschedule.failures, 1000000), last_error = error
   where w.id = held.id;
 end $$;
@@ -107,7 +109,7 @@ create function keyframe_private.reschedule_all(work_ids bigint[], due timestamp
 returns void language plpgsql volatile set search_path = '' set jit = off set enable_seqscan = off as $$
 begin
   update keyframe_private.work w
-  set state = case when r.due <= at then 'ready' else 'scheduled' end::keyframe_private.work_state, due_at = r.due, worker = null, lease_token = null
+  set state = case when r.due <= at then 'ready' else 'scheduled' end::keyframe_private.work_state, due_at = r.due, worker_id = null, lease_token = null
   from unnest(work_ids, reschedule_all.due) r (id, due) where r.id = w.id and w.id = any (work_ids);
 end $$;
 

@@ -1,6 +1,6 @@
--- The one claim of both workers: due work becomes ready, and each lane gets its share of the free capacity.
+-- The claim of both functions: due work becomes ready, and each lane gets its share of the free capacity.
 
--- How many pieces of work a process may have open at once. Copies cost memory while the output's host is faster than Storage: 36 stalled
+-- How many pieces of work a worker may have open at once. Copies cost memory while the output's host is faster than Storage: 36 stalled
 -- ones took 160 MB in all, 96 took 275, and a hosted function has 256.
 create function keyframe_private.places_of(queue keyframe_private.work_queue)
 returns integer language plpgsql immutable set search_path = '' as $$
@@ -8,7 +8,7 @@ begin
   return case queue when 'ask' then 96 when 'copy' then 36 when 'deliver' then 440 end;
 end $$;
 
--- How many rows of one resource a process may have leased: what the others leave of four fifths of the places, so that a fifth stays free for
+-- How many rows of one resource a worker may have leased: what the others leave of four fifths of the places, so that a fifth stays free for
 -- new ones, and of nine tenths with all that is leased; when nearly all places are taken, up to 4. An owner may have as many, but for deliver a
 -- half, because it can have twenty endpoints at one host. Deliveries to endpoints that are new or slow are unproven: they share half of the
 -- places among themselves, and leave the rest to others. For deliver, with 440 places:
@@ -46,7 +46,7 @@ begin
   end if;
   if expired <> '{}' then
     update keyframe_private.work w
-    set state = 'ready', worker = null, lease_token = null, last_error = 'lease_expired',
+    set state = 'ready', worker_id = null, lease_token = null, last_error = 'lease_expired',
         failures = case when w.kind <> 'submit' and w.last_error is distinct from 'lease_expired' then 1 else w.failures + 1 end
     where w.id = any (expired);
   end if;
@@ -72,9 +72,9 @@ end $$;
 create type keyframe_private.lane_share as (resource text, lane uuid, most integer);
 
 -- Opens the next lanes with ready work: resource by resource and in each lane by lane, both once around, resuming just past the cursor. If
--- the cursor is at model A and lane 2, these are lanes 3, 1, 2 of model B, then lanes 3, 1, 2 of model A. Each lane costs one probe of the index,
--- and so does each resource that is full. Owners at their limit are left out. Lanes of deliver are locked, and cleared of work that does not belong there (lock_endpoint_lane). The cursor
--- moves to the last resource and, if it is_cut (there are more), to the last lane.
+-- the cursor is at model A and lane 2, these are lanes 3, 1, 2 of model B, then lanes 3, 1, 2 of model A. Each lane costs one probe of the
+-- index, and so does each resource that is full. Owners at their limit are left out. Lanes of deliver are locked, and cleared of work that
+-- does not belong there (lock_endpoint_lane). The cursor moves to the last resource and, if it is_cut (there are more), to the last lane.
 create function keyframe_private.open_lanes(
   wanted_queue keyframe_private.work_queue, for_worker uuid, max_lanes integer, open_by_resource jsonb, open_by_owner jsonb,
   shares_of_owner integer, open_count bigint, open_unproven bigint, inout cursor_resource text, inout cursor_lane uuid, out lanes keyframe_private.lane_share[], out is_cut boolean)
@@ -143,9 +143,10 @@ begin
   end loop;
 end $$;
 
--- Leases ready work for a process: one row of each lane in turn, until a resource, an owner or the process has reached its limit. If Ada's lane
--- has three rows, Bob's one and Cem's two, a claim of four leases Ada 1, Bob 1, Cem 1, Ada 2. The next claim resumes after Cem's
--- lane. Of a lane it takes at most its equal part of max_rows, even if another lane has less. The indexes are used whatever the statistics say, because the table is empty in one moment and full in the next.
+-- Leases ready work for a worker: one row of each lane in turn, until a resource, an owner or the worker has reached its limit. If Ada's
+-- lane has three rows, Bob's one and Cem's two, a claim of four leases Ada 1, Bob 1, Cem 1, Ada 2. The next claim resumes after Cem's lane.
+-- Of a lane it takes at most its equal part of max_rows, even if another lane has less. The indexes are used whatever the statistics say,
+-- because the table is empty in one moment and full in the next.
 create function keyframe_private.lease_work(
   wanted_queue keyframe_private.work_queue, for_worker uuid, lease interval, max_rows integer, at timestamptz,
   inout cursor_resource text, inout cursor_lane uuid, out leased keyframe_private.work[], out is_cut boolean)
@@ -164,7 +165,7 @@ begin
   perform keyframe_private.make_ready(wanted_queue, at);
   with mine as materialized (
     select w.resource, w.owner_id, w.is_unproven from keyframe_private.work w
-    where w.queue = wanted_queue and w.state = 'leased' and w.worker = for_worker
+    where w.queue = wanted_queue and w.state = 'leased' and w.worker_id = for_worker
   )
   select (select count(*) from mine), (select count(*) from mine m where m.is_unproven),
     (select coalesce(jsonb_object_agg(r.resource, r.n), '{}') from (select m.resource, count(*) as n from mine m group by 1) r),
@@ -207,7 +208,7 @@ begin
         < keyframe_private.most_of_one(places, c.is_unproven, open_count + c.before_all, open_unproven + c.before_unproven)
   ), taken as (
     update keyframe_private.work w
-    set state = 'leased', worker = for_worker, lease_token = token, due_at = at + lease
+    set state = 'leased', worker_id = for_worker, lease_token = token, due_at = at + lease
     where w.id = any (array(select c.id from chosen c))
     returning w.*
   )
@@ -216,9 +217,9 @@ begin
   into leased, cursor_lane;
 end $$;
 
--- Waits at most a second, because the call holds a connection. True: something may be due. Checks run every 1/50 of the wait, and use at most
--- a tenth of the time. One call for each function waits, over all its processes; the others return true at once. Work of generate takes seconds at the provider, so 5 ms
--- is enough: with 2 ms, waiting used 4 % of a core.
+-- Waits at most a second, because the call holds a connection. True: something may be due. Checks run every 1/50 of the wait, and use at
+-- most a tenth of the time. One worker of each function waits; the calls of the others return true at once. Work of generate takes seconds
+-- at the provider, so 5 ms is enough: with 2 ms, waiting used 4 % of a core.
 create function keyframe_private.wait_for_due(function_name text, queues keyframe_private.work_queue[], wait_ms integer)
 returns boolean language plpgsql volatile set search_path = '' as $$
 declare

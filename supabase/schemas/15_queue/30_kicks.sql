@@ -17,15 +17,15 @@ create index kicks_made_at_idx on keyframe_private.kicks (function_name, made_at
 create index kicks_unacknowledged_idx on keyframe_private.kicks (function_name) where acknowledged_at is null and error is null;
 
 -- Unlogged: after a crash no worker is running. Free space on the page keeps the update of each claim in place.
-create unlogged table keyframe_private.worker_heartbeats (
+create unlogged table keyframe_private.heartbeats (
   function_name text primary key,
   alive_until timestamptz not null default '-infinity',
   claimed_at timestamptz not null,
   report jsonb not null default '{}'
 ) with (fillfactor = 50);
-comment on table keyframe_private.worker_heartbeats is 'The last claim of each worker.';
-comment on column keyframe_private.worker_heartbeats.alive_until is 'The time by which the worker will claim again.';
-comment on column keyframe_private.worker_heartbeats.report is 'What the worker reported: callMs, how long its last database call took; isProcess, whether it is a process of npm run worker and not a function; address, the project that a process works for.';
+comment on table keyframe_private.heartbeats is 'The last claim of each function, by any of its workers.';
+comment on column keyframe_private.heartbeats.alive_until is 'The time by which that worker will claim again.';
+comment on column keyframe_private.heartbeats.report is 'What that worker reported: callMs, how long its last database call took; isProcess, whether it is a process of npm run worker and not an edge function; address, the project that a process works for.';
 
 -- Returns null for a secret that is missing or cannot be decrypted, as after a restore under another key.
 create function keyframe_private.read_secret(secret_name text)
@@ -36,9 +36,8 @@ exception when others then
   return null;
 end $$;
 
--- The address of the project that this database works for; null when the Vault does not say. A copy of a database, such as a restored dump,
--- has the address of its original: its kicks go there, and worker processes beside it are refused. It submits and sends nothing until
--- set_address.
+-- The address of the project that this database works for; null when the Vault does not say. A copy of a database, such as a restored dump, has the
+-- address of its original: its kicks go there, and worker processes beside it are refused. It submits and sends nothing until set_address.
 create function keyframe_private.address()
 returns text language sql stable set search_path = '' as $$
   select substring(keyframe_private.read_secret('keyframe_functions_url') from '^(.*)/functions/v1$')
@@ -59,9 +58,8 @@ begin
   end if;
 end $$;
 
--- The worker will claim again within heartbeat_ms (0: it stops). Skips rows that another claim has locked, because that one records the
--- same. Fails only the claim of another project's process: without a heartbeat the sweep kicks. A function works for the project that kicks
--- it.
+-- The worker will claim again within heartbeat_ms (0: it stops). Skips rows that another claim has locked, because that one records the same. Fails
+-- only the claim of another project's process: without a heartbeat the sweep kicks. An edge function works for the project that kicks it.
 create function keyframe_private.record_heartbeat(function_name text, heartbeat_ms integer, report jsonb)
 returns void language plpgsql volatile set search_path = '' set lock_timeout = '20ms' as $$
 declare
@@ -72,17 +70,15 @@ begin
   if report ? 'address' and report ->> 'address' is distinct from keyframe_private.address() then
     raise exception 'This database works for another project, not for %.', report ->> 'address' using errcode = 'KEYAD';
   end if;
-  update keyframe_private.worker_heartbeats l
+  update keyframe_private.heartbeats h
   set alive_until = next_claim_by, claimed_at = at, report = record_heartbeat.report
-  where l.function_name = (
-    select k.function_name from keyframe_private.worker_heartbeats k
-      where k.function_name = record_heartbeat.function_name for update skip locked
-  );
+  where h.function_name = (
+    select k.function_name from keyframe_private.heartbeats k where k.function_name = record_heartbeat.function_name for update skip locked);
   if not found then
     -- Only a missing row: on conflict do nothing would wait for a claim that is updating it.
-    insert into keyframe_private.worker_heartbeats (function_name, alive_until, claimed_at, report)
+    insert into keyframe_private.heartbeats (function_name, alive_until, claimed_at, report)
     select record_heartbeat.function_name, next_claim_by, at, record_heartbeat.report
-    where not exists (select from keyframe_private.worker_heartbeats k where k.function_name = record_heartbeat.function_name)
+    where not exists (select from keyframe_private.heartbeats k where k.function_name = record_heartbeat.function_name)
     on conflict do nothing;
   end if;
   update keyframe_private.kicks l
@@ -98,7 +94,8 @@ exception
     raise warning 'No heartbeat of %: % (%)', function_name, sqlerrm, sqlstate;
 end $$;
 
--- Signs the kick according to Standard Webhooks. Never fails its caller: the sweep replaces a kick that could not be made.
+-- Signs the kick according to Standard Webhooks. One that cannot be made does not fail the caller, and the sweep replaces it. Only a kick
+-- that cannot be recorded does.
 create function keyframe_private.kick(function_name text)
 returns boolean language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -132,7 +129,7 @@ exception when others then
   return false;
 end $$;
 
--- One kick per burst: none while the worker's heartbeat is live or just after a kick, and one per transaction. Without a lock, so that an
+-- One kick per burst: none while the function's heartbeat is live or just after a kick, and one per transaction. Without a lock, so that an
 -- open transaction does not stop other kicks. Times in the future are from before the clock was set back.
 create function keyframe_private.kick_unless_running(function_name text)
 returns void language plpgsql volatile security definer set search_path = '' as $$
@@ -142,8 +139,8 @@ declare
 begin
   if current_setting(marker, true) = 'true' -- until the transaction ends
     or exists (
-      select from keyframe_private.worker_heartbeats l
-      where l.function_name = kick_unless_running.function_name and l.alive_until between at and at + interval '2 minutes')
+      select from keyframe_private.heartbeats h
+      where h.function_name = kick_unless_running.function_name and h.alive_until between at and at + interval '2 minutes')
     or exists (
       select from keyframe_private.kicks k
       where k.function_name = kick_unless_running.function_name and k.made_at between at - interval '100 ms' and at)

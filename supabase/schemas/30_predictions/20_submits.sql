@@ -231,7 +231,7 @@ begin
     select u.id from keyframe_private.provider_submits u
     where u.prediction_id = record_search_ended.prediction_id and u.attempt between first_attempt and last_attempt and u.is_unanswered
     for update);
-  perform keyframe_private.finish_work(keyframe_private.held_work(work_id, lease_token));
+  perform keyframe_private.finish_work(keyframe_private.lock_held_work(work_id, lease_token));
   perform keyframe_private.end_submit(u.id,
     case when is_unproven or u.submitted_at < now() - interval '50 minutes' then 'lost' else 'no_run' end)
   from keyframe_private.provider_submits u

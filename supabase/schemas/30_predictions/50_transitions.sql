@@ -99,7 +99,7 @@ create function keyframe_worker.complete_prediction(
   height integer default null, duration_seconds double precision default null, has_audio boolean default null)
 returns boolean language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
 declare
-  held constant keyframe_private.work := keyframe_private.held_work(work_id, lease_token);
+  held constant keyframe_private.work := keyframe_private.lock_held_work(work_id, lease_token);
   done record;
 begin
   update keyframe.predictions p
@@ -128,7 +128,7 @@ declare
 begin
   perform from keyframe.predictions p where p.id = prediction_id for update;
   perform keyframe_private.end_without_run(prediction_id, attempt_without_run);
-  held := keyframe_private.held_work(work_id, lease_token);
+  held := keyframe_private.lock_held_work(work_id, lease_token);
   if held.id is null then
     return false;
   end if;
@@ -154,11 +154,11 @@ begin
   select p.* into row_now from keyframe.predictions p where p.id = retry_prediction_later.prediction_id for update;
   perform keyframe_private.end_without_run(prediction_id, attempt_without_run);
   perform keyframe_private.search_again(prediction_id, unanswered_attempt) where unanswered_attempt is not null;
-  held := keyframe_private.held_work(work_id, lease_token);
+  held := keyframe_private.lock_held_work(work_id, lease_token);
   if held.id is null then
     return 'too_late';
   elsif not keyframe_private.is_current(held) then
-    perform keyframe_private.conclude_work(held);
+    perform keyframe_private.reschedule_or_finish(held);
     return 'too_late';
   end if;
   counted := held.failures + case when code = 'provider_rate_limited' then 0 else 1 end;
@@ -190,9 +190,9 @@ declare
 begin
   select p.* into row_now from keyframe.predictions p where p.id = record_model_refused.prediction_id for update;
   perform keyframe_private.end_without_run(prediction_id, attempt_without_run);
-  held := keyframe_private.held_work(work_id, lease_token);
+  held := keyframe_private.lock_held_work(work_id, lease_token);
   if held.id is null or not keyframe_private.is_current(held) or row_now.status <> 'queued' then
-    perform keyframe_private.conclude_work(held);
+    perform keyframe_private.reschedule_or_finish(held);
     return 'too_late';
   end if;
   perform keyframe_private.finish_work(held);
@@ -220,10 +220,10 @@ comment on function keyframe_worker.record_model_refused is 'Records that the pr
 create function keyframe_worker.record_run_not_canceled(work_id bigint, lease_token uuid, is_unknown boolean)
 returns void language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
 declare
-  held constant keyframe_private.work := keyframe_private.held_work(work_id, lease_token);
+  held constant keyframe_private.work := keyframe_private.lock_held_work(work_id, lease_token);
 begin
   perform keyframe_private.end_submit(s.id, 'lost') from keyframe_private.provider_submits s
   where s.id = held.submit_id and s.ended_at is null and (is_unknown or s.answered_at < now() - interval '1 day');
-  perform keyframe_private.conclude_work(held);
+  perform keyframe_private.reschedule_or_finish(held);
 end $$;
 comment on function keyframe_worker.record_run_not_canceled is 'Records that canceling a provider run has not ended it.';

@@ -240,10 +240,10 @@ declare
   held keyframe_private.work;
 begin
   if work_id is not null then
-    held := keyframe_private.held_work(work_id, lease_token);
+    held := keyframe_private.lock_held_work(work_id, lease_token);
     -- A run from the provider's list may be another's.
     if found_by is null or outcome in ('recorded', 'unchanged', 'ended', 'stale') then
-      perform keyframe_private.conclude_work(held, poll_seconds);
+      perform keyframe_private.reschedule_or_finish(held, poll_seconds);
     end if;
   end if;
   return outcome;

@@ -8,6 +8,12 @@ begin
     'webhook.test'];
 end $$;
 
+-- After a slow answer, or the first, so many in a row must take under three seconds until the endpoint counts as quick.
+create function keyframe_private.quick_answers_required()
+returns integer language sql immutable set search_path = '' as $$
+  select 5
+$$;
+
 create table keyframe.webhook_endpoints (
   id uuid primary key default gen_random_uuid(),
   owner_id uuid references auth.users on delete cascade,
@@ -19,7 +25,7 @@ create table keyframe.webhook_endpoints (
   disabled_at timestamptz,
   disabled_reason text,
   failing_since timestamptz,
-  quick_answers_needed smallint not null default -5,
+  quick_answers_needed smallint not null default -keyframe_private.quick_answers_required(),
   created_at timestamptz not null default now(),
   updated_at timestamptz not null default now(),
   constraint url_is_https_or_local_http check (url ~ '^https?://[^\s#@]+$' and char_length(url) <= 2048),
@@ -33,8 +39,7 @@ create table keyframe.webhook_endpoints (
   constraint times_are_in_years_of_four_digits check (
     least(disabled_at, failing_since, created_at, updated_at) >= '1970-01-01 00:00Z'
       and greatest(disabled_at, failing_since, created_at, updated_at) < '9999-01-01 00:00Z'),
-  constraint disabled_if_and_only_if_not_enabled check (enabled = (disabled_at is null)
-    and (disabled_at is null) = (disabled_reason is null))
+  constraint disabled_if_and_only_if_not_enabled check (enabled = (disabled_at is null) and (disabled_at is null) = (disabled_reason is null))
 );
 comment on table keyframe.webhook_endpoints is 'Receivers of events. A row inserted by hand works too: a trigger creates its secret (select keyframe_private.webhook_secret(id) shows it).';
 comment on column keyframe.webhook_endpoints.id is 'Named by webhookId in the API.';
@@ -47,10 +52,20 @@ comment on column keyframe.webhook_endpoints.event_types is 'Which events it get
 comment on column keyframe.webhook_endpoints.max_in_flight is 'How many requests to it may be open at once; one while it only fails.';
 comment on column keyframe.webhook_endpoints.disabled_reason is 'Why it gets no events: by_owner, gone (it answered 410), failing (only failures for webhook_disable_after).';
 comment on column keyframe.webhook_endpoints.failing_since is 'When the failures began, or when it was enabled again after the service had disabled it; null after a success.';
-comment on column keyframe.webhook_endpoints.quick_answers_needed is 'How many more answers in a row must take under three seconds until it counts as quick: 0 when quick, five after a slow answer, negative until the first five. A request without an answer counts as slow after three seconds, and otherwise not at all.';
+comment on column keyframe.webhook_endpoints.quick_answers_needed is 'How many more answers in a row must take under three seconds until it counts as quick: 0 when quick, five after a slow answer, minus five before the first answer. A request without an answer counts as slow after three seconds, and otherwise not at all.';
 create index webhook_endpoints_owner_id_idx on keyframe.webhook_endpoints (owner_id, created_at desc);
 -- The few endpoints that the service has disabled.
 create index webhook_endpoints_switched_off_idx on keyframe.webhook_endpoints (disabled_at) where disabled_reason in ('gone', 'failing');
+
+create type keyframe_private.endpoint_standing as enum ('new', 'tried', 'quick', 'slow');
+comment on type keyframe_private.endpoint_standing is 'new: no answer yet. tried: all answers were quick, but there are fewer than five. quick. slow: fewer than five quick answers since a slow one.';
+
+create function keyframe_private.standing_of(endpoint keyframe.webhook_endpoints)
+returns keyframe_private.endpoint_standing language plpgsql immutable set search_path = '' as $$
+begin
+  return case when endpoint.quick_answers_needed <= -keyframe_private.quick_answers_required() then 'new'
+    when endpoint.quick_answers_needed < 0 then 'tried' when endpoint.quick_answers_needed = 0 then 'quick' else 'slow' end;
+end $$;
 
 -- Deliveries, possibly millions, and test events have no foreign key: they are deleted in batches
 -- (docs/decisions/0019-deleted-endpoints-leave-deliveries.md).
@@ -76,9 +91,8 @@ begin
   return new;
 end $$;
 
--- Changing `enabled` in Studio is enough. failing_since survives disabling and enabling, so that the owner cannot evade automatic
--- disabling. An endpoint that the service disabled gets webhook_disable_after once more, with one request at a time until its first
--- success.
+-- Changing `enabled` in Studio is enough. failing_since survives disabling and enabling, so that the owner cannot evade automatic disabling. An
+-- endpoint that the service disabled gets webhook_disable_after once more, with one request at a time until its first success.
 create function keyframe_private.record_endpoint_switch()
 returns trigger language plpgsql volatile set search_path = '' as $$
 begin
@@ -181,33 +195,3 @@ begin
   end if;
   perform keyframe_private.add_webhook_secret(endpoint, id);
 end $$;
-
-create function keyframe.rotate_webhook_secret(
-  endpoint_id uuid, overlap_hours integer default 24, idempotency_key text default null, request_hash text default null)
-returns jsonb language plpgsql volatile security definer set search_path = '' as $$
-declare
-  request record;
-  endpoint keyframe.webhook_endpoints;
-  secret text;
-  refused keyframe_private.refusal;
-begin
-  request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'change');
-  endpoint := keyframe_private.own_endpoint(endpoint_id, lock => not request.replayed);
-  perform keyframe_private.raise_if(overlap_hours is null or overlap_hours not between 0 and 72, 'invalid_request',
-    'overlapHours must be from 0 to 72.');
-  if not request.replayed then
-    perform keyframe_private.replace_webhook_secret(endpoint.id, make_interval(hours => overlap_hours), request.resource_id);
-  end if;
-  -- The secret that this rotation made, which may no longer be the current one.
-  select v.decrypted_secret into secret
-  from keyframe_private.webhook_secrets s
-  join vault.decrypted_secrets v on v.id = s.vault_secret_id
-  where s.id = request.resource_id and s.endpoint_id = endpoint.id and (s.expires_at is null or s.expires_at > now());
-  perform keyframe_private.raise_if(not found, 'not_found',
-    'The secret that this Idempotency-Key created no longer signs: a later rotation replaced it. Read the current one: GET /api/webhooks/:id/secret.');
-  return jsonb_build_object('secret', secret, 'replayed', request.replayed, 'rate', request.rate);
-exception when sqlstate 'KEYFR' then
-  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
-  return keyframe_private.refuse(refused, 'change');
-end $$;
-comment on function keyframe.rotate_webhook_secret is 'Gives an endpoint of the caller a new secret; the old one also signs for overlap_hours (0: every old one stops at once).';

@@ -1,13 +1,10 @@
 -- The work of deliver: one row for each delivery to send. An endpoint is a lane.
 
--- The host of an endpoint, with its standing there: new (no answer yet), tried (fewer than five
--- quick answers), quick or slow. So at a host of many owners, those that hang do not delay the others.
+-- The host of an endpoint, with its standing: at a host of many owners, those that hang do not delay the others.
 create function keyframe_private.resource_of(endpoint keyframe.webhook_endpoints)
 returns text language plpgsql immutable set search_path = '' as $$
 begin
-  return lower(left(substring(endpoint.url from '^https?://(\[[^\]]*\]|[^:/?]*)'), 255)) || case
-    when endpoint.quick_answers_needed = -5 then ' new' when endpoint.quick_answers_needed < 0 then ' tried'
-    when endpoint.quick_answers_needed = 0 then ' quick' else ' slow' end;
+  return lower(left(substring(endpoint.url from '^https?://(\[[^\]]*\]|[^:/?]*)'), 255)) || ' ' || keyframe_private.standing_of(endpoint);
 end $$;
 
 -- Adds work of an endpoint: to send a delivery, or to resume after one. New and slow endpoints are unproven.
@@ -17,7 +14,7 @@ returns void language plpgsql volatile set search_path = '' as $$
 begin
   perform keyframe_private.add_work('deliver', add_endpoint_work.kind, add_endpoint_work.subject, coalesce(endpoint.owner_id, endpoint.id),
     keyframe_private.resource_of(endpoint), add_endpoint_work.due_at, lane => endpoint.id,
-    is_unproven => endpoint.quick_answers_needed not between -4 and 0);
+    is_unproven => keyframe_private.standing_of(endpoint) in ('new', 'slow'));
 end $$;
 
 -- For each row: Postgres plans a query on a transition table at each call, which took as long as the event itself.
@@ -29,7 +26,7 @@ begin
   return null;
 end $$;
 
--- A claim drops the work of a disabled endpoint. Its deliveries come back in parts: there may be a million.
+-- A claim drops the work of a disabled endpoint. Once it is enabled, resume_deliveries adds it again in parts: there may be a million.
 create function keyframe_private.resume_endpoint()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
@@ -62,28 +59,30 @@ begin
   end if;
 end $$;
 
--- Takes ready work out of a lane to which it does not belong: it is deleted if the endpoint is disabled or deleted (resource_now is null), and
+-- Takes ready work out of a lane to which it does not belong: it is deleted if the endpoint is disabled or deleted (receiver is null), and
 -- moved if its resource has changed. Returns how many rows: few, so that a million of one endpoint delay no other's.
-create function keyframe_private.clear_lane(endpoint uuid, resource text, resource_now text, is_unproven_now boolean)
+create function keyframe_private.clear_lane(endpoint uuid, resource text, receiver keyframe.webhook_endpoints)
 returns integer language plpgsql volatile set search_path = '' as $$
 declare
   work_ids constant bigint[] := array(
     select r.id from keyframe_private.work r
     where r.queue = 'deliver' and r.state = 'ready' and r.resource = clear_lane.resource and r.lane = endpoint limit 100);
 begin
-  if resource_now is null then
+  if receiver.id is null then
     -- Checked again: if the endpoint was enabled meanwhile, the work added for that is among these rows.
     delete from keyframe_private.work w
     where w.id = any (work_ids) and not exists (select from keyframe.webhook_endpoints e where e.id = endpoint and e.enabled);
   else
-    update keyframe_private.work w set resource = resource_now, is_unproven = is_unproven_now where w.id = any (work_ids);
+    update keyframe_private.work w
+    set resource = keyframe_private.resource_of(receiver), is_unproven = keyframe_private.standing_of(receiver) in ('new', 'slow')
+    where w.id = any (work_ids);
   end if;
   return cardinality(work_ids);
 end $$;
 
 -- Locks a lane for this claim, so that the endpoint's limit holds for any number of workers. most: how many more of its deliveries the worker
 -- may lease; cleared: how many rows did not belong to it. A quick endpoint gets four times max_in_flight, because a call takes as long as a
--- few requests, but not if another process has leased some of it.
+-- few requests, but not if another worker has leased some of it.
 create function keyframe_private.lock_endpoint_lane(endpoint uuid, resource text, for_worker uuid, out most integer, out cleared integer)
 language plpgsql volatile set search_path = '' as $$
 declare
@@ -98,14 +97,13 @@ begin
   end if;
   select e.* into receiver from keyframe.webhook_endpoints e where e.id = endpoint and e.enabled;
   if keyframe_private.resource_of(receiver) is distinct from lock_endpoint_lane.resource then
-    cleared := keyframe_private.clear_lane(
-      endpoint, lock_endpoint_lane.resource, keyframe_private.resource_of(receiver), receiver.quick_answers_needed not between -4 and 0);
+    cleared := keyframe_private.clear_lane(endpoint, lock_endpoint_lane.resource, receiver);
     return;
   end if;
-  select count(*), bool_or(w.worker <> for_worker) into leased, is_others
+  select count(*), bool_or(w.worker_id <> for_worker) into leased, is_others
   from keyframe_private.work w where w.queue = 'deliver' and w.lane = endpoint and w.state = 'leased';
   most := case when receiver.failing_since is not null then 1
-    when receiver.quick_answers_needed = 0 and is_others is not true then 4 * receiver.max_in_flight
+    when keyframe_private.standing_of(receiver) = 'quick' and is_others is not true then 4 * receiver.max_in_flight
     else receiver.max_in_flight end;
   most := most - leased;
 end $$;

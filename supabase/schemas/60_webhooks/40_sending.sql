@@ -23,7 +23,7 @@ declare
 begin
   endpoint.failing_since := case when not delivered then coalesce(endpoint.failing_since, at) end;
   endpoint.quick_answers_needed := case
-    when is_slow then 5
+    when is_slow then keyframe_private.quick_answers_required()
     when endpoint.quick_answers_needed > 0 then greatest(0, endpoint.quick_answers_needed - answers)
     else least(0, endpoint.quick_answers_needed + answers) end;
   if endpoint.enabled and reason is not null then
@@ -38,17 +38,17 @@ create type keyframe_private.delivery_result as (
   error text, response_excerpt text, delivered boolean, next_at timestamptz);
 comment on type keyframe_private.delivery_result is 'The result of an attempt, and what it means. next_at: when the next attempt is due; null when the delivery has ended.';
 
-create function keyframe_private.is_held(work_id bigint, worker uuid)
+create function keyframe_private.is_held(work_id bigint, worker_id uuid)
 returns boolean language plpgsql volatile set search_path = '' set jit = off set enable_seqscan = off as $$
 begin
-  return exists (select from keyframe_private.work w where w.id = work_id and w.worker = is_held.worker);
+  return exists (select from keyframe_private.work w where w.id = work_id and w.worker_id = is_held.worker_id);
 end $$;
 
 -- Records the results of deliveries that nobody has locked, and returns which. The failure of a worker that has lost the lease does not
--- count, because another is making the same attempt; its success does, and ends the delivery.
--- An endpoint whose row is locked keeps its state until its next result. Each table is read by its keys (`any`): a join lets Postgres read all
--- deliveries that are pending when its statistics say that none are.
-create function keyframe_private.record_results(results jsonb, worker uuid, at timestamptz)
+-- count, because another is making the same attempt; its success does, and ends the delivery. An endpoint whose row is locked keeps its
+-- state until its next result. Each table is read by its keys (`any`): a join lets Postgres read all deliveries that are pending when its
+-- statistics say that none are.
+create function keyframe_private.record_results(results jsonb, worker_id uuid, at timestamptz)
 returns uuid[] language plpgsql volatile set search_path = '' set lock_timeout = '20ms' as $$
 declare
   judged constant keyframe_private.delivery_result[] := array(
@@ -62,7 +62,7 @@ declare
     cross join lateral (select coalesce(r.status_code between 200 and 299, false) as delivered) v
     cross join lateral (select o.* from keyframe.webhook_deliveries o where o.id = r.id offset 0 for update skip locked) d
     where d.attempts = r.attempt - 1 and d.status = 'pending' -- an administrator may have ended it meanwhile
-      and (v.delivered or keyframe_private.is_held(r.work_id, worker)));
+      and (v.delivered or keyframe_private.is_held(r.work_id, worker_id)));
   recorded constant uuid[] := array(select j.id from unnest(judged) j);
   endpoints constant uuid[] := array(select distinct j.endpoint_id from unnest(judged) j);
 begin
@@ -154,19 +154,16 @@ begin
 end $$;
 
 -- Ends the leases of deliveries that the worker holds and does not send.
-create function keyframe_private.give_back(work_ids bigint[], worker uuid, at timestamptz)
+create function keyframe_private.give_back(work_ids bigint[], worker_id uuid, at timestamptz)
 returns void language plpgsql volatile set search_path = '' as $$
-declare
-  held constant bigint[] := array(select w from unnest(work_ids) w where keyframe_private.is_held(w, worker));
 begin
-  perform keyframe_private.reschedule_all(held, array_fill(at, array[cardinality(held)]), at);
+  perform keyframe_private.reschedule_all(array_agg(w), array_agg(at), at) from unnest(work_ids) w where keyframe_private.is_held(w, worker_id);
 end $$;
 
--- returned: leased work that is not sent. The time limit is below the worker's own; PostgREST
--- applies it before the call, and worker/main.ts sets the same for its connection. Everything it calls uses the indexes, whatever the
--- statistics say, and keeps its plans.
+-- returned: leased work that is not sent. The time limit is below the worker's own; PostgREST applies it before the call, and worker/main.ts sets
+-- the same for its connection. Everything it calls uses the indexes, whatever the statistics say, and keeps its plans.
 create function keyframe_worker.exchange_deliveries(
-  results jsonb, worker uuid, max_rows integer, returned jsonb default '[]', max_bytes integer default 500000,
+  results jsonb, worker_id uuid, max_rows integer, returned jsonb default '[]', max_bytes integer default 500000,
   heartbeat_ms integer default null, wait_ms integer default 0, report jsonb default '{}', cursors jsonb default '[]',
   at timestamptz default now())
 returns json language plpgsql volatile security definer set search_path = '' set statement_timeout = '4s'
@@ -182,28 +179,28 @@ begin
     -- The commit does not wait for the disk: what was leased shortly before a crash is leased again.
     perform set_config('synchronous_commit', 'off', true);
     perform keyframe_private.wait_for_due('deliver', '{deliver}', wait_ms);
-    at := at + (clock_timestamp() - now());
+    at := at + (clock_timestamp() - now()); -- work became due during the wait
   else
-    recorded := keyframe_private.record_results(results, worker, at);
+    recorded := keyframe_private.record_results(results, worker_id, at);
     if cardinality(recorded) < jsonb_array_length(results) then
       unrecorded := array(
         select r.id from jsonb_to_recordset(results) r (id uuid, work_id bigint, attempt integer)
         cross join lateral (select o.* from keyframe.webhook_deliveries o where o.id = r.id offset 0) d
-        where d.attempts = r.attempt - 1 and d.status = 'pending' and r.id <> all (recorded) and keyframe_private.is_held(r.work_id, worker));
+        where d.attempts = r.attempt - 1 and d.status = 'pending' and r.id <> all (recorded) and keyframe_private.is_held(r.work_id, worker_id));
       -- The rest has ended meanwhile: a claim drops it.
       perform keyframe_private.give_back(array(
         select r.work_id from jsonb_to_recordset(results) r (id uuid, work_id bigint)
-        where r.id <> all (recorded) and r.id <> all (unrecorded)), worker, at);
+        where r.id <> all (recorded) and r.id <> all (unrecorded)), worker_id, at);
     end if;
   end if;
   if returned <> '[]' then
-    perform keyframe_private.give_back(array(select jsonb_array_elements_text(returned)::bigint), worker, at);
+    perform keyframe_private.give_back(array(select jsonb_array_elements_text(returned)::bigint), worker_id, at);
   end if;
   if heartbeat_ms is not null then
     perform keyframe_private.record_heartbeat('deliver', heartbeat_ms, report);
   end if;
   if max_rows > 0 then
-    select l.* into found_work from keyframe_private.lease_work('deliver', worker, interval '30 seconds', max_rows, at,
+    select l.* into found_work from keyframe_private.lease_work('deliver', worker_id, interval '30 seconds', max_rows, at,
       coalesce(cursors ->> 0, ''), coalesce((cursors ->> 1)::uuid, '00000000-0000-0000-0000-000000000000')) l;
     cursors := jsonb_build_array(found_work.cursor_resource, found_work.cursor_lane);
     is_more := found_work.is_cut or cardinality(found_work.leased) > 0;

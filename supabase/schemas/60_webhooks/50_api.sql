@@ -137,6 +137,70 @@ exception when sqlstate 'KEYFR' then
 end $$;
 comment on function keyframe.reveal_webhook_secret is 'The current signing secret of an endpoint of the caller.';
 
+create function keyframe.rotate_webhook_secret(
+  endpoint_id uuid, overlap_hours integer default 24, idempotency_key text default null, request_hash text default null)
+returns jsonb language plpgsql volatile security definer set search_path = '' as $$
+declare
+  request record;
+  endpoint keyframe.webhook_endpoints;
+  secret text;
+  refused keyframe_private.refusal;
+begin
+  request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'change');
+  endpoint := keyframe_private.own_endpoint(endpoint_id, lock => not request.replayed);
+  perform keyframe_private.raise_if(overlap_hours is null or overlap_hours not between 0 and 72, 'invalid_request',
+    'overlapHours must be from 0 to 72.');
+  if not request.replayed then
+    perform keyframe_private.replace_webhook_secret(endpoint.id, make_interval(hours => overlap_hours), request.resource_id);
+  end if;
+  -- The secret that this rotation made, which may no longer be the current one.
+  select v.decrypted_secret into secret
+  from keyframe_private.webhook_secrets s
+  join vault.decrypted_secrets v on v.id = s.vault_secret_id
+  where s.id = request.resource_id and s.endpoint_id = endpoint.id and (s.expires_at is null or s.expires_at > now());
+  perform keyframe_private.raise_if(not found, 'not_found',
+    'The secret that this Idempotency-Key created no longer signs: a later rotation replaced it. Read the current one: GET /api/webhooks/:id/secret.');
+  return jsonb_build_object('secret', secret, 'replayed', request.replayed, 'rate', request.rate);
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused, 'change');
+end $$;
+comment on function keyframe.rotate_webhook_secret is 'Gives an endpoint of the caller a new secret; the old one also signs for overlap_hours (0: every old one stops at once).';
+
+-- A delivery counts in the hour (UTC) of its last attempt; while it is being sent again, in none. Hours without an attempt are omitted.
+create function keyframe.webhook_health(endpoint_id uuid default null)
+returns jsonb language plpgsql volatile security definer set search_path = '' as $$
+declare
+  rate jsonb := keyframe_private.acquire_token('read');
+  since timestamptz := date_trunc('hour', now(), 'UTC') - interval '23 hours';
+  endpoints jsonb;
+  refused keyframe_private.refusal;
+begin
+  perform keyframe_private.require_client_may('manage');
+  select coalesce(jsonb_agg(jsonb_build_object('endpoint_id', e.id, 'last', l.last, 'hours', h.hours) order by e.created_at desc, e.id),
+    '[]')
+  into endpoints
+  from keyframe.webhook_endpoints e
+  left join lateral (
+    select to_jsonb(w.last_attempt) as last
+    from keyframe_private.webhook_hours w
+    where w.endpoint_id = e.id and (w.last_attempt).at is not null
+    order by w.hour desc limit 1
+  ) l on true
+  cross join lateral (
+    select coalesce(jsonb_agg(jsonb_build_object(
+      'hour', w.hour, 'delivered', w.delivered, 'retrying', w.retrying, 'exhausted', w.exhausted) order by w.hour), '[]') as hours
+    from keyframe_private.webhook_hours w
+    where w.endpoint_id = e.id and w.hour >= since
+  ) h
+  where e.owner_id = auth.uid() and (webhook_health.endpoint_id is null or e.id = webhook_health.endpoint_id);
+  return jsonb_build_object('since', since, 'endpoints', endpoints, 'rate', rate);
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused);
+end $$;
+comment on function keyframe.webhook_health is 'The outcomes of the caller''s deliveries in the last 24 hours: { since, endpoints: [{ endpoint_id, last: { at, status_code, error }, hours: [{ hour, delivered, retrying, exhausted }] }], rate }. One endpoint, or all of them.';
+
 -- Functions that api calls for the deliveries of an endpoint: test, list, read, send again.
 
 create function keyframe_private.delivery_json(delivery keyframe.webhook_deliveries)

@@ -160,7 +160,7 @@ end $$;
 create function keyframe_worker.begin_removal(work_id bigint, lease_token uuid)
 returns jsonb language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
 declare
-  held constant keyframe_private.work := keyframe_private.held_work(work_id, lease_token);
+  held constant keyframe_private.work := keyframe_private.lock_held_work(work_id, lease_token);
   files jsonb;
 begin
   with due as (
@@ -191,7 +191,7 @@ comment on function keyframe_worker.begin_removal is 'The next files of an owner
 create function keyframe_worker.record_files_removed(work_id bigint, lease_token uuid, refused jsonb default '[]')
 returns void language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
 declare
-  held constant keyframe_private.work := keyframe_private.held_work(work_id, lease_token);
+  held constant keyframe_private.work := keyframe_private.lock_held_work(work_id, lease_token);
 begin
   update keyframe_private.file_removals r
   set removed_by = null, failures = r.failures + 1

@@ -1,6 +1,6 @@
 -- Deletes what is kept for a limited time. A row that cannot be deleted, because an app's trigger or foreign key raises, stops no other.
 
-create table keyframe_private.unpruned (
+create table keyframe_private.skipped_rows (
   subject text primary key,
   code text not null,
   reason text not null,
@@ -8,26 +8,26 @@ create table keyframe_private.unpruned (
   since timestamptz not null default now(),
   next_try_at timestamptz not null
 );
-comment on table keyframe_private.unpruned is 'Rows that pruning skips until next_try_at, because their deletion or merge raised an error. Empty in a healthy service.';
-comment on column keyframe_private.unpruned.subject is 'The operation, the table and the row''s key.';
-comment on column keyframe_private.unpruned.code is 'The SQLSTATE of the last error; 57014: it used all the time of the job.';
-create index unpruned_next_try_at_idx on keyframe_private.unpruned (next_try_at);
+comment on table keyframe_private.skipped_rows is 'Rows that pruning skips until next_try_at, because their deletion or merge raised an error. Empty in a healthy service.';
+comment on column keyframe_private.skipped_rows.subject is 'The operation, the table and the row''s key. Without a key: the operation as a whole, of which no row is skipped.';
+comment on column keyframe_private.skipped_rows.code is 'The SQLSTATE of the last error; 57014: it used all the time of the job.';
+create index skipped_rows_next_try_at_idx on keyframe_private.skipped_rows (next_try_at);
 
 -- A function, so that no plan joins the tables: the rows are read in the order in which they are due.
-create function keyframe_private.is_unpruned(subject text)
+create function keyframe_private.is_skipped(subject text)
 returns boolean language plpgsql stable set search_path = '' as $$
 begin
-  return exists (select from keyframe_private.unpruned u where u.subject = is_unpruned.subject and u.next_try_at > now());
+  return exists (select from keyframe_private.skipped_rows u where u.subject = is_skipped.subject and u.next_try_at > now());
 end $$;
 
--- The row is skipped, for longer each time.
-create function keyframe_private.note_unpruned(subject text, code text, reason text)
+-- Skips a row that raised, for longer each time; or notes an operation that did.
+create function keyframe_private.skip_row(subject text, code text, reason text)
 returns void language plpgsql volatile set search_path = '' as $$
 begin
   raise warning 'Not pruned: %: % (%)', subject, reason, code;
-  insert into keyframe_private.unpruned as u (subject, code, reason, next_try_at)
-  values (note_unpruned.subject, note_unpruned.code, left(note_unpruned.reason, 300), clock_timestamp() + keyframe_private.retry_delay(1))
-  on conflict on constraint unpruned_pkey do update
+  insert into keyframe_private.skipped_rows as u (subject, code, reason, next_try_at)
+  values (skip_row.subject, skip_row.code, left(skip_row.reason, 300), clock_timestamp() + keyframe_private.retry_delay(1))
+  on conflict on constraint skipped_rows_pkey do update
     set code = excluded.code, reason = excluded.reason, failures = least(u.failures + 1, 1000000),
       next_try_at = clock_timestamp() + keyframe_private.retry_delay(u.failures + 1);
 end $$;
@@ -42,28 +42,28 @@ begin
   return most > interval '0' and clock_timestamp() - statement_timestamp() > most * 0.8;
 end $$;
 
--- Does `work` on the rows of a table (alias o) that fulfil the condition, except locked rows and those that failed lately. All rows are one
+-- Does the action on the rows of a table (alias o) that fulfil the condition, except locked rows and those that failed lately. All rows are one
 -- batch; after an error the batch is halved, after a success doubled:
 --
 --   1 2 3 4   raises
 --   1 2       done
 --   3 4       raises
---   3         raises: recorded in unpruned, and skipped by the next runs; if it only waited for a lock, the next run tries it again
+--   3         raises: recorded in skipped_rows, and skipped by the next runs; if it only waited for a lock, the next run tries it again
 --   4         done
 --
 -- An error two seconds after the start ends the run. When a batch used all the time of the call, the next run does one row at a time, to
 -- find the slow one.
 create function keyframe_private.work_through_rows(
-  name text, condition text, max_rows integer, verb text default 'delete', work text default 'delete from %s o where o.ctid = any ($1)')
+  name text, condition text, max_rows integer, verb text default 'delete', action text default 'delete from %s o where o.ctid = any ($1)')
 returns void language plpgsql volatile set search_path = '' set lock_timeout = '10ms' as $$
 declare
   ends constant timestamptz := clock_timestamp() + interval '2 seconds';
-  part constant text := verb || ' ' || name;
+  operation constant text := verb || ' ' || name;
   -- A subquery, because the planner reads whole small tables when it sees how many rows there are.
-  statement constant text := replace(format(work, name), '$1', 'array(select unnest($1))');
+  statement constant text := replace(format(action, name), '$1', 'array(select unnest($1))');
   one_by_one constant boolean := exists (
-    select from keyframe_private.unpruned u where u.subject = part and u.code = '57014');
-  subject text; -- an expression: the part and the primary key
+    select from keyframe_private.skipped_rows u where u.subject = operation and u.code = '57014');
+  subject text; -- an expression: the operation and the primary key
   rows tid[];
   subjects text[];
   first integer := 1;
@@ -72,7 +72,7 @@ begin
   if keyframe_private.is_out_of_time() then
     return; -- what was done before has used it up
   end if;
-  select format('concat_ws('' '', %L, %s)', part, string_agg(format('o.%I', a.attname), ', ' order by k.place)) into subject
+  select format('concat_ws('' '', %L, %s)', operation, string_agg(format('o.%I', a.attname), ', ' order by k.place)) into subject
   from pg_index i
   cross join lateral unnest(i.indkey) with ordinality k (attnum, place)
   join pg_attribute a on a.attrelid = i.indrelid and a.attnum = k.attnum
@@ -80,7 +80,7 @@ begin
   execute format(
     'select array_agg(c.ctid), array_agg(c.subject) from (
       select o.ctid, %s as subject from %s o
-      where not keyframe_private.is_unpruned(%s) and %s limit %s for update of o skip locked) c',
+      where not keyframe_private.is_skipped(%s) and %s limit %s for update of o skip locked) c',
     subject, name, subject, condition, max_rows) into rows, subjects;
   size := case when one_by_one then 1 else cardinality(rows) end;
   while first <= cardinality(rows) loop
@@ -89,30 +89,30 @@ begin
     end if;
     begin
       execute statement using rows[first : first + size - 1];
-      delete from keyframe_private.unpruned u where u.subject = any (array(select unnest(subjects[first : first + size - 1])));
+      delete from keyframe_private.skipped_rows u where u.subject = any (array(select unnest(subjects[first : first + size - 1])));
       first := first + size;
       size := case when one_by_one then 1 else least(size * 2, cardinality(rows) - first + 1) end;
     exception when query_canceled then
       if not keyframe_private.is_out_of_time() then
         raise; -- it was canceled
       end if;
-      perform keyframe_private.note_unpruned(case when size = 1 then subjects[first] else part end, sqlstate, sqlerrm);
+      perform keyframe_private.skip_row(case when size = 1 then subjects[first] else operation end, sqlstate, sqlerrm);
       return;
     when others or assert_failure then
       if size > 1 then
         size := size / 2;
       else
         if not keyframe_private.is_lock_wait(sqlstate) then
-          perform keyframe_private.note_unpruned(subjects[first], sqlstate, sqlerrm);
+          perform keyframe_private.skip_row(subjects[first], sqlstate, sqlerrm);
         end if;
         first := first + 1;
       end if;
       exit when clock_timestamp() > ends;
     end;
   end loop;
-  delete from keyframe_private.unpruned u where u.subject = part;
+  delete from keyframe_private.skipped_rows u where u.subject = operation;
 exception when others then
-  perform keyframe_private.note_unpruned(part, sqlstate, sqlerrm);
+  perform keyframe_private.skip_row(operation, sqlstate, sqlerrm);
 end $$;
 
 -- Deletes a batch: deliveries first, then test events without deliveries, because a locked delivery would block the deletion of its event.
@@ -179,7 +179,7 @@ begin
       ('limit_notes', $w$o.noted_at < now() - interval '13 months'$w$),
       ('kicks', $w$o.made_at < now() - interval '1 hour' order by o.id$w$),
       -- A row that is still due is tried again within minutes: these have ended, or are gone.
-      ('unpruned', $w$o.next_try_at < now() - interval '1 hour' order by o.next_try_at$w$)
+      ('skipped_rows', $w$o.next_try_at < now() - interval '1 hour' order by o.next_try_at$w$)
   loop
     perform keyframe_private.work_through_rows('keyframe_private.' || name, condition, max_rows);
   end loop;

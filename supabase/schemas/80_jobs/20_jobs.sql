@@ -11,7 +11,7 @@ returns table (name text, schedule text, command text, late_after interval) lang
     ('keyframe-merge-costs', '5 seconds', '20s', 'select keyframe_private.merge_costs()', '1 minute'),
     -- Every minute: small batches then keep up with about 30 events a second.
     ('keyframe-prune', '* * * * *', '20s', 'select keyframe_private.prune()', '10 minutes'),
-    ('keyframe-prune-references', '37 * * * *', '2min', 'select keyframe_private.add_removals_of_unused_uploads()', '3 hours'),
+    ('keyframe-remove-unused-uploads', '37 * * * *', '2min', 'select keyframe_private.add_removals_of_unused_uploads()', '3 hours'),
     ('keyframe-add-lost-work', '53 * * * *', '2min', 'select keyframe_private.add_other_lost_work()', '3 hours'),
     ('keyframe-prune-rates', '23 * * * *', '2min', 'select keyframe_private.prune_rate_buckets()', '3 hours'),
     ('keyframe-prune-cron', '17 * * * *', '2min',

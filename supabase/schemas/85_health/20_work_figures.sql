@@ -42,7 +42,7 @@ $$;
 create function keyframe_private.due_figures()
 returns jsonb language sql stable set search_path = '' as $$
   select jsonb_object_agg(k.name, keyframe_private.seconds_since(d.oldest))
-  from unnest('{submit,poll,store,cancel,search,remove,delivery,slot}'::text[]) k (name)
+  from unnest('{submit,poll,store,cancel,search,expire,remove,delivery,slot}'::text[]) k (name)
   left join (
     select case when u.queue = 'deliver' then 'delivery' when u.kind in ('admit', 'continue') then 'slot' else u.kind end as name,
       min(u.due_at) as oldest
@@ -62,7 +62,7 @@ returns jsonb language sql stable set search_path = '' as $$
      where w.queue <> 'deliver' and w.failures > 2 and w.last_error ~ '^[0-9A-Z]{5}$' limit 10000)
     union all
     (select 'prune', u.subject, u.code, u.reason, u.failures
-     from keyframe_private.unpruned u where u.next_try_at > now() - interval '1 minute' limit 10000)
+     from keyframe_private.skipped_rows u where u.next_try_at > now() - interval '1 minute' limit 10000)
   )
   select jsonb_build_object(
     'count', (select count(*) from failing),

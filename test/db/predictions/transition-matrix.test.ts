@@ -123,7 +123,7 @@ const LEGAL: Record<Status, Status[]> = {
 const db = useDatabase();
 const world = useWorld(db);
 
-describe.each(Object.entries(EXPECTED))("%s", (_name, [attempt, outcomes]) => {
+describe.each(Object.entries(EXPECTED))("the transition by %s", (_name, [attempt, outcomes]) => {
   test.each(STATUSES.map((from) => [from, ...outcomes[from]] as const))(
     "a %s prediction → %s, then %s",
     async (from, answer, status) => {

@@ -420,7 +420,8 @@ describe("a project with more predictions than one request deletes", () => {
       expect(await left()).toBe(1);
     });
     await addFrames(10, world);
-    const leftOut = async () => (await db.sql`select subject from keyframe_private.unpruned`).map((row) => row.subject);
+    const leftOut = async () =>
+      (await db.sql`select subject from keyframe_private.skipped_rows`).map((row) => row.subject);
     await db.sql`
       create function public.refuse() returns trigger language plpgsql as 'begin raise exception ''no''; end'`;
     /** While an app keeps a row; then time passes. */
@@ -430,7 +431,7 @@ describe("a project with more predictions than one request deletes", () => {
       await work();
       expect(await leftOut()).toEqual([`delete ${table} ${id}`]);
       await db.sql.unsafe(`drop trigger app_keeps on ${table}`);
-      await db.sql`update keyframe_private.unpruned set next_try_at = now() where true`;
+      await db.sql`update keyframe_private.skipped_rows set next_try_at = now() where true`;
     };
     const kept = await scalar(db.sql`select id from keyframe.predictions where project_id = ${world.project} limit 1`);
     await whileKept("keyframe.predictions", kept, async () => {

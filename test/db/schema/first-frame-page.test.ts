@@ -1,5 +1,6 @@
 import type postgres from "postgres";
-import { expect, test } from "vitest";
+import { expect, inject, test } from "vitest";
+import { fillVault } from "../../../local/stack/apply-migrations.ts";
 import { claim, complete, providerSays } from "../../support/database/calls.ts";
 import { useDatabase } from "../../support/database/clone-database.ts";
 import { columnOf, useWorld } from "../../support/database/predictions.ts";
@@ -33,6 +34,12 @@ test("docs/first-frame.md → each part names the tables that it writes, and no 
       }),
   );
   await addEndpoint(db.sql, world.owner);
+  // So that kicks can be made, and the claim acknowledges them.
+  const { kickSecret } = inject("stack");
+  await fillVault(db.sql, {
+    keyframe_functions_url: "http://127.0.0.1:9/functions/v1",
+    keyframe_kick_secret: kickSecret,
+  });
   const found: Record<string, string[]> = {};
   await db.sql.begin(async (sql) => {
     let before = await written(sql); // by earlier transactions of the connection

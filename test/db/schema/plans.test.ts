@@ -96,7 +96,7 @@ beforeAll(async () => {
       from (select ${endpoint}::uuid as id union all select gen_random_uuid() from generate_series(1, 300)) e, generate_series(0, 47) h
       on conflict do nothing`;
     await sql`
-      insert into keyframe_private.unpruned (subject, code, reason, next_try_at)
+      insert into keyframe_private.skipped_rows (subject, code, reason, next_try_at)
       select gen_random_uuid(), 'P0001', 'r', now() + interval '1 hour' from generate_series(1, ${MANY}::int)`;
     await sql`
       insert into keyframe_private.rate_buckets (owner_id, route_class, tokens, refilled_at)

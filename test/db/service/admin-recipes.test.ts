@@ -55,8 +55,8 @@ const noLease = { lease_token: null };
 async function addFailing() {
   const columns = { ...noLease, failures: 3, last_error: "P0001", due_at: inSeconds(60) };
   const { id } = await seedPrediction(db.sql, world, { status: "processing", columns });
-  await emptyTables(db.sql, "keyframe_private.unpruned");
-  await db.sql`select keyframe_private.note_unpruned('delete keyframe.webhook_events x', 'P0001', 'An app keeps it.')`;
+  await emptyTables(db.sql, "keyframe_private.skipped_rows");
+  await db.sql`select keyframe_private.skip_row('delete keyframe.webhook_events x', 'P0001', 'An app keeps it.')`;
   return id;
 }
 
@@ -136,7 +136,7 @@ const EFFECTS: Record<string, () => Promise<void>> = {
   "Try what fails again, all at once": async () => {
     const failing = await addFailing();
     await run("Try what fails again, all at once");
-    expect(await db.sql`select from keyframe_private.unpruned where next_try_at > now()`).toHaveLength(0);
+    expect(await db.sql`select from keyframe_private.skipped_rows where next_try_at > now()`).toHaveLength(0);
     expect((await claim(db.sql)).map(({ id }) => id)).toContain(failing);
   },
 

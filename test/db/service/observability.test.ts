@@ -22,7 +22,7 @@ beforeEach(async () => {
   await clearWebhooks(db.sql);
   await emptyTables(
     db.sql,
-    "keyframe.predictions, keyframe_private.prediction_images, keyframe_private.provider_submits, keyframe_private.cost_changes, keyframe_private.cost_sums, keyframe_private.file_removals, net.http_request_queue, net._http_response, cron.job_run_details, keyframe_private.kicks, keyframe_private.worker_heartbeats, keyframe_private.work, keyframe_private.unpruned",
+    "keyframe.predictions, keyframe_private.prediction_images, keyframe_private.provider_submits, keyframe_private.cost_changes, keyframe_private.cost_sums, keyframe_private.file_removals, net.http_request_queue, net._http_response, cron.job_run_details, keyframe_private.kicks, keyframe_private.heartbeats, keyframe_private.work, keyframe_private.skipped_rows",
   );
 });
 
@@ -47,7 +47,7 @@ const about = (seconds: number) =>
 const NO_KICK = { outcome: "none", status: null, error: null, madeSeconds: null, acknowledgedAfterSeconds: null };
 
 const NEVER_CLAIMED = {
-  ...{ claimedSeconds: null, isProcess: false, callSeconds: null, slowRequests: 0 },
+  ...{ claimedSeconds: null, isProcess: false, callSeconds: null, slowWork: 0 },
   ...{ places: { of: 132, open: 0, slow: [] } },
   oldestKickSeconds: null,
 };
@@ -293,7 +293,7 @@ test.each<[what: string, seed: () => Promise<unknown>, figures: object]>([
     async () => {
       await claims({ callMs: 3 });
       await claims({ isProcess: true, callMs: 2_400 });
-      await db.sql`update keyframe_private.worker_heartbeats set claimed_at = ${ago(50)}`;
+      await db.sql`update keyframe_private.heartbeats set claimed_at = ${ago(50)}`;
       await db.sql`select keyframe_private.kick('deliver')`;
     },
     {
@@ -314,8 +314,8 @@ test.each<[what: string, seed: () => Promise<unknown>, figures: object]>([
     },
     {
       workers: {
-        generate: { slowRequests: 2, places: { of: 264, open: 3, slow: [{ name: "a/slow", open: 2 }] } },
-        deliver: { slowRequests: 2, places: { of: 440, open: 2, slow: [{ name: "receiver.example new", open: 2 }] } },
+        generate: { slowWork: 2, places: { of: 264, open: 3, slow: [{ name: "a/slow", open: 2 }] } },
+        deliver: { slowWork: 2, places: { of: 440, open: 2, slow: [{ name: "receiver.example new", open: 2 }] } },
       },
     },
   ],
@@ -326,7 +326,7 @@ test.each<[what: string, seed: () => Promise<unknown>, figures: object]>([
       await prediction("storing", { ...LATER, failures: 9, last_error: "provider_unavailable" });
       await prediction("queued", { ...LATER, failures: 2, last_error: "P0001" });
       for (let i = 0; i < 4; i++)
-        await db.sql`select keyframe_private.note_unpruned('delete x 1', 'P0002', 'An app keeps it.')`;
+        await db.sql`select keyframe_private.skip_row('delete x 1', 'P0002', 'An app keeps it.')`;
     },
     {
       setAside: {
@@ -379,7 +379,7 @@ test.each<[what: string, seed: () => Promise<unknown>, figures: object]>([
         "merge-costs": { scheduled: true, lastSuccessSeconds: null, isLate: true },
         // The log begins a quarter of an hour ago, so an hourly job is not missed yet.
         "prune-rates": { lastSuccessSeconds: null, lastError: "ERROR:  it broke once", isLate: false },
-        "prune-references": { lastSuccessSeconds: null, isLate: false },
+        "remove-unused-uploads": { lastSuccessSeconds: null, isLate: false },
       },
     },
   ],
@@ -391,7 +391,7 @@ test.each<[what: string, seed: () => Promise<unknown>, figures: object]>([
         ('keyframe-outputs', 'c', ${ago(60)}, 1)`,
     { fileRemovals: { pending: 3, oldestDueSeconds: about(200) } },
   ],
-])("%s", async (_what, seed, figures) => {
+])("figures of the service: %s", async (_what, seed, figures) => {
   await seed();
   expect(await read()).toMatchObject(figures);
 });
@@ -437,7 +437,7 @@ test("endpoints whose last delivery could not be signed → counted, unless disa
 test("generate claims → figures have its call's time, also when it has no capacity for work", async () => {
   const claim = createClaim((called, args) => callWorker(db.sql, called, Object(args)), null);
   await claim(0, 0, 0, 1_499.6);
-  expect((await read()).workers.generate).toMatchObject({ callSeconds: 1.5, slowRequests: 0 });
+  expect((await read()).workers.generate).toMatchObject({ callSeconds: 1.5, slowWork: 0 });
 });
 
 test("each scheduled job → watched; one that does not run here → the reason, until a permitted role schedules it again", async () => {
@@ -532,15 +532,17 @@ test("due work of each kind → how long the oldest has been due, without leased
   await prediction("storing", { due_at: ago(-70) });
   await addWork("cancel", 60);
   await addWork("search", 50);
+  await addWork("expire", 45);
   await addWork("remove", 40);
   await addWork("admit", 35);
-  const [mine, others] = [await addEndpoint(db.sql, world.owner), await addEndpoint(db.sql, null)];
-  await seedDeliveries(db.sql, others, 1, { next_attempt_at: ago(900) });
-  await exchange(db.sql); // something is being sent to others
-  await seedDeliveries(db.sql, others, 9, { next_attempt_at: ago(900) });
+  const [mine, busy] = [await addEndpoint(db.sql, world.owner), await addEndpoint(db.sql, null)];
+  await seedDeliveries(db.sql, busy, 1, { next_attempt_at: ago(900) });
+  await exchange(db.sql); // one is being sent there
+  await seedDeliveries(db.sql, busy, 9, { next_attempt_at: ago(900) });
   await seedDeliveries(db.sql, mine, 2, { next_attempt_at: ago(30) });
   const ages = { submit: about(90), poll: about(80), store: about(70), cancel: about(60), search: about(50) };
-  expect((await read()).due).toEqual({ ...ages, remove: about(40), delivery: about(30), slot: about(35) });
+  const others = { expire: about(45), remove: about(40), delivery: about(30), slot: about(35) };
+  expect((await read()).due).toEqual({ ...ages, ...others });
 });
 
 test("a database that refuses writes or lacks settings, or a clock that was set back → figures and health say so", async () => {

@@ -22,7 +22,7 @@ beforeEach(async () => {
       end if;
       return case tg_op when 'DELETE' then old else new end;
     end $$`;
-  await db.sql`delete from keyframe_private.unpruned where true`;
+  await db.sql`delete from keyframe_private.skipped_rows where true`;
 });
 
 const owner = () => world.owner;
@@ -38,7 +38,7 @@ const ROWS_OF: Record<string, string> = {
     select gen_random_uuid(), 'read', 0, ${LONG_AGO}`,
 };
 
-const leftOut = () => db.sql`select subject, code, reason, failures from keyframe_private.unpruned`;
+const leftOut = () => db.sql`select subject, code, reason, failures from keyframe_private.skipped_rows`;
 
 test.each([
   ["prune", "keyframe_private.kicks", "id"],
@@ -68,7 +68,7 @@ test.each([
     expect(await leftOut()).toEqual([{ ...aside, code: "P0042", failures: 1 }]);
 
     const tryIn = (time: string) =>
-      db.sql`update keyframe_private.unpruned set next_try_at = now() + ${time}::interval where true`;
+      db.sql`update keyframe_private.skipped_rows set next_try_at = now() + ${time}::interval where true`;
     await tryIn("1 hour");
     await run();
     expect(await leftOut()).toMatchObject([{ failures: 1 }]);
@@ -142,7 +142,7 @@ test("an app's trigger on one row sleeps longer than the job may take → the ne
     });
   const left = async () => (await db.sql`select request_id::int as id from keyframe_private.kicks`).map(({ id }) => id);
   for (let runs = 0; runs < 2; runs++) await run();
-  await db.sql`update keyframe_private.unpruned set next_try_at = now() + interval '1 hour' where subject ~ '[0-9]$'`;
+  await db.sql`update keyframe_private.skipped_rows set next_try_at = now() + interval '1 hour' where subject ~ '[0-9]$'`;
   await run();
   expect(await left()).toEqual([7]);
   const subject = expect.stringMatching(/^delete keyframe_private\.kicks \d+$/);

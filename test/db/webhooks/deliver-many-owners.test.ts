@@ -1,5 +1,5 @@
 import { beforeEach, expect, test } from "vitest";
-import { DELIVER_LIMITS as L } from "../../../supabase/functions/keyframe-deliver/queue/queue.ts";
+import { DELIVER_LIMITS as L } from "../../../supabase/functions/keyframe-deliver/deliveries/work.ts";
 import { useDatabase } from "../../support/database/clone-database.ts";
 import { deliverOver, isSentOnce } from "../../support/database/deliver.ts";
 import { clearWebhooks } from "../../support/database/webhooks.ts";

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from "vitest";
-import { DELIVER_LIMITS as L } from "../../../supabase/functions/keyframe-deliver/queue/queue.ts";
+import { DELIVER_LIMITS as L } from "../../../supabase/functions/keyframe-deliver/deliveries/work.ts";
 import { REQUEST_TIMEOUT_MS as REQUEST_MS } from "../../../supabase/functions/keyframe-deliver/send/post.ts";
 import { useDatabase } from "../../support/database/clone-database.ts";
 import { deliverOver, isSentOnce } from "../../support/database/deliver.ts";
@@ -72,7 +72,7 @@ describe("deliveries to an endpoint", () => {
   test("a crash of the database loses the leases of open requests → these deliveries are not sent a second time meanwhile", async () => {
     const deliver = makeDeliver({ request: () => 5_000 });
     await deliver.add("one", null, 4);
-    const forget = () => db.sql`update keyframe_private.work set state = 'ready', worker = null, lease_token = null`;
+    const forget = () => db.sql`update keyframe_private.work set state = 'ready', worker_id = null, lease_token = null`;
     deliver.clock.after(1_000, () => void deliver.outside(forget()));
     await deliver.runUntil(deliver.kick());
     expect((await isRecorded()).size).toBe(4);

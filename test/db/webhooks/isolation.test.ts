@@ -92,7 +92,7 @@ const HELD: [what: string, statement: string, own?: "locked" | "55P03", later?: 
     "an update of the secrets of all endpoints",
     "update keyframe_private.webhook_secrets set expires_at = expires_at; update vault.secrets set description = description",
   ],
-  ["an update of the heartbeats", "update keyframe_private.worker_heartbeats set alive_until = alive_until"],
+  ["an update of the heartbeats", "update keyframe_private.heartbeats set alive_until = alive_until"],
   ["an update of the kicks", "update keyframe_private.kicks set made_at = made_at"],
   ["an update of the idempotency keys", "update keyframe_private.idempotency_keys set answer = null"],
 ];

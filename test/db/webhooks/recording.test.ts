@@ -278,7 +278,7 @@ test.each([
   ["failing", { status_code: 500 }],
   ["gone", { status_code: 410 }],
 ] as const)(
-  "an endpoint that the service disabled as %s is enabled → no reason; five days count anew, one request at a time",
+  "an endpoint that the service disabled as %s is enabled → no reason; five more days, one request at a time",
   async (reason, outcome) => {
     await attempt({ status_code: 500 }, START);
     await attempt(outcome, days(5));

@@ -29,7 +29,7 @@ test.each([
     const claim = (report: object) =>
       rolledBack(db.sql, async (sql) => {
         const of = {
-          worker: crypto.randomUUID(),
+          worker_id: crypto.randomUUID(),
           max_rows: 9,
           heartbeat_ms: 300,
           report: db.sql.json(report as never),

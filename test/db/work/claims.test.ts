@@ -135,7 +135,7 @@ describe("the heartbeat of a claim", () => {
   const looksUntil = async () => {
     const [row] = await db.sql`
       select alive_until > clock_timestamp() and alive_until <= clock_timestamp() + interval '5 seconds' as looking
-      from keyframe_private.worker_heartbeats where function_name = 'generate'`;
+      from keyframe_private.heartbeats where function_name = 'generate'`;
     return row?.looking;
   };
 
@@ -222,7 +222,7 @@ describe("a task that is put off", () => {
     const waitAfter = async (failures: number) => {
       const lease = crypto.randomUUID();
       await db.sql`
-        update keyframe_private.work set failures = ${failures}, state = 'leased', worker = ${lease}, lease_token = ${lease} where subject = ${id}`;
+        update keyframe_private.work set failures = ${failures}, state = 'leased', worker_id = ${lease}, lease_token = ${lease} where subject = ${id}`;
       return await db.sql.begin(async (sql) => {
         expect(await retryLater(sql, id, lease)).toBe("later");
         return await waitOf(id, sql);

@@ -39,7 +39,7 @@ const idsOf = (tasks: Task[]) => tasks.map(({ id }) => id).toSorted();
 
 const claimTasks = async (sql: Sql, worker: string, cursors: object = {}) =>
   await callWorker<{ tasks: Task[]; cursors: object }>(sql, "claim_tasks", {
-    ...{ worker, max_rows: 10, lease_seconds: 60, poll_seconds: 0, cursors },
+    ...{ worker_id: worker, max_rows: 10, lease_seconds: 60, poll_seconds: 0, cursors },
   });
 
 test("a submit's lease expires after its run failed and while the next submit is under way → no third submit is added", async () => {
@@ -116,7 +116,7 @@ describe("an app's trigger on predictions", () => {
 describe("a crowd of owners or tasks", () => {
   /** Ready submits of a model, each of a lane of its own or all of one. Nothing of them is read but their work. */
   const addCrowd = (count: number, model: string, owner: string | null, lease: string | null = null) => db.sql`
-    insert into keyframe_private.work (queue, kind, subject, owner_id, lane, resource, state, due_at, worker, lease_token)
+    insert into keyframe_private.work (queue, kind, subject, owner_id, lane, resource, state, due_at, worker_id, lease_token)
     select 'ask', 'submit', gen_random_uuid(), o.id, o.id, ${model}, ${lease === null ? "ready" : "leased"}, now() + interval '1 minute', ${lease}, ${lease}
     from generate_series(1, ${count}::int) i
     cross join lateral (select coalesce(${owner}::uuid, ('00000000-0000-4000-8000-' || lpad(i::text, 12, '0'))::uuid) as id) o`;

@@ -30,7 +30,7 @@ beforeEach(async () => {
   await clearWebhooks(db.sql);
   other = await addWorld(db);
   for (const { owner } of [world, other]) await addEndpoint(db.sql, owner);
-  await clearPredictions(db.sql, "worker_heartbeats", "kicks");
+  await clearPredictions(db.sql, "heartbeats", "kicks");
   await emptyTables(db.sql, "net.http_request_queue");
 });
 
@@ -59,7 +59,7 @@ async function kicksOf(work: () => Promise<unknown>, name = "generate"): Promise
 const UNDONE = new Error("taken back");
 const READY = { columns: { attempt: 0, lease_token: null, due_at: new Date(0) } };
 
-describe.each(Object.keys(WORK))("%s", (name) => {
+describe.each(Object.keys(WORK))("kicks to %s", (name) => {
   const work = async (sql: Sql = db.sql, of = world, rows = 1) => await WORK[name]?.(sql, of, rows);
   const look = (heartbeatMs: number) => db.sql`select keyframe_private.record_heartbeat(${name}, ${heartbeatMs}, '{}')`;
 
@@ -101,7 +101,7 @@ describe.each(Object.keys(WORK))("%s", (name) => {
     expect(await kicksOf(() => look(0).then(() => work()), name)).toBe(1);
     await look(60_000);
     for (const away of ["-1 millisecond", "1 hour"]) {
-      await db.sql`update keyframe_private.worker_heartbeats set alive_until = clock_timestamp() + ${away}::interval`;
+      await db.sql`update keyframe_private.heartbeats set alive_until = clock_timestamp() + ${away}::interval`;
       expect(await kicksOf(() => work(db.sql, other), name)).toBe(1);
     }
   });
@@ -144,7 +144,7 @@ describe("the record of kicks", () => {
       await WORK.generate?.(sql, world, 1);
       await db.sql.begin(async (second) => {
         await second`set local statement_timeout = '5s'`; // unlike a lock_timeout, nobody's exception handler takes it
-        await callWorker(second, "claim_tasks", { worker: crypto.randomUUID(), max_rows: 1, lease_seconds: 60 });
+        await callWorker(second, "claim_tasks", { worker_id: crypto.randomUUID(), max_rows: 1, lease_seconds: 60 });
         expect((await second`select keyframe_private.kick('generate') as made`)[0]?.made).toBe(true);
       });
       expect(await kicksOf(() => WORK.generate?.(db.sql, other, 1) ?? Promise.reject())).toBe(1);

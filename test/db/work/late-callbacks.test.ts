@@ -147,7 +147,7 @@ test.each<Case>([
       row,
     ];
   }),
-])("%s", async (_what, of, said, row, canceled = []) => {
+])("the provider reports a run: %s", async (_what, of, said, row, canceled = []) => {
   const columns = { attempt: 2, ...(of === "queued" ? {} : { provider_prediction_id: FOLLOWED }) };
   const { id } = await seedPrediction(db.sql, world, { status: of, columns });
   for (const [answer, saying] of said)

@@ -49,19 +49,19 @@ async function bring(call: (waitMs: number) => Promise<object[]>): Promise<objec
 /** The two calls that wait: how each comes by work, and what it brings. */
 const CALLS = {
   claim_tasks: {
-    worker: "generate",
+    functionName: "generate",
     makeDue: async (due_at: Date) =>
       (await seedPrediction(db.sql, world, { columns: { attempt: 0, lease_token: null, due_at } })).id,
     call: (waitMs: number): Promise<object[]> => claim(db.sql, 10, 60, 0, waitMs),
   },
   exchange_deliveries: {
-    worker: "deliver",
+    functionName: "deliver",
     makeDue: async (next_attempt_at: Date) => (await seedDeliveries(db.sql, endpoint, 1, { next_attempt_at }))[0],
     call: async (waitMs: number): Promise<object[]> => (await exchange(db.sql, { waitMs })).deliveries,
   },
 };
 
-describe.each(Object.entries(CALLS))("%s", (_name, { worker, makeDue, call }) => {
+describe.each(Object.entries(CALLS))("a waiting call of %s", (_name, { functionName, makeDue, call }) => {
   test("a waiting call with nothing due → returns empty when its time is up, after a second at the latest", async () => {
     for (const waitMs of [200, LONG_MS]) {
       const least = Math.min(waitMs, LONGEST_WAIT_MS) * 0.75;
@@ -101,9 +101,9 @@ describe.each(Object.entries(CALLS))("%s", (_name, { worker, makeDue, call }) =>
     expect(Date.now()).toBeGreaterThanOrEqual(at);
   });
 
-  test("a second waiting call of a worker → returns at once: one connection is enough for waiting", async () => {
+  test("a second waiting call → returns at once: one connection is enough for waiting", async () => {
     await db.sql.begin(async (sql) => {
-      await sql`select keyframe_private.acquire_lock(${`waits ${worker}`}, null)`; // as the first one holds it
+      await sql`select keyframe_private.acquire_lock(${`waits ${functionName}`}, null)`; // as the first one holds it
       expect(await quickest(() => call(LONG_MS))).toBeLessThan(LONGEST_WAIT_MS);
     });
   });
@@ -145,7 +145,7 @@ test("the heartbeat → is not delayed by the wait of the call that recorded it"
   await untilACallWaits(db.sql);
   // The row is not locked: another claim records its heartbeat too.
   await exchange(db.sql, { heartbeatMs: 0 });
-  const until = db.sql`select alive_until::text from keyframe_private.worker_heartbeats where function_name = 'deliver'`;
+  const until = db.sql`select alive_until::text from keyframe_private.heartbeats where function_name = 'deliver'`;
   expect(await columnOf(until)).toEqual(["-infinity"]);
   await waiting;
 });

@@ -45,7 +45,13 @@ export async function claimOnly(
   worker = WORKER,
 ): Promise<Task[]> {
   const answer = await callWorker<{ tasks: Task[] }>(sql, "claim_tasks", {
-    ...{ worker, max_rows: maxRows, lease_seconds: leaseSeconds, heartbeat_ms: heartbeatMs, wait_ms: waitMs },
+    ...{
+      worker_id: worker,
+      max_rows: maxRows,
+      lease_seconds: leaseSeconds,
+      heartbeat_ms: heartbeatMs,
+      wait_ms: waitMs,
+    },
   });
   return answer.tasks;
 }

@@ -6,8 +6,8 @@ import {
   createExchange,
   type Delivery,
   type ExchangeArguments,
-} from "../../../supabase/functions/keyframe-deliver/queue/database.ts";
-import { createQueue, DELIVER_LIMITS } from "../../../supabase/functions/keyframe-deliver/queue/queue.ts";
+} from "../../../supabase/functions/keyframe-deliver/deliveries/database.ts";
+import { createDeliveryWork, DELIVER_LIMITS } from "../../../supabase/functions/keyframe-deliver/deliveries/work.ts";
 import { makeClock } from "../worker-clock.ts";
 import type { ClonedDatabase } from "./clone-database.ts";
 import { columnOf } from "./predictions.ts";
@@ -48,10 +48,10 @@ export function deliverOver(db: ClonedDatabase) {
     const at = () => new Date(began + time.now());
 
     const exchange = createExchange(async (called, args) => {
-      const { results, worker, max_rows, returned, max_bytes, heartbeat_ms, cursors } = args as ExchangeArguments;
+      const { results, worker_id, max_rows, returned, max_bytes, heartbeat_ms, cursors } = args as ExchangeArguments;
       const answered = time.outside(
         db.sql<{ answer: unknown }[]>`
-          select keyframe_worker.exchange_deliveries(${JSON.stringify(results)}::text::jsonb, ${worker}, ${max_rows}, ${JSON.stringify(returned)}::text::jsonb,
+          select keyframe_worker.exchange_deliveries(${JSON.stringify(results)}::text::jsonb, ${worker_id}, ${max_rows}, ${JSON.stringify(returned)}::text::jsonb,
             ${max_bytes}, ${heartbeat_ms}, cursors => ${JSON.stringify(cursors)}::text::jsonb, at => ${at()}) as answer`,
       );
       const [row] = await answered.catch(({ code }) => {
@@ -63,7 +63,7 @@ export function deliverOver(db: ClonedDatabase) {
       time.outside(db.sql<{ due: boolean }[]>`select keyframe_private.has_due_work('{deliver}', ${at()}) as due`);
 
     const log = createLog({}, (line) => void lines.push(line));
-    const queue = createQueue({
+    const deliveryWork = createDeliveryWork({
       async exchange(args) {
         const call = { at: time.now(), ...args, ms: callMs() };
         calls.push(call);
@@ -98,7 +98,7 @@ export function deliverOver(db: ClonedDatabase) {
       clock: time.clock,
     });
     const identify = ({ id }: Delivery) => ({ deliveryId: id });
-    const { kick: wake } = createWorker({ ...queue, identify, log, clock: time.clock, limits: DELIVER_LIMITS });
+    const { kick: wake } = createWorker({ ...deliveryWork, identify, log, clock: time.clock, limits: DELIVER_LIMITS });
     function kick() {
       began ||= Date.now(); // what the test has prepared is due
       return wake();

@@ -179,7 +179,7 @@ async function seedWork(sql: postgres.TransactionSql, columns: Row): Promise<voi
   const { due_at, lease_token = null } = columns;
   const state =
     lease_token !== null ? "leased" : due_at instanceof Date && due_at <= new Date() ? "ready" : "scheduled";
-  const row = { ...columns, state, worker: lease_token === null ? null : crypto.randomUUID() };
+  const row = { ...columns, state, worker_id: lease_token === null ? null : crypto.randomUUID() };
   const [submit] =
     await sql`select max(id) as id from keyframe_private.provider_submits where prediction_id = ${String(columns.subject)}`;
   await sql`insert into keyframe_private.work ${sql({ ...row, submit_id: submit?.id ?? null })}`;
@@ -203,8 +203,8 @@ export async function seedCopies(sql: postgres.Sql, id: string, count: number): 
       from keyframe_private.provider_submits s, copies c where s.prediction_id = ${id}`;
     await transaction`
       insert into keyframe_private.work
-        (queue, kind, subject, submit_id, owner_id, lane, resource, state, due_at, worker, lease_token, failures, last_error)
-      select w.queue, w.kind, s.prediction_id, s.id, w.owner_id, w.lane, w.resource, w.state, w.due_at, w.worker, w.lease_token, w.failures,
+        (queue, kind, subject, submit_id, owner_id, lane, resource, state, due_at, worker_id, lease_token, failures, last_error)
+      select w.queue, w.kind, s.prediction_id, s.id, w.owner_id, w.lane, w.resource, w.state, w.due_at, w.worker_id, w.lease_token, w.failures,
         w.last_error
       from keyframe_private.work w
       join keyframe_private.provider_submits s on s.owner_id = w.owner_id and s.prediction_id <> w.subject

@@ -2,7 +2,7 @@ import type postgres from "postgres";
 import type {
   Exchanged as ExchangeAnswer,
   LeasedEndpoint,
-} from "../../../supabase/functions/keyframe-deliver/queue/database.ts";
+} from "../../../supabase/functions/keyframe-deliver/deliveries/database.ts";
 import type { Claims, ClonedDatabase } from "./clone-database.ts";
 import { emptyTables } from "./empty-tables.ts";
 import type { Row } from "./predictions.ts";

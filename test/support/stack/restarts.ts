@@ -27,7 +27,7 @@ export async function letLeaseRunOut(sql: postgres.Sql, predictionId: string): P
 export async function untilNobodyLooks(sql: postgres.Sql): Promise<void> {
   await until("no worker claims", async () => {
     const looking = await sql`
-      select from keyframe_private.worker_heartbeats where alive_until > now() or claimed_at > now() - interval '1 second'`;
+      select from keyframe_private.heartbeats where alive_until > now() or claimed_at > now() - interval '1 second'`;
     return looking.length === 0;
   });
 }

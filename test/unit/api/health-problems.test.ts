@@ -29,7 +29,7 @@ const WORKER: WorkerFigures = {
     isProcess: false,
     oldestKickSeconds: null,
     callSeconds: 0.004,
-    slowRequests: 0,
+    slowWork: 0,
   },
   places: { of: 32, open: 30, slow: [{ name: "acme/slow", open: 3, of: 32 }] },
 };
@@ -43,6 +43,7 @@ const NOT_DUE = {
   store: null,
   cancel: null,
   search: null,
+  expire: null,
   remove: 3599,
   delivery: 29.9,
   slot: null,
@@ -129,9 +130,9 @@ describe("no problem", () => {
   test.each<[string, Partial<ServiceFigures>]>([
     ["a kick that is to be sent within seconds", { kicks: { ...KICKS, unsent: 1, oldestUnsentSeconds: 19.9 } }],
     ["a job that failed, and is not late", { jobs: { prune: { ...JOB, lastError: "it broke" } } }],
-    ["calls of less than a second, and nine slow requests", deliverIs({ callSeconds: 0.999, slowRequests: 9 })],
-    ["a worker whose last word is old", deliverIs({ callSeconds: 1.5, slowRequests: 10, claimedSeconds: 60 })],
-    ["generate, which is slower", { workers: { generate: { ...WORKER, slowRequests: 10 }, deliver: WORKER } }],
+    ["calls of less than a second, and nine slow deliveries", deliverIs({ callSeconds: 0.999, slowWork: 9 })],
+    ["a worker whose last word is old", deliverIs({ callSeconds: 1.5, slowWork: 10, claimedSeconds: 60 })],
+    ["generate, which is slower", { workers: { generate: { ...WORKER, slowWork: 10 }, deliver: WORKER } }],
     ["as much left of a budget as the cheapest start costs", { costs: { ...COSTS, month: left(67_000) } }],
   ])("%s → no problem", (_, parts) => {
     expect(problemsOf(figures(parts))).toEqual([]);
@@ -292,7 +293,7 @@ test.each<[string, Partial<ServiceFigures>, RegExp]>([
   [
     "a row that pruning leaves out",
     { setAside: { count: 1, kinds: { prune: 1 }, worst: UNPRUNED } },
-    /^The database refuses 1 row \(prune: 1\), such as prune delete keyframe\.webhook_events x, 2 times: An app keeps it \(P0001\)\. .* All of them: select \* from keyframe_private\.unpruned\.$/,
+    /^The database refuses 1 row \(prune: 1\), such as prune delete keyframe\.webhook_events x, 2 times: An app keeps it \(P0001\)\. .* All of them: select \* from keyframe_private\.skipped_rows\.$/,
   ],
   [
     "work of generate that the database refuses",
@@ -303,7 +304,7 @@ test.each<[string, Partial<ServiceFigures>, RegExp]>([
         worst: { ...UNPRUNED, kind: "poll", subject: OWNER, reason: null, failures: 9 },
       },
     },
-    /^The database refuses 3 rows \(poll: 2, prune: 1\), such as poll 7d3f1c52-\S+, 9 times: P0001; the log of keyframe-generate has more\. .* keyframe_private\.work where failures > 2; select \* from keyframe_private\.unpruned\.$/,
+    /^The database refuses 3 rows \(poll: 2, prune: 1\), such as poll 7d3f1c52-\S+, 9 times: P0001; the log of keyframe-generate has more\. .* keyframe_private\.work where failures > 2; select \* from keyframe_private\.skipped_rows\.$/,
   ],
   [
     "many long calls",
@@ -357,9 +358,9 @@ test.each<[string, Partial<ServiceFigures>, RegExp]>([
     /: 55 of 440 for crm\.example slow\. .*admin_webhook_health/,
   ],
   [
-    "ten slow requests of deliver",
-    deliverIs({ slowRequests: 10 }),
-    /^10 requests of deliver have been open for over 3 s: receivers are slow\./,
+    "ten slow deliveries",
+    deliverIs({ slowWork: 10 }),
+    /^10 deliveries have been leased for over 3 s: receivers are slow\./,
   ],
   ["stopped", { costs: { ...COSTS, spendingStopped: true } }, /^Spending is stopped: .*spending_stopped = false\.$/],
   [

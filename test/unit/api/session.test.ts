@@ -146,7 +146,7 @@ describe("a remembered session", () => {
     at(60);
     expect(await refusal(authorization, verifier)).toMatch("expired");
   });
-  test("a token that differs in one character → checked anew; refusals and missing tokens are not remembered", async () => {
+  test("a token that differs in one character → checked again; refusals and missing tokens are not remembered", async () => {
     const { verifier, checks } = counting();
     const token = await sessionToken(ISSUER);
     await verifier(`Bearer ${token}`);

@@ -64,7 +64,7 @@ test.each<[what: string, at: [path: string, init?: RequestInit, origin?: string]
   ["through another port → left alone", ["/", {}, elsewhere("localhost:8080")], 200, {}],
   ["POST → 405", ["/", { method: "POST" }], 405, { allow: "GET, HEAD" }],
   ["DELETE → 405", ["/", { method: "DELETE" }], 405, { allow: "GET, HEAD" }],
-])("%s", async (_, at, status, headers) => {
+])("a request to the dashboard: %s", async (_, at, status, headers) => {
   const answer = await ask(...at);
   await answer.body?.cancel();
   expect(answer.status).toBe(status);

@@ -1,5 +1,5 @@
 import { createLog } from "../../../shared/platform/log.ts";
-import type { Delivery } from "../../../supabase/functions/keyframe-deliver/queue/database.ts";
+import type { Delivery } from "../../../supabase/functions/keyframe-deliver/deliveries/database.ts";
 import { createAttempt } from "../../../supabase/functions/keyframe-deliver/send/attempt.ts";
 import { createCheckedLookup, type Resolve } from "../../../supabase/functions/keyframe-deliver/send/dial.ts";
 import { createPost, type PostSettings } from "../../../supabase/functions/keyframe-deliver/send/post.ts";

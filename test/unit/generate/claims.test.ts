@@ -21,5 +21,5 @@ test("each claim of generate → has the process's id, room for at most ten task
     { max_rows: 10, cursors: {}, report: { callMs: 12, isProcess: true, address: "https://ref.supabase.co" } },
     { max_rows: 3, cursors: { ask: ["model", "1"] } },
   ]);
-  expect(asked[0]?.worker).toBe(asked[1]?.worker);
+  expect(asked[0]?.worker_id).toBe(asked[1]?.worker_id);
 });

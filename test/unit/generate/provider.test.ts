@@ -49,7 +49,7 @@ const calls: [string, (provider: Provider) => Promise<unknown>][] = [
   ["uploadedFor", (provider) => provider.uploadedFor("https://api.replicate.com/v1/files/abc", never())],
 ];
 
-describe.each(calls)("%s", (_name, call) => {
+describe.each(calls)("the provider call %s", (_name, call) => {
   test.each([429, 500, 502, 503])("answered %i → one request, and the SDK does not repeat it", async (status) => {
     const { provider, requests } = answering(() => Response.json({ detail: "no" }, { status }));
     expect(await failureOf(call(provider))).toMatchObject({ status, explanation: "no" });

@@ -108,7 +108,7 @@ test.each<[string, Change, ModelSettings, object]>([
     KLING,
     { ...PROMPT, start_image: first },
   ],
-])("%s", (_name, change, model, input) => {
+])("the input of a run: %s", (_name, change, model, input) => {
   expect(build(change, model)).toEqual(input);
 });
 

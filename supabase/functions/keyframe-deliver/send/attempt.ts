@@ -5,7 +5,7 @@ import { retryAfterSeconds } from "../../../../shared/platform/retry.ts";
 import { describeError, type Log } from "../../../../shared/platform/log.ts";
 import { checkUrl } from "../../../../shared/webhooks/check-url.ts";
 import { requestHeaders } from "../../../../shared/webhooks/request-headers.ts";
-import type { AttemptResult, Delivery, ErrorClass } from "../queue/database.ts";
+import type { AttemptResult, Delivery, ErrorClass } from "../deliveries/database.ts";
 import { createCheckedLookup } from "./dial.ts";
 import { createPost, type Post, type Posted } from "./post.ts";
 

@@ -1,7 +1,7 @@
 import { isIP } from "node:net";
 import { pause } from "../../../../shared/platform/retry.ts";
 import { type AddressRules, checkAddress } from "../../../../shared/webhooks/check-url.ts";
-import type { ErrorClass } from "../queue/database.ts";
+import type { ErrorClass } from "../deliveries/database.ts";
 
 /** `lookup` resolves every host that is not an IP address. `ca`: additional trusted certificates (PEM), for tests. */
 export type DialSettings = { lookup: CheckedLookup; ca?: string };

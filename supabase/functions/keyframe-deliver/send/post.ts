@@ -1,6 +1,6 @@
 import { Buffer } from "node:buffer";
 import type { IncomingHttpHeaders } from "node:http";
-import type { ErrorClass } from "../queue/database.ts";
+import type { ErrorClass } from "../deliveries/database.ts";
 import { type Connection, type ConnectionSettings, createConnections } from "./create-connections.ts";
 import { classifyError, SendError } from "./dial.ts";
 

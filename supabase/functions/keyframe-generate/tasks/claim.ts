@@ -16,15 +16,15 @@ const claimed = z.object({
 export type Claimed = z.infer<typeof claimed>["tasks"][number];
 
 /**
- * Leases due tasks for this process; without free places it only records a heartbeat. With nothing due it may wait up to waitMs.
+ * Leases due tasks for this worker; without free places it only records a heartbeat. With nothing due it may wait up to waitMs.
  * `pollSeconds`: the interval of polls; null for the database's default.
  */
 export function createClaim(call: CallDatabase, pollSeconds: number | null, address?: string) {
-  const worker = crypto.randomUUID();
+  const worker_id = crypto.randomUUID();
   let cursors = {};
   return async (room: number, heartbeat_ms: number, wait_ms: number, callMs: number) => {
     const answer = await call("claim_tasks", {
-      worker,
+      worker_id,
       max_rows: Math.min(room, CLAIM_AT_ONCE),
       lease_seconds: LEASE_SECONDS,
       heartbeat_ms,

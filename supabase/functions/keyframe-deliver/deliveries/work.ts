@@ -23,7 +23,7 @@ const BEGIN_WITHIN_MS = 10_000;
  */
 const MAX_BYTES = 500_000;
 
-type QueueSettings = {
+type DeliveryWorkSettings = {
   exchange: Exchange;
   /** Makes one attempt. A rejection has no result to record: the lease expires. */
   attempt(delivery: Delivery): Promise<AttemptResult>;
@@ -32,9 +32,9 @@ type QueueSettings = {
   address?: string | undefined;
 };
 
-/** The deliveries of this process, for its worker. */
-export function createQueue({ exchange, attempt, log, clock, address }: QueueSettings) {
-  const worker = crypto.randomUUID();
+/** What a worker of deliver does: it claims deliveries, sends them, and records the results. */
+export function createDeliveryWork({ exchange, attempt, log, clock, address }: DeliveryWorkSettings) {
+  const worker_id = crypto.randomUUID();
   const leased = createLeased(clock.now);
   const results = createResults(clock.now, log);
   const open = new Set<string>();
@@ -62,7 +62,7 @@ export function createQueue({ exchange, attempt, log, clock, address }: QueueSet
   ): Promise<boolean> {
     const calledAt = clock.now();
     const { given, recorded, failed } = results.give();
-    const args = { results: given, returned: leased.drainReturned(), worker, max_rows, max_bytes: MAX_BYTES };
+    const args = { results: given, returned: leased.drainReturned(), worker_id, max_rows, max_bytes: MAX_BYTES };
     const report = { callMs: Math.round(callMs), isProcess: address !== undefined, address };
     const answer = await exchange({ ...args, heartbeat_ms, wait_ms, report, cursors }).catch((error) => {
       failed(error);

@@ -4,7 +4,7 @@ type Endpoint = { maxOpen: number; open: number; waiting: Waiting[] };
 /** A delivery that waits for an earlier request to its endpoint. It must start well before its lease ends. */
 type Waiting = { delivery: Delivery; beginUntil: number };
 
-/** The deliveries that a process has leased and not sent yet. The database leases no more of an endpoint than it may have open soon. */
+/** The deliveries that a worker has leased and not sent yet. The database leases no more of an endpoint than it may have open soon. */
 export function createLeased(now: () => number) {
   const endpoints = new Map<string, Endpoint>();
   const returned: number[] = [];
@@ -14,7 +14,7 @@ export function createLeased(now: () => number) {
   }
 
   return {
-    /** `isHere`: a delivery that this process is sending already. A crash of the database can forget its lease. */
+    /** `isHere`: a delivery that this worker is sending already. A crash of the database can forget its lease. */
     add(
       { endpoint_id, url, secrets, max_open, deliveries }: LeasedEndpoint,
       beginUntil: number,

@@ -6,8 +6,8 @@ export type ExchangeArguments = {
   results: AttemptResult[];
   /** Leased work that is not sent. */
   returned: number[];
-  /** This process. */
-  worker: string;
+  /** This worker. */
+  worker_id: string;
   max_rows: number;
   /** The limit on the bodies in total. One delivery is leased in any case. */
   max_bytes: number;
@@ -32,7 +32,7 @@ const leasedEndpoint = z.object({
     z.object({ id: z.string(), work_id: z.int(), attempt: z.int(), event_id: z.string(), body: z.string() }),
   ),
 });
-/** An endpoint with deliveries that this process has leased. */
+/** An endpoint with deliveries that this worker has leased. */
 export type LeasedEndpoint = z.infer<typeof leasedEndpoint>;
 
 /** A delivery with everything its next attempt needs. */
