@@ -23,7 +23,7 @@ type Retry = Backoff & {
   /** Called after each failed attempt, with the delay that would follow. */
   isRetriable(error: unknown, delayMs: number): boolean;
   maxAttempts?: number;
-  /** After it aborts, a failed attempt is not repeated. */
+  /** After it aborts, only a first attempt that failed is repeated, once: after a freeze, the pooled connection is dead. */
   signal?: AbortSignal;
   sleep?: typeof pause;
 };
@@ -38,7 +38,8 @@ export async function retry<Answer>(
     try {
       return await call();
     } catch (error) {
-      if (attempt >= maxAttempts || signal?.aborted || !isRetriable(error, delayMs)) throw error;
+      const isOver = signal?.aborted === true && attempt > 1;
+      if (attempt >= maxAttempts || isOver || !isRetriable(error, delayMs)) throw error;
     }
     await sleep(delayMs, signal);
   }

@@ -3520,9 +3520,10 @@ begin
   return null;
 end $$;
 
--- Called when the worker that sent a submit reports that no answer came. If its lease had expired, the run was searched for too early:
--- while the request was still under way. So it is searched for again, even if that search has ended the submit. The caller has locked the
--- prediction.
+-- Called when the worker that sent a submit reports that no answer came. If its lease had expired, the run may have been searched for too
+-- early, while the request was still under way. So it is searched for again, even if that search has ended the submit. A submit of the same
+-- attempt that was never sent stays as it is. The caller has locked the prediction. Locking the submits waits for a search or a callback that
+-- is being recorded, so that the next statement sees its result.
 create function keyframe_private.search_again(prediction uuid, unanswered_attempt integer)
 returns void language plpgsql volatile set search_path = '' set jit = off set enable_seqscan = off as $$
 declare
@@ -3530,16 +3531,16 @@ declare
   submit keyframe_private.provider_submits;
 begin
   select p.* into row_now from keyframe.predictions p where p.id = prediction;
-  if row_now.status = 'queued' and row_now.attempt = unanswered_attempt then
-    return; -- nothing was searched yet: the next submit does it
-  end if;
+  perform from keyframe_private.provider_submits s where s.prediction_id = prediction and s.attempt = unanswered_attempt for update;
   update keyframe_private.provider_submits s set answered_at = null, ended_at = null, outcome = null
-  where s.prediction_id = prediction and s.attempt = unanswered_attempt and s.outcome = 'no_run' and not exists (
+  where s.prediction_id = prediction and s.attempt = unanswered_attempt and s.submitted_at is not null and s.outcome = 'no_run' and not exists (
     select from keyframe_private.provider_submits r
     where r.prediction_id = prediction and r.attempt = unanswered_attempt and r.provider_prediction_id is not null);
   select s.* into submit from keyframe_private.provider_submits s
-  where s.prediction_id = prediction and s.attempt = unanswered_attempt and s.is_unanswered for update;
-  if row_now.id is null and submit.search_task is null then
+  where s.prediction_id = prediction and s.attempt = unanswered_attempt and s.is_unanswered;
+  if submit.search_task is null and row_now.status = 'queued' and row_now.attempt = unanswered_attempt then
+    return; -- the next submit searches for it
+  elsif submit.search_task is null and row_now.id is null then
     perform keyframe_private.end_submit(submit.id, 'lost'); -- a deleted prediction's input is not known any more
   elsif submit.id is not null and not exists (
     select from keyframe_private.work w
@@ -5176,6 +5177,9 @@ begin
   end if;
   select p.* into row_now from keyframe.predictions p where p.id = prediction for update;
   has_ended := not found or row_now.completed_at is not null;
+  if row_now.id is null then -- it is deleted, so its submits are locked instead, as in search_again
+    perform from keyframe_private.provider_submits s where s.prediction_id = record_run_state.prediction order by s.id for update;
+  end if;
   last_attempt := coalesce(row_now.attempt, (
     -- A deleted prediction is known as long as its submits are kept.
     select max(s.attempt) from keyframe_private.provider_submits s

@@ -188,6 +188,9 @@ begin
   end if;
   select p.* into row_now from keyframe.predictions p where p.id = prediction for update;
   has_ended := not found or row_now.completed_at is not null;
+  if row_now.id is null then -- it is deleted, so its submits are locked instead, as in search_again
+    perform from keyframe_private.provider_submits s where s.prediction_id = record_run_state.prediction order by s.id for update;
+  end if;
   last_attempt := coalesce(row_now.attempt, (
     -- A deleted prediction is known as long as its submits are kept.
     select max(s.attempt) from keyframe_private.provider_submits s

@@ -1,3 +1,4 @@
+import type postgres from "postgres";
 import { beforeEach, expect, test } from "vitest";
 import { createDatabase } from "../../../supabase/functions/keyframe-generate/tasks/database.ts";
 import type { PredictionTask } from "../../../supabase/functions/keyframe-generate/tasks/task.ts";
@@ -6,6 +7,7 @@ import {
   claim,
   endSearch,
   fail,
+  makeDue,
   makeSearchesDue,
   providerSays,
   readRow,
@@ -56,6 +58,7 @@ async function cancelAndSearch(id: string, attempt: number) {
   await endSearch(db.sql, id, attempt, false, search?.lease_token ?? null);
 }
 
+type AnySql = postgres.Sql | postgres.TransactionSql;
 type End = (id: string, lease: string | null) => Promise<unknown>;
 const answerLost: End = (id, lease) => retryLater(db.sql, id, lease, { answered: false });
 const answered: End = (id, lease) => retryLater(db.sql, id, lease);
@@ -249,6 +252,79 @@ test("a submit is found to have no run, its prediction is deleted, and its worke
   await retryLater(db.sql, id, LOST_LEASE, { answered: false, attempt: 1 });
   expect(await submitsOf(db.sql, id)).toMatchObject([{ outcome: "lost", cost_state: "unknown" }, { attempt: 2 }]);
 });
+
+test("a submit's worker reports no answer while the end of the search for its run is being recorded → searched again", async () => {
+  await db.sql`alter function keyframe_worker.retry_prediction_later set lock_timeout = '60s'`; // the search's transaction stays open here
+  const { id } = await seedUnanswered({ lease_token: null });
+  expect(await claim(db.sql)).toMatchObject([{ task: "submit", attempt: 2 }]);
+  await whileOpen(
+    db.sql,
+    (open) => endSearch(open, id, 1, false),
+    () => retryLater(db.sql, id, LOST_LEASE, { answered: false, attempt: 1 }),
+  );
+  expect(await submitsOf(db.sql, id)).toMatchObject([{ attempt: 1, is_unanswered: true }, { attempt: 2 }]);
+  expect(await claimSearches()).toMatchObject([{ id, attempt: 1 }]);
+});
+
+/** The first submit's run has called back and is interrupted: its prediction, of `attempt`, is queued again. */
+async function interruptFirstRun(id: string, attempt: number) {
+  const run = { id, run: `run-${id}`, attempt: 1 };
+  expect(await providerSays(db.sql, run)).toBe("recorded");
+  const searches = await claimSearches();
+  expect(await providerSays(db.sql, { ...run, status: "failed", failure: "interrupted" })).toBe("recorded");
+  expect(await readRow(db.sql, id)).toMatchObject({ status: "queued", attempt });
+  return searches[0]?.lease_token ?? null;
+}
+
+test.each(["during", "after"])(
+  "a worker reports no answer %s the search for its run, its prediction was queued again → the next submit searches too",
+  async (when) => {
+    const { id } = await seedUnanswered({ lease_token: null });
+    expect(await claim(db.sql)).toMatchObject([{ task: "submit", attempt: 2 }]);
+    await endSearch(db.sql, id, 1, false);
+    const search = await interruptFirstRun(id, 2);
+    if (when === "after") await endSearch(db.sql, id, 2, false, search);
+    await retryLater(db.sql, id, LOST_LEASE, { answered: false, attempt: 2 });
+    if (when === "during") await endSearch(db.sql, id, 2, false, search);
+    await makeDue(db.sql, id);
+    const [submit] = (await claim(db.sql)).filter(({ task }) => task === "submit");
+    expect(submit).toMatchObject({ attempt: 3, search_attempt: 2 });
+  },
+);
+
+test("a worker reports no answer, and a submit of the same number was never sent → nothing more is held for that one", async () => {
+  const { id, lease } = await seedUnanswered();
+  await retryLater(db.sql, id, lease, { answered: false });
+  await interruptFirstRun(id, 1); // before the second submit was sent
+  await makeDue(db.sql, id);
+  const [submit] = (await claim(db.sql)).filter(({ task }) => task === "submit");
+  expect(submit).toMatchObject({ attempt: 2 });
+  await db.sql`select keyframe_private.mark_canceled(${id})`;
+  await retryLater(db.sql, id, submit?.lease_token ?? null, { answered: false, attempt: 2 });
+  const [search] = await claimSearches();
+  await endSearch(db.sql, id, 2, false, search?.lease_token ?? null);
+  expect(await costsOf(id)).toEqual(["null released", "null released", expect.stringContaining("unknown")]);
+});
+
+test.each(["report", "callback"])(
+  "a late report and the run's callback, %s first, of a deleted prediction at once → the run is counted once",
+  async (first) => {
+    for (const name of ["retry_prediction_later", "record_provider_state"]) // the first one's transaction stays open here
+      await db.sql.unsafe(`alter function keyframe_worker.${name} set lock_timeout = '60s'`);
+    const { id } = await seedUnanswered({ lease_token: null });
+    expect(await claim(db.sql)).toMatchObject([{ task: "submit", attempt: 2 }]);
+    await endSearch(db.sql, id, 1, false);
+    await db.sql`delete from keyframe.predictions where id = ${id}`;
+    const report = (sql: AnySql) => retryLater(sql, id, LOST_LEASE, { answered: false, attempt: 1 });
+    const callBack = (sql: AnySql) => providerSays(sql, { id, run: "run-late", attempt: 1 });
+    const [one, other] = first === "report" ? [report, callBack] : [callBack, report];
+    await whileOpen(db.sql, one, () => other(db.sql));
+    const counted = (await submitsOf(db.sql, id)).filter(
+      (submit) => submit.attempt === 1 && submit.outcome !== "no_run",
+    );
+    expect(counted).toMatchObject([{ provider_prediction_id: "run-late", cost_state: "held" }]);
+  },
+);
 
 const prune = () =>
   db.sql.begin(async (sql) => {

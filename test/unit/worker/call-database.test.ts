@@ -96,6 +96,22 @@ describe("a call while the Data API restarts", () => {
     expect(passedMs).toBeLessThan(8_000);
   });
 
+  // A worker that was frozen records its results when the time of its work is over, on connections that are dead.
+  test.each([1, 2])(
+    "a task's time is over before a call, and the first %i tries have no connection → tried twice",
+    async (times) => {
+      let calls = 0;
+      const call: CallDatabase = async (called) => {
+        calls += 1;
+        if (calls <= times) throw new DatabaseError(called, 0, "");
+        return "later";
+      };
+      const answer = retryTransientErrors(call, 1)(AbortSignal.abort())("retry_prediction_later", {});
+      await (times === 1 ? expect(answer).resolves.toBe("later") : expect(answer).rejects.toMatchObject({ status: 0 }));
+      expect(calls).toBe(2);
+    },
+  );
+
   test.each([
     ["a wrong key", 401, ""],
     ["a fault of the function", 500, "XX000"],
