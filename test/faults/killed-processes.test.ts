@@ -5,7 +5,7 @@ import { readRow } from "../support/database/calls.ts";
 import type { Row } from "../support/database/predictions.ts";
 import { download, expectSoundEnd, wholeRow } from "../support/film/ending.ts";
 import { type FilmMaker, newFilmMaker, promptWith } from "../support/film/film-maker.ts";
-import { callbacksFor, loggedBy } from "../support/stack/logs.ts";
+import { callbacksFor } from "../support/stack/logs.ts";
 import { providerRuns } from "../support/api/provider.ts";
 import { killAndAwaitRestart, letLeaseRunOut } from "../support/stack/restarts.ts";
 import { type OwnStack, startOwnStack } from "../support/stack/own-stack.ts";
@@ -35,12 +35,6 @@ const untilRow = (what: string, { predictionId }: Prediction, isSo: (row: Row) =
   until(what, async () => isSo(await readRow(stack.sql, predictionId)));
 
 const MINUTE = 60_000;
-
-const untilProviderSays = (prompt: string, status: string) =>
-  until(`the provider's only run is ${status}`, async () => {
-    const runs = await providerRuns(prompt, stack);
-    return runs.length === 1 && runs[0]?.status === status;
-  });
 
 /** Checks that it succeeds with one run at the provider, and that its end is one. */
 async function expectOneSuccess(made: Prediction, prompt: string): Promise<Prediction> {
@@ -111,49 +105,6 @@ test("the provider loses a run → failed as provider_lost, and can be run again
   expect(await callbacksFor(stack, made.predictionId)).toEqual([]);
   const again = await start();
   await expectOneSuccess(again.made, again.prompt);
-});
-
-test("a prediction is canceled during its submit → its run is canceled as soon as it is known", async () => {
-  await stack.setRunDelay(MINUTE);
-  stack.child("simulator").kill("SIGSTOP");
-  const { made, prompt } = await start("callback_lost");
-  await untilRow("it is being submitted", made, (row) => row.attempt === 1 && row.lease_token !== null);
-  expect(await maker.cancel(made)).toMatchObject({ status: "canceled", startedAt: null });
-  stack.child("simulator").kill("SIGCONT");
-  await untilProviderSays(prompt, "canceled");
-  await expectSoundEnd(stack.sql, made);
-  expect(await maker.read(made)).toMatchObject({ status: "canceled" });
-});
-
-test("a running prediction passes its deadline → failed as deadline_exceeded, and its run is canceled at the provider", async () => {
-  await stack.setRunDelay(MINUTE);
-  const { made, prompt } = await start();
-  await untilRow("it runs", made, ({ status }) => status === "processing");
-  await stack.sql`
-    update keyframe.predictions set deadline_at = now() - interval '1 second' where id = ${made.predictionId}`;
-  const ended = await maker.untilEnded(made);
-  expect(ended).toMatchObject({ status: "failed", error: { code: "deadline_exceeded", retryable: true } });
-  const row = await wholeRow(stack.sql, made.predictionId);
-  await untilProviderSays(prompt, "canceled");
-  await until("the provider's last word has come", async () => {
-    return (await callbacksFor(stack, made.predictionId)).includes("canceled ended");
-  });
-  expect(await wholeRow(stack.sql, made.predictionId)).toBe(row);
-  await expectSoundEnd(stack.sql, made);
-});
-
-test("a prediction is canceled while its output is copied → the finished copy comes too late, and is removed", async () => {
-  const { made } = await start("output_slow=1500");
-  await untilRow("it is copied", made, (row) => row.status === "storing" && row.lease_token !== null);
-  await maker.cancel(made);
-  expect(await maker.untilEnded(made)).toMatchObject({ status: "canceled", output: null });
-  const row = await wholeRow(stack.sql, made.predictionId);
-  await until("the copy was too late", async () => {
-    const lines = await loggedBy(stack, "keyframe-generate", made.predictionId);
-    return lines.some(({ event }) => event === "output_too_late");
-  });
-  expect(await wholeRow(stack.sql, made.predictionId)).toBe(row);
-  await expectSoundEnd(stack.sql, made);
 });
 
 /** How many files the folder of Storage holds that belong to no object. */
