@@ -90,12 +90,6 @@ describe("credit of", () => {
     expect([status, error?.details?.map((one) => one.path)]).toEqual([400, [path]]);
   });
 
-  test("credit for a user who has moved to another project → 409 user_moved, so that the payment's sender repeats it", async () => {
-    await sql`insert into keyframe_private.moved_owners (owner_id) values (${user.id})`;
-    const { status, error } = await add(purchase(1));
-    expect([status, error?.code]).toEqual([409, "user_moved"]);
-  });
-
   test("credit of a banned user is taken back, as after a dispute → accepted", async () => {
     await add(purchase(1));
     await sql`update auth.users set banned_until = 'infinity' where id = ${user.id}`;

@@ -1,9 +1,8 @@
 import { expect, test } from "vitest";
 import { element, elementPage } from "../../shared/contract/elements.ts";
 import { estimate } from "../../shared/contract/costs.ts";
-import { sendToApi } from "../support/api/call.ts";
-import { dataOf, readReply } from "../support/api/envelope.ts";
-import { changeFilm, readFilm } from "../support/api/films.ts";
+import { dataOf } from "../support/api/envelope.ts";
+import { changeFilm } from "../support/api/films.ts";
 import { changeProject, readProject } from "../support/api/projects.ts";
 import { uniquePrompt } from "../support/api/provider.ts";
 import { useUser } from "../support/api/user.ts";
@@ -54,31 +53,4 @@ test("a frame with a cast → its own input lists the elements, a read of its fi
   expect(again.input).toEqual(made.input);
   await changeProject(user, projectId, { elementIds: [] });
   expect((await user.start("first-frame", { projectId, prompt: uniquePrompt("A boat") })).input.elements).toEqual([]);
-});
-
-test("an element is changed or deleted → its take is outdated with a new ETag, and says why; deleted, it leaves the film", async () => {
-  const anna = await user.createElement({ text: "Red coat" });
-  const filmId = await user.createFilm();
-  await changeFilm(user, filmId, { elementIds: [anna] });
-  const projectId = await user.createProject({ filmId });
-  const take = await user.finish(await user.start("first-frame", { projectId, prompt: uniquePrompt("A pier") }));
-  const query = new URLSearchParams({ projectId, predictionId: take.predictionId });
-  const look = (tag = "") =>
-    sendToApi(`/api/projects/generate/first-frame?${query}`, { token: user.token, headers: { "if-none-match": tag } });
-  const tags = [(await readReply(await look())).headers.get("etag") ?? ""];
-  for (const [change, changed] of [
-    [() => send("PATCH", anna, { text: "Yellow coat" }), ["text"]],
-    [() => send("PATCH", anna, { text: "Red coat", name: "Anne" }), ["name"]],
-    [() => send("DELETE", anna), ["deleted"]],
-  ] as const) {
-    const unchanged = await look(tags.at(-1));
-    expect([unchanged.status, await unchanged.text()]).toEqual([304, ""]);
-    expect((await change()).status).toBe(200);
-    const { data, headers } = await readReply(await look(tags.at(-1)));
-    expect(data).toMatchObject({ outdated: true, changedElements: [{ elementId: anna, name: "Anna", changed }] });
-    tags.push(headers.get("etag") ?? "");
-  }
-  expect(new Set(tags).size).toBe(4);
-  expect((await readFilm(user, filmId)).elementIds).toEqual([]);
-  expect((await user.read("first-frame", projectId, take.predictionId)).input).toEqual(take.input);
 });

@@ -2,8 +2,6 @@ import { expect, inject, test } from "vitest";
 import { serviceFigures } from "../../shared/contract/service.ts";
 import { SCHEMA_VERSION } from "../../shared/platform/schema-version.ts";
 import { callApi, sendToApi } from "../support/api/call.ts";
-import { openDatabase } from "../support/api/database.ts";
-import { startStuck } from "../support/api/stuck.ts";
 import { useUser } from "../support/api/user.ts";
 import { until } from "../support/until.ts";
 import type { AllFigures } from "../unit/api/figures.ts";
@@ -42,12 +40,6 @@ test("a kick that was answered → health says when it was made, and how soon th
   expect(generate.acknowledgedAfterSeconds).toBeLessThan(30);
   const { data } = await callApi(DEEP, withKey());
   expect(String(Object(data).problems)).not.toContain("generate");
-});
-
-test("a prediction that runs at the provider → counted by health among those that have not ended", async () => {
-  await startStuck(openDatabase(), user, "first-frame", await user.createProject());
-  const { predictions } = await readFigures();
-  expect(predictions.starting + predictions.processing).toBeGreaterThan(0);
 });
 
 const SAMPLE = /^(keyframe_[a-z0-9_]+)(\{[a-z]+="[^"\\\n]*"(?:,[a-z]+="[^"\\\n]*")*\})? (\d+(?:\.\d+)?)$/;

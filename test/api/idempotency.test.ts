@@ -11,7 +11,6 @@ import { fillBuckets, tokensTaken } from "../support/api/buckets.ts";
 import { requestInit } from "../support/api/call.ts";
 import { openDatabase } from "../support/api/database.ts";
 import { type Reply, readReply } from "../support/api/envelope.ts";
-import { providerRuns, uniquePrompt } from "../support/api/provider.ts";
 import { OPERATION_IDS, prepare, REQUESTS, type Scene, setScene } from "../support/api/requests.ts";
 import { signUp } from "../support/api/user.ts";
 import { delivery } from "../../shared/contract/webhooks.ts";
@@ -188,20 +187,6 @@ test("a repeated request with fields and white space in another order → replay
   const others = [await create(user, {}), await create(await signUp(), key)];
   expect(others.map((reply) => [reply.status, replayed(reply)])).toEqual(others.map(() => [201, null]));
   expect(new Set([first, ...others].map(idOf)).size).toBe(3);
-});
-
-test("a start repeated after its prediction's end → 202 with the prediction and its output, one run at the provider", async () => {
-  const { user, projectId } = scene;
-  const [key, body] = [freshKey(), { projectId, prompt: uniquePrompt() }];
-  const start = () => user.post("/api/projects/generate/first-frame", body, key);
-  const first = prediction.parse((await Promise.all(Array.from({ length: 20 }, start)))[0]?.data);
-  await user.finish(first);
-  const reply = await start();
-  const again = prediction.parse(reply.data);
-  expect([reply.status, replayed(reply), reply.headers.get("retry-after")]).toEqual([202, "true", null]);
-  expect([again.predictionId, again.status]).toEqual([first.predictionId, "succeeded"]);
-  expect((await fetch(again.output?.url ?? "")).status).toBe(200);
-  expect(await providerRuns(body.prompt)).toHaveLength(1);
 });
 
 test.each([

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from "vitest";
 import { OPERATIONS, type OperationId } from "../../shared/contract/operations/index.ts";
-import { footprint, leftBehind, openDatabase } from "../support/api/database.ts";
+import { footprint, openDatabase } from "../support/api/database.ts";
 import { OPERATION_IDS, REQUESTS, request, type Scene, setScene, unknownIds } from "../support/api/requests.ts";
 import { signUp, type User } from "../support/api/user.ts";
 import { asProject, type Manager } from "../support/api/webhooks.ts";
@@ -65,28 +65,6 @@ test.each(OF_WEBHOOKS)("%s for a service-wide endpoint, with the secret key → 
   const { status, data } = await request(one, ofProject);
   expect(status).toBe(OPERATIONS[one].status);
   if (one === "createWebhook") await project.call(`/api/webhooks/${Object(data).webhookId}`, { method: "DELETE" });
-});
-
-test("another user's frame in the caller's own project → 404, word for word as for one that never existed", async () => {
-  const own = await stranger.createProject();
-  for (const [step, field] of [
-    ["last-frame", "firstFramePredictionId"],
-    ["video", "firstFramePredictionId"],
-    ["video", "lastFramePredictionId"],
-  ] as const) {
-    const before = await leftBehind(sql, stranger.id);
-    const ask = async (frame: string) => {
-      const { status, error } = await stranger.post(`/api/projects/generate/${step}`, {
-        projectId: own,
-        [field]: frame,
-      });
-      return { status, code: error?.code, message: error?.message.replaceAll(frame, "<id>") };
-    };
-    const foreign = await ask(owned.finishedId);
-    expect(foreign).toMatchObject({ status: 404, code: "not_found" });
-    expect(foreign).toEqual(await ask(crypto.randomUUID()));
-    expect(await leftBehind(sql, stranger.id)).toEqual(before);
-  }
 });
 
 test("a prediction of another of the caller's projects, or of another step → 404: all identifiers have to fit", async () => {

@@ -82,18 +82,6 @@ describe("starting and reading", () => {
     });
   });
 
-  test("GET while the output is being stored → processing with Retry-After: `storing` is internal", async () => {
-    const started = await startFrame("[[fault:output_slow=1500]]");
-    const inDatabase = async () =>
-      (await sql<{ status: string }[]>`select status from keyframe.predictions where id = ${started.predictionId}`)[0]
-        ?.status;
-    await until("the database to store", async () => (await inDatabase()) === "storing");
-    const { headers, data } = await user.call(pathOf(started));
-    expect(await inDatabase()).toBe("storing"); // still, so that is what the read between has seen
-    expect(prediction.parse(data)).toMatchObject({ status: "processing", output: null, completedAt: null });
-    expect(headers.get("retry-after")).toBe("1");
-  });
-
   test("GET while a prediction waits for the provider → starting, with Retry-After; 20 reads change nothing", async () => {
     const stuck = await startStuck(sql, user, "first-frame", projectId);
     const row = () => sql`select p, xmin from keyframe.predictions p where id = ${stuck.predictionId}`;

@@ -98,14 +98,3 @@ test("GET of deliveries → each with its project, by title until that is delete
   await user.call(`/api/projects/${projectId}`, { method: "DELETE" });
   expect(await only("project.created")).toMatchObject([{ projectId, projectTitle: null }]);
 });
-
-test("redelivery of a delivered one → 202, pending and due now, its attempts kept", async () => {
-  const webhookId = await quiet();
-  await deliver(webhookId, "delivered");
-  await sql`
-    update keyframe.webhook_deliveries set attempts = 10, next_attempt_at = '2100-01-01' where endpoint_id = ${webhookId}`;
-  const [deliveryId] = await inDatabase(webhookId);
-  const again = delivery.parse(dataOf(await user.post(`/api/webhooks/deliveries/${deliveryId}/redeliver`, {}), 202));
-  expect(again).toMatchObject({ deliveryId, status: "pending", attempts: 10, completedAt: null });
-  expect(Date.parse(again.nextAttemptAt ?? "")).toBeLessThan(Date.now() + 60_000);
-});

@@ -4,7 +4,6 @@ import { openDatabase } from "../support/api/database.ts";
 import { signUp, useUser } from "../support/api/user.ts";
 import { dataOf } from "../support/api/envelope.ts";
 import { asProject, register, revealSecret, type Manager, serviceWide, SILENT } from "../support/api/webhooks.ts";
-import { until } from "../support/until.ts";
 
 const sql = openDatabase();
 const project = asProject();
@@ -46,42 +45,6 @@ test("an endpoint with each field set → POST, PATCH and GET show it; PATCH lea
   const emptied = await change(created.webhookId, { eventTypes: [], description: "" });
   expect(emptied).toEqual({ ...changed, eventTypes: [], description: "", updatedAt: emptied.updatedAt });
   expect(await read(created.webhookId)).toEqual(emptied);
-});
-
-test("PATCH enabled: false → disabled by its owner; true → enabled, and what is known of its failures stays", async () => {
-  const { webhookId } = await register(user);
-  const off = await change(webhookId, { enabled: false });
-  expect(off).toMatchObject({ enabled: false, disabledReason: "by_owner", disabledAt: off.updatedAt });
-  const enabled = { enabled: true, disabledAt: null, disabledReason: null };
-  expect(await change(webhookId, { enabled: true })).toMatchObject({ ...enabled, failingSince: null });
-
-  const failingSince = "2026-03-01T00:00:00.000Z";
-  await sql`update keyframe.webhook_endpoints set failing_since = ${failingSince} where id = ${webhookId}`;
-  await change(webhookId, { enabled: false });
-  expect(await change(webhookId, { enabled: true })).toMatchObject({ ...enabled, failingSince });
-
-  await sql`update keyframe.webhook_endpoints set enabled = false, disabled_reason = 'failing' where id = ${webhookId}`;
-  expect((await read(webhookId)).disabledReason).toBe("failing");
-  const again = await change(webhookId, { enabled: true });
-  expect(again).toMatchObject({ ...enabled, failingSince: again.updatedAt });
-});
-
-test("DELETE of an endpoint → 200 with what is deleted; then 404, and its secret is deleted", async () => {
-  const { webhookId } = await register(user);
-  await user.post(`/api/webhooks/${webhookId}/test`, {});
-  const before = await until("a failed connection", async () => {
-    const now = await read(webhookId);
-    return now.failingSince === null ? undefined : now;
-  });
-  const [vaulted] =
-    await sql`select vault_secret_id as id from keyframe_private.webhook_secrets where endpoint_id = ${webhookId}`;
-  expect(vaulted?.id).toMatch(/^[0-9a-f-]{36}$/);
-  const gone = webhook.parse(dataOf(await user.call(`/api/webhooks/${webhookId}`, { method: "DELETE" }), 200));
-  expect(gone).toEqual(before);
-  for (const method of ["GET", "DELETE"]) {
-    expect((await user.call(`/api/webhooks/${webhookId}`, { method })).error?.code).toBe("not_found");
-  }
-  expect((await sql`select from vault.secrets where id = ${vaulted?.id}`).count).toBe(0);
 });
 
 test("GET of an endpoint's secret → as POST gave it; after a rotation the new one; never to be cached", async () => {

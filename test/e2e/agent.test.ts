@@ -15,24 +15,24 @@ import { type Agent, clientToken, connectAgent, textOf } from "../support/mcp/ag
 
 const sql = openDatabase();
 const APP = crypto.randomUUID();
-const allow = (micros: number | null) => sql`
-  insert into keyframe_private.allowed_clients (client_id, name, may, owner_day_micros) values (${APP}, 'An agent', 'generate', ${micros})
-  on conflict (client_id) do update set owner_day_micros = excluded.owner_day_micros`;
+const allow = () => sql`
+  insert into keyframe_private.allowed_clients (client_id, name, may) values (${APP}, 'An agent', 'generate')
+  on conflict do nothing`;
 afterAll(() => sql`delete from keyframe_private.allowed_clients where client_id = ${APP}`);
 
 type Credential = { token: string; clientId: string };
-const KINDS: [who: string, give: (user: User, micros: number | null) => Promise<Credential>][] = [
+const KINDS: [who: string, give: (user: User) => Promise<Credential>][] = [
   [
     "an OAuth client",
-    async (user, micros) => {
-      await allow(micros);
+    async (user) => {
+      await allow();
       return { token: await clientToken(user, APP), clientId: APP };
     },
   ],
   [
     "a key",
-    async (user, dayLimitMicros) => {
-      const { key, keyId } = await makeKey(user, { may: "generate", dayLimitMicros });
+    async (user) => {
+      const { key, keyId } = await makeKey(user, { may: "generate" });
       return { token: key, clientId: keyId };
     },
   ],
@@ -73,7 +73,7 @@ test.each(KINDS)(
   "an agent with the tool list and %s → makes an element, frames and a video with it, and reads what they cost",
   async (_, give) => {
     const user = await signUp();
-    const { token, clientId } = await give(user, null);
+    const { token, clientId } = await give(user);
     const agent = await newNewcomer(token);
     const { data: element } = await agent.use(/^Create an element/, {
       kind: "prop",
@@ -132,40 +132,6 @@ test.each(KINDS)(
   },
 );
 
-test.each(KINDS)(
-  "%s whose day's limit is two frames → two frames; the third, and its price, are refused with what is left",
-  async (who, give) => {
-    const user = await signUp();
-    const projectId = await user.createProject();
-    const { token, clientId } = await give(user, 2 * 67_000);
-    const agent = await connectAgent(token);
-    const quote = () => agent.ask("estimate_first_frame", { projectId });
-    const [one, other, third] = [await quote(), await quote(), await quote()];
-    expect([one.availableMicros, one.withinBudget]).toEqual([134_000, true]);
-    const start = ({ quoteId, atMostMicros }: Record<string, unknown>) =>
-      agent.call("start", { quoteId, atMostMicros });
-    const starts = await Promise.all([start(one), start(other)]);
-    expect(starts.map(({ isError }) => isError ?? false)).toEqual([false, false]);
-    const refusals = [textOf(await start(third)), await agent.refusal("estimate_first_frame", { projectId })];
-    for (const refusal of refusals) {
-      expect(refusal).toContain(
-        `more than what is left of this ${who === "a key" ? "key" : "app"}'s budget for this day`,
-      );
-      expect(refusal).toContain("$0.0000 of $0.1340 is left, and it can cost $0.0670.");
-      expect(refusal).toContain("budget_exceeded");
-    }
-    // The limit is the agent's: its user goes on.
-    await user.start("first-frame", { projectId });
-    const started = await sql`
-    select client_id, count(*)::int from keyframe.predictions where owner_id = ${user.id} group by 1 order by 1`;
-    expect(started).toEqual([
-      { client_id: clientId, count: 2 },
-      { client_id: null, count: 1 },
-    ]);
-    await agent.close();
-  },
-);
-
 /** What a model reads of the result: clients give it the text or the data. */
 const tokensOf = ({ content, structuredContent }: Awaited<ReturnType<Agent["call"]>>) => {
   const [text] = content;
@@ -176,7 +142,7 @@ const tokenizer = new Tiktoken(o200k);
 const tokens = (value: unknown) => tokenizer.encode(JSON.stringify(value)).length;
 
 test("a film of ten shots by tools → each step on one quote; tools 8,000 tokens, film 6,000, models 3,000 at most", async () => {
-  await allow(null);
+  await allow();
   const user = await signUp();
   const agent = await connectAgent(await clientToken(user, APP));
   const { elementId } = await agent.ask("create_element", { name: "Mara", text: "A keeper of 60 in a yellow coat" });

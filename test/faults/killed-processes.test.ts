@@ -125,23 +125,6 @@ test("a prediction is canceled during its submit → its run is canceled as soon
   expect(await maker.read(made)).toMatchObject({ status: "canceled" });
 });
 
-test("a running prediction passes its deadline → failed as deadline_exceeded, and its run is canceled at the provider", async () => {
-  await stack.setRunDelay(MINUTE);
-  const { made, prompt } = await start();
-  await untilRow("it runs", made, ({ status }) => status === "processing");
-  await stack.sql`
-    update keyframe.predictions set deadline_at = now() - interval '1 second' where id = ${made.predictionId}`;
-  const ended = await maker.untilEnded(made);
-  expect(ended).toMatchObject({ status: "failed", error: { code: "deadline_exceeded", retryable: true } });
-  const row = await wholeRow(stack.sql, made.predictionId);
-  await untilProviderSays(prompt, "canceled");
-  await until("the provider's last word has come", async () => {
-    return (await callbacksFor(stack, made.predictionId)).includes("canceled ended");
-  });
-  expect(await wholeRow(stack.sql, made.predictionId)).toBe(row);
-  await expectSoundEnd(stack.sql, made);
-});
-
 test("a prediction is canceled while its output is copied → the finished copy comes too late, and is removed", async () => {
   const { made } = await start("output_slow=1500");
   await untilRow("it is copied", made, (row) => row.status === "storing" && row.lease_token !== null);

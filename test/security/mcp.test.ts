@@ -80,38 +80,6 @@ test("a client that is not allowed, and one that may read → client_not_allowed
   await client.close();
 });
 
-test("a tool call for another user's projects, predictions or quotes → not_found, as for what never existed", async () => {
-  const other = await newAgent();
-  const { predictionId } = await agent.user.start("first-frame", { projectId });
-  const quote = await agent.ask("estimate_first_frame", { projectId });
-  const ids = { projectId, predictionId, step: "first-frame" };
-  const calls: [string, Record<string, unknown>][] = [
-    ["read_project", { projectId }],
-    ["list_takes", { projectId }],
-    ["estimate_video", { projectId }],
-    ["wait", ids],
-    ["cancel", { projectId, predictionId }],
-    ["hide_take", { projectId, predictionId, hidden: true }],
-    ["select_take", { projectId, step: "video", predictionId }],
-    ["change_project", { projectId, title: "Mine" }],
-    ["read_film", { filmId }],
-    ["change_film", { filmId, title: "Mine" }],
-    ["generate_film", { filmId, step: "video" }],
-    ["share_film", { filmId }],
-    ["start", { quoteId: quote.quoteId, atMostMicros: quote.atMostMicros }],
-  ];
-  const unnamed = (text: string) => text.replace(/request [\w-]+/, "");
-  for (const [name, args] of calls) {
-    const absent = Object.fromEntries(
-      Object.entries(args).map(([field, value]) => [field, /Id$/.test(field) ? crypto.randomUUID() : value]),
-    );
-    const [foreign, never] = [await other.refusal(name, args), await other.refusal(name, absent)];
-    expect([name, unnamed(foreign)]).toEqual([name, unnamed(never)]);
-    expect(foreign).toContain("not_found");
-  }
-  await other.close();
-});
-
 /** An agent that knows ids and texts from before, and of this call only what the refusal says. */
 function correct(args: Record<string, unknown>, refusal: string, known: Record<string, unknown>) {
   const corrected = { ...args };

@@ -140,7 +140,7 @@ describe("a balance", () => {
     expect(await events("balance.exhausted")).toHaveLength(1);
   });
 
-  test("a start by a model without a price, under a balance → price_unknown, unless the model has a cost ceiling", async () => {
+  test("a submit without a known price → price_unknown for an owner with a balance, allowed for one without", async () => {
     await grant(10);
     const insert = () => db.sql`select keyframe_private.require_balance(${world.owner}, ${null}, true)`;
     expect(await codeOf(insert())).toBe("price_unknown");

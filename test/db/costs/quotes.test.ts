@@ -320,6 +320,9 @@ describe("the day's limit of an OAuth client", () => {
       ...{ scope: "client", period: "day", estimateMicros: FRAME, limitMicros: 3 * FRAME },
       ...{ heldMicros: 3 * FRAME, settledMicros: 0, availableMicros: 0 },
     });
+    const free = { name: "A key", may: "generate", day_limit_micros: 0 };
+    const { created } = await call<{ created: { id: string } }>(db, session(), "create_key", free);
+    expect((await refusalOf(begin(client(created.id)))).detail).toContain("this key's budget for this day");
     await begin(session());
     await begin(client("Another"));
     const stranger = await addWorld(db);

@@ -132,7 +132,7 @@ describe("a database call that fails", () => {
   });
 
   test.each([1_000, 3_000])(
-    "each database call takes %i ms → every delivery is sent once, only later, and the log says that the database is slow",
+    "each database call takes %i ms → every delivery is sent once, only later; log and report say that the database is slow",
     async (ms) => {
       const deliver = makeDeliver({ callMs: () => ms });
       for (let i = 0; i < 20; i++) await deliver.add("", null, 4);
@@ -140,6 +140,7 @@ describe("a database call that fails", () => {
       expect((await isRecorded()).size).toBe(80);
       expect(isSentOnce(deliver.startedAt)).toBe(true);
       expect(deliver.events()).toContain("database_slow");
+      expect(deliver.calls.at(-1)?.report.callMs).toBe(ms);
     },
   );
 

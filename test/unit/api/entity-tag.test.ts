@@ -17,6 +17,11 @@ const failed = {
 const held = { amountMicros: null, atMostMicros: 67_000, currency: "USD", state: "held" };
 const canceled = { status: "canceled", completed_at: "2026-11-21T12:00:03+00:00" };
 
+const elementWith = (...changed: string[]) => ({
+  ...succeededFields,
+  changed_elements: [{ elementId: PROJECT, name: "Anna", changed }],
+});
+
 test.each([
   ["queued", {}],
   ["processing", running],
@@ -43,10 +48,14 @@ test.each<[string, object, object]>([
   ["the attempt", running, { ...running, attempt: 2 }],
   ["the status", { ...running, status: "starting" }, running],
   ["another run of the step", running, { ...running, id: PROJECT }],
+  ["whether it is outdated", succeededFields, { ...succeededFields, outdated: true }],
+  ["an element", elementWith("text"), elementWith("name")],
+  ["another field of it", elementWith("text"), elementWith("text", "name")],
+  ["its element's end", elementWith("name"), elementWith("deleted")],
   ["the cost after its end", { ...canceled, cost: held }, { ...canceled, cost: { ...held, state: "unknown" } }],
   ["its amount", { ...canceled, cost: held }, { ...canceled, cost: { ...held, state: "settled", amountMicros: 5 } }],
 ])("an ETag after %s has changed → not current", (_what, before, after) => {
-  const tag = known(tagOf(rowOf({ ...before }), undefined));
+  const tag = known(tagOf(rowOf({ ...before }), file));
   expect(isCurrent(tag, rowOf({ ...after }), NOW)).toBe(false);
 });
 

@@ -56,6 +56,7 @@ describe("errors that our SQL raises", () => {
     ["price_unknown", 422, start],
     ["model_unavailable", 409, start],
     ["spending_stopped", 402, start],
+    ["user_moved", 409, start],
     ["invalid_request", 400, start],
   ] as const)("the SQL error %s → %i, with its sentence", async (code, status, request) => {
     postgrest(400, "KEYFR", code, "A sentence for a person.", "");

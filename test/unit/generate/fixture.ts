@@ -103,7 +103,8 @@ export async function startStorage(): Promise<StorageServer> {
     if (path.startsWith("/sign/")) {
       const name = path.replace("/sign", "");
       if (!files.has(name)) return Response.json({ statusCode: "404", error: "not_found" }, { status: 400 });
-      return Response.json({ signedURL: `/object/sign${name}?token=secret` });
+      const { expiresIn } = await request.json();
+      return Response.json({ signedURL: `/object/sign${name}?token=for-${expiresIn}-seconds` });
     }
     if (request.method === "DELETE") {
       const { prefixes }: { prefixes: string[] } = await request.json();

@@ -90,9 +90,11 @@ const REFERENCE: Image = { role: "reference", bucket: "projects", name: "ref.png
 const FIRST: Image = { role: "first_frame", bucket: "keyframe-outputs", name: "o/p/first.png" };
 const withImages = (...images: Image[]) => ({ images, has_images: true });
 
-test("input files, when the provider can reach us → signed public URLs that name the prediction", async () => {
+test("input files, when the provider can reach us → public URLs, signed for an hour, that name the prediction", async () => {
   const { input } = await made(await run({ step: "last-frame", ...withImages(FIRST, REFERENCE) }));
-  const signed = (path: string) => `${PUBLIC}/storage/v1/object/sign/${path}?token=secret&prediction=${kit.PREDICTION}`;
+  // They cannot be revoked, so they end after an hour, as the provider's own do.
+  const signed = (path: string) =>
+    `${PUBLIC}/storage/v1/object/sign/${path}?token=for-3600-seconds&prediction=${kit.PREDICTION}`;
   expect(input.image_input).toEqual([signed("keyframe-outputs/o/p/first.png"), signed("projects/ref.png")]);
 });
 
