@@ -46,11 +46,9 @@ export type LastKick = z.infer<typeof lastKick>;
 const worker = z
   .object({
     claimedSeconds: age("Time since one of its workers last claimed work; null: not since the database started."),
-    isProcess: z
-      .boolean()
-      .meta({
-        description: "Whether that worker was in a process of npm run worker; false: an edge function, or no claim.",
-      }),
+    isProcess: z.boolean().meta({
+      description: "Whether that worker was in a process of npm run worker; false: an edge function, or no claim.",
+    }),
     oldestKickSeconds: age("Age of the first kick that no claim has followed. Over 20: the function does not run."),
     callSeconds: age("How long the last database call of that worker took, as it measured it."),
     slowWork: count("Work leased more than three seconds ago (deliver), or ten (generate)."),
