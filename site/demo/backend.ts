@@ -84,7 +84,8 @@ export function createBackend({ answers, estimates, runs, ...recorded }: Recordi
     const project = found(projects, body.projectId);
     const wanted: Body = { ...project.plan[step], ...body };
     const frame = takeOf(project, "first-frame");
-    if (step === "video" && frame === null && wanted.firstFramePredictionId !== null)
+    const needsFrame = wanted.firstFramePredictionId !== null && !wanted.continuesPreviousShot;
+    if (step === "video" && frame === null && needsFrame)
       throw new Refusal(409, "frame_not_ready", "The video needs a first frame. Generate one, or send null.");
     const prompt = String(wanted.prompt ?? project.textPrompt);
     const frames = prompt.includes("[[fault:content_rejected") ? runs.rejected : runs[step];

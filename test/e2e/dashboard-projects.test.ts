@@ -1,4 +1,5 @@
-import { expect, test } from "vitest";
+import { expect, inject, onTestFinished, test } from "vitest";
+import { keptSession, launchBrowser } from "../../tools/demo/browser.ts";
 import { openDatabase } from "../support/api/database.ts";
 import { expectGoodLooks, visitDashboard } from "../support/dashboard/browser.ts";
 import { choose, hold, openNewProject, startStuckBy } from "../support/dashboard/film.ts";
@@ -83,4 +84,26 @@ test("a project with a running prediction is deleted → “Cancel and delete”
   await page.getByRole("heading", { name: "No projects yet" }).waitFor();
   await page.goto("about:blank"); // it is deleted then
   await until("it is deleted", async () => (await person.keyframe.listProjects()).projects.length === 0);
+});
+
+test("a window opens on a page with a scroll bar → the page behind it stays where it is", async () => {
+  const { url } = inject("stack");
+  const { keyframe, session } = await newPerson();
+  await keyframe.createProject({ title: "Lighthouse", textPrompt: "A lighthouse" });
+  const browser = await launchBrowser({ ignoreDefaultArgs: ["--hide-scrollbars"] });
+  onTestFinished(() => browser.close());
+  const page = await browser.newPage({
+    viewport: { width: 1280, height: 300 },
+    baseURL: url,
+    storageState: keptSession(url, session),
+  });
+  await page.goto("/#/projects");
+  await page.getByRole("link", { name: "Lighthouse", exact: true }).waitFor();
+  const look = () =>
+    page.evaluate(() => [document.documentElement.clientWidth, document.querySelector("h1")?.offsetLeft]);
+  const before = await look();
+  expect(before[0]).toBeLessThan(1280);
+  await page.getByRole("button", { name: "New project" }).click();
+  await page.getByLabel("Title").fill("Harbour");
+  expect(await look()).toEqual(before);
 });

@@ -65,9 +65,13 @@ test.each([
 
     // The demo itself checks the frames of each video, and that each step was made with the cast.
     const made = await sql<{ step: string }[]>`
-    select p.step from keyframe.projects s join keyframe.predictions p on p.project_id = s.id
+    select case when s.plan -> 'video' ->> 'continuesPreviousShot' = 'true' then 'continuing ' else '' end || p.step as step
+    from keyframe.projects s join keyframe.predictions p on p.project_id = s.id
     where s.film_id = ${steps.find(({ name }) => name === "film")?.result ?? ""}
     order by s.film_position, p.created_at`;
-    expect(made.map(({ step }) => step)).toEqual(["first-frame", ...numbers.flatMap(() => ["last-frame", "video"])]);
+    expect(made.map(({ step }) => step)).toEqual([
+      ...["first-frame", "last-frame", "video"],
+      ...numbers.slice(1).flatMap(() => ["continuing last-frame", "continuing video"]),
+    ]);
   },
 );

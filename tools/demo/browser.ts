@@ -2,7 +2,7 @@ import type { Session } from "@supabase/supabase-js";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import bundled from "@sparticuz/chromium";
-import { type Browser, type BrowserContextOptions, chromium } from "playwright-core";
+import { type Browser, type BrowserContextOptions, chromium, type LaunchOptions } from "playwright-core";
 
 const FLAGS = [
   "--no-sandbox",
@@ -17,11 +17,11 @@ const FLAGS = [
 const SIGNALS = { handleSIGINT: false, handleSIGTERM: false, handleSIGHUP: false };
 
 /** A headless browser: the Chromium that comes from npm on 64-bit Linux, elsewhere the Chrome that is installed. */
-export async function launchBrowser(): Promise<Browser> {
+export async function launchBrowser(more: LaunchOptions = {}): Promise<Browser> {
   if (Deno.build.os === "linux" && Deno.build.arch === "x86_64") {
-    return await chromium.launch({ executablePath: await unpackBundled(), args: FLAGS, ...SIGNALS });
+    return await chromium.launch({ executablePath: await unpackBundled(), args: FLAGS, ...SIGNALS, ...more });
   }
-  return await chromium.launch({ channel: "chrome", ...SIGNALS });
+  return await chromium.launch({ channel: "chrome", ...SIGNALS, ...more });
 }
 
 /**

@@ -1,4 +1,4 @@
-import type { Element, KeyframeClient, StepBody, SucceededPrediction } from "../../client/index.ts";
+import type { Element, KeyframeClient, SucceededPrediction } from "../../client/index.ts";
 import { drawReferencePhoto } from "../../local/simulator/draw/picture.ts";
 import type { Step } from "../../shared/contract/fields.ts";
 import type { EventReceiver } from "./expect-events.ts";
@@ -47,7 +47,7 @@ export async function makeFilm(
   const shots: Shot[] = [];
   while (shots.length < count) {
     const number = shots.length + 1;
-    const make = () => makeShotOf(filmId, number, shots.at(-1)?.last, cast, keyframe, options);
+    const make = () => makeShotOf(filmId, number, shots.at(-1), cast, keyframe, options);
     shots.push(await timed(`shot ${number}`, make, ({ result }) => result));
   }
   await timed(
@@ -88,11 +88,11 @@ function expectCast({ step, input }: SucceededPrediction, cast: Element[]): void
     throw new Error(`The ${step} was not made with the cast.`);
 }
 
-/** Makes one shot. The first one has its own first frame. */
+/** Makes one shot. The first one has its own first frame, each other one continues the previous one. */
 async function makeShotOf(
   filmId: string,
   number: number,
-  before: SucceededPrediction | undefined,
+  before: Shot | undefined,
   cast: Element[],
   keyframe: KeyframeClient,
   options: DemoOptions,
@@ -100,21 +100,28 @@ async function makeShotOf(
   const timeOf = (at: number) => TIMES[at % TIMES.length];
   const prompt = (at: number) => `${cast.length > 0 ? SCENE_OF_CAST : SCENE}, ${timeOf(at)}`;
   const fields = { title: `Lighthouse ${timeOf(number - 1)}`, textPrompt: prompt(number - 1), filmId };
-  const { projectId } = await keyframe.createProject(fields, { signal: options.signal });
+  // In the plan, so that the dashboard's next take is made in the same way.
+  const plan = {
+    "last-frame": { prompt: prompt(number), ...(before && { firstFramePredictionId: before.last.predictionId }) },
+    ...(before && { video: { continuesPreviousShot: true } }),
+  };
+  const { projectId } = await keyframe.createProject({ ...fields, plan }, { signal: options.signal });
   const events = ["project.created"];
-  const run = async <S extends Step>(step: S, body: StepBody[S]): Promise<SucceededPrediction> => {
+  const run = async (step: Step): Promise<SucceededPrediction> => {
     events.push("generation.succeeded");
-    const made = await runStep(keyframe, options, step, body);
+    const made = await runStep(keyframe, options, step, { projectId });
     expectCast(made, cast);
     return made;
   };
-  const { predictionId: firstFramePredictionId } = before ?? (await run("first-frame", { projectId }));
-  const last = await run("last-frame", { projectId, firstFramePredictionId, prompt: prompt(number) });
-  const video = await run("video", { projectId, firstFramePredictionId });
-  const { input } = video;
-  if (input.firstFramePredictionId !== firstFramePredictionId || input.lastFramePredictionId !== last.predictionId) {
-    throw new Error("The video was not made from the two frames of its shot.");
-  }
+  const first = before === undefined ? await run("first-frame") : undefined;
+  const last = await run("last-frame");
+  const video = await run("video");
+  const { firstFramePredictionId, continuesPredictionId, lastFramePredictionId } = video.input;
+  const isStart = before
+    ? continuesPredictionId === before.video.predictionId
+    : firstFramePredictionId === first?.predictionId;
+  if (!isStart || lastFramePredictionId !== last.predictionId)
+    throw new Error("The video does not start and end where its shot does.");
   const from = before === undefined ? "its first frame" : `the last frame of shot ${number - 1}`;
   return { projectId, events, last, video, result: `${describeOutput(video)}; from ${from} to its last` };
 }

@@ -61,10 +61,22 @@ export async function makeDemoData(
   const timed: Timed = (_name, work) => work();
   try {
     const filmId = await makeFilm(keyframe, receiver, timed, { ...options, shots: 3, withCast: true });
+    await storeEnds(keyframe, filmId);
     const projectId = await makeShot(keyframe, receiver, timed, options, { title: "The keeper" });
     return { filmId, projectId };
   } finally {
     await receiver.stop();
+  }
+}
+
+/** As an open dashboard does, which the site's demo cannot. The simulator's videos end on their last frames. */
+async function storeEnds(keyframe: KeyframeClient, filmId: string): Promise<void> {
+  for (const { takes } of (await keyframe.films.read(filmId)).shots) {
+    const { video, "last-frame": last } = takes;
+    if (!video || !last?.output) throw new Error("A shot of the film lacks its video or last frame.");
+    const picture = await (await fetch(last.output.url)).blob();
+    const { referenceImagePath } = await keyframe.uploadReferenceImage(picture);
+    await keyframe.storeEnd(video, referenceImagePath);
   }
 }
 

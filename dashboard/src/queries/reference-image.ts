@@ -1,5 +1,6 @@
 import { useMutation, useQueries, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useId } from "react";
+import { lastFrameOf } from "../../../client/film.ts";
 import type { Output, Prediction, Shot, ShotPrediction } from "../../../client/index.ts";
 import { type PageClient, useKeyframe, useServices } from "../services.ts";
 import { isRefused } from "../ui/errors.ts";
@@ -100,7 +101,6 @@ export function useStoreEnds(shots: Pick<Shot, "takes">[]): Error | null {
 }
 
 async function storeEnd(keyframe: PageClient, video: Prediction): Promise<void> {
-  const { lastFrameOf } = await import("../../../client/film.ts"); // only few pages need it
   const image = await lastFrameOf(await downloadTake(keyframe, video));
   const { referenceImagePath } = await keyframe.uploadReferenceImage(image);
   await keyframe.storeEnd(video, referenceImagePath);

@@ -50,7 +50,7 @@ export function overBudgetWords(
 /** What a cancel means for money. */
 export function cancelWords(running: Pick<ShotPrediction, "status" | "cost">[]): string {
   const begun = running.filter(({ status }) => status !== "queued");
-  if (begun.length === 0) return "What is canceled before it begins is not charged.";
+  if (begun.length === 0) return "Canceling before generation begins costs nothing.";
   const most = begun.reduce((sum, { cost }) => sum + (cost?.atMostMicros ?? 0), 0);
   const waits = begun.length < running.length ? " What has not begun is not charged." : "";
   return `If you cancel, the provider may still charge for what has begun${most > 0 ? `, up to ${dollars(most)}` : ""}.${waits}`;

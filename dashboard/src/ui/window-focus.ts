@@ -51,6 +51,7 @@ function useIsOnTop(isOpen: boolean): boolean {
 export const useModal = ({ isOpen, onClose }: WindowProps) => ({
   opened: useOpened(isOpen),
   closeOnEscape: useIsOnTop(isOpen),
+  removeScrollProps: { removeScrollBar: false }, // app.css reserves its width: without the bar, the page would jump
   onClose,
 });
 

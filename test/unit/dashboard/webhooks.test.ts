@@ -89,11 +89,14 @@ describe("words for an attempt", () => {
   });
 });
 
+const OF_NO_PROJECT = { predictionId: null, projectTitle: null, projectId: null };
+
 test.each<[given: Partial<Delivery>, words: string]>([
-  [{ body: '{"data":{"step":"first-frame"}}' }, "Harbour, first frame"],
+  [{ body: '{"data":{"step":"first-frame"}}' }, "First frame · Harbour"],
   [{ predictionId: null }, "Harbour"],
   [{ predictionId: null, projectTitle: null }, "Deleted project"],
-  [{ predictionId: null, projectTitle: null, projectId: null }, "A test"],
+  [{ eventType: "webhook.test", ...OF_NO_PROJECT }, "A test"],
+  [{ eventType: "budget.exhausted", ...OF_NO_PROJECT }, ""],
 ])("a delivery with %o → is about “%s”", (given, words) => {
   expect(aboutWords({ ...SAMPLE_DELIVERY, status: "delivered", ...given })).toBe(words);
 });

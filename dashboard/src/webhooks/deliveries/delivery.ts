@@ -1,4 +1,5 @@
-import type { Delivery, Webhook } from "../../../../client/index.ts";
+import type { Delivery, Step, Webhook } from "../../../../client/index.ts";
+import { capitalized } from "../../ui/words.ts";
 
 export type DeliveryStateKind = "waiting" | "retrying" | "delivered" | "exhausted";
 type DeliveryState = { kind: DeliveryStateKind; label: string };
@@ -9,13 +10,13 @@ export function deliveryState({ status, lastError }: Delivery): DeliveryState {
   return lastError === null ? { kind: "waiting", label: "Pending" } : { kind: "retrying", label: "Retrying" };
 }
 
-/** Which project or prediction it is about. */
-export function aboutWords({ projectId, projectTitle, predictionId, body }: Delivery): string {
-  if (projectId === null) return "A test";
+/** Which project or prediction it is about. Empty for one about money. The step comes first: a long title is cut. */
+export function aboutWords({ eventType, projectId, projectTitle, predictionId, body }: Delivery): string {
+  if (projectId === null) return eventType === "webhook.test" ? "A test" : "";
   const title = projectTitle ?? "Deleted project";
   if (predictionId === null) return title;
-  const { data }: { data?: { step?: string } } = JSON.parse(body); // the service made it
-  return `${title}, ${(data?.step ?? "").replace("-", " ")}`;
+  const { data }: { data: { step: Step } } = JSON.parse(body); // the service made it
+  return `${capitalized(data.step.replace("-", " "))} · ${title}`;
 }
 
 /** A delivery that is being sent has its next attempt in the past. */
