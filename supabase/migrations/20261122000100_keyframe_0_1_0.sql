@@ -2126,7 +2126,7 @@ create type keyframe_private.lane_share as (resource text, lane uuid, most integ
 
 -- Opens the next lanes with ready work: resource by resource and in each lane by lane, both once around, resuming just past the cursor. If
 -- the cursor is at model A and lane 2, these are lanes 3, 1, 2 of model B, then lanes 3, 1, 2 of model A. Each lane costs one probe of the
--- index, and so does each resource that is full. Owners at their limit are left out. Lanes of deliver are locked, and cleared of work that
+-- index, and so does each resource that is full; a claim makes a limited number. Owners at their limit are left out. Lanes of deliver are locked, and cleared of work that
 -- does not belong there (lock_endpoint_lane). The cursor moves to the last resource and, if it is_cut (there are more), to the last lane.
 create function keyframe_private.open_lanes(
   wanted_queue keyframe_private.work_queue, for_worker uuid, max_lanes integer, open_by_resource jsonb, open_by_owner jsonb,
@@ -2164,7 +2164,14 @@ begin
     end if;
     cursor_resource := next_resource;
     most_of_resource := case when is_unproven then most_of_unproven else most_of_proven end;
-    continue when coalesce((open_by_resource ->> next_resource)::bigint, 0) >= most_of_resource;
+    if coalesce((open_by_resource ->> next_resource)::bigint, 0) >= most_of_resource then
+      probes := probes + 1;
+      if probes = 4 * max_lanes then
+        is_cut := true;
+        return;
+      end if;
+      continue;
+    end if;
     next_lane := first_lane;
     is_past_cursor := true;
     loop

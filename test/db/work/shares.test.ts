@@ -1,0 +1,44 @@
+import type postgres from "postgres";
+import { expect, test } from "vitest";
+import { useDatabase } from "../../support/database/clone-database.ts";
+import { addEndpoint, exchange, seedDeliveries } from "../../support/database/webhooks.ts";
+
+const db = useDatabase();
+const PLACES = 440;
+
+/** Scans of the queue's indexes by this connection. */
+async function scansOf(sql: postgres.TransactionSql): Promise<number> {
+  const [row] = await sql<{ scans: number }[]>`
+    select idx_scan::int as scans from pg_stat_xact_user_tables where relid = 'keyframe_private.work'::regclass`;
+  return row?.scans ?? Number.NaN;
+}
+
+test("10,000 new hosts wait, and others have their half → a claim looks at 400, and 26 claims reach all quick ones", async () => {
+  const worker = crypto.randomUUID();
+  await db.sql`
+    insert into keyframe_private.work (queue, kind, subject, owner_id, lane, resource, is_unproven, state, due_at, worker_id, lease_token)
+    select 'deliver', 'deliver', lane, lane, lane, 'host-' || i || '.example new', true,
+      case when i <= ${PLACES / 2} then 'leased' else 'ready' end::keyframe_private.work_state, now() + interval '1 minute',
+      case when i <= ${PLACES / 2} then ${worker}::uuid end, case when i <= ${PLACES / 2} then ${worker}::uuid end
+    from (select gen_random_uuid() as lane, i from generate_series(1, ${PLACES / 2 + 10_000}::int) i) l`;
+  const waiting = new Set<string>();
+  for (const host of ["a-host", "host-5", "the-host"]) {
+    const endpoint = await addEndpoint(db.sql, null, { url: `https://${host}.example/hook`, quick_answers_needed: 0 });
+    for (const id of await seedDeliveries(db.sql, endpoint, 1)) waiting.add(id);
+  }
+  let cursors: unknown = {};
+  let claims = 0;
+  for (; waiting.size > 0 && claims < 50; claims++) {
+    const { answer, probes } = await db.sql.begin(async (sql) => {
+      const before = await scansOf(sql);
+      const answer = await exchange(sql, { worker, cursors, maxRows: PLACES });
+      return { answer, probes: (await scansOf(sql)) - before };
+    });
+    expect(probes).toBeLessThan(500);
+    expect(answer.more).toBe(true);
+    cursors = answer.cursors;
+    for (const { id } of answer.deliveries) waiting.delete(id);
+  }
+  expect(waiting.size).toBe(0);
+  expect(claims).toBeLessThanOrEqual(26);
+});
