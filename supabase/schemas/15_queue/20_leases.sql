@@ -8,18 +8,19 @@ begin
   return case queue when 'ask' then 96 when 'copy' then 36 when 'deliver' then 440 end;
 end $$;
 
--- How many rows of one resource a worker may have leased: what the others leave of four fifths of the places, so that a fifth stays free for
--- new ones, and of nine tenths with all that is leased; when nearly all places are taken, up to 4. An owner may have as many, but for deliver a
--- half, because it can have twenty endpoints at one host. Deliveries to endpoints that are new or slow are unproven: they share half of the
--- places among themselves, and leave the rest to others. For deliver, with 440 places:
+-- Lease another row of a resource while its leased rows are fewer than this. Because the number falls with each lease, one resource alone
+-- ends at two fifths of the places. It is what the others leave of four fifths, so that a fifth stays free for new ones, and of nine tenths
+-- with all that is leased; when nearly all places are taken, up to 4. The same holds for an owner; for deliver an owner's rows count twice,
+-- because an owner can have twenty endpoints at one host. Deliveries to endpoints that are new or slow are unproven: they share half of the
+-- places among themselves, and leave the rest to others. For deliver, with 440 places (test/db/work/shares.test.ts has the same table):
 --
 --   leased by others                   one may lease another row while it has fewer than   it ends at
 --   nothing                            352 − its own                                       176
 --   176 of one quick host              176 − its own                                       88
 --   200 unproven                       196 − its own, the rest of nine tenths              98
---   430                                (440 − 430) / 6                                     2
+--   430                                (440 − 430 − its own) / 6                           2
 --   unproven: nothing                  176 − its own, four fifths of 220                   88
-create function keyframe_private.most_of_one(places integer, is_unproven boolean, open bigint, open_unproven bigint)
+create function keyframe_private.limit_for_next_row(places integer, is_unproven boolean, open bigint, open_unproven bigint)
 returns numeric language plpgsql immutable set search_path = '' as $$
 declare
   part constant integer := case when is_unproven then places / 2 else places end;
@@ -68,82 +69,119 @@ begin
   return false;
 end $$;
 
--- An open lane, and how much of it may be leased.
-create type keyframe_private.lane_share as (resource text, lane uuid, most integer);
+-- What a worker has leased of a queue. by_owner counts proven and unproven rows of an owner apart, and each as owner_weight.
+create type keyframe_private.open_work as (total bigint, unproven bigint, by_resource jsonb, by_owner jsonb, owner_weight integer);
 
--- Opens the next lanes with ready work: resource by resource and in each lane by lane, both once around, resuming just past the cursor. If
--- the cursor is at model A and lane 2, these are lanes 3, 1, 2 of model B, then lanes 3, 1, 2 of model A. Each lane costs one probe of the
--- index, and so does each resource that is full; a claim makes a limited number. Owners at their limit are left out. Lanes of deliver are locked, and cleared of work that
--- does not belong there (lock_endpoint_lane). The cursor moves to the last resource and, if it is_cut (there are more), to the last lane.
+create function keyframe_private.open_work_of(wanted_queue keyframe_private.work_queue, for_worker uuid)
+returns keyframe_private.open_work language plpgsql volatile set search_path = '' as $$
+declare
+  weight constant integer := case wanted_queue when 'deliver' then 2 else 1 end;
+  open_now keyframe_private.open_work;
+begin
+  with mine as materialized (
+    select w.resource, w.owner_id, w.is_unproven from keyframe_private.work w
+    where w.queue = wanted_queue and w.state = 'leased' and w.worker_id = for_worker
+  )
+  select (select count(*) from mine), (select count(*) from mine m where m.is_unproven),
+    (select jsonb_object_agg(r.resource, r.n) from (select m.resource, count(*) as n from mine m group by 1) r),
+    (select jsonb_object_agg(o.id, o.n) from (select concat(m.owner_id, m.is_unproven) as id, weight * count(*) as n from mine m group by 1) o),
+    weight into open_now;
+  return open_now;
+end $$;
+
+-- Where the last claim ended: the next one begins just past it. Resources and lanes are walked in a circle, which ends at the cursor.
+create type keyframe_private.claim_cursor as (resource text, lane uuid);
+
+-- A ready row of the next resource after one; after null: just past the cursor. Null when the circle has ended. One probe of the index.
+create function keyframe_private.next_resource(wanted_queue keyframe_private.work_queue, cursor_resource text, after text)
+returns keyframe_private.work language plpgsql volatile set search_path = '' as $$
+declare
+  has_wrapped constant boolean := after collate "C" <= cursor_resource;
+  ready keyframe_private.work;
+begin
+  if has_wrapped is not true then
+    select w.* into ready from keyframe_private.work w
+    where w.queue = wanted_queue and w.state = 'ready' and w.resource > coalesce(after, cursor_resource) order by w.resource limit 1;
+  end if;
+  if ready.id is null then
+    select w.* into ready from keyframe_private.work w
+    where w.queue = wanted_queue and w.state = 'ready' and w.resource > case when has_wrapped then after else '' end
+      and w.resource <= cursor_resource order by w.resource limit 1;
+  end if;
+  return ready;
+end $$;
+
+-- The same for the lanes of a resource.
+create function keyframe_private.next_lane(wanted_queue keyframe_private.work_queue, of_resource text, cursor_lane uuid, after uuid)
+returns keyframe_private.work language plpgsql volatile set search_path = '' as $$
+declare
+  has_wrapped constant boolean := after <= cursor_lane;
+  ready keyframe_private.work;
+begin
+  if has_wrapped is not true then
+    select w.* into ready from keyframe_private.work w
+    where w.queue = wanted_queue and w.state = 'ready' and w.resource <= of_resource
+      and (w.resource, w.lane) > (of_resource, coalesce(after, cursor_lane)) order by w.resource, w.lane limit 1;
+    if found then
+      return ready;
+    end if;
+  end if;
+  select w.* into ready from keyframe_private.work w
+  where w.queue = wanted_queue and w.state = 'ready' and w.resource <= of_resource
+    and (w.resource, w.lane) > (of_resource, case when has_wrapped then after else '00000000-0000-0000-0000-000000000000' end)
+  order by w.resource, w.lane limit 1;
+  return case when ready.lane <= cursor_lane then ready end;
+end $$;
+
+-- A lane to lease from. max_rows: what its endpoint may still have leased; for generate all places. lease_work applies the other limits.
+create type keyframe_private.open_lane as (resource text, lane uuid, max_rows integer);
+
+-- The next lanes with ready work, resource by resource. If the last claim ended at model A and lane 2, these are lanes 3, 1, 2 of model B,
+-- then lanes 3, 1, 2 of model A. Resources and owners at their limit are left out. Lanes of deliver are locked, and cleared of work that
+-- does not belong there (lock_endpoint_lane). Each resource and each lane is a probe of the index, of which a claim makes a limited number.
+-- is_cut: there are more, and the next claim begins there.
 create function keyframe_private.open_lanes(
-  wanted_queue keyframe_private.work_queue, for_worker uuid, max_lanes integer, open_by_resource jsonb, open_by_owner jsonb,
-  shares_of_owner integer, open_count bigint, open_unproven bigint, inout cursor_resource text, inout cursor_lane uuid, out lanes keyframe_private.lane_share[], out is_cut boolean)
+  wanted_queue keyframe_private.work_queue, for_worker uuid, max_lanes integer, open_now keyframe_private.open_work,
+  began keyframe_private.claim_cursor, out lanes keyframe_private.open_lane[], out reached keyframe_private.claim_cursor, out is_cut boolean)
 language plpgsql volatile set search_path = '' as $$
 declare
   places constant integer := keyframe_private.places_of(wanted_queue);
-  most_of_proven constant numeric := keyframe_private.most_of_one(places, false, open_count, open_unproven);
-  most_of_unproven constant numeric := keyframe_private.most_of_one(places, true, open_count, open_unproven);
-  first_resource constant text := cursor_resource;
-  first_lane constant uuid := cursor_lane;
-  has_wrapped boolean := false;
-  next_resource text collate "C";
-  is_unproven boolean;
-  next_lane uuid;
-  owner uuid;
-  most_of_resource numeric;
-  is_past_cursor boolean;
-  most integer;
+  row_limit numeric;
+  of_resource keyframe_private.work;
+  of_lane keyframe_private.work;
+  locked record;
+  max_rows integer;
   probes integer := 0;
-  opened record;
   cleared integer := 0;
 begin
   lanes := '{}';
-  is_cut := false;
+  reached := began;
   loop
-    select w.resource, w.is_unproven into next_resource, is_unproven from keyframe_private.work w
-    where w.queue = wanted_queue and w.state = 'ready' and w.resource > cursor_resource order by w.resource limit 1;
-    if not found and not has_wrapped then
-      has_wrapped := true;
-      cursor_resource := '';
-      continue;
-    elsif not found or has_wrapped and next_resource > first_resource then
-      return;
-    end if;
-    cursor_resource := next_resource;
-    most_of_resource := case when is_unproven then most_of_unproven else most_of_proven end;
-    if coalesce((open_by_resource ->> next_resource)::bigint, 0) >= most_of_resource then
-      probes := probes + 1;
-      if probes = 4 * max_lanes then
-        is_cut := true;
-        return;
-      end if;
-      continue;
-    end if;
-    next_lane := first_lane;
-    is_past_cursor := true;
+    is_cut := probes >= 4 * max_lanes;
+    of_resource := keyframe_private.next_resource(wanted_queue, began.resource, of_resource.resource);
+    exit when is_cut or of_resource.id is null;
+    reached.resource := of_resource.resource;
+    probes := probes + 1;
+    row_limit := keyframe_private.limit_for_next_row(places, of_resource.is_unproven, open_now.total, open_now.unproven);
+    continue when coalesce((open_now.by_resource ->> of_resource.resource)::bigint, 0) >= row_limit;
+    of_lane := null;
     loop
-      select w.lane, w.owner_id into next_lane, owner from keyframe_private.work w
-      where w.queue = wanted_queue and w.state = 'ready' and (w.resource, w.lane) > (next_resource, next_lane) and w.resource <= next_resource
-      order by w.resource, w.lane limit 1;
-      if not found and is_past_cursor then
-        is_past_cursor := false;
-        next_lane := '00000000-0000-0000-0000-000000000000';
-        continue;
-      end if;
-      exit when not found or not is_past_cursor and next_lane > first_lane;
+      of_lane := keyframe_private.next_lane(wanted_queue, of_resource.resource, began.lane, of_lane.lane);
+      exit when of_lane.id is null;
       probes := probes + 1;
-      most := case when shares_of_owner * coalesce((open_by_owner ->> concat(owner, is_unproven))::bigint, 0) < most_of_resource then places else 0 end;
-      if most > 0 and wanted_queue = 'deliver' then
-        opened := keyframe_private.lock_endpoint_lane(next_lane, next_resource, for_worker);
-        most := opened.most;
-        cleared := cleared + opened.cleared;
+      max_rows := case
+        when coalesce((open_now.by_owner ->> concat(of_lane.owner_id, of_resource.is_unproven))::bigint, 0) < row_limit then places else 0 end;
+      if max_rows > 0 and wanted_queue = 'deliver' then
+        locked := keyframe_private.lock_endpoint_lane(of_lane.lane, of_resource.resource, for_worker);
+        max_rows := locked.max_rows;
+        cleared := cleared + locked.cleared;
       end if;
-      if most > 0 then
-        lanes := lanes || row(next_resource, next_lane, most)::keyframe_private.lane_share;
+      if max_rows > 0 then
+        lanes := lanes || row(of_resource.resource, of_lane.lane, max_rows)::keyframe_private.open_lane;
       end if;
-      if cardinality(lanes) = max_lanes or probes = 4 * max_lanes or cleared >= 1000 then
-        is_cut := true;
-        cursor_lane := next_lane;
+      is_cut := cardinality(lanes) = max_lanes or probes >= 4 * max_lanes or cleared >= 1000;
+      if is_cut then
+        reached.lane := of_lane.lane;
         return;
       end if;
     end loop;
@@ -151,77 +189,70 @@ begin
 end $$;
 
 -- Leases ready work for a worker: one row of each lane in turn, until a resource, an owner or the worker has reached its limit. If Ada's
--- lane has three rows, Bob's one and Cem's two, a claim of four leases Ada 1, Bob 1, Cem 1, Ada 2. The next claim resumes after Cem's lane.
--- Of a lane it takes at most its equal part of max_rows, even if another lane has less. The indexes are used whatever the statistics say,
--- because the table is empty in one moment and full in the next.
+-- lane has three rows, Bob's one and Cem's two, a claim of four leases Ada 1, Bob 1, Cem 1, Ada 2. The next claim resumes after Cem's lane:
+-- cursors has a cursor for each queue, whose lane is the last one leased from. Of a lane it takes at most its equal part of max_rows, even
+-- if another lane has less. The table swings between empty and full faster than it is analyzed, so we force index scans.
 create function keyframe_private.lease_work(
-  wanted_queue keyframe_private.work_queue, for_worker uuid, lease interval, max_rows integer, at timestamptz,
-  inout cursor_resource text, inout cursor_lane uuid, out leased keyframe_private.work[], out is_cut boolean)
-language plpgsql volatile set search_path = '' set plan_cache_mode = force_generic_plan set jit = off set enable_seqscan = off set enable_hashjoin = off
-  set enable_mergejoin = off as $$
+  wanted_queue keyframe_private.work_queue, for_worker uuid, lease interval, max_rows integer, at timestamptz, inout cursors jsonb,
+  out leased keyframe_private.work[], out is_cut boolean)
+language plpgsql volatile set search_path = '' set plan_cache_mode = force_generic_plan set jit = off set enable_seqscan = off
+  set enable_hashjoin = off set enable_mergejoin = off as $$
 declare
   places constant integer := keyframe_private.places_of(wanted_queue);
-  shares_of_owner constant integer := case wanted_queue when 'deliver' then 2 else 1 end;
+  began constant keyframe_private.claim_cursor := jsonb_populate_record(
+    row('', '00000000-0000-0000-0000-000000000000')::keyframe_private.claim_cursor, cursors -> wanted_queue::text);
   token constant uuid := gen_random_uuid();
-  open_count bigint;
-  open_unproven bigint;
-  by_resource jsonb;
-  by_owner jsonb;
-  lanes keyframe_private.lane_share[];
+  open_now keyframe_private.open_work;
+  walked record;
+  last_lane uuid;
 begin
   perform keyframe_private.make_ready(wanted_queue, at);
-  with mine as materialized (
-    select w.resource, w.owner_id, w.is_unproven from keyframe_private.work w
-    where w.queue = wanted_queue and w.state = 'leased' and w.worker_id = for_worker
-  )
-  select (select count(*) from mine), (select count(*) from mine m where m.is_unproven),
-    (select coalesce(jsonb_object_agg(r.resource, r.n), '{}') from (select m.resource, count(*) as n from mine m group by 1) r),
-    (select coalesce(jsonb_object_agg(o.key, o.n), '{}') from (select concat(m.owner_id, m.is_unproven) as key, count(*) as n from mine m group by 1) o)
-  into open_count, open_unproven, by_resource, by_owner;
+  open_now := keyframe_private.open_work_of(wanted_queue, for_worker);
   leased := '{}';
   is_cut := false;
-  if open_count >= places then
+  if open_now.total >= places then
     return;
   end if;
-  select o.* into cursor_resource, cursor_lane, lanes, is_cut
-  from keyframe_private.open_lanes(
-    wanted_queue, for_worker, least(max_rows, 100), by_resource, by_owner, shares_of_owner, open_count, open_unproven, cursor_resource, cursor_lane) o;
-  if cardinality(lanes) = 0 then
-    return;
+  walked := keyframe_private.open_lanes(wanted_queue, for_worker, least(max_rows, 100), open_now, began);
+  is_cut := walked.is_cut;
+  last_lane := (walked.reached).lane;
+  if cardinality(walked.lanes) > 0 then
+    with candidate as (
+      select r.*, l.resource, l.lane, l.turn_of_lane, row_number() over (partition by l.turn_of_lane order by r.id) as turn
+      from unnest(walked.lanes) with ordinality l (resource, lane, max_rows, turn_of_lane)
+      -- A lane is read as a range of the index. `lane = … order by id` may be planned as a walk along the primary key, past all other
+      -- rows. The upper bound compares the lane alone: an index scan does not stop at a row comparison, and would read on.
+      cross join lateral (
+        select w.id, w.owner_id, w.is_unproven from keyframe_private.work w
+        where w.queue = wanted_queue and w.state = 'ready' and w.resource = l.resource
+          and (w.lane, w.id) > (l.lane, 0) and w.lane <= l.lane
+        order by w.lane, w.id limit least(l.max_rows, ceil(lease_work.max_rows::numeric / cardinality(walked.lanes))) for update skip locked) r
+    ), counted as (
+      -- What is leased before this row, if all candidates are leased in turn: in all, unproven, of its resource and of its owner.
+      select c.id, c.is_unproven, c.lane, c.turn_of_lane,
+        row_number() over (order by c.turn, c.turn_of_lane) - 1 as before_all,
+        count(*) filter (where c.is_unproven) over (order by c.turn, c.turn_of_lane rows unbounded preceding exclude current row) as before_unproven,
+        row_number() over (partition by c.resource order by c.turn, c.turn_of_lane) - 1
+          + coalesce((open_now.by_resource ->> c.resource)::bigint, 0) as of_resource,
+        open_now.owner_weight * (row_number() over (partition by c.owner_id, c.is_unproven order by c.turn, c.turn_of_lane) - 1)
+          + coalesce((open_now.by_owner ->> concat(c.owner_id, c.is_unproven))::bigint, 0) as of_owner
+      from candidate c
+    ), chosen as (
+      select c.id, c.lane, c.turn_of_lane from counted c
+      where c.before_all < least(lease_work.max_rows, places - open_now.total)
+        and greatest(c.of_resource, c.of_owner) < keyframe_private.limit_for_next_row(
+          places, c.is_unproven, open_now.total + c.before_all, open_now.unproven + c.before_unproven)
+    ), taken as (
+      update keyframe_private.work w
+      set state = 'leased', worker_id = for_worker, lease_token = token, due_at = at + lease
+      where w.id = any (array(select c.id from chosen c))
+      returning w.*
+    )
+    select coalesce((select array_agg(row(t.*)::keyframe_private.work order by t.id) from taken t), '{}'),
+      coalesce((select c.lane from chosen c order by c.turn_of_lane desc limit 1), last_lane)
+    into leased, last_lane;
   end if;
-  with candidate as (
-    select r.id, r.owner_id, r.is_unproven, l.resource, l.lane, l.turn_of_lane, row_number() over (partition by l.turn_of_lane order by r.id) as turn
-    from unnest(lanes) with ordinality l (resource, lane, most, turn_of_lane)
-    -- A lane is read as a range of the index. `lane = … order by id` may be planned as a walk along the primary key, past the rows of all
-    -- users. The upper bound compares the lane alone: an index scan does not stop at a row comparison, and would read on into the next lanes.
-    cross join lateral (
-      select w.id, w.owner_id, w.is_unproven from keyframe_private.work w
-      where w.queue = wanted_queue and w.state = 'ready' and w.resource = l.resource
-        and (w.lane, w.id) > (l.lane, 0) and w.lane <= l.lane
-      order by w.lane, w.id limit least(l.most, ceil(max_rows::numeric / cardinality(lanes))) for update skip locked) r
-  ), counted as (
-    select c.id, c.is_unproven, c.lane, c.turn_of_lane,
-      row_number() over (order by c.turn, c.turn_of_lane) - 1 as before_all,
-      count(*) filter (where c.is_unproven) over (order by c.turn, c.turn_of_lane rows unbounded preceding exclude current row) as before_unproven,
-      row_number() over (partition by c.resource order by c.turn, c.turn_of_lane) - 1
-        + coalesce((by_resource ->> c.resource)::bigint, 0) as of_resource,
-      row_number() over (partition by c.owner_id, c.is_unproven order by c.turn, c.turn_of_lane) - 1
-        + coalesce((by_owner ->> concat(c.owner_id, c.is_unproven))::bigint, 0) as of_owner
-    from candidate c
-  ), chosen as (
-    select c.id, c.lane, c.turn_of_lane from counted c
-    where c.before_all < least(max_rows, places - open_count)
-      and greatest(c.of_resource, shares_of_owner * c.of_owner)
-        < keyframe_private.most_of_one(places, c.is_unproven, open_count + c.before_all, open_unproven + c.before_unproven)
-  ), taken as (
-    update keyframe_private.work w
-    set state = 'leased', worker_id = for_worker, lease_token = token, due_at = at + lease
-    where w.id = any (array(select c.id from chosen c))
-    returning w.*
-  )
-  select coalesce((select array_agg(row(t.*)::keyframe_private.work order by t.id) from taken t), '{}'),
-    coalesce((select c.lane from chosen c order by c.turn_of_lane desc limit 1), cursor_lane)
-  into leased, cursor_lane;
+  cursors := cursors || jsonb_build_object(wanted_queue::text, jsonb_build_object('resource', (walked.reached).resource, 'lane', last_lane));
 end $$;
 
 -- Waits at most a second, because the call holds a connection. True: something may be due. Checks run every 1/50 of the wait, and use at

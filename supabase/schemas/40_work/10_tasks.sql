@@ -255,8 +255,8 @@ begin
   if max_rows > 0 and may_be_due then
     foreach queue in array queues loop
       select l.* into claimed from keyframe_private.lease_work(queue, worker_id, make_interval(secs => lease_seconds), max_rows, at,
-        coalesce(cursors -> queue::text ->> 0, ''), coalesce((cursors -> queue::text ->> 1)::uuid, '00000000-0000-0000-0000-000000000000')) l;
-      cursors := cursors || jsonb_build_object(queue::text, jsonb_build_array(claimed.cursor_resource, claimed.cursor_lane));
+        cursors) l;
+      cursors := claimed.cursors;
       is_more := is_more or claimed.is_cut or cardinality(claimed.leased) > 0;
       foreach held in array claimed.leased loop
         tasks := tasks || coalesce(keyframe_private.prepare_task(held, poll_after, at), '[]');

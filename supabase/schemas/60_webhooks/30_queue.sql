@@ -80,17 +80,17 @@ begin
   return cardinality(work_ids);
 end $$;
 
--- Locks a lane for this claim, so that the endpoint's limit holds for any number of workers. most: how many more of its deliveries the worker
--- may lease; cleared: how many rows did not belong to it. A quick endpoint gets four times max_in_flight, because a call takes as long as a
--- few requests, but not if another worker has leased some of it.
-create function keyframe_private.lock_endpoint_lane(endpoint uuid, resource text, for_worker uuid, out most integer, out cleared integer)
+-- Locks a lane for this claim, so that the endpoint's limit holds for any number of workers. max_rows: how many more of its deliveries
+-- the worker may lease; cleared: how many rows did not belong to it. A quick endpoint gets four times max_in_flight, because a call takes as
+-- long as a few requests, but not if another worker has leased some of it.
+create function keyframe_private.lock_endpoint_lane(endpoint uuid, resource text, for_worker uuid, out max_rows integer, out cleared integer)
 language plpgsql volatile set search_path = '' as $$
 declare
   receiver keyframe.webhook_endpoints;
   leased integer;
   is_others boolean;
 begin
-  most := 0;
+  max_rows := 0;
   cleared := 0;
   if not keyframe_private.acquire_lock('lane', endpoint, waits => false) then
     return;
@@ -102,8 +102,8 @@ begin
   end if;
   select count(*), bool_or(w.worker_id <> for_worker) into leased, is_others
   from keyframe_private.work w where w.queue = 'deliver' and w.lane = endpoint and w.state = 'leased';
-  most := case when receiver.failing_since is not null then 1
+  max_rows := case when receiver.failing_since is not null then 1
     when keyframe_private.standing_of(receiver) = 'quick' and is_others is not true then 4 * receiver.max_in_flight
     else receiver.max_in_flight end;
-  most := most - leased;
+  max_rows := max_rows - leased;
 end $$;

@@ -164,7 +164,7 @@ end $$;
 -- the same for its connection. Everything it calls uses the indexes, whatever the statistics say, and keeps its plans.
 create function keyframe_worker.exchange_deliveries(
   results jsonb, worker_id uuid, max_rows integer, returned jsonb default '[]', max_bytes integer default 500000,
-  heartbeat_ms integer default null, wait_ms integer default 0, report jsonb default '{}', cursors jsonb default '[]',
+  heartbeat_ms integer default null, wait_ms integer default 0, report jsonb default '{}', cursors jsonb default '{}',
   at timestamptz default now())
 returns json language plpgsql volatile security definer set search_path = '' set statement_timeout = '4s'
   set plan_cache_mode = force_generic_plan set jit = off set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
@@ -200,9 +200,8 @@ begin
     perform keyframe_private.record_heartbeat('deliver', heartbeat_ms, report);
   end if;
   if max_rows > 0 then
-    select l.* into found_work from keyframe_private.lease_work('deliver', worker_id, interval '30 seconds', max_rows, at,
-      coalesce(cursors ->> 0, ''), coalesce((cursors ->> 1)::uuid, '00000000-0000-0000-0000-000000000000')) l;
-    cursors := jsonb_build_array(found_work.cursor_resource, found_work.cursor_lane);
+    select l.* into found_work from keyframe_private.lease_work('deliver', worker_id, interval '30 seconds', max_rows, at, cursors) l;
+    cursors := found_work.cursors;
     is_more := found_work.is_cut or cardinality(found_work.leased) > 0;
     endpoints := keyframe_private.hand_out_deliveries(found_work.leased, max_bytes, at);
   end if;

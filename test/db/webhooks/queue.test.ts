@@ -245,7 +245,7 @@ test("two thousand endpoints with work are deleted at once → another event at 
   const last = { id: "ffffffff-ffff-ffff-ffff-fffffffffffe" }; // the last lane of the walk
   const [id = ""] = await seedDeliveries(db.sql, await addEndpoint(db.sql, await db.addUser(), last), 1);
   let claims = 0;
-  let [cursors, sent]: [unknown, string[]] = [["receiver.example new", "00000000-0000-0000-0000-000000000000"], []];
+  let [cursors, sent]: [unknown, string[]] = [{ deliver: { resource: "receiver.example new" } }, []];
   for (; !sent.includes(id); claims++) {
     const answer = await exchange(db.sql, { cursors });
     [cursors, sent] = [answer.cursors, idsOf(answer.deliveries)];

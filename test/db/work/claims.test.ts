@@ -337,14 +337,14 @@ test("four lanes, with the newest work in the first → two claims of two tasks 
         select 'ask', 'poll', gen_random_uuid(), ${lane}, ${lane}, 'cursor', 'ready', now() from generate_series(1, 2)`;
     }
     const worker = crypto.randomUUID();
-    let cursor = "00000000-0000-0000-0000-000000000000";
+    let cursors = {};
     const reached: string[] = [];
     for (let claims = 0; claims < 2; claims++) {
-      const [row] = await sql<{ lanes: string[]; cursor_lane: string }[]>`
-        select array(select w.lane from unnest(l.leased) w) as lanes, l.cursor_lane
-        from keyframe_private.lease_work('ask', ${worker}, interval '1 minute', 2, now(), '', ${cursor}) l`;
+      const [row] = await sql<{ lanes: string[]; cursors: object }[]>`
+        select array(select w.lane from unnest(l.leased) w) as lanes, l.cursors
+        from keyframe_private.lease_work('ask', ${worker}, interval '1 minute', 2, now(), ${sql.json(cursors)}) l`;
       reached.push(...(row?.lanes ?? []));
-      cursor = row?.cursor_lane ?? "";
+      cursors = row?.cursors ?? {};
     }
     expect(reached.toSorted()).toEqual(lanes);
     await sql`delete from keyframe_private.work where resource = 'cursor'`;

@@ -37,9 +37,8 @@ beforeAll(() =>
         timestamptz '2026-01-01' + make_interval(secs => a.due / 1000.0)
       from jsonb_to_recordset(added) a (queue keyframe_private.work_queue, owner text, resource text, due float8);
       foreach one in array array['copy', 'ask']::keyframe_private.work_queue[] loop
-        select * into l from keyframe_private.lease_work(one, worker, '90 s', max_rows, at,
-          coalesce(cursors -> one::text ->> 0, ''), coalesce((cursors -> one::text ->> 1)::uuid, '00000000-0000-0000-0000-000000000000'));
-        cursors := cursors || jsonb_build_object(one::text, jsonb_build_array(l.cursor_resource, l.cursor_lane));
+        select * into l from keyframe_private.lease_work(one, worker, '90 s', max_rows, at, cursors);
+        cursors := l.cursors;
         leased := leased || coalesce((
           select jsonb_agg(jsonb_build_object('id', w.id, 'owner', w.owner_id, 'resource', w.resource, 'due', w.due_ms))
           from (select u.id, u.owner_id, u.resource, 0 as due_ms from unnest(l.leased) u) w), '[]');

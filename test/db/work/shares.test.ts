@@ -6,6 +6,29 @@ import { addEndpoint, exchange, seedDeliveries } from "../../support/database/we
 const db = useDatabase();
 const PLACES = 440;
 
+// The table above limit_for_next_row (supabase/schemas/15_queue/20_leases.sql).
+test.each([
+  ["nothing", { total: 0, unproven: 0 }, false, 352, 176],
+  ["176 rows of one quick host", { total: 176, unproven: 0 }, false, 176, 88],
+  ["200 unproven rows", { total: 200, unproven: 200 }, false, 196, 98],
+  ["430 rows", { total: 430, unproven: 0 }, false, 10 / 6, 2],
+  ["nothing, for an unproven host", { total: 0, unproven: 0 }, true, 176, 88],
+])(
+  "others have leased %s → a host may have the limit less its own rows, and ends there",
+  async (_what, others, isUnproven, limit, end) => {
+    const limitWith = async (own: number) => {
+      const unproven = others.unproven + (isUnproven ? own : 0);
+      const [row] = await db.sql<{ limit: number }[]>`
+      select keyframe_private.limit_for_next_row(${PLACES}, ${isUnproven}, ${others.total + own}, ${unproven})::float as limit`;
+      return row?.limit ?? Number.NaN;
+    };
+    expect(await limitWith(0)).toBeCloseTo(limit);
+    let own = 0;
+    while (own < (await limitWith(own))) own += 1;
+    expect(own).toBe(end);
+  },
+);
+
 /** Scans of the queue's indexes by this connection. */
 async function scansOf(sql: postgres.TransactionSql): Promise<number> {
   const [row] = await sql<{ scans: number }[]>`

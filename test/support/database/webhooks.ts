@@ -78,7 +78,7 @@ export async function exchange(
     at,
     waitMs = 0,
     maxBytes = 2_000_000,
-    cursors = [],
+    cursors = {},
   }: {
     results?: Result[];
     returned?: number[];

@@ -38,7 +38,7 @@ export function createDeliveryWork({ exchange, attempt, log, clock, address }: D
   const leased = createLeased(clock.now);
   const results = createResults(clock.now, log);
   const open = new Set<string>();
-  let cursors: unknown = [];
+  let cursors: unknown = {};
 
   async function work(delivery: Delivery): Promise<void> {
     let hasFailed = true;
