@@ -30,7 +30,8 @@ begin
 end $$;
 
 -- An expired lease makes work ready too, and counts as a failure. Work of an accepted run, which is paid for, is abandoned only after
--- several leases expired in a row.
+-- several leases expired in a row. A delivery is never abandoned for it, because whole workers are restarted or frozen. From its second
+-- expired lease on it waits for a growing, random time: one that ends its worker is parted from those that were leased with it.
 create function keyframe_private.make_ready(wanted_queue keyframe_private.work_queue, at timestamptz)
 returns void language plpgsql volatile set search_path = '' as $$
 declare
@@ -47,7 +48,9 @@ begin
   end if;
   if expired <> '{}' then
     update keyframe_private.work w
-    set state = 'ready', worker_id = null, lease_token = null, last_error = 'lease_expired',
+    set state = case when w.kind = 'deliver' and w.failures > 0 then 'scheduled' else 'ready' end::keyframe_private.work_state,
+        due_at = case when w.kind = 'deliver' and w.failures > 0 then at + keyframe_private.retry_delay(w.failures) else w.due_at end,
+        worker_id = null, lease_token = null, last_error = 'lease_expired',
         failures = case when w.kind <> 'submit' and w.last_error is distinct from 'lease_expired' then 1 else w.failures + 1 end
     where w.id = any (expired);
   end if;

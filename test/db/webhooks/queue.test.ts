@@ -264,6 +264,24 @@ describe("the lease of a delivery", () => {
     expect(await claimAs(SECOND, new Date(at.getTime() + 31_000))).toMatchObject([{ id, attempt: 1 }]);
   });
 
+  test("a delivery whose worker dies each time → the others leased with it are soon sent, and none has a failed attempt", async () => {
+    const endpoint = await addEndpoint(db.sql, null, { max_in_flight: 100 });
+    const [deadly = "", ...others] = await seedDeliveries(db.sql, endpoint, 40);
+    const sent = new Set<string>();
+    const begin = Date.now();
+    for (let ms = 0; sent.size < others.length && ms < 300_000; ms += 100) {
+      const at = new Date(begin + ms);
+      const deliveries = await claimAs(crypto.randomUUID(), at);
+      if (deliveries.length === 0 || deliveries.some(({ id }) => id === deadly)) continue;
+      await record(db.sql, resultsOf(deliveries, OK), at);
+      for (const { id } of deliveries) sent.add(id);
+    }
+    expect([...sent].toSorted()).toEqual(others.toSorted());
+    expect(await db.sql`select from keyframe.webhook_attempts where status_code is distinct from 200`).toHaveLength(0);
+    const [row] = await db.sql`select kind, last_error from keyframe_private.work where subject = ${deadly}`;
+    expect(row).toEqual({ kind: "deliver", last_error: "lease_expired" });
+  });
+
   test("a lease from before the clock was set back → counts as expired", async () => {
     const [id] = await seedDeliveries(db.sql, await addEndpoint(db.sql, null), 1);
     await claimAs(FIRST, fromNow(3600));
