@@ -7169,11 +7169,8 @@ begin
     'webhook.test'];
 end $$;
 
--- After a slow answer, or the first, so many in a row must take under three seconds until the endpoint counts as quick.
-create function keyframe_private.quick_answers_required()
-returns integer language sql immutable set search_path = '' as $$
-  select 5
-$$;
+create type keyframe_private.endpoint_standing as enum ('new', 'tried', 'quick', 'slow');
+comment on type keyframe_private.endpoint_standing is 'new: no answer yet. tried: all answers were quick, but there are fewer than five. quick: five answers in a row took under three seconds. slow: an answer took longer, or a request had none for three seconds, and fewer than five quick answers have followed.';
 
 create table keyframe.webhook_endpoints (
   id uuid primary key default gen_random_uuid(),
@@ -7186,7 +7183,8 @@ create table keyframe.webhook_endpoints (
   disabled_at timestamptz,
   disabled_reason text,
   failing_since timestamptz,
-  quick_answers_needed smallint not null default -keyframe_private.quick_answers_required(),
+  standing keyframe_private.endpoint_standing not null default 'new',
+  quick_answers smallint not null default 0,
   created_at timestamptz not null default now(),
   updated_at timestamptz not null default now(),
   constraint url_is_https_or_local_http check (url ~ '^https?://[^\s#@]+$' and char_length(url) <= 2048),
@@ -7213,20 +7211,11 @@ comment on column keyframe.webhook_endpoints.event_types is 'Which events it get
 comment on column keyframe.webhook_endpoints.max_in_flight is 'How many requests to it may be open at once; one while it only fails.';
 comment on column keyframe.webhook_endpoints.disabled_reason is 'Why it gets no events: by_owner, gone (it answered 410), failing (only failures for webhook_disable_after).';
 comment on column keyframe.webhook_endpoints.failing_since is 'When the failures began, or when it was enabled again after the service had disabled it; null after a success.';
-comment on column keyframe.webhook_endpoints.quick_answers_needed is 'How many more answers in a row must take under three seconds until it counts as quick: 0 when quick, five after a slow answer, minus five before the first answer. A request without an answer counts as slow after three seconds, and otherwise not at all.';
+comment on column keyframe.webhook_endpoints.standing is 'How quickly it answers: new, tried, quick or slow.';
+comment on column keyframe.webhook_endpoints.quick_answers is 'How many answers in a row took under three seconds, counted up to five. A request without an answer counts as slow after three seconds, and otherwise not at all.';
 create index webhook_endpoints_owner_id_idx on keyframe.webhook_endpoints (owner_id, created_at desc);
 -- The few endpoints that the service has disabled.
 create index webhook_endpoints_switched_off_idx on keyframe.webhook_endpoints (disabled_at) where disabled_reason in ('gone', 'failing');
-
-create type keyframe_private.endpoint_standing as enum ('new', 'tried', 'quick', 'slow');
-comment on type keyframe_private.endpoint_standing is 'new: no answer yet. tried: all answers were quick, but there are fewer than five. quick. slow: fewer than five quick answers since a slow one.';
-
-create function keyframe_private.standing_of(endpoint keyframe.webhook_endpoints)
-returns keyframe_private.endpoint_standing language plpgsql immutable set search_path = '' as $$
-begin
-  return case when endpoint.quick_answers_needed <= -keyframe_private.quick_answers_required() then 'new'
-    when endpoint.quick_answers_needed < 0 then 'tried' when endpoint.quick_answers_needed = 0 then 'quick' else 'slow' end;
-end $$;
 
 -- Deliveries, possibly millions, and test events have no foreign key: they are deleted in batches
 -- (docs/decisions/0019-deleted-endpoints-leave-deliveries.md).
@@ -7591,7 +7580,7 @@ end $$;
 create function keyframe_private.resource_of(endpoint keyframe.webhook_endpoints)
 returns text language plpgsql immutable set search_path = '' as $$
 begin
-  return lower(left(substring(endpoint.url from '^https?://(\[[^\]]*\]|[^:/?]*)'), 255)) || ' ' || keyframe_private.standing_of(endpoint);
+  return lower(left(substring(endpoint.url from '^https?://(\[[^\]]*\]|[^:/?]*)'), 255)) || ' ' || endpoint.standing;
 end $$;
 
 -- Adds work of an endpoint: to send a delivery, or to resume after one. New and slow endpoints are unproven.
@@ -7601,7 +7590,7 @@ returns void language plpgsql volatile set search_path = '' as $$
 begin
   perform keyframe_private.add_work('deliver', add_endpoint_work.kind, add_endpoint_work.subject, coalesce(endpoint.owner_id, endpoint.id),
     keyframe_private.resource_of(endpoint), add_endpoint_work.due_at, lane => endpoint.id,
-    is_unproven => keyframe_private.standing_of(endpoint) in ('new', 'slow'));
+    is_unproven => endpoint.standing in ('new', 'slow'));
 end $$;
 
 -- For each row: Postgres plans a query on a transition table at each call, which took as long as the event itself.
@@ -7661,7 +7650,7 @@ begin
     where w.id = any (work_ids) and not exists (select from keyframe.webhook_endpoints e where e.id = endpoint and e.enabled);
   else
     update keyframe_private.work w
-    set resource = keyframe_private.resource_of(receiver), is_unproven = keyframe_private.standing_of(receiver) in ('new', 'slow')
+    set resource = keyframe_private.resource_of(receiver), is_unproven = receiver.standing in ('new', 'slow')
     where w.id = any (work_ids);
   end if;
   return cardinality(work_ids);
@@ -7690,7 +7679,7 @@ begin
   select count(*), bool_or(w.worker_id <> for_worker) into leased, is_others
   from keyframe_private.work w where w.queue = 'deliver' and w.lane = endpoint and w.state = 'leased';
   max_rows := case when receiver.failing_since is not null then 1
-    when keyframe_private.standing_of(receiver) = 'quick' and is_others is not true then 4 * receiver.max_in_flight
+    when receiver.standing = 'quick' and is_others is not true then 4 * receiver.max_in_flight
     else receiver.max_in_flight end;
   max_rows := max_rows - leased;
 end $$;
@@ -7721,10 +7710,12 @@ declare
     and at - endpoint.failing_since >= (select s.webhook_disable_after from keyframe_private.settings s) then 'failing' end;
 begin
   endpoint.failing_since := case when not delivered then coalesce(endpoint.failing_since, at) end;
-  endpoint.quick_answers_needed := case
-    when is_slow then keyframe_private.quick_answers_required()
-    when endpoint.quick_answers_needed > 0 then greatest(0, endpoint.quick_answers_needed - answers)
-    else least(0, endpoint.quick_answers_needed + answers) end;
+  endpoint.quick_answers := case when is_slow then 0 else least(5, endpoint.quick_answers + answers) end;
+  endpoint.standing := case
+    when is_slow then 'slow'
+    when endpoint.quick_answers = 5 then 'quick'
+    when endpoint.standing = 'new' and answers > 0 then 'tried'
+    else endpoint.standing end;
   if endpoint.enabled and reason is not null then
     endpoint.enabled := false;
     endpoint.disabled_reason := reason;
@@ -7773,8 +7764,8 @@ begin
   perform keyframe_private.reschedule_all(array_agg(j.work_id), array_agg(j.next_at), at)
   from unnest(judged) j where j.next_at is not null having count(*) > 0;
   update keyframe.webhook_endpoints e
-  set (failing_since, quick_answers_needed, enabled, disabled_reason, disabled_at) = (
-    select n.failing_since, n.quick_answers_needed, n.enabled, n.disabled_reason, n.disabled_at
+  set (failing_since, standing, quick_answers, enabled, disabled_reason, disabled_at) = (
+    select n.failing_since, n.standing, n.quick_answers, n.enabled, n.disabled_reason, n.disabled_at
     from keyframe_private.judge_endpoint(e, a.delivered, a.is_gone, a.is_slow, a.answers, at) n)
   from (
     select j.endpoint_id, bool_or(j.delivered) as delivered, bool_or(j.status_code = 410) as is_gone,

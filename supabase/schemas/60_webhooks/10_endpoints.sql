@@ -8,11 +8,8 @@ begin
     'webhook.test'];
 end $$;
 
--- After a slow answer, or the first, so many in a row must take under three seconds until the endpoint counts as quick.
-create function keyframe_private.quick_answers_required()
-returns integer language sql immutable set search_path = '' as $$
-  select 5
-$$;
+create type keyframe_private.endpoint_standing as enum ('new', 'tried', 'quick', 'slow');
+comment on type keyframe_private.endpoint_standing is 'new: no answer yet. tried: all answers were quick, but there are fewer than five. quick: five answers in a row took under three seconds. slow: an answer took longer, or a request had none for three seconds, and fewer than five quick answers have followed.';
 
 create table keyframe.webhook_endpoints (
   id uuid primary key default gen_random_uuid(),
@@ -25,7 +22,8 @@ create table keyframe.webhook_endpoints (
   disabled_at timestamptz,
   disabled_reason text,
   failing_since timestamptz,
-  quick_answers_needed smallint not null default -keyframe_private.quick_answers_required(),
+  standing keyframe_private.endpoint_standing not null default 'new',
+  quick_answers smallint not null default 0,
   created_at timestamptz not null default now(),
   updated_at timestamptz not null default now(),
   constraint url_is_https_or_local_http check (url ~ '^https?://[^\s#@]+$' and char_length(url) <= 2048),
@@ -52,20 +50,11 @@ comment on column keyframe.webhook_endpoints.event_types is 'Which events it get
 comment on column keyframe.webhook_endpoints.max_in_flight is 'How many requests to it may be open at once; one while it only fails.';
 comment on column keyframe.webhook_endpoints.disabled_reason is 'Why it gets no events: by_owner, gone (it answered 410), failing (only failures for webhook_disable_after).';
 comment on column keyframe.webhook_endpoints.failing_since is 'When the failures began, or when it was enabled again after the service had disabled it; null after a success.';
-comment on column keyframe.webhook_endpoints.quick_answers_needed is 'How many more answers in a row must take under three seconds until it counts as quick: 0 when quick, five after a slow answer, minus five before the first answer. A request without an answer counts as slow after three seconds, and otherwise not at all.';
+comment on column keyframe.webhook_endpoints.standing is 'How quickly it answers: new, tried, quick or slow.';
+comment on column keyframe.webhook_endpoints.quick_answers is 'How many answers in a row took under three seconds, counted up to five. A request without an answer counts as slow after three seconds, and otherwise not at all.';
 create index webhook_endpoints_owner_id_idx on keyframe.webhook_endpoints (owner_id, created_at desc);
 -- The few endpoints that the service has disabled.
 create index webhook_endpoints_switched_off_idx on keyframe.webhook_endpoints (disabled_at) where disabled_reason in ('gone', 'failing');
-
-create type keyframe_private.endpoint_standing as enum ('new', 'tried', 'quick', 'slow');
-comment on type keyframe_private.endpoint_standing is 'new: no answer yet. tried: all answers were quick, but there are fewer than five. quick. slow: fewer than five quick answers since a slow one.';
-
-create function keyframe_private.standing_of(endpoint keyframe.webhook_endpoints)
-returns keyframe_private.endpoint_standing language plpgsql immutable set search_path = '' as $$
-begin
-  return case when endpoint.quick_answers_needed <= -keyframe_private.quick_answers_required() then 'new'
-    when endpoint.quick_answers_needed < 0 then 'tried' when endpoint.quick_answers_needed = 0 then 'quick' else 'slow' end;
-end $$;
 
 -- Deliveries, possibly millions, and test events have no foreign key: they are deleted in batches
 -- (docs/decisions/0019-deleted-endpoints-leave-deliveries.md).

@@ -4,7 +4,7 @@
 create function keyframe_private.resource_of(endpoint keyframe.webhook_endpoints)
 returns text language plpgsql immutable set search_path = '' as $$
 begin
-  return lower(left(substring(endpoint.url from '^https?://(\[[^\]]*\]|[^:/?]*)'), 255)) || ' ' || keyframe_private.standing_of(endpoint);
+  return lower(left(substring(endpoint.url from '^https?://(\[[^\]]*\]|[^:/?]*)'), 255)) || ' ' || endpoint.standing;
 end $$;
 
 -- Adds work of an endpoint: to send a delivery, or to resume after one. New and slow endpoints are unproven.
@@ -14,7 +14,7 @@ returns void language plpgsql volatile set search_path = '' as $$
 begin
   perform keyframe_private.add_work('deliver', add_endpoint_work.kind, add_endpoint_work.subject, coalesce(endpoint.owner_id, endpoint.id),
     keyframe_private.resource_of(endpoint), add_endpoint_work.due_at, lane => endpoint.id,
-    is_unproven => keyframe_private.standing_of(endpoint) in ('new', 'slow'));
+    is_unproven => endpoint.standing in ('new', 'slow'));
 end $$;
 
 -- For each row: Postgres plans a query on a transition table at each call, which took as long as the event itself.
@@ -74,7 +74,7 @@ begin
     where w.id = any (work_ids) and not exists (select from keyframe.webhook_endpoints e where e.id = endpoint and e.enabled);
   else
     update keyframe_private.work w
-    set resource = keyframe_private.resource_of(receiver), is_unproven = keyframe_private.standing_of(receiver) in ('new', 'slow')
+    set resource = keyframe_private.resource_of(receiver), is_unproven = receiver.standing in ('new', 'slow')
     where w.id = any (work_ids);
   end if;
   return cardinality(work_ids);
@@ -103,7 +103,7 @@ begin
   select count(*), bool_or(w.worker_id <> for_worker) into leased, is_others
   from keyframe_private.work w where w.queue = 'deliver' and w.lane = endpoint and w.state = 'leased';
   max_rows := case when receiver.failing_since is not null then 1
-    when keyframe_private.standing_of(receiver) = 'quick' and is_others is not true then 4 * receiver.max_in_flight
+    when receiver.standing = 'quick' and is_others is not true then 4 * receiver.max_in_flight
     else receiver.max_in_flight end;
   max_rows := max_rows - leased;
 end $$;

@@ -22,10 +22,12 @@ declare
     and at - endpoint.failing_since >= (select s.webhook_disable_after from keyframe_private.settings s) then 'failing' end;
 begin
   endpoint.failing_since := case when not delivered then coalesce(endpoint.failing_since, at) end;
-  endpoint.quick_answers_needed := case
-    when is_slow then keyframe_private.quick_answers_required()
-    when endpoint.quick_answers_needed > 0 then greatest(0, endpoint.quick_answers_needed - answers)
-    else least(0, endpoint.quick_answers_needed + answers) end;
+  endpoint.quick_answers := case when is_slow then 0 else least(5, endpoint.quick_answers + answers) end;
+  endpoint.standing := case
+    when is_slow then 'slow'
+    when endpoint.quick_answers = 5 then 'quick'
+    when endpoint.standing = 'new' and answers > 0 then 'tried'
+    else endpoint.standing end;
   if endpoint.enabled and reason is not null then
     endpoint.enabled := false;
     endpoint.disabled_reason := reason;
@@ -74,8 +76,8 @@ begin
   perform keyframe_private.reschedule_all(array_agg(j.work_id), array_agg(j.next_at), at)
   from unnest(judged) j where j.next_at is not null having count(*) > 0;
   update keyframe.webhook_endpoints e
-  set (failing_since, quick_answers_needed, enabled, disabled_reason, disabled_at) = (
-    select n.failing_since, n.quick_answers_needed, n.enabled, n.disabled_reason, n.disabled_at
+  set (failing_since, standing, quick_answers, enabled, disabled_reason, disabled_at) = (
+    select n.failing_since, n.standing, n.quick_answers, n.enabled, n.disabled_reason, n.disabled_at
     from keyframe_private.judge_endpoint(e, a.delivered, a.is_gone, a.is_slow, a.answers, at) n)
   from (
     select j.endpoint_id, bool_or(j.delivered) as delivered, bool_or(j.status_code = 410) as is_gone,

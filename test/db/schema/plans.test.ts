@@ -322,7 +322,7 @@ describe("5,000 pending deliveries since statistics were made for none", () => {
 
   test("5,000 deliveries pending since statistics were made for none → claims and records still use indexes", async () => {
     const { owner } = await addWorld(own);
-    const endpoint = await addEndpoint(own.sql, owner, { quick_answers_needed: 0 });
+    const endpoint = await addEndpoint(own.sql, owner, { standing: "quick" });
     const delivered = { status: "delivered", completed_at: new Date(), attempts: 1, last_attempt_at: new Date() };
     await seedDeliveries(own.sql, endpoint, 5_000, delivered);
     await own.sql`vacuum analyze`;
@@ -349,8 +349,8 @@ describe("many endpoints at one host with a delivery each", () => {
         with event as (
           insert into keyframe.webhook_events (type, project_id, payload) values ('project.created', gen_random_uuid(), '{}') returning id
         ), endpoint as (
-          insert into keyframe.webhook_endpoints (url, quick_answers_needed)
-          select 'https://receiver.example/' || i, 0 from generate_series(1, ${endpoints}::int) i returning *
+          insert into keyframe.webhook_endpoints (url, standing)
+          select 'https://receiver.example/' || i, 'quick' from generate_series(1, ${endpoints}::int) i returning *
         ), delivery as (
           insert into keyframe.webhook_deliveries (event_id, endpoint_id, event_type)
           select event.id, endpoint.id, 'project.created' from event, endpoint returning id, endpoint_id

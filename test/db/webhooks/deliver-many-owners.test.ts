@@ -8,7 +8,7 @@ const db = useDatabase();
 const { makeDeliver, addOwners, seedMany } = deliverOver(db);
 beforeEach(() => clearWebhooks(db.sql));
 
-const QUICK = { quick_answers_needed: 0 };
+const QUICK = { standing: "quick" };
 const HANGS = 14_000;
 const isInnocent = (endpoint: string) => endpoint === "innocent";
 const makeSlow = () => makeDeliver({ request: (_id, endpoint) => (isInnocent(endpoint) ? 10 : HANGS) });

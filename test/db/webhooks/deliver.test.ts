@@ -10,7 +10,7 @@ const db = useDatabase();
 const { makeDeliver, isRecorded } = deliverOver(db);
 beforeEach(() => clearWebhooks(db.sql));
 
-const QUICK = { quick_answers_needed: 0 };
+const QUICK = { standing: "quick" };
 const LEASE_MS = 30_000;
 const HANGS = 14_000;
 

@@ -19,7 +19,7 @@ const db = useDatabase();
 beforeEach(() => clearWebhooks(db.sql));
 
 const OK: Outcome = { status_code: 200 };
-const QUICK = { quick_answers_needed: 0 };
+const QUICK = { standing: "quick" };
 const fromNow = (seconds: number) => new Date(Date.now() + seconds * 1000);
 const idsOf = (deliveries: { id: string }[]) => deliveries.map(({ id }) => id);
 const resourcesOf = (endpoint: string) =>
@@ -91,7 +91,7 @@ describe("how much of an endpoint one worker leases", () => {
   test.each([
     ["is new → max_in_flight", {}, 3, 2],
     ["answers quickly → four times max_in_flight", QUICK, 12, 2],
-    ["is slow → max_in_flight", { quick_answers_needed: 2 }, 3, 2],
+    ["is slow → max_in_flight", { standing: "slow" }, 3, 2],
     ["only fails → one", { ...QUICK, failing_since: new Date() }, 1, 0],
   ])(
     "an endpoint that %s; another worker gets what is left of max_in_flight",

@@ -46,7 +46,7 @@ test("10,000 new hosts wait, and others have their half → a claim looks at 400
     from (select gen_random_uuid() as lane, i from generate_series(1, ${PLACES / 2 + 10_000}::int) i) l`;
   const waiting = new Set<string>();
   for (const host of ["a-host", "host-5", "the-host"]) {
-    const endpoint = await addEndpoint(db.sql, null, { url: `https://${host}.example/hook`, quick_answers_needed: 0 });
+    const endpoint = await addEndpoint(db.sql, null, { url: `https://${host}.example/hook`, standing: "quick" });
     for (const id of await seedDeliveries(db.sql, endpoint, 1)) waiting.add(id);
   }
   let cursors: unknown = {};
