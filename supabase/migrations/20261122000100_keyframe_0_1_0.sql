@@ -271,6 +271,42 @@ begin
   return value !~ '[\u0001-\u001F\u007F-\u009F\u2028-\u202E\u2066-\u2069]';
 end $$;
 
+-- supabase/schemas/00_foundation/25_address.sql
+
+-- Secrets in the Vault, and the project that this database works for.
+
+-- Returns null for a secret that is missing or cannot be decrypted, as after a restore under another key.
+create function keyframe_private.read_secret(secret_name text)
+returns text language plpgsql stable set search_path = '' as $$
+begin
+  return (select v.decrypted_secret from vault.decrypted_secrets v where v.name = secret_name);
+exception when others then
+  return null;
+end $$;
+
+-- The address of that project; null when the Vault does not say. A copy of a database, such as a restored dump, has the address of its
+-- original: its kicks go there, and worker processes beside it are refused. It submits and sends nothing until set_address.
+create function keyframe_private.address()
+returns text language sql stable set search_path = '' as $$
+  select substring(keyframe_private.read_secret('keyframe_functions_url') from '^(.*)/functions/v1$')
+$$;
+
+-- For administrators: makes this database work for the project at this address, after it was moved or copied.
+create function keyframe_private.set_address(address text)
+returns void language plpgsql volatile set search_path = '' as $$
+declare
+  base constant text := regexp_replace(set_address.address, '(/functions/v1)?/*$', '');
+begin
+  if base !~ '^https?://[^\s/]+' then
+    raise exception 'An address looks like https://<ref>.supabase.co.' using errcode = 'invalid_parameter_value';
+  end if;
+  if base is distinct from keyframe_private.address() then
+    delete from vault.secrets s where s.name = 'keyframe_functions_url'; -- one that cannot be decrypted too
+    perform vault.create_secret(
+      base || '/functions/v1', 'keyframe_functions_url', 'Where Keyframe kicks its functions: the project that this database works for');
+  end if;
+end $$;
+
 -- supabase/schemas/00_foundation/30_settings.sql
 
 -- The settings of the service, and which versions the database has.
@@ -1933,9 +1969,9 @@ comment on function keyframe_worker.read_shared_film is 'The film of a link, by 
 -- 3. Leased (lease_work) by a worker, with a token.
 -- 4. The worker that holds the lease records the result. Then the row is deleted, or scheduled again (reschedule, reschedule_all).
 --
--- generate proves by the token that it holds a lease, because a worker may lease a row again while it still works under the expired lease.
--- deliver proves it by worker_id (is_held), because a worker never sends a delivery twice at once. What happened outside counts even if
--- the lease was lost: that a delivery succeeded, and what the provider says of a run.
+-- generate proves by the token that it holds a lease, because a worker may lease a row again while its work under the expired lease is
+-- still going on. deliver proves it by worker_id (is_held), because a worker never sends a delivery twice at once. What happened outside
+-- counts even if the lease was lost: that a delivery succeeded, and what the provider says of a run.
 --
 -- Only workers update and delete; others insert (an administrator may change due_at). So no transaction of a user, however long it stays
 -- open, locks a row that a claim needs.
@@ -1986,15 +2022,15 @@ create index work_failed_idx on keyframe_private.work (failures) where queue <> 
 
 -- Kicks the function if the work is due. The lane is the owner, if none is named.
 create function keyframe_private.add_work(
-  queue keyframe_private.work_queue, kind text, subject uuid, owner uuid, resource text, due_at timestamptz default clock_timestamp(), submit_id bigint default null,
-  failures integer default 0, last_error text default null, lane uuid default null, is_unproven boolean default false)
+  queue keyframe_private.work_queue, kind text, subject uuid, owner uuid, resource text, due_at timestamptz default clock_timestamp(),
+  submit_id bigint default null, failures integer default 0, last_error text default null, lane uuid default null, is_unproven boolean default false)
 returns void language plpgsql volatile set search_path = '' as $$
 declare
   is_due constant boolean := add_work.due_at <= clock_timestamp();
 begin
   insert into keyframe_private.work (queue, kind, subject, submit_id, owner_id, lane, resource, is_unproven, state, due_at, failures, last_error)
-  values (add_work.queue, add_work.kind, add_work.subject, add_work.submit_id, owner, coalesce(add_work.lane, owner), add_work.resource, add_work.is_unproven,
-    case when is_due then 'ready' else 'scheduled' end::keyframe_private.work_state, add_work.due_at, add_work.failures, add_work.last_error);
+  values (queue, kind, subject, submit_id, owner, coalesce(lane, owner), resource, is_unproven,
+    case when is_due then 'ready' else 'scheduled' end::keyframe_private.work_state, due_at, failures, last_error);
   if is_due then
     perform keyframe_private.kick_unless_running(case add_work.queue when 'deliver' then 'deliver' else 'generate' end);
   end if;
@@ -2036,7 +2072,8 @@ create function keyframe_private.reschedule_all(work_ids bigint[], due timestamp
 returns void language plpgsql volatile set search_path = '' set jit = off set enable_seqscan = off as $$
 begin
   update keyframe_private.work w
-  set state = case when r.due <= at then 'ready' else 'scheduled' end::keyframe_private.work_state, due_at = r.due, worker_id = null, lease_token = null
+  set state = case when r.due <= at then 'ready' else 'scheduled' end::keyframe_private.work_state, due_at = r.due,
+      worker_id = null, lease_token = null
   from unnest(work_ids, reschedule_all.due) r (id, due) where r.id = w.id and w.id = any (work_ids);
 end $$;
 
@@ -2059,6 +2096,13 @@ create function keyframe_private.places_of(queue keyframe_private.work_queue)
 returns integer language plpgsql immutable set search_path = '' as $$
 begin
   return case queue when 'ask' then 96 when 'copy' then 36 when 'deliver' then 440 end;
+end $$;
+
+-- How long a lease lasts. LEASE_SECONDS in keyframe-generate/tasks/claim.ts is the same.
+create function keyframe_private.lease_of(queue keyframe_private.work_queue)
+returns interval language plpgsql immutable set search_path = '' as $$
+begin
+  return case queue when 'deliver' then interval '30 seconds' else interval '90 seconds' end;
 end $$;
 
 -- Lease another row of a resource while its leased rows are fewer than this. Because the number falls with each lease, one resource alone
@@ -2370,39 +2414,8 @@ comment on table keyframe_private.heartbeats is 'The last claim of each function
 comment on column keyframe_private.heartbeats.alive_until is 'The time by which that worker will claim again.';
 comment on column keyframe_private.heartbeats.report is 'What that worker reported: callMs, how long its last database call took; isProcess, whether it is a process of npm run worker and not an edge function; address, the project that a process works for.';
 
--- Returns null for a secret that is missing or cannot be decrypted, as after a restore under another key.
-create function keyframe_private.read_secret(secret_name text)
-returns text language plpgsql stable set search_path = '' as $$
-begin
-  return (select v.decrypted_secret from vault.decrypted_secrets v where v.name = secret_name);
-exception when others then
-  return null;
-end $$;
-
--- The address of the project that this database works for; null when the Vault does not say. A copy of a database, such as a restored dump, has the
--- address of its original: its kicks go there, and worker processes beside it are refused. It submits and sends nothing until set_address.
-create function keyframe_private.address()
-returns text language sql stable set search_path = '' as $$
-  select substring(keyframe_private.read_secret('keyframe_functions_url') from '^(.*)/functions/v1$')
-$$;
-
--- For administrators: makes this database work for the project at this address, after it was moved or copied.
-create function keyframe_private.set_address(address text)
-returns void language plpgsql volatile set search_path = '' as $$
-declare
-  base constant text := regexp_replace(set_address.address, '(/functions/v1)?/*$', '');
-begin
-  if base !~ '^https?://[^\s/]+' then
-    raise exception 'An address looks like https://<ref>.supabase.co.' using errcode = 'invalid_parameter_value';
-  end if;
-  if base is distinct from keyframe_private.address() then
-    delete from vault.secrets s where s.name = 'keyframe_functions_url'; -- one that cannot be decrypted too
-    perform vault.create_secret(base || '/functions/v1', 'keyframe_functions_url', 'Where Keyframe kicks its functions: the project that this database works for');
-  end if;
-end $$;
-
--- The worker will claim again within heartbeat_ms (0: it stops). Skips rows that another claim has locked, because that one records the same. Fails
--- only the claim of another project's process: without a heartbeat the sweep kicks. An edge function works for the project that kicks it.
+-- The worker will claim again within heartbeat_ms (0: it stops). Skips rows that another claim has locked: it records the same. Fails only
+-- the claim of another project's process: without a heartbeat the sweep kicks. An edge function works for the project that kicks it.
 create function keyframe_private.record_heartbeat(function_name text, heartbeat_ms integer, report jsonb)
 returns void language plpgsql volatile set search_path = '' set lock_timeout = '20ms' as $$
 declare
@@ -2437,8 +2450,8 @@ exception
     raise warning 'No heartbeat of %: % (%)', function_name, sqlerrm, sqlstate;
 end $$;
 
--- Signs the kick according to Standard Webhooks. One that cannot be made does not fail the caller, and the sweep replaces it. Only a kick
--- that cannot be recorded does.
+-- Signs the kick according to Standard Webhooks. A kick that cannot be made is recorded, and the sweep replaces it. The caller fails only
+-- if the kick cannot be recorded.
 create function keyframe_private.kick(function_name text)
 returns boolean language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -6306,8 +6319,7 @@ begin
   perform keyframe_private.record_heartbeat('generate', heartbeat_ms, report);
   if max_rows > 0 and may_be_due then
     foreach queue in array queues loop
-      select l.* into claimed from keyframe_private.lease_work(queue, worker_id, make_interval(secs => lease_seconds), max_rows, at,
-        cursors) l;
+      select l.* into claimed from keyframe_private.lease_work(queue, worker_id, make_interval(secs => lease_seconds), max_rows, at, cursors) l;
       cursors := claimed.cursors;
       is_more := is_more or claimed.is_cut or cardinality(claimed.leased) > 0;
       foreach held in array claimed.leased loop
@@ -7187,7 +7199,7 @@ create table keyframe.webhook_endpoints (
   quick_answers smallint not null default 0,
   created_at timestamptz not null default now(),
   updated_at timestamptz not null default now(),
-  constraint url_is_https_or_local_http check (url ~ '^https?://[^\s#@]+$' and char_length(url) <= 2048),
+  constraint url_is_http_without_user_or_fragment check (url ~ '^https?://[^\s#@]+$' and char_length(url) <= 2048),
   constraint description_has_at_most_500_characters check (char_length(description) <= 500),
   constraint description_is_one_line check (keyframe_private.is_one_line(description)),
   constraint event_types_are_known check (event_types <@ keyframe_private.event_types()),
@@ -7371,7 +7383,7 @@ comment on column keyframe.webhook_events.project_id is 'The project that it is 
 comment on column keyframe.webhook_events.prediction_id is 'The prediction that it is about. No foreign key: it outlives the prediction.';
 comment on column keyframe.webhook_events.endpoint_id is 'Only for webhook.test: the endpoint under test. No foreign key: prune_webhooks deletes what a deleted endpoint leaves.';
 comment on column keyframe.webhook_events.payload is 'The body that is sent, byte for byte.';
--- Exactly one of each, even under concurrency.
+-- At most one of each, even under concurrency.
 create unique index webhook_events_one_terminal_event_per_prediction on keyframe.webhook_events (prediction_id)
   where type in ('generation.succeeded', 'generation.failed');
 create unique index webhook_events_one_creation_per_project on keyframe.webhook_events (project_id) where type = 'project.created';
@@ -7398,7 +7410,7 @@ create table keyframe.webhook_deliveries (
   created_at timestamptz not null default now(),
   completed_at timestamptz,
   constraint webhook_deliveries_event_id_endpoint_id_key unique (event_id, endpoint_id),
-  constraint attempts_are_at_most_a_million check (attempts between 0 and 1000000), -- a larger number would overflow in a claim, which all owners share
+  constraint attempts_are_at_most_a_million check (attempts between 0 and 1000000), -- more would overflow in a claim, which all owners share
   constraint times_are_in_years_of_four_digits check (
     least(next_attempt_at, last_attempt_at, created_at, completed_at) >= '1970-01-01 00:00Z'
       and greatest(next_attempt_at, last_attempt_at, created_at, completed_at) < '9999-01-01 00:00Z'),
@@ -7589,8 +7601,7 @@ create function keyframe_private.add_endpoint_work(
 returns void language plpgsql volatile set search_path = '' as $$
 begin
   perform keyframe_private.add_work('deliver', add_endpoint_work.kind, add_endpoint_work.subject, coalesce(endpoint.owner_id, endpoint.id),
-    keyframe_private.resource_of(endpoint), add_endpoint_work.due_at, lane => endpoint.id,
-    is_unproven => endpoint.standing in ('new', 'slow'));
+    keyframe_private.resource_of(endpoint), add_endpoint_work.due_at, lane => endpoint.id, is_unproven => endpoint.standing in ('new', 'slow'));
 end $$;
 
 -- For each row: Postgres plans a query on a transition table at each call, which took as long as the event itself.
@@ -7680,8 +7691,7 @@ begin
   from keyframe_private.work w where w.queue = 'deliver' and w.lane = endpoint and w.state = 'leased';
   max_rows := case when receiver.failing_since is not null then 1
     when receiver.standing = 'quick' and is_others is not true then 4 * receiver.max_in_flight
-    else receiver.max_in_flight end;
-  max_rows := max_rows - leased;
+    else receiver.max_in_flight end - leased;
 end $$;
 
 -- supabase/schemas/60_webhooks/40_sending.sql
@@ -7890,7 +7900,7 @@ begin
     perform keyframe_private.record_heartbeat('deliver', heartbeat_ms, report);
   end if;
   if max_rows > 0 then
-    select l.* into found_work from keyframe_private.lease_work('deliver', worker_id, interval '30 seconds', max_rows, at, cursors) l;
+    select l.* into found_work from keyframe_private.lease_work('deliver', worker_id, keyframe_private.lease_of('deliver'), max_rows, at, cursors) l;
     cursors := found_work.cursors;
     is_more := found_work.is_cut or cardinality(found_work.leased) > 0;
     endpoints := keyframe_private.hand_out_deliveries(found_work.leased, max_bytes, at);
@@ -8065,7 +8075,8 @@ begin
   join vault.decrypted_secrets v on v.id = s.vault_secret_id
   where s.id = request.resource_id and s.endpoint_id = endpoint.id and (s.expires_at is null or s.expires_at > now());
   perform keyframe_private.raise_if(not found, 'not_found',
-    'The secret that this Idempotency-Key created no longer signs: a later rotation replaced it. Read the current one: GET /api/webhooks/:id/secret.');
+    'The secret that this Idempotency-Key created no longer signs: a later rotation replaced it. '
+    'Read the current one: GET /api/webhooks/:id/secret.');
   return jsonb_build_object('secret', secret, 'replayed', request.replayed, 'rate', request.rate);
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
@@ -8073,7 +8084,8 @@ exception when sqlstate 'KEYFR' then
 end $$;
 comment on function keyframe.rotate_webhook_secret is 'Gives an endpoint of the caller a new secret; the old one also signs for overlap_hours (0: every old one stops at once).';
 
--- A delivery counts in the hour (UTC) of its last attempt; while it is being sent again, in none. Hours without an attempt are omitted.
+-- A delivery counts in the hour (UTC) of its last attempt: a delivered one that is being sent again in none, an exhausted one as retrying.
+-- Hours without an attempt are omitted.
 create function keyframe.webhook_health(endpoint_id uuid default null)
 returns jsonb language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -9208,13 +9220,13 @@ returns jsonb language sql stable set search_path = '' as $$
   ) a on true
 $$;
 
--- Malformed parts of a report are skipped. Slow: work leased more than 10 s ago, for deliver more than 3 s; due_at is when its lease of 90 s or
--- 30 s expires. `of` counts the places of all workers that have leased work, at least of one.
+-- Malformed parts of a report are skipped. Slow: work leased more than 10 s ago, for deliver more than 3 s; due_at is when its lease
+-- expires. `of` counts the places of all workers that have leased work, at least of one.
 create function keyframe_private.worker_figures()
 returns jsonb language sql stable set search_path = '' as $$
   with leased as materialized (
     select case w.queue when 'deliver' then 'deliver' else 'generate' end as name, w.queue, w.worker_id, w.resource,
-      w.due_at < now() + case w.queue when 'deliver' then interval '27 seconds' else interval '80 seconds' end as is_slow
+      w.due_at - keyframe_private.lease_of(w.queue) < now() - make_interval(secs => case w.queue when 'deliver' then 3 else 10 end) as is_slow
     from keyframe_private.work w where w.queue = any (enum_range(null::keyframe_private.work_queue)) and w.state = 'leased'
   )
   select jsonb_object_agg(f.name, jsonb_build_object(

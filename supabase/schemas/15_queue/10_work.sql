@@ -6,9 +6,9 @@
 -- 3. Leased (lease_work) by a worker, with a token.
 -- 4. The worker that holds the lease records the result. Then the row is deleted, or scheduled again (reschedule, reschedule_all).
 --
--- generate proves by the token that it holds a lease, because a worker may lease a row again while it still works under the expired lease.
--- deliver proves it by worker_id (is_held), because a worker never sends a delivery twice at once. What happened outside counts even if
--- the lease was lost: that a delivery succeeded, and what the provider says of a run.
+-- generate proves by the token that it holds a lease, because a worker may lease a row again while its work under the expired lease is
+-- still going on. deliver proves it by worker_id (is_held), because a worker never sends a delivery twice at once. What happened outside
+-- counts even if the lease was lost: that a delivery succeeded, and what the provider says of a run.
 --
 -- Only workers update and delete; others insert (an administrator may change due_at). So no transaction of a user, however long it stays
 -- open, locks a row that a claim needs.
@@ -59,15 +59,15 @@ create index work_failed_idx on keyframe_private.work (failures) where queue <> 
 
 -- Kicks the function if the work is due. The lane is the owner, if none is named.
 create function keyframe_private.add_work(
-  queue keyframe_private.work_queue, kind text, subject uuid, owner uuid, resource text, due_at timestamptz default clock_timestamp(), submit_id bigint default null,
-  failures integer default 0, last_error text default null, lane uuid default null, is_unproven boolean default false)
+  queue keyframe_private.work_queue, kind text, subject uuid, owner uuid, resource text, due_at timestamptz default clock_timestamp(),
+  submit_id bigint default null, failures integer default 0, last_error text default null, lane uuid default null, is_unproven boolean default false)
 returns void language plpgsql volatile set search_path = '' as $$
 declare
   is_due constant boolean := add_work.due_at <= clock_timestamp();
 begin
   insert into keyframe_private.work (queue, kind, subject, submit_id, owner_id, lane, resource, is_unproven, state, due_at, failures, last_error)
-  values (add_work.queue, add_work.kind, add_work.subject, add_work.submit_id, owner, coalesce(add_work.lane, owner), add_work.resource, add_work.is_unproven,
-    case when is_due then 'ready' else 'scheduled' end::keyframe_private.work_state, add_work.due_at, add_work.failures, add_work.last_error);
+  values (queue, kind, subject, submit_id, owner, coalesce(lane, owner), resource, is_unproven,
+    case when is_due then 'ready' else 'scheduled' end::keyframe_private.work_state, due_at, failures, last_error);
   if is_due then
     perform keyframe_private.kick_unless_running(case add_work.queue when 'deliver' then 'deliver' else 'generate' end);
   end if;
@@ -109,7 +109,8 @@ create function keyframe_private.reschedule_all(work_ids bigint[], due timestamp
 returns void language plpgsql volatile set search_path = '' set jit = off set enable_seqscan = off as $$
 begin
   update keyframe_private.work w
-  set state = case when r.due <= at then 'ready' else 'scheduled' end::keyframe_private.work_state, due_at = r.due, worker_id = null, lease_token = null
+  set state = case when r.due <= at then 'ready' else 'scheduled' end::keyframe_private.work_state, due_at = r.due,
+      worker_id = null, lease_token = null
   from unnest(work_ids, reschedule_all.due) r (id, due) where r.id = w.id and w.id = any (work_ids);
 end $$;
 

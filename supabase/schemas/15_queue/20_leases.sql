@@ -8,6 +8,13 @@ begin
   return case queue when 'ask' then 96 when 'copy' then 36 when 'deliver' then 440 end;
 end $$;
 
+-- How long a lease lasts. LEASE_SECONDS in keyframe-generate/tasks/claim.ts is the same.
+create function keyframe_private.lease_of(queue keyframe_private.work_queue)
+returns interval language plpgsql immutable set search_path = '' as $$
+begin
+  return case queue when 'deliver' then interval '30 seconds' else interval '90 seconds' end;
+end $$;
+
 -- Lease another row of a resource while its leased rows are fewer than this. Because the number falls with each lease, one resource alone
 -- ends at two fifths of the places. It is what the others leave of four fifths, so that a fifth stays free for new ones, and of nine tenths
 -- with all that is leased; when nearly all places are taken, up to 4. The same holds for an owner; for deliver an owner's rows count twice,

@@ -27,39 +27,8 @@ comment on table keyframe_private.heartbeats is 'The last claim of each function
 comment on column keyframe_private.heartbeats.alive_until is 'The time by which that worker will claim again.';
 comment on column keyframe_private.heartbeats.report is 'What that worker reported: callMs, how long its last database call took; isProcess, whether it is a process of npm run worker and not an edge function; address, the project that a process works for.';
 
--- Returns null for a secret that is missing or cannot be decrypted, as after a restore under another key.
-create function keyframe_private.read_secret(secret_name text)
-returns text language plpgsql stable set search_path = '' as $$
-begin
-  return (select v.decrypted_secret from vault.decrypted_secrets v where v.name = secret_name);
-exception when others then
-  return null;
-end $$;
-
--- The address of the project that this database works for; null when the Vault does not say. A copy of a database, such as a restored dump, has the
--- address of its original: its kicks go there, and worker processes beside it are refused. It submits and sends nothing until set_address.
-create function keyframe_private.address()
-returns text language sql stable set search_path = '' as $$
-  select substring(keyframe_private.read_secret('keyframe_functions_url') from '^(.*)/functions/v1$')
-$$;
-
--- For administrators: makes this database work for the project at this address, after it was moved or copied.
-create function keyframe_private.set_address(address text)
-returns void language plpgsql volatile set search_path = '' as $$
-declare
-  base constant text := regexp_replace(set_address.address, '(/functions/v1)?/*$', '');
-begin
-  if base !~ '^https?://[^\s/]+' then
-    raise exception 'An address looks like https://<ref>.supabase.co.' using errcode = 'invalid_parameter_value';
-  end if;
-  if base is distinct from keyframe_private.address() then
-    delete from vault.secrets s where s.name = 'keyframe_functions_url'; -- one that cannot be decrypted too
-    perform vault.create_secret(base || '/functions/v1', 'keyframe_functions_url', 'Where Keyframe kicks its functions: the project that this database works for');
-  end if;
-end $$;
-
--- The worker will claim again within heartbeat_ms (0: it stops). Skips rows that another claim has locked, because that one records the same. Fails
--- only the claim of another project's process: without a heartbeat the sweep kicks. An edge function works for the project that kicks it.
+-- The worker will claim again within heartbeat_ms (0: it stops). Skips rows that another claim has locked: it records the same. Fails only
+-- the claim of another project's process: without a heartbeat the sweep kicks. An edge function works for the project that kicks it.
 create function keyframe_private.record_heartbeat(function_name text, heartbeat_ms integer, report jsonb)
 returns void language plpgsql volatile set search_path = '' set lock_timeout = '20ms' as $$
 declare
@@ -94,8 +63,8 @@ exception
     raise warning 'No heartbeat of %: % (%)', function_name, sqlerrm, sqlstate;
 end $$;
 
--- Signs the kick according to Standard Webhooks. One that cannot be made does not fail the caller, and the sweep replaces it. Only a kick
--- that cannot be recorded does.
+-- Signs the kick according to Standard Webhooks. A kick that cannot be made is recorded, and the sweep replaces it. The caller fails only
+-- if the kick cannot be recorded.
 create function keyframe_private.kick(function_name text)
 returns boolean language plpgsql volatile security definer set search_path = '' as $$
 declare

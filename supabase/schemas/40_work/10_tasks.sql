@@ -254,8 +254,7 @@ begin
   perform keyframe_private.record_heartbeat('generate', heartbeat_ms, report);
   if max_rows > 0 and may_be_due then
     foreach queue in array queues loop
-      select l.* into claimed from keyframe_private.lease_work(queue, worker_id, make_interval(secs => lease_seconds), max_rows, at,
-        cursors) l;
+      select l.* into claimed from keyframe_private.lease_work(queue, worker_id, make_interval(secs => lease_seconds), max_rows, at, cursors) l;
       cursors := claimed.cursors;
       is_more := is_more or claimed.is_cut or cardinality(claimed.leased) > 0;
       foreach held in array claimed.leased loop

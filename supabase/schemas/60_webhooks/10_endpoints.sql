@@ -26,7 +26,7 @@ create table keyframe.webhook_endpoints (
   quick_answers smallint not null default 0,
   created_at timestamptz not null default now(),
   updated_at timestamptz not null default now(),
-  constraint url_is_https_or_local_http check (url ~ '^https?://[^\s#@]+$' and char_length(url) <= 2048),
+  constraint url_is_http_without_user_or_fragment check (url ~ '^https?://[^\s#@]+$' and char_length(url) <= 2048),
   constraint description_has_at_most_500_characters check (char_length(description) <= 500),
   constraint description_is_one_line check (keyframe_private.is_one_line(description)),
   constraint event_types_are_known check (event_types <@ keyframe_private.event_types()),

@@ -21,7 +21,7 @@ comment on column keyframe.webhook_events.project_id is 'The project that it is 
 comment on column keyframe.webhook_events.prediction_id is 'The prediction that it is about. No foreign key: it outlives the prediction.';
 comment on column keyframe.webhook_events.endpoint_id is 'Only for webhook.test: the endpoint under test. No foreign key: prune_webhooks deletes what a deleted endpoint leaves.';
 comment on column keyframe.webhook_events.payload is 'The body that is sent, byte for byte.';
--- Exactly one of each, even under concurrency.
+-- At most one of each, even under concurrency.
 create unique index webhook_events_one_terminal_event_per_prediction on keyframe.webhook_events (prediction_id)
   where type in ('generation.succeeded', 'generation.failed');
 create unique index webhook_events_one_creation_per_project on keyframe.webhook_events (project_id) where type = 'project.created';
@@ -48,7 +48,7 @@ create table keyframe.webhook_deliveries (
   created_at timestamptz not null default now(),
   completed_at timestamptz,
   constraint webhook_deliveries_event_id_endpoint_id_key unique (event_id, endpoint_id),
-  constraint attempts_are_at_most_a_million check (attempts between 0 and 1000000), -- a larger number would overflow in a claim, which all owners share
+  constraint attempts_are_at_most_a_million check (attempts between 0 and 1000000), -- more would overflow in a claim, which all owners share
   constraint times_are_in_years_of_four_digits check (
     least(next_attempt_at, last_attempt_at, created_at, completed_at) >= '1970-01-01 00:00Z'
       and greatest(next_attempt_at, last_attempt_at, created_at, completed_at) < '9999-01-01 00:00Z'),

@@ -13,8 +13,7 @@ create function keyframe_private.add_endpoint_work(
 returns void language plpgsql volatile set search_path = '' as $$
 begin
   perform keyframe_private.add_work('deliver', add_endpoint_work.kind, add_endpoint_work.subject, coalesce(endpoint.owner_id, endpoint.id),
-    keyframe_private.resource_of(endpoint), add_endpoint_work.due_at, lane => endpoint.id,
-    is_unproven => endpoint.standing in ('new', 'slow'));
+    keyframe_private.resource_of(endpoint), add_endpoint_work.due_at, lane => endpoint.id, is_unproven => endpoint.standing in ('new', 'slow'));
 end $$;
 
 -- For each row: Postgres plans a query on a transition table at each call, which took as long as the event itself.
@@ -104,6 +103,5 @@ begin
   from keyframe_private.work w where w.queue = 'deliver' and w.lane = endpoint and w.state = 'leased';
   max_rows := case when receiver.failing_since is not null then 1
     when receiver.standing = 'quick' and is_others is not true then 4 * receiver.max_in_flight
-    else receiver.max_in_flight end;
-  max_rows := max_rows - leased;
+    else receiver.max_in_flight end - leased;
 end $$;

@@ -159,7 +159,8 @@ begin
   join vault.decrypted_secrets v on v.id = s.vault_secret_id
   where s.id = request.resource_id and s.endpoint_id = endpoint.id and (s.expires_at is null or s.expires_at > now());
   perform keyframe_private.raise_if(not found, 'not_found',
-    'The secret that this Idempotency-Key created no longer signs: a later rotation replaced it. Read the current one: GET /api/webhooks/:id/secret.');
+    'The secret that this Idempotency-Key created no longer signs: a later rotation replaced it. '
+    'Read the current one: GET /api/webhooks/:id/secret.');
   return jsonb_build_object('secret', secret, 'replayed', request.replayed, 'rate', request.rate);
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
@@ -167,7 +168,8 @@ exception when sqlstate 'KEYFR' then
 end $$;
 comment on function keyframe.rotate_webhook_secret is 'Gives an endpoint of the caller a new secret; the old one also signs for overlap_hours (0: every old one stops at once).';
 
--- A delivery counts in the hour (UTC) of its last attempt; while it is being sent again, in none. Hours without an attempt are omitted.
+-- A delivery counts in the hour (UTC) of its last attempt: a delivered one that is being sent again in none, an exhausted one as retrying.
+-- Hours without an attempt are omitted.
 create function keyframe.webhook_health(endpoint_id uuid default null)
 returns jsonb language plpgsql volatile security definer set search_path = '' as $$
 declare

@@ -53,13 +53,13 @@ returns jsonb language sql stable set search_path = '' as $$
   ) a on true
 $$;
 
--- Malformed parts of a report are skipped. Slow: work leased more than 10 s ago, for deliver more than 3 s; due_at is when its lease of 90 s or
--- 30 s expires. `of` counts the places of all workers that have leased work, at least of one.
+-- Malformed parts of a report are skipped. Slow: work leased more than 10 s ago, for deliver more than 3 s; due_at is when its lease
+-- expires. `of` counts the places of all workers that have leased work, at least of one.
 create function keyframe_private.worker_figures()
 returns jsonb language sql stable set search_path = '' as $$
   with leased as materialized (
     select case w.queue when 'deliver' then 'deliver' else 'generate' end as name, w.queue, w.worker_id, w.resource,
-      w.due_at < now() + case w.queue when 'deliver' then interval '27 seconds' else interval '80 seconds' end as is_slow
+      w.due_at - keyframe_private.lease_of(w.queue) < now() - make_interval(secs => case w.queue when 'deliver' then 3 else 10 end) as is_slow
     from keyframe_private.work w where w.queue = any (enum_range(null::keyframe_private.work_queue)) and w.state = 'leased'
   )
   select jsonb_object_agg(f.name, jsonb_build_object(

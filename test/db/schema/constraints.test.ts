@@ -125,7 +125,7 @@ const BROKEN_ELSEWHERE: Record<string, string> = {
   rate_limits_per_second_check: `update keyframe_private.rate_limits set per_second = 0`,
   idempotency_keys_key_check: `insert into keyframe_private.idempotency_keys (owner_id, key, request_hash, resource_id) values ($owner, 'a b', repeat('a', 64), gen_random_uuid())`,
   idempotency_keys_request_hash_check: `insert into keyframe_private.idempotency_keys (owner_id, key, request_hash, resource_id) values ($owner, 'a', 'A', gen_random_uuid())`,
-  url_is_https_or_local_http: `insert into keyframe.webhook_endpoints (url) values ('ftp://example.com/hook')`,
+  url_is_http_without_user_or_fragment: `insert into keyframe.webhook_endpoints (url) values ('ftp://example.com/hook')`,
   description_has_at_most_500_characters: `insert into keyframe.webhook_endpoints (url, description) values ('https://example.com', repeat('x', 501))`,
   description_is_one_line: `insert into keyframe.webhook_endpoints (url, description) values ('https://example.com', E'x\\ny')`,
   event_types_are_known: `insert into keyframe.webhook_endpoints (url, event_types) values ('https://example.com', '{project.created,project.deleted}')`,

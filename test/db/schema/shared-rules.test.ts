@@ -10,6 +10,8 @@ import { isErrorCode } from "../../../shared/http/errors.ts";
 import { NO_CONTROLS } from "../../../shared/replicate/build-input.ts";
 import { IMAGE_LIMIT_BYTES } from "../../../shared/api/http/request-body.ts";
 import { MAX_OUTPUT_BYTES } from "../../../supabase/functions/keyframe-generate/files/open-output.ts";
+import { LEASE_SECONDS } from "../../../supabase/functions/keyframe-generate/tasks/claim.ts";
+import { DELIVER_LIMITS } from "../../../supabase/functions/keyframe-deliver/deliveries/work.ts";
 import { useDatabase } from "../../support/database/clone-database.ts";
 
 // Rules that Postgres and TypeScript both need: each is written once on either side, and these tests compare the two.
@@ -18,6 +20,12 @@ const db = useDatabase();
 test("the types of events in SQL → equal those of the contract, and webhook.test", async () => {
   const [row] = await db.sql<{ types: string[] }[]>`select keyframe_private.event_types() as types`;
   expect(row?.types).toEqual([...EVENT_TYPES, "webhook.test"]);
+});
+
+test("the lease of a task, and how many deliveries a worker may have open, in SQL → equal those of the workers", async () => {
+  const [row] = await db.sql`
+    select extract(epoch from keyframe_private.lease_of('ask'))::int as lease, keyframe_private.places_of('deliver') as places`;
+  expect(row).toEqual({ lease: LEASE_SECONDS, places: DELIVER_LIMITS.maxOpen });
 });
 
 test("every error that a SQL function raises → has a code of the API", async () => {

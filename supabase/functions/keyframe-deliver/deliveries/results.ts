@@ -38,7 +38,7 @@ export function createResults(now: () => number, log: Log) {
     ready: () => ready().length,
     pending: () => results.length,
     has: (id: string): boolean => results.some(({ result }) => result.id === id),
-    /** Whether the next call has one result. */
+    /** Whether the next call must carry a single result. */
     goesAlone: () => ready().some(({ isAlone }) => isAlone || isOneByOne),
 
     /** The results for a call, and what to do after it. Without an answer they are sent again. */
