@@ -3439,9 +3439,9 @@ begin
   where s.prediction_id = prediction and s.attempt = attempt_without_run and s.is_unanswered;
 end $$;
 
--- Returns the submit of a provider run that has none yet. If the submit already has another run or ended without one, the run gets its own
--- row, at the same prices and whatever the budget, because it exists. A run from the provider's list names no attempt: with is_found, any
--- unanswered one matches.
+-- Attaches a newly seen provider run to its submit, and returns the submit. If the submit already has another run or ended without one, the
+-- run gets its own row, at the same prices and whatever the budget, because it exists. A run from the provider's list names no attempt: with
+-- is_found, any unanswered submit matches.
 create function keyframe_private.record_run(run text, prediction uuid, attempt integer, is_found boolean)
 returns bigint language plpgsql volatile set search_path = '' as $$
 declare
@@ -3531,7 +3531,7 @@ declare
   submit keyframe_private.provider_submits;
 begin
   select p.* into row_now from keyframe.predictions p where p.id = prediction;
-  perform from keyframe_private.provider_submits s where s.prediction_id = prediction and s.attempt = unanswered_attempt for update;
+  perform from keyframe_private.provider_submits s where s.prediction_id = prediction and s.attempt = unanswered_attempt order by s.id for update;
   update keyframe_private.provider_submits s set answered_at = null, ended_at = null, outcome = null
   where s.prediction_id = prediction and s.attempt = unanswered_attempt and s.submitted_at is not null and s.outcome = 'no_run' and not exists (
     select from keyframe_private.provider_submits r
@@ -3569,19 +3569,21 @@ end $$;
 
 -- Ends the submits whose provider run was searched for and not found. Such a submit created no run (no_run). It counts as lost instead if a
 -- run in the provider's list may be its own (is_unproven), or if it is so old that the provider has deleted the input of its run, by which
--- it would be found. A submit for which another search is due stays unanswered until that one ends. The lock waits for an answer that is
+-- it would be found. A submit for which another search is due stays unanswered until that one ends. The locks wait for an answer that is
 -- recorded at the same moment.
 create function keyframe_worker.record_search_ended(
   prediction_id uuid, first_attempt integer, last_attempt integer, is_unproven boolean, work_id bigint default null, lease_token uuid default null)
 returns boolean language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
 declare
+  held constant keyframe_private.work := keyframe_private.lock_held_work(work_id, lease_token);
   searched bigint[];
 begin
+  perform from keyframe.predictions p where p.id = record_search_ended.prediction_id for update;
   searched := array(
     select u.id from keyframe_private.provider_submits u
     where u.prediction_id = record_search_ended.prediction_id and u.attempt between first_attempt and last_attempt and u.is_unanswered
-    for update);
-  perform keyframe_private.finish_work(keyframe_private.lock_held_work(work_id, lease_token));
+    order by u.id for update);
+  perform keyframe_private.finish_work(held);
   perform keyframe_private.end_submit(u.id,
     case when is_unproven or u.submitted_at < now() - interval '50 minutes' then 'lost' else 'no_run' end)
   from keyframe_private.provider_submits u
@@ -4757,6 +4759,12 @@ end $$;
 
 -- One function per transition, guarded in its WHERE. False (no row) is a normal answer to a late or duplicate call. Those of workers have
 -- a lock_timeout: ten calls that wait would take every connection of the Data API. The call fails with 55P03 and the worker repeats it.
+--
+-- All functions of generate lock in this order: the leased work, the prediction, its submits by id, the owner's slots. Only admit_predictions
+-- locks the slots first, and then predictions that have none.
+--
+-- The lease decides about which prediction a call is. The argument prediction_id is for what counts when the lease is lost: that a submit
+-- created no run, or had no answer.
 
 -- queued → starting → processing → storing, as the provider run does; several moves at once if needed. The provider keeps an output for an
 -- hour, so a run that ends late still gets 50 minutes for copying.
@@ -4809,8 +4817,9 @@ exception when sqlstate 'KEYFR' then
   perform keyframe_private.mark_failed(prediction.id, refused.code, refused.sentence, true);
 end $$;
 
--- starting, processing → queued: the provider run failed for a temporary cause, so the prediction is submitted again. started_at and the
--- progress stay: the API shows it as processing. False when it has had max_runs provider runs, each of which may cost money.
+-- queued (its run had failed when the create was answered), starting, processing → queued: the provider run failed for a temporary cause,
+-- so the prediction is submitted again. started_at and the progress stay: the API shows it as processing. False when it has had max_runs
+-- provider runs, each of which may cost money.
 create function keyframe_private.mark_queued_again(prediction uuid, reason text, max_runs integer)
 returns boolean language plpgsql volatile set search_path = '' as $$
 declare
@@ -4881,16 +4890,16 @@ create function keyframe_worker.fail_prediction(
   attempt_without_run integer default null)
 returns boolean language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
 declare
-  held keyframe_private.work;
+  held constant keyframe_private.work := keyframe_private.lock_held_work(work_id, lease_token);
+  subject constant uuid := coalesce(held.subject, prediction_id);
 begin
-  perform from keyframe.predictions p where p.id = prediction_id for update;
-  perform keyframe_private.end_without_run(prediction_id, attempt_without_run);
-  held := keyframe_private.lock_held_work(work_id, lease_token);
+  perform from keyframe.predictions p where p.id = subject for update;
+  perform keyframe_private.end_without_run(subject, attempt_without_run);
   if held.id is null then
     return false;
   end if;
   if keyframe_private.is_current(held) then
-    perform keyframe_private.mark_failed(prediction_id, code, message, retryable, fail_prediction.stage);
+    perform keyframe_private.mark_failed(subject, code, message, retryable, fail_prediction.stage);
   end if;
   perform keyframe_private.finish_work(held);
   return true;
@@ -4903,15 +4912,15 @@ create function keyframe_worker.retry_prediction_later(
   attempt_without_run integer default null, unanswered_attempt integer default null)
 returns text language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
 declare
+  held constant keyframe_private.work := keyframe_private.lock_held_work(work_id, lease_token);
+  subject constant uuid := coalesce(held.subject, prediction_id);
   row_now keyframe.predictions;
-  held keyframe_private.work;
   counted integer;
   due timestamptz;
 begin
-  select p.* into row_now from keyframe.predictions p where p.id = retry_prediction_later.prediction_id for update;
-  perform keyframe_private.end_without_run(prediction_id, attempt_without_run);
-  perform keyframe_private.search_again(prediction_id, unanswered_attempt) where unanswered_attempt is not null;
-  held := keyframe_private.lock_held_work(work_id, lease_token);
+  select p.* into row_now from keyframe.predictions p where p.id = subject for update;
+  perform keyframe_private.end_without_run(subject, attempt_without_run);
+  perform keyframe_private.search_again(subject, unanswered_attempt) where unanswered_attempt is not null;
   if held.id is null then
     return 'too_late';
   elsif not keyframe_private.is_current(held) then
@@ -4939,15 +4948,15 @@ create function keyframe_worker.record_model_refused(
   work_id bigint, lease_token uuid, prediction_id uuid, message text, attempt_without_run integer)
 returns text language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
 declare
+  held constant keyframe_private.work := keyframe_private.lock_held_work(work_id, lease_token);
+  subject constant uuid := coalesce(held.subject, prediction_id);
   row_now keyframe.predictions;
-  held keyframe_private.work;
   project keyframe.projects;
   gone keyframe.models;
   next_model keyframe.models;
 begin
-  select p.* into row_now from keyframe.predictions p where p.id = record_model_refused.prediction_id for update;
-  perform keyframe_private.end_without_run(prediction_id, attempt_without_run);
-  held := keyframe_private.lock_held_work(work_id, lease_token);
+  select p.* into row_now from keyframe.predictions p where p.id = subject for update;
+  perform keyframe_private.end_without_run(subject, attempt_without_run);
   if held.id is null or not keyframe_private.is_current(held) or row_now.status <> 'queued' then
     perform keyframe_private.reschedule_or_finish(held);
     return 'too_late';
@@ -5227,16 +5236,17 @@ create function keyframe_worker.record_provider_state(
   work_id bigint default null, lease_token uuid default null, poll_seconds double precision default null)
 returns text language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
 declare
-  outcome constant text := keyframe_private.record_run_state(prediction_id, attempt,
-    jsonb_populate_record(null::keyframe_private.provider_run, run), found_by, attempt_without_run);
   held keyframe_private.work;
+  outcome text;
 begin
   if work_id is not null then
     held := keyframe_private.lock_held_work(work_id, lease_token);
-    -- A run from the provider's list may be another's.
-    if found_by is null or outcome in ('recorded', 'unchanged', 'ended', 'stale') then
-      perform keyframe_private.reschedule_or_finish(held, poll_seconds);
-    end if;
+  end if;
+  outcome := keyframe_private.record_run_state(prediction_id, attempt,
+    jsonb_populate_record(null::keyframe_private.provider_run, run), found_by, attempt_without_run);
+  -- A run from the provider's list may be another's.
+  if held.id is not null and (found_by is null or outcome in ('recorded', 'unchanged', 'ended', 'stale')) then
+    perform keyframe_private.reschedule_or_finish(held, poll_seconds);
   end if;
   return outcome;
 end $$;

@@ -238,16 +238,17 @@ create function keyframe_worker.record_provider_state(
   work_id bigint default null, lease_token uuid default null, poll_seconds double precision default null)
 returns text language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
 declare
-  outcome constant text := keyframe_private.record_run_state(prediction_id, attempt,
-    jsonb_populate_record(null::keyframe_private.provider_run, run), found_by, attempt_without_run);
   held keyframe_private.work;
+  outcome text;
 begin
   if work_id is not null then
     held := keyframe_private.lock_held_work(work_id, lease_token);
-    -- A run from the provider's list may be another's.
-    if found_by is null or outcome in ('recorded', 'unchanged', 'ended', 'stale') then
-      perform keyframe_private.reschedule_or_finish(held, poll_seconds);
-    end if;
+  end if;
+  outcome := keyframe_private.record_run_state(prediction_id, attempt,
+    jsonb_populate_record(null::keyframe_private.provider_run, run), found_by, attempt_without_run);
+  -- A run from the provider's list may be another's.
+  if held.id is not null and (found_by is null or outcome in ('recorded', 'unchanged', 'ended', 'stale')) then
+    perform keyframe_private.reschedule_or_finish(held, poll_seconds);
   end if;
   return outcome;
 end $$;
