@@ -48,7 +48,7 @@ async function reportNoAnswer(id: string, attempt: number) {
   const { call, end } = createDirectDatabase({ url: new URL(db.url), connections: 1, statementMs: 1_000, timeoutMs: 10_000 }); // biome-ignore format: one line
   const task = { task: "submit", id, attempt, work_id: 0, lease_token: LOST_LEASE } as unknown as PredictionTask;
   const reason = { code: "provider_unreachable", message: "It is away." } as const;
-  await createDatabase(call, call, null).retryPrediction(task, reason, { hasNoRun: false });
+  await createDatabase(call, call, null).retryPrediction(task, reason, { run: "possible" });
   await end();
 }
 /** Its submit of `attempt` is searched for, too, and has no run. */

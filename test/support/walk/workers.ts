@@ -124,7 +124,7 @@ async function endSubmit(walk: Walk, worker: Worker, held: Held, how: number): P
   if (how === 6) await tellState(walk, task, held.run); // repeated, because the answer was lost
 }
 
-/** Records the runs of a prediction that the provider's list has, newest first, as find-orphan.ts does; for a submit one is enough. */
+/** Records the runs of a prediction that the provider's list has, newest first, as record-orphans.ts does; for a submit one is enough. */
 async function recordFound(walk: Walk, task: Task, attempt: number | null): Promise<boolean> {
   const runs = walk.provider.runs.filter(({ prediction }) => prediction === task.id).toReversed();
   const ofSubmit = attempt === null ? { work_id: null, lease_token: null } : { attempt_without_run: attempt };

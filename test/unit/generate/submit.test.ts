@@ -107,8 +107,8 @@ test("input files, when the provider cannot reach us → uploaded to it under th
   expect(webhook).toBeUndefined();
 });
 
-const fails = (code: string) => [["fail", expect.objectContaining({ code }), false, true]];
-const later = (code: string, more = { hasNoRun: true, retryAfterSeconds: null as number | null }) => [
+const fails = (code: string) => [["fail", expect.objectContaining({ code }), { retryable: false }]];
+const later = (code: string, more = { run: "none", retryAfterSeconds: null as number | null }) => [
   ["retryPrediction", expect.objectContaining({ code }), more],
 ];
 const withoutReferences = { ...NANO_BANANA, controls: { prompt: { field: "prompt" } } };
@@ -161,7 +161,7 @@ describe.each([
   ])("a submit with %s whose answer was lost → its run is found", async (_what, change, foundBy) => {
     simulator.control.arm({ fault: "lost_answer" });
     expect((await run(change, { publicUrl })).calls).toEqual(
-      later("provider_unreachable", { hasNoRun: false, retryAfterSeconds: null }),
+      later("provider_unreachable", { run: "possible", retryAfterSeconds: null }),
     );
     const { calls } = await again(change, { publicUrl });
     const [found, ...more] = await runsAtProvider();
@@ -266,9 +266,9 @@ test.each<[string, (request: Request) => Response, number | null]>([
       return answer(request);
     });
     const { calls } = await again({}, { provider });
-    expect(calls).toEqual([["retryPrediction", expect.anything(), { hasNoRun: true, retryAfterSeconds }]]);
+    expect(calls).toEqual([["retryPrediction", expect.anything(), { run: "none", retryAfterSeconds }]]);
     expect(new Set(asked)).toEqual(new Set(["GET"]));
-    expect(asked.length).toBeLessThan(100);
+    expect(asked.length).toBeLessThan(130);
   },
 );
 
@@ -296,10 +296,11 @@ describe("a search for a prediction that has ended", () => {
     ...{ id, model: "google/nano-banana", status: "processing", input: {}, output: null, error: null, logs: "" },
     ...{ created_at: new Date().toISOString(), webhook },
   });
-  const search = async (answer: () => Response, change: Partial<SubmitTask> = {}) => {
+  type Answer = (request: Request) => Response;
+  const search = async (answer: Answer, change: Partial<SubmitTask> = {}, submittedAt = Date.now()) => {
     const { deps, calls } = make({ provider: answering(answer), database: { recordState: async () => "ended" } });
     const { deadline_at: _over, ...task } = kit.submitTask({ search_attempt: 1, ...change });
-    const search_since = new Date().toISOString();
+    const search_since = new Date(submittedAt).toISOString();
     await work({ ...task, task: "search", search_since }, deps, kit.never());
     return calls;
   };
@@ -326,6 +327,23 @@ describe("a search for a prediction that has ended", () => {
     ]);
   });
 
+  test.each([
+    ["ten minutes ago → its list is read to the end", 600, false],
+    ["more than ten minutes ago → its list is too long, so that it counts as lost", 610, true],
+  ])("the account creates 600 runs a minute, and the submit was %s", async (_what, seconds, isUnproven) => {
+    const now = Date.now();
+    const list = ({ url }: Request) => {
+      const next = new URL(url);
+      const page = Number(next.searchParams.get("page") ?? 1); // of the runs of ten seconds
+      const created_at = new Date(now - page * 10_000);
+      const isLast = created_at <= new Date(next.searchParams.get("created_after") ?? 0);
+      next.searchParams.set("page", String(page + 1));
+      const results = [{ ...listed("run-1", CALLBACK.replace(kit.PREDICTION, OTHER)), created_at }];
+      return Response.json({ next: isLast ? null : next, previous: null, results });
+    };
+    expect(await search(list, {}, now - seconds * 1000)).toEqual([["recordSearchEnded", 1, 1, isUnproven]]);
+  });
+
   test("a search that cannot get the provider's list → tried again later", async () => {
     expect(await search(() => Response.json({ detail: "Away" }, { status: 503 }))).toEqual([
       ["retryWork", "provider_unavailable"],
@@ -347,7 +365,7 @@ test("a poll → records the run's state", async () => {
 
 const AWAY = { url: "http://127.0.0.1:1/v1", token: "t" };
 test.each<[number | null, unknown[]]>([
-  [404, ["fail", expect.objectContaining({ code: "provider_lost" }), true]],
+  [404, ["fail", expect.objectContaining({ code: "provider_lost" }), { retryable: true }]],
   [429, ["retryPrediction", expect.objectContaining({ code: "provider_rate_limited" }), { retryAfterSeconds: 4 }]],
   [401, ["retryPrediction", expect.objectContaining({ code: "provider_unauthorized" }), { retryAfterSeconds: 4 }]],
   [500, ["retryPrediction", expect.objectContaining({ code: "provider_unavailable" }), { retryAfterSeconds: 4 }]],

@@ -14,7 +14,8 @@ import { files, type PredictionTask, submit, type SubmitTask, type Work } from "
 
 const refused = z.enum(["moved", "failed", "too_late"]);
 
-type RetryDetails = { retryAfterSeconds?: number | null; hasNoRun?: boolean };
+/** `run`: of a submit, `none` when it was refused or not sent; `possible` when no answer came, so that a run is searched for. */
+type RetryDetails = { retryAfterSeconds?: number | null; run?: "none" | "possible" };
 
 /**
  * The SQL functions of the tasks. Each is one transition; false or too_late means that the row has changed meanwhile. All throw
@@ -24,9 +25,6 @@ type RetryDetails = { retryAfterSeconds?: number | null; hasNoRun?: boolean };
 export function createDatabase(callOnce: CallDatabase, call: CallDatabase, pollSeconds: number | null) {
   const lease = ({ work_id, lease_token }: Work) => ({ work_id, lease_token });
   const prediction = (task: PredictionTask) => ({ ...lease(task), prediction_id: task.id });
-  const withoutRun = ({ attempt }: PredictionTask, hasNoRun: boolean) => ({
-    attempt_without_run: hasNoRun ? attempt : null,
-  });
   return {
     /** Records a submit before it is sent. Null: there is nothing to submit any more. */
     async beginSubmit(task: Work): Promise<SubmitTask | null> {
@@ -78,32 +76,32 @@ export function createDatabase(callOnce: CallDatabase, call: CallDatabase, pollS
     },
     complete: async (task: PredictionTask, output: StoredOutput) =>
       z.boolean().parse(await call("complete_prediction", { ...lease(task), ...output })),
-    /** `hasNoRun`: the submit of this task was refused, or not sent. */
-    async fail(task: PredictionTask, reason: Reason, retryable: boolean, hasNoRun = false) {
-      const failure = { ...prediction(task), ...reason, retryable, ...withoutRun(task, hasNoRun) };
+    /** A submit that fails was refused or not sent, so it has no run. */
+    async fail(task: PredictionTask, reason: Reason, { retryable }: { retryable: boolean }) {
+      const attempt_without_run = task.task === "submit" ? task.attempt : null;
+      const failure = { ...prediction(task), ...reason, retryable, attempt_without_run };
       return z.boolean().parse(await call("fail_prediction", failure));
     },
-    /**
-     * Schedules the task again and records the reason in its prediction, which fails after too many attempts. `hasNoRun`, of a submit:
-     * true when it was refused or not sent; false when no answer came, so that its run may exist and is searched for.
-     */
+    /** Schedules the task again and records the reason in its prediction, which fails after too many attempts. */
     async retryPrediction(
       task: PredictionTask,
       reason: RetryReason,
-      { retryAfterSeconds = null, hasNoRun }: RetryDetails = {},
+      { retryAfterSeconds = null, run }: RetryDetails = {},
     ): Promise<void> {
       const failure = {
         ...prediction(task),
         ...reason,
         retry_after_seconds: retryAfterSeconds,
-        ...withoutRun(task, hasNoRun === true),
-        unanswered_attempt: hasNoRun === false ? task.attempt : null,
+        attempt_without_run: run === "none" ? task.attempt : null,
+        unanswered_attempt: run === "possible" ? task.attempt : null,
       };
       await call("retry_prediction_later", failure);
     },
     /** The provider does not have the task's model: the prediction has moved to another, or failed. */
-    modelRefused: async (task: PredictionTask, message: string) =>
-      refused.parse(await call("record_model_refused", { ...prediction(task), message, ...withoutRun(task, true) })),
+    async modelRefused(task: PredictionTask, message: string) {
+      const refusal = { ...prediction(task), message, attempt_without_run: task.attempt };
+      return refused.parse(await call("record_model_refused", refusal));
+    },
   };
 }
 export type Database = ReturnType<typeof createDatabase>;

@@ -77,9 +77,10 @@ async function recordProblem(
   log.warn("store_failed", { predictionId: task.id, code, reason: describeError(error) });
   // An output can be missing for a moment; missing twice in a row means that it has expired.
   const isTriedAgain = again && (code !== "output_expired" || task.last_error !== code);
+  // output_unreachable is always tried again: here it only narrows the type.
   if (isTriedAgain || code === "output_unreachable") await database.retryPrediction(task, { code, message });
   // A rerun would give a file of the same size.
-  else await database.fail(task, { code, message }, code !== "output_too_large");
+  else await database.fail(task, { code, message }, { retryable: code !== "output_too_large" });
 }
 
 function explain(
@@ -93,7 +94,7 @@ function explain(
   return { code: "storage_unavailable", message: "The output could not be stored.", again: true };
 }
 
-/** The reader for a kind of file. Nothing is read of icons, Ogg and files of sound. */
+/** The reader for a kind of file. Icons, Ogg and audio files are stored without reading their metadata. */
 export function createMediaReader(type: MediaType): MediaReader {
   if (isImageType(type)) return createImageReader(type);
   const facts = { ...UNKNOWN, hasAudio: type.startsWith("audio/") ? true : null };

@@ -5,11 +5,14 @@ import type { Deps } from "./database.ts";
 import type { SearchingTask } from "./task.ts";
 
 /** `search_since` is by the database's clock, which may be ten minutes ahead of the provider's. */
-const SLACK_MS = 11 * 60_000;
-/** 100 runs per page: enough for ten minutes at the highest rate of one account (600 runs a minute). */
-const MAX_PAGES = 70;
+const SLACK_MINUTES = 11;
+/** A submit is searched for within this time, unless the provider or all workers are away. */
+const MAX_AGE_MINUTES = 10;
+/** An account creates at most 600 runs a minute, and a page lists 100. */
+const PAGES_PER_MINUTE = 6;
+const MAX_PAGES = PAGES_PER_MINUTE * (SLACK_MINUTES + MAX_AGE_MINUTES);
 
-/** The list has too many pages to know whether a run is in it. */
+/** The list has too many pages to know whether a run is in it. Later it has more. */
 export class SearchTooLong extends Error {}
 
 /**
@@ -53,7 +56,7 @@ async function* listRuns(
   signal: AbortSignal,
 ): AsyncGenerator<ListedPrediction> {
   if (search_since === null) return;
-  const since = new Date(search_since.getTime() - SLACK_MS);
+  const since = new Date(search_since.getTime() - SLACK_MINUTES * 60_000);
   let query: string | null = null;
   for (let pages = 0; pages < MAX_PAGES; pages++) {
     const page: Awaited<ReturnType<Provider["list"]>> = await provider.list(since, query, signal);
