@@ -18,7 +18,7 @@ create function keyframe_private.owners_waiting(start uuid, most integer)
 returns setof uuid language plpgsql stable set search_path = '' as $$
 declare
   owner uuid := start;
-  before timestamptz := 'infinity'; -- of the first owner too
+  before timestamptz := 'infinity'; -- so that `start` itself is included
 begin
   for walked in 1 .. most loop
     select w.owner_id into owner from keyframe.predictions w

@@ -67,12 +67,13 @@ export async function begin(sql: AnySql, task: Task): Promise<Task | null> {
     const files = await callWorker<unknown[] | null>(sql, "begin_removal", lease);
     return files && { ...task, files };
   }
-  if (task.task === "expire") await callWorker(sql, "expire_prediction", lease);
+  const isOver = task.task === "expire" || task.task === "give_up";
+  if (isOver) await callWorker(sql, "expire_prediction", lease);
   if (task.task === "admit" || task.task === "continue")
     await callWorker(sql, "admit_predictions", lease).catch(({ code }) =>
       callWorker(sql, "retry_work", { ...lease, code }),
     );
-  return ["expire", "admit", "continue"].includes(task.task) ? null : task;
+  return isOver || task.task === "admit" || task.task === "continue" ? null : task;
 }
 
 /** The leased work of a token and its subject, as a worker names it. With the token of a lease that is over, the work that others have now. */

@@ -75,6 +75,7 @@ export async function proceed(walk: Walk, worker: Worker, held: Held, how: numbe
     case "remove":
       return await removeFiles(walk, task, how);
     case "expire":
+    case "give_up":
       return void (await tell(walk, task, "expire_prediction", leaseOf(task)));
     case "admit":
     case "continue":

@@ -49,6 +49,7 @@ async function perform(task: Task, deps: Deps, signal: AbortSignal): Promise<voi
     case "remove":
       return await removeFiles(task, deps, signal);
     case "expire":
+    case "give_up":
       return await deps.database.expire(task);
     case "admit":
     case "continue":
