@@ -3442,7 +3442,7 @@ end $$;
 -- Attaches a newly seen provider run to its submit, and returns the submit. If the submit already has another run or ended without one, the
 -- run gets its own row, at the same prices and whatever the budget, because it exists. A run from the provider's list names no attempt: with
 -- is_found, any unanswered submit matches.
-create function keyframe_private.record_run(run text, prediction uuid, attempt integer, is_found boolean)
+create function keyframe_private.attach_run(run text, prediction uuid, attempt integer, is_found boolean)
 returns bigint language plpgsql volatile set search_path = '' as $$
 declare
   submit bigint;
@@ -3451,20 +3451,20 @@ begin
   set provider_prediction_id = run, answered_at = now(), ended_at = null, outcome = null, search_task = null
   where s.id = (
     select o.id from keyframe_private.provider_submits o
-    where o.prediction_id = prediction and (o.attempt = record_run.attempt or is_found)
+    where o.prediction_id = prediction and (o.attempt = attach_run.attempt or is_found)
       and (o.is_unanswered or o.outcome = 'lost' and o.provider_prediction_id is null)
-    order by o.attempt <> record_run.attempt, o.attempt limit 1)
+    order by o.attempt <> attach_run.attempt, o.attempt limit 1)
     and s.provider_prediction_id is null
   returning s.id into submit;
   if not found then
     insert into keyframe_private.provider_submits (
       owner_id, project_id, prediction_id, attempt, step, model, created_at, price_ids, most_micros, markup, client_id, metrics, submitted_at,
       answered_at, provider_prediction_id)
-    select o.owner_id, o.project_id, o.prediction_id, record_run.attempt, o.step, o.model, o.created_at, o.price_ids, o.most_micros, o.markup,
+    select o.owner_id, o.project_id, o.prediction_id, attach_run.attempt, o.step, o.model, o.created_at, o.price_ids, o.most_micros, o.markup,
       o.client_id,
       (select jsonb_object_agg(m.key, m.value) from jsonb_each(o.metrics) m where m.key = 'image_input_megapixel_count'), now(), now(), run
     from keyframe_private.provider_submits o where o.prediction_id = prediction
-    order by o.attempt <> record_run.attempt, o.attempt limit 1
+    order by o.attempt <> attach_run.attempt, o.attempt limit 1
     returning id into submit;
   end if;
   return submit;
@@ -5068,7 +5068,7 @@ begin
 end $$;
 
 -- A run has succeeded: its output is copied, or the prediction fails because there is none that can be used.
-create function keyframe_private.follow_success(prediction keyframe.predictions, run keyframe_private.provider_run)
+create function keyframe_private.move_after_success(prediction keyframe.predictions, run keyframe_private.provider_run)
 returns boolean language plpgsql volatile set search_path = '' as $$
 declare
   named text;
@@ -5090,7 +5090,7 @@ begin
 end $$;
 
 -- A run has failed: the prediction is submitted again if the cause may be temporary, or it fails.
-create function keyframe_private.follow_failure(prediction keyframe.predictions, run keyframe_private.provider_run)
+create function keyframe_private.move_after_failure(prediction keyframe.predictions, run keyframe_private.provider_run)
 returns boolean language plpgsql volatile set search_path = '' as $$
 begin
   if run.failure = 'content_rejected' then
@@ -5114,7 +5114,7 @@ begin
 end $$;
 
 -- Moves an active prediction to the state of its run. False: nothing changes.
-create function keyframe_private.apply_provider_state(prediction keyframe.predictions, run keyframe_private.provider_run)
+create function keyframe_private.move_prediction(prediction keyframe.predictions, run keyframe_private.provider_run)
 returns boolean language plpgsql volatile set search_path = '' as $$
 begin
   if prediction.status = 'storing' then
@@ -5131,9 +5131,9 @@ begin
       end if;
       return keyframe_private.follow_run(prediction.id, 'processing', run.id, run.progress, null);
     when 'succeeded' then
-      return keyframe_private.follow_success(prediction, run);
+      return keyframe_private.move_after_success(prediction, run);
     when 'failed' then
-      return keyframe_private.follow_failure(prediction, run);
+      return keyframe_private.move_after_failure(prediction, run);
     when 'canceled' then
       return keyframe_private.mark_failed(prediction.id, 'provider_canceled',
         'The run was canceled at the provider. Run the step again.', true);
@@ -5209,7 +5209,7 @@ begin
     if found_by = 'text' and not keyframe_private.is_only_submit_of_its_text(prediction, attempt) then
       return 'unproven'; -- neither followed nor canceled
     end if;
-    submit.id := keyframe_private.record_run(run.id, prediction, attempt, found_by is not null);
+    submit.id := keyframe_private.attach_run(run.id, prediction, attempt, found_by is not null);
     if submit.id is null then
       return 'unknown'; -- it was recorded for another prediction at the same moment
     end if;
@@ -5227,11 +5227,11 @@ begin
   if run.status = 'processing' and row_now.provider_prediction_id = run.id and attempt_without_run is null then
     perform set_config('synchronous_commit', 'off', true); -- what a crash loses, the next callback or poll repeats
   end if;
-  return case when keyframe_private.apply_provider_state(row_now, run) then 'recorded' else 'unchanged' end;
+  return case when keyframe_private.move_prediction(row_now, run) then 'recorded' else 'unchanged' end;
 end $$;
 
 -- A callback has no work_id: its prediction's poll stays scheduled.
-create function keyframe_worker.record_provider_state(
+create function keyframe_worker.report_run(
   prediction_id uuid, attempt integer, run jsonb, found_by text default null, attempt_without_run integer default null,
   work_id bigint default null, lease_token uuid default null, poll_seconds double precision default null)
 returns text language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
@@ -5250,7 +5250,7 @@ begin
   end if;
   return outcome;
 end $$;
-comment on function keyframe_worker.record_provider_state is 'Records the state of a provider run, as record_run_state does. work_id: the submit, poll or cancel whose result this is. It is done, or it polls in poll_seconds (null: settings.poll_interval).';
+comment on function keyframe_worker.report_run is 'Records the state of a provider run, as record_run_state does. work_id: the submit, poll or cancel whose result this is. It is done, or it polls in poll_seconds (null: settings.poll_interval).';
 
 -- supabase/schemas/30_predictions/55_quotes.sql
 
@@ -6022,12 +6022,12 @@ end $$;
 -- The work of generate: each kind, what adds it (lost work: 20_sweep.sql) and what ends it. `later`: it is scheduled again, as by retry_work.
 --
 --   kind      subject     added by                  ended by
---   submit    prediction  add_submit_work           record_provider_state (it becomes the run's poll), fail_prediction,
+--   submit    prediction  add_submit_work           report_run (it becomes the run's poll), fail_prediction,
 --                                                   retry_prediction_later, record_model_refused; begin_submit, if it is not needed
---   poll      prediction  a submit becomes one      record_provider_state, fail_prediction, retry_prediction_later (later)
+--   poll      prediction  a submit becomes one      report_run, fail_prediction, retry_prediction_later (later)
 --   store     prediction  add_work_of_prediction    complete_prediction, fail_prediction, retry_prediction_later (later)
 --   search    prediction  add_search                record_search_ended
---   cancel    prediction  add_cancel                record_provider_state, record_run_not_canceled (later)
+--   cancel    prediction  add_cancel                report_run, record_run_not_canceled (later)
 --   expire    prediction  add_overdue               expire_prediction
 --   continue  prediction  add_waiting_work          admit_predictions
 --   admit     owner       admit_next, if it failed  admit_predictions

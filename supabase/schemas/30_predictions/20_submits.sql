@@ -93,7 +93,7 @@ end $$;
 -- Attaches a newly seen provider run to its submit, and returns the submit. If the submit already has another run or ended without one, the
 -- run gets its own row, at the same prices and whatever the budget, because it exists. A run from the provider's list names no attempt: with
 -- is_found, any unanswered submit matches.
-create function keyframe_private.record_run(run text, prediction uuid, attempt integer, is_found boolean)
+create function keyframe_private.attach_run(run text, prediction uuid, attempt integer, is_found boolean)
 returns bigint language plpgsql volatile set search_path = '' as $$
 declare
   submit bigint;
@@ -102,20 +102,20 @@ begin
   set provider_prediction_id = run, answered_at = now(), ended_at = null, outcome = null, search_task = null
   where s.id = (
     select o.id from keyframe_private.provider_submits o
-    where o.prediction_id = prediction and (o.attempt = record_run.attempt or is_found)
+    where o.prediction_id = prediction and (o.attempt = attach_run.attempt or is_found)
       and (o.is_unanswered or o.outcome = 'lost' and o.provider_prediction_id is null)
-    order by o.attempt <> record_run.attempt, o.attempt limit 1)
+    order by o.attempt <> attach_run.attempt, o.attempt limit 1)
     and s.provider_prediction_id is null
   returning s.id into submit;
   if not found then
     insert into keyframe_private.provider_submits (
       owner_id, project_id, prediction_id, attempt, step, model, created_at, price_ids, most_micros, markup, client_id, metrics, submitted_at,
       answered_at, provider_prediction_id)
-    select o.owner_id, o.project_id, o.prediction_id, record_run.attempt, o.step, o.model, o.created_at, o.price_ids, o.most_micros, o.markup,
+    select o.owner_id, o.project_id, o.prediction_id, attach_run.attempt, o.step, o.model, o.created_at, o.price_ids, o.most_micros, o.markup,
       o.client_id,
       (select jsonb_object_agg(m.key, m.value) from jsonb_each(o.metrics) m where m.key = 'image_input_megapixel_count'), now(), now(), run
     from keyframe_private.provider_submits o where o.prediction_id = prediction
-    order by o.attempt <> record_run.attempt, o.attempt limit 1
+    order by o.attempt <> attach_run.attempt, o.attempt limit 1
     returning id into submit;
   end if;
   return submit;

@@ -1,12 +1,12 @@
 -- The work of generate: each kind, what adds it (lost work: 20_sweep.sql) and what ends it. `later`: it is scheduled again, as by retry_work.
 --
 --   kind      subject     added by                  ended by
---   submit    prediction  add_submit_work           record_provider_state (it becomes the run's poll), fail_prediction,
+--   submit    prediction  add_submit_work           report_run (it becomes the run's poll), fail_prediction,
 --                                                   retry_prediction_later, record_model_refused; begin_submit, if it is not needed
---   poll      prediction  a submit becomes one      record_provider_state, fail_prediction, retry_prediction_later (later)
+--   poll      prediction  a submit becomes one      report_run, fail_prediction, retry_prediction_later (later)
 --   store     prediction  add_work_of_prediction    complete_prediction, fail_prediction, retry_prediction_later (later)
 --   search    prediction  add_search                record_search_ended
---   cancel    prediction  add_cancel                record_provider_state, record_run_not_canceled (later)
+--   cancel    prediction  add_cancel                report_run, record_run_not_canceled (later)
 --   expire    prediction  add_overdue               expire_prediction
 --   continue  prediction  add_waiting_work          admit_predictions
 --   admit     owner       admit_next, if it failed  admit_predictions

@@ -79,23 +79,23 @@ const EXPECTED: Record<string, [Attempt, Record<Status, Outcome>]> = {
     async (sql, { id }) => (await claim(sql)).find((task) => task.id === id)?.task ?? "nothing",
     { ...active("poll"), queued: ["submit", "queued"], storing: ["store", "storing"], ...ended("nothing") },
   ],
-  "record_provider_state: starting": [says("starting"), { ...stays, queued: ["recorded", "starting"] }],
-  "record_provider_state: processing": [
+  "report_run: starting": [says("starting"), { ...stays, queued: ["recorded", "starting"] }],
+  "report_run: processing": [
     says("processing"),
     { ...stays, queued: ["recorded", "processing"], starting: ["recorded", "processing"] },
   ],
-  "record_provider_state: succeeded": [
+  "report_run: succeeded": [
     says("succeeded"),
     { ...active("recorded", "storing"), storing: stays.storing, ...ended() },
   ],
-  "record_provider_state: failed": [says("failed"), runFailed],
-  "record_provider_state: failed, the images could not be read": [
+  "report_run: failed": [says("failed"), runFailed],
+  "report_run: failed, the images could not be read": [
     (sql, { id, run }) =>
       providerSays(sql, { id, run: run ?? "run-new", status: "failed", failure: "input_unreachable" }),
     { ...active("recorded", "queued"), storing: stays.storing, ...ended() },
   ],
-  "record_provider_state: canceled": [says("canceled"), runFailed],
-  "record_provider_state: aborted": [says("aborted"), runFailed],
+  "report_run: canceled": [says("canceled"), runFailed],
+  "report_run: aborted": [says("aborted"), runFailed],
   complete_prediction: [
     (sql, { id, lease }) => complete(sql, id, lease),
     { ...active(false), storing: [true, "succeeded"], ...ended(false) },

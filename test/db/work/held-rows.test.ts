@@ -199,7 +199,7 @@ describe("a worker records a result while somebody locks a row that it needs", (
     retry_work: [WORK, ofPoll("retry_work", { code: "P0001" })],
     record_run_not_canceled: [SUBMITS, ofPoll("record_run_not_canceled", { is_unknown: true })],
     record_files_removed: [WORK, ofPoll("record_files_removed")],
-    record_provider_state: [
+    report_run: [
       PREDICTION,
       async (sql, { running: id }) =>
         await providerSays(sql, { id, run: "another", lease: String((await held(id, "poll")).lease_token) }),

@@ -114,12 +114,12 @@ export async function callWorker<T>(sql: AnySql, name: string, args: Record<stri
   return row.answer;
 }
 
-/** record_provider_state's answer. */
+/** report_run's answer. */
 export async function providerSays(sql: AnySql, saying: Saying): Promise<string> {
   const { id, attempt = 1, run, status = "processing", progress, error, failure, stage, metrics } = saying;
   const { outputUrl = status === "succeeded" ? "https://replicate.delivery/out.png" : null } = saying;
   const said = { id: run, status, output_url: outputUrl, output_files: saying.outputFiles };
-  return await callWorker(sql, "record_provider_state", {
+  return await callWorker(sql, "report_run", {
     ...{ prediction_id: id, attempt, run: { ...said, progress, error_message: error, failure, stage, metrics } },
     ...{ found_by: saying.foundBy, attempt_without_run: saying.attemptWithoutRun },
     ...(saying.lease && (await leaseOf(sql, id, saying.lease))),

@@ -22,7 +22,7 @@ async function tell<T>(walk: Walk, task: Task, name: string, args: Answer): Prom
 const leaseOf = ({ work_id, lease_token }: Task) => ({ work_id, lease_token });
 
 const tellState = (walk: Walk, task: Task, run: Run, more: Answer = {}, state = stateOf(run)) =>
-  tell<string>(walk, task, "record_provider_state", {
+  tell<string>(walk, task, "report_run", {
     ...{ prediction_id: run.prediction, attempt: run.attempt, run: state, ...leaseOf(task), ...more },
   });
 
@@ -36,7 +36,7 @@ export async function callBack(walk: Walk, run: Run, state: number, named = run.
   )
     return;
   const args = { prediction_id: named, attempt: run.attempt, run: run.states[state % run.states.length] };
-  const outcome = await callWorker<string>(db.sql, "record_provider_state", args).catch(refusalIn);
+  const outcome = await callWorker<string>(db.sql, "report_run", args).catch(refusalIn);
   if (isOfAnother && outcome !== "unknown" && outcome !== null)
     throw new Error(`A callback of ${run.prediction} that names ${named} was answered ${outcome}.`);
 }

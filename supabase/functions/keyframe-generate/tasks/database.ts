@@ -1,11 +1,7 @@
 import { z } from "zod";
 import type { CallDatabase } from "../../../../shared/platform/call-database.ts";
 import type { Log } from "../../../../shared/platform/log.ts";
-import {
-  type Found,
-  type ProviderPrediction,
-  recordProviderState,
-} from "../../../../shared/replicate/provider-prediction.ts";
+import { type Found, type ProviderPrediction, reportRun } from "../../../../shared/replicate/provider-prediction.ts";
 import type { OutputSource } from "../files/open-output.ts";
 import type { Storage, StoredFile } from "../files/storage.ts";
 import type { Provider } from "../provider/provider.ts";
@@ -35,8 +31,8 @@ export function createDatabase(callOnce: CallDatabase, call: CallDatabase, pollS
      * `work`: the submit, poll or cancel whose result this is, which is done with it or polls later. `found` is set for a run that was
      * found in the provider's list.
      */
-    recordState: (of: { id: string; attempt: number }, run: ProviderPrediction, work: Work | null, found?: Found) =>
-      recordProviderState(call, run, {
+    reportRun: (of: { id: string; attempt: number }, run: ProviderPrediction, work: Work | null, found?: Found) =>
+      reportRun(call, run, {
         ...{ prediction_id: of.id, attempt: of.attempt, ...found },
         ...(work && { ...lease(work), poll_seconds: pollSeconds }),
       }),

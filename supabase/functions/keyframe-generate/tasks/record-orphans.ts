@@ -34,7 +34,7 @@ export async function recordOrphans(
     const found_by = await compare(run, task, provider, signal);
     if (found_by === null) continue;
     // The search of a submit ends with the run that it finds.
-    const outcome = await database.recordState(sought, run, task.task === "submit" ? task : null, {
+    const outcome = await database.reportRun(sought, run, task.task === "submit" ? task : null, {
       found_by,
       attempt_without_run,
     });

@@ -102,7 +102,7 @@ function create(task: SubmitTask, input: Record<string, unknown>, deps: Deps, si
 }
 
 async function recordCreated(task: SubmitTask, run: ProviderPrediction, deps: Deps): Promise<void> {
-  const outcome = await deps.database.recordState(task, run, task);
+  const outcome = await deps.database.reportRun(task, run, task);
   if (outcome === "recorded" || outcome === "unchanged") return;
   // ended (or deleted), stale: the database has scheduled the cancellation of the run. Otherwise callbacks or a search find it.
   deps.log.warn("submit_discarded", { predictionId: task.id, outcome });

@@ -61,7 +61,7 @@ async function perform(task: Task, deps: Deps, signal: AbortSignal): Promise<voi
 export async function poll(task: PollTask, { database, provider, log }: Deps, signal: AbortSignal): Promise<void> {
   try {
     const run = await provider.get(task.provider_prediction_id, signal);
-    await database.recordState(task, run, task);
+    await database.reportRun(task, run, task);
   } catch (error) {
     if (!(error instanceof ProviderError)) throw error;
     log.warn("poll_failed", { predictionId: task.id, status: error.status });
@@ -99,7 +99,7 @@ export async function cancel(task: CancelTask, { database, provider, log }: Deps
   const { provider_prediction_id } = task;
   try {
     const run = await provider.cancel(provider_prediction_id, signal);
-    if (isOver(run)) return void (await database.recordState(task, run, task));
+    if (isOver(run)) return void (await database.reportRun(task, run, task));
     await database.recordRunNotCanceled(task, false);
   } catch (error) {
     if (!(error instanceof ProviderError)) throw error;
