@@ -4996,7 +4996,8 @@ comment on function keyframe_worker.record_run_not_canceled is 'Records that can
 
 -- supabase/schemas/30_predictions/52_run_states.sql
 
--- The provider's state of a run, from a submit, a poll or a callback: one function decides for all three.
+-- The state of a provider run, from a submit, a poll, a cancel or a callback: report_run takes it from the worker, record_run_state writes it
+-- to the ledger, and move_prediction decides what becomes of the prediction.
 
 -- As shared/replicate/provider-prediction.ts reads it. failure: input_unreachable, interrupted, content_rejected (at stage), or null.
 -- output_files: each file of the output, with its path.
@@ -6325,13 +6326,13 @@ end $$;
 
 -- Owners with a waiting prediction, from an id downwards: one probe of the index for each. Descending, because recent admissions leave dead
 -- entries at the start of each owner's range.
-create function keyframe_private.owners_waiting(start uuid, most integer)
+create function keyframe_private.owners_waiting(start uuid, max_owners integer)
 returns setof uuid language plpgsql stable set search_path = '' as $$
 declare
   owner uuid := start;
   before timestamptz := 'infinity'; -- so that `start` itself is included
 begin
-  for walked in 1 .. most loop
+  for walked in 1 .. max_owners loop
     select w.owner_id into owner from keyframe.predictions w
     where w.status = 'queued' and w.admitted_at is null and w.waits_for is null and (w.owner_id, w.created_at) < (owner, before)
     order by w.owner_id desc, w.created_at desc
@@ -6365,8 +6366,8 @@ end $$;
 -- Adds work for predictions whose awaited video is gone or has ended, or that have waited too long: an end adds this work, but a deletion
 -- does not, and work can be lost.
 create function keyframe_private.add_continuing(start uuid, max_rows integer)
-returns void language plpgsql volatile set search_path = '' set jit = off set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
-  as $$
+returns void language plpgsql volatile set search_path = '' set jit = off set enable_seqscan = off set enable_hashjoin = off
+  set enable_mergejoin = off as $$
 begin
   perform keyframe_private.add_work('ask', 'continue', w.id, w.owner_id, 'continue')
   from (
@@ -6380,8 +6381,8 @@ end $$;
 
 -- The tasks of predictions, which are lost in a restore without the queue, or if a trigger was switched off.
 create function keyframe_private.add_lost_work_of_predictions(max_rows integer)
-returns void language plpgsql volatile set search_path = '' set jit = off set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
-  as $$
+returns void language plpgsql volatile set search_path = '' set jit = off set enable_seqscan = off set enable_hashjoin = off
+  set enable_mergejoin = off as $$
 begin
   perform keyframe_private.add_work_of(p::keyframe.predictions)
   from (

@@ -1,4 +1,5 @@
--- The provider's state of a run, from a submit, a poll or a callback: one function decides for all three.
+-- The state of a provider run, from a submit, a poll, a cancel or a callback: report_run takes it from the worker, record_run_state writes it
+-- to the ledger, and move_prediction decides what becomes of the prediction.
 
 -- As shared/replicate/provider-prediction.ts reads it. failure: input_unreachable, interrupted, content_rejected (at stage), or null.
 -- output_files: each file of the output, with its path.

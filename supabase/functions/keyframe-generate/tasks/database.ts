@@ -42,7 +42,7 @@ export function createDatabase(callOnce: CallDatabase, call: CallDatabase, pollS
     },
     /** The next files of the task's owner; null: there are none. */
     beginRemoval: async (task: Work) => files.nullable().parse(await callOnce("begin_removal", lease(task))),
-    /** `refused` are the task's files that Storage did not remove; they are tried again later. */
+    /** `refused` are the task's files that Storage did not remove; they are retried later. */
     async recordFilesRemoved(task: Work, refused: StoredFile[]): Promise<void> {
       await call("record_files_removed", { ...lease(task), refused });
     },
@@ -78,7 +78,7 @@ export function createDatabase(callOnce: CallDatabase, call: CallDatabase, pollS
       const failure = { ...prediction(task), ...reason, retryable, attempt_without_run };
       return z.boolean().parse(await call("fail_prediction", failure));
     },
-    /** Schedules the task again and records the reason in its prediction, which fails after too many attempts. */
+    /** Retries the task later and records the reason in its prediction, which fails after too many attempts. */
     async retryPrediction(
       task: PredictionTask,
       reason: RetryReason,

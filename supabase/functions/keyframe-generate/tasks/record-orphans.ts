@@ -17,14 +17,14 @@ export class SearchTooLong extends Error {}
 
 /**
  * Reads the provider's list, newest first, and records each run that may belong to an unanswered submit of this prediction. The database
- * decides about each. `found`: the runs that it has accepted; the search stops after `most` of them. `unproven`: the runs with an equal text
- * that it has not accepted, because another prediction may have made them. Throws ProviderError, SearchTooLong, DatabaseError.
+ * decides about each. `found`: the runs that it has accepted; the search stops after `maxFound` of them. `unproven`: the runs with an
+ * equal text that it has not accepted, because another prediction may have made them. Throws ProviderError, SearchTooLong, DatabaseError.
  */
 export async function recordOrphans(
   task: SearchingTask,
   { provider, database, log }: Pick<Deps, "provider" | "database" | "log">,
   signal: AbortSignal,
-  most = Number.POSITIVE_INFINITY,
+  maxFound = Number.POSITIVE_INFINITY,
 ): Promise<{ found: number; unproven: number }> {
   let [found, unproven] = [0, 0];
   if (task.search_attempt === null) return { found, unproven };
@@ -43,7 +43,7 @@ export async function recordOrphans(
     if (["unproven", "unknown", "given_up"].includes(outcome)) continue;
     log.info("orphan_found", { predictionId: task.id, outcome });
     found += 1;
-    if (found === most) return { found, unproven };
+    if (found === maxFound) return { found, unproven };
   }
   if (unproven > 0) log.warn("orphan_unproven", { predictionId: task.id, runs: unproven });
   return { found, unproven };
