@@ -16,8 +16,8 @@ export const providerPrediction = z.looseObject({
 });
 export type ProviderPrediction = z.infer<typeof providerPrediction>;
 
-/** A run as record_provider_state takes it (keyframe_private.provider_run). */
-export function providerState(run: ProviderPrediction) {
+/** A run as report_run takes it (keyframe_private.provider_run). */
+export function runState(run: ProviderPrediction) {
   const failure = readFailure(run.error);
   return {
     id: run.id,
@@ -107,7 +107,7 @@ type RecordOutcome = z.infer<typeof outcome>;
 export type Found = { found_by: "name" | "text"; attempt_without_run: number | null };
 
 /** `work_id`: the leased work whose result this is. It polls again in poll_seconds; null for the database's own interval. */
-type ProviderStateSource = Partial<Found> & {
+type RunSource = Partial<Found> & {
   prediction_id: string;
   attempt: number;
   work_id?: number;
@@ -116,12 +116,12 @@ type ProviderStateSource = Partial<Found> & {
 };
 
 /** Records the state of a provider run from an answer or a callback. Throws DatabaseError. */
-export async function recordProviderState(
+export async function reportRun(
   call: CallDatabase,
   run: ProviderPrediction,
-  source: ProviderStateSource,
+  source: RunSource,
 ): Promise<RecordOutcome> {
-  return outcome.parse(await call("record_provider_state", { run: providerState(run), ...source }));
+  return outcome.parse(await call("report_run", { run: runState(run), ...source }));
 }
 
 /** Whether the provider rejected the content of its input or of its output. */

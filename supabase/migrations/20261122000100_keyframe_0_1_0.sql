@@ -3493,10 +3493,10 @@ begin
   where s.prediction_id = prediction and s.attempt = attempt_without_run and s.is_unanswered;
 end $$;
 
--- Returns the submit of a provider run that has none yet. If the submit already has another run or ended without one, the run gets its own
--- row, at the same prices and whatever the budget, because it exists. A run from the provider's list names no attempt: with is_found, any
--- unanswered one matches.
-create function keyframe_private.record_run(run text, prediction uuid, attempt integer, is_found boolean)
+-- Attaches a newly seen provider run to its submit, and returns the submit. If the submit already has another run or ended without one, the
+-- run gets its own row, at the same prices and whatever the budget, because it exists. A run from the provider's list names no attempt: with
+-- is_found, any unanswered submit matches.
+create function keyframe_private.attach_run(run text, prediction uuid, attempt integer, is_found boolean)
 returns bigint language plpgsql volatile set search_path = '' as $$
 declare
   submit bigint;
@@ -3505,20 +3505,20 @@ begin
   set provider_prediction_id = run, answered_at = now(), ended_at = null, outcome = null, search_task = null
   where s.id = (
     select o.id from keyframe_private.provider_submits o
-    where o.prediction_id = prediction and (o.attempt = record_run.attempt or is_found)
+    where o.prediction_id = prediction and (o.attempt = attach_run.attempt or is_found)
       and (o.is_unanswered or o.outcome = 'lost' and o.provider_prediction_id is null)
-    order by o.attempt <> record_run.attempt, o.attempt limit 1)
+    order by o.attempt <> attach_run.attempt, o.attempt limit 1)
     and s.provider_prediction_id is null
   returning s.id into submit;
   if not found then
     insert into keyframe_private.provider_submits (
       owner_id, project_id, prediction_id, attempt, step, model, created_at, price_ids, most_micros, markup, client_id, metrics, submitted_at,
       answered_at, provider_prediction_id)
-    select o.owner_id, o.project_id, o.prediction_id, record_run.attempt, o.step, o.model, o.created_at, o.price_ids, o.most_micros, o.markup,
+    select o.owner_id, o.project_id, o.prediction_id, attach_run.attempt, o.step, o.model, o.created_at, o.price_ids, o.most_micros, o.markup,
       o.client_id,
       (select jsonb_object_agg(m.key, m.value) from jsonb_each(o.metrics) m where m.key = 'image_input_megapixel_count'), now(), now(), run
     from keyframe_private.provider_submits o where o.prediction_id = prediction
-    order by o.attempt <> record_run.attempt, o.attempt limit 1
+    order by o.attempt <> attach_run.attempt, o.attempt limit 1
     returning id into submit;
   end if;
   return submit;
@@ -3585,7 +3585,7 @@ declare
   submit keyframe_private.provider_submits;
 begin
   select p.* into row_now from keyframe.predictions p where p.id = prediction;
-  perform from keyframe_private.provider_submits s where s.prediction_id = prediction and s.attempt = unanswered_attempt for update;
+  perform from keyframe_private.provider_submits s where s.prediction_id = prediction and s.attempt = unanswered_attempt order by s.id for update;
   update keyframe_private.provider_submits s set answered_at = null, ended_at = null, outcome = null
   where s.prediction_id = prediction and s.attempt = unanswered_attempt and s.submitted_at is not null and s.outcome = 'no_run' and not exists (
     select from keyframe_private.provider_submits r
@@ -3623,19 +3623,21 @@ end $$;
 
 -- Ends the submits whose provider run was searched for and not found. Such a submit created no run (no_run). It counts as lost instead if a
 -- run in the provider's list may be its own (is_unproven), or if it is so old that the provider has deleted the input of its run, by which
--- it would be found. A submit for which another search is due stays unanswered until that one ends. The lock waits for an answer that is
+-- it would be found. A submit for which another search is due stays unanswered until that one ends. The locks wait for an answer that is
 -- recorded at the same moment.
 create function keyframe_worker.record_search_ended(
   prediction_id uuid, first_attempt integer, last_attempt integer, is_unproven boolean, work_id bigint default null, lease_token uuid default null)
 returns boolean language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
 declare
+  held constant keyframe_private.work := keyframe_private.lock_held_work(work_id, lease_token);
   searched bigint[];
 begin
+  perform from keyframe.predictions p where p.id = record_search_ended.prediction_id for update;
   searched := array(
     select u.id from keyframe_private.provider_submits u
     where u.prediction_id = record_search_ended.prediction_id and u.attempt between first_attempt and last_attempt and u.is_unanswered
-    for update);
-  perform keyframe_private.finish_work(keyframe_private.lock_held_work(work_id, lease_token));
+    order by u.id for update);
+  perform keyframe_private.finish_work(held);
   perform keyframe_private.end_submit(u.id,
     case when is_unproven or u.submitted_at < now() - interval '50 minutes' then 'lost' else 'no_run' end)
   from keyframe_private.provider_submits u
@@ -4811,6 +4813,12 @@ end $$;
 
 -- One function per transition, guarded in its WHERE. False (no row) is a normal answer to a late or duplicate call. Those of workers have
 -- a lock_timeout: ten calls that wait would take every connection of the Data API. The call fails with 55P03 and the worker repeats it.
+--
+-- All functions of generate lock in this order: the leased work, the prediction, its submits by id, the owner's slots. Only admit_predictions
+-- locks the slots first, and then predictions that have none.
+--
+-- The lease decides about which prediction a call is. The argument prediction_id is for what counts when the lease is lost: that a submit
+-- created no run, or had no answer.
 
 -- queued → starting → processing → storing, as the provider run does; several moves at once if needed. The provider keeps an output for an
 -- hour, so a run that ends late still gets 50 minutes for copying.
@@ -4863,8 +4871,9 @@ exception when sqlstate 'KEYFR' then
   perform keyframe_private.mark_failed(prediction.id, refused.code, refused.sentence, true);
 end $$;
 
--- starting, processing → queued: the provider run failed for a temporary cause, so the prediction is submitted again. started_at and the
--- progress stay: the API shows it as processing. False when it has had max_runs provider runs, each of which may cost money.
+-- queued (its run had failed when the create was answered), starting, processing → queued: the provider run failed for a temporary cause,
+-- so the prediction is submitted again. started_at and the progress stay: the API shows it as processing. False when it has had max_runs
+-- provider runs, each of which may cost money.
 create function keyframe_private.mark_queued_again(prediction uuid, reason text, max_runs integer)
 returns boolean language plpgsql volatile set search_path = '' as $$
 declare
@@ -4935,16 +4944,16 @@ create function keyframe_worker.fail_prediction(
   attempt_without_run integer default null)
 returns boolean language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
 declare
-  held keyframe_private.work;
+  held constant keyframe_private.work := keyframe_private.lock_held_work(work_id, lease_token);
+  subject constant uuid := coalesce(held.subject, prediction_id);
 begin
-  perform from keyframe.predictions p where p.id = prediction_id for update;
-  perform keyframe_private.end_without_run(prediction_id, attempt_without_run);
-  held := keyframe_private.lock_held_work(work_id, lease_token);
+  perform from keyframe.predictions p where p.id = subject for update;
+  perform keyframe_private.end_without_run(subject, attempt_without_run);
   if held.id is null then
     return false;
   end if;
   if keyframe_private.is_current(held) then
-    perform keyframe_private.mark_failed(prediction_id, code, message, retryable, fail_prediction.stage);
+    perform keyframe_private.mark_failed(subject, code, message, retryable, fail_prediction.stage);
   end if;
   perform keyframe_private.finish_work(held);
   return true;
@@ -4957,15 +4966,15 @@ create function keyframe_worker.retry_prediction_later(
   attempt_without_run integer default null, unanswered_attempt integer default null)
 returns text language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
 declare
+  held constant keyframe_private.work := keyframe_private.lock_held_work(work_id, lease_token);
+  subject constant uuid := coalesce(held.subject, prediction_id);
   row_now keyframe.predictions;
-  held keyframe_private.work;
   counted integer;
   due timestamptz;
 begin
-  select p.* into row_now from keyframe.predictions p where p.id = retry_prediction_later.prediction_id for update;
-  perform keyframe_private.end_without_run(prediction_id, attempt_without_run);
-  perform keyframe_private.search_again(prediction_id, unanswered_attempt) where unanswered_attempt is not null;
-  held := keyframe_private.lock_held_work(work_id, lease_token);
+  select p.* into row_now from keyframe.predictions p where p.id = subject for update;
+  perform keyframe_private.end_without_run(subject, attempt_without_run);
+  perform keyframe_private.search_again(subject, unanswered_attempt) where unanswered_attempt is not null;
   if held.id is null then
     return 'too_late';
   elsif not keyframe_private.is_current(held) then
@@ -4993,15 +5002,15 @@ create function keyframe_worker.record_model_refused(
   work_id bigint, lease_token uuid, prediction_id uuid, message text, attempt_without_run integer)
 returns text language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
 declare
+  held constant keyframe_private.work := keyframe_private.lock_held_work(work_id, lease_token);
+  subject constant uuid := coalesce(held.subject, prediction_id);
   row_now keyframe.predictions;
-  held keyframe_private.work;
   project keyframe.projects;
   gone keyframe.models;
   next_model keyframe.models;
 begin
-  select p.* into row_now from keyframe.predictions p where p.id = record_model_refused.prediction_id for update;
-  perform keyframe_private.end_without_run(prediction_id, attempt_without_run);
-  held := keyframe_private.lock_held_work(work_id, lease_token);
+  select p.* into row_now from keyframe.predictions p where p.id = subject for update;
+  perform keyframe_private.end_without_run(subject, attempt_without_run);
   if held.id is null or not keyframe_private.is_current(held) or row_now.status <> 'queued' then
     perform keyframe_private.reschedule_or_finish(held);
     return 'too_late';
@@ -5041,7 +5050,8 @@ comment on function keyframe_worker.record_run_not_canceled is 'Records that can
 
 -- supabase/schemas/30_predictions/52_run_states.sql
 
--- The provider's state of a run, from a submit, a poll or a callback: one function decides for all three.
+-- The state of a provider run, from a submit, a poll, a cancel or a callback: report_run takes it from the worker, record_run_state writes it
+-- to the ledger, and move_prediction decides what becomes of the prediction.
 
 -- As shared/replicate/provider-prediction.ts reads it. failure: input_unreachable, interrupted, content_rejected (at stage), or null.
 -- output_files: each file of the output, with its path.
@@ -5113,7 +5123,7 @@ begin
 end $$;
 
 -- A run has succeeded: its output is copied, or the prediction fails because there is none that can be used.
-create function keyframe_private.follow_success(prediction keyframe.predictions, run keyframe_private.provider_run)
+create function keyframe_private.move_after_success(prediction keyframe.predictions, run keyframe_private.provider_run)
 returns boolean language plpgsql volatile set search_path = '' as $$
 declare
   named text;
@@ -5135,7 +5145,7 @@ begin
 end $$;
 
 -- A run has failed: the prediction is submitted again if the cause may be temporary, or it fails.
-create function keyframe_private.follow_failure(prediction keyframe.predictions, run keyframe_private.provider_run)
+create function keyframe_private.move_after_failure(prediction keyframe.predictions, run keyframe_private.provider_run)
 returns boolean language plpgsql volatile set search_path = '' as $$
 begin
   if run.failure = 'content_rejected' then
@@ -5159,7 +5169,7 @@ begin
 end $$;
 
 -- Moves an active prediction to the state of its run. False: nothing changes.
-create function keyframe_private.apply_provider_state(prediction keyframe.predictions, run keyframe_private.provider_run)
+create function keyframe_private.move_prediction(prediction keyframe.predictions, run keyframe_private.provider_run)
 returns boolean language plpgsql volatile set search_path = '' as $$
 begin
   if prediction.status = 'storing' then
@@ -5176,9 +5186,9 @@ begin
       end if;
       return keyframe_private.follow_run(prediction.id, 'processing', run.id, run.progress, null);
     when 'succeeded' then
-      return keyframe_private.follow_success(prediction, run);
+      return keyframe_private.move_after_success(prediction, run);
     when 'failed' then
-      return keyframe_private.follow_failure(prediction, run);
+      return keyframe_private.move_after_failure(prediction, run);
     when 'canceled' then
       return keyframe_private.mark_failed(prediction.id, 'provider_canceled',
         'The run was canceled at the provider. Run the step again.', true);
@@ -5254,7 +5264,7 @@ begin
     if found_by = 'text' and not keyframe_private.is_only_submit_of_its_text(prediction, attempt) then
       return 'unproven'; -- neither followed nor canceled
     end if;
-    submit.id := keyframe_private.record_run(run.id, prediction, attempt, found_by is not null);
+    submit.id := keyframe_private.attach_run(run.id, prediction, attempt, found_by is not null);
     if submit.id is null then
       return 'unknown'; -- it was recorded for another prediction at the same moment
     end if;
@@ -5272,29 +5282,30 @@ begin
   if run.status = 'processing' and row_now.provider_prediction_id = run.id and attempt_without_run is null then
     perform set_config('synchronous_commit', 'off', true); -- what a crash loses, the next callback or poll repeats
   end if;
-  return case when keyframe_private.apply_provider_state(row_now, run) then 'recorded' else 'unchanged' end;
+  return case when keyframe_private.move_prediction(row_now, run) then 'recorded' else 'unchanged' end;
 end $$;
 
 -- A callback has no work_id: its prediction's poll stays scheduled.
-create function keyframe_worker.record_provider_state(
+create function keyframe_worker.report_run(
   prediction_id uuid, attempt integer, run jsonb, found_by text default null, attempt_without_run integer default null,
   work_id bigint default null, lease_token uuid default null, poll_seconds double precision default null)
 returns text language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
 declare
-  outcome constant text := keyframe_private.record_run_state(prediction_id, attempt,
-    jsonb_populate_record(null::keyframe_private.provider_run, run), found_by, attempt_without_run);
   held keyframe_private.work;
+  outcome text;
 begin
   if work_id is not null then
     held := keyframe_private.lock_held_work(work_id, lease_token);
-    -- A run from the provider's list may be another's.
-    if found_by is null or outcome in ('recorded', 'unchanged', 'ended', 'stale') then
-      perform keyframe_private.reschedule_or_finish(held, poll_seconds);
-    end if;
+  end if;
+  outcome := keyframe_private.record_run_state(prediction_id, attempt,
+    jsonb_populate_record(null::keyframe_private.provider_run, run), found_by, attempt_without_run);
+  -- A run from the provider's list may be another's.
+  if held.id is not null and (found_by is null or outcome in ('recorded', 'unchanged', 'ended', 'stale')) then
+    perform keyframe_private.reschedule_or_finish(held, poll_seconds);
   end if;
   return outcome;
 end $$;
-comment on function keyframe_worker.record_provider_state is 'Records the state of a provider run, as record_run_state does. work_id: the submit, poll or cancel whose result this is. It is done, or it polls in poll_seconds (null: settings.poll_interval).';
+comment on function keyframe_worker.report_run is 'Records the state of a provider run, as record_run_state does. work_id: the submit, poll or cancel whose result this is. It is done, or it polls in poll_seconds (null: settings.poll_interval).';
 
 -- supabase/schemas/30_predictions/55_quotes.sql
 
@@ -6063,7 +6074,21 @@ end $$;
 
 -- supabase/schemas/40_work/10_tasks.sql
 
--- The work of generate: what each kind is, and how it ends.
+-- The work of generate: each kind, what adds it (lost work: 20_sweep.sql) and what ends it. `later`: it is scheduled again, as by retry_work.
+--
+--   kind      subject     added by                  ended by
+--   submit    prediction  add_submit_work           report_run (it becomes the run's poll), fail_prediction,
+--                                                   retry_prediction_later, record_model_refused; begin_submit, if it is not needed
+--   poll      prediction  a submit becomes one      report_run, fail_prediction, retry_prediction_later (later)
+--   store     prediction  add_work_of_prediction    complete_prediction, fail_prediction, retry_prediction_later (later)
+--   search    prediction  add_search                record_search_ended
+--   cancel    prediction  add_cancel                report_run, record_run_not_canceled (later)
+--   expire    prediction  add_overdue               expire_prediction
+--   continue  prediction  add_waiting_work          admit_predictions
+--   admit     owner       admit_next, if it failed  admit_predictions
+--   remove    owner       add_removal_work          begin_removal, if no file is left; record_files_removed (later)
+--
+-- A poll or store whose leases expired too often, and a store that is not needed, is claimed as the task give_up: expire_prediction ends it.
 
 create function keyframe_private.add_submit_work(
   p keyframe.predictions, due_at timestamptz default clock_timestamp(), failures integer default 0, reason text default null)
@@ -6236,7 +6261,7 @@ begin
   select p.* into row_now from keyframe.predictions p where p.id = held.subject and p.completed_at is null for update;
   if row_now.deadline_at <= now() then
     perform keyframe_private.mark_failed(row_now.id, 'deadline_exceeded', 'It took longer than this step may take. Run the step again.', true);
-  elsif held.kind <> 'expire' and keyframe_private.is_current(held) then
+  elsif held.kind <> 'expire' and keyframe_private.is_current(held) then -- give_up, because its leases expired
     perform keyframe_private.mark_failed(row_now.id, 'attempts_exhausted', 'It failed too often. Run the step again.', true);
   end if;
   perform keyframe_private.finish_work(held);
@@ -6264,6 +6289,7 @@ comment on function keyframe_worker.admit_predictions is 'Starts a prediction th
 create function keyframe_private.prepare_task(held keyframe_private.work, poll_after interval, at timestamptz)
 returns jsonb language plpgsql volatile set search_path = '' set jit = off set enable_seqscan = off as $$
 declare
+  task text := held.kind;
   details jsonb := '{}';
   updated timestamptz;
 begin
@@ -6273,9 +6299,10 @@ begin
       p.updated_at
     into details, updated from keyframe.predictions p where p.id = held.subject and keyframe_private.is_current(held);
     if details is null and held.kind = 'store' then
-      details := '{"task": "expire"}'; -- which also queues the partial output for removal
+      task := 'give_up'; -- which also queues the partial output for removal
+      details := '{}';
     elsif held.last_error = 'lease_expired' and held.failures >= keyframe_private.max_failures() then
-      details := details || '{"task": "expire"}';
+      task := 'give_up';
     elsif held.kind = 'poll' and held.failures = 0 and updated between at - poll_after and at then -- a later time is of a clock that was set back
       perform keyframe_private.reschedule(held, updated + poll_after, 0, null);
       return null;
@@ -6294,7 +6321,7 @@ begin
     perform keyframe_private.finish_work(held);
     return null;
   end if;
-  return jsonb_build_object('task', held.kind, 'id', held.subject, 'work_id', held.id, 'lease_token', held.lease_token,
+  return jsonb_build_object('task', task, 'id', held.subject, 'work_id', held.id, 'lease_token', held.lease_token,
     'owner_id', held.owner_id) || details;
 end $$;
 
@@ -6352,13 +6379,13 @@ end $$;
 
 -- Owners with a waiting prediction, from an id downwards: one probe of the index for each. Descending, because recent admissions leave dead
 -- entries at the start of each owner's range.
-create function keyframe_private.owners_waiting(start uuid, most integer)
+create function keyframe_private.owners_waiting(start uuid, max_owners integer)
 returns setof uuid language plpgsql stable set search_path = '' as $$
 declare
   owner uuid := start;
-  before timestamptz := 'infinity'; -- of the first owner too
+  before timestamptz := 'infinity'; -- so that `start` itself is included
 begin
-  for walked in 1 .. most loop
+  for walked in 1 .. max_owners loop
     select w.owner_id into owner from keyframe.predictions w
     where w.status = 'queued' and w.admitted_at is null and w.waits_for is null and (w.owner_id, w.created_at) < (owner, before)
     order by w.owner_id desc, w.created_at desc
@@ -6392,8 +6419,8 @@ end $$;
 -- Adds work for predictions whose awaited video is gone or has ended, or that have waited too long: an end adds this work, but a deletion
 -- does not, and work can be lost.
 create function keyframe_private.add_continuing(start uuid, max_rows integer)
-returns void language plpgsql volatile set search_path = '' set jit = off set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
-  as $$
+returns void language plpgsql volatile set search_path = '' set jit = off set enable_seqscan = off set enable_hashjoin = off
+  set enable_mergejoin = off as $$
 begin
   perform keyframe_private.add_work('ask', 'continue', w.id, w.owner_id, 'continue')
   from (
@@ -6407,8 +6434,8 @@ end $$;
 
 -- The tasks of predictions, which are lost in a restore without the queue, or if a trigger was switched off.
 create function keyframe_private.add_lost_work_of_predictions(max_rows integer)
-returns void language plpgsql volatile set search_path = '' set jit = off set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
-  as $$
+returns void language plpgsql volatile set search_path = '' set jit = off set enable_seqscan = off set enable_hashjoin = off
+  set enable_mergejoin = off as $$
 begin
   perform keyframe_private.add_work_of(p::keyframe.predictions)
   from (

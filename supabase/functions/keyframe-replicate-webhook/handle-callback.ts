@@ -6,7 +6,7 @@ import type { Log } from "../../../shared/platform/log.ts";
 import {
   type ProviderPrediction,
   providerPrediction,
-  recordProviderState,
+  reportRun,
 } from "../../../shared/replicate/provider-prediction.ts";
 
 /** The query of the callback URL that the submit sent. */
@@ -26,7 +26,7 @@ export function createCallbackHandler(
       throw new ApiError("invalid_request", "The query must have prediction=<uuid> and attempt=<number>.");
     const { prediction: prediction_id, attempt } = target.data;
     const run = parseRun(body);
-    const outcome = await recordProviderState(call, run, { prediction_id, attempt }).catch((cause) => {
+    const outcome = await reportRun(call, run, { prediction_id, attempt }).catch((cause) => {
       if (!(cause instanceof DatabaseError)) throw cause;
       const headers = { "Retry-After": "5" };
       throw new ApiError("unavailable", "The callback could not be recorded. Send it again.", { cause, headers });

@@ -90,10 +90,10 @@ begin
   where s.prediction_id = prediction and s.attempt = attempt_without_run and s.is_unanswered;
 end $$;
 
--- Returns the submit of a provider run that has none yet. If the submit already has another run or ended without one, the run gets its own
--- row, at the same prices and whatever the budget, because it exists. A run from the provider's list names no attempt: with is_found, any
--- unanswered one matches.
-create function keyframe_private.record_run(run text, prediction uuid, attempt integer, is_found boolean)
+-- Attaches a newly seen provider run to its submit, and returns the submit. If the submit already has another run or ended without one, the
+-- run gets its own row, at the same prices and whatever the budget, because it exists. A run from the provider's list names no attempt: with
+-- is_found, any unanswered submit matches.
+create function keyframe_private.attach_run(run text, prediction uuid, attempt integer, is_found boolean)
 returns bigint language plpgsql volatile set search_path = '' as $$
 declare
   submit bigint;
@@ -102,20 +102,20 @@ begin
   set provider_prediction_id = run, answered_at = now(), ended_at = null, outcome = null, search_task = null
   where s.id = (
     select o.id from keyframe_private.provider_submits o
-    where o.prediction_id = prediction and (o.attempt = record_run.attempt or is_found)
+    where o.prediction_id = prediction and (o.attempt = attach_run.attempt or is_found)
       and (o.is_unanswered or o.outcome = 'lost' and o.provider_prediction_id is null)
-    order by o.attempt <> record_run.attempt, o.attempt limit 1)
+    order by o.attempt <> attach_run.attempt, o.attempt limit 1)
     and s.provider_prediction_id is null
   returning s.id into submit;
   if not found then
     insert into keyframe_private.provider_submits (
       owner_id, project_id, prediction_id, attempt, step, model, created_at, price_ids, most_micros, markup, client_id, metrics, submitted_at,
       answered_at, provider_prediction_id)
-    select o.owner_id, o.project_id, o.prediction_id, record_run.attempt, o.step, o.model, o.created_at, o.price_ids, o.most_micros, o.markup,
+    select o.owner_id, o.project_id, o.prediction_id, attach_run.attempt, o.step, o.model, o.created_at, o.price_ids, o.most_micros, o.markup,
       o.client_id,
       (select jsonb_object_agg(m.key, m.value) from jsonb_each(o.metrics) m where m.key = 'image_input_megapixel_count'), now(), now(), run
     from keyframe_private.provider_submits o where o.prediction_id = prediction
-    order by o.attempt <> record_run.attempt, o.attempt limit 1
+    order by o.attempt <> attach_run.attempt, o.attempt limit 1
     returning id into submit;
   end if;
   return submit;
@@ -182,7 +182,7 @@ declare
   submit keyframe_private.provider_submits;
 begin
   select p.* into row_now from keyframe.predictions p where p.id = prediction;
-  perform from keyframe_private.provider_submits s where s.prediction_id = prediction and s.attempt = unanswered_attempt for update;
+  perform from keyframe_private.provider_submits s where s.prediction_id = prediction and s.attempt = unanswered_attempt order by s.id for update;
   update keyframe_private.provider_submits s set answered_at = null, ended_at = null, outcome = null
   where s.prediction_id = prediction and s.attempt = unanswered_attempt and s.submitted_at is not null and s.outcome = 'no_run' and not exists (
     select from keyframe_private.provider_submits r
@@ -220,19 +220,21 @@ end $$;
 
 -- Ends the submits whose provider run was searched for and not found. Such a submit created no run (no_run). It counts as lost instead if a
 -- run in the provider's list may be its own (is_unproven), or if it is so old that the provider has deleted the input of its run, by which
--- it would be found. A submit for which another search is due stays unanswered until that one ends. The lock waits for an answer that is
+-- it would be found. A submit for which another search is due stays unanswered until that one ends. The locks wait for an answer that is
 -- recorded at the same moment.
 create function keyframe_worker.record_search_ended(
   prediction_id uuid, first_attempt integer, last_attempt integer, is_unproven boolean, work_id bigint default null, lease_token uuid default null)
 returns boolean language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
 declare
+  held constant keyframe_private.work := keyframe_private.lock_held_work(work_id, lease_token);
   searched bigint[];
 begin
+  perform from keyframe.predictions p where p.id = record_search_ended.prediction_id for update;
   searched := array(
     select u.id from keyframe_private.provider_submits u
     where u.prediction_id = record_search_ended.prediction_id and u.attempt between first_attempt and last_attempt and u.is_unanswered
-    for update);
-  perform keyframe_private.finish_work(keyframe_private.lock_held_work(work_id, lease_token));
+    order by u.id for update);
+  perform keyframe_private.finish_work(held);
   perform keyframe_private.end_submit(u.id,
     case when is_unproven or u.submitted_at < now() - interval '50 minutes' then 'lost' else 'no_run' end)
   from keyframe_private.provider_submits u

@@ -1,5 +1,11 @@
 -- One function per transition, guarded in its WHERE. False (no row) is a normal answer to a late or duplicate call. Those of workers have
 -- a lock_timeout: ten calls that wait would take every connection of the Data API. The call fails with 55P03 and the worker repeats it.
+--
+-- All functions of generate lock in this order: the leased work, the prediction, its submits by id, the owner's slots. Only admit_predictions
+-- locks the slots first, and then predictions that have none.
+--
+-- The lease decides about which prediction a call is. The argument prediction_id is for what counts when the lease is lost: that a submit
+-- created no run, or had no answer.
 
 -- queued → starting → processing → storing, as the provider run does; several moves at once if needed. The provider keeps an output for an
 -- hour, so a run that ends late still gets 50 minutes for copying.
@@ -52,8 +58,9 @@ exception when sqlstate 'KEYFR' then
   perform keyframe_private.mark_failed(prediction.id, refused.code, refused.sentence, true);
 end $$;
 
--- starting, processing → queued: the provider run failed for a temporary cause, so the prediction is submitted again. started_at and the
--- progress stay: the API shows it as processing. False when it has had max_runs provider runs, each of which may cost money.
+-- queued (its run had failed when the create was answered), starting, processing → queued: the provider run failed for a temporary cause,
+-- so the prediction is submitted again. started_at and the progress stay: the API shows it as processing. False when it has had max_runs
+-- provider runs, each of which may cost money.
 create function keyframe_private.mark_queued_again(prediction uuid, reason text, max_runs integer)
 returns boolean language plpgsql volatile set search_path = '' as $$
 declare
@@ -124,16 +131,16 @@ create function keyframe_worker.fail_prediction(
   attempt_without_run integer default null)
 returns boolean language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
 declare
-  held keyframe_private.work;
+  held constant keyframe_private.work := keyframe_private.lock_held_work(work_id, lease_token);
+  subject constant uuid := coalesce(held.subject, prediction_id);
 begin
-  perform from keyframe.predictions p where p.id = prediction_id for update;
-  perform keyframe_private.end_without_run(prediction_id, attempt_without_run);
-  held := keyframe_private.lock_held_work(work_id, lease_token);
+  perform from keyframe.predictions p where p.id = subject for update;
+  perform keyframe_private.end_without_run(subject, attempt_without_run);
   if held.id is null then
     return false;
   end if;
   if keyframe_private.is_current(held) then
-    perform keyframe_private.mark_failed(prediction_id, code, message, retryable, fail_prediction.stage);
+    perform keyframe_private.mark_failed(subject, code, message, retryable, fail_prediction.stage);
   end if;
   perform keyframe_private.finish_work(held);
   return true;
@@ -146,15 +153,15 @@ create function keyframe_worker.retry_prediction_later(
   attempt_without_run integer default null, unanswered_attempt integer default null)
 returns text language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
 declare
+  held constant keyframe_private.work := keyframe_private.lock_held_work(work_id, lease_token);
+  subject constant uuid := coalesce(held.subject, prediction_id);
   row_now keyframe.predictions;
-  held keyframe_private.work;
   counted integer;
   due timestamptz;
 begin
-  select p.* into row_now from keyframe.predictions p where p.id = retry_prediction_later.prediction_id for update;
-  perform keyframe_private.end_without_run(prediction_id, attempt_without_run);
-  perform keyframe_private.search_again(prediction_id, unanswered_attempt) where unanswered_attempt is not null;
-  held := keyframe_private.lock_held_work(work_id, lease_token);
+  select p.* into row_now from keyframe.predictions p where p.id = subject for update;
+  perform keyframe_private.end_without_run(subject, attempt_without_run);
+  perform keyframe_private.search_again(subject, unanswered_attempt) where unanswered_attempt is not null;
   if held.id is null then
     return 'too_late';
   elsif not keyframe_private.is_current(held) then
@@ -182,15 +189,15 @@ create function keyframe_worker.record_model_refused(
   work_id bigint, lease_token uuid, prediction_id uuid, message text, attempt_without_run integer)
 returns text language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
 declare
+  held constant keyframe_private.work := keyframe_private.lock_held_work(work_id, lease_token);
+  subject constant uuid := coalesce(held.subject, prediction_id);
   row_now keyframe.predictions;
-  held keyframe_private.work;
   project keyframe.projects;
   gone keyframe.models;
   next_model keyframe.models;
 begin
-  select p.* into row_now from keyframe.predictions p where p.id = record_model_refused.prediction_id for update;
-  perform keyframe_private.end_without_run(prediction_id, attempt_without_run);
-  held := keyframe_private.lock_held_work(work_id, lease_token);
+  select p.* into row_now from keyframe.predictions p where p.id = subject for update;
+  perform keyframe_private.end_without_run(subject, attempt_without_run);
   if held.id is null or not keyframe_private.is_current(held) or row_now.status <> 'queued' then
     perform keyframe_private.reschedule_or_finish(held);
     return 'too_late';

@@ -1,4 +1,5 @@
--- The provider's state of a run, from a submit, a poll or a callback: one function decides for all three.
+-- The state of a provider run, from a submit, a poll, a cancel or a callback: report_run takes it from the worker, record_run_state writes it
+-- to the ledger, and move_prediction decides what becomes of the prediction.
 
 -- As shared/replicate/provider-prediction.ts reads it. failure: input_unreachable, interrupted, content_rejected (at stage), or null.
 -- output_files: each file of the output, with its path.
@@ -70,7 +71,7 @@ begin
 end $$;
 
 -- A run has succeeded: its output is copied, or the prediction fails because there is none that can be used.
-create function keyframe_private.follow_success(prediction keyframe.predictions, run keyframe_private.provider_run)
+create function keyframe_private.move_after_success(prediction keyframe.predictions, run keyframe_private.provider_run)
 returns boolean language plpgsql volatile set search_path = '' as $$
 declare
   named text;
@@ -92,7 +93,7 @@ begin
 end $$;
 
 -- A run has failed: the prediction is submitted again if the cause may be temporary, or it fails.
-create function keyframe_private.follow_failure(prediction keyframe.predictions, run keyframe_private.provider_run)
+create function keyframe_private.move_after_failure(prediction keyframe.predictions, run keyframe_private.provider_run)
 returns boolean language plpgsql volatile set search_path = '' as $$
 begin
   if run.failure = 'content_rejected' then
@@ -116,7 +117,7 @@ begin
 end $$;
 
 -- Moves an active prediction to the state of its run. False: nothing changes.
-create function keyframe_private.apply_provider_state(prediction keyframe.predictions, run keyframe_private.provider_run)
+create function keyframe_private.move_prediction(prediction keyframe.predictions, run keyframe_private.provider_run)
 returns boolean language plpgsql volatile set search_path = '' as $$
 begin
   if prediction.status = 'storing' then
@@ -133,9 +134,9 @@ begin
       end if;
       return keyframe_private.follow_run(prediction.id, 'processing', run.id, run.progress, null);
     when 'succeeded' then
-      return keyframe_private.follow_success(prediction, run);
+      return keyframe_private.move_after_success(prediction, run);
     when 'failed' then
-      return keyframe_private.follow_failure(prediction, run);
+      return keyframe_private.move_after_failure(prediction, run);
     when 'canceled' then
       return keyframe_private.mark_failed(prediction.id, 'provider_canceled',
         'The run was canceled at the provider. Run the step again.', true);
@@ -211,7 +212,7 @@ begin
     if found_by = 'text' and not keyframe_private.is_only_submit_of_its_text(prediction, attempt) then
       return 'unproven'; -- neither followed nor canceled
     end if;
-    submit.id := keyframe_private.record_run(run.id, prediction, attempt, found_by is not null);
+    submit.id := keyframe_private.attach_run(run.id, prediction, attempt, found_by is not null);
     if submit.id is null then
       return 'unknown'; -- it was recorded for another prediction at the same moment
     end if;
@@ -229,26 +230,27 @@ begin
   if run.status = 'processing' and row_now.provider_prediction_id = run.id and attempt_without_run is null then
     perform set_config('synchronous_commit', 'off', true); -- what a crash loses, the next callback or poll repeats
   end if;
-  return case when keyframe_private.apply_provider_state(row_now, run) then 'recorded' else 'unchanged' end;
+  return case when keyframe_private.move_prediction(row_now, run) then 'recorded' else 'unchanged' end;
 end $$;
 
 -- A callback has no work_id: its prediction's poll stays scheduled.
-create function keyframe_worker.record_provider_state(
+create function keyframe_worker.report_run(
   prediction_id uuid, attempt integer, run jsonb, found_by text default null, attempt_without_run integer default null,
   work_id bigint default null, lease_token uuid default null, poll_seconds double precision default null)
 returns text language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
 declare
-  outcome constant text := keyframe_private.record_run_state(prediction_id, attempt,
-    jsonb_populate_record(null::keyframe_private.provider_run, run), found_by, attempt_without_run);
   held keyframe_private.work;
+  outcome text;
 begin
   if work_id is not null then
     held := keyframe_private.lock_held_work(work_id, lease_token);
-    -- A run from the provider's list may be another's.
-    if found_by is null or outcome in ('recorded', 'unchanged', 'ended', 'stale') then
-      perform keyframe_private.reschedule_or_finish(held, poll_seconds);
-    end if;
+  end if;
+  outcome := keyframe_private.record_run_state(prediction_id, attempt,
+    jsonb_populate_record(null::keyframe_private.provider_run, run), found_by, attempt_without_run);
+  -- A run from the provider's list may be another's.
+  if held.id is not null and (found_by is null or outcome in ('recorded', 'unchanged', 'ended', 'stale')) then
+    perform keyframe_private.reschedule_or_finish(held, poll_seconds);
   end if;
   return outcome;
 end $$;
-comment on function keyframe_worker.record_provider_state is 'Records the state of a provider run, as record_run_state does. work_id: the submit, poll or cancel whose result this is. It is done, or it polls in poll_seconds (null: settings.poll_interval).';
+comment on function keyframe_worker.report_run is 'Records the state of a provider run, as record_run_state does. work_id: the submit, poll or cancel whose result this is. It is done, or it polls in poll_seconds (null: settings.poll_interval).';

@@ -1,4 +1,18 @@
--- The work of generate: what each kind is, and how it ends.
+-- The work of generate: each kind, what adds it (lost work: 20_sweep.sql) and what ends it. `later`: it is scheduled again, as by retry_work.
+--
+--   kind      subject     added by                  ended by
+--   submit    prediction  add_submit_work           report_run (it becomes the run's poll), fail_prediction,
+--                                                   retry_prediction_later, record_model_refused; begin_submit, if it is not needed
+--   poll      prediction  a submit becomes one      report_run, fail_prediction, retry_prediction_later (later)
+--   store     prediction  add_work_of_prediction    complete_prediction, fail_prediction, retry_prediction_later (later)
+--   search    prediction  add_search                record_search_ended
+--   cancel    prediction  add_cancel                report_run, record_run_not_canceled (later)
+--   expire    prediction  add_overdue               expire_prediction
+--   continue  prediction  add_waiting_work          admit_predictions
+--   admit     owner       admit_next, if it failed  admit_predictions
+--   remove    owner       add_removal_work          begin_removal, if no file is left; record_files_removed (later)
+--
+-- A poll or store whose leases expired too often, and a store that is not needed, is claimed as the task give_up: expire_prediction ends it.
 
 create function keyframe_private.add_submit_work(
   p keyframe.predictions, due_at timestamptz default clock_timestamp(), failures integer default 0, reason text default null)
@@ -171,7 +185,7 @@ begin
   select p.* into row_now from keyframe.predictions p where p.id = held.subject and p.completed_at is null for update;
   if row_now.deadline_at <= now() then
     perform keyframe_private.mark_failed(row_now.id, 'deadline_exceeded', 'It took longer than this step may take. Run the step again.', true);
-  elsif held.kind <> 'expire' and keyframe_private.is_current(held) then
+  elsif held.kind <> 'expire' and keyframe_private.is_current(held) then -- give_up, because its leases expired
     perform keyframe_private.mark_failed(row_now.id, 'attempts_exhausted', 'It failed too often. Run the step again.', true);
   end if;
   perform keyframe_private.finish_work(held);
@@ -199,6 +213,7 @@ comment on function keyframe_worker.admit_predictions is 'Starts a prediction th
 create function keyframe_private.prepare_task(held keyframe_private.work, poll_after interval, at timestamptz)
 returns jsonb language plpgsql volatile set search_path = '' set jit = off set enable_seqscan = off as $$
 declare
+  task text := held.kind;
   details jsonb := '{}';
   updated timestamptz;
 begin
@@ -208,9 +223,10 @@ begin
       p.updated_at
     into details, updated from keyframe.predictions p where p.id = held.subject and keyframe_private.is_current(held);
     if details is null and held.kind = 'store' then
-      details := '{"task": "expire"}'; -- which also queues the partial output for removal
+      task := 'give_up'; -- which also queues the partial output for removal
+      details := '{}';
     elsif held.last_error = 'lease_expired' and held.failures >= keyframe_private.max_failures() then
-      details := details || '{"task": "expire"}';
+      task := 'give_up';
     elsif held.kind = 'poll' and held.failures = 0 and updated between at - poll_after and at then -- a later time is of a clock that was set back
       perform keyframe_private.reschedule(held, updated + poll_after, 0, null);
       return null;
@@ -229,7 +245,7 @@ begin
     perform keyframe_private.finish_work(held);
     return null;
   end if;
-  return jsonb_build_object('task', held.kind, 'id', held.subject, 'work_id', held.id, 'lease_token', held.lease_token,
+  return jsonb_build_object('task', task, 'id', held.subject, 'work_id', held.id, 'lease_token', held.lease_token,
     'owner_id', held.owner_id) || details;
 end $$;
 

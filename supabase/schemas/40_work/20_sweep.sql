@@ -14,13 +14,13 @@ end $$;
 
 -- Owners with a waiting prediction, from an id downwards: one probe of the index for each. Descending, because recent admissions leave dead
 -- entries at the start of each owner's range.
-create function keyframe_private.owners_waiting(start uuid, most integer)
+create function keyframe_private.owners_waiting(start uuid, max_owners integer)
 returns setof uuid language plpgsql stable set search_path = '' as $$
 declare
   owner uuid := start;
-  before timestamptz := 'infinity'; -- of the first owner too
+  before timestamptz := 'infinity'; -- so that `start` itself is included
 begin
-  for walked in 1 .. most loop
+  for walked in 1 .. max_owners loop
     select w.owner_id into owner from keyframe.predictions w
     where w.status = 'queued' and w.admitted_at is null and w.waits_for is null and (w.owner_id, w.created_at) < (owner, before)
     order by w.owner_id desc, w.created_at desc
@@ -54,8 +54,8 @@ end $$;
 -- Adds work for predictions whose awaited video is gone or has ended, or that have waited too long: an end adds this work, but a deletion
 -- does not, and work can be lost.
 create function keyframe_private.add_continuing(start uuid, max_rows integer)
-returns void language plpgsql volatile set search_path = '' set jit = off set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
-  as $$
+returns void language plpgsql volatile set search_path = '' set jit = off set enable_seqscan = off set enable_hashjoin = off
+  set enable_mergejoin = off as $$
 begin
   perform keyframe_private.add_work('ask', 'continue', w.id, w.owner_id, 'continue')
   from (
@@ -69,8 +69,8 @@ end $$;
 
 -- The tasks of predictions, which are lost in a restore without the queue, or if a trigger was switched off.
 create function keyframe_private.add_lost_work_of_predictions(max_rows integer)
-returns void language plpgsql volatile set search_path = '' set jit = off set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
-  as $$
+returns void language plpgsql volatile set search_path = '' set jit = off set enable_seqscan = off set enable_hashjoin = off
+  set enable_mergejoin = off as $$
 begin
   perform keyframe_private.add_work_of(p::keyframe.predictions)
   from (

@@ -1,6 +1,6 @@
 import type { TransactionSql } from "postgres";
 import { beforeEach, describe, expect, test } from "vitest";
-import { providerState } from "../../../shared/replicate/provider-prediction.ts";
+import { runState } from "../../../shared/replicate/provider-prediction.ts";
 import { asAdministrator, fillIn, readRecipes } from "../../support/database/admin-recipes.ts";
 import {
   begin,
@@ -622,7 +622,7 @@ describe("costs under unusual reports and edits", () => {
   test("metrics with characters that Postgres does not store → those metrics are left out, and the run ends", async () => {
     const { id } = await submitted();
     const said = { a: "\u0000", b: "\ud800", ...ONE_IMAGE };
-    const { metrics } = providerState({ id: "run-odd", status: "succeeded", metrics: said });
+    const { metrics } = runState({ id: "run-odd", status: "succeeded", metrics: said });
     expect(metrics).toEqual(ONE_IMAGE);
     await succeed(id, { metrics });
     expect(await costOf(id)).toEqual(cost("settled", FRAME));

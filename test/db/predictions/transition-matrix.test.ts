@@ -1,6 +1,17 @@
 import type { TransactionSql } from "postgres";
 import { describe, expect, test } from "vitest";
-import { begin, claim, claimOnly, complete, fail, providerSays, retryLater } from "../../support/database/calls.ts";
+import {
+  begin,
+  callWorker,
+  claim,
+  claimOnly,
+  complete,
+  fail,
+  providerSays,
+  readRow,
+  retryLater,
+  workOf,
+} from "../../support/database/calls.ts";
 import { useDatabase } from "../../support/database/clone-database.ts";
 import {
   useWorld,
@@ -68,23 +79,23 @@ const EXPECTED: Record<string, [Attempt, Record<Status, Outcome>]> = {
     async (sql, { id }) => (await claim(sql)).find((task) => task.id === id)?.task ?? "nothing",
     { ...active("poll"), queued: ["submit", "queued"], storing: ["store", "storing"], ...ended("nothing") },
   ],
-  "record_provider_state: starting": [says("starting"), { ...stays, queued: ["recorded", "starting"] }],
-  "record_provider_state: processing": [
+  "report_run: starting": [says("starting"), { ...stays, queued: ["recorded", "starting"] }],
+  "report_run: processing": [
     says("processing"),
     { ...stays, queued: ["recorded", "processing"], starting: ["recorded", "processing"] },
   ],
-  "record_provider_state: succeeded": [
+  "report_run: succeeded": [
     says("succeeded"),
     { ...active("recorded", "storing"), storing: stays.storing, ...ended() },
   ],
-  "record_provider_state: failed": [says("failed"), runFailed],
-  "record_provider_state: failed, the images could not be read": [
+  "report_run: failed": [says("failed"), runFailed],
+  "report_run: failed, the images could not be read": [
     (sql, { id, run }) =>
       providerSays(sql, { id, run: run ?? "run-new", status: "failed", failure: "input_unreachable" }),
     { ...active("recorded", "queued"), storing: stays.storing, ...ended() },
   ],
-  "record_provider_state: canceled": [says("canceled"), runFailed],
-  "record_provider_state: aborted": [says("aborted"), runFailed],
+  "report_run: canceled": [says("canceled"), runFailed],
+  "report_run: aborted": [says("aborted"), runFailed],
   complete_prediction: [
     (sql, { id, lease }) => complete(sql, id, lease),
     { ...active(false), storing: [true, "succeeded"], ...ended(false) },
@@ -139,6 +150,28 @@ describe.each(Object.entries(EXPECTED))("the transition by %s", (_name, [attempt
     },
   );
 });
+
+test.each([
+  ["fail_prediction", { code: "provider_rejected_input", retryable: false }],
+  ["retry_prediction_later", { code: "provider_unavailable" }],
+  ["record_model_refused", { attempt_without_run: 1 }],
+])(
+  "%s with the lease of one prediction and the id of another → only the one of the lease fails",
+  async (name, args) => {
+    await rolledBack(db.sql, async (sql) => {
+      const columns = { failures: 7, requested_model: "google/nano-banana" };
+      const [leased, other] = [
+        await seedPrediction(sql, world, { columns }),
+        await seedPrediction(sql, world, { columns }),
+      ];
+      const [work] = await workOf(sql, leased.id);
+      const lease = { work_id: work?.id, lease_token: work?.lease_token };
+      await callWorker(sql, name, { ...lease, prediction_id: other.id, message: "It did not work.", ...args });
+      const status = async ({ id }: Seeded) => (await readRow(sql, id)).status;
+      expect([await status(leased), await status(other)]).toEqual(["failed", "queued"]);
+    });
+  },
+);
 
 test.each(STATUSES)(
   "a plain update of a %s prediction to each status → accepted if the move is legal, else refused, even for a superuser",

@@ -179,7 +179,7 @@ const STATEMENTS: Asked[] = [
   ["the search for unused images", "keyframe_private.add_removals_of_unused_uploads()", 2100],
   [
     "a run that was found by its text",
-    `keyframe_worker.record_provider_state({unanswered}, 1, '{"id": "run-a", "status": "starting"}', found_by => 'text')`,
+    `keyframe_worker.report_run({unanswered}, 1, '{"id": "run-a", "status": "starting"}', found_by => 'text')`,
     5,
   ],
   ["a cancellation", "keyframe_private.mark_canceled({unanswered})", 60],
@@ -299,7 +299,7 @@ describe("a queue that was empty when statistics and plans were made, and has 10
       if (!task) throw new Error("There is no task.");
       const { id, work_id, lease_token, attempt } = task;
       const run = { id: `run-${id}`, status: "processing" };
-      await callWorker(sql, "record_provider_state", { prediction_id: id, attempt, run, work_id, lease_token });
+      await callWorker(sql, "report_run", { prediction_id: id, attempt, run, work_id, lease_token });
       await sql`select keyframe_private.sweep()`;
       await sql`select keyframe_private.add_lost_work_of_predictions(10)`;
     };

@@ -7,6 +7,7 @@ import { addWorld, type Row, type Status, seedPrediction, seedSubmit } from "../
 import { refusalOf } from "../../support/database/refusal.ts";
 import { rolledBack } from "../../support/database/rolled-back.ts";
 import { addReference, start } from "../../support/database/user.ts";
+import { untilSomebodyWaits } from "../../support/database/waiting.ts";
 import { addEndpoint } from "../../support/database/webhooks.ts";
 
 // Somebody's transaction stays open and holds rows of one owner, or what serves everybody. Whatever it holds, generate's claims and
@@ -198,8 +199,16 @@ describe("a worker records a result while somebody locks a row that it needs", (
     retry_work: [WORK, ofPoll("retry_work", { code: "P0001" })],
     record_run_not_canceled: [SUBMITS, ofPoll("record_run_not_canceled", { is_unknown: true })],
     record_files_removed: [WORK, ofPoll("record_files_removed")],
-    record_provider_state: [PREDICTION, (sql, { running }) => providerSays(sql, { id: running, run: "another" })],
-    record_search_ended: [SUBMITS, (sql, { searched }) => calls.endSearch(sql, searched)],
+    report_run: [
+      PREDICTION,
+      async (sql, { running: id }) =>
+        await providerSays(sql, { id, run: "another", lease: String((await held(id, "poll")).lease_token) }),
+    ],
+    record_search_ended: [
+      PREDICTION,
+      async (sql, { searched: id }) =>
+        await calls.endSearch(sql, id, 1, true, String((await held(id, "search")).lease_token)),
+    ],
   };
 
   test.each(Object.entries(RECORDS))(
@@ -211,6 +220,30 @@ describe("a worker records a result while somebody locks a row that it needs", (
         await hold(open, statement, owner);
         expect(await refusalOf(bounded((sql) => record(sql, owner)))).toMatchObject({ sqlstate: "55P03" });
       });
+    },
+  );
+
+  const afterPrediction = Object.entries(RECORDS).filter(([, [statement]]) => statement === PREDICTION);
+  test.each([
+    ...Object.keys(RECORDS).map((name) => [name, "work", WORK, [PREDICTION, SUBMITS]] as const),
+    ...afterPrediction.map(([name]) => [name, "prediction", PREDICTION, [SUBMITS]] as const),
+  ])(
+    "%s waits for its %s → has not locked what comes later: no two calls deadlock",
+    async (name, _what, first, later) => {
+      const [, record] = RECORDS[name] ?? [];
+      const owner = await addOwner();
+      await claimOnly(db.sql, 100);
+      await db.sql.unsafe(`alter function keyframe_worker.${name} set lock_timeout = '60s'`);
+      const { waiting } = await db.sql.begin(async (open) => {
+        await hold(open, first, owner);
+        const waiting = bounded(async (sql) => await record?.(sql, owner));
+        waiting.catch(() => undefined); // it is awaited below
+        await untilSomebodyWaits(db.sql);
+        for (const statement of later) await hold(open, `${statement} nowait`, owner);
+        return { waiting };
+      });
+      await waiting;
+      await db.sql.unsafe(`alter function keyframe_worker.${name} set lock_timeout = '100ms'`);
     },
   );
 

@@ -260,7 +260,7 @@ test("a run is interrupted → submitted once more; interrupted again → failed
 
 describe("an open transaction with a recorded run", () => {
   const setTimeout = (time: string) =>
-    db.sql.unsafe(`alter function keyframe_worker.record_provider_state set lock_timeout = '${time}'`);
+    db.sql.unsafe(`alter function keyframe_worker.report_run set lock_timeout = '${time}'`);
   beforeEach(() => setTimeout("60s"));
   afterEach(() => setTimeout("100ms"));
 

@@ -48,7 +48,7 @@ async function reportNoAnswer(id: string, attempt: number) {
   const { call, end } = createDirectDatabase({ url: new URL(db.url), connections: 1, statementMs: 1_000, timeoutMs: 10_000 }); // biome-ignore format: one line
   const task = { task: "submit", id, attempt, work_id: 0, lease_token: LOST_LEASE } as unknown as PredictionTask;
   const reason = { code: "provider_unreachable", message: "It is away." } as const;
-  await createDatabase(call, call, null).retryPrediction(task, reason, { hasNoRun: false });
+  await createDatabase(call, call, null).retryPrediction(task, reason, { run: "possible" });
   await end();
 }
 /** Its submit of `attempt` is searched for, too, and has no run. */
@@ -309,7 +309,7 @@ test("a worker reports no answer, and a submit of the same number was never sent
 test.each(["report", "callback"])(
   "a late report and the run's callback, %s first, of a deleted prediction at once → the run is counted once",
   async (first) => {
-    for (const name of ["retry_prediction_later", "record_provider_state"]) // the first one's transaction stays open here
+    for (const name of ["retry_prediction_later", "report_run"]) // the first one's transaction stays open here
       await db.sql.unsafe(`alter function keyframe_worker.${name} set lock_timeout = '60s'`);
     const { id } = await seedUnanswered({ lease_token: null });
     expect(await claim(db.sql)).toMatchObject([{ task: "submit", attempt: 2 }]);

@@ -67,12 +67,13 @@ export async function begin(sql: AnySql, task: Task): Promise<Task | null> {
     const files = await callWorker<unknown[] | null>(sql, "begin_removal", lease);
     return files && { ...task, files };
   }
-  if (task.task === "expire") await callWorker(sql, "expire_prediction", lease);
+  const isOver = task.task === "expire" || task.task === "give_up";
+  if (isOver) await callWorker(sql, "expire_prediction", lease);
   if (task.task === "admit" || task.task === "continue")
     await callWorker(sql, "admit_predictions", lease).catch(({ code }) =>
       callWorker(sql, "retry_work", { ...lease, code }),
     );
-  return ["expire", "admit", "continue"].includes(task.task) ? null : task;
+  return isOver || task.task === "admit" || task.task === "continue" ? null : task;
 }
 
 /** The leased work of a token and its subject, as a worker names it. With the token of a lease that is over, the work that others have now. */
@@ -113,12 +114,12 @@ export async function callWorker<T>(sql: AnySql, name: string, args: Record<stri
   return row.answer;
 }
 
-/** record_provider_state's answer. */
+/** report_run's answer. */
 export async function providerSays(sql: AnySql, saying: Saying): Promise<string> {
   const { id, attempt = 1, run, status = "processing", progress, error, failure, stage, metrics } = saying;
   const { outputUrl = status === "succeeded" ? "https://replicate.delivery/out.png" : null } = saying;
   const said = { id: run, status, output_url: outputUrl, output_files: saying.outputFiles };
-  return await callWorker(sql, "record_provider_state", {
+  return await callWorker(sql, "report_run", {
     ...{ prediction_id: id, attempt, run: { ...said, progress, error_message: error, failure, stage, metrics } },
     ...{ found_by: saying.foundBy, attempt_without_run: saying.attemptWithoutRun },
     ...(saying.lease && (await leaseOf(sql, id, saying.lease))),

@@ -2,7 +2,7 @@ import type { Step } from "../database/predictions.ts";
 
 type Failure = "input_unreachable" | "interrupted" | "content_rejected";
 
-/** A state of a run, as record_provider_state takes it. */
+/** A state of a run, as report_run takes it. */
 type State = {
   id: string;
   status: "starting" | "processing" | "succeeded" | "failed" | "canceled" | "aborted";

@@ -22,7 +22,7 @@ async function tell<T>(walk: Walk, task: Task, name: string, args: Answer): Prom
 const leaseOf = ({ work_id, lease_token }: Task) => ({ work_id, lease_token });
 
 const tellState = (walk: Walk, task: Task, run: Run, more: Answer = {}, state = stateOf(run)) =>
-  tell<string>(walk, task, "record_provider_state", {
+  tell<string>(walk, task, "report_run", {
     ...{ prediction_id: run.prediction, attempt: run.attempt, run: state, ...leaseOf(task), ...more },
   });
 
@@ -36,7 +36,7 @@ export async function callBack(walk: Walk, run: Run, state: number, named = run.
   )
     return;
   const args = { prediction_id: named, attempt: run.attempt, run: run.states[state % run.states.length] };
-  const outcome = await callWorker<string>(db.sql, "record_provider_state", args).catch(refusalIn);
+  const outcome = await callWorker<string>(db.sql, "report_run", args).catch(refusalIn);
   if (isOfAnother && outcome !== "unknown" && outcome !== null)
     throw new Error(`A callback of ${run.prediction} that names ${named} was answered ${outcome}.`);
 }
@@ -75,6 +75,7 @@ export async function proceed(walk: Walk, worker: Worker, held: Held, how: numbe
     case "remove":
       return await removeFiles(walk, task, how);
     case "expire":
+    case "give_up":
       return void (await tell(walk, task, "expire_prediction", leaseOf(task)));
     case "admit":
     case "continue":
@@ -124,7 +125,7 @@ async function endSubmit(walk: Walk, worker: Worker, held: Held, how: number): P
   if (how === 6) await tellState(walk, task, held.run); // repeated, because the answer was lost
 }
 
-/** Records the runs of a prediction that the provider's list has, newest first, as find-orphan.ts does; for a submit one is enough. */
+/** Records the runs of a prediction that the provider's list has, newest first, as record-orphans.ts does; for a submit one is enough. */
 async function recordFound(walk: Walk, task: Task, attempt: number | null): Promise<boolean> {
   const runs = walk.provider.runs.filter(({ prediction }) => prediction === task.id).toReversed();
   const ofSubmit = attempt === null ? { work_id: null, lease_token: null } : { attempt_without_run: attempt };

@@ -53,7 +53,7 @@ export type Call = [name: keyof Database, ...args: unknown[]];
 
 /** What a database answers for a row that no other worker changes. */
 const USUAL: Partial<Record<keyof Database, unknown>> = {
-  ...{ recordState: "recorded", recordSearchEnded: true, modelRefused: "moved" },
+  ...{ reportRun: "recorded", recordSearchEnded: true, modelRefused: "moved" },
   ...{ complete: true, fail: true },
 };
 

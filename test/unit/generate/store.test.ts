@@ -35,7 +35,11 @@ const image = () => new Response(kit.PNG);
 
 const later = (code: string) => ["retryPrediction", expect.objectContaining({ code })];
 /** Only of an output that is too large a further run is not worth its price. */
-const failed = (code: string) => ["fail", expect.objectContaining({ code }), code !== "output_too_large"];
+const failed = (code: string) => [
+  "fail",
+  expect.objectContaining({ code }),
+  { retryable: code !== "output_too_large" },
+];
 
 const video = (content_type: string) => ({
   ...{ content_type, width: 320, height: 180, duration_seconds: expect.closeTo(3, 1), has_audio: true },

@@ -40,7 +40,7 @@ test("the database is down → 503 with Retry-After, so that the provider repeat
   });
   expect([response.status, response.headers.get("retry-after")]).toEqual([503, "5"]);
   expect(envelope).toMatchObject({ success: false, data: null, error: { code: "unavailable" } });
-  expect(lines.join()).toContain("record_provider_state failed with status 0");
+  expect(lines.join()).toContain("report_run failed with status 0");
 });
 
 test("an unknown answer of the database → 500 without details", async () => {

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { progressLine } from "../../../local/simulator/run-prediction.ts";
 import { redactedLine } from "../../../shared/platform/log.ts";
-import { parseProgress, providerPrediction, providerState } from "../../../shared/replicate/provider-prediction.ts";
+import { parseProgress, providerPrediction, runState } from "../../../shared/replicate/provider-prediction.ts";
 
 const run = (change: Record<string, unknown> = {}) =>
   providerPrediction.parse({ id: "abc123", status: "succeeded", version: "hidden", metrics: {}, ...change });
@@ -20,12 +20,12 @@ test.each([
   ["an address with half of a character, neither", "https://replicate.delivery/\ud800.png", null],
   ["an address too long for a row", `https://replicate.delivery/${"a".repeat(3000)}`, null],
 ])("output %s → its address or null", (_name, output, url) => {
-  expect(providerState(run({ output })).output_url).toBe(url);
+  expect(runState(run({ output })).output_url).toBe(url);
 });
 
 test("an output that is not one URL → each file with its path, without what is deep, long, endless or not a URL", () => {
   const url = "https://replicate.delivery/a.mp4";
-  const filesOf = (output: unknown) => providerState(run({ output })).output_files;
+  const filesOf = (output: unknown) => runState(run({ output })).output_files;
   expect(filesOf({ video: url, seed: 7, text: "a cat" })).toEqual([{ at: "video", url }]);
   expect(filesOf([[url]])).toEqual([{ at: "[0][0]", url }]);
   expect(filesOf({ images: [url, { url }] })).toEqual([
@@ -56,7 +56,7 @@ test("an output that is not one URL → each file with its path, without what is
 test("a run without error and logs in each status → accepted, with its output only if succeeded", () => {
   const output = "https://replicate.delivery/a.png";
   for (const status of ["starting", "processing", "succeeded", "failed", "canceled", "aborted"]) {
-    expect(providerState(run({ status, output }))).toEqual({
+    expect(runState(run({ status, output }))).toEqual({
       ...{ id: "abc123", status, progress: null, error_message: null },
       output_url: status === "succeeded" ? output : null,
       output_files: null,
@@ -76,11 +76,11 @@ test("metrics of the provider → numbers, short texts and booleans, once the ru
     endless: Number.POSITIVE_INFINITY,
   };
   for (const status of ["succeeded", "failed", "canceled", "aborted"])
-    expect(providerState(run({ status, metrics: { ...others, ...counted } })).metrics).toEqual(counted);
-  expect(providerState(run({ status: "processing", metrics: counted })).metrics).toBeNull();
+    expect(runState(run({ status, metrics: { ...others, ...counted } })).metrics).toEqual(counted);
+  expect(runState(run({ status: "processing", metrics: counted })).metrics).toBeNull();
   const many = Object.fromEntries(Array.from({ length: 1000 }, (_, index) => [`count_${index}`, index]));
-  expect(Object.keys(providerState(run({ metrics: many })).metrics ?? {})).toHaveLength(50);
-  for (const metrics of [undefined, null, "none", [], 7]) expect(providerState(run({ metrics })).metrics).toBeNull();
+  expect(Object.keys(runState(run({ metrics: many })).metrics ?? {})).toHaveLength(50);
+  for (const metrics of [undefined, null, "none", [], 7]) expect(runState(run({ metrics })).metrics).toBeNull();
 });
 
 test.each([
@@ -130,8 +130,8 @@ test.each([
   ["another server's 502", "502 Server Error: Bad Gateway for url: https://weights.test/model.bin", false],
   ["nothing", null, false],
 ])("a run that failed with %s → whether its images could be read", (_name, error, unreachable) => {
-  expect(providerState(run({ status: "failed", error })).failure).toBe(unreachable ? "input_unreachable" : null);
-  expect(providerState(run({ status: "canceled", error })).failure).toBe(null);
+  expect(runState(run({ status: "failed", error })).failure).toBe(unreachable ? "input_unreachable" : null);
+  expect(runState(run({ status: "canceled", error })).failure).toBe(null);
 });
 
 // Sentences of Replicate and of the vendors behind it, as users of theirs published them in 2025 and 2026.
@@ -153,7 +153,7 @@ test.each<[said: unknown, stage: "input" | "output" | null]>([
   ["Content was flagged by the safety system. Try different prompts or inputs.", null],
   ["Failure to pass the risk control system", null],
 ])("a run that failed with %j → its content was rejected, at stage %s", (error, stage) => {
-  const state = providerState(run({ status: "failed", error }));
+  const state = runState(run({ status: "failed", error }));
   expect(state).toMatchObject({ failure: "content_rejected", stage });
   expect(state.error_message).toMatch(
     /^The model's safety filter rejected .* Try different wording or images\. The provider said: “/,
@@ -175,7 +175,7 @@ test.each([
   ["", null],
   [null, null],
 ])("a run that failed with %j → %s, with the provider's own words", (error, failure) => {
-  const state = providerState(run({ status: "failed", error }));
+  const state = runState(run({ status: "failed", error }));
   expect(state).toMatchObject({ failure, stage: null, error_message: error || null });
 });
 

@@ -1,12 +1,12 @@
 export const MAX_OUTPUT_BYTES = 200 * 1024 * 1024;
 const IDLE_MS = 20_000;
 
-/** The output could not be copied. The message is for the owner; `again` says whether a retry can help. */
+/** The output could not be copied. The message is for the owner; `isTemporary` says whether a retry can help. */
 export class OutputError extends Error {
   constructor(
     readonly code: "output_expired" | "output_unreachable" | "output_too_large" | "output_not_usable",
     message: string,
-    readonly again: boolean,
+    readonly isTemporary: boolean,
     cause?: unknown,
   ) {
     super(message, { cause });

@@ -60,7 +60,7 @@ async function readBody(response: Response): Promise<string> {
 /** Why a task failed, as stored in the row: a stable code, a sentence for the owner, and for content_rejected its stage. */
 export type Reason<Code = FailureCode> = { code: Code; message: string; stage?: Stage };
 
-/** Why a task is tried again. With two of these codes it never ends. */
+/** Why a task is retried. With two of these codes it never ends. */
 export type RetryReason = Reason<FailureCode | "provider_rate_limited" | "output_unreachable">;
 
 /** What happens to a prediction after a failed call of the provider. */

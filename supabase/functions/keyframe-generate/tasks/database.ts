@@ -1,11 +1,7 @@
 import { z } from "zod";
 import type { CallDatabase } from "../../../../shared/platform/call-database.ts";
 import type { Log } from "../../../../shared/platform/log.ts";
-import {
-  type Found,
-  type ProviderPrediction,
-  recordProviderState,
-} from "../../../../shared/replicate/provider-prediction.ts";
+import { type Found, type ProviderPrediction, reportRun } from "../../../../shared/replicate/provider-prediction.ts";
 import type { OutputSource } from "../files/open-output.ts";
 import type { Storage, StoredFile } from "../files/storage.ts";
 import type { Provider } from "../provider/provider.ts";
@@ -14,7 +10,8 @@ import { files, type PredictionTask, submit, type SubmitTask, type Work } from "
 
 const refused = z.enum(["moved", "failed", "too_late"]);
 
-type RetryDetails = { retryAfterSeconds?: number | null; hasNoRun?: boolean };
+/** `run`: of a submit, `none` when it was refused or not sent; `possible` when no answer came, so that a run is searched for. */
+type RetryDetails = { retryAfterSeconds?: number | null; run?: "none" | "possible" };
 
 /**
  * The SQL functions of the tasks. Each is one transition; false or too_late means that the row has changed meanwhile. All throw
@@ -24,9 +21,6 @@ type RetryDetails = { retryAfterSeconds?: number | null; hasNoRun?: boolean };
 export function createDatabase(callOnce: CallDatabase, call: CallDatabase, pollSeconds: number | null) {
   const lease = ({ work_id, lease_token }: Work) => ({ work_id, lease_token });
   const prediction = (task: PredictionTask) => ({ ...lease(task), prediction_id: task.id });
-  const withoutRun = ({ attempt }: PredictionTask, hasNoRun: boolean) => ({
-    attempt_without_run: hasNoRun ? attempt : null,
-  });
   return {
     /** Records a submit before it is sent. Null: there is nothing to submit any more. */
     async beginSubmit(task: Work): Promise<SubmitTask | null> {
@@ -37,8 +31,8 @@ export function createDatabase(callOnce: CallDatabase, call: CallDatabase, pollS
      * `work`: the submit, poll or cancel whose result this is, which is done with it or polls later. `found` is set for a run that was
      * found in the provider's list.
      */
-    recordState: (of: { id: string; attempt: number }, run: ProviderPrediction, work: Work | null, found?: Found) =>
-      recordProviderState(call, run, {
+    reportRun: (of: { id: string; attempt: number }, run: ProviderPrediction, work: Work | null, found?: Found) =>
+      reportRun(call, run, {
         ...{ prediction_id: of.id, attempt: of.attempt, ...found },
         ...(work && { ...lease(work), poll_seconds: pollSeconds }),
       }),
@@ -48,7 +42,7 @@ export function createDatabase(callOnce: CallDatabase, call: CallDatabase, pollS
     },
     /** The next files of the task's owner; null: there are none. */
     beginRemoval: async (task: Work) => files.nullable().parse(await callOnce("begin_removal", lease(task))),
-    /** `refused` are the task's files that Storage did not remove; they are tried again later. */
+    /** `refused` are the task's files that Storage did not remove; they are retried later. */
     async recordFilesRemoved(task: Work, refused: StoredFile[]): Promise<void> {
       await call("record_files_removed", { ...lease(task), refused });
     },
@@ -78,32 +72,32 @@ export function createDatabase(callOnce: CallDatabase, call: CallDatabase, pollS
     },
     complete: async (task: PredictionTask, output: StoredOutput) =>
       z.boolean().parse(await call("complete_prediction", { ...lease(task), ...output })),
-    /** `hasNoRun`: the submit of this task was refused, or not sent. */
-    async fail(task: PredictionTask, reason: Reason, retryable: boolean, hasNoRun = false) {
-      const failure = { ...prediction(task), ...reason, retryable, ...withoutRun(task, hasNoRun) };
+    /** A submit that fails was refused or not sent, so it has no run. */
+    async fail(task: PredictionTask, reason: Reason, { retryable }: { retryable: boolean }) {
+      const attempt_without_run = task.task === "submit" ? task.attempt : null;
+      const failure = { ...prediction(task), ...reason, retryable, attempt_without_run };
       return z.boolean().parse(await call("fail_prediction", failure));
     },
-    /**
-     * Schedules the task again and records the reason in its prediction, which fails after too many attempts. `hasNoRun`, of a submit:
-     * true when it was refused or not sent; false when no answer came, so that its run may exist and is searched for.
-     */
+    /** Retries the task later and records the reason in its prediction, which fails after too many attempts. */
     async retryPrediction(
       task: PredictionTask,
       reason: RetryReason,
-      { retryAfterSeconds = null, hasNoRun }: RetryDetails = {},
+      { retryAfterSeconds = null, run }: RetryDetails = {},
     ): Promise<void> {
       const failure = {
         ...prediction(task),
         ...reason,
         retry_after_seconds: retryAfterSeconds,
-        ...withoutRun(task, hasNoRun === true),
-        unanswered_attempt: hasNoRun === false ? task.attempt : null,
+        attempt_without_run: run === "none" ? task.attempt : null,
+        unanswered_attempt: run === "possible" ? task.attempt : null,
       };
       await call("retry_prediction_later", failure);
     },
     /** The provider does not have the task's model: the prediction has moved to another, or failed. */
-    modelRefused: async (task: PredictionTask, message: string) =>
-      refused.parse(await call("record_model_refused", { ...prediction(task), message, ...withoutRun(task, true) })),
+    async modelRefused(task: PredictionTask, message: string) {
+      const refusal = { ...prediction(task), message, attempt_without_run: task.attempt };
+      return refused.parse(await call("record_model_refused", refusal));
+    },
   };
 }
 export type Database = ReturnType<typeof createDatabase>;

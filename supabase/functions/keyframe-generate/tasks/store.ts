@@ -73,27 +73,28 @@ async function recordProblem(
   error: OutputError | StorageError,
   { database, log }: Deps,
 ): Promise<void> {
-  const { code, message, again } = explain(error);
+  const { code, message, isTemporary } = explain(error);
   log.warn("store_failed", { predictionId: task.id, code, reason: describeError(error) });
   // An output can be missing for a moment; missing twice in a row means that it has expired.
-  const isTriedAgain = again && (code !== "output_expired" || task.last_error !== code);
-  if (isTriedAgain || code === "output_unreachable") await database.retryPrediction(task, { code, message });
+  const isRetried = isTemporary && (code !== "output_expired" || task.last_error !== code);
+  // output_unreachable is always retried: here it only narrows the type.
+  if (isRetried || code === "output_unreachable") await database.retryPrediction(task, { code, message });
   // A rerun would give a file of the same size.
-  else await database.fail(task, { code, message }, code !== "output_too_large");
+  else await database.fail(task, { code, message }, { retryable: code !== "output_too_large" });
 }
 
 function explain(
   error: OutputError | StorageError,
-): Pick<OutputError, "message" | "again"> & { code: OutputError["code"] | "storage_unavailable" } {
+): Pick<OutputError, "message" | "isTemporary"> & { code: OutputError["code"] | "storage_unavailable" } {
   if (error instanceof OutputError) return error;
   if (error.status === 413) {
     const message = "The output is larger than Storage allows. An administrator can raise the limit.";
-    return { code: "output_too_large", message, again: false };
+    return { code: "output_too_large", message, isTemporary: false };
   }
-  return { code: "storage_unavailable", message: "The output could not be stored.", again: true };
+  return { code: "storage_unavailable", message: "The output could not be stored.", isTemporary: true };
 }
 
-/** The reader for a kind of file. Nothing is read of icons, Ogg and files of sound. */
+/** The reader for a kind of file. Icons, Ogg and audio files are stored without reading their metadata. */
 export function createMediaReader(type: MediaType): MediaReader {
   if (isImageType(type)) return createImageReader(type);
   const facts = { ...UNKNOWN, hasAudio: type.startsWith("audio/") ? true : null };

@@ -11,7 +11,7 @@ import {
   type Verdict,
 } from "../provider/provider-error.ts";
 import type { Deps } from "./database.ts";
-import { recordOrphans, SearchTooLong } from "./find-orphan.ts";
+import { recordOrphans, SearchTooLong } from "./record-orphans.ts";
 import type { SubmitTask, Work } from "./task.ts";
 
 /** The range that the provider accepts. */
@@ -23,7 +23,7 @@ const SIGNED_FOR_SECONDS = 3600;
 
 /**
  * Creates a run at the provider, once: the provider has no idempotency key, so a run of an earlier unanswered submit is searched
- * first, and nothing here repeats a create. Throws DatabaseError.
+ * for first, and nothing here repeats a create. Throws DatabaseError.
  */
 export async function submit(leased: Work, deps: Deps, signal: AbortSignal): Promise<void> {
   const task = await deps.database.beginSubmit(leased);
@@ -70,7 +70,7 @@ async function prepare(task: SubmitTask, deps: Deps, signal: AbortSignal) {
 
 /**
  * A URL from which the provider can read an input file: a signed URL, or an upload to the provider when it cannot reach the platform
- * (then the file is in memory for a moment). The prediction is named in the URL or the upload, so that find-orphan.ts recognises the
+ * (then the file is in memory for a moment). The prediction is named in the URL or the upload, so that record-orphans.ts recognises the
  * run. Storage ignores the parameter. Throws StorageError and ProviderError.
  */
 async function fileUrl(file: StoredFile, predictionId: string, deps: Deps, signal: AbortSignal): Promise<string> {
@@ -102,7 +102,7 @@ function create(task: SubmitTask, input: Record<string, unknown>, deps: Deps, si
 }
 
 async function recordCreated(task: SubmitTask, run: ProviderPrediction, deps: Deps): Promise<void> {
-  const outcome = await deps.database.recordState(task, run, task);
+  const outcome = await deps.database.reportRun(task, run, task);
   if (outcome === "recorded" || outcome === "unchanged") return;
   // ended (or deleted), stale: the database has scheduled the cancellation of the run. Otherwise callbacks or a search find it.
   deps.log.warn("submit_discarded", { predictionId: task.id, outcome });
@@ -144,7 +144,7 @@ async function recordFailure(
   const { id: predictionId, attempt } = task;
   log.warn("submit_failed", { predictionId, attempt, action, code: reason.code, reason: describeError(error) });
   if (verdict.action === "fail") {
-    await database.fail(task, verdict.reason, verdict.retryable, true);
+    await database.fail(task, verdict.reason, { retryable: verdict.retryable });
     return;
   }
   if (verdict.action === "change_model") {
@@ -152,6 +152,6 @@ async function recordFailure(
     log.warn("model_refused", { predictionId: task.id, model: task.model, outcome });
     return;
   }
-  const hasNoRun = !isSent || verdict.providerAnswered;
-  await database.retryPrediction(task, reason, { retryAfterSeconds: verdict.retryAfterSeconds, hasNoRun });
+  const run = isSent && !verdict.providerAnswered ? "possible" : "none";
+  await database.retryPrediction(task, reason, { retryAfterSeconds: verdict.retryAfterSeconds, run });
 }

@@ -49,7 +49,7 @@ const storeTask = z.object({
 const removeTask = z.object({ task: z.literal("remove"), ...work });
 const cancelTask = z.object({ task: z.literal("cancel"), ...work, attempt, provider_prediction_id });
 /** Tasks that the database does by itself. */
-const expireTask = z.object({ task: z.literal("expire"), ...work });
+const expireTask = z.object({ task: z.enum(["expire", "give_up"]), ...work });
 const admitTask = z.object({ task: z.enum(["admit", "continue"]), ...work });
 
 /** A task from claim_tasks. */

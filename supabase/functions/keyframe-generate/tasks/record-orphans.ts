@@ -5,23 +5,26 @@ import type { Deps } from "./database.ts";
 import type { SearchingTask } from "./task.ts";
 
 /** `search_since` is by the database's clock, which may be ten minutes ahead of the provider's. */
-const SLACK_MS = 11 * 60_000;
-/** 100 runs per page: enough for ten minutes at the highest rate of one account (600 runs a minute). */
-const MAX_PAGES = 70;
+const SLACK_MINUTES = 11;
+/** A submit is searched for within this time, unless the provider or all workers are away. */
+const MAX_AGE_MINUTES = 10;
+/** An account creates at most 600 runs a minute, and a page lists 100. */
+const PAGES_PER_MINUTE = 6;
+const MAX_PAGES = PAGES_PER_MINUTE * (SLACK_MINUTES + MAX_AGE_MINUTES);
 
-/** The list has too many pages to know whether a run is in it. */
+/** The list has too many pages to know whether a run is in it. Later it has more. */
 export class SearchTooLong extends Error {}
 
 /**
  * Reads the provider's list, newest first, and records each run that may belong to an unanswered submit of this prediction. The database
- * decides about each. `found`: the runs that it has accepted; the search stops after `most` of them. `unproven`: the runs with an equal text
- * that it has not accepted, because another prediction may have made them. Throws ProviderError, SearchTooLong, DatabaseError.
+ * decides about each. `found`: the runs that it has accepted; the search stops after `maxFound` of them. `unproven`: the runs with an
+ * equal text that it has not accepted, because another prediction may have made them. Throws ProviderError, SearchTooLong, DatabaseError.
  */
 export async function recordOrphans(
   task: SearchingTask,
   { provider, database, log }: Pick<Deps, "provider" | "database" | "log">,
   signal: AbortSignal,
-  most = Number.POSITIVE_INFINITY,
+  maxFound = Number.POSITIVE_INFINITY,
 ): Promise<{ found: number; unproven: number }> {
   let [found, unproven] = [0, 0];
   if (task.search_attempt === null) return { found, unproven };
@@ -31,7 +34,7 @@ export async function recordOrphans(
     const found_by = await compare(run, task, provider, signal);
     if (found_by === null) continue;
     // The search of a submit ends with the run that it finds.
-    const outcome = await database.recordState(sought, run, task.task === "submit" ? task : null, {
+    const outcome = await database.reportRun(sought, run, task.task === "submit" ? task : null, {
       found_by,
       attempt_without_run,
     });
@@ -40,7 +43,7 @@ export async function recordOrphans(
     if (["unproven", "unknown", "given_up"].includes(outcome)) continue;
     log.info("orphan_found", { predictionId: task.id, outcome });
     found += 1;
-    if (found === most) return { found, unproven };
+    if (found === maxFound) return { found, unproven };
   }
   if (unproven > 0) log.warn("orphan_unproven", { predictionId: task.id, runs: unproven });
   return { found, unproven };
@@ -53,7 +56,7 @@ async function* listRuns(
   signal: AbortSignal,
 ): AsyncGenerator<ListedPrediction> {
   if (search_since === null) return;
-  const since = new Date(search_since.getTime() - SLACK_MS);
+  const since = new Date(search_since.getTime() - SLACK_MINUTES * 60_000);
   let query: string | null = null;
   for (let pages = 0; pages < MAX_PAGES; pages++) {
     const page: Awaited<ReturnType<Provider["list"]>> = await provider.list(since, query, signal);
