@@ -436,7 +436,7 @@ test("endpoints whose last delivery could not be signed → counted, unless disa
 
 test("generate claims → figures have its call's time, also when it has no capacity for work", async () => {
   const claim = createClaim((called, args) => callWorker(db.sql, called, Object(args)), null);
-  await claim(0, 0, 0, 1_499.6);
+  await claim({ room: 0, isStopping: false, heartbeatMs: 0, waitMs: 0, callMs: 1_499.6 });
   expect((await read()).workers.generate).toMatchObject({ callSeconds: 1.5, slowWork: 0 });
 });
 
