@@ -372,6 +372,123 @@ begin
 end $$;
 comment on function keyframe_worker.describe_database is 'What a worker process checks before it claims: { id: identifies this database until its server restarts; now; address: the project that it works for; version; outdated: process or database, null when they match }.';
 
+-- supabase/schemas/00_foundation/40_batches.sql
+
+-- Batches, in which jobs delete, merge or end many rows. A row that raises, because of an app's trigger or foreign key, stops no other.
+
+create table keyframe_private.skipped_rows (
+  subject text primary key,
+  code text not null,
+  reason text not null,
+  failures integer not null default 1,
+  since timestamptz not null default now(),
+  next_try_at timestamptz not null
+);
+comment on table keyframe_private.skipped_rows is 'Rows that jobs skip until next_try_at, because they raised an error. Empty in a healthy service.';
+comment on column keyframe_private.skipped_rows.subject is 'The operation, the table and the row''s key; without a key: the whole operation, no row.';
+comment on column keyframe_private.skipped_rows.code is 'The SQLSTATE of the last error; 57014: it used all the time of the job.';
+create index skipped_rows_next_try_at_idx on keyframe_private.skipped_rows (next_try_at);
+
+-- A function, so that no plan joins the tables: the rows are read in the order in which they are due.
+create function keyframe_private.is_skipped(subject text)
+returns boolean language plpgsql stable set search_path = '' as $$
+begin
+  return exists (select from keyframe_private.skipped_rows u where u.subject = is_skipped.subject and u.next_try_at > now());
+end $$;
+
+-- Skips a row that raised, for longer each time; or notes an operation that did.
+create function keyframe_private.skip_row(subject text, code text, reason text)
+returns void language plpgsql volatile set search_path = '' as $$
+begin
+  raise warning 'Skipped: %: % (%)', subject, reason, code;
+  insert into keyframe_private.skipped_rows as u (subject, code, reason, next_try_at)
+  values (skip_row.subject, skip_row.code, left(skip_row.reason, 300), clock_timestamp() + keyframe_private.retry_delay(1))
+  on conflict on constraint skipped_rows_pkey do update
+    set code = excluded.code, reason = excluded.reason, failures = least(u.failures + 1, 1000000),
+      next_try_at = clock_timestamp() + keyframe_private.retry_delay(u.failures + 1);
+end $$;
+
+-- Whether 80 % of this statement's statement_timeout has passed. Once the timer has fired and was caught, nothing limits the statement. Not
+-- 100 %, because the timer may start before statement_timestamp().
+create function keyframe_private.is_out_of_time()
+returns boolean language plpgsql volatile set search_path = '' as $$
+begin
+  return clock_timestamp() - statement_timestamp() > 0.8 * nullif(current_setting('statement_timeout')::interval, '0') is true;
+end $$;
+
+-- Runs the action on at most max_rows rows of a table (alias o) that meet the condition, except rows that are locked or skipped. The first
+-- batch is all of them; after an error the batch is halved, after a success doubled:
+--
+--   1 2 3 4   raises
+--   1 2       done
+--   3 4       raises
+--   3         raises: recorded in skipped_rows and skipped by the next calls; if it only waited for a lock, the next call tries it again
+--   4         done
+--
+-- An error two seconds after the start ends the call. When a batch used all the time of the job, the next call does one row at a time, to
+-- find the slow one.
+create function keyframe_private.run_in_batches(
+  name text, condition text, max_rows integer, verb text default 'delete', action text default 'delete from %s o where o.ctid = any ($1)')
+returns void language plpgsql volatile set search_path = '' set lock_timeout = '10ms' as $$
+declare
+  ends constant timestamptz := clock_timestamp() + interval '2 seconds';
+  operation constant text := verb || ' ' || name;
+  -- A subquery, because the planner reads whole small tables when it sees how many rows there are.
+  statement constant text := replace(format(action, name), '$1', 'array(select unnest($1))');
+  one_by_one constant boolean := exists (
+    select from keyframe_private.skipped_rows u where u.subject = operation and u.code = '57014');
+  subject text; -- an expression: the operation and the primary key
+  rows tid[];
+  subjects text[];
+  first integer := 1;
+  size integer;
+begin
+  if keyframe_private.is_out_of_time() then
+    return; -- what was done before has used it up
+  end if;
+  select format('concat_ws('' '', %L, %s)', operation, string_agg(format('o.%I', a.attname), ', ' order by k.place)) into subject
+  from pg_index i
+  cross join lateral unnest(i.indkey) with ordinality k (attnum, place)
+  join pg_attribute a on a.attrelid = i.indrelid and a.attnum = k.attnum
+  where i.indrelid = name::regclass and i.indisprimary;
+  execute format(
+    'select array_agg(c.ctid), array_agg(c.subject) from (
+      select o.ctid, %s as subject from %s o
+      where not keyframe_private.is_skipped(%s) and %s limit %s for update of o skip locked) c',
+    subject, name, subject, condition, max_rows) into rows, subjects;
+  size := case when one_by_one then 1 else cardinality(rows) end;
+  while first <= cardinality(rows) loop
+    if keyframe_private.is_out_of_time() then
+      return;
+    end if;
+    begin
+      execute statement using rows[first : first + size - 1];
+      delete from keyframe_private.skipped_rows u where u.subject = any (array(select unnest(subjects[first : first + size - 1])));
+      first := first + size;
+      size := case when one_by_one then 1 else least(size * 2, cardinality(rows) - first + 1) end;
+    exception when query_canceled then
+      if not keyframe_private.is_out_of_time() then
+        raise; -- it was canceled
+      end if;
+      perform keyframe_private.skip_row(case when size = 1 then subjects[first] else operation end, sqlstate, sqlerrm);
+      return;
+    when others or assert_failure then
+      if size > 1 then
+        size := size / 2;
+      else
+        if not keyframe_private.is_lock_wait(sqlstate) then
+          perform keyframe_private.skip_row(subjects[first], sqlstate, sqlerrm);
+        end if;
+        first := first + 1;
+      end if;
+      exit when clock_timestamp() > ends;
+    end;
+  end loop;
+  delete from keyframe_private.skipped_rows u where u.subject = operation;
+exception when others then
+  perform keyframe_private.skip_row(operation, sqlstate, sqlerrm);
+end $$;
+
 -- supabase/schemas/05_requests/10_oauth_clients.sql
 
 -- Clients act for users: apps and agents that a user approved at Supabase Auth (OAuth), and keys that a user made (70_keys.sql). An OAuth
@@ -1173,14 +1290,14 @@ create function keyframe_private.delete_parts(max_rows integer default 2000)
 returns void language plpgsql volatile security definer set search_path = '' as $$
 begin
   -- Project by project, the first deleted first, each from its index.
-  perform keyframe_private.work_through_rows('keyframe.predictions', format($w$o.id = any (array(
+  perform keyframe_private.run_in_batches('keyframe.predictions', format($w$o.id = any (array(
       select d.id from keyframe.projects p
       cross join lateral (
         select x.id from keyframe.predictions x
         where x.project_id = p.id and not keyframe_private.is_skipped('delete keyframe.predictions ' || x.id)
         limit %1$s for update skip locked) d
       where p.deleted_at is not null order by p.deleted_at limit %1$s for update of p skip locked))$w$, max_rows), max_rows);
-  perform keyframe_private.work_through_rows('keyframe.projects',
+  perform keyframe_private.run_in_batches('keyframe.projects',
     'o.deleted_at is not null and not exists (select from keyframe.predictions p where p.project_id = o.id) order by o.deleted_at',
     max_rows);
 end $$;
@@ -6765,7 +6882,7 @@ end $$;
 create function keyframe_private.merge_costs(max_rows integer default 20000)
 returns void language plpgsql volatile set search_path = '' as $$
 begin
-  perform keyframe_private.work_through_rows('keyframe_private.cost_changes', 'true order by o.owner_id, o.id', max_rows, 'merge',
+  perform keyframe_private.run_in_batches('keyframe_private.cost_changes', 'true order by o.owner_id, o.id', max_rows, 'merge',
     'select keyframe_private.merge_cost_changes($1)');
 end $$;
 
@@ -8572,124 +8689,10 @@ end $$;
 
 -- supabase/schemas/80_jobs/10_pruning.sql
 
--- Deletes what is kept for a limited time. A row that cannot be deleted, because an app's trigger or foreign key raises, stops no other.
+-- Pruning: deletes what is past its retention, gives up old searches for provider runs, and forgets the texts of submits.
 
-create table keyframe_private.skipped_rows (
-  subject text primary key,
-  code text not null,
-  reason text not null,
-  failures integer not null default 1,
-  since timestamptz not null default now(),
-  next_try_at timestamptz not null
-);
-comment on table keyframe_private.skipped_rows is 'Rows that pruning skips until next_try_at, because their deletion or merge raised an error. Empty in a healthy service.';
-comment on column keyframe_private.skipped_rows.subject is 'The operation, the table and the row''s key. Without a key: the operation as a whole, of which no row is skipped.';
-comment on column keyframe_private.skipped_rows.code is 'The SQLSTATE of the last error; 57014: it used all the time of the job.';
-create index skipped_rows_next_try_at_idx on keyframe_private.skipped_rows (next_try_at);
-
--- A function, so that no plan joins the tables: the rows are read in the order in which they are due.
-create function keyframe_private.is_skipped(subject text)
-returns boolean language plpgsql stable set search_path = '' as $$
-begin
-  return exists (select from keyframe_private.skipped_rows u where u.subject = is_skipped.subject and u.next_try_at > now());
-end $$;
-
--- Skips a row that raised, for longer each time; or notes an operation that did.
-create function keyframe_private.skip_row(subject text, code text, reason text)
-returns void language plpgsql volatile set search_path = '' as $$
-begin
-  raise warning 'Not pruned: %: % (%)', subject, reason, code;
-  insert into keyframe_private.skipped_rows as u (subject, code, reason, next_try_at)
-  values (skip_row.subject, skip_row.code, left(skip_row.reason, 300), clock_timestamp() + keyframe_private.retry_delay(1))
-  on conflict on constraint skipped_rows_pkey do update
-    set code = excluded.code, reason = excluded.reason, failures = least(u.failures + 1, 1000000),
-      next_try_at = clock_timestamp() + keyframe_private.retry_delay(u.failures + 1);
-end $$;
-
--- Whether 80 % of this statement's statement_timeout has passed. Once the timer has fired and was caught, nothing limits the statement. Not
--- 100 %, because the timer may start before statement_timestamp().
-create function keyframe_private.is_out_of_time()
-returns boolean language plpgsql volatile set search_path = '' as $$
-declare
-  most constant interval := current_setting('statement_timeout')::interval;
-begin
-  return most > interval '0' and clock_timestamp() - statement_timestamp() > most * 0.8;
-end $$;
-
--- Does the action on the rows of a table (alias o) that fulfil the condition, except locked rows and those that failed lately. All rows are one
--- batch; after an error the batch is halved, after a success doubled:
---
---   1 2 3 4   raises
---   1 2       done
---   3 4       raises
---   3         raises: recorded in skipped_rows, and skipped by the next runs; if it only waited for a lock, the next run tries it again
---   4         done
---
--- An error two seconds after the start ends the run. When a batch used all the time of the call, the next run does one row at a time, to
--- find the slow one.
-create function keyframe_private.work_through_rows(
-  name text, condition text, max_rows integer, verb text default 'delete', action text default 'delete from %s o where o.ctid = any ($1)')
-returns void language plpgsql volatile set search_path = '' set lock_timeout = '10ms' as $$
-declare
-  ends constant timestamptz := clock_timestamp() + interval '2 seconds';
-  operation constant text := verb || ' ' || name;
-  -- A subquery, because the planner reads whole small tables when it sees how many rows there are.
-  statement constant text := replace(format(action, name), '$1', 'array(select unnest($1))');
-  one_by_one constant boolean := exists (
-    select from keyframe_private.skipped_rows u where u.subject = operation and u.code = '57014');
-  subject text; -- an expression: the operation and the primary key
-  rows tid[];
-  subjects text[];
-  first integer := 1;
-  size integer;
-begin
-  if keyframe_private.is_out_of_time() then
-    return; -- what was done before has used it up
-  end if;
-  select format('concat_ws('' '', %L, %s)', operation, string_agg(format('o.%I', a.attname), ', ' order by k.place)) into subject
-  from pg_index i
-  cross join lateral unnest(i.indkey) with ordinality k (attnum, place)
-  join pg_attribute a on a.attrelid = i.indrelid and a.attnum = k.attnum
-  where i.indrelid = name::regclass and i.indisprimary;
-  execute format(
-    'select array_agg(c.ctid), array_agg(c.subject) from (
-      select o.ctid, %s as subject from %s o
-      where not keyframe_private.is_skipped(%s) and %s limit %s for update of o skip locked) c',
-    subject, name, subject, condition, max_rows) into rows, subjects;
-  size := case when one_by_one then 1 else cardinality(rows) end;
-  while first <= cardinality(rows) loop
-    if keyframe_private.is_out_of_time() then
-      return;
-    end if;
-    begin
-      execute statement using rows[first : first + size - 1];
-      delete from keyframe_private.skipped_rows u where u.subject = any (array(select unnest(subjects[first : first + size - 1])));
-      first := first + size;
-      size := case when one_by_one then 1 else least(size * 2, cardinality(rows) - first + 1) end;
-    exception when query_canceled then
-      if not keyframe_private.is_out_of_time() then
-        raise; -- it was canceled
-      end if;
-      perform keyframe_private.skip_row(case when size = 1 then subjects[first] else operation end, sqlstate, sqlerrm);
-      return;
-    when others or assert_failure then
-      if size > 1 then
-        size := size / 2;
-      else
-        if not keyframe_private.is_lock_wait(sqlstate) then
-          perform keyframe_private.skip_row(subjects[first], sqlstate, sqlerrm);
-        end if;
-        first := first + 1;
-      end if;
-      exit when clock_timestamp() > ends;
-    end;
-  end loop;
-  delete from keyframe_private.skipped_rows u where u.subject = operation;
-exception when others then
-  perform keyframe_private.skip_row(operation, sqlstate, sqlerrm);
-end $$;
-
--- Deletes a batch: deliveries first, then test events without deliveries, because a locked delivery would block the deletion of its event.
+-- Deletes a batch of what deleted endpoints left: deliveries first, then test events without deliveries, because a locked delivery would
+-- block the deletion of its event.
 create function keyframe_private.prune_deleted_endpoints(max_rows integer default 10000)
 returns void language plpgsql volatile set search_path = '' as $$
 declare
@@ -8701,29 +8704,30 @@ begin
     return;
   end if;
   -- Only from the index: an endpoint may have left a million.
-  perform keyframe_private.work_through_rows('keyframe.webhook_deliveries',
-    format('o.id = any (array(select d.id from keyframe.webhook_deliveries d where d.endpoint_id = any (%L::uuid[]) limit %s))', gone, max_rows), max_rows);
-  perform keyframe_private.work_through_rows('keyframe.webhook_events',
+  perform keyframe_private.run_in_batches('keyframe.webhook_deliveries', format(
+    'o.id = any (array(select d.id from keyframe.webhook_deliveries d where d.endpoint_id = any (%L::uuid[]) limit %s))', gone, max_rows),
+    max_rows);
+  perform keyframe_private.run_in_batches('keyframe.webhook_events',
     is_left || ' and not exists (select from keyframe.webhook_deliveries d where d.event_id = o.id)', max_rows, 'delete tests in');
-  perform keyframe_private.work_through_rows('keyframe_private.deleted_endpoints',
+  perform keyframe_private.run_in_batches('keyframe_private.deleted_endpoints',
     is_left || ' and not exists (select from keyframe.webhook_deliveries d where d.endpoint_id = o.endpoint_id)
       and not exists (select from keyframe.webhook_events v where v.endpoint_id = o.endpoint_id)', max_rows);
 end $$;
 
--- Deletes a batch of events past their retention, with their deliveries and attempts; also what deleted endpoints left, hours after two
--- days, and expired secrets.
+-- Deletes a batch of events past their retention, with their deliveries and attempts; also expired secrets, rows of webhook_hours older than
+-- two days, and what deleted endpoints left.
 create function keyframe_private.prune_webhooks(max_rows integer default 2000)
 returns void language plpgsql volatile security definer set search_path = '' as $$
 begin
-  perform keyframe_private.work_through_rows('keyframe_private.webhook_secrets', 'o.expires_at <= now() order by o.expires_at', max_rows);
-  -- An endpoint's last hour shows its latest attempt. Scalar subqueries, because joins would read all hours.
-  perform keyframe_private.work_through_rows('keyframe_private.webhook_hours', $w$
+  perform keyframe_private.run_in_batches('keyframe_private.webhook_secrets', 'o.expires_at <= now() order by o.expires_at', max_rows);
+  -- An endpoint's last hour is kept as long as events: it shows the latest attempt. Scalar subqueries, because joins would read all hours.
+  perform keyframe_private.run_in_batches('keyframe_private.webhook_hours', $w$
     o.hour < now() - interval '2 days' and (
       o.hour < now() - (select s.webhook_retention from keyframe_private.settings s)
       or (select true from keyframe_private.webhook_hours n where n.endpoint_id = o.endpoint_id and n.hour > o.hour limit 1))
     order by o.hour$w$, max_rows * 5);
   perform keyframe_private.prune_deleted_endpoints();
-  perform keyframe_private.work_through_rows('keyframe.webhook_events',
+  perform keyframe_private.run_in_batches('keyframe.webhook_events',
     'o.created_at < now() - (select s.webhook_retention from keyframe_private.settings s) order by o.created_at', max_rows);
 end $$;
 
@@ -8733,12 +8737,12 @@ declare
   name text;
   condition text;
 begin
-  -- No run takes longer than a day.
-  perform keyframe_private.work_through_rows('keyframe_private.provider_submits',
+  -- No provider run takes longer than a day: one that was not found by then is lost.
+  perform keyframe_private.run_in_batches('keyframe_private.provider_submits',
     $w$o.search_task is not null and o.submitted_at < now() - interval '1 day' order by o.submitted_at$w$,
     least(max_rows, 500), 'end', $w$select keyframe_private.end_submit(o.id, 'lost') from %s o where o.ctid = any ($1)$w$);
   -- is_only_submit_of_its_text reads up to two hours back.
-  perform keyframe_private.work_through_rows('keyframe_private.provider_submits',
+  perform keyframe_private.run_in_batches('keyframe_private.provider_submits',
     $w$o.text_hash is not null and o.submitted_at < now() - interval '3 hours' order by o.submitted_at$w$,
     max_rows, 'forget the texts of', 'update %s o set text_hash = null where o.ctid = any ($1)');
   for name, condition in
@@ -8755,7 +8759,7 @@ begin
       -- A row that is still due is tried again within minutes: these have ended, or are gone.
       ('skipped_rows', $w$o.next_try_at < now() - interval '1 hour' order by o.next_try_at$w$)
   loop
-    perform keyframe_private.work_through_rows('keyframe_private.' || name, condition, max_rows);
+    perform keyframe_private.run_in_batches('keyframe_private.' || name, condition, max_rows);
   end loop;
   perform keyframe_private.prune_webhooks();
 end $$;
@@ -8765,7 +8769,7 @@ end $$;
 create function keyframe_private.prune_rate_buckets(max_rows integer default 50000)
 returns void language plpgsql volatile set search_path = '' as $$
 begin
-  perform keyframe_private.work_through_rows('keyframe_private.rate_buckets', $w$
+  perform keyframe_private.run_in_batches('keyframe_private.rate_buckets', $w$
     o.refilled_at < now() - interval '1 day' and (
       select o.tokens + l.per_second * extract(epoch from now() - o.refilled_at) < l.capacity
       from keyframe_private.rate_limits l where l.route_class = o.route_class) is not true$w$, max_rows);
@@ -8775,8 +8779,8 @@ end $$;
 
 -- The jobs of pg_cron.
 
--- Deployments schedule every job, and health watches it (job_figures). `late_after`: after this time without a success, it is late. Each
--- has a time limit, because an app's trigger may sleep: then pruning skips the slow row. pg_cron's background workers set no timer for it.
+-- Deployments schedule every job, and health watches it (job_figures). `late_after`: after this time without a success, it is late. Each has
+-- a time limit, because an app's trigger may sleep. pg_cron's background workers do not enforce it, but batches check it (is_out_of_time).
 create function keyframe_private.jobs()
 returns table (name text, schedule text, command text, late_after interval) language sql immutable set search_path = '' as $$
   select j.name, j.schedule, 'set statement_timeout = ''' || j.time_limit || '''; ' || j.command, j.late_after::interval
@@ -8791,7 +8795,8 @@ returns table (name text, schedule text, command text, late_after interval) lang
     ('keyframe-prune-rates', '23 * * * *', '2min', 'select keyframe_private.prune_rate_buckets()', '3 hours'),
     ('keyframe-prune-cron', '17 * * * *', '2min',
       'delete from cron.job_run_details d using cron.job j
-        where j.jobid = d.jobid and j.jobname in (select w.name from keyframe_private.jobs() w) and d.end_time < now() - interval ''1 day''', '3 hours')
+        where j.jobid = d.jobid and j.jobname in (select w.name from keyframe_private.jobs() w)
+          and d.end_time < now() - interval ''1 day''', '3 hours')
   ) j (name, schedule, time_limit, command, late_after)
 $$;
 
@@ -8818,9 +8823,9 @@ language sql stable set search_path = '' as $$
   left join cron.job c on c.jobname = w.name
 $$;
 
--- Removes each entry that does not run in this database, and schedules each job that then has none. Returns the entries that the caller may
--- not remove. Entries that run stay as they are, with a schedule that an administrator has changed. cron.schedule makes an entry of the
--- current role and leaves one that is switched off switched off. So the role is set to that of the migrations, even if a superuser calls.
+-- Makes each job run here. An entry that runs stays as it is, also with a schedule that an administrator has changed. Every other one is
+-- removed, also one that is switched off (cron.schedule would change it, but not switch it on), and a job without an entry that runs is
+-- scheduled, by the role of the migrations even if a superuser calls. Returns the entries that the caller may not remove.
 create function keyframe_private.schedule_jobs()
 returns text[] language plpgsql volatile set search_path = '' as $$
 declare
@@ -8851,6 +8856,7 @@ begin
   return kept;
 end $$;
 
+-- Health names the entries that this could not remove.
 select keyframe_private.schedule_jobs();
 
 -- supabase/schemas/85_health/10_health.sql
