@@ -2444,7 +2444,7 @@ create unlogged table keyframe_private.heartbeats (
 ) with (fillfactor = 50);
 comment on table keyframe_private.heartbeats is 'The last claim of each function, by any of its workers.';
 comment on column keyframe_private.heartbeats.alive_until is 'The time by which that worker will claim again.';
-comment on column keyframe_private.heartbeats.report is 'What that worker reported: callMs, how long its last database call took; isProcess, whether it is a process of npm run worker and not an edge function; address, the project that a process works for.';
+comment on column keyframe_private.heartbeats.report is 'What that worker reported: callMs, how long its last database call took without waiting for work; isProcess, whether it is a process of npm run worker and not an edge function; address, the project that a process works for.';
 
 -- Returns null for a secret that is missing or cannot be decrypted, as after a restore under another key.
 create function keyframe_private.read_secret(secret_name text)
@@ -8862,12 +8862,12 @@ select keyframe_private.schedule_jobs();
 -- supabase/schemas/85_health/10_health.sql
 
 -- The figures of the service for GET /api/health?deep=1 and GET /api/metrics, in one call; shared/contract/service.ts explains them. Each
--- part runs on its own, so that a locked or failing one affects no other, and most read a bounded number of rows through an index; `paused`
--- reads all endpoints, and the figures of kicks the answers of some minutes.
+-- part runs on its own, so that a locked or failing one affects no other. Counts stop at 10,000, and an oldest row is found by an index; only
+-- `paused` reads all endpoints, and the figures of kicks the answers of some minutes.
 
 -- Definer, because anyone may call it. Answers even if the version cannot be read or users' tables are locked: it waits for all locks
--- together for 300 ms. `writes`: ok, read_only, settings_missing, or locked, when a start or a new project would fail. Volatile: the Data
--- API calls others in transactions that are read-only by themselves.
+-- together for 300 ms. `writes`: ok, read_only, settings_missing, or locked: a table is, without which a new project, a start or a result
+-- fails. Volatile: the Data API calls others in transactions that are read-only by themselves.
 create function keyframe.health()
 returns jsonb language plpgsql volatile security definer set search_path = '' set lock_timeout = '300ms' as $$
 declare
@@ -8879,13 +8879,15 @@ declare
 begin
   begin
     version := (select i.version from keyframe_private.installation i order by string_to_array(i.version, '.')::int[] desc limit 1);
-    -- What a write would lock, without a write.
+    -- What these writes would lock, without a write. test/db/service/health-locks.test.ts finds tables that are missing here.
     for wanted in
       select t.name, l.mode from (values
-        ('access share', '{keyframe_private.settings,keyframe.models,keyframe.step_defaults,keyframe.webhook_endpoints}'::text[]),
+        ('access share', '{keyframe_private.settings,keyframe.models,keyframe.step_defaults}'::text[]),
         ('row share', '{auth.users}'),
-        ('row exclusive', '{keyframe.projects,keyframe.predictions,keyframe.webhook_events,keyframe.webhook_deliveries,keyframe_private.work}'),
-        ('row exclusive', '{keyframe_private.provider_submits,keyframe_private.idempotency_keys,keyframe_private.rate_buckets,keyframe_private.kicks}')
+        ('row exclusive', '{keyframe.projects,keyframe.predictions,keyframe_private.prediction_images,keyframe_private.idempotency_keys}'),
+        ('row exclusive', '{keyframe_private.rate_buckets,keyframe_private.provider_submits,keyframe_private.cost_changes}'),
+        ('row exclusive', '{keyframe_private.work,keyframe_private.kicks,keyframe.webhook_events,keyframe.webhook_deliveries}'),
+        ('row exclusive', '{keyframe.webhook_attempts,keyframe.webhook_endpoints,keyframe_private.webhook_hours}')
       ) l (mode, names), unnest(l.names) t (name)
       where not is_read_only
     loop
@@ -8949,7 +8951,7 @@ begin
     'unread', unread,
     'blockers', keyframe_private.blocker_figures(locked_for => case when unread = '[]' then interval '300 milliseconds' else interval '0' end));
 end $$;
-comment on function keyframe_worker.service_figures is 'The figures of the service (docs/operate.md), for GET /api/health?deep=1 and GET /api/metrics.';
+comment on function keyframe_worker.service_figures is 'The figures (docs/operate.md) for GET /api/health?deep=1 and GET /api/metrics.';
 
 -- supabase/schemas/85_health/20_work_figures.sql
 
@@ -9128,14 +9130,15 @@ $$;
 
 -- supabase/schemas/85_health/30_platform_figures.sql
 
--- The figures of the platform: kicks, workers, jobs, locks, calls, settings.
+-- The figures of the platform: kicks, workers, jobs, rate limits, the app's triggers, settings.
 
--- Kicks in pg_net. Its queue shows a header that names the kick, and an answer of our functions has the header keyframe-function. A
--- request without an answer may belong to any user of pg_net in this project.
+-- Kicks in pg_net. In its queue, the header webhook-id marks ours; in its answers, the header keyframe-function marks those of our functions.
+-- A request without an answer may belong to any user of pg_net in this project.
 create function keyframe_private.kick_figures()
 returns jsonb language sql stable set search_path = '' as $$
   select to_jsonb(u) || to_jsonb(r) || jsonb_build_object(
-    'othersUnsent', (select count(*) from (select from net.http_request_queue n where coalesce(n.headers ->> 'webhook-id', '') not like 'kick\_%' limit 10000) o),
+    'othersUnsent', (
+      select count(*) from (select from net.http_request_queue n where coalesce(n.headers ->> 'webhook-id', '') not like 'kick\_%' limit 10000) o),
     -- pg_net's worker serves one database of the server: in any other, nothing is ever sent.
     'servedDatabase', (
       select nullif(current_setting('pg_net.database_name', true), current_database())
@@ -9171,7 +9174,8 @@ returns jsonb language sql stable set search_path = '' as $$
     'error', left(coalesce(k.error, a.error_msg), 200),
     'madeSeconds', keyframe_private.seconds_since(k.made_at),
     -- A claim that waits may acknowledge a kick that was made after it began.
-    'acknowledgedAfterSeconds', case when k.acknowledged_at is not null then round(greatest(0, extract(epoch from k.acknowledged_at - k.made_at)), 3) end))
+    'acknowledgedAfterSeconds', case when k.acknowledged_at is not null then
+      round(greatest(0, extract(epoch from k.acknowledged_at - k.made_at)), 3) end))
   from (values ('generate'), ('deliver')) f (name)
   left join lateral (select m.* from keyframe_private.kicks m where m.function_name = f.name order by m.made_at desc limit 1) k on true
   left join lateral (
@@ -9183,8 +9187,8 @@ returns jsonb language sql stable set search_path = '' as $$
   ) a on true
 $$;
 
--- Malformed parts of a report are skipped. Slow: work leased more than 10 s ago, for deliver more than 3 s; due_at is when its lease of 90 s or
--- 30 s expires. `of` counts the places of all workers that have leased work, at least of one.
+-- Malformed figures of a report are left out. Slow: leased more than 10 s ago (deliver: 3 s), by due_at, the end of a lease of 90 s (deliver:
+-- 30 s). `of` counts the places of all workers that have leased work, at least of one.
 create function keyframe_private.worker_figures()
 returns jsonb language sql stable set search_path = '' as $$
   with leased as materialized (
@@ -9213,8 +9217,87 @@ returns jsonb language sql stable set search_path = '' as $$
   left join keyframe_private.heartbeats h on h.function_name = f.name
 $$;
 
--- The transactions that block others and themselves wait for none: at most five, those that block the most sessions first. To find them, the
--- query follows chains of lock waits, which begin at each session that
+-- Owners who have used up the rate of a class for ten seconds, the longest first, at most three; of more than 10,000 such buckets, those that
+-- became low last. Only steady demand keeps a bucket low. Includes `wait`: an owner with too many waits is checked less often.
+create function keyframe_private.limited_owners()
+returns jsonb language sql stable set search_path = '' as $$
+  select coalesce(jsonb_agg(jsonb_build_object(
+    'ownerId', o.owner_id, 'routeClass', o.route_class, 'seconds', keyframe_private.seconds_since(o.low_since)) order by o.low_since), '[]')
+  from (
+    select b.owner_id, b.route_class, b.low_since
+    from (
+      select r.* from keyframe_private.rate_buckets r
+      where r.low_since < now() - interval '10 seconds' order by r.low_since desc limit 10000) b
+    join keyframe_private.rate_limits l on l.route_class = b.route_class
+    where b.route_class <> 'shared' -- its owner_id is that of a link
+      and b.tokens + l.per_second * abs(extract(epoch from now() - b.refilled_at)) < l.capacity / 10.0 -- abs: the clock was set back
+    order by b.low_since limit 3) o
+$$;
+
+-- Lists enabled triggers on tables that serve all users; those of projects and films do not.
+create function keyframe_private.app_triggers()
+returns jsonb language sql stable set search_path = '' as $$
+  select coalesce(jsonb_agg(t.name order by t.name), '[]')
+  from (
+    select format('%s on %s', t.tgname, t.tgrelid::regclass) as name
+    from pg_catalog.pg_trigger t
+    join pg_catalog.pg_class c on c.oid = t.tgrelid
+    join pg_catalog.pg_proc p on p.oid = t.tgfoid
+    where not t.tgisinternal and t.tgenabled <> 'D' and p.pronamespace <> 'keyframe_private'::regnamespace
+      and (c.relnamespace = 'keyframe_private'::regnamespace
+        or c.relnamespace = 'keyframe'::regnamespace and c.relname ~ '^(predictions$|webhook_)')
+    limit 20) t
+$$;
+
+-- Reads the last 10,000 runs of all jobs, over four hours of ours. A job is late only if the log is empty or older than its late_after.
+create function keyframe_private.job_figures()
+returns jsonb language sql stable set search_path = '' as $$
+  with runs as materialized (
+    select d.jobid, d.status, d.return_message, d.start_time, d.end_time from cron.job_run_details d order by d.runid desc limit 10000
+  ), ran as (
+    select j.jobname, max(r.end_time) filter (where r.status = 'succeeded') as succeeded_at,
+      max(r.end_time) filter (where r.status = 'failed') as failed_at,
+      (array_agg(r.return_message order by r.start_time desc) filter (where r.status = 'failed'))[1] as error
+    from runs r join cron.job j on j.jobid = r.jobid group by j.jobname
+  )
+  select jsonb_object_agg(substr(w.name, length('keyframe-') + 1), jsonb_build_object(
+    'scheduled', w.scheduled,
+    'obstacle', w.obstacle,
+    'lastSuccessSeconds', keyframe_private.seconds_since(r.succeeded_at),
+    'lastError', case when r.succeeded_at is null or r.failed_at > r.succeeded_at then left(split_part(r.error, E'\n', 1), 200) end,
+    'isLate', coalesce(r.succeeded_at < now() - w.late_after, true)
+      and coalesce((select min(l.start_time) from runs l) < now() - w.late_after, true)))
+  from (
+    select j.name, j.late_after, bool_or(j.obstacle is null) as scheduled, min(j.obstacle) as obstacle
+    from keyframe_private.scheduled_jobs() j group by j.name, j.late_after) w
+  left join ran r on r.jobname = w.name
+$$;
+
+-- Times in the future show how far the clock went back.
+create function keyframe_private.setting_figures()
+returns jsonb language sql stable set search_path = '' as $$
+  select jsonb_build_object(
+    'isReadOnly', pg_is_in_recovery() or current_setting('default_transaction_read_only')::boolean,
+    'hasSettings', exists (select from keyframe_private.settings),
+    'missingSecrets', (
+      select coalesce(jsonb_agg(n.name order by n.name), '[]') from (values ('keyframe_functions_url'), ('keyframe_kick_secret')) n (name)
+      where keyframe_private.read_secret(n.name) is null),
+    'address', keyframe_private.address(),
+    'clockBackSeconds', (
+      select round(extract(epoch from nullif(max(t.moment), '-infinity') - now()), 3)
+      from (
+        select w.claimed_at from keyframe_private.heartbeats w
+        union all (select k.made_at from keyframe_private.kicks k order by k.id desc limit 1)
+        union all select max(r.start_time) from (select d.start_time from cron.job_run_details d order by d.runid desc limit 1000) r) t (moment)
+      where t.moment > now() + interval '5 seconds'))
+$$;
+
+-- supabase/schemas/85_health/40_session_figures.sql
+
+-- The figures of sessions: what blocks others, what keeps dead rows, and calls that take long.
+
+-- The transactions that block others and wait for none: at most five, those that block the most sessions first. The query follows the chains
+-- of lock waits that begin at each session that
 --
 --   has waited for a lock for a second,
 --   has locked one of our tables against writers for `locked_for`, or
@@ -9256,7 +9339,7 @@ returns jsonb language sql volatile set search_path = '' as $$
     left join sessions s on s.pid = e.pid
     left join held h on h.pid = e.pid
     where (s.backend_type is distinct from 'autovacuum worker' or e.blocks > 0)
-      and coalesce(s.xact_start < clock_timestamp() - locked_for, true) -- one that ends at once is a queue that moves
+      and coalesce(s.xact_start < clock_timestamp() - locked_for, true) -- a young transaction is ordinary queueing, not a blocker
     group by e.pid, e.blocks, s.usename, s.xact_start, s.state
     order by e.blocks desc, s.xact_start limit 5
   )
@@ -9267,8 +9350,8 @@ returns jsonb language sql volatile set search_path = '' as $$
 $$;
 
 -- What has long kept dead rows from being removed, at most three. Snapshots lock nothing: without this, health would be ok while tables
--- grow and each claim reads more dead rows. A standby with hot_standby_feedback holds by its slot or by its sender, and like a slot before
--- Postgres 17 it does not say since when: then transactions count.
+-- grow and each claim reads more dead rows. A standby with hot_standby_feedback keeps them by its slot or its walsender. A walsender, and a
+-- slot before Postgres 17, does not say since when: then the number of transactions decides.
 create function keyframe_private.snapshot_figures(held_for interval default '15 minutes', transactions_held integer default 1000000)
 returns jsonb language sql volatile set search_path = '' as $$
   select coalesce(jsonb_agg(to_jsonb(s) order by s.transactions desc), '[]')
@@ -9313,83 +9396,9 @@ returns jsonb language sql stable set search_path = '' as $$
       having count(*) >= 3 and sum(clock_timestamp() - w.xact_start) > interval '2 seconds'
       order by seconds desc limit 3) o))
   from (
-    select count(*) as slow, mode() within group (order by c.called) as slowest, keyframe_private.seconds_since(min(c.query_start)) as "slowestSeconds"
+    select count(*) as slow, mode() within group (order by c.called) as slowest,
+      keyframe_private.seconds_since(min(c.query_start)) as "slowestSeconds"
     from open c where c.state = 'active' and c.query_start < now() - interval '2 seconds' and c.called is not null) s
-$$;
-
--- Owners who have used up the rate of a class for ten seconds, the longest first, at most three. Only steady demand keeps a bucket low.
--- Includes `wait`: an owner with too many waits is checked less often.
-create function keyframe_private.limited_owners()
-returns jsonb language sql stable set search_path = '' as $$
-  select coalesce(jsonb_agg(jsonb_build_object(
-    'ownerId', o.owner_id, 'routeClass', o.route_class, 'seconds', keyframe_private.seconds_since(o.low_since)) order by o.low_since), '[]')
-  from (
-    select b.owner_id, b.route_class, b.low_since
-    from (
-      select r.* from keyframe_private.rate_buckets r
-      where r.low_since < now() - interval '10 seconds' order by r.low_since desc limit 10000) b
-    join keyframe_private.rate_limits l on l.route_class = b.route_class
-    where b.route_class <> 'shared' -- its owner_id is that of a link
-      and b.tokens + l.per_second * abs(extract(epoch from now() - b.refilled_at)) < l.capacity / 10.0 -- abs: the clock was set back
-    order by b.low_since limit 3) o
-$$;
-
--- Lists enabled triggers on tables that serve all users; those of projects and films do not.
-create function keyframe_private.app_triggers()
-returns jsonb language sql stable set search_path = '' as $$
-  select coalesce(jsonb_agg(t.name order by t.name), '[]')
-  from (
-    select format('%s on %s', t.tgname, t.tgrelid::regclass) as name
-    from pg_catalog.pg_trigger t
-    join pg_catalog.pg_class c on c.oid = t.tgrelid
-    join pg_catalog.pg_proc p on p.oid = t.tgfoid
-    where not t.tgisinternal and t.tgenabled <> 'D' and p.pronamespace <> 'keyframe_private'::regnamespace
-      and (c.relnamespace = 'keyframe_private'::regnamespace
-        or c.relnamespace = 'keyframe'::regnamespace and c.relname ~ '^(predictions$|webhook_)')
-    limit 20) t
-$$;
-
--- Reads the last 10,000 runs of all jobs, more than four hours of our jobs. A job is late only if this log begins before late_after, or is empty.
-create function keyframe_private.job_figures()
-returns jsonb language sql stable set search_path = '' as $$
-  with runs as materialized (
-    select d.jobid, d.status, d.return_message, d.start_time, d.end_time from cron.job_run_details d order by d.runid desc limit 10000
-  ), ran as (
-    select j.jobname, max(r.end_time) filter (where r.status = 'succeeded') as succeeded_at,
-      max(r.end_time) filter (where r.status = 'failed') as failed_at,
-      (array_agg(r.return_message order by r.start_time desc) filter (where r.status = 'failed'))[1] as error
-    from runs r join cron.job j on j.jobid = r.jobid group by j.jobname
-  )
-  select jsonb_object_agg(substr(w.name, length('keyframe-') + 1), jsonb_build_object(
-    'scheduled', w.scheduled,
-    'obstacle', w.obstacle,
-    'lastSuccessSeconds', keyframe_private.seconds_since(r.succeeded_at),
-    'lastError', case when r.succeeded_at is null or r.failed_at > r.succeeded_at then left(split_part(r.error, E'\n', 1), 200) end,
-    'isLate', coalesce(r.succeeded_at < now() - w.late_after, true)
-      and coalesce((select min(l.start_time) from runs l) < now() - w.late_after, true)))
-  from (
-    select j.name, j.late_after, bool_or(j.obstacle is null) as scheduled, min(j.obstacle) as obstacle
-    from keyframe_private.scheduled_jobs() j group by j.name, j.late_after) w
-  left join ran r on r.jobname = w.name
-$$;
-
--- Times in the future show how far the clock went back.
-create function keyframe_private.setting_figures()
-returns jsonb language sql stable set search_path = '' as $$
-  select jsonb_build_object(
-    'isReadOnly', pg_is_in_recovery() or current_setting('default_transaction_read_only')::boolean,
-    'hasSettings', exists (select from keyframe_private.settings),
-    'missingSecrets', (
-      select coalesce(jsonb_agg(n.name order by n.name), '[]') from (values ('keyframe_functions_url'), ('keyframe_kick_secret')) n (name)
-      where keyframe_private.read_secret(n.name) is null),
-    'address', keyframe_private.address(),
-    'clockBackSeconds', (
-      select round(extract(epoch from nullif(max(t.moment), '-infinity') - now()), 3)
-      from (
-        select w.claimed_at from keyframe_private.heartbeats w
-        union all (select k.made_at from keyframe_private.kicks k order by k.id desc limit 1)
-        union all select max(r.start_time) from (select d.start_time from cron.job_run_details d order by d.runid desc limit 1000) r) t (moment)
-      where t.moment > now() + interval '5 seconds'))
 $$;
 
 -- supabase/schemas/88_admin_views.sql
