@@ -208,7 +208,7 @@ export const SCENARIOS: Record<string, Scenario> = {
   },
   undeletable_rows: {
     sentence: "an app's foreign key to one event past its retention, and its trigger that raises when a cost is merged",
-    health: /^The database refuses \d rows \(prune: 2\b/,
+    health: /^The database refuses \d rows \(job: 2\b/,
     run: async (world, over) => {
       const { sql } = world;
       const [owner = ""] = await addOwners(world, 1, 0, "well");

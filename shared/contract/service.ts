@@ -50,7 +50,9 @@ const worker = z
       description: "Whether that worker was in a process of npm run worker; false: an edge function, or no claim.",
     }),
     oldestKickSeconds: age("Age of the first kick that no claim has followed. Over 20: the function does not run."),
-    callSeconds: age("How long the last database call of that worker took, as it measured it."),
+    callSeconds: age(
+      "How long the last database call of that worker took, as it measured it, without waiting for work.",
+    ),
     slowWork: count("Work leased more than three seconds ago (deliver), or ten (generate)."),
     places: z
       .object({
@@ -214,7 +216,7 @@ const parts = {
       kinds: z.record(z.string(), z.int()).meta({ description: "How many of each kind of work." }),
       worst: z
         .object({
-          kind: z.string().meta({ description: "The kind of work; prune: keyframe_private.skipped_rows has it." }),
+          kind: z.string().meta({ description: "The kind of work; job: keyframe_private.skipped_rows has it." }),
           subject: z.string().meta({ description: "What it is about: the id of a prediction or owner, or a row." }),
           code: z.string().meta({ description: "The SQLSTATE of the last error." }),
           reason: z
@@ -228,7 +230,7 @@ const parts = {
     })
     .meta({
       description:
-        "Work of generate that the database has refused three times in a row or more, and rows that pruning cannot delete.",
+        "Work of generate that the database has refused three times in a row or more, and rows that a job skips.",
     }),
   jobs: z.record(z.string(), cronJob).meta({ description: "The jobs of pg_cron, by their names without keyframe-." }),
   fileRemovals: z.object({

@@ -408,6 +408,123 @@ begin
 end $$;
 comment on function keyframe_worker.describe_database is 'What a worker process checks before it claims: { id: identifies this database until its server restarts; now; address: the project that it works for; version; outdated: process or database, null when they match }.';
 
+-- supabase/schemas/00_foundation/40_batches.sql
+
+-- Batches, in which jobs delete, merge or end many rows. A row that raises, because of an app's trigger or foreign key, stops no other.
+
+create table keyframe_private.skipped_rows (
+  subject text primary key,
+  code text not null,
+  reason text not null,
+  failures integer not null default 1,
+  since timestamptz not null default now(),
+  next_try_at timestamptz not null
+);
+comment on table keyframe_private.skipped_rows is 'Rows that jobs skip until next_try_at, because they raised an error. Empty in a healthy service.';
+comment on column keyframe_private.skipped_rows.subject is 'The operation, the table and the row''s key; without a key: the whole operation, no row.';
+comment on column keyframe_private.skipped_rows.code is 'The SQLSTATE of the last error; 57014: it used all the time of the job.';
+create index skipped_rows_next_try_at_idx on keyframe_private.skipped_rows (next_try_at);
+
+-- A function, so that no plan joins the tables: the rows are read in the order in which they are due.
+create function keyframe_private.is_skipped(subject text)
+returns boolean language plpgsql stable set search_path = '' as $$
+begin
+  return exists (select from keyframe_private.skipped_rows u where u.subject = is_skipped.subject and u.next_try_at > now());
+end $$;
+
+-- Skips a row that raised, for longer each time; or notes an operation that did.
+create function keyframe_private.skip_row(subject text, code text, reason text)
+returns void language plpgsql volatile set search_path = '' as $$
+begin
+  raise warning 'Skipped: %: % (%)', subject, reason, code;
+  insert into keyframe_private.skipped_rows as u (subject, code, reason, next_try_at)
+  values (skip_row.subject, skip_row.code, left(skip_row.reason, 300), clock_timestamp() + keyframe_private.retry_delay(1))
+  on conflict on constraint skipped_rows_pkey do update
+    set code = excluded.code, reason = excluded.reason, failures = least(u.failures + 1, 1000000),
+      next_try_at = clock_timestamp() + keyframe_private.retry_delay(u.failures + 1);
+end $$;
+
+-- Whether 80 % of this statement's statement_timeout has passed. Once the timer has fired and was caught, nothing limits the statement. Not
+-- 100 %, because the timer may start before statement_timestamp().
+create function keyframe_private.is_out_of_time()
+returns boolean language plpgsql volatile set search_path = '' as $$
+begin
+  return clock_timestamp() - statement_timestamp() > 0.8 * nullif(current_setting('statement_timeout')::interval, '0') is true;
+end $$;
+
+-- Runs the action on at most max_rows rows of a table (alias o) that meet the condition, except rows that are locked or skipped. The first
+-- batch is all of them; after an error the batch is halved, after a success doubled:
+--
+--   1 2 3 4   raises
+--   1 2       done
+--   3 4       raises
+--   3         raises: recorded in skipped_rows and skipped by the next calls; if it only waited for a lock, the next call tries it again
+--   4         done
+--
+-- An error two seconds after the start ends the call. When a batch used all the time of the job, the next call does one row at a time, to
+-- find the slow one.
+create function keyframe_private.run_in_batches(
+  name text, condition text, max_rows integer, verb text default 'delete', action text default 'delete from %s o where o.ctid = any ($1)')
+returns void language plpgsql volatile set search_path = '' set lock_timeout = '10ms' as $$
+declare
+  ends constant timestamptz := clock_timestamp() + interval '2 seconds';
+  operation constant text := verb || ' ' || name;
+  -- A subquery, because the planner reads whole small tables when it sees how many rows there are.
+  statement constant text := replace(format(action, name), '$1', 'array(select unnest($1))');
+  one_by_one constant boolean := exists (
+    select from keyframe_private.skipped_rows u where u.subject = operation and u.code = '57014');
+  subject text; -- an expression: the operation and the primary key
+  rows tid[];
+  subjects text[];
+  first integer := 1;
+  size integer;
+begin
+  if keyframe_private.is_out_of_time() then
+    return; -- what was done before has used it up
+  end if;
+  select format('concat_ws('' '', %L, %s)', operation, string_agg(format('o.%I', a.attname), ', ' order by k.place)) into subject
+  from pg_index i
+  cross join lateral unnest(i.indkey) with ordinality k (attnum, place)
+  join pg_attribute a on a.attrelid = i.indrelid and a.attnum = k.attnum
+  where i.indrelid = name::regclass and i.indisprimary;
+  execute format(
+    'select array_agg(c.ctid), array_agg(c.subject) from (
+      select o.ctid, %s as subject from %s o
+      where not keyframe_private.is_skipped(%s) and %s limit %s for update of o skip locked) c',
+    subject, name, subject, condition, max_rows) into rows, subjects;
+  size := case when one_by_one then 1 else cardinality(rows) end;
+  while first <= cardinality(rows) loop
+    if keyframe_private.is_out_of_time() then
+      return;
+    end if;
+    begin
+      execute statement using rows[first : first + size - 1];
+      delete from keyframe_private.skipped_rows u where u.subject = any (array(select unnest(subjects[first : first + size - 1])));
+      first := first + size;
+      size := case when one_by_one then 1 else least(size * 2, cardinality(rows) - first + 1) end;
+    exception when query_canceled then
+      if not keyframe_private.is_out_of_time() then
+        raise; -- it was canceled
+      end if;
+      perform keyframe_private.skip_row(case when size = 1 then subjects[first] else operation end, sqlstate, sqlerrm);
+      return;
+    when others or assert_failure then
+      if size > 1 then
+        size := size / 2;
+      else
+        if not keyframe_private.is_lock_wait(sqlstate) then
+          perform keyframe_private.skip_row(subjects[first], sqlstate, sqlerrm);
+        end if;
+        first := first + 1;
+      end if;
+      exit when clock_timestamp() > ends;
+    end;
+  end loop;
+  delete from keyframe_private.skipped_rows u where u.subject = operation;
+exception when others then
+  perform keyframe_private.skip_row(operation, sqlstate, sqlerrm);
+end $$;
+
 -- supabase/schemas/05_requests/10_oauth_clients.sql
 
 -- Clients act for users: apps and agents that a user approved at Supabase Auth (OAuth), and keys that a user made (70_keys.sql). An OAuth
@@ -1209,14 +1326,14 @@ create function keyframe_private.delete_parts(max_rows integer default 2000)
 returns void language plpgsql volatile security definer set search_path = '' as $$
 begin
   -- Project by project, the first deleted first, each from its index.
-  perform keyframe_private.work_through_rows('keyframe.predictions', format($w$o.id = any (array(
+  perform keyframe_private.run_in_batches('keyframe.predictions', format($w$o.id = any (array(
       select d.id from keyframe.projects p
       cross join lateral (
         select x.id from keyframe.predictions x
         where x.project_id = p.id and not keyframe_private.is_skipped('delete keyframe.predictions ' || x.id)
         limit %1$s for update skip locked) d
       where p.deleted_at is not null order by p.deleted_at limit %1$s for update of p skip locked))$w$, max_rows), max_rows);
-  perform keyframe_private.work_through_rows('keyframe.projects',
+  perform keyframe_private.run_in_batches('keyframe.projects',
     'o.deleted_at is not null and not exists (select from keyframe.predictions p where p.project_id = o.id) order by o.deleted_at',
     max_rows);
 end $$;
@@ -2012,13 +2129,15 @@ comment on column keyframe_private.work.is_unproven is 'Whether its endpoint is 
 comment on column keyframe_private.work.due_at is 'When it is due, or was; while it is leased, when the lease expires.';
 comment on column keyframe_private.work.lease_token is 'Which claim leased it.';
 comment on column keyframe_private.work.failures is 'generate: failures in a row. deliver: leases that expired, which lengthen its wait; failed requests are counted in webhook_deliveries.';
--- A claim walks from resource to resource and lane to lane, one probe each. The next two indexes have scheduled work and leases; the last
--- two find work of generate, and failing work.
+-- A claim walks from resource to resource and lane to lane, one probe each. The next two indexes have scheduled work and leases, then two find
+-- work of generate and failing work; the last two tell health since when the oldest work of a kind or of an endpoint has been due.
 create index work_ready_idx on keyframe_private.work (queue, resource, lane, id) where state = 'ready';
 create index work_due_idx on keyframe_private.work (queue, due_at) where state = 'scheduled';
 create index work_leased_idx on keyframe_private.work (queue, lane, subject) where state = 'leased';
 create index work_subject_idx on keyframe_private.work (kind, subject) where queue <> 'deliver';
 create index work_failed_idx on keyframe_private.work (failures) where queue <> 'deliver' and failures > 0;
+create index work_ready_kind_idx on keyframe_private.work (kind, due_at) where queue <> 'deliver' and state = 'ready';
+create index work_ready_lane_idx on keyframe_private.work (lane, due_at) where queue = 'deliver' and state = 'ready';
 
 -- Kicks the function if the work is due. The lane is the owner, if none is named.
 create function keyframe_private.add_work(
@@ -2412,7 +2531,7 @@ create unlogged table keyframe_private.heartbeats (
 ) with (fillfactor = 50);
 comment on table keyframe_private.heartbeats is 'The last claim of each function, by any of its workers.';
 comment on column keyframe_private.heartbeats.alive_until is 'The time by which that worker will claim again.';
-comment on column keyframe_private.heartbeats.report is 'What that worker reported: callMs, how long its last database call took; isProcess, whether it is a process of npm run worker and not an edge function; address, the project that a process works for.';
+comment on column keyframe_private.heartbeats.report is 'What that worker reported: callMs, how long its last database call took without waiting for work; isProcess, whether it is a process of npm run worker and not an edge function; address, the project that a process works for.';
 
 -- The worker will claim again within heartbeat_ms (0: it stops). Skips rows that another claim has locked: it records the same. Fails only
 -- the claim of another project's process: without a heartbeat the sweep kicks. An edge function works for the project that kicks it.
@@ -3153,6 +3272,7 @@ create index predictions_deadline_idx on keyframe.predictions (deadline_at) wher
 create index predictions_active_owner_idx on keyframe.predictions (owner_id) where admitted_at is not null and completed_at is null;
 create index predictions_waiting_idx on keyframe.predictions (owner_id, created_at, id)
   where admitted_at is null and status = 'queued' and waits_for is null;
+create index predictions_waiting_since_idx on keyframe.predictions (created_at) where admitted_at is null and status = 'queued' and waits_for is null;
 create index predictions_continuing_idx on keyframe.predictions (owner_id, created_at, id) where waits_for is not null and status = 'queued';
 create index predictions_waits_for_idx on keyframe.predictions (waits_for) where waits_for is not null and status = 'queued';
 create index predictions_end_image_path_idx on keyframe.predictions (end_image_path) where end_image_path is not null;
@@ -6845,7 +6965,7 @@ end $$;
 create function keyframe_private.merge_costs(max_rows integer default 20000)
 returns void language plpgsql volatile set search_path = '' as $$
 begin
-  perform keyframe_private.work_through_rows('keyframe_private.cost_changes', 'true order by o.owner_id, o.id', max_rows, 'merge',
+  perform keyframe_private.run_in_batches('keyframe_private.cost_changes', 'true order by o.owner_id, o.id', max_rows, 'merge',
     'select keyframe_private.merge_cost_changes($1)');
 end $$;
 
@@ -8410,6 +8530,7 @@ comment on table keyframe_private.file_removals is 'Files to remove from Storage
 comment on column keyframe_private.file_removals.owner_id is 'The owner of the file. All-f, the default, means no owner.';
 comment on column keyframe_private.file_removals.removed_by is 'The work that has begun to remove it: the file may already be gone.';
 create index file_removals_owner_id_idx on keyframe_private.file_removals (owner_id, failures, bucket, name);
+create index file_removals_created_at_idx on keyframe_private.file_removals (created_at);
 
 -- Always a new row: a queued one may be read before this transaction commits.
 create function keyframe_private.add_removal_work()
@@ -8642,124 +8763,10 @@ end $$;
 
 -- supabase/schemas/80_jobs/10_pruning.sql
 
--- Deletes what is kept for a limited time. A row that cannot be deleted, because an app's trigger or foreign key raises, stops no other.
+-- Pruning: deletes what is past its retention, gives up old searches for provider runs, and forgets the texts of submits.
 
-create table keyframe_private.skipped_rows (
-  subject text primary key,
-  code text not null,
-  reason text not null,
-  failures integer not null default 1,
-  since timestamptz not null default now(),
-  next_try_at timestamptz not null
-);
-comment on table keyframe_private.skipped_rows is 'Rows that pruning skips until next_try_at, because their deletion or merge raised an error. Empty in a healthy service.';
-comment on column keyframe_private.skipped_rows.subject is 'The operation, the table and the row''s key. Without a key: the operation as a whole, of which no row is skipped.';
-comment on column keyframe_private.skipped_rows.code is 'The SQLSTATE of the last error; 57014: it used all the time of the job.';
-create index skipped_rows_next_try_at_idx on keyframe_private.skipped_rows (next_try_at);
-
--- A function, so that no plan joins the tables: the rows are read in the order in which they are due.
-create function keyframe_private.is_skipped(subject text)
-returns boolean language plpgsql stable set search_path = '' as $$
-begin
-  return exists (select from keyframe_private.skipped_rows u where u.subject = is_skipped.subject and u.next_try_at > now());
-end $$;
-
--- Skips a row that raised, for longer each time; or notes an operation that did.
-create function keyframe_private.skip_row(subject text, code text, reason text)
-returns void language plpgsql volatile set search_path = '' as $$
-begin
-  raise warning 'Not pruned: %: % (%)', subject, reason, code;
-  insert into keyframe_private.skipped_rows as u (subject, code, reason, next_try_at)
-  values (skip_row.subject, skip_row.code, left(skip_row.reason, 300), clock_timestamp() + keyframe_private.retry_delay(1))
-  on conflict on constraint skipped_rows_pkey do update
-    set code = excluded.code, reason = excluded.reason, failures = least(u.failures + 1, 1000000),
-      next_try_at = clock_timestamp() + keyframe_private.retry_delay(u.failures + 1);
-end $$;
-
--- Whether 80 % of this statement's statement_timeout has passed. Once the timer has fired and was caught, nothing limits the statement. Not
--- 100 %, because the timer may start before statement_timestamp().
-create function keyframe_private.is_out_of_time()
-returns boolean language plpgsql volatile set search_path = '' as $$
-declare
-  most constant interval := current_setting('statement_timeout')::interval;
-begin
-  return most > interval '0' and clock_timestamp() - statement_timestamp() > most * 0.8;
-end $$;
-
--- Does the action on the rows of a table (alias o) that fulfil the condition, except locked rows and those that failed lately. All rows are one
--- batch; after an error the batch is halved, after a success doubled:
---
---   1 2 3 4   raises
---   1 2       done
---   3 4       raises
---   3         raises: recorded in skipped_rows, and skipped by the next runs; if it only waited for a lock, the next run tries it again
---   4         done
---
--- An error two seconds after the start ends the run. When a batch used all the time of the call, the next run does one row at a time, to
--- find the slow one.
-create function keyframe_private.work_through_rows(
-  name text, condition text, max_rows integer, verb text default 'delete', action text default 'delete from %s o where o.ctid = any ($1)')
-returns void language plpgsql volatile set search_path = '' set lock_timeout = '10ms' as $$
-declare
-  ends constant timestamptz := clock_timestamp() + interval '2 seconds';
-  operation constant text := verb || ' ' || name;
-  -- A subquery, because the planner reads whole small tables when it sees how many rows there are.
-  statement constant text := replace(format(action, name), '$1', 'array(select unnest($1))');
-  one_by_one constant boolean := exists (
-    select from keyframe_private.skipped_rows u where u.subject = operation and u.code = '57014');
-  subject text; -- an expression: the operation and the primary key
-  rows tid[];
-  subjects text[];
-  first integer := 1;
-  size integer;
-begin
-  if keyframe_private.is_out_of_time() then
-    return; -- what was done before has used it up
-  end if;
-  select format('concat_ws('' '', %L, %s)', operation, string_agg(format('o.%I', a.attname), ', ' order by k.place)) into subject
-  from pg_index i
-  cross join lateral unnest(i.indkey) with ordinality k (attnum, place)
-  join pg_attribute a on a.attrelid = i.indrelid and a.attnum = k.attnum
-  where i.indrelid = name::regclass and i.indisprimary;
-  execute format(
-    'select array_agg(c.ctid), array_agg(c.subject) from (
-      select o.ctid, %s as subject from %s o
-      where not keyframe_private.is_skipped(%s) and %s limit %s for update of o skip locked) c',
-    subject, name, subject, condition, max_rows) into rows, subjects;
-  size := case when one_by_one then 1 else cardinality(rows) end;
-  while first <= cardinality(rows) loop
-    if keyframe_private.is_out_of_time() then
-      return;
-    end if;
-    begin
-      execute statement using rows[first : first + size - 1];
-      delete from keyframe_private.skipped_rows u where u.subject = any (array(select unnest(subjects[first : first + size - 1])));
-      first := first + size;
-      size := case when one_by_one then 1 else least(size * 2, cardinality(rows) - first + 1) end;
-    exception when query_canceled then
-      if not keyframe_private.is_out_of_time() then
-        raise; -- it was canceled
-      end if;
-      perform keyframe_private.skip_row(case when size = 1 then subjects[first] else operation end, sqlstate, sqlerrm);
-      return;
-    when others or assert_failure then
-      if size > 1 then
-        size := size / 2;
-      else
-        if not keyframe_private.is_lock_wait(sqlstate) then
-          perform keyframe_private.skip_row(subjects[first], sqlstate, sqlerrm);
-        end if;
-        first := first + 1;
-      end if;
-      exit when clock_timestamp() > ends;
-    end;
-  end loop;
-  delete from keyframe_private.skipped_rows u where u.subject = operation;
-exception when others then
-  perform keyframe_private.skip_row(operation, sqlstate, sqlerrm);
-end $$;
-
--- Deletes a batch: deliveries first, then test events without deliveries, because a locked delivery would block the deletion of its event.
+-- Deletes a batch of what deleted endpoints left: deliveries first, then test events without deliveries, because a locked delivery would
+-- block the deletion of its event.
 create function keyframe_private.prune_deleted_endpoints(max_rows integer default 10000)
 returns void language plpgsql volatile set search_path = '' as $$
 declare
@@ -8771,29 +8778,30 @@ begin
     return;
   end if;
   -- Only from the index: an endpoint may have left a million.
-  perform keyframe_private.work_through_rows('keyframe.webhook_deliveries',
-    format('o.id = any (array(select d.id from keyframe.webhook_deliveries d where d.endpoint_id = any (%L::uuid[]) limit %s))', gone, max_rows), max_rows);
-  perform keyframe_private.work_through_rows('keyframe.webhook_events',
+  perform keyframe_private.run_in_batches('keyframe.webhook_deliveries', format(
+    'o.id = any (array(select d.id from keyframe.webhook_deliveries d where d.endpoint_id = any (%L::uuid[]) limit %s))', gone, max_rows),
+    max_rows);
+  perform keyframe_private.run_in_batches('keyframe.webhook_events',
     is_left || ' and not exists (select from keyframe.webhook_deliveries d where d.event_id = o.id)', max_rows, 'delete tests in');
-  perform keyframe_private.work_through_rows('keyframe_private.deleted_endpoints',
+  perform keyframe_private.run_in_batches('keyframe_private.deleted_endpoints',
     is_left || ' and not exists (select from keyframe.webhook_deliveries d where d.endpoint_id = o.endpoint_id)
       and not exists (select from keyframe.webhook_events v where v.endpoint_id = o.endpoint_id)', max_rows);
 end $$;
 
--- Deletes a batch of events past their retention, with their deliveries and attempts; also what deleted endpoints left, hours after two
--- days, and expired secrets.
+-- Deletes a batch of events past their retention, with their deliveries and attempts; also expired secrets, rows of webhook_hours older than
+-- two days, and what deleted endpoints left.
 create function keyframe_private.prune_webhooks(max_rows integer default 2000)
 returns void language plpgsql volatile security definer set search_path = '' as $$
 begin
-  perform keyframe_private.work_through_rows('keyframe_private.webhook_secrets', 'o.expires_at <= now() order by o.expires_at', max_rows);
-  -- An endpoint's last hour shows its latest attempt. Scalar subqueries, because joins would read all hours.
-  perform keyframe_private.work_through_rows('keyframe_private.webhook_hours', $w$
+  perform keyframe_private.run_in_batches('keyframe_private.webhook_secrets', 'o.expires_at <= now() order by o.expires_at', max_rows);
+  -- An endpoint's last hour is kept as long as events: it shows the latest attempt. Scalar subqueries, because joins would read all hours.
+  perform keyframe_private.run_in_batches('keyframe_private.webhook_hours', $w$
     o.hour < now() - interval '2 days' and (
       o.hour < now() - (select s.webhook_retention from keyframe_private.settings s)
       or (select true from keyframe_private.webhook_hours n where n.endpoint_id = o.endpoint_id and n.hour > o.hour limit 1))
     order by o.hour$w$, max_rows * 5);
   perform keyframe_private.prune_deleted_endpoints();
-  perform keyframe_private.work_through_rows('keyframe.webhook_events',
+  perform keyframe_private.run_in_batches('keyframe.webhook_events',
     'o.created_at < now() - (select s.webhook_retention from keyframe_private.settings s) order by o.created_at', max_rows);
 end $$;
 
@@ -8803,12 +8811,12 @@ declare
   name text;
   condition text;
 begin
-  -- No run takes longer than a day.
-  perform keyframe_private.work_through_rows('keyframe_private.provider_submits',
+  -- No provider run takes longer than a day: one that was not found by then is lost.
+  perform keyframe_private.run_in_batches('keyframe_private.provider_submits',
     $w$o.search_task is not null and o.submitted_at < now() - interval '1 day' order by o.submitted_at$w$,
     least(max_rows, 500), 'end', $w$select keyframe_private.end_submit(o.id, 'lost') from %s o where o.ctid = any ($1)$w$);
   -- is_only_submit_of_its_text reads up to two hours back.
-  perform keyframe_private.work_through_rows('keyframe_private.provider_submits',
+  perform keyframe_private.run_in_batches('keyframe_private.provider_submits',
     $w$o.text_hash is not null and o.submitted_at < now() - interval '3 hours' order by o.submitted_at$w$,
     max_rows, 'forget the texts of', 'update %s o set text_hash = null where o.ctid = any ($1)');
   for name, condition in
@@ -8825,7 +8833,7 @@ begin
       -- A row that is still due is tried again within minutes: these have ended, or are gone.
       ('skipped_rows', $w$o.next_try_at < now() - interval '1 hour' order by o.next_try_at$w$)
   loop
-    perform keyframe_private.work_through_rows('keyframe_private.' || name, condition, max_rows);
+    perform keyframe_private.run_in_batches('keyframe_private.' || name, condition, max_rows);
   end loop;
   perform keyframe_private.prune_webhooks();
 end $$;
@@ -8835,7 +8843,7 @@ end $$;
 create function keyframe_private.prune_rate_buckets(max_rows integer default 50000)
 returns void language plpgsql volatile set search_path = '' as $$
 begin
-  perform keyframe_private.work_through_rows('keyframe_private.rate_buckets', $w$
+  perform keyframe_private.run_in_batches('keyframe_private.rate_buckets', $w$
     o.refilled_at < now() - interval '1 day' and (
       select o.tokens + l.per_second * extract(epoch from now() - o.refilled_at) < l.capacity
       from keyframe_private.rate_limits l where l.route_class = o.route_class) is not true$w$, max_rows);
@@ -8845,8 +8853,8 @@ end $$;
 
 -- The jobs of pg_cron.
 
--- Deployments schedule every job, and health watches it (job_figures). `late_after`: after this time without a success, it is late. Each
--- has a time limit, because an app's trigger may sleep: then pruning skips the slow row. pg_cron's background workers set no timer for it.
+-- Deployments schedule every job, and health watches it (job_figures). `late_after`: after this time without a success, it is late. Each has
+-- a time limit, because an app's trigger may sleep. pg_cron's background workers do not enforce it, but batches check it (is_out_of_time).
 create function keyframe_private.jobs()
 returns table (name text, schedule text, command text, late_after interval) language sql immutable set search_path = '' as $$
   select j.name, j.schedule, 'set statement_timeout = ''' || j.time_limit || '''; ' || j.command, j.late_after::interval
@@ -8861,7 +8869,8 @@ returns table (name text, schedule text, command text, late_after interval) lang
     ('keyframe-prune-rates', '23 * * * *', '2min', 'select keyframe_private.prune_rate_buckets()', '3 hours'),
     ('keyframe-prune-cron', '17 * * * *', '2min',
       'delete from cron.job_run_details d using cron.job j
-        where j.jobid = d.jobid and j.jobname in (select w.name from keyframe_private.jobs() w) and d.end_time < now() - interval ''1 day''', '3 hours')
+        where j.jobid = d.jobid and j.jobname in (select w.name from keyframe_private.jobs() w)
+          and d.end_time < now() - interval ''1 day''', '3 hours')
   ) j (name, schedule, time_limit, command, late_after)
 $$;
 
@@ -8888,9 +8897,9 @@ language sql stable set search_path = '' as $$
   left join cron.job c on c.jobname = w.name
 $$;
 
--- Removes each entry that does not run in this database, and schedules each job that then has none. Returns the entries that the caller may
--- not remove. Entries that run stay as they are, with a schedule that an administrator has changed. cron.schedule makes an entry of the
--- current role and leaves one that is switched off switched off. So the role is set to that of the migrations, even if a superuser calls.
+-- Makes each job run here. An entry that runs stays as it is, also with a schedule that an administrator has changed. Every other one is
+-- removed, also one that is switched off (cron.schedule would change it, but not switch it on), and a job without an entry that runs is
+-- scheduled, by the role of the migrations even if a superuser calls. Returns the entries that the caller may not remove.
 create function keyframe_private.schedule_jobs()
 returns text[] language plpgsql volatile set search_path = '' as $$
 declare
@@ -8921,17 +8930,18 @@ begin
   return kept;
 end $$;
 
+-- Health names the entries that this could not remove.
 select keyframe_private.schedule_jobs();
 
 -- supabase/schemas/85_health/10_health.sql
 
 -- The figures of the service for GET /api/health?deep=1 and GET /api/metrics, in one call; shared/contract/service.ts explains them. Each
--- part runs on its own, so that a locked or failing one affects no other, and most read a bounded number of rows through an index; `paused`
--- reads all endpoints, and the figures of kicks the answers of some minutes.
+-- part runs on its own, so that a locked or failing one affects no other. Counts stop at 10,000, and an oldest row is found by an index; only
+-- `paused` reads all endpoints, and the figures of kicks the answers of some minutes.
 
 -- Definer, because anyone may call it. Answers even if the version cannot be read or users' tables are locked: it waits for all locks
--- together for 300 ms. `writes`: ok, read_only, settings_missing, or locked, when a start or a new project would fail. Volatile: the Data
--- API calls others in transactions that are read-only by themselves.
+-- together for 300 ms. `writes`: ok, read_only, settings_missing, or locked: a table is, without which a new project, a start or a result
+-- fails. Volatile: the Data API calls others in transactions that are read-only by themselves.
 create function keyframe.health()
 returns jsonb language plpgsql volatile security definer set search_path = '' set lock_timeout = '300ms' as $$
 declare
@@ -8943,13 +8953,15 @@ declare
 begin
   begin
     version := (select i.version from keyframe_private.installation i order by string_to_array(i.version, '.')::int[] desc limit 1);
-    -- What a write would lock, without a write.
+    -- What these writes would lock, without a write. test/db/service/health-locks.test.ts finds tables that are missing here.
     for wanted in
       select t.name, l.mode from (values
-        ('access share', '{keyframe_private.settings,keyframe.models,keyframe.step_defaults,keyframe.webhook_endpoints}'::text[]),
+        ('access share', '{keyframe_private.settings,keyframe.models,keyframe.step_defaults}'::text[]),
         ('row share', '{auth.users}'),
-        ('row exclusive', '{keyframe.projects,keyframe.predictions,keyframe.webhook_events,keyframe.webhook_deliveries,keyframe_private.work}'),
-        ('row exclusive', '{keyframe_private.provider_submits,keyframe_private.idempotency_keys,keyframe_private.rate_buckets,keyframe_private.kicks}')
+        ('row exclusive', '{keyframe.projects,keyframe.predictions,keyframe_private.prediction_images,keyframe_private.idempotency_keys}'),
+        ('row exclusive', '{keyframe_private.rate_buckets,keyframe_private.provider_submits,keyframe_private.cost_changes}'),
+        ('row exclusive', '{keyframe_private.work,keyframe_private.kicks,keyframe.webhook_events,keyframe.webhook_deliveries}'),
+        ('row exclusive', '{keyframe.webhook_attempts,keyframe.webhook_endpoints,keyframe_private.webhook_hours}')
       ) l (mode, names), unnest(l.names) t (name)
       where not is_read_only
     loop
@@ -9013,20 +9025,43 @@ begin
     'unread', unread,
     'blockers', keyframe_private.blocker_figures(locked_for => case when unread = '[]' then interval '300 milliseconds' else interval '0' end));
 end $$;
-comment on function keyframe_worker.service_figures is 'The figures of the service (docs/operate.md), for GET /api/health?deep=1 and GET /api/metrics.';
+comment on function keyframe_worker.service_figures is 'The figures (docs/operate.md) for GET /api/health?deep=1 and GET /api/metrics.';
 
 -- supabase/schemas/85_health/20_work_figures.sql
 
 -- The figures of the work: predictions, deliveries, files, models, costs.
 
--- Lists due work that no worker has leased: of each queue at most 10,000 rows that are ready, by resource, and 1,000 that are scheduled.
+-- Due work that is still scheduled: of each queue the 1,000 rows that have been due longest, which is what a claim makes ready at once.
+create function keyframe_private.due_scheduled_work()
+returns setof keyframe_private.work language sql stable set search_path = '' set jit = off set enable_seqscan = off set enable_bitmapscan = off as $$
+  select d.* from unnest(enum_range(null::keyframe_private.work_queue)) q
+  cross join lateral (
+    select w.* from keyframe_private.work w where w.queue = q and w.state = 'scheduled' and w.due_at <= now() order by w.due_at limit 1000) d
+$$;
+
+-- A part of the due work that no worker has leased, to count: of each queue also at most 10,000 rows that are ready, by resource.
 create function keyframe_private.due_work()
 returns setof keyframe_private.work language sql stable set search_path = '' set jit = off set enable_seqscan = off set enable_bitmapscan = off as $$
   select d.* from unnest(enum_range(null::keyframe_private.work_queue)) q
   cross join lateral (
-    (select w.* from keyframe_private.work w where w.queue = q and w.state = 'ready' order by w.resource, w.lane, w.id limit 10000)
+    select w.* from keyframe_private.work w where w.queue = q and w.state = 'ready' order by w.resource, w.lane, w.id limit 10000) d
+  union all
+  select s.* from keyframe_private.due_scheduled_work() s
+$$;
+
+-- The oldest ready delivery of each endpoint, one probe of an index for each of at most 10,000 endpoints, and due ones that are scheduled.
+create function keyframe_private.oldest_due_deliveries()
+returns setof keyframe_private.work language sql stable set search_path = '' set jit = off set enable_seqscan = off set enable_bitmapscan = off as $$
+  with recursive ready as (
+    (select w.* from keyframe_private.work w where w.queue = 'deliver' and w.state = 'ready' order by w.lane, w.due_at limit 1)
     union all
-    (select w.* from keyframe_private.work w where w.queue = q and w.state = 'scheduled' and w.due_at <= now() order by w.due_at limit 1000)) d
+    select n.* from ready r cross join lateral (
+      select w.* from keyframe_private.work w
+      where w.queue = 'deliver' and w.state = 'ready' and w.lane > r.lane order by w.lane, w.due_at limit 1) n
+  )
+  (select r.* from ready r limit 10000)
+  union all
+  select s.* from keyframe_private.due_scheduled_work() s where s.queue = 'deliver'
 $$;
 
 -- Counts active predictions, up to 10,000.
@@ -9051,28 +9086,33 @@ returns jsonb language sql stable set search_path = '' as $$
     from (select o.status from keyframe.predictions o where o.admitted_at is not null and o.completed_at is null limit 10000) p
   ) a
   cross join (
-    select count(*) as waiting, keyframe_private.seconds_since(min(p.created_at)) as "oldestWaitingSeconds"
-    from (select o.created_at from keyframe.predictions o where o.admitted_at is null and o.status = 'queued' and o.waits_for is null limit 10000) p
+    select count(*) as waiting, keyframe_private.seconds_since(min(p.created_at)) as "oldestWaitingSeconds" from (
+      select o.created_at from keyframe.predictions o
+      where o.admitted_at is null and o.status = 'queued' and o.waits_for is null order by o.created_at limit 10000) p
   ) w
 $$;
 
--- How long the oldest work of each kind has been due, among that of due_work. Delivery: only of endpoints to which nothing is being sent; others
--- wait for their own receiver. Slot: a prediction could start, because its owner has a free slot or because the previous shot has ended.
+-- How long the oldest work of each kind has been due. Delivery: only to endpoints to which nothing is being sent (no lease is live); others
+-- wait for their receiver. Slot: a prediction could start, because its owner has a free slot or because the previous shot has ended.
 create function keyframe_private.due_figures()
-returns jsonb language sql stable set search_path = '' as $$
-  select jsonb_object_agg(k.name, keyframe_private.seconds_since(d.oldest))
-  from unnest('{submit,poll,store,cancel,search,expire,remove,delivery,slot}'::text[]) k (name)
-  left join (
-    select case when u.queue = 'deliver' then 'delivery' when u.kind in ('admit', 'continue') then 'slot' else u.kind end as name,
-      min(u.due_at) as oldest
-    from keyframe_private.due_work() u
-    where u.queue <> 'deliver' or not exists (
-      select from keyframe_private.work l where l.queue = 'deliver' and l.lane = u.lane and l.state = 'leased')
-    group by 1) d using (name)
+returns jsonb language sql stable set search_path = '' set jit = off set enable_seqscan = off set enable_bitmapscan = off as $$
+  select jsonb_object_agg(f.name, keyframe_private.seconds_since(f.oldest))
+  from (
+    select case when k.kind in ('admit', 'continue') then 'slot' else k.kind end as name, least(min(r.due_at), min(s.due_at)) as oldest
+    from unnest('{submit,poll,store,cancel,search,expire,remove,admit,continue}'::text[]) k (kind)
+    left join lateral (
+      select w.due_at from keyframe_private.work w
+      where w.queue <> 'deliver' and w.state = 'ready' and w.kind = k.kind order by w.due_at limit 1) r on true
+    left join keyframe_private.due_scheduled_work() s on s.queue <> 'deliver' and s.kind = k.kind
+    group by 1
+    union all
+    select 'delivery', min(d.due_at) from keyframe_private.oldest_due_deliveries() d
+    where not exists (
+      select from keyframe_private.work l where l.queue = 'deliver' and l.lane = d.lane and l.state = 'leased' and l.due_at > now())) f
 $$;
 
 -- Work of generate that has failed three times in a row or more, the last time in the database (its last error is an SQLSTATE, not one of our
--- codes), and rows that pruning cannot delete.
+-- codes), and rows that jobs skip.
 create function keyframe_private.aside_figures()
 returns jsonb language sql stable set search_path = '' as $$
   with failing as materialized (
@@ -9080,7 +9120,7 @@ returns jsonb language sql stable set search_path = '' as $$
      from keyframe_private.work w
      where w.queue <> 'deliver' and w.failures > 2 and w.last_error ~ '^[0-9A-Z]{5}$' limit 10000)
     union all
-    (select 'prune', u.subject, u.code, u.reason, u.failures
+    (select 'job', u.subject, u.code, u.reason, u.failures
      from keyframe_private.skipped_rows u where u.next_try_at > now() - interval '1 minute' limit 10000)
   )
   select jsonb_build_object(
@@ -9102,7 +9142,9 @@ returns jsonb language sql stable set search_path = '' set jit = off set enable_
     join keyframe.webhook_endpoints e on e.id = w.lane and e.enabled
     group by w.lane
   )
-  select to_jsonb(c) || to_jsonb(o) || jsonb_build_object(
+  select to_jsonb(c) || jsonb_build_object(
+    'due', (select count(*) from keyframe_private.due_work() u where u.queue = 'deliver'),
+    'oldestDueSeconds', (select keyframe_private.seconds_since(min(d.due_at)) from keyframe_private.oldest_due_deliveries() d),
     'sending', (select count(*) from keyframe_private.work l where l.queue = 'deliver' and l.state = 'leased'),
     'paused', (
       select count(*) from (
@@ -9131,10 +9173,6 @@ returns jsonb language sql stable set search_path = '' set jit = off set enable_
           from counted q group by q.owner_id order by count desc limit 3) l) as largest
     from counted p
   ) c
-  cross join (
-    select count(*) as due, keyframe_private.seconds_since(min(u.due_at)) as "oldestDueSeconds"
-    from keyframe_private.due_work() u where u.queue = 'deliver'
-  ) o
 $$;
 
 -- Counts the events of the last five minutes, up to 10,000.
@@ -9150,8 +9188,8 @@ $$;
 -- Counts up to 10,000.
 create function keyframe_private.file_removal_figures()
 returns jsonb language sql stable set search_path = '' as $$
-  select jsonb_build_object('pending', count(*), 'oldestDueSeconds', keyframe_private.seconds_since(min(r.created_at)))
-  from (select f.created_at from keyframe_private.file_removals f limit 10000) r
+  select jsonb_build_object('pending', (select count(*) from (select from keyframe_private.file_removals f limit 10000) r),
+    'oldestDueSeconds', (select keyframe_private.seconds_since(min(f.created_at)) from keyframe_private.file_removals f))
 $$;
 
 create function keyframe_private.unavailable_models()
@@ -9182,7 +9220,8 @@ returns jsonb language sql stable set search_path = '' as $$
     select jsonb_object_agg(p.name, jsonb_build_object(
       'settledMicros', u.settled, 'heldMicros', u.held, 'unknownMicros', u.unknown, 'budgetMicros', p.budget,
       'leftMicros', p.budget - least(p.budget, u.settled + u.held + u.unknown))) as figures
-    from (values ('today', t.today, s.service_day_micros), ('month', date_trunc('month', t.today)::date, s.service_month_micros)) p (name, begins, budget)
+    from (values
+        ('today', t.today, s.service_day_micros), ('month', date_trunc('month', t.today)::date, s.service_month_micros)) p (name, begins, budget)
     cross join lateral (
       select keyframe_private.exact_sum(sum(c.settled_micros)) as settled, keyframe_private.exact_sum(sum(c.held_micros)) as held,
         keyframe_private.exact_sum(sum(c.unknown_micros)) as unknown
@@ -9192,14 +9231,15 @@ $$;
 
 -- supabase/schemas/85_health/30_platform_figures.sql
 
--- The figures of the platform: kicks, workers, jobs, locks, calls, settings.
+-- The figures of the platform: kicks, workers, jobs, rate limits, the app's triggers, settings.
 
--- Kicks in pg_net. Its queue shows a header that names the kick, and an answer of our functions has the header keyframe-function. A
--- request without an answer may belong to any user of pg_net in this project.
+-- Kicks in pg_net. In its queue, the header webhook-id marks ours; in its answers, the header keyframe-function marks those of our functions.
+-- A request without an answer may belong to any user of pg_net in this project.
 create function keyframe_private.kick_figures()
 returns jsonb language sql stable set search_path = '' as $$
   select to_jsonb(u) || to_jsonb(r) || jsonb_build_object(
-    'othersUnsent', (select count(*) from (select from net.http_request_queue n where coalesce(n.headers ->> 'webhook-id', '') not like 'kick\_%' limit 10000) o),
+    'othersUnsent', (
+      select count(*) from (select from net.http_request_queue n where coalesce(n.headers ->> 'webhook-id', '') not like 'kick\_%' limit 10000) o),
     -- pg_net's worker serves one database of the server: in any other, nothing is ever sent.
     'servedDatabase', (
       select nullif(current_setting('pg_net.database_name', true), current_database())
@@ -9235,7 +9275,8 @@ returns jsonb language sql stable set search_path = '' as $$
     'error', left(coalesce(k.error, a.error_msg), 200),
     'madeSeconds', keyframe_private.seconds_since(k.made_at),
     -- A claim that waits may acknowledge a kick that was made after it began.
-    'acknowledgedAfterSeconds', case when k.acknowledged_at is not null then round(greatest(0, extract(epoch from k.acknowledged_at - k.made_at)), 3) end))
+    'acknowledgedAfterSeconds', case when k.acknowledged_at is not null then
+      round(greatest(0, extract(epoch from k.acknowledged_at - k.made_at)), 3) end))
   from (values ('generate'), ('deliver')) f (name)
   left join lateral (select m.* from keyframe_private.kicks m where m.function_name = f.name order by m.made_at desc limit 1) k on true
   left join lateral (
@@ -9247,8 +9288,8 @@ returns jsonb language sql stable set search_path = '' as $$
   ) a on true
 $$;
 
--- Malformed parts of a report are skipped. Slow: work leased more than 10 s ago, for deliver more than 3 s; due_at is when its lease
--- expires. `of` counts the places of all workers that have leased work, at least of one.
+-- Malformed figures of a report are left out. Slow: leased more than 10 s ago, for deliver more than 3 s; due_at is when the lease expires. `of`
+-- counts the places of all workers that have leased work, at least of one.
 create function keyframe_private.worker_figures()
 returns jsonb language sql stable set search_path = '' as $$
   with leased as materialized (
@@ -9277,8 +9318,87 @@ returns jsonb language sql stable set search_path = '' as $$
   left join keyframe_private.heartbeats h on h.function_name = f.name
 $$;
 
--- The transactions that block others and themselves wait for none: at most five, those that block the most sessions first. To find them, the
--- query follows chains of lock waits, which begin at each session that
+-- Owners who have used up the rate of a class for ten seconds, the longest first, at most three; of more than 10,000 such buckets, those that
+-- became low last. Only steady demand keeps a bucket low. Includes `wait`: an owner with too many waits is checked less often.
+create function keyframe_private.limited_owners()
+returns jsonb language sql stable set search_path = '' as $$
+  select coalesce(jsonb_agg(jsonb_build_object(
+    'ownerId', o.owner_id, 'routeClass', o.route_class, 'seconds', keyframe_private.seconds_since(o.low_since)) order by o.low_since), '[]')
+  from (
+    select b.owner_id, b.route_class, b.low_since
+    from (
+      select r.* from keyframe_private.rate_buckets r
+      where r.low_since < now() - interval '10 seconds' order by r.low_since desc limit 10000) b
+    join keyframe_private.rate_limits l on l.route_class = b.route_class
+    where b.route_class <> 'shared' -- its owner_id is that of a link
+      and b.tokens + l.per_second * abs(extract(epoch from now() - b.refilled_at)) < l.capacity / 10.0 -- abs: the clock was set back
+    order by b.low_since limit 3) o
+$$;
+
+-- Lists enabled triggers on tables that serve all users; those of projects and films do not.
+create function keyframe_private.app_triggers()
+returns jsonb language sql stable set search_path = '' as $$
+  select coalesce(jsonb_agg(t.name order by t.name), '[]')
+  from (
+    select format('%s on %s', t.tgname, t.tgrelid::regclass) as name
+    from pg_catalog.pg_trigger t
+    join pg_catalog.pg_class c on c.oid = t.tgrelid
+    join pg_catalog.pg_proc p on p.oid = t.tgfoid
+    where not t.tgisinternal and t.tgenabled <> 'D' and p.pronamespace <> 'keyframe_private'::regnamespace
+      and (c.relnamespace = 'keyframe_private'::regnamespace
+        or c.relnamespace = 'keyframe'::regnamespace and c.relname ~ '^(predictions$|webhook_)')
+    limit 20) t
+$$;
+
+-- Reads the last 10,000 runs of all jobs, over four hours of ours. A job is late only if the log is empty or older than its late_after.
+create function keyframe_private.job_figures()
+returns jsonb language sql stable set search_path = '' as $$
+  with runs as materialized (
+    select d.jobid, d.status, d.return_message, d.start_time, d.end_time from cron.job_run_details d order by d.runid desc limit 10000
+  ), ran as (
+    select j.jobname, max(r.end_time) filter (where r.status = 'succeeded') as succeeded_at,
+      max(r.end_time) filter (where r.status = 'failed') as failed_at,
+      (array_agg(r.return_message order by r.start_time desc) filter (where r.status = 'failed'))[1] as error
+    from runs r join cron.job j on j.jobid = r.jobid group by j.jobname
+  )
+  select jsonb_object_agg(substr(w.name, length('keyframe-') + 1), jsonb_build_object(
+    'scheduled', w.scheduled,
+    'obstacle', w.obstacle,
+    'lastSuccessSeconds', keyframe_private.seconds_since(r.succeeded_at),
+    'lastError', case when r.succeeded_at is null or r.failed_at > r.succeeded_at then left(split_part(r.error, E'\n', 1), 200) end,
+    'isLate', coalesce(r.succeeded_at < now() - w.late_after, true)
+      and coalesce((select min(l.start_time) from runs l) < now() - w.late_after, true)))
+  from (
+    select j.name, j.late_after, bool_or(j.obstacle is null) as scheduled, min(j.obstacle) as obstacle
+    from keyframe_private.scheduled_jobs() j group by j.name, j.late_after) w
+  left join ran r on r.jobname = w.name
+$$;
+
+-- Times in the future show how far the clock went back.
+create function keyframe_private.setting_figures()
+returns jsonb language sql stable set search_path = '' as $$
+  select jsonb_build_object(
+    'isReadOnly', pg_is_in_recovery() or current_setting('default_transaction_read_only')::boolean,
+    'hasSettings', exists (select from keyframe_private.settings),
+    'missingSecrets', (
+      select coalesce(jsonb_agg(n.name order by n.name), '[]') from (values ('keyframe_functions_url'), ('keyframe_kick_secret')) n (name)
+      where keyframe_private.read_secret(n.name) is null),
+    'address', keyframe_private.address(),
+    'clockBackSeconds', (
+      select round(extract(epoch from nullif(max(t.moment), '-infinity') - now()), 3)
+      from (
+        select w.claimed_at from keyframe_private.heartbeats w
+        union all (select k.made_at from keyframe_private.kicks k order by k.id desc limit 1)
+        union all select max(r.start_time) from (select d.start_time from cron.job_run_details d order by d.runid desc limit 1000) r) t (moment)
+      where t.moment > now() + interval '5 seconds'))
+$$;
+
+-- supabase/schemas/85_health/40_session_figures.sql
+
+-- The figures of sessions: what blocks others, what keeps dead rows, and calls that take long.
+
+-- The transactions that block others and wait for none: at most five, those that block the most sessions first. The query follows the chains
+-- of lock waits that begin at each session that
 --
 --   has waited for a lock for a second,
 --   has locked one of our tables against writers for `locked_for`, or
@@ -9320,7 +9440,7 @@ returns jsonb language sql volatile set search_path = '' as $$
     left join sessions s on s.pid = e.pid
     left join held h on h.pid = e.pid
     where (s.backend_type is distinct from 'autovacuum worker' or e.blocks > 0)
-      and coalesce(s.xact_start < clock_timestamp() - locked_for, true) -- one that ends at once is a queue that moves
+      and coalesce(s.xact_start < clock_timestamp() - locked_for, true) -- a young transaction is ordinary queueing, not a blocker
     group by e.pid, e.blocks, s.usename, s.xact_start, s.state
     order by e.blocks desc, s.xact_start limit 5
   )
@@ -9331,8 +9451,8 @@ returns jsonb language sql volatile set search_path = '' as $$
 $$;
 
 -- What has long kept dead rows from being removed, at most three. Snapshots lock nothing: without this, health would be ok while tables
--- grow and each claim reads more dead rows. A standby with hot_standby_feedback holds by its slot or by its sender, and like a slot before
--- Postgres 17 it does not say since when: then transactions count.
+-- grow and each claim reads more dead rows. A standby with hot_standby_feedback keeps them by its slot or its walsender. A walsender, and a
+-- slot before Postgres 17, does not say since when: then the number of transactions decides.
 create function keyframe_private.snapshot_figures(held_for interval default '15 minutes', transactions_held integer default 1000000)
 returns jsonb language sql volatile set search_path = '' as $$
   select coalesce(jsonb_agg(to_jsonb(s) order by s.transactions desc), '[]')
@@ -9377,83 +9497,9 @@ returns jsonb language sql stable set search_path = '' as $$
       having count(*) >= 3 and sum(clock_timestamp() - w.xact_start) > interval '2 seconds'
       order by seconds desc limit 3) o))
   from (
-    select count(*) as slow, mode() within group (order by c.called) as slowest, keyframe_private.seconds_since(min(c.query_start)) as "slowestSeconds"
+    select count(*) as slow, mode() within group (order by c.called) as slowest,
+      keyframe_private.seconds_since(min(c.query_start)) as "slowestSeconds"
     from open c where c.state = 'active' and c.query_start < now() - interval '2 seconds' and c.called is not null) s
-$$;
-
--- Owners who have used up the rate of a class for ten seconds, the longest first, at most three. Only steady demand keeps a bucket low.
--- Includes `wait`: an owner with too many waits is checked less often.
-create function keyframe_private.limited_owners()
-returns jsonb language sql stable set search_path = '' as $$
-  select coalesce(jsonb_agg(jsonb_build_object(
-    'ownerId', o.owner_id, 'routeClass', o.route_class, 'seconds', keyframe_private.seconds_since(o.low_since)) order by o.low_since), '[]')
-  from (
-    select b.owner_id, b.route_class, b.low_since
-    from (
-      select r.* from keyframe_private.rate_buckets r
-      where r.low_since < now() - interval '10 seconds' order by r.low_since desc limit 10000) b
-    join keyframe_private.rate_limits l on l.route_class = b.route_class
-    where b.route_class <> 'shared' -- its owner_id is that of a link
-      and b.tokens + l.per_second * abs(extract(epoch from now() - b.refilled_at)) < l.capacity / 10.0 -- abs: the clock was set back
-    order by b.low_since limit 3) o
-$$;
-
--- Lists enabled triggers on tables that serve all users; those of projects and films do not.
-create function keyframe_private.app_triggers()
-returns jsonb language sql stable set search_path = '' as $$
-  select coalesce(jsonb_agg(t.name order by t.name), '[]')
-  from (
-    select format('%s on %s', t.tgname, t.tgrelid::regclass) as name
-    from pg_catalog.pg_trigger t
-    join pg_catalog.pg_class c on c.oid = t.tgrelid
-    join pg_catalog.pg_proc p on p.oid = t.tgfoid
-    where not t.tgisinternal and t.tgenabled <> 'D' and p.pronamespace <> 'keyframe_private'::regnamespace
-      and (c.relnamespace = 'keyframe_private'::regnamespace
-        or c.relnamespace = 'keyframe'::regnamespace and c.relname ~ '^(predictions$|webhook_)')
-    limit 20) t
-$$;
-
--- Reads the last 10,000 runs of all jobs, more than four hours of our jobs. A job is late only if this log begins before late_after, or is empty.
-create function keyframe_private.job_figures()
-returns jsonb language sql stable set search_path = '' as $$
-  with runs as materialized (
-    select d.jobid, d.status, d.return_message, d.start_time, d.end_time from cron.job_run_details d order by d.runid desc limit 10000
-  ), ran as (
-    select j.jobname, max(r.end_time) filter (where r.status = 'succeeded') as succeeded_at,
-      max(r.end_time) filter (where r.status = 'failed') as failed_at,
-      (array_agg(r.return_message order by r.start_time desc) filter (where r.status = 'failed'))[1] as error
-    from runs r join cron.job j on j.jobid = r.jobid group by j.jobname
-  )
-  select jsonb_object_agg(substr(w.name, length('keyframe-') + 1), jsonb_build_object(
-    'scheduled', w.scheduled,
-    'obstacle', w.obstacle,
-    'lastSuccessSeconds', keyframe_private.seconds_since(r.succeeded_at),
-    'lastError', case when r.succeeded_at is null or r.failed_at > r.succeeded_at then left(split_part(r.error, E'\n', 1), 200) end,
-    'isLate', coalesce(r.succeeded_at < now() - w.late_after, true)
-      and coalesce((select min(l.start_time) from runs l) < now() - w.late_after, true)))
-  from (
-    select j.name, j.late_after, bool_or(j.obstacle is null) as scheduled, min(j.obstacle) as obstacle
-    from keyframe_private.scheduled_jobs() j group by j.name, j.late_after) w
-  left join ran r on r.jobname = w.name
-$$;
-
--- Times in the future show how far the clock went back.
-create function keyframe_private.setting_figures()
-returns jsonb language sql stable set search_path = '' as $$
-  select jsonb_build_object(
-    'isReadOnly', pg_is_in_recovery() or current_setting('default_transaction_read_only')::boolean,
-    'hasSettings', exists (select from keyframe_private.settings),
-    'missingSecrets', (
-      select coalesce(jsonb_agg(n.name order by n.name), '[]') from (values ('keyframe_functions_url'), ('keyframe_kick_secret')) n (name)
-      where keyframe_private.read_secret(n.name) is null),
-    'address', keyframe_private.address(),
-    'clockBackSeconds', (
-      select round(extract(epoch from nullif(max(t.moment), '-infinity') - now()), 3)
-      from (
-        select w.claimed_at from keyframe_private.heartbeats w
-        union all (select k.made_at from keyframe_private.kicks k order by k.id desc limit 1)
-        union all select max(r.start_time) from (select d.start_time from cron.job_run_details d order by d.runid desc limit 1000) r) t (moment)
-      where t.moment > now() + interval '5 seconds'))
 $$;
 
 -- supabase/schemas/88_admin_views.sql

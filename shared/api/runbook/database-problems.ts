@@ -96,10 +96,10 @@ function setAsideProblems({ count, kinds, worst }: Part<"setAside">): string[] {
   const why =
     reason === null ? `${code}; the log of keyframe-generate has more` : `${reason.replace(/\.$/, "")} (${code})`;
   const tables = [
-    ...(Object.keys(kinds).some((name) => name !== "prune")
+    ...(Object.keys(kinds).some((name) => name !== "job")
       ? ["select * from keyframe_private.work where failures > 2"]
       : []),
-    ...("prune" in kinds ? ["select * from keyframe_private.skipped_rows"] : []),
+    ...("job" in kinds ? ["select * from keyframe_private.skipped_rows"] : []),
   ];
   return [
     `The database refuses ${count === 1 ? "1 row" : `${count} rows`} (${each.join(", ")}), such as ${kind} ${subject}, ${failures} times: ${why}. Change the trigger, the foreign key or the row that causes it. Keyframe retries automatically. All of them: ${tables.join("; ")}.`,

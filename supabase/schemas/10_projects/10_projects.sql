@@ -203,14 +203,14 @@ create function keyframe_private.delete_parts(max_rows integer default 2000)
 returns void language plpgsql volatile security definer set search_path = '' as $$
 begin
   -- Project by project, the first deleted first, each from its index.
-  perform keyframe_private.work_through_rows('keyframe.predictions', format($w$o.id = any (array(
+  perform keyframe_private.run_in_batches('keyframe.predictions', format($w$o.id = any (array(
       select d.id from keyframe.projects p
       cross join lateral (
         select x.id from keyframe.predictions x
         where x.project_id = p.id and not keyframe_private.is_skipped('delete keyframe.predictions ' || x.id)
         limit %1$s for update skip locked) d
       where p.deleted_at is not null order by p.deleted_at limit %1$s for update of p skip locked))$w$, max_rows), max_rows);
-  perform keyframe_private.work_through_rows('keyframe.projects',
+  perform keyframe_private.run_in_batches('keyframe.projects',
     'o.deleted_at is not null and not exists (select from keyframe.predictions p where p.project_id = o.id) order by o.deleted_at',
     max_rows);
 end $$;

@@ -49,13 +49,15 @@ comment on column keyframe_private.work.is_unproven is 'Whether its endpoint is 
 comment on column keyframe_private.work.due_at is 'When it is due, or was; while it is leased, when the lease expires.';
 comment on column keyframe_private.work.lease_token is 'Which claim leased it.';
 comment on column keyframe_private.work.failures is 'generate: failures in a row. deliver: leases that expired, which lengthen its wait; failed requests are counted in webhook_deliveries.';
--- A claim walks from resource to resource and lane to lane, one probe each. The next two indexes have scheduled work and leases; the last
--- two find work of generate, and failing work.
+-- A claim walks from resource to resource and lane to lane, one probe each. The next two indexes have scheduled work and leases, then two find
+-- work of generate and failing work; the last two tell health since when the oldest work of a kind or of an endpoint has been due.
 create index work_ready_idx on keyframe_private.work (queue, resource, lane, id) where state = 'ready';
 create index work_due_idx on keyframe_private.work (queue, due_at) where state = 'scheduled';
 create index work_leased_idx on keyframe_private.work (queue, lane, subject) where state = 'leased';
 create index work_subject_idx on keyframe_private.work (kind, subject) where queue <> 'deliver';
 create index work_failed_idx on keyframe_private.work (failures) where queue <> 'deliver' and failures > 0;
+create index work_ready_kind_idx on keyframe_private.work (kind, due_at) where queue <> 'deliver' and state = 'ready';
+create index work_ready_lane_idx on keyframe_private.work (lane, due_at) where queue = 'deliver' and state = 'ready';
 
 -- Kicks the function if the work is due. The lane is the owner, if none is named.
 create function keyframe_private.add_work(

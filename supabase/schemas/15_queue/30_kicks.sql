@@ -25,7 +25,7 @@ create unlogged table keyframe_private.heartbeats (
 ) with (fillfactor = 50);
 comment on table keyframe_private.heartbeats is 'The last claim of each function, by any of its workers.';
 comment on column keyframe_private.heartbeats.alive_until is 'The time by which that worker will claim again.';
-comment on column keyframe_private.heartbeats.report is 'What that worker reported: callMs, how long its last database call took; isProcess, whether it is a process of npm run worker and not an edge function; address, the project that a process works for.';
+comment on column keyframe_private.heartbeats.report is 'What that worker reported: callMs, how long its last database call took without waiting for work; isProcess, whether it is a process of npm run worker and not an edge function; address, the project that a process works for.';
 
 -- The worker will claim again within heartbeat_ms (0: it stops). Skips rows that another claim has locked: it records the same. Fails only
 -- the claim of another project's process: without a heartbeat the sweep kicks. An edge function works for the project that kicks it.

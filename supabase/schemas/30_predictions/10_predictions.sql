@@ -118,6 +118,7 @@ create index predictions_deadline_idx on keyframe.predictions (deadline_at) wher
 create index predictions_active_owner_idx on keyframe.predictions (owner_id) where admitted_at is not null and completed_at is null;
 create index predictions_waiting_idx on keyframe.predictions (owner_id, created_at, id)
   where admitted_at is null and status = 'queued' and waits_for is null;
+create index predictions_waiting_since_idx on keyframe.predictions (created_at) where admitted_at is null and status = 'queued' and waits_for is null;
 create index predictions_continuing_idx on keyframe.predictions (owner_id, created_at, id) where waits_for is not null and status = 'queued';
 create index predictions_waits_for_idx on keyframe.predictions (waits_for) where waits_for is not null and status = 'queued';
 create index predictions_end_image_path_idx on keyframe.predictions (end_image_path) where end_image_path is not null;

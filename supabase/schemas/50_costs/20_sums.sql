@@ -121,7 +121,7 @@ end $$;
 create function keyframe_private.merge_costs(max_rows integer default 20000)
 returns void language plpgsql volatile set search_path = '' as $$
 begin
-  perform keyframe_private.work_through_rows('keyframe_private.cost_changes', 'true order by o.owner_id, o.id', max_rows, 'merge',
+  perform keyframe_private.run_in_batches('keyframe_private.cost_changes', 'true order by o.owner_id, o.id', max_rows, 'merge',
     'select keyframe_private.merge_cost_changes($1)');
 end $$;
 

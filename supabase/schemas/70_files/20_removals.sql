@@ -14,6 +14,7 @@ comment on table keyframe_private.file_removals is 'Files to remove from Storage
 comment on column keyframe_private.file_removals.owner_id is 'The owner of the file. All-f, the default, means no owner.';
 comment on column keyframe_private.file_removals.removed_by is 'The work that has begun to remove it: the file may already be gone.';
 create index file_removals_owner_id_idx on keyframe_private.file_removals (owner_id, failures, bucket, name);
+create index file_removals_created_at_idx on keyframe_private.file_removals (created_at);
 
 -- Always a new row: a queued one may be read before this transaction commits.
 create function keyframe_private.add_removal_work()

@@ -1,7 +1,7 @@
 -- The jobs of pg_cron.
 
--- Deployments schedule every job, and health watches it (job_figures). `late_after`: after this time without a success, it is late. Each
--- has a time limit, because an app's trigger may sleep: then pruning skips the slow row. pg_cron's background workers set no timer for it.
+-- Deployments schedule every job, and health watches it (job_figures). `late_after`: after this time without a success, it is late. Each has
+-- a time limit, because an app's trigger may sleep. pg_cron's background workers do not enforce it, but batches check it (is_out_of_time).
 create function keyframe_private.jobs()
 returns table (name text, schedule text, command text, late_after interval) language sql immutable set search_path = '' as $$
   select j.name, j.schedule, 'set statement_timeout = ''' || j.time_limit || '''; ' || j.command, j.late_after::interval
@@ -16,7 +16,8 @@ returns table (name text, schedule text, command text, late_after interval) lang
     ('keyframe-prune-rates', '23 * * * *', '2min', 'select keyframe_private.prune_rate_buckets()', '3 hours'),
     ('keyframe-prune-cron', '17 * * * *', '2min',
       'delete from cron.job_run_details d using cron.job j
-        where j.jobid = d.jobid and j.jobname in (select w.name from keyframe_private.jobs() w) and d.end_time < now() - interval ''1 day''', '3 hours')
+        where j.jobid = d.jobid and j.jobname in (select w.name from keyframe_private.jobs() w)
+          and d.end_time < now() - interval ''1 day''', '3 hours')
   ) j (name, schedule, time_limit, command, late_after)
 $$;
 
@@ -43,9 +44,9 @@ language sql stable set search_path = '' as $$
   left join cron.job c on c.jobname = w.name
 $$;
 
--- Removes each entry that does not run in this database, and schedules each job that then has none. Returns the entries that the caller may
--- not remove. Entries that run stay as they are, with a schedule that an administrator has changed. cron.schedule makes an entry of the
--- current role and leaves one that is switched off switched off. So the role is set to that of the migrations, even if a superuser calls.
+-- Makes each job run here. An entry that runs stays as it is, also with a schedule that an administrator has changed. Every other one is
+-- removed, also one that is switched off (cron.schedule would change it, but not switch it on), and a job without an entry that runs is
+-- scheduled, by the role of the migrations even if a superuser calls. Returns the entries that the caller may not remove.
 create function keyframe_private.schedule_jobs()
 returns text[] language plpgsql volatile set search_path = '' as $$
 declare
@@ -76,4 +77,5 @@ begin
   return kept;
 end $$;
 
+-- Health names the entries that this could not remove.
 select keyframe_private.schedule_jobs();

@@ -1,10 +1,10 @@
 -- The figures of the service for GET /api/health?deep=1 and GET /api/metrics, in one call; shared/contract/service.ts explains them. Each
--- part runs on its own, so that a locked or failing one affects no other, and most read a bounded number of rows through an index; `paused`
--- reads all endpoints, and the figures of kicks the answers of some minutes.
+-- part runs on its own, so that a locked or failing one affects no other. Counts stop at 10,000, and an oldest row is found by an index; only
+-- `paused` reads all endpoints, and the figures of kicks the answers of some minutes.
 
 -- Definer, because anyone may call it. Answers even if the version cannot be read or users' tables are locked: it waits for all locks
--- together for 300 ms. `writes`: ok, read_only, settings_missing, or locked, when a start or a new project would fail. Volatile: the Data
--- API calls others in transactions that are read-only by themselves.
+-- together for 300 ms. `writes`: ok, read_only, settings_missing, or locked: a table is, without which a new project, a start or a result
+-- fails. Volatile: the Data API calls others in transactions that are read-only by themselves.
 create function keyframe.health()
 returns jsonb language plpgsql volatile security definer set search_path = '' set lock_timeout = '300ms' as $$
 declare
@@ -16,13 +16,15 @@ declare
 begin
   begin
     version := (select i.version from keyframe_private.installation i order by string_to_array(i.version, '.')::int[] desc limit 1);
-    -- What a write would lock, without a write.
+    -- What these writes would lock, without a write. test/db/service/health-locks.test.ts finds tables that are missing here.
     for wanted in
       select t.name, l.mode from (values
-        ('access share', '{keyframe_private.settings,keyframe.models,keyframe.step_defaults,keyframe.webhook_endpoints}'::text[]),
+        ('access share', '{keyframe_private.settings,keyframe.models,keyframe.step_defaults}'::text[]),
         ('row share', '{auth.users}'),
-        ('row exclusive', '{keyframe.projects,keyframe.predictions,keyframe.webhook_events,keyframe.webhook_deliveries,keyframe_private.work}'),
-        ('row exclusive', '{keyframe_private.provider_submits,keyframe_private.idempotency_keys,keyframe_private.rate_buckets,keyframe_private.kicks}')
+        ('row exclusive', '{keyframe.projects,keyframe.predictions,keyframe_private.prediction_images,keyframe_private.idempotency_keys}'),
+        ('row exclusive', '{keyframe_private.rate_buckets,keyframe_private.provider_submits,keyframe_private.cost_changes}'),
+        ('row exclusive', '{keyframe_private.work,keyframe_private.kicks,keyframe.webhook_events,keyframe.webhook_deliveries}'),
+        ('row exclusive', '{keyframe.webhook_attempts,keyframe.webhook_endpoints,keyframe_private.webhook_hours}')
       ) l (mode, names), unnest(l.names) t (name)
       where not is_read_only
     loop
@@ -86,4 +88,4 @@ begin
     'unread', unread,
     'blockers', keyframe_private.blocker_figures(locked_for => case when unread = '[]' then interval '300 milliseconds' else interval '0' end));
 end $$;
-comment on function keyframe_worker.service_figures is 'The figures of the service (docs/operate.md), for GET /api/health?deep=1 and GET /api/metrics.';
+comment on function keyframe_worker.service_figures is 'The figures (docs/operate.md) for GET /api/health?deep=1 and GET /api/metrics.';

@@ -1,13 +1,36 @@
 -- The figures of the work: predictions, deliveries, files, models, costs.
 
--- Lists due work that no worker has leased: of each queue at most 10,000 rows that are ready, by resource, and 1,000 that are scheduled.
+-- Due work that is still scheduled: of each queue the 1,000 rows that have been due longest, which is what a claim makes ready at once.
+create function keyframe_private.due_scheduled_work()
+returns setof keyframe_private.work language sql stable set search_path = '' set jit = off set enable_seqscan = off set enable_bitmapscan = off as $$
+  select d.* from unnest(enum_range(null::keyframe_private.work_queue)) q
+  cross join lateral (
+    select w.* from keyframe_private.work w where w.queue = q and w.state = 'scheduled' and w.due_at <= now() order by w.due_at limit 1000) d
+$$;
+
+-- A part of the due work that no worker has leased, to count: of each queue also at most 10,000 rows that are ready, by resource.
 create function keyframe_private.due_work()
 returns setof keyframe_private.work language sql stable set search_path = '' set jit = off set enable_seqscan = off set enable_bitmapscan = off as $$
   select d.* from unnest(enum_range(null::keyframe_private.work_queue)) q
   cross join lateral (
-    (select w.* from keyframe_private.work w where w.queue = q and w.state = 'ready' order by w.resource, w.lane, w.id limit 10000)
+    select w.* from keyframe_private.work w where w.queue = q and w.state = 'ready' order by w.resource, w.lane, w.id limit 10000) d
+  union all
+  select s.* from keyframe_private.due_scheduled_work() s
+$$;
+
+-- The oldest ready delivery of each endpoint, one probe of an index for each of at most 10,000 endpoints, and due ones that are scheduled.
+create function keyframe_private.oldest_due_deliveries()
+returns setof keyframe_private.work language sql stable set search_path = '' set jit = off set enable_seqscan = off set enable_bitmapscan = off as $$
+  with recursive ready as (
+    (select w.* from keyframe_private.work w where w.queue = 'deliver' and w.state = 'ready' order by w.lane, w.due_at limit 1)
     union all
-    (select w.* from keyframe_private.work w where w.queue = q and w.state = 'scheduled' and w.due_at <= now() order by w.due_at limit 1000)) d
+    select n.* from ready r cross join lateral (
+      select w.* from keyframe_private.work w
+      where w.queue = 'deliver' and w.state = 'ready' and w.lane > r.lane order by w.lane, w.due_at limit 1) n
+  )
+  (select r.* from ready r limit 10000)
+  union all
+  select s.* from keyframe_private.due_scheduled_work() s where s.queue = 'deliver'
 $$;
 
 -- Counts active predictions, up to 10,000.
@@ -32,28 +55,33 @@ returns jsonb language sql stable set search_path = '' as $$
     from (select o.status from keyframe.predictions o where o.admitted_at is not null and o.completed_at is null limit 10000) p
   ) a
   cross join (
-    select count(*) as waiting, keyframe_private.seconds_since(min(p.created_at)) as "oldestWaitingSeconds"
-    from (select o.created_at from keyframe.predictions o where o.admitted_at is null and o.status = 'queued' and o.waits_for is null limit 10000) p
+    select count(*) as waiting, keyframe_private.seconds_since(min(p.created_at)) as "oldestWaitingSeconds" from (
+      select o.created_at from keyframe.predictions o
+      where o.admitted_at is null and o.status = 'queued' and o.waits_for is null order by o.created_at limit 10000) p
   ) w
 $$;
 
--- How long the oldest work of each kind has been due, among that of due_work. Delivery: only of endpoints to which nothing is being sent; others
--- wait for their own receiver. Slot: a prediction could start, because its owner has a free slot or because the previous shot has ended.
+-- How long the oldest work of each kind has been due. Delivery: only to endpoints to which nothing is being sent (no lease is live); others
+-- wait for their receiver. Slot: a prediction could start, because its owner has a free slot or because the previous shot has ended.
 create function keyframe_private.due_figures()
-returns jsonb language sql stable set search_path = '' as $$
-  select jsonb_object_agg(k.name, keyframe_private.seconds_since(d.oldest))
-  from unnest('{submit,poll,store,cancel,search,expire,remove,delivery,slot}'::text[]) k (name)
-  left join (
-    select case when u.queue = 'deliver' then 'delivery' when u.kind in ('admit', 'continue') then 'slot' else u.kind end as name,
-      min(u.due_at) as oldest
-    from keyframe_private.due_work() u
-    where u.queue <> 'deliver' or not exists (
-      select from keyframe_private.work l where l.queue = 'deliver' and l.lane = u.lane and l.state = 'leased')
-    group by 1) d using (name)
+returns jsonb language sql stable set search_path = '' set jit = off set enable_seqscan = off set enable_bitmapscan = off as $$
+  select jsonb_object_agg(f.name, keyframe_private.seconds_since(f.oldest))
+  from (
+    select case when k.kind in ('admit', 'continue') then 'slot' else k.kind end as name, least(min(r.due_at), min(s.due_at)) as oldest
+    from unnest('{submit,poll,store,cancel,search,expire,remove,admit,continue}'::text[]) k (kind)
+    left join lateral (
+      select w.due_at from keyframe_private.work w
+      where w.queue <> 'deliver' and w.state = 'ready' and w.kind = k.kind order by w.due_at limit 1) r on true
+    left join keyframe_private.due_scheduled_work() s on s.queue <> 'deliver' and s.kind = k.kind
+    group by 1
+    union all
+    select 'delivery', min(d.due_at) from keyframe_private.oldest_due_deliveries() d
+    where not exists (
+      select from keyframe_private.work l where l.queue = 'deliver' and l.lane = d.lane and l.state = 'leased' and l.due_at > now())) f
 $$;
 
 -- Work of generate that has failed three times in a row or more, the last time in the database (its last error is an SQLSTATE, not one of our
--- codes), and rows that pruning cannot delete.
+-- codes), and rows that jobs skip.
 create function keyframe_private.aside_figures()
 returns jsonb language sql stable set search_path = '' as $$
   with failing as materialized (
@@ -61,7 +89,7 @@ returns jsonb language sql stable set search_path = '' as $$
      from keyframe_private.work w
      where w.queue <> 'deliver' and w.failures > 2 and w.last_error ~ '^[0-9A-Z]{5}$' limit 10000)
     union all
-    (select 'prune', u.subject, u.code, u.reason, u.failures
+    (select 'job', u.subject, u.code, u.reason, u.failures
      from keyframe_private.skipped_rows u where u.next_try_at > now() - interval '1 minute' limit 10000)
   )
   select jsonb_build_object(
@@ -83,7 +111,9 @@ returns jsonb language sql stable set search_path = '' set jit = off set enable_
     join keyframe.webhook_endpoints e on e.id = w.lane and e.enabled
     group by w.lane
   )
-  select to_jsonb(c) || to_jsonb(o) || jsonb_build_object(
+  select to_jsonb(c) || jsonb_build_object(
+    'due', (select count(*) from keyframe_private.due_work() u where u.queue = 'deliver'),
+    'oldestDueSeconds', (select keyframe_private.seconds_since(min(d.due_at)) from keyframe_private.oldest_due_deliveries() d),
     'sending', (select count(*) from keyframe_private.work l where l.queue = 'deliver' and l.state = 'leased'),
     'paused', (
       select count(*) from (
@@ -112,10 +142,6 @@ returns jsonb language sql stable set search_path = '' set jit = off set enable_
           from counted q group by q.owner_id order by count desc limit 3) l) as largest
     from counted p
   ) c
-  cross join (
-    select count(*) as due, keyframe_private.seconds_since(min(u.due_at)) as "oldestDueSeconds"
-    from keyframe_private.due_work() u where u.queue = 'deliver'
-  ) o
 $$;
 
 -- Counts the events of the last five minutes, up to 10,000.
@@ -131,8 +157,8 @@ $$;
 -- Counts up to 10,000.
 create function keyframe_private.file_removal_figures()
 returns jsonb language sql stable set search_path = '' as $$
-  select jsonb_build_object('pending', count(*), 'oldestDueSeconds', keyframe_private.seconds_since(min(r.created_at)))
-  from (select f.created_at from keyframe_private.file_removals f limit 10000) r
+  select jsonb_build_object('pending', (select count(*) from (select from keyframe_private.file_removals f limit 10000) r),
+    'oldestDueSeconds', (select keyframe_private.seconds_since(min(f.created_at)) from keyframe_private.file_removals f))
 $$;
 
 create function keyframe_private.unavailable_models()
@@ -163,7 +189,8 @@ returns jsonb language sql stable set search_path = '' as $$
     select jsonb_object_agg(p.name, jsonb_build_object(
       'settledMicros', u.settled, 'heldMicros', u.held, 'unknownMicros', u.unknown, 'budgetMicros', p.budget,
       'leftMicros', p.budget - least(p.budget, u.settled + u.held + u.unknown))) as figures
-    from (values ('today', t.today, s.service_day_micros), ('month', date_trunc('month', t.today)::date, s.service_month_micros)) p (name, begins, budget)
+    from (values
+        ('today', t.today, s.service_day_micros), ('month', date_trunc('month', t.today)::date, s.service_month_micros)) p (name, begins, budget)
     cross join lateral (
       select keyframe_private.exact_sum(sum(c.settled_micros)) as settled, keyframe_private.exact_sum(sum(c.held_micros)) as held,
         keyframe_private.exact_sum(sum(c.unknown_micros)) as unknown

@@ -1,11 +1,12 @@
--- The figures of the platform: kicks, workers, jobs, locks, calls, settings.
+-- The figures of the platform: kicks, workers, jobs, rate limits, the app's triggers, settings.
 
--- Kicks in pg_net. Its queue shows a header that names the kick, and an answer of our functions has the header keyframe-function. A
--- request without an answer may belong to any user of pg_net in this project.
+-- Kicks in pg_net. In its queue, the header webhook-id marks ours; in its answers, the header keyframe-function marks those of our functions.
+-- A request without an answer may belong to any user of pg_net in this project.
 create function keyframe_private.kick_figures()
 returns jsonb language sql stable set search_path = '' as $$
   select to_jsonb(u) || to_jsonb(r) || jsonb_build_object(
-    'othersUnsent', (select count(*) from (select from net.http_request_queue n where coalesce(n.headers ->> 'webhook-id', '') not like 'kick\_%' limit 10000) o),
+    'othersUnsent', (
+      select count(*) from (select from net.http_request_queue n where coalesce(n.headers ->> 'webhook-id', '') not like 'kick\_%' limit 10000) o),
     -- pg_net's worker serves one database of the server: in any other, nothing is ever sent.
     'servedDatabase', (
       select nullif(current_setting('pg_net.database_name', true), current_database())
@@ -41,7 +42,8 @@ returns jsonb language sql stable set search_path = '' as $$
     'error', left(coalesce(k.error, a.error_msg), 200),
     'madeSeconds', keyframe_private.seconds_since(k.made_at),
     -- A claim that waits may acknowledge a kick that was made after it began.
-    'acknowledgedAfterSeconds', case when k.acknowledged_at is not null then round(greatest(0, extract(epoch from k.acknowledged_at - k.made_at)), 3) end))
+    'acknowledgedAfterSeconds', case when k.acknowledged_at is not null then
+      round(greatest(0, extract(epoch from k.acknowledged_at - k.made_at)), 3) end))
   from (values ('generate'), ('deliver')) f (name)
   left join lateral (select m.* from keyframe_private.kicks m where m.function_name = f.name order by m.made_at desc limit 1) k on true
   left join lateral (
@@ -53,8 +55,8 @@ returns jsonb language sql stable set search_path = '' as $$
   ) a on true
 $$;
 
--- Malformed parts of a report are skipped. Slow: work leased more than 10 s ago, for deliver more than 3 s; due_at is when its lease
--- expires. `of` counts the places of all workers that have leased work, at least of one.
+-- Malformed figures of a report are left out. Slow: leased more than 10 s ago, for deliver more than 3 s; due_at is when the lease expires. `of`
+-- counts the places of all workers that have leased work, at least of one.
 create function keyframe_private.worker_figures()
 returns jsonb language sql stable set search_path = '' as $$
   with leased as materialized (
@@ -83,112 +85,8 @@ returns jsonb language sql stable set search_path = '' as $$
   left join keyframe_private.heartbeats h on h.function_name = f.name
 $$;
 
--- The transactions that block others and themselves wait for none: at most five, those that block the most sessions first. To find them, the
--- query follows chains of lock waits, which begin at each session that
---
---   has waited for a lock for a second,
---   has locked one of our tables against writers for `locked_for`, or
---   has locked our rows for `held_for`.
---
--- A role that may not see the sessions of others gets an empty list.
-create function keyframe_private.blocker_figures(locked_for interval, held_for interval default '20 seconds')
-returns jsonb language sql volatile set search_path = '' as $$
-  with recursive locks as materialized (
-    select l.pid, l.relation, l.mode, l.granted, l.waitstart, l.database from pg_catalog.pg_locks l where l.pid <> pg_backend_pid()
-  ), sessions as materialized (
-    select a.* from pg_catalog.pg_stat_activity a where a.datname = current_database()
-  ), held as (
-    select l.pid, c.oid as relation, l.mode in ('ShareLock', 'ShareRowExclusiveLock', 'ExclusiveLock', 'AccessExclusiveLock') as is_table
-    from locks l
-    join pg_catalog.pg_class c on c.oid = l.relation
-    where l.granted and l.mode not in ('AccessShareLock', 'ShareUpdateExclusiveLock') and c.relkind in ('r', 'p')
-      and l.database = (select d.oid from pg_catalog.pg_database d where d.datname = current_database())
-      and (c.relnamespace = any (array['keyframe'::regnamespace, 'keyframe_private'::regnamespace, 'net'::regnamespace, 'cron'::regnamespace])
-        or c.oid = any (array['auth.users'::regclass, 'vault.secrets'::regclass, 'storage.objects'::regclass]))
-  ), chain as (
-    (select s.pid as victim, s.pid, s.wait_event_type is not distinct from 'Lock' as waits
-     from sessions s
-     where s.backend_type is distinct from 'autovacuum worker' and (
-       exists (select from locks l where l.pid = s.pid and not l.granted and l.waitstart < clock_timestamp() - interval '1 second')
-       or exists (
-         select from held h where h.pid = s.pid
-           and s.xact_start < clock_timestamp() - case when h.is_table then locked_for else held_for end))
-     order by s.xact_start limit 50)
-    union
-    select c.victim, b.pid, true from chain c cross join lateral unnest(pg_catalog.pg_blocking_pids(c.pid)) b (pid)
-  ), ends as (
-    select c.pid, count(distinct c.victim) filter (where c.victim <> c.pid) as blocks
-    from chain c where cardinality(pg_catalog.pg_blocking_pids(c.pid)) = 0 group by c.pid
-  ), named as (
-    select e.pid, e.blocks, s.usename, s.xact_start, s.state, bool_or(h.is_table) as is_table,
-      string_agg(distinct h.relation::regclass::text, ', ') as tables
-    from ends e
-    left join sessions s on s.pid = e.pid
-    left join held h on h.pid = e.pid
-    where (s.backend_type is distinct from 'autovacuum worker' or e.blocks > 0)
-      and coalesce(s.xact_start < clock_timestamp() - locked_for, true) -- one that ends at once is a queue that moves
-    group by e.pid, e.blocks, s.usename, s.xact_start, s.state
-    order by e.blocks desc, s.xact_start limit 5
-  )
-  select coalesce(jsonb_agg(jsonb_build_object(
-    'pid', n.pid, 'role', n.usename, 'seconds', keyframe_private.seconds_since(n.xact_start), 'isIdle', coalesce(n.state like 'idle%', false),
-    'blocks', n.blocks, 'tables', n.tables, 'locksTables', coalesce(n.is_table, false)) order by n.blocks desc, n.xact_start), '[]')
-  from named n
-$$;
-
--- What has long kept dead rows from being removed, at most three. Snapshots lock nothing: without this, health would be ok while tables
--- grow and each claim reads more dead rows. A standby with hot_standby_feedback holds by its slot or by its sender, and like a slot before
--- Postgres 17 it does not say since when: then transactions count.
-create function keyframe_private.snapshot_figures(held_for interval default '15 minutes', transactions_held integer default 1000000)
-returns jsonb language sql volatile set search_path = '' as $$
-  select coalesce(jsonb_agg(to_jsonb(s) order by s.transactions desc), '[]')
-  from (
-    select h.kind, h.name, h.role, keyframe_private.seconds_since(h.since) as seconds, h.transactions
-    from (
-      select case a.backend_type when 'walsender' then 'standby' else 'session' end as kind,
-        case a.backend_type when 'walsender' then a.application_name else a.pid::text end as name, a.usename::text as role,
-        case when a.backend_type <> 'walsender' then a.xact_start end as since, age(a.backend_xmin) as transactions
-      from pg_catalog.pg_stat_activity a
-      where a.backend_xmin is not null and a.backend_type <> 'autovacuum worker' and a.pid <> pg_backend_pid()
-        and (a.datname = current_database() or a.backend_type = 'walsender')
-      union all
-      select 'prepared', p.gid, p.owner::text, p.prepared, age(p.transaction)
-      from pg_catalog.pg_prepared_xacts p where p.database = current_database()
-      union all
-      select 'slot', r.slot_name::text, null, case when not r.active then (to_jsonb(r) ->> 'inactive_since')::timestamptz end,
-        greatest(age(r.xmin), age(r.catalog_xmin))
-      from pg_catalog.pg_replication_slots r where coalesce(r.xmin, r.catalog_xmin) is not null) h
-    where h.since < clock_timestamp() - held_for or h.transactions > transactions_held
-    order by h.transactions desc limit 3) s
-$$;
-
--- Calls of our functions and tables that have run for over two seconds; a worker's call waits for a second at most. A call of an owner has
--- the owner's id as the name of its session (acquire_call_slot), which other roles can forge. Owners who use three connections or more, for
--- two seconds in total, are named, at most three.
-create function keyframe_private.call_figures()
-returns jsonb language sql stable set search_path = '' as $$
-  with open as materialized (
-    select a.state, a.query_start, a.xact_start, substring(a.query from 'keyframe(?:_worker)?"?\."?(\w+)') as called,
-      case when pg_catalog.pg_has_role(a.usesysid, 'authenticated', 'member') then
-        substring(a.application_name from '^keyframe ([0-9a-f-]{36})$') end as owner
-    from pg_catalog.pg_stat_activity a
-    where a.datname = current_database() and a.state <> 'idle' and a.backend_type = 'client backend' and a.pid <> pg_backend_pid()
-  )
-  select to_jsonb(s) || jsonb_build_object('owners', (
-    select coalesce(jsonb_agg(to_jsonb(o) order by o.seconds desc), '[]')
-    from (
-      select w.owner as "ownerId", count(*) as calls, mode() within group (order by w.called) as called,
-        round(sum(extract(epoch from clock_timestamp() - w.xact_start)), 3) as seconds
-      from open w where w.owner is not null group by w.owner
-      having count(*) >= 3 and sum(clock_timestamp() - w.xact_start) > interval '2 seconds'
-      order by seconds desc limit 3) o))
-  from (
-    select count(*) as slow, mode() within group (order by c.called) as slowest, keyframe_private.seconds_since(min(c.query_start)) as "slowestSeconds"
-    from open c where c.state = 'active' and c.query_start < now() - interval '2 seconds' and c.called is not null) s
-$$;
-
--- Owners who have used up the rate of a class for ten seconds, the longest first, at most three. Only steady demand keeps a bucket low.
--- Includes `wait`: an owner with too many waits is checked less often.
+-- Owners who have used up the rate of a class for ten seconds, the longest first, at most three; of more than 10,000 such buckets, those that
+-- became low last. Only steady demand keeps a bucket low. Includes `wait`: an owner with too many waits is checked less often.
 create function keyframe_private.limited_owners()
 returns jsonb language sql stable set search_path = '' as $$
   select coalesce(jsonb_agg(jsonb_build_object(
@@ -219,7 +117,7 @@ returns jsonb language sql stable set search_path = '' as $$
     limit 20) t
 $$;
 
--- Reads the last 10,000 runs of all jobs, more than four hours of our jobs. A job is late only if this log begins before late_after, or is empty.
+-- Reads the last 10,000 runs of all jobs, over four hours of ours. A job is late only if the log is empty or older than its late_after.
 create function keyframe_private.job_figures()
 returns jsonb language sql stable set search_path = '' as $$
   with runs as materialized (

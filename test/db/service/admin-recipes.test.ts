@@ -51,7 +51,7 @@ const kicksTo = async (name: string) =>
   ).length;
 const inSeconds = (seconds: number) => new Date(Date.now() + seconds * 1000);
 const noLease = { lease_token: null };
-/** A poll that the database has refused three times, and a row that pruning left out. */
+/** A poll that the database has refused three times, and a row that a job skips. */
 async function addFailing() {
   const columns = { ...noLease, failures: 3, last_error: "P0001", due_at: inSeconds(60) };
   const { id } = await seedPrediction(db.sql, world, { status: "processing", columns });
@@ -128,7 +128,7 @@ const EFFECTS: Record<string, () => Promise<void>> = {
     const rows = await run("See what fails again and again");
     for (const row of [
       { kind: "poll", subject: failing, error: "P0001", failures: 3 },
-      { kind: "prune", error: "P0001 An app keeps it.", failures: 1 },
+      { kind: "job", error: "P0001 An app keeps it.", failures: 1 },
     ])
       expect(rows).toContainEqual(expect.objectContaining(row));
   },

@@ -2,8 +2,12 @@ import postgres, { type TransactionSql } from "postgres";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { pause } from "../../../shared/platform/retry.ts";
 import { type Blocker, type ServiceFigures, serviceFigures } from "../../../shared/contract/service.ts";
+import { claim, complete, providerSays } from "../../support/database/calls.ts";
 import { useDatabase } from "../../support/database/clone-database.ts";
-import { useWorld } from "../../support/database/predictions.ts";
+import { columnOf, useWorld } from "../../support/database/predictions.ts";
+import { rolledBack } from "../../support/database/rolled-back.ts";
+import { addReference } from "../../support/database/user.ts";
+import { addEndpoint, sendNext } from "../../support/database/webhooks.ts";
 import { until } from "../../support/until.ts";
 
 // Whatever somebody holds, health answers and names the transaction that waits for nobody.
@@ -75,9 +79,40 @@ describe("each table is locked, one after another", () => {
     expect(figures.predictions).toMatchObject({ queued: 0 });
   });
 
+  test("each table that a project, a start or a result writes, locked in turn → plain health says that writes are locked", async () => {
+    const image = await addReference(db, world.owner);
+    await addEndpoint(db.sql, world.owner);
+    const isGuarded = (table: string) => table === "keyframe_private.heartbeats"; // a claim goes on without its heartbeat
+    let written: string[] = [];
+    await rolledBack(db.sql, async (sql) => {
+      const writes = () =>
+        columnOf(sql`
+          select relid::regclass || ' ' || n_tup_ins + n_tup_upd + n_tup_del as name from pg_stat_xact_user_tables
+          where schemaname in ('keyframe', 'keyframe_private') and n_tup_ins + n_tup_upd + n_tup_del > 0 order by 1`);
+      const before = await writes(); // by earlier transactions of the connection
+      const claims = JSON.stringify({ sub: world.owner, role: "authenticated" });
+      await sql`select set_config('request.jwt.claims', ${claims}, true)`;
+      await sql`select keyframe.create_project('Harbour', 'A harbour at dawn', '', '16:9', 'project', ${"b".repeat(64)})`;
+      const input = JSON.stringify({ referenceImagePaths: [image] });
+      await sql`select keyframe.start_prediction(${world.project}, 'first-frame', ${input}::text::jsonb, null, 'key', ${"a".repeat(64)})`;
+      await sql`select set_config('request.jwt.claims', '', true)`;
+      const [submit] = await claim(sql, 10, 60, 300);
+      if (!submit) throw new Error("Nothing was claimed.");
+      const { id, lease_token: lease } = submit;
+      await providerSays(sql, { id, run: "run-1", status: "succeeded", lease });
+      const [copy] = await claim(sql, 10, 60, 300);
+      expect(await complete(sql, id, copy?.lease_token ?? null)).toBe(true);
+      expect((await sendNext(sql, { status_code: 200 })).length).toBeGreaterThan(0);
+      written = (await writes()).filter((each) => !before.includes(each)).map((each) => each.replace(/ .*/, ""));
+    });
+    expect(written.length).toBeGreaterThan(10);
+    const unseen: string[] = [];
+    for (const table of written)
+      if ((await whileLocked(table, "share", readHealth)).writes !== "locked") unseen.push(table);
+    expect(unseen).toEqual(written.filter(isGuarded));
+  });
+
   test.each([
-    ["keyframe.projects", "share"],
-    ["keyframe.webhook_deliveries", "share"],
     ["keyframe_private.rate_buckets", "access exclusive"],
     ["keyframe_private.settings", "access exclusive"],
     ["keyframe_private.installation", "access exclusive"],

@@ -320,7 +320,7 @@ test.each<[what: string, seed: () => Promise<unknown>, figures: object]>([
     },
   ],
   [
-    "the database has refused work three times, and pruning could not delete a row → counted, with the worst; other failures are not",
+    "the database has refused work three times, and a job skips a row → counted, with the worst; other failures are not",
     async () => {
       await prediction("processing", { ...LATER, failures: 3, last_error: "P0001" });
       await prediction("storing", { ...LATER, failures: 9, last_error: "provider_unavailable" });
@@ -330,8 +330,8 @@ test.each<[what: string, seed: () => Promise<unknown>, figures: object]>([
     },
     {
       setAside: {
-        ...{ count: 2, kinds: { poll: 1, prune: 1 } },
-        worst: { kind: "prune", subject: "delete x 1", code: "P0002", reason: "An app keeps it.", failures: 4 },
+        ...{ count: 2, kinds: { poll: 1, job: 1 } },
+        worst: { kind: "job", subject: "delete x 1", code: "P0002", reason: "An app keeps it.", failures: 4 },
       },
     },
   ],
@@ -436,7 +436,7 @@ test("endpoints whose last delivery could not be signed → counted, unless disa
 
 test("generate claims → figures have its call's time, also when it has no capacity for work", async () => {
   const claim = createClaim((called, args) => callWorker(db.sql, called, Object(args)), null);
-  await claim(0, 0, 0, 1_499.6);
+  await claim({ room: 0, isStopping: false, heartbeatMs: 0, waitMs: 0, callMs: 1_499.6 });
   expect((await read()).workers.generate).toMatchObject({ callSeconds: 1.5, slowWork: 0 });
 });
 
@@ -543,6 +543,49 @@ test("due work of each kind → how long the oldest has been due, without leased
   const ages = { submit: about(90), poll: about(80), store: about(70), cancel: about(60), search: about(50) };
   const others = { expire: about(45), remove: about(40), delivery: about(30), slot: about(35) };
   expect((await read()).due).toEqual({ ...ages, ...others });
+});
+
+test("12,000 newer rows in front of the oldest of each kind → the figures have the age of the oldest", async () => {
+  const [first, last] = ["00000000-0000-4000-8000-000000000000", "ffffffff-ffff-4fff-bfff-ffffffffffff"];
+  const { id } = await prediction("queued", { ...IN_LINE, created_at: ago(5) });
+  await db.sql.begin(async (sql) => {
+    await sql`set local session_replication_role = replica`;
+    await sql`
+      insert into keyframe.predictions (project_id, owner_id, step, input, model, created_at)
+      select project_id, owner_id, step, input, model, created_at from keyframe.predictions, generate_series(1, 12000) where id = ${id}`;
+    await sql`
+      insert into keyframe_private.file_removals (bucket, name, created_at)
+      select 'keyframe-outputs', i, ${ago(5)} from generate_series(1, 12000) i`;
+  });
+  await prediction("queued", { ...IN_LINE, created_at: ago(2_000) });
+  await db.sql`insert into keyframe_private.file_removals (bucket, name, created_at) values ('keyframe-outputs', 'last', ${ago(2_100)})`;
+  const add = (queue: string, kind: string, lane: string, seconds: number, count = 1) => db.sql`
+    insert into keyframe_private.work (queue, kind, subject, owner_id, lane, resource, state, due_at)
+    select ${queue}::keyframe_private.work_queue, ${kind}, gen_random_uuid(), ${lane}, ${lane}, ${kind} || left(${lane}, 1), 'ready', ${ago(seconds)}
+    from generate_series(1, ${count}::int)`;
+  const kinds = ["submit", "poll", "cancel", "search", "expire", "remove"];
+  await add("ask", "admit", first, 5, 12_000);
+  await add("copy", "store", first, 5, 12_000);
+  await add("deliver", "deliver", first, 5, 12_000);
+  for (const [place, kind] of kinds.entries()) await add("ask", kind, last, 1_000 + 100 * place);
+  await add("ask", "continue", last, 1_600);
+  await add("copy", "store", last, 1_700);
+  await add("deliver", "deliver", last, 1_800);
+  const { due, deliveries, predictions, fileRemovals } = await read();
+  const ages = Object.fromEntries(kinds.map((kind, place) => [kind, about(1_000 + 100 * place)]));
+  expect(due).toEqual({ ...ages, slot: about(1_600), store: about(1_700), delivery: about(1_800) });
+  expect(deliveries.oldestDueSeconds).toEqual(about(1_800));
+  expect(predictions.oldestWaitingSeconds).toEqual(about(2_000));
+  expect(fileRemovals.oldestDueSeconds).toEqual(about(2_100));
+});
+
+test("a worker died with the lease of a delivery → the others of its endpoint are due once the lease has expired", async () => {
+  const endpoint = await addEndpoint(db.sql, world.owner, { max_in_flight: 1 });
+  await seedDeliveries(db.sql, endpoint, 2, { next_attempt_at: ago(300) });
+  await exchange(db.sql);
+  expect((await read()).due.delivery).toBeNull();
+  await db.sql`update keyframe_private.work set due_at = now() where state = 'leased'`;
+  expect((await read()).due.delivery).toEqual(about(300));
 });
 
 test("a database that refuses writes or lacks settings, or a clock that was set back → figures and health say so", async () => {

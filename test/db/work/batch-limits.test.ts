@@ -37,7 +37,7 @@ const key = insert(
 );
 const cost = insert(`${COSTS} (owner_id, day, step, model)`, "(gen_random_uuid(), current_date, 'video', 'a')");
 
-/** Which rows there are once a batch of two is done. All that is pruned goes through work_through_rows, as the keys do. */
+/** Which rows there are once a batch of two is done. All that is pruned goes through run_in_batches, as the keys do. */
 const BATCHES: [batch: string, table: string, addRow: Work, rows: string, count: number][] = [
   ["admit_waiting", P, waiting, `${P} where admitted_at is not null`, 2],
   ["add_overdue", P, overdue, `${WORK} where kind = 'expire'`, 2],

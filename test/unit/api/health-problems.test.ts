@@ -53,7 +53,7 @@ const BLOCKER: Blocker = {
 };
 const CALLER = { ownerId: OWNER, calls: 6, called: "read_usage", seconds: 4.4 };
 const UNPRUNED = {
-  ...{ kind: "prune", subject: "delete keyframe.webhook_events x", code: "P0001" },
+  ...{ kind: "job", subject: "delete keyframe.webhook_events x", code: "P0001" },
   ...{ reason: "An app keeps it.", failures: 2 },
 };
 
@@ -291,20 +291,20 @@ test.each<[string, Partial<ServiceFigures>, RegExp]>([
     /^The database's clock was set back by 3600 s: .*time synchronisation/,
   ],
   [
-    "a row that pruning leaves out",
-    { setAside: { count: 1, kinds: { prune: 1 }, worst: UNPRUNED } },
-    /^The database refuses 1 row \(prune: 1\), such as prune delete keyframe\.webhook_events x, 2 times: An app keeps it \(P0001\)\. .* All of them: select \* from keyframe_private\.skipped_rows\.$/,
+    "a row that a job skips",
+    { setAside: { count: 1, kinds: { job: 1 }, worst: UNPRUNED } },
+    /^The database refuses 1 row \(job: 1\), such as job delete keyframe\.webhook_events x, 2 times: An app keeps it \(P0001\)\. .* All of them: select \* from keyframe_private\.skipped_rows\.$/,
   ],
   [
     "work of generate that the database refuses",
     {
       setAside: {
         count: 3,
-        kinds: { poll: 2, prune: 1 },
+        kinds: { poll: 2, job: 1 },
         worst: { ...UNPRUNED, kind: "poll", subject: OWNER, reason: null, failures: 9 },
       },
     },
-    /^The database refuses 3 rows \(poll: 2, prune: 1\), such as poll 7d3f1c52-\S+, 9 times: P0001; the log of keyframe-generate has more\. .* keyframe_private\.work where failures > 2; select \* from keyframe_private\.skipped_rows\.$/,
+    /^The database refuses 3 rows \(poll: 2, job: 1\), such as poll 7d3f1c52-\S+, 9 times: P0001; the log of keyframe-generate has more\. .* keyframe_private\.work where failures > 2; select \* from keyframe_private\.skipped_rows\.$/,
   ],
   [
     "many long calls",

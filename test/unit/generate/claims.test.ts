@@ -1,7 +1,9 @@
 import { expect, test } from "vitest";
 import { createClaim } from "../../../supabase/functions/keyframe-generate/tasks/claim.ts";
 
-test("each claim of generate → has the process's id, room for at most ten tasks, and the previous answer's cursors", async () => {
+const REQUEST = { isStopping: false, heartbeatMs: 300, waitMs: 0, callMs: 0 };
+
+test("each claim of generate → has the process's id, room for at most ten tasks, none when it stops, and the last cursors", async () => {
   const asked: Record<string, unknown>[] = [];
   const claim = createClaim(
     async (_called, args) => {
@@ -15,11 +17,16 @@ test("each claim of generate → has the process's id, room for at most ten task
     null,
     "https://ref.supabase.co",
   );
-  expect(await claim(64, 300, 0, 12.4)).toEqual({ items: [{ task: "poll", id: "b", more: 1 }], more: true });
-  await claim(3, 300, 0, 0);
+  expect(await claim({ ...REQUEST, room: 64, callMs: 12.4 })).toEqual({
+    items: [{ task: "poll", id: "b", more: 1 }],
+    more: true,
+  });
+  await claim({ ...REQUEST, room: 3 });
+  await claim({ ...REQUEST, room: 3, isStopping: true });
   expect(asked).toMatchObject([
     { max_rows: 10, cursors: {}, report: { callMs: 12, isProcess: true, address: "https://ref.supabase.co" } },
     { max_rows: 3, cursors: { ask: ["model", "1"] } },
+    { max_rows: 0 },
   ]);
   expect(asked[0]?.worker_id).toBe(asked[1]?.worker_id);
 });

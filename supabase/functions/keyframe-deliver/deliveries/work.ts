@@ -1,6 +1,7 @@
 import type { Log } from "../../../../shared/platform/log.ts";
 import type { Clock } from "../../../../shared/worker/clock.ts";
-import { COMMON_LIMITS, type WorkerLimits } from "../../../../shared/worker/worker.ts";
+import { COMMON_LIMITS, type WorkerLimits } from "../../../../shared/worker/limits.ts";
+import type { ClaimRequest } from "../../../../shared/worker/worker.ts";
 import type { AttemptResult, Delivery, Exchange } from "./database.ts";
 import { createLeased } from "./leased.ts";
 import { createResults } from "./results.ts";
@@ -76,11 +77,11 @@ export function createDeliveryWork({ exchange, attempt, log, clock, address }: D
     return answer.more;
   }
 
-  async function claim(room: number, heartbeatMs: number, waitMs: number, callMs: number) {
-    const isEnding = room === 0 && heartbeatMs === 0;
-    if (isEnding) leased.giveAllBack();
+  /** Leases up to the limits in SQL, whatever the room: what its endpoint does not take yet starts when another has ended (next). */
+  async function claim({ isStopping, heartbeatMs, waitMs, callMs }: Omit<ClaimRequest, "room">) {
+    if (isStopping) leased.giveAllBack();
     while (results.goesAlone()) await call(0, heartbeatMs, 0, callMs);
-    const more = await call(isEnding ? 0 : DELIVER_LIMITS.maxOpen, heartbeatMs, waitMs, callMs);
+    const more = await call(isStopping ? 0 : DELIVER_LIMITS.maxOpen, heartbeatMs, waitMs, callMs);
     return { items: leased.begin(), more };
   }
 

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import type { CallDatabase } from "../../../../shared/platform/call-database.ts";
+import type { ClaimRequest } from "../../../../shared/worker/worker.ts";
 
 /** Longer than a task and the recording of its result: work must have stopped when its lease expires. */
 export const LEASE_SECONDS = 90;
@@ -16,19 +17,19 @@ const claimed = z.object({
 export type Claimed = z.infer<typeof claimed>["tasks"][number];
 
 /**
- * Leases due tasks for this worker; without free places it only records a heartbeat. With nothing due it may wait up to waitMs.
+ * Leases due tasks for this worker; without room, or when it stops, it only records a heartbeat.
  * `pollSeconds`: the interval of polls; null for the database's default.
  */
 export function createClaim(call: CallDatabase, pollSeconds: number | null, address?: string) {
   const worker_id = crypto.randomUUID();
   let cursors = {};
-  return async (room: number, heartbeat_ms: number, wait_ms: number, callMs: number) => {
+  return async ({ room, isStopping, heartbeatMs, waitMs, callMs }: ClaimRequest) => {
     const answer = await call("claim_tasks", {
       worker_id,
-      max_rows: Math.min(room, CLAIM_AT_ONCE),
+      max_rows: isStopping ? 0 : Math.min(room, CLAIM_AT_ONCE),
       lease_seconds: LEASE_SECONDS,
-      heartbeat_ms,
-      wait_ms,
+      heartbeat_ms: heartbeatMs,
+      wait_ms: waitMs,
       report: { callMs: Math.round(callMs), isProcess: address !== undefined, address },
       cursors,
       poll_seconds: pollSeconds,

@@ -1,7 +1,7 @@
 import { DatabaseError } from "../../../../shared/platform/call-database.ts";
 import { describeError } from "../../../../shared/platform/log.ts";
 import { isOver } from "../../../../shared/replicate/provider-prediction.ts";
-import { COMMON_LIMITS, type WorkerLimits } from "../../../../shared/worker/worker.ts";
+import { COMMON_LIMITS, type WorkerLimits } from "../../../../shared/worker/limits.ts";
 import { ProviderError, retryVerdict } from "../provider/provider-error.ts";
 import type { Claimed } from "./claim.ts";
 import type { Deps } from "./database.ts";

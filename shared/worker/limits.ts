@@ -1,0 +1,30 @@
+/** The time limits of both functions' workers, in milliseconds. */
+export const COMMON_LIMITS = {
+  /** How long one run claims. With workMs (80 s), abortGraceMs and giveUpAfterMs at most 135 s: below the platform's limit of 150 s. */
+  maxRunMs: 30_000,
+  /** Grace after an abort: work that runs longer counts as ended. */
+  abortGraceMs: 5_000,
+  /** How long the worker keeps claiming after its last work: new work then starts without a kick. */
+  idleGraceMs: 2_000,
+  /** The longest pause between two claims. With nothing due it is spent in the database. */
+  claimEveryMs: 100,
+  /** How long the heartbeat of a claim is valid. Postgres sends no kick meanwhile. */
+  heartbeatMs: 300,
+  /** The same for a process that has had no work for quietAfterMs: a fifth of the calls, and a check every 10 ms (wait_for_due). */
+  quietAfterMs: 60_000,
+  quiet: { claimEveryMs: 500, heartbeatMs: 1_500 },
+  /** Results wait this long after a call for others, unless nothing is open. */
+  recordAfterMs: 20,
+  /** The longest pause between two calls while the last work ends: they record again what could not be recorded before. */
+  endingEveryMs: 2_000,
+  /** The delays after failed calls (retry.ts), and when a run without open work gives up. */
+  minDelayMs: 250,
+  maxDelayMs: 2_000,
+  giveUpAfterMs: 20_000,
+  /** A call that takes this long, without its wait, is logged, at most once in slowLogEveryMs. */
+  slowCallMs: 1_000,
+  slowLogEveryMs: 10_000,
+};
+
+/** `workMs`: after this the signal of a piece of work aborts. */
+export type WorkerLimits = typeof COMMON_LIMITS & { maxOpen: number; workMs: number };
