@@ -278,7 +278,7 @@ export const serviceFigures = z
           code: z.string().meta({ description: "The SQLSTATE; 55P03: a lock was in the way." }),
         }),
       )
-      .meta({ description: "Parts that could not be read within 300 ms." }),
+      .meta({ description: "Parts that could not be read, in time or because of an error." }),
     blockers: z.array(blocker).meta({
       description:
         "Open transactions that block others, or that have locked Keyframe's rows for 20 s or its tables for 0.3 s. At most five.",

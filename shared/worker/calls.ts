@@ -5,7 +5,7 @@ import type { Clock } from "./clock.ts";
 type CallsSettings = {
   /** The worker's open pieces of work, and results that are not recorded yet. */
   load(): { open: number; unrecorded: number };
-  /** Without it, no call is the last attempt. */
+  /** While true, no failure ends the run. */
   isStaying(): boolean;
   log: Log;
   clock: Clock;

@@ -13,7 +13,7 @@ export type ClaimRequest = {
   heartbeatMs: number;
   /** With nothing due, the call may wait so long in the database. */
   waitMs: number;
-  /** How long the last database call took, without its wait. */
+  /** How long the last claim or record took, with all its calls, but without its wait. */
   callMs: number;
 };
 
@@ -42,7 +42,7 @@ type Results<Item> = {
 
 const RECORDED_BY_WORK = { ready: () => 0, pending: () => 0, record: async () => undefined, next: () => [] };
 
-/** A running instance of `generate` or `deliver`. Work never waits for other work, and one claim or record call is open at a time. */
+/** A running instance of `generate` or `deliver`. No work waits for the end of a slow one, and one claim or record call is open at a time. */
 export function createWorker<Item>(settings: WorkerSettings<Item>) {
   const { claim, results = RECORDED_BY_WORK, log, clock = systemClock, limits } = settings;
   const alarm = createAlarm(clock);
@@ -116,7 +116,7 @@ export function createWorker<Item>(settings: WorkerSettings<Item>) {
 
   return {
     /**
-     * Starts a run, or makes the current run claim once more. Never rejects. Resolves when nothing is due, all work has ended, and its
+     * Starts a run, or makes the current run claim once more. Never rejects. Resolves when nothing is due, or the run's time is over, all work has ended, and its
      * results are recorded or, while the database is down, kept for the next run.
      */
     async kick(): Promise<void> {

@@ -352,7 +352,7 @@ create table keyframe_private.settings (
 comment on table keyframe_private.settings is 'One row. Changes apply from the next statement; no deploy is needed.';
 comment on column keyframe_private.settings.max_active_per_owner is 'How many predictions of one owner may run at once; further ones wait in queued, oldest first.';
 comment on column keyframe_private.settings.max_calls_per_owner is 'How many requests of one owner the database may answer at once; further ones are refused (rate_limited). Keep it below a third of the connections of the Data API. A process of the function api makes at most four at once for an owner; further ones wait.';
-comment on column keyframe_private.settings.max_failures is 'How often in a row a submit may fail before its prediction fails; also how many leases of one task may expire in a row.';
+comment on column keyframe_private.settings.max_failures is 'How often in a row a submit may fail before its prediction fails; also how many leases of one task may expire in a row, and how many of its runs could not read an image.';
 comment on column keyframe_private.settings.frame_deadline is 'The longest time from the admission of a frame to its end.';
 comment on column keyframe_private.settings.video_deadline is 'The longest time from the admission of a video to its end.';
 comment on column keyframe_private.settings.poll_interval is 'How long to wait for a callback before polling the provider.';
@@ -3672,7 +3672,7 @@ end $$;
 -- When a prediction leaves the queue, ends or is deleted, its unanswered submits are searched for, once no worker can still be submitting
 -- them. When it ends or is deleted, its running provider runs are canceled.
 create function keyframe_private.abandon_submits()
-returns trigger language plpgsql volatile security definer set search_path = '' as $$
+returns trigger language plpgsql volatile security definer set search_path = '' set jit = off set enable_seqscan = off as $$
 declare
   submit keyframe_private.provider_submits;
   leased_until timestamptz;
@@ -4931,11 +4931,11 @@ end $$;
 
 -- supabase/schemas/30_predictions/50_transitions.sql
 
--- One function per transition, guarded in its WHERE. False (no row) is a normal answer to a late or duplicate call. Those of workers have
+-- One function per transition, guarded in its WHERE. A late or duplicate call changes no row, which is no error. Those of workers have
 -- a lock_timeout: ten calls that wait would take every connection of the Data API. The call fails with 55P03 and the worker repeats it.
 --
--- All functions of generate lock in this order: the leased work, the prediction, its submits by id, the owner's slots. Only admit_predictions
--- locks the slots first, and then predictions that have none.
+-- All functions of generate lock in this order: the leased work, the prediction, its submits by id, the owner's slots, and then predictions
+-- of the owner that wait for a slot. admit_predictions begins with the slots.
 --
 -- The lease decides about which prediction a call is. The argument prediction_id is for what counts when the lease is lost: that a submit
 -- created no run, or had no answer.
@@ -5078,7 +5078,7 @@ begin
   perform keyframe_private.finish_work(held);
   return true;
 end $$;
-comment on function keyframe_worker.fail_prediction is 'active → failed, for the holder of the lease. False: too late. attempt_without_run: the attempt whose submit the provider refused, or that was not sent.';
+comment on function keyframe_worker.fail_prediction is 'active → failed, for the holder of the lease. False: the lease is lost. attempt_without_run: the attempt whose submit the provider refused, or that was not sent.';
 
 -- Waiting for a rate limit of the provider is no failure. An accepted run is paid for: polling and storing are retried until the deadline.
 create function keyframe_worker.retry_prediction_later(
@@ -5323,7 +5323,7 @@ end $$;
 -- Records a state of a provider run for a prediction, and returns what came of it:
 --
 --   recorded    the prediction has moved
---   unchanged   the state was known
+--   unchanged   the state was known, or is recorded by the next callback or poll
 --   ended       the prediction has ended or is deleted; the run is canceled if it goes on
 --   stale       the prediction follows another run; this run is canceled if it goes on
 --   given_up    the prediction is queued again; it followed this run before
@@ -6204,11 +6204,11 @@ end $$;
 --   search    prediction  add_search                record_search_ended
 --   cancel    prediction  add_cancel                report_run, record_run_not_canceled (later)
 --   expire    prediction  add_overdue               expire_prediction
---   continue  prediction  add_waiting_work          admit_predictions
+--   continue  prediction  add_waiting_work; a start that need not wait any more: admit_or_queue, begin_waiting    admit_predictions
 --   admit     owner       admit_next, if it failed  admit_predictions
 --   remove    owner       add_removal_work          begin_removal, if no file is left; record_files_removed (later)
 --
--- A poll or store whose leases expired too often, and a store that is not needed, is claimed as the task give_up: expire_prediction ends it.
+-- A store ends its run's poll, too, and a claim drops what is no longer needed (prepare_task). A poll or store whose leases expired too often, and a store that is not needed, is claimed as the task give_up: expire_prediction ends it.
 
 create function keyframe_private.add_submit_work(
   p keyframe.predictions, due_at timestamptz default clock_timestamp(), failures integer default 0, reason text default null)
@@ -7800,7 +7800,8 @@ returns integer language plpgsql volatile set search_path = '' as $$
 declare
   work_ids constant bigint[] := array(
     select r.id from keyframe_private.work r
-    where r.queue = 'deliver' and r.state = 'ready' and r.resource = clear_lane.resource and r.lane = endpoint limit 100);
+    where r.queue = 'deliver' and r.state = 'ready' and r.resource = clear_lane.resource and r.lane = endpoint
+    limit 100 for update skip locked);
 begin
   if receiver.id is null then
     -- Checked again: if the endpoint was enabled meanwhile, the work added for that is among these rows.
@@ -7892,7 +7893,7 @@ begin
 end $$;
 
 -- Records the results of deliveries that nobody has locked, and returns which. The failure of a worker that has lost the lease does not
--- count, because another is making the same attempt; its success does, and ends the delivery. An endpoint whose row is locked keeps its
+-- count, because the attempt is made again; its success does, and ends the delivery. An endpoint whose row is locked keeps its
 -- state until its next result. Each table is read by its keys (`any`): a join lets Postgres read all deliveries that are pending when its
 -- statistics say that none are.
 create function keyframe_private.record_results(results jsonb, worker_id uuid, at timestamptz)
@@ -8766,7 +8767,8 @@ end $$;
 -- Pruning: deletes what is past its retention, gives up old searches for provider runs, and forgets the texts of submits.
 
 -- Deletes a batch of what deleted endpoints left: deliveries first, then test events without deliveries, because a locked delivery would
--- block the deletion of its event.
+-- block the deletion of its event. An endpoint is remembered for five minutes at least: a transaction that was open at its
+-- deletion can add a delivery later.
 create function keyframe_private.prune_deleted_endpoints(max_rows integer default 10000)
 returns void language plpgsql volatile set search_path = '' as $$
 declare
@@ -8784,7 +8786,8 @@ begin
   perform keyframe_private.run_in_batches('keyframe.webhook_events',
     is_left || ' and not exists (select from keyframe.webhook_deliveries d where d.event_id = o.id)', max_rows, 'delete tests in');
   perform keyframe_private.run_in_batches('keyframe_private.deleted_endpoints',
-    is_left || ' and not exists (select from keyframe.webhook_deliveries d where d.endpoint_id = o.endpoint_id)
+    is_left || ' and o.deleted_at < now() - interval ''5 minutes''
+      and not exists (select from keyframe.webhook_deliveries d where d.endpoint_id = o.endpoint_id)
       and not exists (select from keyframe.webhook_events v where v.endpoint_id = o.endpoint_id)', max_rows);
 end $$;
 
@@ -9031,12 +9034,15 @@ comment on function keyframe_worker.service_figures is 'The figures (docs/operat
 
 -- The figures of the work: predictions, deliveries, files, models, costs.
 
--- Due work that is still scheduled: of each queue the 1,000 rows that have been due longest, which is what a claim makes ready at once.
-create function keyframe_private.due_scheduled_work()
+-- Due work that no claim has made ready yet: of each queue the 1,000 scheduled rows that have been due longest, which is what a claim makes
+-- ready at once, and the work whose lease has expired.
+create function keyframe_private.due_unready_work()
 returns setof keyframe_private.work language sql stable set search_path = '' set jit = off set enable_seqscan = off set enable_bitmapscan = off as $$
   select d.* from unnest(enum_range(null::keyframe_private.work_queue)) q
   cross join lateral (
-    select w.* from keyframe_private.work w where w.queue = q and w.state = 'scheduled' and w.due_at <= now() order by w.due_at limit 1000) d
+    (select w.* from keyframe_private.work w where w.queue = q and w.state = 'scheduled' and w.due_at <= now() order by w.due_at limit 1000)
+    union all
+    (select w.* from keyframe_private.work w where w.queue = q and w.state = 'leased' and w.due_at <= now() limit 1000)) d
 $$;
 
 -- A part of the due work that no worker has leased, to count: of each queue also at most 10,000 rows that are ready, by resource.
@@ -9046,7 +9052,7 @@ returns setof keyframe_private.work language sql stable set search_path = '' set
   cross join lateral (
     select w.* from keyframe_private.work w where w.queue = q and w.state = 'ready' order by w.resource, w.lane, w.id limit 10000) d
   union all
-  select s.* from keyframe_private.due_scheduled_work() s
+  select s.* from keyframe_private.due_unready_work() s
 $$;
 
 -- The oldest ready delivery of each endpoint, one probe of an index for each of at most 10,000 endpoints, and due ones that are scheduled.
@@ -9061,7 +9067,7 @@ returns setof keyframe_private.work language sql stable set search_path = '' set
   )
   (select r.* from ready r limit 10000)
   union all
-  select s.* from keyframe_private.due_scheduled_work() s where s.queue = 'deliver'
+  select s.* from keyframe_private.due_unready_work() s where s.queue = 'deliver'
 $$;
 
 -- Counts active predictions, up to 10,000.
@@ -9103,7 +9109,7 @@ returns jsonb language sql stable set search_path = '' set jit = off set enable_
     left join lateral (
       select w.due_at from keyframe_private.work w
       where w.queue <> 'deliver' and w.state = 'ready' and w.kind = k.kind order by w.due_at limit 1) r on true
-    left join keyframe_private.due_scheduled_work() s on s.queue <> 'deliver' and s.kind = k.kind
+    left join keyframe_private.due_unready_work() s on s.queue <> 'deliver' and s.kind = k.kind
     group by 1
     union all
     select 'delivery', min(d.due_at) from keyframe_private.oldest_due_deliveries() d

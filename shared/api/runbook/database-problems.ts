@@ -97,7 +97,9 @@ function setAsideProblems({ count, kinds, worst }: Part<"setAside">): string[] {
     reason === null ? `${code}; the log of keyframe-generate has more` : `${reason.replace(/\.$/, "")} (${code})`;
   const tables = [
     ...(Object.keys(kinds).some((name) => name !== "job")
-      ? ["select * from keyframe_private.work where failures > 2"]
+      ? [
+          "select * from keyframe_private.work where queue <> 'deliver' and failures > 2 and last_error ~ '^[0-9A-Z]{5}$'",
+        ]
       : []),
     ...("job" in kinds ? ["select * from keyframe_private.skipped_rows"] : []),
   ];

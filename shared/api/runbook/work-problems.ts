@@ -5,7 +5,7 @@ const SLOW_CALL_SECONDS = 1;
 const PRESENT_SECONDS = 60;
 /** Fewer slow receivers delay no others. */
 const MANY_SLOW_DELIVERIES = 10;
-/** A share of a queue's places. One model or host gets at most two fifths of them. */
+/** A share of a queue's places. One model, or host in one standing, gets at most two fifths of them. */
 const MANY_SLOW_PLACES = 1 / 8;
 /** Lanes take turns, oldest work first, so work waits this long only when it is not done, or when there is too much of it. */
 const LATE_SECONDS = 30;

@@ -19,12 +19,17 @@ type Settings = {
 /** A worker of `deliver`, for the edge function and for `npm run worker`. */
 export function createDeliver({ allowLocal, callDatabase, log, address, now = Date.now }: Settings) {
   /**
-   * Loaded during the first claim, so that the answer to the first kick does not wait for undici. If it fails, the claim fails and the
-   * worker stops.
+   * Loaded during the first claim, so that the answer to the first kick does not wait for undici. If it fails, the claim fails, and the
+   * next one tries again.
    */
   let sender: Promise<ReturnType<typeof createSender>> | undefined;
   const openSender = () =>
-    (sender ??= import("./send/attempt.ts").then((module) => module.createSender(allowLocal, log, now)));
+    (sender ??= import("./send/attempt.ts")
+      .then((module) => module.createSender(allowLocal, log, now))
+      .catch((error) => {
+        sender = undefined;
+        throw error;
+      }));
 
   const exchange = createExchange(callDatabase);
   const deliveryWork = createDeliveryWork({

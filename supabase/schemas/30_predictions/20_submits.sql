@@ -149,7 +149,7 @@ end $$;
 -- When a prediction leaves the queue, ends or is deleted, its unanswered submits are searched for, once no worker can still be submitting
 -- them. When it ends or is deleted, its running provider runs are canceled.
 create function keyframe_private.abandon_submits()
-returns trigger language plpgsql volatile security definer set search_path = '' as $$
+returns trigger language plpgsql volatile security definer set search_path = '' set jit = off set enable_seqscan = off as $$
 declare
   submit keyframe_private.provider_submits;
   leased_until timestamptz;

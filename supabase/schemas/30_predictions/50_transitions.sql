@@ -1,8 +1,8 @@
--- One function per transition, guarded in its WHERE. False (no row) is a normal answer to a late or duplicate call. Those of workers have
+-- One function per transition, guarded in its WHERE. A late or duplicate call changes no row, which is no error. Those of workers have
 -- a lock_timeout: ten calls that wait would take every connection of the Data API. The call fails with 55P03 and the worker repeats it.
 --
--- All functions of generate lock in this order: the leased work, the prediction, its submits by id, the owner's slots. Only admit_predictions
--- locks the slots first, and then predictions that have none.
+-- All functions of generate lock in this order: the leased work, the prediction, its submits by id, the owner's slots, and then predictions
+-- of the owner that wait for a slot. admit_predictions begins with the slots.
 --
 -- The lease decides about which prediction a call is. The argument prediction_id is for what counts when the lease is lost: that a submit
 -- created no run, or had no answer.
@@ -145,7 +145,7 @@ begin
   perform keyframe_private.finish_work(held);
   return true;
 end $$;
-comment on function keyframe_worker.fail_prediction is 'active → failed, for the holder of the lease. False: too late. attempt_without_run: the attempt whose submit the provider refused, or that was not sent.';
+comment on function keyframe_worker.fail_prediction is 'active → failed, for the holder of the lease. False: the lease is lost. attempt_without_run: the attempt whose submit the provider refused, or that was not sent.';
 
 -- Waiting for a rate limit of the provider is no failure. An accepted run is paid for: polling and storing are retried until the deadline.
 create function keyframe_worker.retry_prediction_later(

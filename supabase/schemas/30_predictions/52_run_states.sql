@@ -151,7 +151,7 @@ end $$;
 -- Records a state of a provider run for a prediction, and returns what came of it:
 --
 --   recorded    the prediction has moved
---   unchanged   the state was known
+--   unchanged   the state was known, or is recorded by the next callback or poll
 --   ended       the prediction has ended or is deleted; the run is canceled if it goes on
 --   stale       the prediction follows another run; this run is canceled if it goes on
 --   given_up    the prediction is queued again; it followed this run before

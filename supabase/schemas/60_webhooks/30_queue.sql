@@ -65,7 +65,8 @@ returns integer language plpgsql volatile set search_path = '' as $$
 declare
   work_ids constant bigint[] := array(
     select r.id from keyframe_private.work r
-    where r.queue = 'deliver' and r.state = 'ready' and r.resource = clear_lane.resource and r.lane = endpoint limit 100);
+    where r.queue = 'deliver' and r.state = 'ready' and r.resource = clear_lane.resource and r.lane = endpoint
+    limit 100 for update skip locked);
 begin
   if receiver.id is null then
     -- Checked again: if the endpoint was enabled meanwhile, the work added for that is among these rows.

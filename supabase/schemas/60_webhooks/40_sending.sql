@@ -47,7 +47,7 @@ begin
 end $$;
 
 -- Records the results of deliveries that nobody has locked, and returns which. The failure of a worker that has lost the lease does not
--- count, because another is making the same attempt; its success does, and ends the delivery. An endpoint whose row is locked keeps its
+-- count, because the attempt is made again; its success does, and ends the delivery. An endpoint whose row is locked keeps its
 -- state until its next result. Each table is read by its keys (`any`): a join lets Postgres read all deliveries that are pending when its
 -- statistics say that none are.
 create function keyframe_private.record_results(results jsonb, worker_id uuid, at timestamptz)

@@ -1,7 +1,8 @@
 -- Pruning: deletes what is past its retention, gives up old searches for provider runs, and forgets the texts of submits.
 
 -- Deletes a batch of what deleted endpoints left: deliveries first, then test events without deliveries, because a locked delivery would
--- block the deletion of its event.
+-- block the deletion of its event. An endpoint is remembered for five minutes at least: a transaction that was open at its
+-- deletion can add a delivery later.
 create function keyframe_private.prune_deleted_endpoints(max_rows integer default 10000)
 returns void language plpgsql volatile set search_path = '' as $$
 declare
@@ -19,7 +20,8 @@ begin
   perform keyframe_private.run_in_batches('keyframe.webhook_events',
     is_left || ' and not exists (select from keyframe.webhook_deliveries d where d.event_id = o.id)', max_rows, 'delete tests in');
   perform keyframe_private.run_in_batches('keyframe_private.deleted_endpoints',
-    is_left || ' and not exists (select from keyframe.webhook_deliveries d where d.endpoint_id = o.endpoint_id)
+    is_left || ' and o.deleted_at < now() - interval ''5 minutes''
+      and not exists (select from keyframe.webhook_deliveries d where d.endpoint_id = o.endpoint_id)
       and not exists (select from keyframe.webhook_events v where v.endpoint_id = o.endpoint_id)', max_rows);
 end $$;
 

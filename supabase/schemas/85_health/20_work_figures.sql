@@ -1,11 +1,14 @@
 -- The figures of the work: predictions, deliveries, files, models, costs.
 
--- Due work that is still scheduled: of each queue the 1,000 rows that have been due longest, which is what a claim makes ready at once.
-create function keyframe_private.due_scheduled_work()
+-- Due work that no claim has made ready yet: of each queue the 1,000 scheduled rows that have been due longest, which is what a claim makes
+-- ready at once, and the work whose lease has expired.
+create function keyframe_private.due_unready_work()
 returns setof keyframe_private.work language sql stable set search_path = '' set jit = off set enable_seqscan = off set enable_bitmapscan = off as $$
   select d.* from unnest(enum_range(null::keyframe_private.work_queue)) q
   cross join lateral (
-    select w.* from keyframe_private.work w where w.queue = q and w.state = 'scheduled' and w.due_at <= now() order by w.due_at limit 1000) d
+    (select w.* from keyframe_private.work w where w.queue = q and w.state = 'scheduled' and w.due_at <= now() order by w.due_at limit 1000)
+    union all
+    (select w.* from keyframe_private.work w where w.queue = q and w.state = 'leased' and w.due_at <= now() limit 1000)) d
 $$;
 
 -- A part of the due work that no worker has leased, to count: of each queue also at most 10,000 rows that are ready, by resource.
@@ -15,7 +18,7 @@ returns setof keyframe_private.work language sql stable set search_path = '' set
   cross join lateral (
     select w.* from keyframe_private.work w where w.queue = q and w.state = 'ready' order by w.resource, w.lane, w.id limit 10000) d
   union all
-  select s.* from keyframe_private.due_scheduled_work() s
+  select s.* from keyframe_private.due_unready_work() s
 $$;
 
 -- The oldest ready delivery of each endpoint, one probe of an index for each of at most 10,000 endpoints, and due ones that are scheduled.
@@ -30,7 +33,7 @@ returns setof keyframe_private.work language sql stable set search_path = '' set
   )
   (select r.* from ready r limit 10000)
   union all
-  select s.* from keyframe_private.due_scheduled_work() s where s.queue = 'deliver'
+  select s.* from keyframe_private.due_unready_work() s where s.queue = 'deliver'
 $$;
 
 -- Counts active predictions, up to 10,000.
@@ -72,7 +75,7 @@ returns jsonb language sql stable set search_path = '' set jit = off set enable_
     left join lateral (
       select w.due_at from keyframe_private.work w
       where w.queue <> 'deliver' and w.state = 'ready' and w.kind = k.kind order by w.due_at limit 1) r on true
-    left join keyframe_private.due_scheduled_work() s on s.queue <> 'deliver' and s.kind = k.kind
+    left join keyframe_private.due_unready_work() s on s.queue <> 'deliver' and s.kind = k.kind
     group by 1
     union all
     select 'delivery', min(d.due_at) from keyframe_private.oldest_due_deliveries() d

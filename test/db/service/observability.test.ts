@@ -579,6 +579,11 @@ test("12,000 newer rows in front of the oldest of each kind → the figures have
   expect(fileRemovals.oldestDueSeconds).toEqual(about(2_100));
 });
 
+test("the only worker died with the lease of a poll → the poll is due since its lease expired", async () => {
+  await prediction("processing", { due_at: ago(40) });
+  expect((await read()).due.poll).toEqual(about(40));
+});
+
 test("a worker died with the lease of a delivery → the others of its endpoint are due once the lease has expired", async () => {
   const endpoint = await addEndpoint(db.sql, world.owner, { max_in_flight: 1 });
   await seedDeliveries(db.sql, endpoint, 2, { next_attempt_at: ago(300) });

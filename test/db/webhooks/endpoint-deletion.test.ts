@@ -20,7 +20,11 @@ import {
 
 const db = useDatabase();
 let scene: Scene;
+/** An endpoint is remembered for five minutes: here each has been deleted earlier, unless a test says that it was just now. */
+const letDeletionsBe = (when: string) =>
+  db.sql.unsafe(`alter table keyframe_private.deleted_endpoints alter deleted_at set default ${when}`);
 beforeEach(async () => {
+  await letDeletionsBe("now() - interval '6 minutes'");
   await clearWebhooks(db.sql);
   scene = await addScene(db, await db.addUser());
 });
@@ -144,6 +148,32 @@ describe("the remains of deleted endpoints", () => {
       await impatiently((other) => other`select keyframe_private.prune_deleted_endpoints(100)`);
     });
     expect(await left()).toEqual(NOTHING);
+  });
+
+  test("an event that was open at the deletion commits after the pruning → its delivery is pruned as well", async () => {
+    await letDeletionsBe("now()");
+    await db.sql.begin(async (open) => {
+      await open`insert into keyframe.projects (owner_id, title, text_prompt) values (${scene.owner}, 'Open', 'A harbour')`;
+      await remove(scene.endpoint);
+      await pruneOnce(100);
+    });
+    expect(await left()).toEqual([1, 0, 0, 1]);
+    await pruneOnce(100);
+    await db.sql`update keyframe_private.deleted_endpoints set deleted_at = now() - interval '6 minutes'`;
+    await pruneOnce(100);
+    expect(await left()).toEqual(NOTHING);
+  });
+
+  test("ready work of a deleted endpoint is locked → a claim drops the rest without waiting, and that later", async () => {
+    await seedDeliveries(db.sql, scene.endpoint, 3);
+    await remove(scene.endpoint);
+    await db.sql.begin(async (open) => {
+      await open`select from keyframe_private.work where queue = 'deliver' order by id limit 1 for update`;
+      await impatiently((other) => exchange(other));
+      expect(await countOf("keyframe_private.work", "queue = 'deliver'")).toBe(1);
+    });
+    await exchange(db.sql);
+    expect(await countOf("keyframe_private.work", "queue = 'deliver'")).toBe(0);
   });
 
   test("some rows of a deleted endpoint are locked → the others are deleted without waiting, and the locked ones later", async () => {

@@ -3,8 +3,8 @@ import type { Log } from "../../../../shared/platform/log.ts";
 import type { AttemptResult } from "./database.ts";
 
 /**
- * A result that the database refuses, or whose delivery is locked, is retried every second. After a minute it is dropped, and its delivery is
- * sent again. While the database does not answer, results are kept.
+ * A result that the database refuses, or whose delivery is locked, is retried every second. After a minute it is dropped. Its delivery is
+ * sent again once its lease has expired. While the database does not answer, results are kept.
  */
 const RECORD_AGAIN_MS = 1_000;
 const RECORD_WITHIN_MS = 60_000;

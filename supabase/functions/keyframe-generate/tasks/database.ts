@@ -78,7 +78,7 @@ export function createDatabase(callOnce: CallDatabase, call: CallDatabase, pollS
       const failure = { ...prediction(task), ...reason, retryable, attempt_without_run };
       return z.boolean().parse(await call("fail_prediction", failure));
     },
-    /** Retries the task later and records the reason in its prediction, which fails after too many attempts. */
+    /** Retries the task later, with the reason's code in `work.last_error`. After too many failed submits the prediction fails. */
     async retryPrediction(
       task: PredictionTask,
       reason: RetryReason,

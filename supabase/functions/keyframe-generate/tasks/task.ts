@@ -6,7 +6,7 @@ import { providerPrediction } from "../../../../shared/replicate/provider-predic
 const provider_prediction_id = providerPrediction.shape.id;
 const time = z.string().pipe(z.coerce.date());
 
-/** A row of the queue that is leased. `id`: its prediction, or the owner whose files are removed. */
+/** A row of the queue that is leased. `id`: its prediction, or its owner (remove, admit). */
 const work = { id, work_id: z.int(), lease_token: id };
 const attempt = z.int().min(1);
 const leased = { ...work, project_id: id, owner_id: id, attempt, step };
@@ -34,7 +34,7 @@ export const submit = z.object({
   model_settings: modelSettings,
 });
 const submitTask = z.object({ task: z.literal("submit"), ...work });
-/** Tasks of a prediction that may have ended or been deleted. */
+/** Of a prediction that may have ended or been deleted. */
 const searchTask = submit
   .omit({ deadline_at: true, images: true })
   .extend({ task: z.literal("search"), ...work, search_attempt: attempt, search_since: time });
