@@ -46,6 +46,18 @@ create or replace trigger protect_objects_delete before delete on storage.object
 create or replace trigger protect_buckets_delete before delete on storage.buckets
   for each statement execute function storage.protect_delete();
 
+-- lite writes an upload's own metadata only. With those of its sender in them, one statement writes both, as hosted (storage-files.ts).
+create or replace function storage.split_metadata() returns trigger language plpgsql as $$
+begin
+  new.user_metadata := new.metadata -> 'userMetadata';
+  new.metadata := new.metadata - 'userMetadata';
+  return new;
+end
+$$;
+
+create or replace trigger split_objects_metadata before insert or update on storage.objects
+  for each row when (new.metadata ? 'userMetadata') execute function storage.split_metadata();
+
 do $$
 declare
   item record;

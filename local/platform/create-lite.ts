@@ -126,10 +126,6 @@ export function createLite(options: LiteOptions) {
       );
       return row?.bytes == null ? null : Number(row.bytes);
     },
-    /** Keeps what the sender of an object said about it, which lite does not. */
-    async setUserMetadata(objectId: string, metadata: string): Promise<void> {
-      await query((sql) => sql`update storage.objects set user_metadata = ${metadata}::jsonb where id = ${objectId}`);
-    },
     close: () => pool.end(1),
   };
 }

@@ -14,6 +14,8 @@ type StorageRequest = {
   maxBytes: number | undefined;
   /** Set when the upload ended because it was larger than maxBytes. */
   tooLarge: boolean;
+  /** What the sender of an upload said about it; undefined when nothing. */
+  userMetadata: unknown;
 };
 
 export const storageRequest = new AsyncLocalStorage<StorageRequest>();
@@ -123,7 +125,9 @@ export function createStorageFiles(root: string): Adapter {
   return {
     driver: null,
     async uploadObject(bucket, key, _version, body, contentType, cacheControl) {
-      return metadataOf(await save(bucket, key, body, contentType, cacheControl));
+      const metadata = metadataOf(await save(bucket, key, body, contentType, cacheControl));
+      // lite writes only what is in here; a trigger puts it where it belongs (bootstrap-services.sql).
+      return Object.assign(metadata, { userMetadata: storageRequest.getStore()?.userMetadata });
     },
     async getObject(bucket, key) {
       const entry = await find(bucket, key);

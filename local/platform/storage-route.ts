@@ -58,7 +58,8 @@ export async function callStorage(
   }
 
   const maxBytes = bucketId === undefined ? undefined : MAX_BYTES;
-  const context = { range: request.headers.get("range"), maxBytes, tooLarge: false };
+  const userMetadata = bucketId === undefined ? undefined : jsonOf(headers.get("x-metadata"));
+  const context = { range: request.headers.get("range"), maxBytes, tooLarge: false, userMetadata };
   // lite serves signed and public files for GET only; a HEAD gets the same headers.
   const asGet = method === "HEAD" && /^\/object\/(sign|public)\//.test(path) ? "GET" : method;
   const forward = new Request(target, { method: asGet, headers, body });
@@ -68,25 +69,18 @@ export async function callStorage(
     await response.body?.cancel();
     return tooLarge();
   }
-  const metadata = headers.get("x-metadata");
-  if (bucketId !== undefined && metadata !== null && response.ok) {
-    const { Id } = uploadSchema.parse(await response.clone().json());
-    await lite.setUserMetadata(Id, jsonOf(metadata));
-  }
   if (response.headers.has("accept-ranges")) return finishFile(response, request, url);
   if (!isSigned || method !== "POST" || !response.ok) return response;
   return Response.json({ signedURL: await signedUrlOf(response) });
 }
 
-const uploadSchema = z.object({ Id: z.string() });
-
-/** Base64 of JSON; as hosted, `{}` when it is neither. */
-function jsonOf(metadata: string): string {
-  const text = Buffer.from(metadata, "base64").toString();
+/** Of base64; as hosted, `{}` when it is not JSON, and undefined without any. */
+function jsonOf(metadata: string | null): unknown {
+  if (metadata === null) return undefined;
   try {
-    return JSON.stringify(JSON.parse(text));
+    return JSON.parse(Buffer.from(metadata, "base64").toString());
   } catch {
-    return "{}";
+    return {};
   }
 }
 

@@ -166,3 +166,17 @@ test("an upload of bytes, or of a form with a Blob → stored with type, caching
   const refused = await fetch(address, { method: "POST", headers: { apikey: SECRET_KEY }, body: form });
   expect([refused.status, await refused.json()]).toMatchObject([400, { error: "InvalidRequest" }]);
 });
+
+test("an upload with metadata → one statement writes both, so that no object can be left without it", async () => {
+  await platform.migrate.unsafe(`
+    create function public.require_metadata() returns trigger language plpgsql as $$
+    begin if new.user_metadata ->> 'owner' is null then raise 'It has no metadata.'; end if; return null; end $$;
+    create constraint trigger require_metadata after insert on storage.objects deferrable initially deferred
+      for each row when (new.name like 'own/whole-%') execute function public.require_metadata()`);
+  const { client } = await platform.signedIn();
+  const files = client.storage.from("pictures");
+  const bytes = new TextEncoder().encode("whole");
+  const metadata = { owner: "me", note: 'a "quoted" one' };
+  expect((await files.upload(`own/whole-${crypto.randomUUID()}.txt`, bytes, { ...text, metadata })).error).toBeNull();
+  expect((await files.upload(`own/whole-${crypto.randomUUID()}.txt`, bytes, text)).error).not.toBeNull();
+});
