@@ -12,6 +12,7 @@ import {
   startBadFrames,
   startFrame,
 } from "./scenario-actions.ts";
+import { STANDING_PROVIDER } from "./standing-provider.ts";
 import { readProblems, retry } from "./world.ts";
 
 /** How much later 95 of 100 frames of others may end. */
@@ -269,6 +270,7 @@ export const SCENARIOS: Record<string, Scenario> = {
       return wrong;
     },
   },
+  ...STANDING_PROVIDER,
   ...HEAVY_USER,
 };
 

@@ -70,7 +70,7 @@ const made = z.array(
 const bills = z.array(z.object({ id: z.string(), micros: z.int() }));
 
 /** Every provider run that the simulator made, with its prediction and what was billed for it. */
-async function runsAtProvider(simulatorUrl: string) {
+export async function runsAtProvider(simulatorUrl: string) {
   const read = async (path: string): Promise<unknown> => (await fetch(`${simulatorUrl}/control/${path}`)).json();
   const billed = new Map(bills.parse(await read("account")).map(({ id, micros }) => [id, micros]));
   return made.parse(await read("predictions")).map(({ input, webhook, ...run }) => ({

@@ -1,0 +1,89 @@
+import { pause } from "../../shared/platform/retry.ts";
+import { shiftTime } from "./database-faults.ts";
+import { costInvariants } from "./invariants/costs.ts";
+import { runsAtProvider, writeTables } from "./invariants/ledger-tables.ts";
+import type { Scenario } from "./scenario.ts";
+import { addOwners, createProjects, list, OTHER_MODEL } from "./scenario-actions.ts";
+import type { World } from "./world.ts";
+
+const OWNERS = 36;
+/** Shorter than a create may take (20 s): none has to fail. */
+const STANDS_MS = 6_000;
+const JUMP_S = 600;
+/** After so long without an end, what is left waits for a lease or a back-off. */
+const MOVE_EVERY_MS = 8_000;
+const MOVE_S = 120;
+/** The time by which everything must have ended. */
+const END_MS = 150_000;
+
+export const STANDING_PROVIDER: Record<string, Scenario> = {
+  standing_provider: {
+    sentence: `a provider that stands still for six seconds while ${OWNERS} frames are submitted, and once more while the database's clock goes ten minutes ahead and then every answer and callback is lost`,
+    startsFrames: true,
+    lastsMs: 30_000,
+    laterMs: 2 * STANDS_MS, // those of others wait for the same provider, then beside all that waited
+    run: async (world) => {
+      const projects = await createProjects(world, await addOwners(world, OWNERS, 0, "well"), 1);
+      await waitForEnd(world, await startFrames(world, projects)); // leaves connections to the provider open
+      const first = await whileStanding(world, () => startFrames(world, projects));
+      await waitForEnd(world, first);
+      const again = await world.sql`
+        select from keyframe_private.provider_submits where prediction_id = any (${list(first)}::text::uuid[]) and attempt > 1`;
+      const unanswered = await whileStanding(world, async () => {
+        const ids = await startFrames(world, projects, "[[fault:lost_answer]][[fault:callback_lost]]");
+        await pause(STANDS_MS / 3); // all are being submitted
+        await shiftTime(world.sql, JUMP_S);
+        return ids;
+      });
+      await waitForEnd(world, unanswered);
+      const failed = again.count === 0 ? [] : [`${again.count} of ${OWNERS} creates failed`];
+      return failed.concat(await uncountedRuns(world));
+    },
+  },
+};
+
+/** The work begins while the provider reads nothing, and takes less than that. */
+async function whileStanding<Result>({ stack }: World, work: () => Promise<Result>): Promise<Result> {
+  const provider = stack.children.get("simulator");
+  provider?.kill("SIGSTOP");
+  try {
+    const [result] = await Promise.all([work(), pause(STANDS_MS)]);
+    return result;
+  } finally {
+    provider?.kill("SIGCONT");
+  }
+}
+
+/** One for each project, at once. Returns their ids. */
+async function startFrames({ sql }: World, projects: string[], prompt = ""): Promise<string[]> {
+  const rows = await sql<{ id: string }[]>`
+    insert into keyframe.predictions (project_id, step, model, input)
+    select project, 'first-frame', ${OTHER_MODEL}, jsonb_build_object('prompt', ${prompt} || ' A harbour, take ' || gen_random_uuid())
+    from unnest(${list(projects)}::text::uuid[]) project returning id`;
+  return rows.map(({ id }) => id);
+}
+
+/** Until these and their costs have ended. Moves the database's clock where that waits for a lease or a back-off. */
+async function waitForEnd({ sql }: World, ids: string[]): Promise<void> {
+  const isOpen = () => sql`
+    select from keyframe.predictions p where id = any (${list(ids)}::text::uuid[])
+      and (completed_at is null or exists (
+        select from keyframe_private.provider_submits s where s.prediction_id = p.id and s.cost_state = 'held'))
+    limit 1`;
+  const end = performance.now() + END_MS;
+  for (let moveAt = performance.now() + MOVE_EVERY_MS; performance.now() < end && (await isOpen()).count > 0; ) {
+    await pause(200);
+    if (performance.now() < moveAt) continue;
+    await shiftTime(sql, MOVE_S);
+    moveAt = performance.now() + MOVE_EVERY_MS;
+  }
+}
+
+/** What was billed for runs that neither a row nor a sum has. */
+async function uncountedRuns({ sql, stack }: World): Promise<string[]> {
+  await sql`create schema chaos`;
+  await writeTables(sql, { runs: await runsAtProvider(stack.simulator?.url ?? "") });
+  const rows = await sql.unsafe<{ broken: string }[]>(costInvariants.unproven_runs_are_counted.broken);
+  await sql`drop schema chaos cascade`;
+  return rows.map(({ broken }) => broken);
+}
