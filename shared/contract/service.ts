@@ -210,13 +210,13 @@ const parts = {
   appTriggers: z.array(z.string()).meta({
     description: "Triggers of the app on Keyframe's tables that serve all users, each with its table; at most 20.",
   }),
-  setAside: z
+  skipped: z
     .object({
       count: count("How many rows."),
       kinds: z.record(z.string(), z.int()).meta({ description: "How many of each kind of work." }),
       worst: z
         .object({
-          kind: z.string().meta({ description: "The kind of work; job: keyframe_private.skipped_rows has it." }),
+          kind: z.string().meta({ description: "The kind of work; job: a row of keyframe_private.skipped_rows." }),
           subject: z.string().meta({ description: "What it is about: the id of a prediction or owner, or a row." }),
           code: z.string().meta({ description: "The SQLSTATE of the last error." }),
           reason: z
@@ -230,7 +230,7 @@ const parts = {
     })
     .meta({
       description:
-        "Work of generate that the database has refused three times in a row or more, and rows that a job skips.",
+        "Rows that the database refuses, and that are skipped until their next try: those of jobs, and work of generate that it has refused three times in a row or more.",
     }),
   jobs: z.record(z.string(), cronJob).meta({ description: "The jobs of pg_cron, by their names without keyframe-." }),
   fileRemovals: z.object({

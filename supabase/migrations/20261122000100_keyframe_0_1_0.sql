@@ -9000,7 +9000,7 @@ declare
 begin
   for part in
     select * from (values
-      ('settings', 'setting_figures'), ('due', 'due_figures'), ('setAside', 'aside_figures'), ('calls', 'call_figures'),
+      ('settings', 'setting_figures'), ('due', 'due_figures'), ('skipped', 'skipped_figures'), ('calls', 'call_figures'),
       ('limitedOwners', 'limited_owners'), ('appTriggers', 'app_triggers'), ('workers', 'worker_figures'), ('lastKicks', 'last_kick_figures'),
       ('kicks', 'kick_figures'), ('jobs', 'job_figures'), ('predictions', 'prediction_figures'), ('deliveries', 'delivery_figures'),
       ('events', 'event_figures'), ('fileRemovals', 'file_removal_figures'), ('unavailableModels', 'unavailable_models'),
@@ -9117,22 +9117,22 @@ returns jsonb language sql stable set search_path = '' set jit = off set enable_
       select from keyframe_private.work l where l.queue = 'deliver' and l.lane = d.lane and l.state = 'leased' and l.due_at > now())) f
 $$;
 
--- Work of generate that has failed three times in a row or more, the last time in the database (its last error is an SQLSTATE, not one of our
--- codes), and rows that jobs skip.
-create function keyframe_private.aside_figures()
+-- Rows that the database refuses, and that are skipped until their next try: those of jobs, and work of generate that has failed three times
+-- in a row or more, the last time in the database (its last error is an SQLSTATE, not one of our codes).
+create function keyframe_private.skipped_figures()
 returns jsonb language sql stable set search_path = '' as $$
-  with failing as materialized (
-    (select w.kind, w.subject::text, w.last_error as code, null as reason, w.failures
-     from keyframe_private.work w
-     where w.queue <> 'deliver' and w.failures > 2 and w.last_error ~ '^[0-9A-Z]{5}$' limit 10000)
+  with skipped as materialized (
+    select 'job' as kind, u.subject, u.code, u.reason, u.failures
+    from keyframe_private.skipped_rows u where u.next_try_at > now() - interval '1 minute'
     union all
-    (select 'job', u.subject, u.code, u.reason, u.failures
-     from keyframe_private.skipped_rows u where u.next_try_at > now() - interval '1 minute' limit 10000)
+    select w.kind, w.subject::text, w.last_error, null, w.failures
+    from keyframe_private.work w where w.queue <> 'deliver' and w.failures > 2 and w.last_error ~ '^[0-9A-Z]{5}$'
+    limit 10000
   )
   select jsonb_build_object(
-    'count', (select count(*) from failing),
-    'kinds', (select coalesce(jsonb_object_agg(k.kind, k.count), '{}') from (select f.kind, count(*) from failing f group by f.kind) k),
-    'worst', (select to_jsonb(f) from failing f order by f.failures desc, f.subject limit 1))
+    'count', (select count(*) from skipped),
+    'kinds', (select coalesce(jsonb_object_agg(k.kind, k.count), '{}') from (select s.kind, count(*) from skipped s group by s.kind) k),
+    'worst', (select to_jsonb(s) from skipped s order by s.failures desc, s.subject limit 1))
 $$;
 
 -- Pending deliveries, counted up to 10,000, from the indexes of the queue. The work of an endpoint that resumes counts as one.

@@ -58,8 +58,13 @@ export function metricsText(figures: ServiceFigures): string {
     ...ofPart(figures.unavailableModels, ({ length }) =>
       gauge("models_unavailable", "Enabled models that a start cannot use.", "", alone(length)),
     ),
-    ...ofPart(figures.setAside, ({ count }) =>
-      gauge("rows_set_aside", "Rows that the database refuses again and again.", "", alone(count)),
+    ...ofPart(figures.skipped, ({ count }) =>
+      gauge(
+        "rows_skipped",
+        "Rows that the database refuses, and that are skipped until their next try.",
+        "",
+        alone(count),
+      ),
     ),
     gauge(
       "oldest_transaction_seconds",

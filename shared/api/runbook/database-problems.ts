@@ -12,7 +12,7 @@ const OUT_OF_TIME = "57014";
 
 /** Problems of the database: its settings, locks, failing rows, and long calls. */
 export function databaseProblems(figures: ServiceFigures, answered: Writes): string[] {
-  const { settings, blockers, setAside, calls } = figures;
+  const { settings, blockers, skipped, calls } = figures;
   return [
     ...settingProblems(settings, answered),
     ...blockers.map(blockerProblem),
@@ -20,7 +20,7 @@ export function databaseProblems(figures: ServiceFigures, answered: Writes): str
       ? ["A write would wait for a lock that was acquired a moment ago. Request the figures again."]
       : []),
     ...unreadProblems(figures),
-    ...(setAside === null ? [] : setAsideProblems(setAside)),
+    ...(skipped === null ? [] : skippedProblems(skipped)),
     ...(calls === null ? [] : callProblems(calls)),
   ];
 }
@@ -89,7 +89,7 @@ function unreadProblems({ unread, blockers }: ServiceFigures): string[] {
   return problems;
 }
 
-function setAsideProblems({ count, kinds, worst }: Part<"setAside">): string[] {
+function skippedProblems({ count, kinds, worst }: Part<"skipped">): string[] {
   if (worst === null) return [];
   const { kind, subject, code, reason, failures } = worst;
   const each = Object.entries(kinds).map(([name, rows]) => `${name}: ${rows}`);

@@ -60,7 +60,7 @@ declare
 begin
   for part in
     select * from (values
-      ('settings', 'setting_figures'), ('due', 'due_figures'), ('setAside', 'aside_figures'), ('calls', 'call_figures'),
+      ('settings', 'setting_figures'), ('due', 'due_figures'), ('skipped', 'skipped_figures'), ('calls', 'call_figures'),
       ('limitedOwners', 'limited_owners'), ('appTriggers', 'app_triggers'), ('workers', 'worker_figures'), ('lastKicks', 'last_kick_figures'),
       ('kicks', 'kick_figures'), ('jobs', 'job_figures'), ('predictions', 'prediction_figures'), ('deliveries', 'delivery_figures'),
       ('events', 'event_figures'), ('fileRemovals', 'file_removal_figures'), ('unavailableModels', 'unavailable_models'),

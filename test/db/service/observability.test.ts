@@ -329,7 +329,7 @@ test.each<[what: string, seed: () => Promise<unknown>, figures: object]>([
         await db.sql`select keyframe_private.skip_row('delete x 1', 'P0002', 'An app keeps it.')`;
     },
     {
-      setAside: {
+      skipped: {
         ...{ count: 2, kinds: { poll: 1, job: 1 } },
         worst: { kind: "job", subject: "delete x 1", code: "P0002", reason: "An app keeps it.", failures: 4 },
       },

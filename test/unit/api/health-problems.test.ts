@@ -74,7 +74,7 @@ function figures(parts: Partial<ServiceFigures> = {}): AllFigures {
       clockBackSeconds: null,
     },
     due: NOT_DUE,
-    setAside: { count: 0, kinds: {}, worst: null },
+    skipped: { count: 0, kinds: {}, worst: null },
     calls: { slow: 4, slowest: "read_usage", slowestSeconds: 9, owners: [] },
     jobs: { sweep: JOB, "merge-costs": JOB },
     costs: COSTS,
@@ -292,13 +292,13 @@ test.each<[string, Partial<ServiceFigures>, RegExp]>([
   ],
   [
     "a row that a job skips",
-    { setAside: { count: 1, kinds: { job: 1 }, worst: UNPRUNED } },
+    { skipped: { count: 1, kinds: { job: 1 }, worst: UNPRUNED } },
     /^The database refuses 1 row \(job: 1\), such as job delete keyframe\.webhook_events x, 2 times: An app keeps it \(P0001\)\. .* All of them: select \* from keyframe_private\.skipped_rows\.$/,
   ],
   [
     "work of generate that the database refuses",
     {
-      setAside: {
+      skipped: {
         count: 3,
         kinds: { poll: 2, job: 1 },
         worst: { ...UNPRUNED, kind: "poll", subject: OWNER, reason: null, failures: 9 },
