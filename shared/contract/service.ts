@@ -275,10 +275,13 @@ export const serviceFigures = z
       .array(
         z.object({
           part: z.string().meta({ description: "The name of the part, which is null in the figures." }),
-          code: z.string().meta({ description: "The SQLSTATE; 55P03: a lock was in the way." }),
+          code: z.string().meta({
+            description: "The SQLSTATE; 55P03: a lock was in the way. 57014: it took too long, or no time was left.",
+          }),
+          reason: z.string().meta({ description: "The message of the error." }),
         }),
       )
-      .meta({ description: "Parts that could not be read, in time or because of an error." }),
+      .meta({ description: "Parts that could not be read." }),
     blockers: z.array(blocker).meta({
       description:
         "Open transactions that block others, or that have locked Keyframe's rows for 20 s or its tables for 0.3 s. At most five.",

@@ -1,7 +1,7 @@
 import postgres from "postgres";
 import { beforeAll, beforeEach, expect, onTestFinished, test } from "vitest";
 import { problemsOf } from "../../../shared/api/runbook/problems.ts";
-import { serviceFigures } from "../../../shared/contract/service.ts";
+import { type ServiceFigures, serviceFigures } from "../../../shared/contract/service.ts";
 import { createClaim } from "../../../supabase/functions/keyframe-generate/tasks/claim.ts";
 import { callWorker, claimOnly } from "../../support/database/calls.ts";
 import { useDatabase } from "../../support/database/clone-database.ts";
@@ -613,6 +613,57 @@ test("a database that refuses writes or lacks settings, or a clock that was set 
   const ahead =
     "insert into keyframe_private.kicks (function_name, made_at, request_id) values ('deliver', now() + interval '1 hour', 1)";
   expect(await ask(ahead)).toEqual([{ ...well, clockBackSeconds: 3600 }, "ok"]);
+});
+
+test.each([
+  [
+    "cron",
+    ["settings", "jobs"],
+    'These figures cannot be read: settings (relation "cron.job_run_details" does not exist)',
+  ],
+  [
+    "net",
+    ["kicks", "lastKicks"],
+    'These figures cannot be read: kicks (relation "net.http_request_queue" does not exist)',
+  ],
+  ["vault", [], "The Vault lacks keyframe_functions_url and keyframe_kick_secret"],
+])("the schema %s is missing → deep health says so, and the other parts are read", async (schema, parts, sentence) => {
+  await rolledBack(db.sql, async (sql) => {
+    await sql`alter schema ${sql(schema)} rename to gone`;
+    const figures = serviceFigures.parse(await scalar(sql`select keyframe_worker.service_figures()`));
+    expect(figures.unread.map(({ part }) => part)).toEqual(parts);
+    expect(problemsOf(figures)).toContainEqual(expect.stringContaining(sentence));
+    expect(figures).toMatchObject({ predictions: { queued: 0 }, blockers: [] });
+  });
+});
+
+/** The figures within two seconds, while the costs take so long. */
+async function figuresWithSlowCosts(seconds: number): Promise<ServiceFigures> {
+  let figures: unknown;
+  await rolledBack(db.sql, async (sql) => {
+    await sql.unsafe(`
+      create or replace function keyframe_private.cost_figures() returns jsonb language plpgsql stable as $$ begin
+        perform pg_sleep(${seconds});
+        return null;
+      end $$`);
+    await sql`set local statement_timeout = '2s'`;
+    figures = await scalar(sql`select keyframe_worker.service_figures()`);
+  });
+  return serviceFigures.parse(figures);
+}
+
+test("a part takes a second of the call's two → all parts are read", async () => {
+  expect((await figuresWithSlowCosts(1)).unread).toEqual([]);
+});
+
+test("a part takes all the time of the call → it is named, those before it are read, and those after it had no time", async () => {
+  const began = Date.now();
+  const figures = await figuresWithSlowCosts(60);
+  expect(Date.now() - began).toBeLessThan(4_000);
+  const [slow, ...others] = figures.unread;
+  expect(slow).toEqual({ part: "costs", code: "57014", reason: "canceling statement due to statement timeout" });
+  expect(new Set(others.map(({ code, reason }) => `${code} ${reason}`))).toEqual(new Set(["57014 no time was left"]));
+  expect(figures).toMatchObject({ predictions: { queued: 0 }, due: { submit: null }, kicks: null, blockers: [] });
 });
 
 test("health names statements for lost settings and a clock set back → they run, and do what health says", async () => {

@@ -254,21 +254,21 @@ test.each<[string, Partial<ServiceFigures>, RegExp]>([
       predictions: null,
       costs: null,
       unread: [
-        { part: "predictions", code: "55P03" },
-        { part: "costs", code: "55P03" },
+        { part: "predictions", code: "55P03", reason: "canceling statement due to lock timeout" },
+        { part: "costs", code: "55P03", reason: "canceling statement due to lock timeout" },
       ],
     },
-    /^Locked for over 0\.3 s, so not read: predictions, costs\. The locks have been released\. Request the figures again\.$/,
+    /^Not read because of a lock: predictions, costs\. No visible transaction has it now\. Request the figures again; .*pg_locks/,
   ],
   [
     "parts that there was no time for",
-    { costs: null, unread: [{ part: "costs", code: "57014" }] },
-    /^Not read in time: costs\. Postgres is slow/,
+    { costs: null, unread: [{ part: "costs", code: "57014", reason: "no time was left" }] },
+    /^Not read in time: costs \(no time was left\)\. Postgres is slow/,
   ],
   [
     "a part that fails",
-    { costs: null, unread: [{ part: "costs", code: "22003" }] },
-    /^These figures cannot be read: costs \(22003\)\. The log of Postgres says why\.$/,
+    { jobs: null, unread: [{ part: "jobs", code: "42P01", reason: 'relation "cron.job" does not exist' }] },
+    /^These figures cannot be read: jobs \(relation "cron\.job" does not exist\)\. Fix what the error names\.$/,
   ],
   [
     "a read-only database",
