@@ -9051,7 +9051,7 @@ returns setof keyframe_private.work language sql stable set search_path = '' set
     (select w.* from keyframe_private.work w where w.queue = q and w.state = 'leased' and w.due_at <= now() limit 1000)) d
 $$;
 
--- A part of the due work that no worker has leased, to count: of each queue also at most 10,000 rows that are ready, by resource.
+-- Due work that no worker has leased, to count: of each queue at most 10,000 rows that are ready, by resource, and due_unready_work.
 create function keyframe_private.due_work()
 returns setof keyframe_private.work language sql stable set search_path = '' set jit = off set enable_seqscan = off set enable_bitmapscan = off as $$
   select d.* from unnest(enum_range(null::keyframe_private.work_queue)) q
@@ -9076,7 +9076,6 @@ returns setof keyframe_private.work language sql stable set search_path = '' set
   select s.* from keyframe_private.due_unready_work() s where s.queue = 'deliver'
 $$;
 
--- Counts active predictions, up to 10,000.
 create function keyframe_private.prediction_figures()
 returns jsonb language sql stable set search_path = '' as $$
   select to_jsonb(a) || to_jsonb(w) || jsonb_build_object(
@@ -9089,8 +9088,8 @@ returns jsonb language sql stable set search_path = '' as $$
       select coalesce(jsonb_agg(to_jsonb(l) order by l.count desc), '[]')
       from (
         select u.owner_id as "ownerId", mode() within group (order by p.model) as subject, count(*) as count, sum(count(*)) over () as "of"
-        from keyframe_private.due_work() u join keyframe.predictions p on p.id = u.subject
-        where u.kind in ('submit', 'poll', 'store') group by u.owner_id order by count desc limit 3) l))
+        from (select d.subject, d.owner_id from keyframe_private.due_work() d where d.kind in ('submit', 'poll', 'store') limit 10000) u
+        join keyframe.predictions p on p.id = u.subject group by u.owner_id order by count desc limit 3) l))
   from (
     select
       count(*) filter (where p.status = 'queued') as queued, count(*) filter (where p.status = 'starting') as starting,
@@ -9141,7 +9140,7 @@ returns jsonb language sql stable set search_path = '' as $$
     'worst', (select to_jsonb(s) from skipped s order by s.failures desc, s.subject limit 1))
 $$;
 
--- Pending deliveries, counted up to 10,000, from the indexes of the queue. The work of an endpoint that resumes counts as one.
+-- Pending deliveries are counted from the indexes of the queue. The work of an endpoint that resumes counts as one.
 create function keyframe_private.delivery_figures()
 returns jsonb language sql stable set search_path = '' set jit = off set enable_seqscan = off set enable_bitmapscan = off as $$
   with counted as materialized (
@@ -9155,9 +9154,10 @@ returns jsonb language sql stable set search_path = '' set jit = off set enable_
     group by w.lane
   )
   select to_jsonb(c) || jsonb_build_object(
-    'due', (select count(*) from keyframe_private.due_work() u where u.queue = 'deliver'),
+    'due', (select count(*) from (select from keyframe_private.due_work() u where u.queue = 'deliver' limit 10000) u),
     'oldestDueSeconds', (select keyframe_private.seconds_since(min(d.due_at)) from keyframe_private.oldest_due_deliveries() d),
-    'sending', (select count(*) from keyframe_private.work l where l.queue = 'deliver' and l.state = 'leased'),
+    'sending', (
+      select count(*) from (select from keyframe_private.work l where l.queue = 'deliver' and l.state = 'leased' limit 10000) l),
     'paused', (
       select count(*) from (
         select from keyframe.webhook_endpoints e
@@ -9187,7 +9187,7 @@ returns jsonb language sql stable set search_path = '' set jit = off set enable_
   ) c
 $$;
 
--- Counts the events of the last five minutes, up to 10,000.
+-- Counts the events of the last five minutes.
 create function keyframe_private.event_figures()
 returns jsonb language sql stable set search_path = '' as $$
   select jsonb_build_object(
@@ -9197,11 +9197,10 @@ returns jsonb language sql stable set search_path = '' as $$
   from (select o.type from keyframe.webhook_events o where o.created_at > now() - interval '5 minutes' order by o.created_at desc limit 10000) v
 $$;
 
--- Counts up to 10,000.
 create function keyframe_private.file_removal_figures()
 returns jsonb language sql stable set search_path = '' as $$
   select jsonb_build_object('pending', (select count(*) from (select from keyframe_private.file_removals f limit 10000) r),
-    'oldestDueSeconds', (select keyframe_private.seconds_since(min(f.created_at)) from keyframe_private.file_removals f))
+    'oldestSeconds', (select keyframe_private.seconds_since(min(f.created_at)) from keyframe_private.file_removals f))
 $$;
 
 create function keyframe_private.unavailable_models()
@@ -9266,8 +9265,9 @@ returns jsonb language sql stable set search_path = '' as $$
       count(*) filter (where n.status_code = 202 and n.headers ? 'keyframe-function') as accepted,
       count(*) filter (where n.status_code >= 400 and n.headers ? 'keyframe-function') as refused,
       count(*) filter (where n.status_code is null) as failed
-    from net._http_response n
-    where n.created > now() - interval '5 minutes'
+    from (
+      select a.status_code, a.headers from net._http_response a
+      where a.created > now() - interval '5 minutes' order by a.created desc limit 10000) n
   ) r
 $$;
 
@@ -9300,14 +9300,14 @@ returns jsonb language sql stable set search_path = '' as $$
   ) a on true
 $$;
 
--- Malformed figures of a report are left out. Slow: leased more than 10 s ago, for deliver more than 3 s; due_at is when the lease expires. `of`
--- counts the places of all workers that have leased work, at least of one.
+-- Malformed figures of a report are left out. Slow: leased more than 10 s ago, for deliver more than 3 s; due_at is when the lease expires.
+-- Each `of` counts the places of all workers that have leased work, at least of one.
 create function keyframe_private.worker_figures()
 returns jsonb language sql stable set search_path = '' as $$
   with leased as materialized (
     select case w.queue when 'deliver' then 'deliver' else 'generate' end as name, w.queue, w.worker_id, w.resource,
       w.due_at - keyframe_private.lease_of(w.queue) < now() - make_interval(secs => case w.queue when 'deliver' then 3 else 10 end) as is_slow
-    from keyframe_private.work w where w.queue = any (enum_range(null::keyframe_private.work_queue)) and w.state = 'leased'
+    from keyframe_private.work w where w.queue = any (enum_range(null::keyframe_private.work_queue)) and w.state = 'leased' limit 10000
   )
   select jsonb_object_agg(f.name, jsonb_build_object(
     'claimedSeconds', keyframe_private.seconds_since(h.claimed_at),
@@ -9315,11 +9315,11 @@ returns jsonb language sql stable set search_path = '' as $$
     'callSeconds', round(keyframe_private.read_figure(h.report, 'callMs') / 1000, 3),
     'slowWork', (select count(*) from leased l where l.name = f.name and l.is_slow),
     'places', jsonb_build_object(
-      'of', f.places * (select greatest(1, count(distinct l.worker_id)) from leased l where l.name = f.name),
-      'open', (select count(*) from leased l where l.name = f.name),
+      'of', f.places * o.workers,
+      'open', o.count,
       'slow', (
         select coalesce(jsonb_agg(to_jsonb(s) order by s.open desc), '[]') from (
-          select left(l.resource, 200) as name, count(*) as open, keyframe_private.places_of(l.queue) * count(distinct l.worker_id) as of
+          select left(l.resource, 200) as name, count(*) as open, keyframe_private.places_of(l.queue) * o.workers as of
           from leased l where l.name = f.name and l.is_slow group by l.queue, l.resource order by count(*) desc limit 5) s)),
     'oldestKickSeconds', (
       select keyframe_private.seconds_since(min(k.made_at)) from keyframe_private.kicks k
@@ -9327,6 +9327,7 @@ returns jsonb language sql stable set search_path = '' as $$
   from (values
       ('generate', keyframe_private.places_of('ask') + keyframe_private.places_of('copy')),
       ('deliver', keyframe_private.places_of('deliver'))) f (name, places)
+  cross join lateral (select count(*), greatest(1, count(distinct l.worker_id)) as workers from leased l where l.name = f.name) o
   left join keyframe_private.heartbeats h on h.function_name = f.name
 $$;
 

@@ -307,15 +307,18 @@ test.each<[what: string, seed: () => Promise<unknown>, figures: object]>([
         await seedPrediction(db.sql, await addWorld(db), { columns: { ...DUE, model: "a/slow" } });
       for (const worker of [1, 2]) await claimOnly(db.sql, worker, 90, 0, 0, crypto.randomUUID());
       await db.sql`update keyframe_private.work set due_at = due_at - interval '11 seconds' where id in (
-        select id from keyframe_private.work where state = 'leased' order by id limit 2)`;
+        select id from keyframe_private.work where state = 'leased' order by id limit 1)`;
       await seedDeliveries(db.sql, await addEndpoint(db.sql, null), 2);
       await exchange(db.sql);
       await db.sql`update keyframe_private.work set due_at = due_at - interval '4 seconds' where queue = 'deliver'`;
     },
     {
       workers: {
-        generate: { slowWork: 2, places: { of: 264, open: 3, slow: [{ name: "a/slow", open: 2 }] } },
-        deliver: { slowWork: 2, places: { of: 440, open: 2, slow: [{ name: "receiver.example new", open: 2 }] } },
+        generate: { slowWork: 1, places: { of: 264, open: 3, slow: [{ name: "a/slow", open: 1, of: 192 }] } },
+        deliver: {
+          slowWork: 2,
+          places: { of: 440, open: 2, slow: [{ name: "receiver.example new", open: 2, of: 440 }] },
+        },
       },
     },
   ],
@@ -389,7 +392,7 @@ test.each<[what: string, seed: () => Promise<unknown>, figures: object]>([
       insert into keyframe_private.file_removals (bucket, name, created_at, failures) values
         ('keyframe-outputs', 'a', ${ago(200)}, 3), ('keyframe-outputs', 'b', ${ago(5)}, 0),
         ('keyframe-outputs', 'c', ${ago(60)}, 1)`,
-    { fileRemovals: { pending: 3, oldestDueSeconds: about(200) } },
+    { fileRemovals: { pending: 3, oldestSeconds: about(200) } },
   ],
 ])("figures of the service: %s", async (_what, seed, figures) => {
   await seed();
@@ -576,7 +579,23 @@ test("12,000 newer rows in front of the oldest of each kind → the figures have
   expect(due).toEqual({ ...ages, slot: about(1_600), store: about(1_700), delivery: about(1_800) });
   expect(deliveries.oldestDueSeconds).toEqual(about(1_800));
   expect(predictions.oldestWaitingSeconds).toEqual(about(2_000));
-  expect(fileRemovals.oldestDueSeconds).toEqual(about(2_100));
+  expect(fileRemovals.oldestSeconds).toEqual(about(2_100));
+});
+
+test("more than 10,000 rows fail, or are due → counting stops at 10,000, and includes what jobs skip", async () => {
+  await db.sql`
+    insert into keyframe_private.work (queue, kind, subject, owner_id, lane, resource, state, due_at, failures, last_error)
+    select 'ask', 'poll', gen_random_uuid(), ${world.owner}, ${world.owner}, 'poll', 'scheduled', now() + interval '1 hour', 3, 'P0001'
+    from generate_series(1, 10000)`;
+  await db.sql`select keyframe_private.skip_row('delete x 1', 'P0002', 'An app keeps it.')`;
+  await db.sql`
+    insert into keyframe_private.work (queue, kind, subject, owner_id, lane, resource, state, due_at)
+    select 'deliver', 'deliver', gen_random_uuid(), ${world.owner}, ${world.owner}, 'x', state, now() - interval '1 hour'
+    from generate_series(1, 10000), unnest('{ready,scheduled}'::keyframe_private.work_state[]) state`;
+  await answered(1, { id: 1, error_msg: "Timeout was reached" });
+  await db.sql`insert into net._http_response (id, created) select i, now() from generate_series(2, 10001) i`;
+  const { skipped, deliveries, kicks } = await read();
+  expect([skipped.count, skipped.kinds.job, deliveries.due, kicks.failed]).toEqual([10_000, 1, 10_000, 10_000]);
 });
 
 test("the only worker died with the lease of a poll → the poll is due since its lease expired", async () => {

@@ -350,7 +350,7 @@ test.each<[string, Partial<ServiceFigures>, RegExp]>([
   [
     "an eighth of generate waits for one model",
     slow("generate", { name: "acme/slow", open: 12, of: 96 }, { name: "cdn.example acme/film", open: 4, of: 36 }),
-    /^Much of the work that generate has leased waits for something slow: 12 of 96 for acme\/slow\. .*enabled = false/,
+    /^Many places of generate wait for something slow: 12 of 96 for acme\/slow\. .*enabled = false/,
   ],
   [
     "an eighth of deliver waits for one endpoint",
