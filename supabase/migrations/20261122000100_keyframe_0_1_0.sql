@@ -8976,7 +8976,7 @@ begin
   exception when lock_not_available then
     writes := 'locked';
   end;
-  return jsonb_build_object('now', now(), 'schema', version, 'writes', writes);
+  return jsonb_build_object('schema', version, 'writes', writes);
 end $$;
 comment on function keyframe.health is 'Answers when the database does, with the version of its schema.';
 
