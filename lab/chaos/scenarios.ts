@@ -172,9 +172,7 @@ export const SCENARIOS: Record<string, Scenario> = {
     startsFrames: true,
     lastsMs: 30_000, // generate restarts in this time
     laterMs: FRAME_LATER_MS,
-    health: new RegExp(
-      `^Much of the work that generate has leased waits for something slow: \\d+ of \\d+ for ${OTHER_MODEL}`,
-    ),
+    health: new RegExp(`^Many places of generate wait for something slow: \\d+ of \\d+ for ${OTHER_MODEL}`),
     run: (world, over) => startBadFrames(world, "[[fault:timeout=99]]", 50, 20, over),
   },
   slow_outputs: {

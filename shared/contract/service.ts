@@ -11,7 +11,7 @@ const cronJob = z.object({
   obstacle: z
     .string()
     .nullable()
-    .meta({ description: "Why an entry of the job does not run here; null: every entry runs here, or there is none." }),
+    .meta({ description: "Why an entry of the job does not run here, or “missing”; null: every entry runs here." }),
   lastSuccessSeconds: age("Time since the job's last success; null: not recently."),
   lastError: z.string().nullable().meta({ description: "Why its last run failed; null: it has succeeded since." }),
   isLate: z.boolean().meta({ description: "Whether the job has not succeeded for longer than its schedule allows." }),
@@ -63,7 +63,7 @@ const worker = z
             z.object({
               name: z.string().meta({ description: "A model, or a host." }),
               open: count("Slow pieces of work that wait for it."),
-              of: count("How many of this kind can be leased at once, whatever they wait for."),
+              of: count("How many pieces of work of its queue all workers can lease at once."),
             }),
           )
           .meta({ description: "The models and hosts that slow work waits for: at most five, most work first." }),
@@ -92,7 +92,9 @@ const blocker = z
     seconds: age("How long it has been open."),
     isIdle: z.boolean().meta({ description: "Whether it is idle in its transaction." }),
     blocks: count("Sessions that wait for it, directly or indirectly; at most 50 are examined."),
-    tables: z.string().nullable().meta({ description: "Keyframe's tables that it has locked or written to." }),
+    tables: z.string().nullable().meta({
+      description: "What it has locked or written to, of the tables that Keyframe uses: its own, and some of Supabase.",
+    }),
     locksTables: z.boolean().meta({ description: "Whether its locks stop all other writes to one of these tables." }),
   })
   .meta({ id: "Blocker" });
@@ -122,9 +124,12 @@ const parts = {
       expire: age("Predictions past their deadline."),
       remove: age("Files to remove."),
       delivery: age("Deliveries to endpoints to which nothing is being sent."),
-      slot: age("Predictions that wait although their owner has a free slot."),
+      slot: age("Waiting predictions that could start: their owner has a free slot, or the previous shot has ended."),
     })
-    .meta({ description: "How long the oldest due work of each kind has been due; null: none is due." }),
+    .meta({
+      description:
+        "How long the oldest due work of each kind has been due; null: none. Work that became due behind 1,000 pieces that no claim has made ready does not count.",
+    }),
   predictions: z.object({
     queued: count("Have a slot, and are not yet accepted by the provider."),
     starting: count("Accepted by the provider."),
@@ -139,7 +144,7 @@ const parts = {
   deliveries: z.object({
     due: count("Due, and not leased yet."),
     sending: count("Leased by workers: being sent, or next."),
-    pending: count("Not ended: due, being sent, or to be retried."),
+    pending: count("Not ended, at enabled endpoints: due, being sent, or to be retried."),
     paused: count("Waiting until their endpoint is enabled."),
     oldestDueSeconds: age("How long the oldest due delivery that is not leased yet has been due."),
     endpointsSwitchedOff: count("Endpoints that the service disabled in the last day: gone, or failing for too long."),
@@ -210,13 +215,13 @@ const parts = {
   appTriggers: z.array(z.string()).meta({
     description: "Triggers of the app on Keyframe's tables that serve all users, each with its table; at most 20.",
   }),
-  setAside: z
+  skipped: z
     .object({
       count: count("How many rows."),
       kinds: z.record(z.string(), z.int()).meta({ description: "How many of each kind of work." }),
       worst: z
         .object({
-          kind: z.string().meta({ description: "The kind of work; job: keyframe_private.skipped_rows has it." }),
+          kind: z.string().meta({ description: "The kind of work; job: a row of keyframe_private.skipped_rows." }),
           subject: z.string().meta({ description: "What it is about: the id of a prediction or owner, or a row." }),
           code: z.string().meta({ description: "The SQLSTATE of the last error." }),
           reason: z
@@ -230,12 +235,12 @@ const parts = {
     })
     .meta({
       description:
-        "Work of generate that the database has refused three times in a row or more, and rows that a job skips.",
+        "Rows that the database refuses, and that are skipped until their next try: those of jobs, and work of generate that it has refused three times in a row or more.",
     }),
   jobs: z.record(z.string(), cronJob).meta({ description: "The jobs of pg_cron, by their names without keyframe-." }),
   fileRemovals: z.object({
     pending: count("Files to remove from Storage."),
-    oldestDueSeconds: age("How long the oldest removal has been due."),
+    oldestSeconds: age("Time since the oldest of them was requested."),
   }),
   unavailableModels: z
     .array(
@@ -267,7 +272,7 @@ const parts = {
 const readable = {} as { [Part in keyof typeof parts]: z.ZodNullable<(typeof parts)[Part]> };
 for (const [name, part] of Object.entries(parts)) Object.assign(readable, { [name]: part.nullable() });
 
-/** Ages are by the database's clock; null where there is nothing. Counts stop at 10,000. docs/operate.md has the alerts. */
+/** Ages are by the database's clock; null where there is nothing. Counting stops at 10,000 rows. docs/operate.md has the alerts. */
 export const serviceFigures = z
   .object({
     ...readable,
@@ -275,13 +280,16 @@ export const serviceFigures = z
       .array(
         z.object({
           part: z.string().meta({ description: "The name of the part, which is null in the figures." }),
-          code: z.string().meta({ description: "The SQLSTATE; 55P03: a lock was in the way." }),
+          code: z.string().meta({
+            description: "The SQLSTATE; 55P03: a lock was in the way. 57014: it took too long, or no time was left.",
+          }),
+          reason: z.string().meta({ description: "The message of the error." }),
         }),
       )
-      .meta({ description: "Parts that could not be read, in time or because of an error." }),
+      .meta({ description: "Parts that could not be read." }),
     blockers: z.array(blocker).meta({
       description:
-        "Open transactions that block others, or that have locked Keyframe's rows for 20 s or its tables for 0.3 s. At most five.",
+        "Transactions that others wait for, or that have been open for 20 s and have locked rows that Keyframe uses, or for 0.3 s and have locked such tables. At most five.",
     }),
   })
   .meta({ id: "ServiceFigures" });

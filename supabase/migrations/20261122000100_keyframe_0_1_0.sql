@@ -8938,13 +8938,13 @@ select keyframe_private.schedule_jobs();
 
 -- supabase/schemas/85_health/10_health.sql
 
--- The figures of the service for GET /api/health?deep=1 and GET /api/metrics, in one call; shared/contract/service.ts explains them. Each
--- part runs on its own, so that a locked or failing one affects no other. Counts stop at 10,000, and an oldest row is found by an index; only
--- `paused` reads all endpoints, and the figures of kicks the answers of some minutes.
+-- Plain health, and the figures of the service for GET /api/health?deep=1 and GET /api/metrics; shared/contract/service.ts explains them.
+-- Counting stops at 10,000 rows, and an oldest row is found by an index; only `paused` reads all endpoints, and `lastKicks` the answers of
+-- some minutes.
 
--- Definer, because anyone may call it. Answers even if the version cannot be read or users' tables are locked: it waits for all locks
--- together for 300 ms. `writes`: ok, read_only, settings_missing, or locked: a table is, without which a new project, a start or a result
--- fails. Volatile: the Data API calls others in transactions that are read-only by themselves.
+-- Definer, because anyone may call it. Answers even if tables are locked: it waits for all locks together for 300 ms. `writes`: ok,
+-- read_only, settings_missing, or locked: a table is that a new project, a start or a result needs, or the one that has the version.
+-- Volatile: the Data API calls others in transactions that are read-only by themselves.
 create function keyframe.health()
 returns jsonb language plpgsql volatile security definer set search_path = '' set lock_timeout = '300ms' as $$
 declare
@@ -8952,12 +8952,12 @@ declare
   is_read_only constant boolean := current_setting('transaction_read_only')::boolean; -- in recovery too
   version text;
   writes text;
-  wanted record;
+  needed record;
 begin
   begin
     version := (select i.version from keyframe_private.installation i order by string_to_array(i.version, '.')::int[] desc limit 1);
     -- What these writes would lock, without a write. test/db/service/health-locks.test.ts finds tables that are missing here.
-    for wanted in
+    for needed in
       select t.name, l.mode from (values
         ('access share', '{keyframe_private.settings,keyframe.models,keyframe.step_defaults}'::text[]),
         ('row share', '{auth.users}'),
@@ -8969,14 +8969,14 @@ begin
       where not is_read_only
     loop
       perform set_config('lock_timeout', greatest(1, 300 - floor(1000 * extract(epoch from clock_timestamp() - began)))::text, true);
-      execute format('lock table %s in %s mode', wanted.name, wanted.mode);
+      execute format('lock table %s in %s mode', needed.name, needed.mode);
     end loop;
     writes := case when is_read_only then 'read_only'
       when exists (select from keyframe_private.settings) then 'ok' else 'settings_missing' end;
   exception when lock_not_available then
     writes := 'locked';
   end;
-  return jsonb_build_object('now', now(), 'schema', version, 'writes', writes);
+  return jsonb_build_object('schema', version, 'writes', writes);
 end $$;
 comment on function keyframe.health is 'Answers when the database does, with the version of its schema.';
 
@@ -8986,8 +8986,10 @@ returns numeric language sql stable set search_path = '' as $$
   select case when moment is not null then round(greatest(0, extract(epoch from now() - moment)), 3) end
 $$;
 
--- Reads each part on its own. Together they wait for locks for 300 ms, and then for 10 ms each: a null part could not be read, and
--- `unread` says why. Definer: only the secret key may call it, and it needs no right on the tables.
+-- Reads each part on its own: one that is locked, fails or takes too long is null, and `unread` says why. Together they wait for locks for
+-- 300 ms, and then for 10 ms each. Once the time limit has ended a part, nothing limits the next one, so none is read any more. That is why
+-- the parts that read tables of extensions, or all endpoints, are last. Definer: only the secret key may call it, and it needs no right on
+-- the tables.
 create function keyframe_worker.service_figures()
 returns jsonb language plpgsql volatile security definer set search_path = '' set lock_timeout = '300ms' as $$
 declare
@@ -8997,36 +8999,40 @@ declare
   part record;
   value jsonb;
   code text;
+  reason text;
 begin
   for part in
     select * from (values
-      ('settings', 'setting_figures'), ('due', 'due_figures'), ('setAside', 'aside_figures'), ('calls', 'call_figures'),
-      ('limitedOwners', 'limited_owners'), ('appTriggers', 'app_triggers'), ('workers', 'worker_figures'), ('lastKicks', 'last_kick_figures'),
-      ('kicks', 'kick_figures'), ('jobs', 'job_figures'), ('predictions', 'prediction_figures'), ('deliveries', 'delivery_figures'),
+      ('workers', 'worker_figures'), ('due', 'due_figures'), ('skipped', 'skipped_figures'), ('predictions', 'prediction_figures'),
       ('events', 'event_figures'), ('fileRemovals', 'file_removal_figures'), ('unavailableModels', 'unavailable_models'),
-      ('costs', 'cost_figures'), ('snapshots', 'snapshot_figures')
+      ('costs', 'cost_figures'), ('limitedOwners', 'limited_owners'), ('appTriggers', 'app_triggers'), ('calls', 'call_figures'),
+      ('snapshots', 'snapshot_figures'), ('settings', 'setting_figures'), ('jobs', 'job_figures'), ('deliveries', 'delivery_figures'),
+      ('kicks', 'kick_figures'), ('lastKicks', 'last_kick_figures')
     ) p (name, function_name)
   loop
     value := null;
     code := null;
     begin
-      if clock_timestamp() > began + interval '600 milliseconds' then
+      if keyframe_private.is_out_of_time() then
         code := '57014';
+        reason := 'no time was left';
       else
         perform set_config('lock_timeout', greatest(10, 300 - floor(1000 * extract(epoch from clock_timestamp() - began)))::text, true);
         execute format('select keyframe_private.%I()', part.function_name) into value;
       end if;
-    exception when others then
+    exception when others or query_canceled then
       code := sqlstate;
+      reason := left(sqlerrm, 200);
     end;
     figures := figures || jsonb_build_object(part.name, value);
     if code is not null then
-      unread := unread || jsonb_build_object('part', part.name, 'code', code);
+      unread := unread || jsonb_build_object('part', part.name, 'code', code, 'reason', reason);
     end if;
   end loop;
   return figures || jsonb_build_object(
     'unread', unread,
-    'blockers', keyframe_private.blocker_figures(locked_for => case when unread = '[]' then interval '300 milliseconds' else interval '0' end));
+    'blockers', keyframe_private.blocker_figures(
+      locked_for => case when unread @> '[{"code": "55P03"}]' then interval '0' else interval '300 milliseconds' end));
 end $$;
 comment on function keyframe_worker.service_figures is 'The figures (docs/operate.md) for GET /api/health?deep=1 and GET /api/metrics.';
 
@@ -9045,7 +9051,7 @@ returns setof keyframe_private.work language sql stable set search_path = '' set
     (select w.* from keyframe_private.work w where w.queue = q and w.state = 'leased' and w.due_at <= now() limit 1000)) d
 $$;
 
--- A part of the due work that no worker has leased, to count: of each queue also at most 10,000 rows that are ready, by resource.
+-- Due work that no worker has leased, to count: of each queue at most 10,000 rows that are ready, by resource, and due_unready_work.
 create function keyframe_private.due_work()
 returns setof keyframe_private.work language sql stable set search_path = '' set jit = off set enable_seqscan = off set enable_bitmapscan = off as $$
   select d.* from unnest(enum_range(null::keyframe_private.work_queue)) q
@@ -9070,7 +9076,6 @@ returns setof keyframe_private.work language sql stable set search_path = '' set
   select s.* from keyframe_private.due_unready_work() s where s.queue = 'deliver'
 $$;
 
--- Counts active predictions, up to 10,000.
 create function keyframe_private.prediction_figures()
 returns jsonb language sql stable set search_path = '' as $$
   select to_jsonb(a) || to_jsonb(w) || jsonb_build_object(
@@ -9083,8 +9088,8 @@ returns jsonb language sql stable set search_path = '' as $$
       select coalesce(jsonb_agg(to_jsonb(l) order by l.count desc), '[]')
       from (
         select u.owner_id as "ownerId", mode() within group (order by p.model) as subject, count(*) as count, sum(count(*)) over () as "of"
-        from keyframe_private.due_work() u join keyframe.predictions p on p.id = u.subject
-        where u.kind in ('submit', 'poll', 'store') group by u.owner_id order by count desc limit 3) l))
+        from (select d.subject, d.owner_id from keyframe_private.due_work() d where d.kind in ('submit', 'poll', 'store') limit 10000) u
+        join keyframe.predictions p on p.id = u.subject group by u.owner_id order by count desc limit 3) l))
   from (
     select
       count(*) filter (where p.status = 'queued') as queued, count(*) filter (where p.status = 'starting') as starting,
@@ -9117,25 +9122,25 @@ returns jsonb language sql stable set search_path = '' set jit = off set enable_
       select from keyframe_private.work l where l.queue = 'deliver' and l.lane = d.lane and l.state = 'leased' and l.due_at > now())) f
 $$;
 
--- Work of generate that has failed three times in a row or more, the last time in the database (its last error is an SQLSTATE, not one of our
--- codes), and rows that jobs skip.
-create function keyframe_private.aside_figures()
+-- Rows that the database refuses, and that are skipped until their next try: those of jobs, and work of generate that has failed three times
+-- in a row or more, the last time in the database (its last error is an SQLSTATE, not one of our codes).
+create function keyframe_private.skipped_figures()
 returns jsonb language sql stable set search_path = '' as $$
-  with failing as materialized (
-    (select w.kind, w.subject::text, w.last_error as code, null as reason, w.failures
-     from keyframe_private.work w
-     where w.queue <> 'deliver' and w.failures > 2 and w.last_error ~ '^[0-9A-Z]{5}$' limit 10000)
+  with skipped as materialized (
+    select 'job' as kind, u.subject, u.code, u.reason, u.failures
+    from keyframe_private.skipped_rows u where u.next_try_at > now() - interval '1 minute'
     union all
-    (select 'job', u.subject, u.code, u.reason, u.failures
-     from keyframe_private.skipped_rows u where u.next_try_at > now() - interval '1 minute' limit 10000)
+    select w.kind, w.subject::text, w.last_error, null, w.failures
+    from keyframe_private.work w where w.queue <> 'deliver' and w.failures > 2 and w.last_error ~ '^[0-9A-Z]{5}$'
+    limit 10000
   )
   select jsonb_build_object(
-    'count', (select count(*) from failing),
-    'kinds', (select coalesce(jsonb_object_agg(k.kind, k.count), '{}') from (select f.kind, count(*) from failing f group by f.kind) k),
-    'worst', (select to_jsonb(f) from failing f order by f.failures desc, f.subject limit 1))
+    'count', (select count(*) from skipped),
+    'kinds', (select coalesce(jsonb_object_agg(k.kind, k.count), '{}') from (select s.kind, count(*) from skipped s group by s.kind) k),
+    'worst', (select to_jsonb(s) from skipped s order by s.failures desc, s.subject limit 1))
 $$;
 
--- Pending deliveries, counted up to 10,000, from the indexes of the queue. The work of an endpoint that resumes counts as one.
+-- Pending deliveries are counted from the indexes of the queue. The work of an endpoint that resumes counts as one.
 create function keyframe_private.delivery_figures()
 returns jsonb language sql stable set search_path = '' set jit = off set enable_seqscan = off set enable_bitmapscan = off as $$
   with counted as materialized (
@@ -9149,9 +9154,10 @@ returns jsonb language sql stable set search_path = '' set jit = off set enable_
     group by w.lane
   )
   select to_jsonb(c) || jsonb_build_object(
-    'due', (select count(*) from keyframe_private.due_work() u where u.queue = 'deliver'),
+    'due', (select count(*) from (select from keyframe_private.due_work() u where u.queue = 'deliver' limit 10000) u),
     'oldestDueSeconds', (select keyframe_private.seconds_since(min(d.due_at)) from keyframe_private.oldest_due_deliveries() d),
-    'sending', (select count(*) from keyframe_private.work l where l.queue = 'deliver' and l.state = 'leased'),
+    'sending', (
+      select count(*) from (select from keyframe_private.work l where l.queue = 'deliver' and l.state = 'leased' limit 10000) l),
     'paused', (
       select count(*) from (
         select from keyframe.webhook_endpoints e
@@ -9181,7 +9187,7 @@ returns jsonb language sql stable set search_path = '' set jit = off set enable_
   ) c
 $$;
 
--- Counts the events of the last five minutes, up to 10,000.
+-- Counts the events of the last five minutes.
 create function keyframe_private.event_figures()
 returns jsonb language sql stable set search_path = '' as $$
   select jsonb_build_object(
@@ -9191,11 +9197,10 @@ returns jsonb language sql stable set search_path = '' as $$
   from (select o.type from keyframe.webhook_events o where o.created_at > now() - interval '5 minutes' order by o.created_at desc limit 10000) v
 $$;
 
--- Counts up to 10,000.
 create function keyframe_private.file_removal_figures()
 returns jsonb language sql stable set search_path = '' as $$
   select jsonb_build_object('pending', (select count(*) from (select from keyframe_private.file_removals f limit 10000) r),
-    'oldestDueSeconds', (select keyframe_private.seconds_since(min(f.created_at)) from keyframe_private.file_removals f))
+    'oldestSeconds', (select keyframe_private.seconds_since(min(f.created_at)) from keyframe_private.file_removals f))
 $$;
 
 create function keyframe_private.unavailable_models()
@@ -9260,8 +9265,9 @@ returns jsonb language sql stable set search_path = '' as $$
       count(*) filter (where n.status_code = 202 and n.headers ? 'keyframe-function') as accepted,
       count(*) filter (where n.status_code >= 400 and n.headers ? 'keyframe-function') as refused,
       count(*) filter (where n.status_code is null) as failed
-    from net._http_response n
-    where n.created > now() - interval '5 minutes'
+    from (
+      select a.status_code, a.headers from net._http_response a
+      where a.created > now() - interval '5 minutes' order by a.created desc limit 10000) n
   ) r
 $$;
 
@@ -9294,14 +9300,14 @@ returns jsonb language sql stable set search_path = '' as $$
   ) a on true
 $$;
 
--- Malformed figures of a report are left out. Slow: leased more than 10 s ago, for deliver more than 3 s; due_at is when the lease expires. `of`
--- counts the places of all workers that have leased work, at least of one.
+-- Malformed figures of a report are left out. Slow: leased more than 10 s ago, for deliver more than 3 s; due_at is when the lease expires.
+-- Each `of` counts the places of all workers that have leased work, at least of one.
 create function keyframe_private.worker_figures()
 returns jsonb language sql stable set search_path = '' as $$
   with leased as materialized (
     select case w.queue when 'deliver' then 'deliver' else 'generate' end as name, w.queue, w.worker_id, w.resource,
       w.due_at - keyframe_private.lease_of(w.queue) < now() - make_interval(secs => case w.queue when 'deliver' then 3 else 10 end) as is_slow
-    from keyframe_private.work w where w.queue = any (enum_range(null::keyframe_private.work_queue)) and w.state = 'leased'
+    from keyframe_private.work w where w.queue = any (enum_range(null::keyframe_private.work_queue)) and w.state = 'leased' limit 10000
   )
   select jsonb_object_agg(f.name, jsonb_build_object(
     'claimedSeconds', keyframe_private.seconds_since(h.claimed_at),
@@ -9309,11 +9315,11 @@ returns jsonb language sql stable set search_path = '' as $$
     'callSeconds', round(keyframe_private.read_figure(h.report, 'callMs') / 1000, 3),
     'slowWork', (select count(*) from leased l where l.name = f.name and l.is_slow),
     'places', jsonb_build_object(
-      'of', f.places * (select greatest(1, count(distinct l.worker_id)) from leased l where l.name = f.name),
-      'open', (select count(*) from leased l where l.name = f.name),
+      'of', f.places * o.workers,
+      'open', o.count,
       'slow', (
         select coalesce(jsonb_agg(to_jsonb(s) order by s.open desc), '[]') from (
-          select left(l.resource, 200) as name, count(*) as open, keyframe_private.places_of(l.queue) * count(distinct l.worker_id) as of
+          select left(l.resource, 200) as name, count(*) as open, keyframe_private.places_of(l.queue) * o.workers as of
           from leased l where l.name = f.name and l.is_slow group by l.queue, l.resource order by count(*) desc limit 5) s)),
     'oldestKickSeconds', (
       select keyframe_private.seconds_since(min(k.made_at)) from keyframe_private.kicks k
@@ -9321,6 +9327,7 @@ returns jsonb language sql stable set search_path = '' as $$
   from (values
       ('generate', keyframe_private.places_of('ask') + keyframe_private.places_of('copy')),
       ('deliver', keyframe_private.places_of('deliver'))) f (name, places)
+  cross join lateral (select count(*), greatest(1, count(distinct l.worker_id)) as workers from leased l where l.name = f.name) o
   left join keyframe_private.heartbeats h on h.function_name = f.name
 $$;
 
@@ -9407,8 +9414,8 @@ $$;
 -- of lock waits that begin at each session that
 --
 --   has waited for a lock for a second,
---   has locked one of our tables against writers for `locked_for`, or
---   has locked our rows for `held_for`.
+--   has been open for `locked_for` and has locked a table that we use against writers, or
+--   has been open for `held_for` and has locked rows of such a table.
 --
 -- A role that may not see the sessions of others gets an empty list.
 create function keyframe_private.blocker_figures(locked_for interval, held_for interval default '20 seconds')
@@ -9421,10 +9428,12 @@ returns jsonb language sql volatile set search_path = '' as $$
     select l.pid, c.oid as relation, l.mode in ('ShareLock', 'ShareRowExclusiveLock', 'ExclusiveLock', 'AccessExclusiveLock') as is_table
     from locks l
     join pg_catalog.pg_class c on c.oid = l.relation
+    join pg_catalog.pg_namespace n on n.oid = c.relnamespace
     where l.granted and l.mode not in ('AccessShareLock', 'ShareUpdateExclusiveLock') and c.relkind in ('r', 'p')
       and l.database = (select d.oid from pg_catalog.pg_database d where d.datname = current_database())
-      and (c.relnamespace = any (array['keyframe'::regnamespace, 'keyframe_private'::regnamespace, 'net'::regnamespace, 'cron'::regnamespace])
-        or c.oid = any (array['auth.users'::regclass, 'vault.secrets'::regclass, 'storage.objects'::regclass]))
+      -- By name, because an extension may be missing.
+      and (n.nspname in ('keyframe', 'keyframe_private', 'net', 'cron')
+        or (n.nspname, c.relname) in (('auth', 'users'), ('vault', 'secrets'), ('storage', 'objects')))
   ), chain as (
     (select s.pid as victim, s.pid, s.wait_event_type is not distinct from 'Lock' as waits
      from sessions s

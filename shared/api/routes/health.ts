@@ -15,20 +15,18 @@ export const isOlder = (version: string, than: string) => version.localeCompare(
 export const readHealth: Handler<"readHealth"> = async ({ query, headers }, deps) => {
   const project = query.deep === undefined ? null : await deps.verifyProject(headers);
   // Both run at once, because each may wait for a lock.
-  const [answer, figures] = await Promise.all([
+  const [{ schema: schemaVersion, writes }, figures] = await Promise.all([
     askDatabase(deps.askHealth),
     project === null ? undefined : askFigures(project, deps),
   ]);
-  const isLocked = answer.writes === "locked";
-  if (figures === undefined && answer.writes !== "ok") {
-    throw unavailable({ from: "database", operation: "health", status: 200, code: answer.writes });
+  if (figures === undefined && writes !== "ok") {
+    throw unavailable({ from: "database", operation: "health", status: 200, code: writes });
   }
-  const schemaVersion = answer.schema ?? null;
-  if (schemaVersion === null ? !isLocked : isOlder(schemaVersion, SCHEMA_VERSION)) {
+  if (schemaVersion === null ? writes !== "locked" : isOlder(schemaVersion, SCHEMA_VERSION)) {
     throw schemaOutdated({ from: "database", operation: "health", has: schemaVersion, needs: SCHEMA_VERSION });
   }
   if (figures === undefined) return { data: { status: "ok", database: "ok", schemaVersion } };
-  const problems = problemsOf(figures, answer.writes, deps.platformUrl);
+  const problems = problemsOf(figures, writes, deps.platformUrl);
   const status = problems.length === 0 ? "ok" : "degraded";
   const notices = noticesOf(figures, deps.refusals.named());
   return { data: { status, database: "ok", schemaVersion, problems, notices, figures } };

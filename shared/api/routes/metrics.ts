@@ -9,7 +9,7 @@ export async function readMetrics(headers: Headers, deps: Deps): Promise<string>
   return metricsText(await readFigures(headers, deps));
 }
 
-const BY_UTC = "by UTC, in micro-dollars; reserved and unknown are upper bounds.";
+const BY_UTC = "by UTC, in micro-dollars; held and unknown are upper bounds.";
 
 /** Figures that could not be read are left out. */
 export function metricsText(figures: ServiceFigures): string {
@@ -58,8 +58,13 @@ export function metricsText(figures: ServiceFigures): string {
     ...ofPart(figures.unavailableModels, ({ length }) =>
       gauge("models_unavailable", "Enabled models that a start cannot use.", "", alone(length)),
     ),
-    ...ofPart(figures.setAside, ({ count }) =>
-      gauge("rows_set_aside", "Rows that the database refuses again and again.", "", alone(count)),
+    ...ofPart(figures.skipped, ({ count }) =>
+      gauge(
+        "rows_skipped",
+        "Rows that the database refuses, and that are skipped until their next try.",
+        "",
+        alone(count),
+      ),
     ),
     gauge(
       "oldest_transaction_seconds",
@@ -126,7 +131,7 @@ export function metricsText(figures: ServiceFigures): string {
     }),
     ...gauges(shape.fileRemovals, "", alone(figures.fileRemovals), {
       pending: "file_removals",
-      oldestDueSeconds: "file_removals_oldest_due_seconds",
+      oldestSeconds: "file_removals_oldest_seconds",
     }),
     ...gauges(shape.costs.unwrap().shape.today, "period", costs ? { day: costs.today, month: costs.month } : {}, {
       budgetMicros: "budget_micros",

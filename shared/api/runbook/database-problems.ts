@@ -9,18 +9,18 @@ export type Writes = z.infer<typeof writes>;
 const MANY_SLOW_CALLS = 5;
 const LOCKED = "55P03";
 const OUT_OF_TIME = "57014";
+const NO_HOLDER =
+  "No visible transaction has it now. Request the figures again; if it keeps happening, see pg_locks as a superuser.";
 
 /** Problems of the database: its settings, locks, failing rows, and long calls. */
 export function databaseProblems(figures: ServiceFigures, answered: Writes): string[] {
-  const { settings, blockers, setAside, calls } = figures;
+  const { settings, blockers, skipped, calls } = figures;
   return [
     ...settingProblems(settings, answered),
     ...blockers.map(blockerProblem),
-    ...(answered === "locked" && blockers.length === 0
-      ? ["A write would wait for a lock that was acquired a moment ago. Request the figures again."]
-      : []),
+    ...(answered === "locked" && blockers.length === 0 ? [`A write would wait for a lock. ${NO_HOLDER}`] : []),
     ...unreadProblems(figures),
-    ...(setAside === null ? [] : setAsideProblems(setAside)),
+    ...(skipped === null ? [] : skippedProblems(skipped)),
     ...(calls === null ? [] : callProblems(calls)),
   ];
 }
@@ -64,32 +64,27 @@ function blockerProblem({ pid, role, seconds, isIdle, blocks, tables, locksTable
 }
 
 function unreadProblems({ unread, blockers }: ServiceFigures): string[] {
-  const partsWith = (isMeant: (code: string) => boolean) =>
-    unread.filter(({ code }) => isMeant(code)).map(({ part }) => part);
-  const locked = partsWith((code) => code === LOCKED);
-  const late = partsWith((code) => code === OUT_OF_TIME);
+  const locked = unread.filter(({ code }) => code === LOCKED).map(({ part }) => part);
+  const late = unread.filter(({ code }) => code === OUT_OF_TIME);
   const failed = unread.filter(({ code }) => code !== LOCKED && code !== OUT_OF_TIME);
+  const named = (parts: typeof unread) => parts.map(({ part, reason }) => `${part} (${reason})`).join(", ");
   const problems: string[] = [];
   if (locked.length > 0) {
-    const who =
-      blockers.length > 0
-        ? "The transactions named above have the locks."
-        : "The locks have been released. Request the figures again.";
-    problems.push(`Locked for over 0.3 s, so not read: ${locked.join(", ")}. ${who}`);
+    const who = blockers.length > 0 ? "A transaction named above has it." : NO_HOLDER;
+    problems.push(`Not read because of a lock: ${locked.join(", ")}. ${who}`);
   }
   if (late.length > 0) {
     problems.push(
-      `Not read in time: ${late.join(", ")}. Postgres is slow: look at its processor, its disk and pg_stat_activity.`,
+      `Not read in time: ${named(late)}. Postgres is slow: look at its processor, its disk and pg_stat_activity.`,
     );
   }
   if (failed.length > 0) {
-    const codes = failed.map(({ part, code }) => `${part} (${code})`).join(", ");
-    problems.push(`These figures cannot be read: ${codes}. The log of Postgres says why.`);
+    problems.push(`These figures cannot be read: ${named(failed)}. Fix what the error names.`);
   }
   return problems;
 }
 
-function setAsideProblems({ count, kinds, worst }: Part<"setAside">): string[] {
+function skippedProblems({ count, kinds, worst }: Part<"skipped">): string[] {
   if (worst === null) return [];
   const { kind, subject, code, reason, failures } = worst;
   const each = Object.entries(kinds).map(([name, rows]) => `${name}: ${rows}`);

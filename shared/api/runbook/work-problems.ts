@@ -21,7 +21,7 @@ const WORK: Record<keyof Part<"due">, string> = {
   expire: "the end of a prediction past its deadline",
   remove: "the removal of a file",
   delivery: "a delivery",
-  slot: "a prediction whose owner has a free slot",
+  slot: "the start of a waiting prediction",
 };
 
 /** Late work, and why it is late: slow models, hosts and receivers, slow calls. */
@@ -51,7 +51,7 @@ function workerProblems(name: "generate" | "deliver", worker: WorkerFigures): st
         ? "Switch off a model that stays slow (update keyframe.models set enabled = false); work that waits for it fails at its deadline."
         : "keyframe_private.admin_webhook_health shows whose deliveries are due. Disable an endpoint that stays slow.";
     problems.push(
-      `Much of the work that ${name} has leased waits for something slow: ${causes}. Other work that needs the same waits too; the rest does not. ${remedy}`,
+      `Many places of ${name} wait for something slow: ${causes}. Other work that needs the same waits too; the rest does not. ${remedy}`,
     );
   } else if (name === "deliver" && slowWork >= MANY_SLOW_DELIVERIES) {
     problems.push(
@@ -88,7 +88,7 @@ const DELIVERIES_REMEDY =
 const PREDICTIONS_REMEDY =
   "lower the limit of running predictions for each owner (update keyframe_private.settings set max_active_per_owner = …), or switch the model off.";
 
-/** The owner of at least half of the late work, what most of it is, and what to do. */
+/** The owner of at least half of the pending deliveries or due predictions, what most of it is, and what to do. */
 function largestOwner(
   part: Pick<Part<"predictions">, "largest"> | null,
   what: string,
@@ -107,7 +107,7 @@ const nameOf = (job: string): string => `keyframe-${job}`;
 /** The jobs of pg_cron that are missing, fail, or do not run. */
 export function jobProblems({ jobs }: ServiceFigures): string[] {
   const all = Object.entries(jobs ?? {});
-  const wrong = all.filter(([, { scheduled, obstacle }]) => !scheduled || obstacle !== null);
+  const wrong = all.filter(([, { obstacle }]) => obstacle !== null);
   const late = all.filter(([, { scheduled, isLate }]) => scheduled && isLate);
   const silent = late.filter(([, { lastError }]) => lastError === null);
   const problems = late.flatMap(([job, { lastError }]) =>
@@ -118,7 +118,7 @@ export function jobProblems({ jobs }: ServiceFigures): string[] {
         ],
   );
   if (wrong.length > 0) {
-    const each = wrong.map(([job, { obstacle }]) => `${nameOf(job)} (${obstacle ?? "unknown"})`);
+    const each = wrong.map(([job, { obstacle }]) => `${nameOf(job)} (${obstacle})`);
     problems.unshift(
       `Entries of pg_cron are wrong: ${each.join(", ")}. Deploy again, or select keyframe_private.schedule_jobs(), which returns the entries that only another role can remove.`,
     );

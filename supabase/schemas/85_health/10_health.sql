@@ -1,10 +1,10 @@
--- The figures of the service for GET /api/health?deep=1 and GET /api/metrics, in one call; shared/contract/service.ts explains them. Each
--- part runs on its own, so that a locked or failing one affects no other. Counts stop at 10,000, and an oldest row is found by an index; only
--- `paused` reads all endpoints, and the figures of kicks the answers of some minutes.
+-- Plain health, and the figures of the service for GET /api/health?deep=1 and GET /api/metrics; shared/contract/service.ts explains them.
+-- Counting stops at 10,000 rows, and an oldest row is found by an index; only `paused` reads all endpoints, and `lastKicks` the answers of
+-- some minutes.
 
--- Definer, because anyone may call it. Answers even if the version cannot be read or users' tables are locked: it waits for all locks
--- together for 300 ms. `writes`: ok, read_only, settings_missing, or locked: a table is, without which a new project, a start or a result
--- fails. Volatile: the Data API calls others in transactions that are read-only by themselves.
+-- Definer, because anyone may call it. Answers even if tables are locked: it waits for all locks together for 300 ms. `writes`: ok,
+-- read_only, settings_missing, or locked: a table is that a new project, a start or a result needs, or the one that has the version.
+-- Volatile: the Data API calls others in transactions that are read-only by themselves.
 create function keyframe.health()
 returns jsonb language plpgsql volatile security definer set search_path = '' set lock_timeout = '300ms' as $$
 declare
@@ -12,12 +12,12 @@ declare
   is_read_only constant boolean := current_setting('transaction_read_only')::boolean; -- in recovery too
   version text;
   writes text;
-  wanted record;
+  needed record;
 begin
   begin
     version := (select i.version from keyframe_private.installation i order by string_to_array(i.version, '.')::int[] desc limit 1);
     -- What these writes would lock, without a write. test/db/service/health-locks.test.ts finds tables that are missing here.
-    for wanted in
+    for needed in
       select t.name, l.mode from (values
         ('access share', '{keyframe_private.settings,keyframe.models,keyframe.step_defaults}'::text[]),
         ('row share', '{auth.users}'),
@@ -29,14 +29,14 @@ begin
       where not is_read_only
     loop
       perform set_config('lock_timeout', greatest(1, 300 - floor(1000 * extract(epoch from clock_timestamp() - began)))::text, true);
-      execute format('lock table %s in %s mode', wanted.name, wanted.mode);
+      execute format('lock table %s in %s mode', needed.name, needed.mode);
     end loop;
     writes := case when is_read_only then 'read_only'
       when exists (select from keyframe_private.settings) then 'ok' else 'settings_missing' end;
   exception when lock_not_available then
     writes := 'locked';
   end;
-  return jsonb_build_object('now', now(), 'schema', version, 'writes', writes);
+  return jsonb_build_object('schema', version, 'writes', writes);
 end $$;
 comment on function keyframe.health is 'Answers when the database does, with the version of its schema.';
 
@@ -46,8 +46,10 @@ returns numeric language sql stable set search_path = '' as $$
   select case when moment is not null then round(greatest(0, extract(epoch from now() - moment)), 3) end
 $$;
 
--- Reads each part on its own. Together they wait for locks for 300 ms, and then for 10 ms each: a null part could not be read, and
--- `unread` says why. Definer: only the secret key may call it, and it needs no right on the tables.
+-- Reads each part on its own: one that is locked, fails or takes too long is null, and `unread` says why. Together they wait for locks for
+-- 300 ms, and then for 10 ms each. Once the time limit has ended a part, nothing limits the next one, so none is read any more. That is why
+-- the parts that read tables of extensions, or all endpoints, are last. Definer: only the secret key may call it, and it needs no right on
+-- the tables.
 create function keyframe_worker.service_figures()
 returns jsonb language plpgsql volatile security definer set search_path = '' set lock_timeout = '300ms' as $$
 declare
@@ -57,35 +59,39 @@ declare
   part record;
   value jsonb;
   code text;
+  reason text;
 begin
   for part in
     select * from (values
-      ('settings', 'setting_figures'), ('due', 'due_figures'), ('setAside', 'aside_figures'), ('calls', 'call_figures'),
-      ('limitedOwners', 'limited_owners'), ('appTriggers', 'app_triggers'), ('workers', 'worker_figures'), ('lastKicks', 'last_kick_figures'),
-      ('kicks', 'kick_figures'), ('jobs', 'job_figures'), ('predictions', 'prediction_figures'), ('deliveries', 'delivery_figures'),
+      ('workers', 'worker_figures'), ('due', 'due_figures'), ('skipped', 'skipped_figures'), ('predictions', 'prediction_figures'),
       ('events', 'event_figures'), ('fileRemovals', 'file_removal_figures'), ('unavailableModels', 'unavailable_models'),
-      ('costs', 'cost_figures'), ('snapshots', 'snapshot_figures')
+      ('costs', 'cost_figures'), ('limitedOwners', 'limited_owners'), ('appTriggers', 'app_triggers'), ('calls', 'call_figures'),
+      ('snapshots', 'snapshot_figures'), ('settings', 'setting_figures'), ('jobs', 'job_figures'), ('deliveries', 'delivery_figures'),
+      ('kicks', 'kick_figures'), ('lastKicks', 'last_kick_figures')
     ) p (name, function_name)
   loop
     value := null;
     code := null;
     begin
-      if clock_timestamp() > began + interval '600 milliseconds' then
+      if keyframe_private.is_out_of_time() then
         code := '57014';
+        reason := 'no time was left';
       else
         perform set_config('lock_timeout', greatest(10, 300 - floor(1000 * extract(epoch from clock_timestamp() - began)))::text, true);
         execute format('select keyframe_private.%I()', part.function_name) into value;
       end if;
-    exception when others then
+    exception when others or query_canceled then
       code := sqlstate;
+      reason := left(sqlerrm, 200);
     end;
     figures := figures || jsonb_build_object(part.name, value);
     if code is not null then
-      unread := unread || jsonb_build_object('part', part.name, 'code', code);
+      unread := unread || jsonb_build_object('part', part.name, 'code', code, 'reason', reason);
     end if;
   end loop;
   return figures || jsonb_build_object(
     'unread', unread,
-    'blockers', keyframe_private.blocker_figures(locked_for => case when unread = '[]' then interval '300 milliseconds' else interval '0' end));
+    'blockers', keyframe_private.blocker_figures(
+      locked_for => case when unread @> '[{"code": "55P03"}]' then interval '0' else interval '300 milliseconds' end));
 end $$;
 comment on function keyframe_worker.service_figures is 'The figures (docs/operate.md) for GET /api/health?deep=1 and GET /api/metrics.';

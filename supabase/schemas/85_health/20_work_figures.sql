@@ -11,7 +11,7 @@ returns setof keyframe_private.work language sql stable set search_path = '' set
     (select w.* from keyframe_private.work w where w.queue = q and w.state = 'leased' and w.due_at <= now() limit 1000)) d
 $$;
 
--- A part of the due work that no worker has leased, to count: of each queue also at most 10,000 rows that are ready, by resource.
+-- Due work that no worker has leased, to count: of each queue at most 10,000 rows that are ready, by resource, and due_unready_work.
 create function keyframe_private.due_work()
 returns setof keyframe_private.work language sql stable set search_path = '' set jit = off set enable_seqscan = off set enable_bitmapscan = off as $$
   select d.* from unnest(enum_range(null::keyframe_private.work_queue)) q
@@ -36,7 +36,6 @@ returns setof keyframe_private.work language sql stable set search_path = '' set
   select s.* from keyframe_private.due_unready_work() s where s.queue = 'deliver'
 $$;
 
--- Counts active predictions, up to 10,000.
 create function keyframe_private.prediction_figures()
 returns jsonb language sql stable set search_path = '' as $$
   select to_jsonb(a) || to_jsonb(w) || jsonb_build_object(
@@ -49,8 +48,8 @@ returns jsonb language sql stable set search_path = '' as $$
       select coalesce(jsonb_agg(to_jsonb(l) order by l.count desc), '[]')
       from (
         select u.owner_id as "ownerId", mode() within group (order by p.model) as subject, count(*) as count, sum(count(*)) over () as "of"
-        from keyframe_private.due_work() u join keyframe.predictions p on p.id = u.subject
-        where u.kind in ('submit', 'poll', 'store') group by u.owner_id order by count desc limit 3) l))
+        from (select d.subject, d.owner_id from keyframe_private.due_work() d where d.kind in ('submit', 'poll', 'store') limit 10000) u
+        join keyframe.predictions p on p.id = u.subject group by u.owner_id order by count desc limit 3) l))
   from (
     select
       count(*) filter (where p.status = 'queued') as queued, count(*) filter (where p.status = 'starting') as starting,
@@ -83,25 +82,25 @@ returns jsonb language sql stable set search_path = '' set jit = off set enable_
       select from keyframe_private.work l where l.queue = 'deliver' and l.lane = d.lane and l.state = 'leased' and l.due_at > now())) f
 $$;
 
--- Work of generate that has failed three times in a row or more, the last time in the database (its last error is an SQLSTATE, not one of our
--- codes), and rows that jobs skip.
-create function keyframe_private.aside_figures()
+-- Rows that the database refuses, and that are skipped until their next try: those of jobs, and work of generate that has failed three times
+-- in a row or more, the last time in the database (its last error is an SQLSTATE, not one of our codes).
+create function keyframe_private.skipped_figures()
 returns jsonb language sql stable set search_path = '' as $$
-  with failing as materialized (
-    (select w.kind, w.subject::text, w.last_error as code, null as reason, w.failures
-     from keyframe_private.work w
-     where w.queue <> 'deliver' and w.failures > 2 and w.last_error ~ '^[0-9A-Z]{5}$' limit 10000)
+  with skipped as materialized (
+    select 'job' as kind, u.subject, u.code, u.reason, u.failures
+    from keyframe_private.skipped_rows u where u.next_try_at > now() - interval '1 minute'
     union all
-    (select 'job', u.subject, u.code, u.reason, u.failures
-     from keyframe_private.skipped_rows u where u.next_try_at > now() - interval '1 minute' limit 10000)
+    select w.kind, w.subject::text, w.last_error, null, w.failures
+    from keyframe_private.work w where w.queue <> 'deliver' and w.failures > 2 and w.last_error ~ '^[0-9A-Z]{5}$'
+    limit 10000
   )
   select jsonb_build_object(
-    'count', (select count(*) from failing),
-    'kinds', (select coalesce(jsonb_object_agg(k.kind, k.count), '{}') from (select f.kind, count(*) from failing f group by f.kind) k),
-    'worst', (select to_jsonb(f) from failing f order by f.failures desc, f.subject limit 1))
+    'count', (select count(*) from skipped),
+    'kinds', (select coalesce(jsonb_object_agg(k.kind, k.count), '{}') from (select s.kind, count(*) from skipped s group by s.kind) k),
+    'worst', (select to_jsonb(s) from skipped s order by s.failures desc, s.subject limit 1))
 $$;
 
--- Pending deliveries, counted up to 10,000, from the indexes of the queue. The work of an endpoint that resumes counts as one.
+-- Pending deliveries are counted from the indexes of the queue. The work of an endpoint that resumes counts as one.
 create function keyframe_private.delivery_figures()
 returns jsonb language sql stable set search_path = '' set jit = off set enable_seqscan = off set enable_bitmapscan = off as $$
   with counted as materialized (
@@ -115,9 +114,10 @@ returns jsonb language sql stable set search_path = '' set jit = off set enable_
     group by w.lane
   )
   select to_jsonb(c) || jsonb_build_object(
-    'due', (select count(*) from keyframe_private.due_work() u where u.queue = 'deliver'),
+    'due', (select count(*) from (select from keyframe_private.due_work() u where u.queue = 'deliver' limit 10000) u),
     'oldestDueSeconds', (select keyframe_private.seconds_since(min(d.due_at)) from keyframe_private.oldest_due_deliveries() d),
-    'sending', (select count(*) from keyframe_private.work l where l.queue = 'deliver' and l.state = 'leased'),
+    'sending', (
+      select count(*) from (select from keyframe_private.work l where l.queue = 'deliver' and l.state = 'leased' limit 10000) l),
     'paused', (
       select count(*) from (
         select from keyframe.webhook_endpoints e
@@ -147,7 +147,7 @@ returns jsonb language sql stable set search_path = '' set jit = off set enable_
   ) c
 $$;
 
--- Counts the events of the last five minutes, up to 10,000.
+-- Counts the events of the last five minutes.
 create function keyframe_private.event_figures()
 returns jsonb language sql stable set search_path = '' as $$
   select jsonb_build_object(
@@ -157,11 +157,10 @@ returns jsonb language sql stable set search_path = '' as $$
   from (select o.type from keyframe.webhook_events o where o.created_at > now() - interval '5 minutes' order by o.created_at desc limit 10000) v
 $$;
 
--- Counts up to 10,000.
 create function keyframe_private.file_removal_figures()
 returns jsonb language sql stable set search_path = '' as $$
   select jsonb_build_object('pending', (select count(*) from (select from keyframe_private.file_removals f limit 10000) r),
-    'oldestDueSeconds', (select keyframe_private.seconds_since(min(f.created_at)) from keyframe_private.file_removals f))
+    'oldestSeconds', (select keyframe_private.seconds_since(min(f.created_at)) from keyframe_private.file_removals f))
 $$;
 
 create function keyframe_private.unavailable_models()

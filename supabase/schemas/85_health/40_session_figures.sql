@@ -4,8 +4,8 @@
 -- of lock waits that begin at each session that
 --
 --   has waited for a lock for a second,
---   has locked one of our tables against writers for `locked_for`, or
---   has locked our rows for `held_for`.
+--   has been open for `locked_for` and has locked a table that we use against writers, or
+--   has been open for `held_for` and has locked rows of such a table.
 --
 -- A role that may not see the sessions of others gets an empty list.
 create function keyframe_private.blocker_figures(locked_for interval, held_for interval default '20 seconds')
@@ -18,10 +18,12 @@ returns jsonb language sql volatile set search_path = '' as $$
     select l.pid, c.oid as relation, l.mode in ('ShareLock', 'ShareRowExclusiveLock', 'ExclusiveLock', 'AccessExclusiveLock') as is_table
     from locks l
     join pg_catalog.pg_class c on c.oid = l.relation
+    join pg_catalog.pg_namespace n on n.oid = c.relnamespace
     where l.granted and l.mode not in ('AccessShareLock', 'ShareUpdateExclusiveLock') and c.relkind in ('r', 'p')
       and l.database = (select d.oid from pg_catalog.pg_database d where d.datname = current_database())
-      and (c.relnamespace = any (array['keyframe'::regnamespace, 'keyframe_private'::regnamespace, 'net'::regnamespace, 'cron'::regnamespace])
-        or c.oid = any (array['auth.users'::regclass, 'vault.secrets'::regclass, 'storage.objects'::regclass]))
+      -- By name, because an extension may be missing.
+      and (n.nspname in ('keyframe', 'keyframe_private', 'net', 'cron')
+        or (n.nspname, c.relname) in (('auth', 'users'), ('vault', 'secrets'), ('storage', 'objects')))
   ), chain as (
     (select s.pid as victim, s.pid, s.wait_event_type is not distinct from 'Lock' as waits
      from sessions s

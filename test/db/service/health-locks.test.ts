@@ -74,7 +74,9 @@ describe("each table is locked, one after another", () => {
 
   test("figures with a part whose table is locked → the part is null and listed as unread; the others are read", async () => {
     const figures = await whileLocked("keyframe_private.file_removals", "access exclusive", readFigures);
-    expect(figures.unread).toEqual([{ part: "fileRemovals", code: "55P03" }]);
+    expect(figures.unread).toEqual([
+      { part: "fileRemovals", code: "55P03", reason: "canceling statement due to lock timeout" },
+    ]);
     expect(figures.fileRemovals).toBeNull();
     expect(figures.predictions).toMatchObject({ queued: 0 });
   });

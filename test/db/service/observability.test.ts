@@ -1,7 +1,7 @@
 import postgres from "postgres";
 import { beforeAll, beforeEach, expect, onTestFinished, test } from "vitest";
 import { problemsOf } from "../../../shared/api/runbook/problems.ts";
-import { serviceFigures } from "../../../shared/contract/service.ts";
+import { type ServiceFigures, serviceFigures } from "../../../shared/contract/service.ts";
 import { createClaim } from "../../../supabase/functions/keyframe-generate/tasks/claim.ts";
 import { callWorker, claimOnly } from "../../support/database/calls.ts";
 import { useDatabase } from "../../support/database/clone-database.ts";
@@ -307,15 +307,18 @@ test.each<[what: string, seed: () => Promise<unknown>, figures: object]>([
         await seedPrediction(db.sql, await addWorld(db), { columns: { ...DUE, model: "a/slow" } });
       for (const worker of [1, 2]) await claimOnly(db.sql, worker, 90, 0, 0, crypto.randomUUID());
       await db.sql`update keyframe_private.work set due_at = due_at - interval '11 seconds' where id in (
-        select id from keyframe_private.work where state = 'leased' order by id limit 2)`;
+        select id from keyframe_private.work where state = 'leased' order by id limit 1)`;
       await seedDeliveries(db.sql, await addEndpoint(db.sql, null), 2);
       await exchange(db.sql);
       await db.sql`update keyframe_private.work set due_at = due_at - interval '4 seconds' where queue = 'deliver'`;
     },
     {
       workers: {
-        generate: { slowWork: 2, places: { of: 264, open: 3, slow: [{ name: "a/slow", open: 2 }] } },
-        deliver: { slowWork: 2, places: { of: 440, open: 2, slow: [{ name: "receiver.example new", open: 2 }] } },
+        generate: { slowWork: 1, places: { of: 264, open: 3, slow: [{ name: "a/slow", open: 1, of: 192 }] } },
+        deliver: {
+          slowWork: 2,
+          places: { of: 440, open: 2, slow: [{ name: "receiver.example new", open: 2, of: 440 }] },
+        },
       },
     },
   ],
@@ -329,7 +332,7 @@ test.each<[what: string, seed: () => Promise<unknown>, figures: object]>([
         await db.sql`select keyframe_private.skip_row('delete x 1', 'P0002', 'An app keeps it.')`;
     },
     {
-      setAside: {
+      skipped: {
         ...{ count: 2, kinds: { poll: 1, job: 1 } },
         worst: { kind: "job", subject: "delete x 1", code: "P0002", reason: "An app keeps it.", failures: 4 },
       },
@@ -389,7 +392,7 @@ test.each<[what: string, seed: () => Promise<unknown>, figures: object]>([
       insert into keyframe_private.file_removals (bucket, name, created_at, failures) values
         ('keyframe-outputs', 'a', ${ago(200)}, 3), ('keyframe-outputs', 'b', ${ago(5)}, 0),
         ('keyframe-outputs', 'c', ${ago(60)}, 1)`,
-    { fileRemovals: { pending: 3, oldestDueSeconds: about(200) } },
+    { fileRemovals: { pending: 3, oldestSeconds: about(200) } },
   ],
 ])("figures of the service: %s", async (_what, seed, figures) => {
   await seed();
@@ -576,7 +579,23 @@ test("12,000 newer rows in front of the oldest of each kind → the figures have
   expect(due).toEqual({ ...ages, slot: about(1_600), store: about(1_700), delivery: about(1_800) });
   expect(deliveries.oldestDueSeconds).toEqual(about(1_800));
   expect(predictions.oldestWaitingSeconds).toEqual(about(2_000));
-  expect(fileRemovals.oldestDueSeconds).toEqual(about(2_100));
+  expect(fileRemovals.oldestSeconds).toEqual(about(2_100));
+});
+
+test("more than 10,000 rows fail, or are due → counting stops at 10,000, and includes what jobs skip", async () => {
+  await db.sql`
+    insert into keyframe_private.work (queue, kind, subject, owner_id, lane, resource, state, due_at, failures, last_error)
+    select 'ask', 'poll', gen_random_uuid(), ${world.owner}, ${world.owner}, 'poll', 'scheduled', now() + interval '1 hour', 3, 'P0001'
+    from generate_series(1, 10000)`;
+  await db.sql`select keyframe_private.skip_row('delete x 1', 'P0002', 'An app keeps it.')`;
+  await db.sql`
+    insert into keyframe_private.work (queue, kind, subject, owner_id, lane, resource, state, due_at)
+    select 'deliver', 'deliver', gen_random_uuid(), ${world.owner}, ${world.owner}, 'x', state, now() - interval '1 hour'
+    from generate_series(1, 10000), unnest('{ready,scheduled}'::keyframe_private.work_state[]) state`;
+  await answered(1, { id: 1, error_msg: "Timeout was reached" });
+  await db.sql`insert into net._http_response (id, created) select i, now() from generate_series(2, 10001) i`;
+  const { skipped, deliveries, kicks } = await read();
+  expect([skipped.count, skipped.kinds.job, deliveries.due, kicks.failed]).toEqual([10_000, 1, 10_000, 10_000]);
 });
 
 test("the only worker died with the lease of a poll → the poll is due since its lease expired", async () => {
@@ -613,6 +632,57 @@ test("a database that refuses writes or lacks settings, or a clock that was set 
   const ahead =
     "insert into keyframe_private.kicks (function_name, made_at, request_id) values ('deliver', now() + interval '1 hour', 1)";
   expect(await ask(ahead)).toEqual([{ ...well, clockBackSeconds: 3600 }, "ok"]);
+});
+
+test.each([
+  [
+    "cron",
+    ["settings", "jobs"],
+    'These figures cannot be read: settings (relation "cron.job_run_details" does not exist)',
+  ],
+  [
+    "net",
+    ["kicks", "lastKicks"],
+    'These figures cannot be read: kicks (relation "net.http_request_queue" does not exist)',
+  ],
+  ["vault", [], "The Vault lacks keyframe_functions_url and keyframe_kick_secret"],
+])("the schema %s is missing → deep health says so, and the other parts are read", async (schema, parts, sentence) => {
+  await rolledBack(db.sql, async (sql) => {
+    await sql`alter schema ${sql(schema)} rename to gone`;
+    const figures = serviceFigures.parse(await scalar(sql`select keyframe_worker.service_figures()`));
+    expect(figures.unread.map(({ part }) => part)).toEqual(parts);
+    expect(problemsOf(figures)).toContainEqual(expect.stringContaining(sentence));
+    expect(figures).toMatchObject({ predictions: { queued: 0 }, blockers: [] });
+  });
+});
+
+/** The figures within two seconds, while the costs take so long. */
+async function figuresWithSlowCosts(seconds: number): Promise<ServiceFigures> {
+  let figures: unknown;
+  await rolledBack(db.sql, async (sql) => {
+    await sql.unsafe(`
+      create or replace function keyframe_private.cost_figures() returns jsonb language plpgsql stable as $$ begin
+        perform pg_sleep(${seconds});
+        return null;
+      end $$`);
+    await sql`set local statement_timeout = '2s'`;
+    figures = await scalar(sql`select keyframe_worker.service_figures()`);
+  });
+  return serviceFigures.parse(figures);
+}
+
+test("a part takes a second of the call's two → all parts are read", async () => {
+  expect((await figuresWithSlowCosts(1)).unread).toEqual([]);
+});
+
+test("a part takes all the time of the call → it is named, those before it are read, and those after it had no time", async () => {
+  const began = Date.now();
+  const figures = await figuresWithSlowCosts(60);
+  expect(Date.now() - began).toBeLessThan(4_000);
+  const [slow, ...others] = figures.unread;
+  expect(slow).toEqual({ part: "costs", code: "57014", reason: "canceling statement due to statement timeout" });
+  expect(new Set(others.map(({ code, reason }) => `${code} ${reason}`))).toEqual(new Set(["57014 no time was left"]));
+  expect(figures).toMatchObject({ predictions: { queued: 0 }, due: { submit: null }, kicks: null, blockers: [] });
 });
 
 test("health names statements for lost settings and a clock set back → they run, and do what health says", async () => {

@@ -38,7 +38,7 @@ const ROWS_OF: Record<string, string> = {
     select gen_random_uuid(), 'read', 0, ${LONG_AGO}`,
 };
 
-const leftOut = () => db.sql`select subject, code, reason, failures from keyframe_private.skipped_rows`;
+const skipped = () => db.sql`select subject, code, reason, failures from keyframe_private.skipped_rows`;
 
 test.each([
   ["prune", "keyframe_private.kicks", "id"],
@@ -64,23 +64,23 @@ test.each([
     await run();
     expect(await left()).toBe(1);
     const [refused] = await db.sql<{ key: string }[]>`select key from public.refused`;
-    const aside = { subject: expect.stringMatching(`^${kind} .*${refused?.key}`), reason: "The app keeps this row." };
-    expect(await leftOut()).toEqual([{ ...aside, code: "P0042", failures: 1 }]);
+    const row = { subject: expect.stringMatching(`^${kind} .*${refused?.key}`), reason: "The app keeps this row." };
+    expect(await skipped()).toEqual([{ ...row, code: "P0042", failures: 1 }]);
 
     const tryIn = (time: string) =>
       db.sql`update keyframe_private.skipped_rows set next_try_at = now() + ${time}::interval where true`;
     await tryIn("1 hour");
     await run();
-    expect(await leftOut()).toMatchObject([{ failures: 1 }]);
+    expect(await skipped()).toMatchObject([{ failures: 1 }]);
     await tryIn("0 s");
     await run();
-    expect(await leftOut()).toMatchObject([{ failures: 2 }]);
+    expect(await skipped()).toMatchObject([{ failures: 2 }]);
 
     await emptyTables(db.sql, "public.refused");
     await tryIn("0 s");
     await run();
     expect(await left()).toBe(0);
-    expect(await leftOut()).toEqual([]);
+    expect(await skipped()).toEqual([]);
   },
 );
 
@@ -95,7 +95,7 @@ test("an app's table refers to an event past its retention → the other events 
   expect((await db.sql`select from keyframe.webhook_events`).count).toBe(1);
   const subject = `delete keyframe.webhook_events ${event?.id}`;
   const reason = expect.stringContaining("app_log_event");
-  expect(await leftOut()).toMatchObject([{ subject, code: "23503", reason }]);
+  expect(await skipped()).toMatchObject([{ subject, code: "23503", reason }]);
   await db.sql`drop table public.app_log`;
 });
 
@@ -121,7 +121,7 @@ test("an attempt and the Vault's row of an expired secret are locked → pruning
       await other`set local statement_timeout = '5s'`;
       await other`select keyframe_private.prune()`;
     });
-    expect([await left(), (await leftOut()).length]).toEqual([[1, 1], 0]);
+    expect([await left(), (await skipped()).length]).toEqual([[1, 1], 0]);
   });
   await db.sql`select keyframe_private.prune()`;
   expect(await left()).toEqual([0, 0]);
@@ -146,6 +146,6 @@ test("an app's trigger on one row sleeps longer than the job may take → the ne
   await run();
   expect(await left()).toEqual([7]);
   const subject = expect.stringMatching(/^delete keyframe_private\.kicks \d+$/);
-  expect(await leftOut()).toMatchObject([{ subject, code: "57014", failures: 1 }]);
+  expect(await skipped()).toMatchObject([{ subject, code: "57014", failures: 1 }]);
   await db.sql`drop trigger sleep on keyframe_private.kicks`;
 });

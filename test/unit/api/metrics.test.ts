@@ -48,7 +48,7 @@ test("a refused kick, a job that is off, nothing waiting → 0 in the metrics; u
     'kicks_5m{outcome="refused"}': kicks.refused,
     'cron_last_success_seconds{job="prune"}': sweep.lastSuccessSeconds,
     'cron_late{job="prune"}': 1,
-    file_removals_oldest_due_seconds: fileRemovals.oldestDueSeconds,
+    file_removals_oldest_seconds: fileRemovals.oldestSeconds,
     'last_kick_ok{function="deliver"}': 0,
     'last_kick_status{function="deliver"}': deliver.status,
     'worker_oldest_kick_seconds{function="generate"}': 0,
