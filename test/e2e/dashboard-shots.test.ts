@@ -406,6 +406,12 @@ test("three shots, each continuing the one before → one click makes the film f
   const plan = { video: { continuesPreviousShot: true } };
   for (const projectId of [second, third]) await keyframe.changeProject(projectId, { plan });
   const { page } = await visit({ session });
+  const untilCardsSaySo = async () => {
+    await page.goto("/#/projects");
+    await page.getByText("First frame: From the previous shot").nth(1).waitFor();
+    expect(await page.getByText("First frame: From the previous shot").count()).toBe(2);
+  };
+  await untilCardsSaySo();
   await page.goto(`/#/films/${filmId}`);
   await page.getByText(/^No video yet · starts where shot 2 ends · .+ · 5 s$/).waitFor();
   await page.getByRole("button", { name: "Generate what is missing" }).click();
@@ -430,6 +436,7 @@ test("three shots, each continuing the one before → one click makes the film f
     { continuesPredictionId: one?.predictionId, firstFrameImagePath: one?.endImagePath },
     { continuesPredictionId: two?.predictionId, firstFrameImagePath: two?.endImagePath },
   ]);
+  await untilCardsSaySo();
 });
 
 test("a shot becomes dearer while a film's price is shown → nothing is started at another price", async () => {

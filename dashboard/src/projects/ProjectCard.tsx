@@ -14,6 +14,7 @@ import screen from "../takes/takes.module.css";
 /** The whole card links to its page. `film`: the one that it belongs to. */
 export function ProjectCard({ project, film }: { project: ListedProject; film: Film | undefined }) {
   const { projectId, title, textPrompt, createdAt, predictions, takes } = project;
+  const continues = startsFromPrevious(project, film);
   return (
     <Card component="article" withBorder padding="md" className={link.card}>
       <Card.Section>
@@ -34,7 +35,13 @@ export function ProjectCard({ project, film }: { project: ListedProject; film: F
       </Text>
       <Stack component="ul" gap={4} my="sm" className="plain-list" aria-label="Steps">
         {PLAYING_ORDER.map((step) => (
-          <StepMark key={step} step={step} latest={predictions?.[step] ?? null} take={takes?.[step] ?? null} />
+          <StepMark
+            key={step}
+            step={step}
+            latest={predictions?.[step] ?? null}
+            take={takes?.[step] ?? null}
+            none={continues && step === "first-frame" ? "From the previous shot" : "Not yet"}
+          />
         ))}
       </Stack>
       <Text size="xs" c="dimmed" component="div" mt="auto">
@@ -50,6 +57,12 @@ export function ProjectCard({ project, film }: { project: ListedProject; film: F
       </Text>
     </Card>
   );
+}
+
+/** Whether the shown video continues the previous shot; without a video, whether its plan does and there is a previous shot. */
+function startsFromPrevious({ projectId, plan, takes }: ListedProject, film: Film | undefined): boolean {
+  if (takes?.video) return takes.video.input.continuesPreviousShot === true;
+  return plan.video?.continuesPreviousShot === true && film !== undefined && film.projectIds[0] !== projectId;
 }
 
 /** The project's picture, as its page shows it: its first frame, last frame, the video's first picture, or an icon. */
