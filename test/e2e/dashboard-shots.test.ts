@@ -229,6 +229,11 @@ test("a film whose frames were made again → each row shows what its video was 
   await untilShows(starts("Open sea"), last);
   await untilShows(starts("The boat leaves"), otherFirst);
   expect(await page.getByText("It does not start where").count()).toBe(0); // nothing is before it
+
+  await page.goto("/#/projects");
+  const card = (title: string) => page.getByRole("article").filter({ hasText: title });
+  await card("Open sea").getByText("First frame: From another shot").waitFor();
+  await card("The boat leaves").getByText("First frame: Done").waitFor();
 });
 
 test("a new shot → has the previous shot's ratio, reference and settings, not its prompts; a project joins by its title", async () => {

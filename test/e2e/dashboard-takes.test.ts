@@ -364,6 +364,8 @@ test("a video from an uploaded image and another project's frame → both show; 
     return predictions.length === 2 ? predictions[0] : undefined;
   });
   expect(again.input).toEqual(video.input);
+  await page.goto("/#/projects");
+  await page.getByText("First frame: An uploaded image").waitFor();
 });
 
 test("a run is canceled and the next fails → each has a card with what to do and whether it was charged; both are listed", async () => {

@@ -14,7 +14,6 @@ import screen from "../takes/takes.module.css";
 /** The whole card links to its page. `film`: the one that it belongs to. */
 export function ProjectCard({ project, film }: { project: ListedProject; film: Film | undefined }) {
   const { projectId, title, textPrompt, createdAt, predictions, takes } = project;
-  const continues = startsFromPrevious(project, film);
   return (
     <Card component="article" withBorder padding="md" className={link.card}>
       <Card.Section>
@@ -40,7 +39,7 @@ export function ProjectCard({ project, film }: { project: ListedProject; film: F
             step={step}
             latest={predictions?.[step] ?? null}
             take={takes?.[step] ?? null}
-            none={continues && step === "first-frame" ? "From the previous shot" : "Not yet"}
+            none={step === "first-frame" ? firstFrameWords(project, film) : "Not yet"}
           />
         ))}
       </Stack>
@@ -59,10 +58,14 @@ export function ProjectCard({ project, film }: { project: ListedProject; film: F
   );
 }
 
-/** Whether the shown video continues the previous shot; without a video, whether its plan does and there is a previous shot. */
-function startsFromPrevious({ projectId, plan, takes }: ListedProject, film: Film | undefined): boolean {
-  if (takes?.video) return takes.video.input.continuesPreviousShot === true;
-  return plan.video?.continuesPreviousShot === true && film !== undefined && film.projectIds[0] !== projectId;
+/** The first frame of a project that has made none: that of its shown video, or that of its plan. */
+function firstFrameWords({ projectId, plan, takes }: ListedProject, film: Film | undefined): string {
+  const { continuesPreviousShot, firstFramePredictionId, firstFrameImagePath } =
+    takes?.video?.input ?? plan.video ?? {};
+  const isFirstShot = !takes?.video && (film === undefined || film.projectIds[0] === projectId);
+  if (continuesPreviousShot && !isFirstShot) return "From the previous shot";
+  if (firstFramePredictionId) return "From another shot";
+  return firstFrameImagePath ? "An uploaded image" : "Not yet";
 }
 
 /** The project's picture, as its page shows it: its first frame, last frame, the video's first picture, or an icon. */
