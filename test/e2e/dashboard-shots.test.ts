@@ -327,6 +327,7 @@ test("the next shot from the actual last frame of a text-only video → its vide
   await form.getByLabel("Title").fill("Open sea");
   await form.getByLabel("Prompt").fill("The boat on the open sea");
   await form.getByLabel("The previous shot's last frame").waitFor();
+  await form.getByLabel("A new first frame").waitFor();
   expect(await form.getByLabel("The end of the previous video").isChecked()).toBe(true);
   await expectGoodLooks(page);
   await form.getByRole("button", { name: "Create shot" }).click();
