@@ -12,7 +12,7 @@ import { type AnyCall, readCall } from "./http/read-call.ts";
 import { type Answer, respond, respondToPreflight, respondWithDocument, respondWithError } from "./http/respond.ts";
 import type { Deps } from "./routes/handler.ts";
 import { readMetrics } from "./routes/metrics.ts";
-import { HANDLERS, listRoutes } from "./routes/routes.ts";
+import { explainNotFound, HANDLERS, listRoutes } from "./routes/routes.ts";
 
 /** The fields that the log line of a request needs. */
 type Env = { Variables: { requestId: string; route?: string; ownerId?: string; clientId?: string; actor?: "server" } };
@@ -52,7 +52,7 @@ export function createApp(deps: Deps): { fetch: (request: Request) => Response |
     return respondWithError(c.get("requestId"), error instanceof ApiError ? error : internal(error));
   };
   app.onError(answerError);
-  app.notFound((c) => answerError(new ApiError("not_found", "This path does not exist. Check its spelling."), c));
+  app.notFound((c) => answerError(new ApiError("not_found", explainNotFound(c.req.path.replace(/^\/api/, ""))), c));
 
   for (const { at, pattern, operations } of listRoutes()) {
     app.all(`/api${pattern}`, async (c) => {

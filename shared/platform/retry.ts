@@ -23,7 +23,10 @@ type Retry = Backoff & {
   /** Called after each failed attempt, with the delay that would follow. */
   isRetriable(error: unknown, delayMs: number): boolean;
   maxAttempts?: number;
-  /** After it aborts, only a first attempt that failed is repeated, once: after a freeze, the pooled connection is dead. */
+  /**
+   * Only the calls that record a task's result have one. After it aborts, no attempt follows, except a second one: after a freeze of the
+   * function, the first fails because its pooled connection is dead.
+   */
   signal?: AbortSignal;
   sleep?: typeof pause;
 };

@@ -1,6 +1,6 @@
 /** The time limits of both functions' workers, in milliseconds. */
 export const COMMON_LIMITS = {
-  /** How long one run claims. With workMs (80 s), abortGraceMs and giveUpAfterMs at most 135 s: below the platform's limit of 150 s. */
+  /** A run leases nothing after this. With its last claim (10 s), workMs (80 s) and abortGraceMs it ends by 125 s; the platform allows 150 s. */
   maxRunMs: 30_000,
   /** Grace after an abort: work that runs longer counts as ended. */
   abortGraceMs: 5_000,
@@ -17,9 +17,10 @@ export const COMMON_LIMITS = {
   recordAfterMs: 20,
   /** The longest pause between two calls while the last work ends: they record again what could not be recorded before. */
   endingEveryMs: 2_000,
-  /** The delays after failed calls (retry.ts), and when a run without open work gives up. */
+  /** The first and the longest pause after a call that failed. Each further failure doubles it. */
   minDelayMs: 250,
   maxDelayMs: 2_000,
+  /** When no work is open, and results cannot be recorded for this long, the run ends. Without results it ends at the first failure. */
   giveUpAfterMs: 20_000,
   /** A call that takes this long, without its wait, is logged, at most once in slowLogEveryMs. */
   slowCallMs: 1_000,

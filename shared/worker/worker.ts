@@ -79,8 +79,7 @@ export function createWorker<Item>(settings: WorkerSettings<Item>) {
   }
 
   /** True when more is probably due. */
-  async function claimAndStart(heartbeatMs: number, longestWaitMs: number): Promise<boolean> {
-    const isStopping = stop?.aborted === true;
+  async function claimAndStart(isStopping: boolean, heartbeatMs: number, longestWaitMs: number): Promise<boolean> {
     const room = limits.maxOpen - open.count();
     const waitMs = !isStopping && room > 0 && results.ready() === 0 ? longestWaitMs : 0;
     const claimed = await call((callMs) => claim({ room, isStopping, heartbeatMs, waitMs, callMs }), waitMs);
@@ -93,19 +92,21 @@ export function createWorker<Item>(settings: WorkerSettings<Item>) {
 
   async function run(): Promise<void> {
     const end = clock.now() + limits.maxRunMs;
-    const isClaiming = () => (stop === null ? clock.now() < Math.min(end, busyAt + limits.idleGraceMs) : isStaying());
+    const isOver = () => (stop === null ? clock.now() >= end : stop.aborted);
+    const isClaiming = () => !isOver() && (stop !== null || clock.now() < busyAt + limits.idleGraceMs);
     do {
       // 1. Claims until there has been no work for the idle grace. Each claim records a heartbeat, so that Postgres sends no kick.
       while (isClaiming()) {
         const { claimEveryMs, heartbeatMs } = clock.now() < busyAt + limits.quietAfterMs ? limits : limits.quiet;
         const next = clock.now() + claimEveryMs;
         const records = results.ready() > 0; // this call does not wait in the database; the next one does
-        if (!(await claimAndStart(heartbeatMs, claimEveryMs)) && (!records || isBusy())) await pause(next);
+        if (!(await claimAndStart(false, heartbeatMs, claimEveryMs)) && (!records || isBusy())) await pause(next);
       }
-      // 2. Ends the heartbeat, so that new work kicks again. A second claim finds work that was committed without a kick.
-      await claimAndStart(0, 0);
+      // 2. Ends the heartbeat, so that new work kicks again. A second claim finds work that was committed without a kick. A run that is
+      // over leases nothing more: if work is due, the database kicks the next run.
+      await claimAndStart(isOver(), 0, 0);
       if (!isClaiming()) await pause(clock.now() + limits.claimEveryMs);
-      if (!isClaiming() && !kicked) await claimAndStart(0, 0);
+      if (!isClaiming() && !kicked) await claimAndStart(isOver(), 0, 0);
     } while (isClaiming());
     // 3. Records results until all work has ended. A kick ends this run; the next begins while old work is still open.
     while (!kicked && isBusy()) {
@@ -116,8 +117,8 @@ export function createWorker<Item>(settings: WorkerSettings<Item>) {
 
   return {
     /**
-     * Starts a run, or makes the current run claim once more. Never rejects. Resolves when nothing is due, or the run's time is over, all work has ended, and its
-     * results are recorded or, while the database is down, kept for the next run.
+     * Starts a run, or makes the current one claim at once. Resolves when the run has ended: nothing is due or its time is over, its work
+     * has ended, and the results are recorded. While the database is down, they are kept for the next run. Never rejects.
      */
     async kick(): Promise<void> {
       kicked = true;

@@ -6204,11 +6204,13 @@ end $$;
 --   search    prediction  add_search                record_search_ended
 --   cancel    prediction  add_cancel                report_run, record_run_not_canceled (later)
 --   expire    prediction  add_overdue               expire_prediction
---   continue  prediction  add_waiting_work; a start that need not wait any more: admit_or_queue, begin_waiting    admit_predictions
+--   continue  prediction  add_waiting_work,         admit_predictions
+--                         admit_or_queue or begin_waiting, if a start need not wait any more
 --   admit     owner       admit_next, if it failed  admit_predictions
 --   remove    owner       add_removal_work          begin_removal, if no file is left; record_files_removed (later)
 --
--- A store ends its run's poll, too, and a claim drops what is no longer needed (prepare_task). A poll or store whose leases expired too often, and a store that is not needed, is claimed as the task give_up: expire_prediction ends it.
+-- A store ends its run's poll, too, and a claim drops what is no longer needed (prepare_task). A poll or store whose leases expired too often,
+-- and a store that is not needed, is claimed as the task give_up: expire_prediction ends it.
 
 create function keyframe_private.add_submit_work(
   p keyframe.predictions, due_at timestamptz default clock_timestamp(), failures integer default 0, reason text default null)

@@ -229,6 +229,11 @@ test("a film whose frames were made again → each row shows what its video was 
   await untilShows(starts("Open sea"), last);
   await untilShows(starts("The boat leaves"), otherFirst);
   expect(await page.getByText("It does not start where").count()).toBe(0); // nothing is before it
+
+  await page.goto("/#/projects");
+  const card = (title: string) => page.getByRole("article").filter({ hasText: title });
+  await card("Open sea").getByText("First frame: From another shot").waitFor();
+  await card("The boat leaves").getByText("First frame: Done").waitFor();
 });
 
 test("a new shot → has the previous shot's ratio, reference and settings, not its prompts; a project joins by its title", async () => {
@@ -322,6 +327,7 @@ test("the next shot from the actual last frame of a text-only video → its vide
   await form.getByLabel("Title").fill("Open sea");
   await form.getByLabel("Prompt").fill("The boat on the open sea");
   await form.getByLabel("The previous shot's last frame").waitFor();
+  await form.getByLabel("A new first frame").waitFor();
   expect(await form.getByLabel("The end of the previous video").isChecked()).toBe(true);
   await expectGoodLooks(page);
   await form.getByRole("button", { name: "Create shot" }).click();
@@ -406,6 +412,12 @@ test("three shots, each continuing the one before → one click makes the film f
   const plan = { video: { continuesPreviousShot: true } };
   for (const projectId of [second, third]) await keyframe.changeProject(projectId, { plan });
   const { page } = await visit({ session });
+  const untilCardsSaySo = async () => {
+    await page.goto("/#/projects");
+    await page.getByText("First frame: From the previous shot").nth(1).waitFor();
+    expect(await page.getByText("First frame: From the previous shot").count()).toBe(2);
+  };
+  await untilCardsSaySo();
   await page.goto(`/#/films/${filmId}`);
   await page.getByText(/^No video yet · starts where shot 2 ends · .+ · 5 s$/).waitFor();
   await page.getByRole("button", { name: "Generate what is missing" }).click();
@@ -430,6 +442,7 @@ test("three shots, each continuing the one before → one click makes the film f
     { continuesPredictionId: one?.predictionId, firstFrameImagePath: one?.endImagePath },
     { continuesPredictionId: two?.predictionId, firstFrameImagePath: two?.endImagePath },
   ]);
+  await untilCardsSaySo();
 });
 
 test("a shot becomes dearer while a film's price is shown → nothing is started at another price", async () => {

@@ -85,6 +85,7 @@ test("an earlier first frame is selected → it is used everywhere, also after a
   await frame.getByRole("button", { name: "All takes: first frame" }).click();
   const sheet = await Promise.all([0, 1].map((at) => takeAt(page.getByRole("dialog"), at).boundingBox()));
   expect(sheet[0]?.y).toBe(sheet[1]?.y); // beside each other
+  expect(await page.getByRole("dialog").locator("time").count()).toBe(2); // one for each take
   await takeAt(page.getByRole("dialog"), 1).click();
   await page.getByRole("button", { name: "Use for the next video" }).click();
   await page.getByRole("button", { name: "Used for the next video", pressed: true }).waitFor();
@@ -363,6 +364,8 @@ test("a video from an uploaded image and another project's frame → both show; 
     return predictions.length === 2 ? predictions[0] : undefined;
   });
   expect(again.input).toEqual(video.input);
+  await page.goto("/#/projects");
+  await page.getByText("First frame: An uploaded image").waitFor();
 });
 
 test("a run is canceled and the next fails → each has a card with what to do and whether it was charged; both are listed", async () => {

@@ -91,8 +91,9 @@ export function NewProject({ isOpen, onClose, filmId, before, onCreated }: Props
   );
 }
 
-const OWN_FRAME = "own frame";
 const CONTINUES = "continues";
+const LAST_FRAME = "last frame";
+const NEW_FRAME = "new frame";
 
 /** Where the video of the next shot starts, by default on the end of the previous one. */
 function useStartChoice(before: Shot | undefined) {
@@ -100,16 +101,17 @@ function useStartChoice(before: Shot | undefined) {
   const lastFrame = before?.takes["last-frame"] ?? null;
   const video = before?.takes.video?.output;
   const hasNoEnd = video ? isPicture(video.contentType) : lastFrame !== null; // that frame is there already
-  const start = chosen ?? (hasNoEnd ? OWN_FRAME : CONTINUES);
-  const own = lastFrame && { firstFramePredictionId: lastFrame.predictionId };
+  const start = chosen ?? (!hasNoEnd ? CONTINUES : lastFrame ? LAST_FRAME : NEW_FRAME);
+  const atLastFrame = start === LAST_FRAME && lastFrame ? { firstFramePredictionId: lastFrame.predictionId } : null;
   return {
-    beginning: start === CONTINUES ? { continuesPreviousShot: true } : own,
+    beginning: start === CONTINUES ? { continuesPreviousShot: true } : atLastFrame,
     reset: () => setChosen(null),
     field: (
       <Radio.Group label="Start from" value={start} onChange={setChosen}>
         <Stack gap="xs" mt="xs">
           <Radio value={CONTINUES} label="The end of the previous video" />
-          <Radio value={OWN_FRAME} label={lastFrame ? "The previous shot's last frame" : "A new first frame"} />
+          {lastFrame && <Radio value={LAST_FRAME} label="The previous shot's last frame" />}
+          <Radio value={NEW_FRAME} label="A new first frame" />
         </Stack>
       </Radio.Group>
     ),

@@ -34,7 +34,13 @@ export function ProjectCard({ project, film }: { project: ListedProject; film: F
       </Text>
       <Stack component="ul" gap={4} my="sm" className="plain-list" aria-label="Steps">
         {PLAYING_ORDER.map((step) => (
-          <StepMark key={step} step={step} latest={predictions?.[step] ?? null} take={takes?.[step] ?? null} />
+          <StepMark
+            key={step}
+            step={step}
+            latest={predictions?.[step] ?? null}
+            take={takes?.[step] ?? null}
+            none={step === "first-frame" ? firstFrameWords(project, film) : "Not yet"}
+          />
         ))}
       </Stack>
       <Text size="xs" c="dimmed" component="div" mt="auto">
@@ -50,6 +56,16 @@ export function ProjectCard({ project, film }: { project: ListedProject; film: F
       </Text>
     </Card>
   );
+}
+
+/** The first frame of a project that has made none: that of its shown video, or that of its plan. */
+function firstFrameWords({ projectId, plan, takes }: ListedProject, film: Film | undefined): string {
+  const { continuesPreviousShot, firstFramePredictionId, firstFrameImagePath } =
+    takes?.video?.input ?? plan.video ?? {};
+  const isFirstShot = !takes?.video && (film === undefined || film.projectIds[0] === projectId);
+  if (continuesPreviousShot && !isFirstShot) return "From the previous shot";
+  if (firstFramePredictionId) return "From another shot";
+  return firstFrameImagePath ? "An uploaded image" : "Not yet";
 }
 
 /** The project's picture, as its page shows it: its first frame, last frame, the video's first picture, or an icon. */

@@ -6,7 +6,6 @@ import type { Known } from "../queries/use-predictions.ts";
 import { SmallButton } from "../ui/buttons.tsx";
 import { IconCheck, IconRestore } from "../ui/icons.tsx";
 import { Facts } from "../ui/page-parts.tsx";
-import { Time } from "../ui/Time.tsx";
 import { type Fact, factsOf } from "./input-words.ts";
 import { Frame, Outdated } from "./Sources.tsx";
 import { PredictionState } from "./status.tsx";
@@ -25,7 +24,7 @@ type Props = TakesProps & {
 
 /** What a prediction was made with and what became of it. A take can be selected, hidden and deleted, and its inputs used again. */
 export function AboutTake({ project, prediction, other, lines, selection, onReuse, children }: Props) {
-  const { step, output, error, createdAt } = prediction;
+  const { step, output, error } = prediction;
   const isChosen = isUsed(project, prediction);
   const labelOf = useModelLabel();
   const others = other && new Map(factsOf(other, labelOf).map(({ name, words }) => [name, words]));
@@ -36,9 +35,6 @@ export function AboutTake({ project, prediction, other, lines, selection, onReus
   return (
     <Stack gap={4} miw={0}>
       <PredictionState prediction={prediction} isCanceling={false} />
-      <Text size="xs" c="dimmed">
-        <Time iso={createdAt} />
-      </Text>
       {error !== null && <Text size="xs">{error.message}</Text>}
       <Facts of={Object.fromEntries(facts)} />
       <Outdated project={project} prediction={prediction} />

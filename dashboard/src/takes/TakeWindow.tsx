@@ -6,6 +6,7 @@ import { usePrediction } from "../queries/use-predictions.ts";
 import { clockTime } from "../ui/format-time.ts";
 import { IconPlayerPause, IconPlayerPlay } from "../ui/icons.tsx";
 import { ErrorNotice } from "../ui/notices.tsx";
+import { Time } from "../ui/Time.tsx";
 import { KeepFocus, useModal, type WindowProps } from "../ui/window-focus.ts";
 import { AboutTake } from "./AboutTake.tsx";
 import { STEP_NAME } from "./status-words.ts";
@@ -36,6 +37,9 @@ export function TakeWindow({ ids: [id = "", otherId], isOpen, onClose, ...about 
           muted={at > 0}
         />
       </div>
+      <Text size="xs" c="dimmed">
+        <Time iso={take.createdAt} />
+      </Text>
       <AboutTake {...about} prediction={take} other={takes.find((one) => one !== take)} />
     </section>
   ));

@@ -6,10 +6,10 @@ import { useModelLabel } from "../queries/use-models.ts";
 import { usePredictions } from "../queries/use-predictions.ts";
 import { SmallButton } from "../ui/buttons.tsx";
 import link from "../ui/cover-link.module.css";
-import { relativeTime } from "../ui/format-time.ts";
 import { IconColumns2, IconMaximize } from "../ui/icons.tsx";
 import { ErrorNotice } from "../ui/notices.tsx";
 import { LoadMore, Unread } from "../ui/page-parts.tsx";
+import { Time } from "../ui/Time.tsx";
 import { KeepFocus, useModal, type WindowProps } from "../ui/window-focus.ts";
 import { AboutTake } from "./AboutTake.tsx";
 import { factsOf } from "./input-words.ts";
@@ -62,7 +62,8 @@ export function TakesDrawer({ step, isOpen, onClose, ...about }: Props) {
                 />
                 <UnstyledButton className={link.cover} aria-pressed={take === chosen} onClick={() => press(take)}>
                   <Text span size="xs" lineClamp={2} mt={6}>
-                    {[...stateWords(take), ...differencesOf(take)].join(" · ")}
+                    <Time iso={take.createdAt} />
+                    {[...stateWords(take), ...differencesOf(take)].map((words) => ` · ${words}`)}
                   </Text>
                 </UnstyledButton>
               </li>
@@ -119,13 +120,11 @@ const LargerButtons = ({ take, view, isMarked, mark }: LargerProps) => (
   </>
 );
 
-/** The time, and any problem. */
+/** Any problem. */
 const stateWords = (take: Prediction): string[] =>
-  [
-    relativeTime(take.createdAt, Date.now()),
-    take.status !== "succeeded" && !isRunning(take) && statusWords(take),
-    take.hidden && "Hidden",
-  ].filter((words) => words !== false);
+  [take.status !== "succeeded" && !isRunning(take) && statusWords(take), take.hidden && "Hidden"].filter(
+    (words) => words !== false,
+  );
 
 /** The inputs in which the predictions differ, in words. Pictures are shown, not described. */
 function useDifferences(all: Prediction[]): (prediction: Prediction) => string[] {

@@ -15,12 +15,18 @@ import { costWords } from "./cost-words.ts";
 import classes from "./status.module.css";
 import { markedOf, STEP_NAME, stepWords, timedOf } from "./status-words.ts";
 
-type MarkProps = { step: Step; latest: ShotPrediction | null; take: ShotPrediction | null };
+type MarkProps = {
+  step: Step;
+  latest: ShotPrediction | null;
+  take: ShotPrediction | null;
+  /** The words when the step has no prediction. */
+  none?: string;
+};
 
 /** The status of a step: its latest prediction and the shown take. */
-export function StepMark({ step, latest, take }: MarkProps) {
+export function StepMark({ step, latest, take, none = "Not yet" }: MarkProps) {
   const prediction = markedOf(latest, take);
-  const words = latest === null ? "Not yet" : stepWords(latest, take);
+  const words = latest === null ? none : stepWords(latest, take);
   return (
     <Group
       component="li"

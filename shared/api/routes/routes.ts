@@ -105,21 +105,44 @@ type Route = {
   operations: Partial<Record<string, OperationId>>;
 };
 
+type Form = { pattern: string; rule: string };
+
 /** The form of an identifier in a path; anything else is not_found. */
-const UUID = "[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}";
+const UUID: Form = {
+  pattern: "[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}",
+  rule: "a UUID",
+};
 
 /** The forms of other path parameters. */
-const PATTERNS: Record<string, string> = { step: `(?:${STEPS.join("|")})`, token: TOKEN, keyId: KEY_ID };
+const FORMS: Record<string, Form> = {
+  step: { pattern: `(?:${STEPS.join("|")})`, rule: "first-frame, last-frame or video" },
+  token: { pattern: TOKEN, rule: "the 43 characters at the end of a film's link" },
+  keyId: { pattern: KEY_ID, rule: "the first 19 characters of a key" },
+};
+
+const formOf = (name: string): Form => FORMS[name] ?? UUID;
 
 /** All paths of the contract. */
 export function listRoutes(): Route[] {
   const routes = new Map<string, Route>();
   for (const [id, { method, at }] of Object.entries(OPERATIONS)) {
-    const pattern = at.replaceAll(/:(\w+)/g, (_, name) => `:${name}{${PATTERNS[name] ?? UUID}}`);
+    const pattern = at.replaceAll(/:(\w+)/g, (_, name) => `:${name}{${formOf(name).pattern}}`);
     const route = routes.get(at) ?? { at, pattern, operations: {} };
     // The keys of OPERATIONS are the OperationIds, which Object.entries forgets.
     route.operations[method] = id as OperationId;
     routes.set(at, route);
   }
   return [...routes.values()];
+}
+
+/** Why no route has this path (below /api): a parameter has another form, or nothing is like it. */
+export function explainNotFound(path: string): string {
+  for (const { at } of Object.values(OPERATIONS)) {
+    const given = new RegExp(`^${at.replaceAll(/:(\w+)/g, "(?<$1>[^/]+)")}$`).exec(path)?.groups ?? {};
+    for (const [name, value] of Object.entries(given)) {
+      const { pattern, rule } = formOf(name);
+      if (!new RegExp(`^${pattern}$`).test(value)) return `Nothing exists at this path: its ${name} must be ${rule}.`;
+    }
+  }
+  return "This path does not exist. Check its spelling.";
 }

@@ -160,6 +160,28 @@ test.each([
   expect(api.seen).toEqual([]);
 });
 
+test.each([
+  ["/api/projects/nope", "projectId must be a UUID"],
+  [`/api/projects/${ID}/predictions/nope`, "predictionId must be a UUID"],
+  ["/api/films/nope/shares", "filmId must be a UUID"],
+  ["/api/elements/nope", "elementId must be a UUID"],
+  ["/api/webhooks/nope/test", "webhookId must be a UUID"],
+  ["/api/webhooks/deliveries/nope/attempts", "deliveryId must be a UUID"],
+  ["/api/keys/nope", "keyId must be the first 19 characters of a key"],
+  ["/api/shared/nope", "token must be the 43 characters at the end of a film's link"],
+  [`/api/films/${ID}/generate/nope`, "step must be first-frame, last-frame or video"],
+])("the path %s → 404, whose message says: its %s", async (path, rule) => {
+  const { error } = await failedBody(await api.call(path));
+  expect(error.message).toBe(`Nothing exists at this path: its ${rule}.`);
+});
+
+test("a path with more or fewer parts than any → 404, whose message asks for its spelling", async () => {
+  for (const path of ["/api/nothing", "/api/projects/generate/nope", `/api/projects/${ID}/nope`, "/api/projects/"]) {
+    const { error } = await failedBody(await api.call(path));
+    expect(error.message).toBe("This path does not exist. Check its spelling.");
+  }
+});
+
 test.each(["QUERY", "constructor", "toString", "__proto__", CANARY])(
   "the method %s → 405 with Allow before any session is required, and the log does not repeat it",
   async (method) => {

@@ -1,12 +1,11 @@
 export const MAX_OUTPUT_BYTES = 200 * 1024 * 1024;
 const IDLE_MS = 20_000;
 
-/** The output could not be copied. The message is for the owner; `isTemporary` says whether a retry can help. */
+/** The output could not be copied. The message is for the owner. */
 export class OutputError extends Error {
   constructor(
     readonly code: "output_expired" | "output_unreachable" | "output_too_large" | "output_not_usable",
     message: string,
-    readonly isTemporary: boolean,
     cause?: unknown,
   ) {
     super(message, { cause });
@@ -29,7 +28,7 @@ export type OutputSource = {
 export async function* readOutput(url: string, source: OutputSource, signal: AbortSignal): AsyncGenerator<Uint8Array> {
   const { isAllowed, fetch, maxBytes = MAX_OUTPUT_BYTES, idleMs = IDLE_MS } = source;
   if (!isAllowed(url))
-    throw new OutputError("output_not_usable", "The address of the provider's output is not allowed.", false);
+    throw new OutputError("output_not_usable", "The address of the provider's output is not allowed.");
   const idle = new AbortController();
   const ended = AbortSignal.any([signal, idle.signal]);
   const withinIdleLimit = async <Value>(next: Promise<Value>): Promise<Value> => {
@@ -64,19 +63,19 @@ export async function* readOutput(url: string, source: OutputSource, signal: Abo
 function requireOk(status: number): void {
   if (status === 200) return;
   if (status === 403 || status === 404 || status === 410) {
-    throw new OutputError("output_expired", "The provider no longer has the output. Run the step again.", true);
+    throw new OutputError("output_expired", "The provider no longer has the output. Run the step again.");
   }
   if (status >= 300 && status < 400) {
-    throw new OutputError("output_not_usable", "The provider's output redirects to another address.", false);
+    throw new OutputError("output_not_usable", "The provider's output redirects to another address.");
   }
   throw unreachable(new Error(`the provider's file server answered ${status}`));
 }
 
 function unreachable(cause: unknown): OutputError {
-  return new OutputError("output_unreachable", "The provider's output could not be fetched.", true, cause);
+  return new OutputError("output_unreachable", "The provider's output could not be fetched.", cause);
 }
 
 function tooLarge(maxBytes: number): OutputError {
   const most = Math.floor(maxBytes / 1024 / 1024);
-  return new OutputError("output_too_large", `The provider's output is larger than ${most} MiB.`, false);
+  return new OutputError("output_too_large", `The provider's output is larger than ${most} MiB.`);
 }

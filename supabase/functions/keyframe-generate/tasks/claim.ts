@@ -2,7 +2,7 @@ import { z } from "zod";
 import type { CallDatabase } from "../../../../shared/platform/call-database.ts";
 import type { ClaimRequest } from "../../../../shared/worker/worker.ts";
 
-/** Longer than a task and the recording of its result: work must have stopped when its lease expires. */
+/** Longer than workMs and abortGraceMs (85 s): normally a task has stopped before another worker can lease it. A lost lease records nothing. */
 export const LEASE_SECONDS = 90;
 
 /** How many tasks one claim leases of each queue. */

@@ -3,7 +3,7 @@ import { type Storage, StorageError, type StoredFile } from "../files/storage.ts
 import type { Deps } from "./database.ts";
 import { identify, type RemoveTask } from "./task.ts";
 
-/** Removes files from Storage. Refused ones are retried later. Throws DatabaseError. */
+/** Removes files from Storage. Those that are refused are tried again, with growing pauses, until they are removed. Throws DatabaseError. */
 export async function removeFiles(
   task: RemoveTask,
   { database, storage, log }: Deps,
@@ -23,12 +23,12 @@ export async function removeFiles(
   log.warn("files_not_removed", { ...fields, refused: refused.length, reason: describeError(problems[0]) });
 }
 
-/** Statuses that would be the same for every name; null: no answer, or the task's time is over. */
-const NOT_ABOUT_NAMES: readonly (number | null)[] = [null, 401, 408, 429, 502, 503, 504];
+/** Statuses about our key or Storage itself, the same for every name. Null: no answer, or the task's time is over. */
+const NOT_ABOUT_NAMES: readonly (number | null)[] = [null, 401, 403, 408, 429, 502, 503, 504];
 
 /**
  * Removes files of one bucket, normally in one request, and returns those that are refused. Storage refuses the whole request for one bad
- * name: then each half is tried.
+ * name, also with a 500: then each half is tried. A task's 100 files take at most 199 requests, one at a time, until its signal aborts.
  */
 async function removeFrom(
   storage: Storage,

@@ -73,25 +73,26 @@ async function recordProblem(
   error: OutputError | StorageError,
   { database, log }: Deps,
 ): Promise<void> {
-  const { code, message, isTemporary } = explain(error);
+  const { code, message } = explain(error);
   log.warn("store_failed", { predictionId: task.id, code, reason: describeError(error) });
   // An output can be missing for a moment; missing twice in a row means that it has expired.
-  const isRetried = isTemporary && (code !== "output_expired" || task.last_error !== code);
-  // output_unreachable is always retried: here it only narrows the type.
-  if (isRetried || code === "output_unreachable") await database.retryPrediction(task, { code, message });
+  const isMissingOnce = code === "output_expired" && task.last_error !== code;
+  if (isMissingOnce || code === "output_unreachable" || code === "storage_unavailable")
+    await database.retryPrediction(task, { code, message });
   // A rerun would give a file of the same size.
   else await database.fail(task, { code, message }, { retryable: code !== "output_too_large" });
 }
 
-function explain(
-  error: OutputError | StorageError,
-): Pick<OutputError, "message" | "isTemporary"> & { code: OutputError["code"] | "storage_unavailable" } {
+function explain(error: OutputError | StorageError): {
+  code: OutputError["code"] | "storage_unavailable";
+  message: string;
+} {
   if (error instanceof OutputError) return error;
   if (error.status === 413) {
     const message = "The output is larger than Storage allows. An administrator can raise the limit.";
-    return { code: "output_too_large", message, isTemporary: false };
+    return { code: "output_too_large", message };
   }
-  return { code: "storage_unavailable", message: "The output could not be stored.", isTemporary: true };
+  return { code: "storage_unavailable", message: "The output could not be stored." };
 }
 
 /** The reader for a kind of file. Icons, Ogg and audio files are stored without reading their metadata. */
@@ -169,9 +170,5 @@ async function readHead(source: AsyncGenerator<Uint8Array>): Promise<{ head: Uin
 }
 
 function notUsable(why: string): OutputError {
-  return new OutputError(
-    "output_not_usable",
-    `The provider's output cannot be used: ${why} Run the step again.`,
-    false,
-  );
+  return new OutputError("output_not_usable", `The provider's output cannot be used: ${why} Run the step again.`);
 }
