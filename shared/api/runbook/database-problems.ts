@@ -18,9 +18,7 @@ export function databaseProblems(figures: ServiceFigures, answered: Writes): str
   const { blockers, skipped, calls } = figures;
   return [
     ...(answered === "unknown"
-      ? [
-          "GET /api/health fails, because keyframe.health() does: select keyframe.health() shows the error.",
-        ]
+      ? ["GET /api/health fails, because keyframe.health() does: select keyframe.health() shows the error."]
       : []),
     ...settingProblems(figures, answered),
     ...(blockers ?? []).map(blockerProblem),

@@ -11,7 +11,7 @@
 create function keyframe_private.blocker_figures(locked_for interval default '300 milliseconds', held_for interval default '20 seconds')
 returns jsonb language sql volatile set search_path = '' as $$
   with recursive locks as materialized (
-    select l.pid, l.relation, l.mode, l.granted, l.waitstart, l.database from pg_catalog.pg_locks l where l.pid <> pg_backend_pid()
+    select l.pid, l.locktype, l.relation, l.mode, l.granted, l.waitstart, l.database from pg_catalog.pg_locks l where l.pid <> pg_backend_pid()
   ), sessions as materialized (
     select a.* from pg_catalog.pg_stat_activity a where a.datname = current_database()
   ), used as materialized (
@@ -19,7 +19,9 @@ returns jsonb language sql volatile set search_path = '' as $$
     from locks l
     join pg_catalog.pg_class c on c.oid = l.relation
     join pg_catalog.pg_namespace n on n.oid = c.relnamespace
-    where c.relkind in ('r', 'p') and l.database = (select d.oid from pg_catalog.pg_database d where d.datname = current_database())
+    -- A session that waits for a row has a lock of the type tuple on it: that is no lock of the table.
+    where l.locktype = 'relation' and c.relkind in ('r', 'p')
+      and l.database = (select d.oid from pg_catalog.pg_database d where d.datname = current_database())
       -- By name, because an extension may be missing.
       and (n.nspname in ('keyframe', 'keyframe_private', 'net', 'cron')
         or (n.nspname, c.relname) in (('auth', 'users'), ('vault', 'secrets'), ('storage', 'objects')))

@@ -186,6 +186,9 @@ test("transactions that wait for one another → health names only the one that 
       return found !== null && found.length > 0 && found;
     });
     expect(named.map((blocker) => blocker.pid)).toEqual([pid]);
+    const waitedForASecond = await db.sql`
+      select from pg_locks where not granted and waitstart < clock_timestamp() - interval '1 second'`;
+    expect(waitedForASecond).not.toHaveLength(0);
   });
   await Promise.all(chain);
 });
