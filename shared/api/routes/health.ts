@@ -12,7 +12,7 @@ export const isOlder = (version: string, than: string) => version.localeCompare(
 const NO_ANSWER = { schema: null, writes: "unknown" } as const;
 
 /**
- * GET /api/health: 200 when the database has this version's migrations and a write would succeed, else 503. With deep=1 and the secret
+ * GET /api/health: 200 when the database has this version's migrations and its tables can be written, else 503. With deep=1 and the secret
  * key the answer has the figures and the problems. With problems it is `degraded`, still with 200 so that the figures are in the envelope.
  */
 export const readHealth: Handler<"readHealth"> = async ({ query, headers }, deps) => {

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { Blocker, Part, ServiceFigures } from "../../contract/service.ts";
 
-/** Whether a write would succeed now, according to keyframe.health. */
+/** Whether tables can be written now, according to keyframe.health. */
 export const writes = z.enum(["ok", "read_only", "settings_missing", "locked"]);
 /** unknown: it did not answer. */
 export type Writes = z.infer<typeof writes> | "unknown";
