@@ -15,7 +15,8 @@ returns jsonb language sql volatile set search_path = '' as $$
   ), sessions as materialized (
     select a.* from pg_catalog.pg_stat_activity a where a.datname = current_database()
   ), used as materialized (
-    select l.pid, l.granted, l.mode, c.oid as relation, l.mode in ('ShareLock', 'ShareRowExclusiveLock', 'ExclusiveLock', 'AccessExclusiveLock') as is_table
+    select l.pid, l.granted, l.mode, c.oid as relation,
+      l.mode in ('ShareLock', 'ShareRowExclusiveLock', 'ExclusiveLock', 'AccessExclusiveLock') as is_table
     from locks l
     join pg_catalog.pg_class c on c.oid = l.relation
     join pg_catalog.pg_namespace n on n.oid = c.relnamespace
