@@ -275,7 +275,8 @@ end $$;
 
 -- Secrets in the Vault, and the project that this database works for.
 
--- Returns null for a secret that is missing or cannot be decrypted, as after a restore under another key.
+-- Returns null for a secret that is missing or cannot be decrypted, as after a restore under another key, and after any other error, such as
+-- a lock: no caller may fail for it.
 create function keyframe_private.read_secret(secret_name text)
 returns text language plpgsql stable set search_path = '' as $$
 begin
@@ -2581,7 +2582,7 @@ declare
   signature text;
 begin
   if base_url is null or secret is null then
-    raise exception 'The Vault lacks keyframe_functions_url or keyframe_kick_secret, or cannot decrypt it.';
+    raise exception 'The Vault lacks keyframe_functions_url or keyframe_kick_secret, cannot decrypt it, or was locked.';
   end if;
   signature := encode(
     keyframe_private.hmac_sha256(
