@@ -111,9 +111,9 @@ const parts = {
       address: z.string().nullable().meta({
         description: "The project that the database works for, by its Vault; null: that does not say.",
       }),
-      clockBackSeconds: age("How far the database's clock has been set back; null: not at all."),
     })
     .meta({ description: "What an installation needs." }),
+  clockBackSeconds: age("How far the database's clock has been set back; null: not at all, if it was read."),
   due: z
     .object({
       submit: age("Submits to the provider."),
@@ -164,7 +164,9 @@ const parts = {
       othersUnsent: count("Requests of other senders that pg_net has not finished yet."),
       oldestUnsentSeconds: age("How long the oldest unsent kick has been there."),
       accepted: count("Kicks that a function accepted."),
-      refused: count("Kicks that a function refused; the usual cause is another keyframe_kick_secret."),
+      refused: count(
+        "Kicks that a function answered with an error: 4xx, usually for another keyframe_kick_secret, or 5xx.",
+      ),
       failed: count("Requests of pg_net without an answer, of all senders."),
       servedDatabase: z.string().nullable().meta({
         description: "The database that pg_net serves, if it is not this one: then no kick is sent. Otherwise null.",
@@ -266,13 +268,17 @@ const parts = {
       spendingStopped: z.boolean().meta({ description: "Whether an administrator has stopped new generations." }),
     })
     .meta({ description: "Costs of all owners' submits, by UTC. docs/costs.md." }),
+  blockers: z.array(blocker).meta({
+    description:
+      "Transactions for which a session that uses Keyframe's tables has waited for a second, or that have been open for 20 s and have locked rows that Keyframe uses, or for 0.3 s and have locked such tables. At most five, and none that itself waits.",
+  }),
 };
 
 /** Each part is read on its own; null: it could not be read. */
 const readable = {} as { [Part in keyof typeof parts]: z.ZodNullable<(typeof parts)[Part]> };
 for (const [name, part] of Object.entries(parts)) Object.assign(readable, { [name]: part.nullable() });
 
-/** Ages are by the database's clock; null where there is nothing. Counting stops at 10,000 rows. docs/operate.md has the alerts. */
+/** Ages are by the database's clock; null where there is nothing. Counts stop at 10,000 rows. docs/operate.md has the alerts. */
 export const serviceFigures = z
   .object({
     ...readable,
@@ -287,10 +293,6 @@ export const serviceFigures = z
         }),
       )
       .meta({ description: "Parts that could not be read." }),
-    blockers: z.array(blocker).meta({
-      description:
-        "Transactions that others wait for, or that have been open for 20 s and have locked rows that Keyframe uses, or for 0.3 s and have locked such tables. At most five.",
-    }),
   })
   .meta({ id: "ServiceFigures" });
 export type ServiceFigures = z.infer<typeof serviceFigures>;

@@ -275,7 +275,8 @@ end $$;
 
 -- Secrets in the Vault, and the project that this database works for.
 
--- Returns null for a secret that is missing or cannot be decrypted, as after a restore under another key.
+-- Returns null for a secret that is missing or cannot be decrypted, as after a restore under another key, and after any other error, such as
+-- a lock: no caller may fail for it.
 create function keyframe_private.read_secret(secret_name text)
 returns text language plpgsql stable set search_path = '' as $$
 begin
@@ -2581,7 +2582,7 @@ declare
   signature text;
 begin
   if base_url is null or secret is null then
-    raise exception 'The Vault lacks keyframe_functions_url or keyframe_kick_secret, or cannot decrypt it.';
+    raise exception 'The Vault lacks keyframe_functions_url or keyframe_kick_secret, cannot decrypt it, or was locked.';
   end if;
   signature := encode(
     keyframe_private.hmac_sha256(
@@ -8941,12 +8942,13 @@ select keyframe_private.schedule_jobs();
 -- supabase/schemas/85_health/10_health.sql
 
 -- Plain health, and the figures of the service for GET /api/health?deep=1 and GET /api/metrics; shared/contract/service.ts explains them.
--- Counting stops at 10,000 rows, and an oldest row is found by an index; only `paused` reads all endpoints, and `lastKicks` the answers of
--- some minutes.
+-- Counts stop at 10,000 rows, and an oldest row is found by an index. More is read for `costs` (all changes that merge_costs has not merged),
+-- `deliveries` (all endpoints), `kicks` (pg_net's queue) and `lastKicks` (the answers of some minutes).
+-- Elsewhere: read_secret in 00_foundation/25_address.sql, is_out_of_time in 00_foundation/40_batches.sql, make_ready in 15_queue/20_leases.sql.
 
--- Definer, because anyone may call it. Answers even if tables are locked: it waits for all locks together for 300 ms. `writes`: ok,
--- read_only, settings_missing, or locked: a table is that a new project, a start or a result needs, or the one that has the version.
--- Volatile: the Data API calls others in transactions that are read-only by themselves.
+-- Definer, because anyone may call it. Answers even if tables are locked: it waits for all locks together for 300 ms. `writes` is ok,
+-- read_only, settings_missing or locked. locked: someone has locked a table that a new project, a start, a result or this function needs.
+-- Volatile, because the Data API calls other functions in read-only transactions.
 create function keyframe.health()
 returns jsonb language plpgsql volatile security definer set search_path = '' set lock_timeout = '300ms' as $$
 declare
@@ -8990,7 +8992,7 @@ $$;
 
 -- Reads each part on its own: one that is locked, fails or takes too long is null, and `unread` says why. Together they wait for locks for
 -- 300 ms, and then for 10 ms each. Once the time limit has ended a part, nothing limits the next one, so none is read any more. That is why
--- the parts that read tables of extensions, or all endpoints, are last. Definer: only the secret key may call it, and it needs no right on
+-- the parts that may read many rows, or tables of extensions, are last. Definer: only the secret key may call it, and it needs no right on
 -- the tables.
 create function keyframe_worker.service_figures()
 returns jsonb language plpgsql volatile security definer set search_path = '' set lock_timeout = '300ms' as $$
@@ -9007,9 +9009,10 @@ begin
     select * from (values
       ('workers', 'worker_figures'), ('due', 'due_figures'), ('skipped', 'skipped_figures'), ('predictions', 'prediction_figures'),
       ('events', 'event_figures'), ('fileRemovals', 'file_removal_figures'), ('unavailableModels', 'unavailable_models'),
-      ('costs', 'cost_figures'), ('limitedOwners', 'limited_owners'), ('appTriggers', 'app_triggers'), ('calls', 'call_figures'),
-      ('snapshots', 'snapshot_figures'), ('settings', 'setting_figures'), ('jobs', 'job_figures'), ('deliveries', 'delivery_figures'),
-      ('kicks', 'kick_figures'), ('lastKicks', 'last_kick_figures')
+      ('limitedOwners', 'limited_owners'), ('appTriggers', 'app_triggers'), ('calls', 'call_figures'), ('snapshots', 'snapshot_figures'),
+      ('blockers', 'blocker_figures'), ('settings', 'setting_figures'), ('costs', 'cost_figures'), ('jobs', 'job_figures'),
+      ('clockBackSeconds', 'clock_back_seconds'), ('deliveries', 'delivery_figures'), ('kicks', 'kick_figures'),
+      ('lastKicks', 'last_kick_figures')
     ) p (name, function_name)
   loop
     value := null;
@@ -9031,10 +9034,7 @@ begin
       unread := unread || jsonb_build_object('part', part.name, 'code', code, 'reason', reason);
     end if;
   end loop;
-  return figures || jsonb_build_object(
-    'unread', unread,
-    'blockers', keyframe_private.blocker_figures(
-      locked_for => case when unread @> '[{"code": "55P03"}]' then interval '0' else interval '300 milliseconds' end));
+  return figures || jsonb_build_object('unread', unread);
 end $$;
 comment on function keyframe_worker.service_figures is 'The figures (docs/operate.md) for GET /api/health?deep=1 and GET /api/metrics.';
 
@@ -9389,7 +9389,7 @@ returns jsonb language sql stable set search_path = '' as $$
   left join ran r on r.jobname = w.name
 $$;
 
--- Times in the future show how far the clock went back.
+-- Reads vault.secrets too, because read_secret returns null even if that table is locked or does not exist.
 create function keyframe_private.setting_figures()
 returns jsonb language sql stable set search_path = '' as $$
   select jsonb_build_object(
@@ -9397,15 +9397,19 @@ returns jsonb language sql stable set search_path = '' as $$
     'hasSettings', exists (select from keyframe_private.settings),
     'missingSecrets', (
       select coalesce(jsonb_agg(n.name order by n.name), '[]') from (values ('keyframe_functions_url'), ('keyframe_kick_secret')) n (name)
-      where keyframe_private.read_secret(n.name) is null),
-    'address', keyframe_private.address(),
-    'clockBackSeconds', (
-      select round(extract(epoch from nullif(max(t.moment), '-infinity') - now()), 3)
-      from (
-        select w.claimed_at from keyframe_private.heartbeats w
-        union all (select k.made_at from keyframe_private.kicks k order by k.id desc limit 1)
-        union all select max(r.start_time) from (select d.start_time from cron.job_run_details d order by d.runid desc limit 1000) r) t (moment)
-      where t.moment > now() + interval '5 seconds'))
+      where not exists (select from vault.secrets s where s.name = n.name) or keyframe_private.read_secret(n.name) is null),
+    'address', keyframe_private.address())
+$$;
+
+-- How far the clock was set back, by times in the future.
+create function keyframe_private.clock_back_seconds()
+returns jsonb language sql stable set search_path = '' as $$
+  select to_jsonb(round(extract(epoch from nullif(max(t.moment), '-infinity') - now()), 3))
+  from (
+    select w.claimed_at from keyframe_private.heartbeats w
+    union all (select k.made_at from keyframe_private.kicks k order by k.id desc limit 1)
+    union all select max(r.start_time) from (select d.start_time from cron.job_run_details d order by d.runid desc limit 1000) r) t (moment)
+  where t.moment > now() + interval '5 seconds'
 $$;
 
 -- supabase/schemas/85_health/40_session_figures.sql
@@ -9415,41 +9419,46 @@ $$;
 -- The transactions that block others and wait for none: at most five, those that block the most sessions first. The query follows the chains
 -- of lock waits that begin at each session that
 --
---   has waited for a lock for a second,
+--   uses a table of ours and has waited for any lock for a second (our advisory locks too: who takes one has read our tables),
 --   has been open for `locked_for` and has locked a table that we use against writers, or
 --   has been open for `held_for` and has locked rows of such a table.
 --
 -- A role that may not see the sessions of others gets an empty list.
-create function keyframe_private.blocker_figures(locked_for interval, held_for interval default '20 seconds')
+create function keyframe_private.blocker_figures(locked_for interval default '300 milliseconds', held_for interval default '20 seconds')
 returns jsonb language sql volatile set search_path = '' as $$
   with recursive locks as materialized (
-    select l.pid, l.relation, l.mode, l.granted, l.waitstart, l.database from pg_catalog.pg_locks l where l.pid <> pg_backend_pid()
+    select l.pid, l.locktype, l.relation, l.mode, l.granted, l.waitstart, l.database from pg_catalog.pg_locks l where l.pid <> pg_backend_pid()
   ), sessions as materialized (
     select a.* from pg_catalog.pg_stat_activity a where a.datname = current_database()
-  ), held as (
-    select l.pid, c.oid as relation, l.mode in ('ShareLock', 'ShareRowExclusiveLock', 'ExclusiveLock', 'AccessExclusiveLock') as is_table
+  ), used as materialized (
+    select l.pid, l.granted, l.mode, c.oid as relation,
+      l.mode in ('ShareLock', 'ShareRowExclusiveLock', 'ExclusiveLock', 'AccessExclusiveLock') as is_table
     from locks l
     join pg_catalog.pg_class c on c.oid = l.relation
     join pg_catalog.pg_namespace n on n.oid = c.relnamespace
-    where l.granted and l.mode not in ('AccessShareLock', 'ShareUpdateExclusiveLock') and c.relkind in ('r', 'p')
+    -- A session that waits for a row has a lock of the type tuple on it: that is no lock of the table.
+    where l.locktype = 'relation' and c.relkind in ('r', 'p')
       and l.database = (select d.oid from pg_catalog.pg_database d where d.datname = current_database())
       -- By name, because an extension may be missing.
       and (n.nspname in ('keyframe', 'keyframe_private', 'net', 'cron')
         or (n.nspname, c.relname) in (('auth', 'users'), ('vault', 'secrets'), ('storage', 'objects')))
+  ), held as (
+    select u.pid, u.relation, u.is_table from used u where u.granted and u.mode not in ('AccessShareLock', 'ShareUpdateExclusiveLock')
   ), chain as (
-    (select s.pid as victim, s.pid, s.wait_event_type is not distinct from 'Lock' as waits
+    (select s.pid as victim, s.pid, pg_catalog.pg_blocking_pids(s.pid) as behind
      from sessions s
      where s.backend_type is distinct from 'autovacuum worker' and (
-       exists (select from locks l where l.pid = s.pid and not l.granted and l.waitstart < clock_timestamp() - interval '1 second')
+       exists (select from used u where u.pid = s.pid)
+         and exists (select from locks l where l.pid = s.pid and not l.granted and l.waitstart < clock_timestamp() - interval '1 second')
        or exists (
          select from held h where h.pid = s.pid
            and s.xact_start < clock_timestamp() - case when h.is_table then locked_for else held_for end))
      order by s.xact_start limit 50)
     union
-    select c.victim, b.pid, true from chain c cross join lateral unnest(pg_catalog.pg_blocking_pids(c.pid)) b (pid)
+    select c.victim, b.pid, pg_catalog.pg_blocking_pids(b.pid) from chain c cross join lateral unnest(c.behind) b (pid)
   ), ends as (
     select c.pid, count(distinct c.victim) filter (where c.victim <> c.pid) as blocks
-    from chain c where cardinality(pg_catalog.pg_blocking_pids(c.pid)) = 0 group by c.pid
+    from chain c where c.behind = '{}' group by c.pid
   ), named as (
     select e.pid, e.blocks, s.usename, s.xact_start, s.state, bool_or(h.is_table) as is_table,
       string_agg(distinct h.relation::regclass::text, ', ') as tables

@@ -4,7 +4,7 @@ import { kickWorks } from "../runbook/kick-problems.ts";
 import type { Deps } from "./handler.ts";
 import { readFigures } from "./health.ts";
 
-/** GET /api/metrics: the figures of health?deep=1 in the text format of Prometheus. Throws ApiError, as that does. */
+/** GET /api/metrics: the figures of health?deep=1 in the text format of Prometheus. Throws ApiError: unauthorized, unavailable. */
 export async function readMetrics(headers: Headers, deps: Deps): Promise<string> {
   return metricsText(await readFigures(headers, deps));
 }
@@ -14,12 +14,16 @@ const BY_UTC = "by UTC, in micro-dollars; held and unknown are upper bounds.";
 /** Figures that could not be read are left out. */
 export function metricsText(figures: ServiceFigures): string {
   const { shape } = serviceFigures;
-  const { lastKicks, workers, costs, blockers } = figures;
+  const { lastKicks, workers, costs } = figures;
   const isOk = (name: "generate" | "deliver") => lastKicks && workers && kickWorks(lastKicks[name], workers[name]);
   return [
     ...ofPart(figures.predictions, ({ waiting, queued, starting, processing, storing }) =>
       gauge("predictions", "Predictions that have not ended; waiting: for a slot of their owner.", "status", {
-        ...{ waiting, queued, starting, processing, storing },
+        waiting,
+        queued,
+        starting,
+        processing,
+        storing,
       }),
     ),
     ...ofPart(figures.deliveries, ({ due, sending, pending, paused }) =>
@@ -42,7 +46,9 @@ export function metricsText(figures: ServiceFigures): string {
     ),
     ...ofPart(figures.kicks, ({ accepted, refused, failed }) =>
       gauge("kicks_5m", "Kicks of the last five minutes by outcome; failed: also requests of others.", "outcome", {
-        ...{ accepted, refused, failed },
+        accepted,
+        refused,
+        failed,
       }),
     ),
     ...ofPart(costs, ({ today }) =>
@@ -51,10 +57,15 @@ export function metricsText(figures: ServiceFigures): string {
     ...ofPart(costs, ({ month }) =>
       gauge("costs_month_micros", `Costs of the submits of this month, ${BY_UTC}`, "state", costsOf(month)),
     ),
-    gauge("last_kick_ok", "1 when the last kick was acknowledged or accepted; absent: not known.", "function", {
-      generate: isOk("generate"),
-      deliver: isOk("deliver"),
-    }),
+    gauge(
+      "last_kick_ok",
+      "1: the last kick was acknowledged, or accepted and no earlier one waits for 20 s; 0: not; absent: not known.",
+      "function",
+      {
+        generate: isOk("generate"),
+        deliver: isOk("deliver"),
+      },
+    ),
     ...ofPart(figures.unavailableModels, ({ length }) =>
       gauge("models_unavailable", "Enabled models that a start cannot use.", "", alone(length)),
     ),
@@ -66,23 +77,32 @@ export function metricsText(figures: ServiceFigures): string {
         alone(count),
       ),
     ),
-    gauge(
-      "oldest_transaction_seconds",
-      "Age of the oldest open transaction that others wait for, or may wait for.",
-      "",
-      alone(Math.max(0, ...blockers.map(({ seconds }) => seconds ?? 0))),
+    ...ofPart(figures.blockers, (blockers) =>
+      gauge(
+        "oldest_transaction_seconds",
+        "Age of the oldest of the transactions that Keyframe's work waits for, or may wait for; at most five are examined.",
+        "",
+        alone(Math.max(0, ...blockers.map(({ seconds }) => seconds ?? 0))),
+      ),
+    ),
+    ...ofPart(figures.blockers, (blockers) =>
+      gauge(
+        "sessions_blocked",
+        "Sessions that wait for such a transaction.",
+        "",
+        alone(sum(blockers.map(({ blocks }) => blocks))),
+      ),
     ),
     gauge(
-      "sessions_blocked",
-      "Sessions that wait for such a transaction.",
+      "clock_back_seconds",
+      "How far the database's clock has been set back, in seconds.",
       "",
-      alone(sum(blockers.map(({ blocks }) => blocks))),
+      alone(figures.clockBackSeconds),
     ),
     gauge("figures_unread", "Parts of these figures that could not be read.", "", alone(figures.unread.length)),
     ...gauges(shape.settings, "", alone(figures.settings), {
       isReadOnly: "database_read_only",
       hasSettings: "settings_exist",
-      clockBackSeconds: "clock_back_seconds",
     }),
     ...gauges(shape.calls, "", alone(figures.calls), { slow: "calls_slow", slowestSeconds: "calls_slowest_seconds" }),
     ...gauges(shape.predictions, "", alone(figures.predictions), {

@@ -1,31 +1,35 @@
 import { z } from "zod";
 import type { Blocker, Part, ServiceFigures } from "../../contract/service.ts";
 
-/** Whether a write would succeed now, according to keyframe.health. */
+/** Whether tables can be written now, according to keyframe.health. */
 export const writes = z.enum(["ok", "read_only", "settings_missing", "locked"]);
-export type Writes = z.infer<typeof writes>;
+/** unknown: it did not answer. */
+export type Writes = z.infer<typeof writes> | "unknown";
 
 /** This many calls at once leave few connections for others. */
 const MANY_SLOW_CALLS = 5;
 const LOCKED = "55P03";
 const OUT_OF_TIME = "57014";
 const NO_HOLDER =
-  "No visible transaction has it now. Request the figures again; if it keeps happening, see pg_locks as a superuser.";
+  "No transaction was found that has it. Request the figures again; if it keeps happening, see pg_locks.";
 
 /** Problems of the database: its settings, locks, failing rows, and long calls. */
 export function databaseProblems(figures: ServiceFigures, answered: Writes): string[] {
-  const { settings, blockers, skipped, calls } = figures;
+  const { blockers, skipped, calls } = figures;
   return [
-    ...settingProblems(settings, answered),
-    ...blockers.map(blockerProblem),
-    ...(answered === "locked" && blockers.length === 0 ? [`A write would wait for a lock. ${NO_HOLDER}`] : []),
+    ...(answered === "unknown"
+      ? ["GET /api/health fails, because keyframe.health() does: select keyframe.health() shows the error."]
+      : []),
+    ...settingProblems(figures, answered),
+    ...(blockers ?? []).map(blockerProblem),
+    ...(answered === "locked" && !blockers?.length ? [`A write would wait for a lock. ${NO_HOLDER}`] : []),
     ...unreadProblems(figures),
     ...(skipped === null ? [] : skippedProblems(skipped)),
     ...(calls === null ? [] : callProblems(calls)),
   ];
 }
 
-function settingProblems(settings: ServiceFigures["settings"], answered: Writes): string[] {
+function settingProblems({ settings, clockBackSeconds }: ServiceFigures, answered: Writes): string[] {
   const problems: string[] = [];
   if (answered === "read_only" || settings?.isReadOnly) {
     problems.push(
@@ -43,9 +47,9 @@ function settingProblems(settings: ServiceFigures["settings"], answered: Writes)
       `The Vault lacks ${missing.join(" and ")}, or cannot decrypt it, as after a restore under another key: workers get no kicks. Deploy again, which fills the Vault, or delete the entry and create it again (docs/going-live.md).`,
     );
   }
-  if (settings?.clockBackSeconds) {
+  if (clockBackSeconds) {
     problems.push(
-      `The database's clock was set back by ${Math.round(settings.clockBackSeconds)} s: work scheduled by the earlier time waits until the clock reaches it. Check the time synchronisation of the database's host. To start it now: update keyframe_private.work set due_at = now() where queue <> 'deliver' and state = 'scheduled' and due_at > now().`,
+      `The database's clock was set back by ${Math.round(clockBackSeconds)} s: work scheduled by the earlier time waits until the clock reaches it. Check the time synchronisation of the database's host. To start it now: update keyframe_private.work set due_at = now() where queue <> 'deliver' and state = 'scheduled' and due_at > now().`,
     );
   }
   return problems;
@@ -70,7 +74,7 @@ function unreadProblems({ unread, blockers }: ServiceFigures): string[] {
   const named = (parts: typeof unread) => parts.map(({ part, reason }) => `${part} (${reason})`).join(", ");
   const problems: string[] = [];
   if (locked.length > 0) {
-    const who = blockers.length > 0 ? "A transaction named above has it." : NO_HOLDER;
+    const who = blockers?.length ? "A transaction named above has it." : NO_HOLDER;
     problems.push(`Not read because of a lock: ${locked.join(", ")}. ${who}`);
   }
   if (late.length > 0) {

@@ -2,7 +2,7 @@ import type { Part, ServiceFigures } from "../../contract/service.ts";
 import { databaseProblems, type Writes } from "./database-problems.ts";
 import { kickProblems, pgNetProblems } from "./kick-problems.ts";
 import { costProblems, modelProblem } from "./start-problems.ts";
-import { jobProblems, workProblems } from "./work-problems.ts";
+import { jobProblems, lateProblems, workerProblems } from "./work-problems.ts";
 
 /**
  * What does not work although the service answers, and what to do about it: causes first. Empty when all is well, even under heavy
@@ -11,16 +11,17 @@ import { jobProblems, workProblems } from "./work-problems.ts";
  * @param platformUrl the address of this project
  */
 export function problemsOf(figures: ServiceFigures, writes: Writes = "ok", platformUrl?: string): string[] {
-  const { unavailableModels, costs, kicks, deliveries } = figures;
+  const { unavailableModels, costs, kicks, deliveries, workers } = figures;
   return [
     ...databaseProblems(figures, writes),
     ...kickProblems(figures, platformUrl),
-    ...workProblems(figures),
+    ...(workers === null ? [] : workerProblems(workers)),
     ...unsignedProblems(deliveries?.unsignedEndpoints ?? 0),
     ...(kicks === null ? [] : pgNetProblems(kicks)),
     ...jobProblems(figures),
     ...(unavailableModels ?? []).map(modelProblem),
     ...(costs === null ? [] : costProblems(costs)),
+    ...lateProblems(figures),
   ];
 }
 

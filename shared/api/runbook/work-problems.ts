@@ -24,17 +24,13 @@ const WORK: Record<keyof Part<"due">, string> = {
   slot: "the start of a waiting prediction",
 };
 
-/** Late work, and why it is late: slow models, hosts and receivers, slow calls. */
-export function workProblems(figures: ServiceFigures): string[] {
-  const { workers, due } = figures;
-  const problems =
-    workers === null
-      ? []
-      : [...workerProblems("generate", workers.generate), ...workerProblems("deliver", workers.deliver)];
-  return due === null ? problems : [...problems, ...lateProblems(due, figures)];
-}
+/** Why work is late: slow models, hosts and receivers, slow calls. */
+export const workerProblems = ({ generate, deliver }: Part<"workers">): string[] => [
+  ...problemsOfWorker("generate", generate),
+  ...problemsOfWorker("deliver", deliver),
+];
 
-function workerProblems(name: "generate" | "deliver", worker: WorkerFigures): string[] {
+function problemsOfWorker(name: "generate" | "deliver", worker: WorkerFigures): string[] {
   const { callSeconds, slowWork, claimedSeconds, places } = worker;
   if (claimedSeconds !== null && claimedSeconds >= PRESENT_SECONDS) return [];
   const problems: string[] = [];
@@ -61,7 +57,9 @@ function workerProblems(name: "generate" | "deliver", worker: WorkerFigures): st
   return problems;
 }
 
-function lateProblems(due: Part<"due">, { predictions, deliveries }: ServiceFigures): string[] {
+/** Work that is late, whatever the cause. */
+export function lateProblems({ due, predictions, deliveries }: ServiceFigures): string[] {
+  if (due === null) return [];
   const late = Object.entries(due).filter(([kind, seconds]) => {
     const limit = kind === "remove" ? LATE_REMOVAL_SECONDS : LATE_SECONDS;
     return seconds !== null && seconds >= limit;

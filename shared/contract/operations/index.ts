@@ -16,7 +16,7 @@ const serviceOperations = {
     tag: "Service",
     summary: "Check the service and its database",
     description:
-      "200 when the database answers and a write would succeed. With `deep=1` and the project's secret key, the response also has figures of the queue, the webhooks and the scheduled jobs, and `problems` says what does not work and what to do. Any other key or token gets 401.\n\n" +
+      "200 when the database answers and its tables can be written. With `deep=1` and the project's secret key, it is 200 also when they cannot, and has figures of the queue, the webhooks and the scheduled jobs, and `problems` says what does not work and what to do. Any other key or token gets 401.\n\n" +
       "503 means that the database or the platform is not available, or, without `deep`, that a write would fail: wait for the time in `Retry-After`.",
     caller: "nobody",
     needsSecretKey: "deep=1",

@@ -1,6 +1,7 @@
 -- Secrets in the Vault, and the project that this database works for.
 
--- Returns null for a secret that is missing or cannot be decrypted, as after a restore under another key.
+-- Returns null for a secret that is missing or cannot be decrypted, as after a restore under another key, and after any other error, such as
+-- a lock: no caller may fail for it.
 create function keyframe_private.read_secret(secret_name text)
 returns text language plpgsql stable set search_path = '' as $$
 begin

@@ -75,7 +75,7 @@ declare
   signature text;
 begin
   if base_url is null or secret is null then
-    raise exception 'The Vault lacks keyframe_functions_url or keyframe_kick_secret, or cannot decrypt it.';
+    raise exception 'The Vault lacks keyframe_functions_url or keyframe_kick_secret, cannot decrypt it, or was locked.';
   end if;
   signature := encode(
     keyframe_private.hmac_sha256(

@@ -1,10 +1,11 @@
 -- Plain health, and the figures of the service for GET /api/health?deep=1 and GET /api/metrics; shared/contract/service.ts explains them.
--- Counting stops at 10,000 rows, and an oldest row is found by an index; only `paused` reads all endpoints, and `lastKicks` the answers of
--- some minutes.
+-- Counts stop at 10,000 rows, and an oldest row is found by an index. More is read for `costs` (all changes that merge_costs has not merged),
+-- `deliveries` (all endpoints), `kicks` (pg_net's queue) and `lastKicks` (the answers of some minutes).
+-- Elsewhere: read_secret in 00_foundation/25_address.sql, is_out_of_time in 00_foundation/40_batches.sql, make_ready in 15_queue/20_leases.sql.
 
--- Definer, because anyone may call it. Answers even if tables are locked: it waits for all locks together for 300 ms. `writes`: ok,
--- read_only, settings_missing, or locked: a table is that a new project, a start or a result needs, or the one that has the version.
--- Volatile: the Data API calls others in transactions that are read-only by themselves.
+-- Definer, because anyone may call it. Answers even if tables are locked: it waits for all locks together for 300 ms. `writes` is ok,
+-- read_only, settings_missing or locked. locked: someone has locked a table that a new project, a start, a result or this function needs.
+-- Volatile, because the Data API calls other functions in read-only transactions.
 create function keyframe.health()
 returns jsonb language plpgsql volatile security definer set search_path = '' set lock_timeout = '300ms' as $$
 declare
@@ -48,7 +49,7 @@ $$;
 
 -- Reads each part on its own: one that is locked, fails or takes too long is null, and `unread` says why. Together they wait for locks for
 -- 300 ms, and then for 10 ms each. Once the time limit has ended a part, nothing limits the next one, so none is read any more. That is why
--- the parts that read tables of extensions, or all endpoints, are last. Definer: only the secret key may call it, and it needs no right on
+-- the parts that may read many rows, or tables of extensions, are last. Definer: only the secret key may call it, and it needs no right on
 -- the tables.
 create function keyframe_worker.service_figures()
 returns jsonb language plpgsql volatile security definer set search_path = '' set lock_timeout = '300ms' as $$
@@ -65,9 +66,10 @@ begin
     select * from (values
       ('workers', 'worker_figures'), ('due', 'due_figures'), ('skipped', 'skipped_figures'), ('predictions', 'prediction_figures'),
       ('events', 'event_figures'), ('fileRemovals', 'file_removal_figures'), ('unavailableModels', 'unavailable_models'),
-      ('costs', 'cost_figures'), ('limitedOwners', 'limited_owners'), ('appTriggers', 'app_triggers'), ('calls', 'call_figures'),
-      ('snapshots', 'snapshot_figures'), ('settings', 'setting_figures'), ('jobs', 'job_figures'), ('deliveries', 'delivery_figures'),
-      ('kicks', 'kick_figures'), ('lastKicks', 'last_kick_figures')
+      ('limitedOwners', 'limited_owners'), ('appTriggers', 'app_triggers'), ('calls', 'call_figures'), ('snapshots', 'snapshot_figures'),
+      ('blockers', 'blocker_figures'), ('settings', 'setting_figures'), ('costs', 'cost_figures'), ('jobs', 'job_figures'),
+      ('clockBackSeconds', 'clock_back_seconds'), ('deliveries', 'delivery_figures'), ('kicks', 'kick_figures'),
+      ('lastKicks', 'last_kick_figures')
     ) p (name, function_name)
   loop
     value := null;
@@ -89,9 +91,6 @@ begin
       unread := unread || jsonb_build_object('part', part.name, 'code', code, 'reason', reason);
     end if;
   end loop;
-  return figures || jsonb_build_object(
-    'unread', unread,
-    'blockers', keyframe_private.blocker_figures(
-      locked_for => case when unread @> '[{"code": "55P03"}]' then interval '0' else interval '300 milliseconds' end));
+  return figures || jsonb_build_object('unread', unread);
 end $$;
 comment on function keyframe_worker.service_figures is 'The figures (docs/operate.md) for GET /api/health?deep=1 and GET /api/metrics.';

@@ -143,7 +143,7 @@ returns jsonb language sql stable set search_path = '' as $$
   left join ran r on r.jobname = w.name
 $$;
 
--- Times in the future show how far the clock went back.
+-- Reads vault.secrets too, because read_secret returns null even if that table is locked or does not exist.
 create function keyframe_private.setting_figures()
 returns jsonb language sql stable set search_path = '' as $$
   select jsonb_build_object(
@@ -151,13 +151,17 @@ returns jsonb language sql stable set search_path = '' as $$
     'hasSettings', exists (select from keyframe_private.settings),
     'missingSecrets', (
       select coalesce(jsonb_agg(n.name order by n.name), '[]') from (values ('keyframe_functions_url'), ('keyframe_kick_secret')) n (name)
-      where keyframe_private.read_secret(n.name) is null),
-    'address', keyframe_private.address(),
-    'clockBackSeconds', (
-      select round(extract(epoch from nullif(max(t.moment), '-infinity') - now()), 3)
-      from (
-        select w.claimed_at from keyframe_private.heartbeats w
-        union all (select k.made_at from keyframe_private.kicks k order by k.id desc limit 1)
-        union all select max(r.start_time) from (select d.start_time from cron.job_run_details d order by d.runid desc limit 1000) r) t (moment)
-      where t.moment > now() + interval '5 seconds'))
+      where not exists (select from vault.secrets s where s.name = n.name) or keyframe_private.read_secret(n.name) is null),
+    'address', keyframe_private.address())
+$$;
+
+-- How far the clock was set back, by times in the future.
+create function keyframe_private.clock_back_seconds()
+returns jsonb language sql stable set search_path = '' as $$
+  select to_jsonb(round(extract(epoch from nullif(max(t.moment), '-infinity') - now()), 3))
+  from (
+    select w.claimed_at from keyframe_private.heartbeats w
+    union all (select k.made_at from keyframe_private.kicks k order by k.id desc limit 1)
+    union all select max(r.start_time) from (select d.start_time from cron.job_run_details d order by d.runid desc limit 1000) r) t (moment)
+  where t.moment > now() + interval '5 seconds'
 $$;

@@ -3,41 +3,46 @@
 -- The transactions that block others and wait for none: at most five, those that block the most sessions first. The query follows the chains
 -- of lock waits that begin at each session that
 --
---   has waited for a lock for a second,
+--   uses a table of ours and has waited for any lock for a second (our advisory locks too: who takes one has read our tables),
 --   has been open for `locked_for` and has locked a table that we use against writers, or
 --   has been open for `held_for` and has locked rows of such a table.
 --
 -- A role that may not see the sessions of others gets an empty list.
-create function keyframe_private.blocker_figures(locked_for interval, held_for interval default '20 seconds')
+create function keyframe_private.blocker_figures(locked_for interval default '300 milliseconds', held_for interval default '20 seconds')
 returns jsonb language sql volatile set search_path = '' as $$
   with recursive locks as materialized (
-    select l.pid, l.relation, l.mode, l.granted, l.waitstart, l.database from pg_catalog.pg_locks l where l.pid <> pg_backend_pid()
+    select l.pid, l.locktype, l.relation, l.mode, l.granted, l.waitstart, l.database from pg_catalog.pg_locks l where l.pid <> pg_backend_pid()
   ), sessions as materialized (
     select a.* from pg_catalog.pg_stat_activity a where a.datname = current_database()
-  ), held as (
-    select l.pid, c.oid as relation, l.mode in ('ShareLock', 'ShareRowExclusiveLock', 'ExclusiveLock', 'AccessExclusiveLock') as is_table
+  ), used as materialized (
+    select l.pid, l.granted, l.mode, c.oid as relation,
+      l.mode in ('ShareLock', 'ShareRowExclusiveLock', 'ExclusiveLock', 'AccessExclusiveLock') as is_table
     from locks l
     join pg_catalog.pg_class c on c.oid = l.relation
     join pg_catalog.pg_namespace n on n.oid = c.relnamespace
-    where l.granted and l.mode not in ('AccessShareLock', 'ShareUpdateExclusiveLock') and c.relkind in ('r', 'p')
+    -- A session that waits for a row has a lock of the type tuple on it: that is no lock of the table.
+    where l.locktype = 'relation' and c.relkind in ('r', 'p')
       and l.database = (select d.oid from pg_catalog.pg_database d where d.datname = current_database())
       -- By name, because an extension may be missing.
       and (n.nspname in ('keyframe', 'keyframe_private', 'net', 'cron')
         or (n.nspname, c.relname) in (('auth', 'users'), ('vault', 'secrets'), ('storage', 'objects')))
+  ), held as (
+    select u.pid, u.relation, u.is_table from used u where u.granted and u.mode not in ('AccessShareLock', 'ShareUpdateExclusiveLock')
   ), chain as (
-    (select s.pid as victim, s.pid, s.wait_event_type is not distinct from 'Lock' as waits
+    (select s.pid as victim, s.pid, pg_catalog.pg_blocking_pids(s.pid) as behind
      from sessions s
      where s.backend_type is distinct from 'autovacuum worker' and (
-       exists (select from locks l where l.pid = s.pid and not l.granted and l.waitstart < clock_timestamp() - interval '1 second')
+       exists (select from used u where u.pid = s.pid)
+         and exists (select from locks l where l.pid = s.pid and not l.granted and l.waitstart < clock_timestamp() - interval '1 second')
        or exists (
          select from held h where h.pid = s.pid
            and s.xact_start < clock_timestamp() - case when h.is_table then locked_for else held_for end))
      order by s.xact_start limit 50)
     union
-    select c.victim, b.pid, true from chain c cross join lateral unnest(pg_catalog.pg_blocking_pids(c.pid)) b (pid)
+    select c.victim, b.pid, pg_catalog.pg_blocking_pids(b.pid) from chain c cross join lateral unnest(c.behind) b (pid)
   ), ends as (
     select c.pid, count(distinct c.victim) filter (where c.victim <> c.pid) as blocks
-    from chain c where cardinality(pg_catalog.pg_blocking_pids(c.pid)) = 0 group by c.pid
+    from chain c where c.behind = '{}' group by c.pid
   ), named as (
     select e.pid, e.blocks, s.usename, s.xact_start, s.state, bool_or(h.is_table) as is_table,
       string_agg(distinct h.relation::regclass::text, ', ') as tables

@@ -64,10 +64,14 @@ describe("each table is locked, one after another", () => {
   test("each table is locked exclusively in turn → health still answers, and names the table and the transaction", async () => {
     expect(tables.length).toBeGreaterThanOrEqual(32);
     for (const table of tables) {
-      const { blockers } = await whileLocked(table, "access exclusive", readFigures);
+      const { blockers, settings, unread } = await whileLocked(table, "access exclusive", readFigures);
       const named = { pid, role: "supabase_admin", isIdle: true, locksTables: true, blocks: 0, tables: table };
       expect([table, blockers]).toMatchObject([table, [named]]);
-      expect(blockers[0]?.seconds).toBeGreaterThan(1);
+      expect(blockers?.[0]?.seconds).toBeGreaterThan(1);
+      if (table === "vault.secrets") {
+        expect(settings).toBeNull();
+        expect(unread.map(({ part, code }) => [part, code])).toEqual([["settings", "55P03"]]);
+      }
     }
     expect((await readFigures()).blockers).toEqual([]);
   });
@@ -179,9 +183,12 @@ test("transactions that wait for one another → health names only the one that 
     // As GET /api/health?deep=1 asks: they have waited for a second.
     const named = await until("named", async () => {
       const found = (await readFigures()).blockers;
-      return found.length > 0 && found;
+      return found !== null && found.length > 0 && found;
     });
     expect(named.map((blocker) => blocker.pid)).toEqual([pid]);
+    const waitedForASecond = await db.sql`
+      select from pg_locks where not granted and waitstart < clock_timestamp() - interval '1 second'`;
+    expect(waitedForASecond).not.toHaveLength(0);
   });
   await Promise.all(chain);
 });
@@ -201,3 +208,47 @@ test.each([
     });
   },
 );
+
+describe("sessions that have waited for over a second", () => {
+  /** The transactions that health names while `waiter` waits behind `holder`, whose session may be idle, and the process of `holder`. */
+  async function namedWhile(holder: string, waiter: string): Promise<[named: number[], pid: number]> {
+    const sessions = postgres(db.url, { max: 2 });
+    const [first, second] = [await sessions.reserve(), await sessions.reserve()];
+    try {
+      const [row] = await first<{ pid: number }[]>`select pg_backend_pid() as pid`;
+      await first.unsafe(holder);
+      const waits = second.unsafe(waiter).execute();
+      await until("it has waited for a second", async () => {
+        const old = await db.sql`select from pg_locks where not granted and waitstart < now() - interval '1.1 seconds'`;
+        return old.length > 0;
+      });
+      const named = (await blockersLater()).map(({ pid }) => pid);
+      await first.unsafe("rollback; select pg_advisory_unlock_all()");
+      await waits;
+      return [named, row?.pid ?? 0];
+    } finally {
+      await second.unsafe("rollback");
+      first.release();
+      second.release();
+      await sessions.end();
+    }
+  }
+
+  test.each([
+    ["a table of the app", "begin; lock table public.app_things", "begin; lock table public.app_things"],
+    [
+      "an advisory lock of the app's idle session",
+      "select pg_advisory_lock(7)",
+      "begin; select pg_advisory_xact_lock(7)",
+    ],
+  ])("for %s → nothing is named", async (_what, holder, waiter) => {
+    await db.sql`create table if not exists public.app_things ()`;
+    expect((await namedWhile(holder, waiter))[0]).toEqual([]);
+  });
+
+  test("for an advisory lock of Keyframe → its holder is named", async () => {
+    const lock = "begin; select from keyframe.projects; select keyframe_private.acquire_lock('slots', null)";
+    const [named, pid] = await namedWhile(lock, lock);
+    expect(named).toEqual([pid]);
+  });
+});

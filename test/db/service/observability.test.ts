@@ -618,34 +618,35 @@ test("a database that refuses writes or lacks settings, or a clock that was set 
     await rolledBack(db.sql, async (sql) => {
       await sql.unsafe(statement);
       const [row] = await sql`
-        select keyframe_private.setting_figures() - '{missingSecrets,address}'::text[] as figures, keyframe.health() ->> 'writes' as writes`;
-      answer = [row?.figures, row?.writes];
+        select keyframe_private.setting_figures() - '{missingSecrets,address}'::text[] as figures,
+          keyframe_private.clock_back_seconds() as back, keyframe.health() ->> 'writes' as writes`;
+      answer = [row?.figures, row?.back, row?.writes];
     });
     return answer;
   };
-  const well = { isReadOnly: false, hasSettings: true, clockBackSeconds: null };
-  expect(await ask("select 1")).toEqual([well, "ok"]);
+  const well = { isReadOnly: false, hasSettings: true };
+  expect(await ask("select 1")).toEqual([well, null, "ok"]);
   const readOnly = "set local default_transaction_read_only = on; set transaction read only";
-  expect(await ask(readOnly)).toEqual([{ ...well, isReadOnly: true }, "read_only"]);
+  expect(await ask(readOnly)).toEqual([{ ...well, isReadOnly: true }, null, "read_only"]);
   const emptied = "set local session_replication_role = replica; delete from keyframe_private.settings where true";
-  expect(await ask(emptied)).toEqual([{ ...well, hasSettings: false }, "settings_missing"]);
+  expect(await ask(emptied)).toEqual([{ ...well, hasSettings: false }, null, "settings_missing"]);
   const ahead =
     "insert into keyframe_private.kicks (function_name, made_at, request_id) values ('deliver', now() + interval '1 hour', 1)";
-  expect(await ask(ahead)).toEqual([{ ...well, clockBackSeconds: 3600 }, "ok"]);
+  expect(await ask(ahead)).toEqual([well, 3600, "ok"]);
 });
 
 test.each([
   [
     "cron",
-    ["settings", "jobs"],
-    'These figures cannot be read: settings (relation "cron.job_run_details" does not exist)',
+    ["jobs", "clockBackSeconds"],
+    'These figures cannot be read: jobs (relation "cron.job_run_details" does not exist)',
   ],
   [
     "net",
     ["kicks", "lastKicks"],
     'These figures cannot be read: kicks (relation "net.http_request_queue" does not exist)',
   ],
-  ["vault", [], "The Vault lacks keyframe_functions_url and keyframe_kick_secret"],
+  ["vault", ["settings"], 'These figures cannot be read: settings (relation "vault.secrets" does not exist)'],
 ])("the schema %s is missing → deep health says so, and the other parts are read", async (schema, parts, sentence) => {
   await rolledBack(db.sql, async (sql) => {
     await sql`alter schema ${sql(schema)} rename to gone`;
@@ -653,6 +654,17 @@ test.each([
     expect(figures.unread.map(({ part }) => part)).toEqual(parts);
     expect(problemsOf(figures)).toContainEqual(expect.stringContaining(sentence));
     expect(figures).toMatchObject({ predictions: { queued: 0 }, blockers: [] });
+  });
+});
+
+test("the blockers cannot be read → the part is unread, and the other parts are read", async () => {
+  await rolledBack(db.sql, async (sql) => {
+    await sql.unsafe(`
+      create or replace function keyframe_private.blocker_figures(locked_for interval default '300 milliseconds', held_for interval default '20 seconds')
+      returns jsonb language plpgsql as $$ begin raise 'it broke'; end $$`);
+    const figures = serviceFigures.parse(await scalar(sql`select keyframe_worker.service_figures()`));
+    expect(figures.unread).toEqual([{ part: "blockers", code: "P0001", reason: "it broke" }]);
+    expect(figures).toMatchObject({ blockers: null, predictions: { queued: 0 }, lastKicks: { generate: NO_KICK } });
   });
 });
 
@@ -688,7 +700,8 @@ test("a part takes all the time of the call → it is named, those before it are
 test("health names statements for lost settings and a clock set back → they run, and do what health says", async () => {
   const [named, clock] = problemsOf({
     ...sampleFigures(),
-    settings: { isReadOnly: false, hasSettings: false, missingSecrets: [], address: null, clockBackSeconds: 3600 },
+    settings: { isReadOnly: false, hasSettings: false, missingSecrets: [], address: null },
+    clockBackSeconds: 3600,
   });
   const insert = named?.match(/: (insert into [^.]*\.settings default values)\. It starts with spending stopped/)?.[1];
   const start = clock?.match(/: (update keyframe_private\.work .*)\.$/)?.[1];

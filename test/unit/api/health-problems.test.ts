@@ -71,14 +71,13 @@ function figures(parts: Partial<ServiceFigures> = {}): AllFigures {
       hasSettings: true,
       missingSecrets: [],
       address: "https://ref.supabase.co",
-      clockBackSeconds: null,
     },
     due: NOT_DUE,
     skipped: { count: 0, kinds: {}, worst: null },
     calls: { slow: 4, slowest: "read_usage", slowestSeconds: 9, owners: [] },
     jobs: { sweep: JOB, "merge-costs": JOB },
     costs: COSTS,
-    ...(parts as Partial<AllFigures>), // a part may be null: that is what problemsOf takes
+    ...({ clockBackSeconds: null, ...parts } as Partial<AllFigures>), // a part may be null: that is what problemsOf takes
   };
 }
 const afterKick = (kick: Partial<LastKick>, oldestKickSeconds: number | null = null) =>
@@ -258,7 +257,7 @@ test.each<[string, Partial<ServiceFigures>, RegExp]>([
         { part: "costs", code: "55P03", reason: "canceling statement due to lock timeout" },
       ],
     },
-    /^Not read because of a lock: predictions, costs\. No visible transaction has it now\. Request the figures again; .*pg_locks/,
+    /^Not read because of a lock: predictions, costs\. No transaction was found that has it\. Request the figures again; .*pg_locks\.$/,
   ],
   [
     "parts that there was no time for",
@@ -287,7 +286,7 @@ test.each<[string, Partial<ServiceFigures>, RegExp]>([
   ],
   [
     "a clock that was set back",
-    { settings: { ...SETTINGS, clockBackSeconds: 3600.4 } },
+    { clockBackSeconds: 3600.4 },
     /^The database's clock was set back by 3600 s: .*time synchronisation/,
   ],
   [
@@ -413,6 +412,38 @@ test.each<[string, Partial<ServiceFigures>, RegExp]>([
   ],
 ])("%s → one problem, which says what to do", (_, parts, sentence) => {
   expect(problemsOf(figures(parts))).toEqual([expect.stringMatching(sentence)]);
+});
+
+test("submits are late, and spending is stopped, pg_net sends nothing, a job fails, a worker is slow → the causes first", () => {
+  const given = figures({
+    due: { ...NOT_DUE, submit: 31 },
+    costs: { ...COSTS, spendingStopped: true },
+    kicks: { ...KICKS, unsent: 3, oldestUnsentSeconds: 30 },
+    jobs: { sweep: { ...JOB, lastError: "it broke", isLate: true } },
+    ...deliverIs({ callSeconds: 1.5 }),
+  });
+  const problems = problemsOf(given);
+  expect(problems).toHaveLength(5);
+  expect(problems.at(-1)).toMatch(/^Work is due and not done/);
+});
+
+test("plain health fails → deep health is 200 with the figures, and says so; plain health is 503", async () => {
+  const answer = figures();
+  const api = await startApi(({ path }) =>
+    path.endsWith("/health") ? Response.json({ code: "XX000" }, { status: 500 }) : Response.json(answer),
+  );
+  onTestFinished(api.stop);
+  expect((await api.call("/api/health")).status).toBe(503);
+  const deep = await api.call("/api/health?deep=1", { headers: { authorization: `Bearer ${SECRET_KEY}` } });
+  expect([deep.status, (await deep.json()).data]).toMatchObject([
+    200,
+    {
+      status: "degraded",
+      schemaVersion: null,
+      figures: answer,
+      problems: [expect.stringMatching(/^GET \/api\/health fails/)],
+    },
+  ]);
 });
 
 test("deep health with a problem → 200 degraded, the sentence and the figures", async () => {
