@@ -207,6 +207,7 @@ async function simulateDeliver(all: Receivers[], endMs = 17_000, mostSent?: numb
   }
   void deliver.kick();
   await deliver.runUntil(Promise.race([deliver.sleep(endMs), allSent.promise]));
+  expect(deliver.lines("call_failed")).toEqual([]); // each would delay what follows by a second
   return [...dueAt].map(([id, at]) => (deliver.startedAt.get(id)?.[0] ?? endMs) - at);
 }
 
