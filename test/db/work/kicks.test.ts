@@ -208,7 +208,8 @@ describe("the causes of kicks to generate", () => {
 });
 
 describe("a kick that cannot be made", () => {
-  const UNREADABLE = /The Vault lacks keyframe_functions_url or keyframe_kick_secret, cannot decrypt it, or was locked\./;
+  const UNREADABLE =
+    /The Vault lacks keyframe_functions_url or keyframe_kick_secret, cannot decrypt it, or was locked\./;
   test.each([
     ["the Vault is empty", "delete from vault.secrets", UNREADABLE],
     ["the Vault has another key", "update vault.secrets set secret = 'bm90IHJlYWRhYmxl'", UNREADABLE],
