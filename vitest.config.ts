@@ -42,8 +42,7 @@ const release = project("release", [...REHEARSALS, ...tests("release")], {
   globalSetup: ["test/release/install.ts", ...stackSetup.globalSetup],
 });
 /** Vitest runs projects in the order of their names. Of all tests these have the longest files, so they begin. */
-const tools = project("commands", tests("tools"), { exclude: REHEARSALS });
-const lab = project("lab", tests("lab"), { exclude: REHEARSALS });
+const tools = project("commands", tests("{tools,lab}"), { exclude: REHEARSALS });
 /** The example on Restate. It downloads 220 MB and takes minutes, so `--mode all` leaves it out. Its limit: a film with dozens of restarts. */
 const engines = project("engines", tests("engines"), { testTimeout: 900_000 });
 
@@ -80,7 +79,6 @@ const MODES: Record<string, ReturnType<typeof project>[]> = {
     project("stack", STACK_FOLDERS, { exclude: [...SLOW_STACK, ...REHEARSALS], ...stackSetup }),
   ],
   slow: [project("slow units", SLOW_UNITS), project("slow stack", SLOW_STACK, stackSetup)],
-  lab: [lab],
   tools: [tools],
   release: [release],
   engines: [engines],
@@ -88,12 +86,7 @@ const MODES: Record<string, ReturnType<typeof project>[]> = {
   runtimes: [runtimes],
   site: [site],
   workers: [workers],
-  all: [
-    tools,
-    lab,
-    project("stack", STACK_FOLDERS, { exclude: REHEARSALS, ...stackSetup }),
-    project("unit", tests("unit")),
-  ],
+  all: [tools, project("stack", STACK_FOLDERS, { exclude: REHEARSALS, ...stackSetup }), project("unit", tests("unit"))],
 };
 
 export default defineConfig(({ mode }) => ({

@@ -13,7 +13,7 @@ import type {
   QueryOf,
 } from "./types.ts";
 
-/** Time for Time for 10 MiB over a slow line. */
+/** Time for 10 MiB over a slow line. */
 const UPLOAD_LIMIT_MS = 5 * 60_000;
 
 export function projectMethods(settings: Settings) {
@@ -86,8 +86,8 @@ export function projectMethods(settings: Settings) {
     ): Promise<Prediction> => call("deletePrediction", { projectId, predictionId }, options, settings),
 
     /**
-     * PNG, JPEG or WebP of at most 10 MiB; the bytes decide the type. Metadata, such as a photo's location, is removed. A photo that is
-     * with an Exif orientation is sent upright; outside browsers the service refuses it.
+     * PNG, JPEG or WebP of at most 10 MiB; the bytes decide the type. Metadata, such as a photo's location, is removed. A photo that
+     * its Exif data turn is sent upright; outside browsers the service refuses it.
      */
     uploadReferenceImage: async (
       image: Blob | Uint8Array | ArrayBuffer,

@@ -183,7 +183,7 @@ export type Estimate = {
   requestedModel: string | null;
   /** Null: no price is known. */
   estimateMicros: number | null;
-  /** Upper bound for the cost. Without a known price, the model's ceiling; null if it has none. */
+  /** Upper bound for the cost by the price list; what the provider measures is charged. Without a known price, the model's ceiling; null if it has none. */
   atMostMicros: number | null;
   currency: "USD";
   /** What is left of your budget, or for an app (OAuth client) of its own limit; null without one. */

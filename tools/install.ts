@@ -33,13 +33,16 @@ files stay in them until you empty and delete them in Studio (Storage). The sche
 Data API exposes a schema that does not exist, it answers every request of your app with 503 (PGRST002).`;
 
 const nextAfterRemove = (api: string) => `Next, in this order (docs/install.md):
-  supabase db push --remote && supabase functions delete ${api} --remote     and the other four
+  npx supabase db push --remote=<ref>
+  npx supabase functions delete ${api} --remote=<ref>     and the other four
 Then take keyframe and keyframe_worker out of the exposed schemas (dashboard: Project settings, Data API). Once the Data API answers
 PGRST106 for each of them, they can go:
   drop schema keyframe, keyframe_worker;`;
 
-const NEXT_AFTER_ADD = `Next, with Supabase CLI 3 (docs/install.md has the secrets):
-  supabase db push --remote && supabase functions deploy --remote
+const NEXT_AFTER_ADD = `Next, with Supabase CLI 3, in this order (docs/going-live.md has each command):
+  npx supabase db push --remote=<ref>
+  the address and the secret for kicks into the Vault, the functions' secrets with npx supabase secrets set
+  npx supabase functions deploy --remote=<ref>
 Then add keyframe and keyframe_worker to the exposed schemas (dashboard: Project settings, Data API).
 On your machine, before the next supabase start: supabase db start && supabase migration up
 Without the migration that start fails: config.toml exposes schemas that the database does not have yet.`;

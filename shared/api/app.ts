@@ -84,7 +84,7 @@ export function createApp(deps: Deps): { fetch: (request: Request) => Response |
 /** Returns the caller. Throws unauthorized, key_ended, rate_limited; forbidden and invalid_request for a request with Keyframe-User. */
 async function identify({ caller }: Operation, headers: Headers, deps: Deps): Promise<Caller> {
   if (caller === "nobody") return NOBODY;
-  if (caller === "server" && !headers.has(ACTING_FOR)) await deps.verifyProject(headers); // the secret key has no such user
+  if (caller === "server" && !headers.has(ACTING_FOR)) await deps.verifyProject(headers); // a wrong key is refused before a missing Keyframe-User
   if (caller === "server" || headers.has(ACTING_FOR)) return deps.verifyServer(headers);
   return caller === "manager" ? deps.verifyManager(headers) : deps.verifyUser(headers);
 }

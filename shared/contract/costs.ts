@@ -104,7 +104,8 @@ export const estimate = z
       description: "The expected cost in millionths of a dollar. Null: no price is known.",
     }),
     atMostMicros: micros.nullable().meta({
-      description: "Upper bound for the cost. Without a known price, the model's ceiling; null if it has none.",
+      description:
+        "Upper bound for the cost by the price list; what the provider measures is charged. Without a known price, the model's ceiling; null if it has none.",
     }),
     currency,
     availableMicros: micros.nullable().meta({
@@ -132,7 +133,7 @@ export const estimateQuery = z.strictObject({
 export const startQuoteBody = z
   .strictObject({
     quoteId: id.meta({ description: "From an estimate with `quote=true`." }),
-    atMostMicros: micros.meta({ description: "The quote's atMostMicros: the price you agree to." }),
+    atMostMicros: micros.meta({ description: "The quote's atMostMicros, to which you agree." }),
   })
   .meta({ id: "StartQuote" });
 

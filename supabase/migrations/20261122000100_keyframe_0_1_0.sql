@@ -7090,8 +7090,8 @@ begin
   ) u;
 end $$;
 
--- Raises budget_exceeded, balance_exhausted or price_unknown unless a cost fits, and spending_stopped without settings. Valid while the
--- owner's slots are locked. Several starts of one transaction add up: each sees the rows of those before it. The service's sums omit what
+-- Raises budget_exceeded, balance_exhausted or price_unknown unless a cost fits, and spending_stopped without settings. The caller has locked the
+-- owner's slots (acquire_lock), so that no other start changes the sums. Several starts of one transaction add up: each sees the rows of those before it. The service's sums omit what
 -- other open transactions reserve, so that no owner waits for another.
 create function keyframe_private.require_budget(
   owner uuid, cost keyframe_private.run_cost, at timestamptz, client text default null, is_start boolean default true)
@@ -10093,8 +10093,9 @@ from (values
 
 -- supabase/schemas/98_policies.sql
 
--- Policies decide who sees and changes which rows. They come last, because on the hosted platform each one locks all tables of Storage and Auth
--- until commit. None may raise: Realtime reads the rows of many subscribers in one transaction, and Storage also lists the app's files.
+-- Policies decide who sees which rows; what an OAuth client or a key may change, triggers decide (05_requests/10_oauth_clients.sql). They come
+-- last, because on the hosted platform each one locks all tables of Storage and Auth until commit. None may raise outside a request of the
+-- Data API: Realtime reads the rows of many subscribers in one transaction, and Storage also lists the app's files.
 
 -- <table>_all_client on every table that users read. Restrictive, so that it stops OAuth clients even if a policy of the app opens all rows.
 do $$

@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { beforeAll, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
 import { useDatabase } from "../support/database/clone-database.ts";
 import { LONGER } from "../support/longer.ts";
 import { until } from "../support/until.ts";
@@ -103,6 +103,7 @@ async function act(walk: Walk, held: Turn["held"], actions: Action[]): Promise<v
 test(
   "a random walk of all kinds of actors at once → every invariant holds after each turn, and those of chaos at the end",
   async () => {
+    let walks = 0;
     const property = fc.asyncProperty(turns, async (turns) => {
       const walk = await openWalk(db);
       for (const turn of turns) {
@@ -111,10 +112,12 @@ test(
       }
       await settle(walk);
       await checkEnd(walk);
+      walks += 1;
     });
     // On a busy machine the walks are fewer, and so are the tries to shorten one that fails.
     const limits = { numRuns: WALKS, interruptAfterTimeLimit: 60_000 * LONGER };
     await fc.assert(property.afterEach(empty), { seed, ...limits });
+    expect(walks).toBeGreaterThan(WALKS / 5);
   },
   120_000 * Math.max(1, LONGER),
 );

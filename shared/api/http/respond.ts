@@ -105,8 +105,8 @@ export function isCurrent(known: KnownTag, row: PredictionRow, now: Date): boole
 }
 
 /**
- * With the status, this decides every field of the answer: all others are set with the status, and a final status is never left.
- * Except for hidden, outdated, its changed elements, its end image and the cost, which can change at any time.
+ * What changes without the status. All other fields of the answer are set with the status, and a final status is never left; but an
+ * administrator may rename a model, which answers 304 until something else changes.
  */
 const stateOf = ({ id, attempt, queuePosition, progress, cost, ...row }: PredictionRow) =>
   `${id}.${attempt}.${queuePosition ?? ""}.${progress ?? ""}.${flagsOf(row)}${row.changedElements.map(changeTag).join("")}.${costTag(cost)}`;

@@ -94,7 +94,7 @@ const wholeFilm = ({ createdAt: _, projectIds, ...rest }: Film) => ({ ...rest, s
 /** The price of a quote, and what to do with it. */
 const shortEstimate = ({ currency: _, estimateMicros: __, ...rest }: AnswerOf<"estimateVideo">): Short => ({
   ...rest,
-  next: `Nothing was started. It costs ${dollars(rest.atMostMicros)} at most. If the user agrees, call start with this quoteId and atMostMicros.`,
+  next: `Nothing was started. By the price list it costs ${dollars(rest.atMostMicros)} at most; what the provider measures is charged. If the user agrees, call start with this quoteId and atMostMicros.`,
 });
 
 function shortFilmEstimate({ currency: _, estimateMicros: __, shots, ...rest }: AnswerOf<"estimateFilm">): Short {
