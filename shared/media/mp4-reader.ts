@@ -313,7 +313,7 @@ function readSeconds(movie: DataView | null, fragments: DataView | null): number
   return scale === 0 ? 0 : Math.max(units, inFragments) / scale;
 }
 
-/** The duration in `mvhd` or `mdhd`; 0 without one. */
+/** The time scale in `mvhd` or `mdhd`, in units per second; 0 without one. */
 function readScale(times: DataView | null): number {
   const at = times && isWide(times) ? 20 : 12;
   return times && times.byteLength >= at + 4 ? times.getUint32(at) : 0;

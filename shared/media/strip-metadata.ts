@@ -55,8 +55,12 @@ const NO_FRAME_HEADERS = [0xc4, 0xc8, 0xcc];
 /** Frame headers of lossless and hierarchical JPEGs. */
 const UNUSUAL_FRAMES = [0xc3, 0xc5, 0xc6, 0xc7, 0xcb, 0xcd, 0xce, 0xcf];
 
-/** The application segments that change how the picture looks. */
-const JPEG_NEEDED: Record<number, string> = { [APP0]: "JFIF\0", [APP2]: "ICC_PROFILE\0", [APP14]: "Adobe" };
+/** The application segments that change how the picture looks, and the length of what does: in JFIF a thumbnail may follow. */
+const JPEG_NEEDED: Record<number, [words: string, length?: number]> = {
+  [APP0]: ["JFIF\0", 16],
+  [APP2]: ["ICC_PROFILE\0"],
+  [APP14]: ["Adobe", 14],
+};
 
 /** "ICC_PROFILE\0", which part of the profile this is, and how many there are. */
 const PROFILE_HEADER_BYTES = 14;
@@ -90,8 +94,13 @@ function stripJpeg(kept: KeptParts): Read | null {
     hasSize ||= kind >= 0xc0 && kind <= 0xcf && !NO_FRAME_HEADERS.includes(kind) && length >= 11;
     isLossless ||= UNUSUAL_FRAMES.includes(kind);
     hasPicture ||= isScan && hasSize; // sniffImage may have read the size from bytes that are not kept
-    if (kind < APP0 || beginsWith(bytes, marker + 4, JPEG_NEEDED[kind])) {
-      const end = kept.keep(marker, at);
+    const [words, needed = length] = JPEG_NEEDED[kind] ?? [];
+    if (kind < APP0 || beginsWith(bytes, marker + 4, words)) {
+      if (length > needed) {
+        bytes.set([0, needed], marker + 2); // its length
+        if (kind === APP0) bytes.fill(0, marker + 16, marker + 18); // the thumbnail's size
+      }
+      const end = kept.keep(marker, marker + 2 + Math.min(length, needed));
       if (kind === APP2) profile.push([Math.min(end, end - length + 2 + PROFILE_HEADER_BYTES), end]);
     } else if (kind === APP11 && beginsWith(bytes, marker + 4, "JP")) {
       // The header of the box is repeated in each part of it but the first.

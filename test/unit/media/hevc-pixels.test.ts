@@ -1,16 +1,10 @@
 import { describe, expect, test } from "vitest";
 import { readHevcPixelRatio } from "../../../shared/media/hevc-pixels.ts";
 import { createMp4Reader } from "../../../shared/media/mp4-reader.ts";
+import { se, toUnit, u, ue } from "../../support/media/bits.ts";
 import { patched, readClip } from "../../support/media/clips.ts";
 
 // Headers of H.265 made by hand from the tables of ITU-T H.265 (7.3.2.2, 7.3.3, 7.3.4, 7.3.7, E.2.1), each with what few encoders write.
-
-const u = (bits: number, value: number) => value.toString(2).padStart(bits, "0");
-const ue = (value: number) => {
-  const code = (value + 1).toString(2);
-  return "0".repeat(code.length - 1) + code;
-};
-const se = (value: number) => ue(value > 0 ? 2 * value - 1 : -2 * value);
 
 type Header = {
   /** Layers in time beyond the first, each with its profile and level or without. */
@@ -51,19 +45,6 @@ function header({ layers = [], chroma = 1, sets = [], ...rest }: Header): string
     shown === "" ? u(1, 0) : u(1, 1) + shown,
     "1",
   ].join("");
-}
-
-/** As bytes, with a 3 behind two zeros where the next byte would be 3 or less. */
-function toUnit(bits: string): number[] {
-  const bytes = (bits.padEnd(8 * Math.ceil(bits.length / 8), "0").match(/.{8}/g) ?? []).map((one) =>
-    Number.parseInt(one, 2),
-  );
-  const kept: number[] = [];
-  for (const byte of bytes) {
-    if (byte <= 3 && kept.at(-1) === 0 && kept.at(-2) === 0) kept.push(3);
-    kept.push(byte);
-  }
-  return kept;
 }
 
 const array = (type: number, ...units: number[][]) => [

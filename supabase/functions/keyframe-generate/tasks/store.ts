@@ -1,18 +1,14 @@
 import { Buffer } from "node:buffer";
 import { createHash } from "node:crypto";
-import { createImageReader } from "../../../../shared/media/image-reader.ts";
 import {
   detectMedia,
-  isImageType,
   MEDIA_EXTENSIONS,
   type MediaFacts,
-  type MediaReader,
   type MediaType,
   SIGNATURE_BYTES,
-  UNKNOWN,
   UnusableMedia,
 } from "../../../../shared/media/media.ts";
-import { createVideoReader } from "../../../../shared/media/video-reader.ts";
+import { createMediaReader } from "../../../../shared/media/media-reader.ts";
 import { describeError } from "../../../../shared/platform/log.ts";
 import { OutputError, readOutput } from "../files/open-output.ts";
 import { StorageError, type StoredFile } from "../files/storage.ts";
@@ -93,13 +89,6 @@ function explain(error: OutputError | StorageError): {
     return { code: "output_too_large", message };
   }
   return { code: "storage_unavailable", message: "The output could not be stored." };
-}
-
-/** The reader for a kind of file. Icons, Ogg and audio files are stored without reading their metadata. */
-export function createMediaReader(type: MediaType): MediaReader {
-  if (isImageType(type)) return createImageReader(type);
-  const facts = { ...UNKNOWN, hasAudio: type.startsWith("audio/") ? true : null };
-  return createVideoReader(type) ?? { push() {}, end: () => facts };
 }
 
 type Checked = MediaFacts & { bytes: number; sha256: string };
