@@ -30,7 +30,7 @@ const TAKES = Array.from({ length: 8 }, (_, at) => ({ value: `${at + 1}`, label:
 
 /** The buttons that start and cancel a step, with the price, or why it would be refused. */
 export function StepActions({ strip, setup, isNext, notYet, starting, cancel }: Props) {
-  const { project, texts } = strip;
+  const { project, texts, plan } = strip;
   const { step, options } = setup;
   const [count, setCount] = useState("1");
   const choices = {
@@ -47,6 +47,7 @@ export function StepActions({ strip, setup, isNext, notYet, starting, cancel }: 
     step,
     options,
     choices: { ...choices, prompt: unsavedPrompt(strip, setup) },
+    isSaved: plan.isSaved,
     isWanted: !isOff,
   });
   // Only said: the budget may have room again when it is started, and the service decides then. What it says is not said twice.

@@ -96,8 +96,8 @@ const editedProjects = (userId: string) =>
   draftNames(userId).flatMap((name) => (name.startsWith(NAME) ? name.slice(NAME.length) : []));
 
 /**
- * The API for what uses plans: it saves first what was changed here, and rejects when that fails. Nothing else starts a step or asks for a
- * price, and what copies a project reads it here.
+ * The API for mutations that use plans, such as a start or a copy: it saves first what was changed here, and rejects when that fails. A
+ * query must not use it.
  */
 export function usePlanClient(): KeyframeClient {
   const { keyframe } = useServices();
@@ -111,7 +111,6 @@ export function usePlanClient(): KeyframeClient {
     ...keyframe,
     readProject: (id, options) => save([id]).then(() => keyframe.readProject(id, options)),
     generate: (step, body, options) => save([body.projectId]).then(() => keyframe.generate(step, body, options)),
-    estimate: (step, body, options) => save([body.projectId]).then(() => keyframe.estimate(step, body, options)),
     films: {
       ...films,
       read: (id, options) => saveShots(id).then(() => films.read(id, options)),
