@@ -1,6 +1,7 @@
 import { Group, NativeSelect, Text } from "@mantine/core";
+import { useWindowEvent } from "@mantine/hooks";
 import { useRef, useState } from "react";
-import type { Prediction } from "../../../client/index.ts";
+import type { Prediction, Step } from "../../../client/index.ts";
 import { isRunning, type useCancel } from "../queries/project-queries.ts";
 import type { StepSetup } from "../step-settings/step-setup.ts";
 import { cancelWords, estimateWords, exceedsBalance, overBudgetWords, takesOf } from "../takes/cost-words.ts";
@@ -54,6 +55,13 @@ export function StepActions({ strip, setup, isNext, notYet, starting, cancel }: 
   const overBudget = estimate && overBudgetWords(estimate, takesOf(Number(count)));
   const problem = notYet ?? (starting.error === null ? (refusal ?? overBudget) : null);
 
+  const start = () => starting.start(choices, options);
+  useWindowEvent("keydown", (event) => {
+    if (!isToGenerate(event, step, isNext)) return;
+    event.preventDefault();
+    if (!isOff && !starting.isStarting) start();
+  });
+
   const Icon = latest === null ? IconPlayerPlay : IconReload;
   const words = texts.isDirty ? "Save and generate" : latest === null ? "Generate" : "Generate again";
   const name = STEP_NAME[step].toLowerCase();
@@ -69,9 +77,8 @@ export function StepActions({ strip, setup, isNext, notYet, starting, cancel }: 
           aria-label={`${words}: ${name}`}
           aria-describedby={`estimate-${step} problem-${step}`}
           aria-keyshortcuts="Control+Enter"
-          data-generate={isNext ? "next" : ""}
           leftSection={<Icon size={16} />}
-          onClick={() => starting.start(choices, options)}
+          onClick={start}
         >
           {words}
         </BusyButton>
@@ -108,6 +115,14 @@ export function StepActions({ strip, setup, isNext, notYet, starting, cancel }: 
       </Text>
     </div>
   );
+}
+
+/** Ctrl+Enter generates the step that it is pressed in; elsewhere the one that is next. */
+function isToGenerate({ target, key, ctrlKey, metaKey }: KeyboardEvent, step: Step, isNext: boolean): boolean {
+  if (key !== "Enter" || !(ctrlKey || metaKey) || !(target instanceof Element)) return false;
+  if (target.closest("[role=dialog]")) return false;
+  const card = target.closest("article");
+  return card === null ? isNext : card.dataset.step === step;
 }
 
 type CancelProps = Pick<Props, "cancel"> & { running: Prediction; moveFocus: () => void };
