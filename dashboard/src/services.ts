@@ -78,11 +78,9 @@ export function useServices(): Services {
   return services;
 }
 
-type NeedsPlan = "generate" | "estimate";
-
-/** The API without what uses plans, which must be saved first: `usePlanClient` has that too. */
-export type PageClient = Omit<KeyframeClient, NeedsPlan | "films"> & {
-  films: Omit<KeyframeClient["films"], NeedsPlan>;
+/** The API without starts, for which the plan must be saved first: `useOnce` has them. */
+export type PageClient = Omit<KeyframeClient, "generate" | "films"> & {
+  films: Omit<KeyframeClient["films"], "generate">;
 };
 
 /** The API as the signed-in user. */

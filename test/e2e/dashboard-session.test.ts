@@ -3,7 +3,7 @@ import { expect, inject, test } from "vitest";
 import { createKeyframeClient, type KeyframeError } from "../../client/index.ts";
 import { openDatabase } from "../support/api/database.ts";
 import { expectGoodLooks, sessionKey, untilHeading, visitDashboard } from "../support/dashboard/browser.ts";
-import { signOut } from "../support/dashboard/film.ts";
+import { choose, signOut } from "../support/dashboard/film.ts";
 import { fillCredentials, newPerson } from "../support/dashboard/person.ts";
 import { until } from "../support/until.ts";
 
@@ -84,9 +84,10 @@ test("one click → signed in as demo user, whose menu names the installed versi
   expect(await hosted.getByText("demo user").count()).toBe(0);
 });
 
-test("signing out → every tab is signed out; the next user starts at the projects and sees only their own", async () => {
+test("signing out → of every tab, and makes a pending deletion; the next user starts at the projects and sees only their own", async () => {
   const { session, keyframe } = await newPerson();
   await keyframe.createProject({ title: "Of the first", textPrompt: "A harbour at dawn" });
+  await keyframe.createProject({ title: "Too many", textPrompt: "A harbour at dawn" });
   const next = await newPerson();
   const { page, newTab, watch } = await visit({ session });
   watch.allow(/Failed to load resource/);
@@ -97,9 +98,17 @@ test("signing out → every tab is signed out; the next user starts at the proje
   const other = await newTab();
   await other.goto("/#/keys");
   await untilHeading(other, "Keys");
+  await page.goto("/#/projects");
+  await choose(page, "Actions for Too many", "Delete");
+  await page.getByRole("button", { name: "Delete project" }).press("Enter");
+  const undo = page.getByRole("button", { name: "Undo: delete Too many" });
+  await undo.waitFor();
+  await page.goto("/#/webhooks");
   await signOut(page);
   await untilHeading(page, "Sign in");
   await untilHeading(other, "Sign in");
+  await undo.waitFor({ state: "detached" });
+  await until("it is deleted", async () => (await keyframe.listProjects()).projects.length === 1, 5_000);
   expect(await page.getByText("Your session has expired").count()).toBe(0);
   expect(await page.evaluate((key) => localStorage.getItem(key), sessionKey(url))).toBeNull();
   // Nothing can be read for a moment: whatever shows now was kept from before.
@@ -172,8 +181,10 @@ test("a session ends or the page reloads while texts are typed → they are rest
   await untilHeading(page, "Harbour");
   expect(await typed()).toEqual(["New", "Unsaved", "For this step"]);
 
+  await step.fill("Just before");
   await signOut(page);
   await untilHeading(page, "Sign in");
+  expect((await person.keyframe.readProject(projectId)).plan["first-frame"]?.prompt).toBe("Just before");
   const kept = () =>
     page.evaluate(() =>
       Object.entries(localStorage)

@@ -5,6 +5,7 @@ import { openDatabase } from "../support/api/database.ts";
 import { uniquePrompt } from "../support/api/provider.ts";
 import { expectGoodLooks, visitDashboard } from "../support/dashboard/browser.ts";
 import {
+  become,
   chainOfTwo,
   choose,
   hold,
@@ -160,9 +161,12 @@ test("settings cannot be saved → says so, and nothing is copied or started wit
   const [projectId = ""] = ids;
   const { page, watch } = await visit({ session });
   watch.allow(/Failed to load resource/);
-  await page.route("**/api/projects/*", (route) =>
-    route.request().method() === "PATCH" ? route.abort() : route.fallback(),
-  );
+  let saves = 0;
+  await page.route("**/api/projects/*", (route) => {
+    if (route.request().method() !== "PATCH") return route.fallback();
+    saves += 1;
+    return route.abort();
+  });
   await page.goto(`/#/projects/${projectId}`);
   const card = stepCard(page, "First frame");
   await card.getByRole("button", { name: "Settings" }).click();
@@ -171,7 +175,10 @@ test("settings cannot be saved → says so, and nothing is copied or started wit
   await choose(page, "Actions for Day", "Duplicate");
   const refused = page.getByText("Could not duplicate “Day”");
   await refused.waitFor();
+  await become(page, "visible"); // what is shown is read again
   await page.goto(`/#/films/${filmId}`);
+  await page.getByRole("heading", { level: 1, name: "The pier" }).waitFor();
+  expect(saves).toBe(2); // of the change and of the copy: a read saves nothing
   await page.reload();
   await choose(page, "Actions for Day", "Duplicate");
   await refused.waitFor();
@@ -184,8 +191,7 @@ test("settings cannot be saved → says so, and nothing is copied or started wit
   await page.getByText("Could not create the shot").waitFor();
   await page.keyboard.press("Escape");
   await page.getByRole("button", { name: "Generate what is missing" }).click();
-  await page.getByText("Could not load what is missing").waitFor();
-  await page.keyboard.press("Escape");
+  await page.getByText("Could not save the settings of a shot").waitFor();
   expect([await saved(), (await keyframe.films.list()).films.length]).toEqual([["Day"], 1]);
 
   await page.unroute("**/api/projects/*");

@@ -1,18 +1,21 @@
 import { Grid, Group, Stack, Text, VisuallyHidden } from "@mantine/core";
 import type { ReactNode } from "react";
+import { useMutation } from "@tanstack/react-query";
 import { useParams } from "react-router";
 import { missingVideos } from "../../../client/film.ts";
 import type { FilmWithShots, ShotPrediction } from "../../../client/index.ts";
 import { NewProject } from "../projects/NewProject.tsx";
 import { continuesPrevious, pauseWhileRunning, useFilm } from "../queries/film-queries.ts";
+import { useSavePlans } from "../queries/plan-edits.ts";
 import { runningOf, useCancel, useReadAgainAtEnds } from "../queries/project-queries.ts";
+import { CHANGES_NOTHING } from "../queries/query-client.ts";
 import { useStoreEnds } from "../queries/reference-image.ts";
 import { cancelWords } from "../takes/cost-words.ts";
 import { countWords, PLAYING_ORDER } from "../takes/status-words.ts";
 import { BusyButton, NewButton, SmallButton } from "../ui/buttons.tsx";
 import { isGone } from "../ui/errors.ts";
 import { IconDownload, IconMovie } from "../ui/icons.tsx";
-import { ErrorNotice, notify } from "../ui/notices.tsx";
+import { ErrorNotice, notify, notifyError } from "../ui/notices.tsx";
 import { BackLink, EmptyState, Missing, PageHead, Unread } from "../ui/page-parts.tsx";
 import { FormWindow, useWindow, type WindowProps } from "../ui/windows.tsx";
 import { AddShot } from "./AddShot.tsx";
@@ -160,6 +163,14 @@ function FilmHead({ film, newShot, onAdd }: FilmProps & { newShot: ReactNode; on
 function FilmProgress({ film }: FilmProps) {
   const { shots } = film;
   const generating = useWindow();
+  const savePlans = useSavePlans();
+  // Prices are those of saved plans.
+  const opening = useMutation({
+    meta: CHANGES_NOTHING,
+    mutationFn: () => savePlans(film.projectIds),
+    onSuccess: generating.open,
+    onError: (error) => notifyError("Could not save the settings of a shot", error),
+  });
   const canceling = useWindow();
   const running = shots.flatMap(runningOf);
   const isComplete = missingVideos(film) === null;
@@ -172,7 +183,7 @@ function FilmProgress({ film }: FilmProps) {
       {(canGenerate || running.length > 0) && (
         <Group mt="sm">
           {canGenerate && (
-            <BusyButton variant="default" isBusy={isUnderWay && !isOutdated} onClick={generating.open}>
+            <BusyButton variant="default" isBusy={isUnderWay && !isOutdated} onClick={() => opening.mutate()}>
               Generate what is {isComplete ? "outdated" : "missing"}
             </BusyButton>
           )}

@@ -3,8 +3,8 @@ import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import type { FilmEstimate, FilmWithShots, KeyframeClient, Prediction, Step } from "../../../client/index.ts";
 import { continuesPrevious } from "../queries/film-queries.ts";
-import { usePlanClient } from "../queries/plan-edits.ts";
 import { useOnce } from "../queries/use-once.ts";
+import { useKeyframe } from "../services.ts";
 import { aboutWords, exceedsBalance, ofPart, overBudgetWords } from "../takes/cost-words.ts";
 import { countWords, PLAYING_ORDER, STEP_NAME } from "../takes/status-words.ts";
 import { CreditLink, ErrorNotice } from "../ui/notices.tsx";
@@ -17,7 +17,7 @@ const sumOf = (micros: (number | null)[]) =>
 
 /** What a step of the film would cost, outdated takes included, and which shots cannot start. */
 function useFilmEstimate({ filmId, updatedAt, shots }: FilmWithShots, step: Step, outdated: boolean, enabled: boolean) {
-  const keyframe = usePlanClient();
+  const keyframe = useKeyframe();
   return useQuery({
     queryKey: ["film estimate", filmId, step, updatedAt, outdated, ...shots.map((shot) => shot.updatedAt)],
     queryFn: ({ signal }) => keyframe.films.estimate(filmId, step, { outdated }, { signal }),

@@ -1,5 +1,4 @@
 import { ActionIcon, Box, Group, Text, VisuallyHidden } from "@mantine/core";
-import { useWindowEvent } from "@mantine/hooks";
 import { useEffect, useRef, useState } from "react";
 import { Link, useNavigate, useParams } from "react-router";
 import type { ProjectWithPredictions, Shot } from "../../../client/index.ts";
@@ -39,7 +38,6 @@ export function Component() {
 function ProjectView({ project }: { project: ProjectWithPredictions }) {
   const cast = useCast(project);
   const texts = useTexts(project);
-  useWindowEvent("keydown", generateByKeys);
   useReadAgainAtEnds(runningOf(project));
   return (
     <>
@@ -129,16 +127,6 @@ function Neighbor({ name, Mark, shot }: { name: string; Mark: Icon; shot: Shot |
       {mark}
     </ActionIcon>
   );
-}
-
-/** Ctrl+Enter generates the step that it is pressed in; elsewhere the one that is next. */
-function generateByKeys(event: KeyboardEvent): void {
-  const { target, key, ctrlKey, metaKey } = event;
-  if (key !== "Enter" || !(ctrlKey || metaKey) || !(target instanceof Element) || target.closest("[role=dialog]"))
-    return;
-  event.preventDefault();
-  const card = target.closest("article");
-  (card ?? document).querySelector<HTMLElement>(card ? "[data-generate]" : "[data-generate=next]")?.click();
 }
 
 /** Announces status changes to screen readers, not progress or time. */

@@ -1,6 +1,7 @@
 import { Group, NativeSelect, Text } from "@mantine/core";
+import { useWindowEvent } from "@mantine/hooks";
 import { useRef, useState } from "react";
-import type { Prediction } from "../../../client/index.ts";
+import type { Prediction, Step } from "../../../client/index.ts";
 import { isRunning, type useCancel } from "../queries/project-queries.ts";
 import type { StepSetup } from "../step-settings/step-setup.ts";
 import { cancelWords, estimateWords, exceedsBalance, overBudgetWords, takesOf } from "../takes/cost-words.ts";
@@ -30,7 +31,7 @@ const TAKES = Array.from({ length: 8 }, (_, at) => ({ value: `${at + 1}`, label:
 
 /** The buttons that start and cancel a step, with the price, or why it would be refused. */
 export function StepActions({ strip, setup, isNext, notYet, starting, cancel }: Props) {
-  const { project, texts } = strip;
+  const { project, texts, plan } = strip;
   const { step, options } = setup;
   const [count, setCount] = useState("1");
   const choices = {
@@ -47,11 +48,19 @@ export function StepActions({ strip, setup, isNext, notYet, starting, cancel }: 
     step,
     options,
     choices: { ...choices, prompt: unsavedPrompt(strip, setup) },
+    isSaved: plan.isSaved,
     isWanted: !isOff,
   });
   // Only said: the budget may have room again when it is started, and the service decides then. What it says is not said twice.
   const overBudget = estimate && overBudgetWords(estimate, takesOf(Number(count)));
   const problem = notYet ?? (starting.error === null ? (refusal ?? overBudget) : null);
+
+  const start = () => starting.start(choices, options);
+  useWindowEvent("keydown", (event) => {
+    if (!isToGenerate(event, step, isNext)) return;
+    event.preventDefault();
+    if (!isOff && !starting.isStarting) start();
+  });
 
   const Icon = latest === null ? IconPlayerPlay : IconReload;
   const words = texts.isDirty ? "Save and generate" : latest === null ? "Generate" : "Generate again";
@@ -68,9 +77,8 @@ export function StepActions({ strip, setup, isNext, notYet, starting, cancel }: 
           aria-label={`${words}: ${name}`}
           aria-describedby={`estimate-${step} problem-${step}`}
           aria-keyshortcuts="Control+Enter"
-          data-generate={isNext ? "next" : ""}
           leftSection={<Icon size={16} />}
-          onClick={() => starting.start(choices, options)}
+          onClick={start}
         >
           {words}
         </BusyButton>
@@ -107,6 +115,14 @@ export function StepActions({ strip, setup, isNext, notYet, starting, cancel }: 
       </Text>
     </div>
   );
+}
+
+/** Ctrl+Enter generates the step that it is pressed in; elsewhere the one that is next. */
+function isToGenerate({ target, key, ctrlKey, metaKey }: KeyboardEvent, step: Step, isNext: boolean): boolean {
+  if (key !== "Enter" || !(ctrlKey || metaKey) || !(target instanceof Element)) return false;
+  if (target.closest("[role=dialog]")) return false;
+  const card = target.closest("article");
+  return card === null ? isNext : card.dataset.step === step;
 }
 
 type CancelProps = Pick<Props, "cancel"> & { running: Prediction; moveFocus: () => void };

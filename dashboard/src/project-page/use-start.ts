@@ -1,9 +1,10 @@
 import { useDebouncedValue, useDocumentVisibility } from "@mantine/hooks";
 import { hashKey, keepPreviousData, useIsMutating, useQuery, useQueryClient } from "@tanstack/react-query";
 import type { Estimate, ProjectWithPredictions, Step, StepBody } from "../../../client/index.ts";
-import { type StepOptions, usePlanClient } from "../queries/plan-edits.ts";
+import type { StepOptions } from "../queries/plan-edits.ts";
 import { projectKey } from "../queries/query-client.ts";
 import { useOnce } from "../queries/use-once.ts";
+import { useKeyframe } from "../services.ts";
 import { errorSentence, isRefusal } from "../ui/errors.ts";
 import { notify } from "../ui/notices.tsx";
 import type { TextsState } from "./use-texts.ts";
@@ -20,6 +21,8 @@ type Priced = {
   step: Step;
   choices: Choices;
   options: StepOptions;
+  /** Whether the plan has these options: a price is that of the saved plan. */
+  isSaved: boolean;
   isWanted: boolean;
 };
 
@@ -27,11 +30,11 @@ type Priced = {
  * What a start would cost. Null while that is not known, not wanted or refused; `refusal` says why the input would be refused. `isOld`: it
  * is that of the settings before.
  */
-export function useEstimate({ project, step, choices, options, isWanted }: Priced) {
-  const keyframe = usePlanClient();
+export function useEstimate({ project, step, choices, options, isSaved, isWanted }: Priced) {
+  const keyframe = useKeyframe();
   const { projectId, takes, aspectRatio, textPrompt, elementIds, filmId, referenceImagePath } = project;
   const isSeen = useDocumentVisibility() === "visible";
-  // What the input has from the project and its plan. Not its version: the settings are saved while their price is read.
+  // What the input has from the project and its plan. Not its version, which a new title changes too.
   const asked = hashKey([
     choices,
     options,
@@ -43,7 +46,7 @@ export function useEstimate({ project, step, choices, options, isWanted }: Price
   const { data, error, isPlaceholderData } = useQuery<Estimate>({
     queryKey: ["estimate", projectId, step, asked],
     queryFn: ({ signal }) => keyframe.estimate(step, bodyOf(projectId, choices), { signal }),
-    enabled: isWanted && isSeen && settled === asked,
+    enabled: isWanted && isSeen && isSaved && settled === asked,
     retry: false,
     staleTime: 60_000,
     placeholderData: keepPreviousData,

@@ -9,7 +9,7 @@ import type {
 } from "../../../client/index.ts";
 import { useKeyframe } from "../services.ts";
 import { isChangedElsewhere, isGone } from "../ui/errors.ts";
-import { useSelectShown, withDeleted } from "./delete-later.tsx";
+import { useDeleted, useSelectShown, withDeleted } from "./delete-later.tsx";
 import { runningOf, WHILE_RUNNING_MS, withoutDeleted } from "./project-queries.ts";
 import { IS_SHOWN, PAGED } from "./query-client.ts";
 
@@ -90,9 +90,10 @@ export function useChangeFilm(film: Film) {
   const keyframe = useKeyframe();
   const queries = useQueryClient();
   const queryKey = filmKey(film.filmId);
+  const deleted = useDeleted();
   /** An order with the shots that are about to be deleted: one that is left out leaves the film. */
   const wholeOf = (shown: string[] | undefined) =>
-    shown && withDeleted(queries.getQueryData<FilmWithShots>(queryKey)?.projectIds ?? shown, shown);
+    shown && withDeleted(queries.getQueryData<FilmWithShots>(queryKey)?.projectIds ?? shown, shown, deleted);
   return useMutation({
     meta: IS_SHOWN,
     mutationFn: async (asked: Change) => {

@@ -3,6 +3,7 @@ import type { KeyframeClient, ProjectWithPredictions, ShotPlan, Step, UsedElemen
 import { useServices } from "../services.ts";
 import { draftNames, draftOf } from "../session/use-draft.ts";
 import { useSession } from "../session/use-session.ts";
+import { useUserMemory } from "../session/user-memory.tsx";
 import { isChangedElsewhere, isGone } from "../ui/errors.ts";
 import { showChanged } from "./project-queries.ts";
 import { projectKey, readAgain } from "./query-client.ts";
@@ -41,9 +42,6 @@ export const unsavedOf = (edits: Edit[], plan: ShotPlan): Edit[] =>
 
 const TRIES = 3;
 
-/** The save under way of each project. One after the other: two of this page would refuse each other. */
-const saving = new Map<string, Promise<void>>();
-
 type Page = { keyframe: KeyframeClient; queries: QueryClient; userId: string };
 
 /** Saves what was changed here in the plan of a project, in this visit or an earlier one. */
@@ -81,6 +79,7 @@ export function useSavePlans(): (projectIds?: string[]) => Promise<void> {
   const { keyframe } = useServices();
   const queries = useQueryClient();
   const userId = useSession().session?.user.id ?? "";
+  const { saving } = useUserMemory();
   return async (projectIds = editedProjects(userId)) => {
     const saves = projectIds.map((projectId) => {
       const before = saving.get(projectId) ?? Promise.resolve();
@@ -96,8 +95,8 @@ const editedProjects = (userId: string) =>
   draftNames(userId).flatMap((name) => (name.startsWith(NAME) ? name.slice(NAME.length) : []));
 
 /**
- * The API for what uses plans: it saves first what was changed here, and rejects when that fails. Nothing else starts a step or asks for a
- * price, and what copies a project reads it here.
+ * The API for mutations that use plans, such as a start or a copy: it saves first what was changed here, and rejects when that fails. A
+ * query must not use it.
  */
 export function usePlanClient(): KeyframeClient {
   const { keyframe } = useServices();
@@ -111,7 +110,6 @@ export function usePlanClient(): KeyframeClient {
     ...keyframe,
     readProject: (id, options) => save([id]).then(() => keyframe.readProject(id, options)),
     generate: (step, body, options) => save([body.projectId]).then(() => keyframe.generate(step, body, options)),
-    estimate: (step, body, options) => save([body.projectId]).then(() => keyframe.estimate(step, body, options)),
     films: {
       ...films,
       read: (id, options) => saveShots(id).then(() => films.read(id, options)),

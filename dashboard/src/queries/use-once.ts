@@ -2,13 +2,11 @@ import { type MutationKey, useMutation } from "@tanstack/react-query";
 import { useId } from "react";
 import type { KeyframeClient } from "../../../client/index.ts";
 import { randomKey } from "../../../client/settings.ts";
-import { usePlanClient } from "./plan-edits.ts";
+import { useUserMemory } from "../session/user-memory.tsx";
 import { isRefused } from "../ui/errors.ts";
+import { usePlanClient } from "./plan-edits.ts";
 
 type Once = { idempotencyKey: string };
-
-/** Unanswered requests, by mutation key: also for a page that was left and is opened again. */
-const unanswered = new Map<string, { body: string; key: string }>();
 
 /**
  * A request that creates or sends something. It keeps its Idempotency-Key until it is answered: sent again after a lost answer, it repeats
@@ -20,6 +18,7 @@ export function useOnce<Asked, Answer>(
   mutationKey: MutationKey = [],
 ) {
   const keyframe = usePlanClient();
+  const { unanswered } = useUserMemory();
   const id = useId();
   const name = String(mutationKey) || id;
   return useMutation({

@@ -5,6 +5,7 @@ import { useServices } from "../services.ts";
 import { keepDraftsOf } from "./use-draft.ts";
 import { type AuthLink, ENDED, LINK_FAILED, type Notice, type RestoredSession } from "./start-session.ts";
 import { SessionContext, type SessionState } from "./use-session.ts";
+import { UserMemoryProvider } from "./user-memory.tsx";
 
 type Props = { link: AuthLink; restored: RestoredSession; children: ReactNode };
 
@@ -13,6 +14,8 @@ export function SessionProvider({ link, restored, children }: Props) {
   const { auth } = useServices();
   const queries = useQueryClient();
   const [session, setSession] = useState(restored.session);
+  /** The user whose drafts and memory are kept. */
+  const [keptFor, setKeptFor] = useState(restored.session?.user.id);
   const [notice, setNotice] = useState<Notice>(
     link.problem ?? restored.notice ?? (link.isFromMail ? LINK_FAILED : null),
   );
@@ -31,7 +34,11 @@ export function SessionProvider({ link, restored, children }: Props) {
         setNotice(isLeaving.current ? null : ENDED);
       }
       if (next !== null && former === undefined) setNotice(null);
-      if (next !== null || isLeaving.current) keepDraftsOf(next?.user.id); // a session may expire while its user types
+      // A session may expire while its user types, or before a start is answered.
+      if (next !== null || isLeaving.current) {
+        keepDraftsOf(next?.user.id);
+        setKeptFor(next?.user.id);
+      }
       isLeaving.current = false;
       if (owner.current !== former) queries.clear();
     });
@@ -59,8 +66,10 @@ export function SessionProvider({ link, restored, children }: Props) {
   );
   return (
     <SessionContext value={state}>
-      {/* Remounts all pages for another user, so that no state of the former one remains. */}
-      <Fragment key={session?.user.id ?? "nobody"}>{children}</Fragment>
+      <UserMemoryProvider key={keptFor}>
+        {/* Remounts all pages for another user, so that no state of the former one remains. */}
+        <Fragment key={session?.user.id ?? "nobody"}>{children}</Fragment>
+      </UserMemoryProvider>
     </SessionContext>
   );
 }

@@ -23,10 +23,12 @@ export type Plan = ReturnType<typeof usePlan>;
 export function usePlan({ projectId, plan }: ProjectWithPredictions) {
   const [edits, write] = useDraft(editsName(projectId), NO_EDITS);
   const savePlans = useSavePlans();
-  const { mutate: save, error } = useMutation({ meta: CHANGES_NOTHING, mutationFn: () => savePlans([projectId]) });
+  const saving = useMutation({ meta: CHANGES_NOTHING, mutationFn: () => savePlans([projectId]) });
+  const { mutate: save } = saving;
   const isTyping = useRef(false);
   const saveSoon = useDebouncedCallback(save, { delay: AFTER_TYPING_MS, flushOnUnmount: true });
   const unsaved = unsavedOf(edits, plan);
+  const isUnsaved = unsaved.some(isPlanned);
   // Also what an earlier visit did not save, and what the project has meanwhile: a save drops that.
   // biome-ignore lint/correctness/useExhaustiveDependencies: once for each change
   useEffect(() => {
@@ -54,6 +56,8 @@ export function usePlan({ projectId, plan }: ProjectWithPredictions) {
       const before = Object.keys(optionsOf(step)).map((field) => [field, undefined]);
       edit(step, { ...Object.fromEntries(before), ...options });
     },
-    error: unsaved.some(isPlanned) ? error : null,
+    /** Whether the service has what is shown, so that its price can be read. */
+    isSaved: !isUnsaved && !saving.isPending,
+    error: isUnsaved ? saving.error : null,
   };
 }

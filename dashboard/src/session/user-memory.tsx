@@ -1,0 +1,49 @@
+import {
+  createContext,
+  type Dispatch,
+  type ReactNode,
+  type SetStateAction,
+  useContext,
+  useEffect,
+  useMemo,
+  useState,
+} from "react";
+
+type Ids = ReadonlySet<string>;
+
+type Kept = {
+  /** The requests without an answer, by mutation key: also for a page that was left and is opened again. */
+  unanswered: Map<string, { body: string; key: string }>;
+  /** The save under way of each project's plan. One after the other: two of this page would refuse each other. */
+  saving: Map<string, Promise<void>>;
+  /** Makes each deletion that can still be undone, the newest last. */
+  pending: Set<() => void>;
+};
+
+type UserMemory = Kept & {
+  /** Ids that are deleted, or about to be: no list shows them. An id is never reused, so deleted ones are kept. */
+  deleted: Ids;
+  setDeleted: Dispatch<SetStateAction<Ids>>;
+};
+
+const UserMemoryContext = createContext<UserMemory | null>(null);
+
+/** What must outlive the pages of a user. When the user leaves, pending deletions are made, as when the page is left. */
+export function UserMemoryProvider({ children }: { children: ReactNode }) {
+  const [kept] = useState((): Kept => ({ unanswered: new Map(), saving: new Map(), pending: new Set() }));
+  const [deleted, setDeleted] = useState<Ids>(new Set());
+  const memory = useMemo(() => ({ ...kept, deleted, setDeleted }), [kept, deleted]);
+  useEffect(
+    () => () => {
+      for (const deleteNow of [...kept.pending]) deleteNow();
+    },
+    [kept],
+  );
+  return <UserMemoryContext value={memory}>{children}</UserMemoryContext>;
+}
+
+export function useUserMemory(): UserMemory {
+  const memory = useContext(UserMemoryContext);
+  if (memory === null) throw new Error("useUserMemory must be called inside UserMemoryProvider.");
+  return memory;
+}
