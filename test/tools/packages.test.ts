@@ -91,7 +91,7 @@ test("the package keyframe-supabase → has the command, migrations and function
       "supabase/config.toml",
       "tools/install.js",
       "tools/install/remove.sql",
-      ...["agents", "costs", "deploy", "install"].map((name) => `docs/${name}.md`), // those that the command names
+      ...["agents", "costs", "deploy", "going-live", "install"].map((name) => `docs/${name}.md`), // those that the command names
       "package.json",
       "LICENSE",
       "README.md",
