@@ -34,7 +34,8 @@ Data API exposes a schema that does not exist, it answers every request of your 
 
 const nextAfterRemove = (api: string) => `Next, in this order (docs/install.md):
   npx supabase db push --remote=<ref>
-  npx supabase functions delete ${api} --remote=<ref>     and the other four
+  npx supabase functions delete <name> --remote=<ref>
+for each of ${api}, keyframe-generate, keyframe-deliver, keyframe-replicate-webhook and keyframe-mcp.
 Then take keyframe and keyframe_worker out of the exposed schemas (dashboard: Project settings, Data API). Once the Data API answers
 PGRST106 for each of them, they can go:
   drop schema keyframe, keyframe_worker;`;

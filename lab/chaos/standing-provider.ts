@@ -24,9 +24,9 @@ export const STANDING_PROVIDER: Record<string, Scenario> = {
     laterMs: 2 * STANDS_MS, // those of others wait for the same provider, then beside all that waited
     run: async (world) => {
       const projects = await createProjects(world, await addOwners(world, OWNERS, 0, "well"), 1);
-      await waitForEnd(world, await startFrames(world, projects)); // leaves connections to the provider open
+      const left = [await waitForEnd(world, await startFrames(world, projects))]; // and connections to the provider stay open
       const first = await whileStanding(world, () => startFrames(world, projects));
-      await waitForEnd(world, first);
+      left.push(await waitForEnd(world, first));
       const again = await world.sql`
         select from keyframe_private.provider_submits where prediction_id = any (${list(first)}::text::uuid[]) and attempt > 1`;
       const unanswered = await whileStanding(world, async () => {
@@ -35,9 +35,9 @@ export const STANDING_PROVIDER: Record<string, Scenario> = {
         await shiftTime(world.sql, JUMP_S);
         return ids;
       });
-      await waitForEnd(world, unanswered);
+      left.push(await waitForEnd(world, unanswered));
       const failed = again.count === 0 ? [] : [`${again.count} of ${OWNERS} creates failed`];
-      return failed.concat(await uncountedRuns(world));
+      return [...left.flat(), ...failed, ...(await uncountedRuns(world))];
     },
   },
 };
@@ -63,15 +63,16 @@ async function startFrames({ sql }: World, projects: string[], prompt = ""): Pro
   return rows.map(({ id }) => id);
 }
 
-/** Until these and their costs have ended. Moves the database's clock where that waits for a lease or a back-off. */
-async function waitForEnd({ sql }: World, ids: string[]): Promise<void> {
-  const isOpen = () => sql`
-    select from keyframe.predictions p where id = any (${list(ids)}::text::uuid[])
-      and (completed_at is null or exists (
-        select from keyframe_private.provider_submits s where s.prediction_id = p.id and s.cost_state = 'held'))
-    limit 1`;
+/** Waits until these and their costs have ended, and returns those that have not. Moves the database's clock past leases and back-offs. */
+async function waitForEnd({ sql }: World, ids: string[]): Promise<string[]> {
   const end = performance.now() + END_MS;
-  for (let moveAt = performance.now() + MOVE_EVERY_MS; performance.now() < end && (await isOpen()).count > 0; ) {
+  for (let moveAt = performance.now() + MOVE_EVERY_MS; ; ) {
+    const open = await sql<{ broken: string }[]>`
+      select format('prediction %s is %s, or its cost is held', id, status) as broken from keyframe.predictions p
+      where id = any (${list(ids)}::text::uuid[])
+        and (completed_at is null or exists (
+          select from keyframe_private.provider_submits s where s.prediction_id = p.id and s.cost_state = 'held'))`;
+    if (open.count === 0 || performance.now() > end) return open.map(({ broken }) => broken);
     await pause(200);
     if (performance.now() < moveAt) continue;
     await shiftTime(sql, MOVE_S);
@@ -82,8 +83,11 @@ async function waitForEnd({ sql }: World, ids: string[]): Promise<void> {
 /** What was billed for runs that neither a row nor a sum has. */
 async function uncountedRuns({ sql, stack }: World): Promise<string[]> {
   await sql`create schema chaos`;
-  await writeTables(sql, { runs: await runsAtProvider(stack.simulator?.url ?? "") });
-  const rows = await sql.unsafe<{ broken: string }[]>(costInvariants.unproven_runs_are_counted.broken);
-  await sql`drop schema chaos cascade`;
-  return rows.map(({ broken }) => broken);
+  try {
+    await writeTables(sql, { runs: await runsAtProvider(stack.simulator?.url ?? "") });
+    const rows = await sql.unsafe<{ broken: string }[]>(costInvariants.unproven_runs_are_counted.broken);
+    return rows.map(({ broken }) => broken);
+  } finally {
+    await sql`drop schema chaos cascade`;
+  }
 }
