@@ -93,9 +93,14 @@ const blocker = z
     isIdle: z.boolean().meta({ description: "Whether it is idle in its transaction." }),
     blocks: count("Sessions that wait for it, directly or indirectly; at most 50 are examined."),
     tables: z.string().nullable().meta({
-      description: "What it has locked or written to, of the tables that Keyframe uses: its own, and some of Supabase.",
+      description:
+        "What it has locked, waits to lock or has written to, of the tables that Keyframe uses: its own, and some of Supabase.",
     }),
     locksTables: z.boolean().meta({ description: "Whether its locks stop all other writes to one of these tables." }),
+    waitsFor: z.int().nullable().meta({
+      description:
+        "The process for which it waits, to lock a table: all later sessions wait behind it. 0: a prepared transaction. null: it waits for nobody.",
+    }),
   })
   .meta({ id: "Blocker" });
 export type Blocker = z.infer<typeof blocker>;
@@ -270,7 +275,7 @@ const parts = {
     .meta({ description: "Costs of all owners' submits, by UTC. docs/costs.md." }),
   blockers: z.array(blocker).meta({
     description:
-      "Transactions for which a session that uses Keyframe's tables has waited for a second, or that have been open for 20 s and have locked rows that Keyframe uses, or for 0.3 s and have locked such tables. At most five, and none that itself waits.",
+      "Transactions for which a session has waited for a second to use what Keyframe uses, or that have been open for 20 s and have locked rows of Keyframe, or for 0.3 s and have locked, or wait to lock, tables that Keyframe uses. At most five; others that wait are left out.",
   }),
 };
 

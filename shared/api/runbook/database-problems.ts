@@ -55,16 +55,21 @@ function settingProblems({ settings, clockBackSeconds }: ServiceFigures, answere
   return problems;
 }
 
-function blockerProblem({ pid, role, seconds, isIdle, blocks, tables, locksTables }: Blocker): string {
+function blockerProblem({ pid, role, seconds, isIdle, blocks, tables, locksTables, waitsFor }: Blocker): string {
   const sessions = blocks === 1 ? "1 session waits for it" : `${blocks} sessions wait for it`;
-  const waiting = blocks === 0 ? "work on those rows waits" : sessions;
+  const waiting = blocks === 0 ? `work ${locksTables ? "there" : "on those rows"} waits` : sessions;
   if (pid === 0) {
     return `A prepared transaction keeps its locks: ${waiting}. Find its gid in pg_prepared_xacts, then end it with "commit prepared" or "rollback prepared".`;
   }
-  const who = `${role ?? "an unknown role"}${isIdle ? " (idle)" : ""}`;
   const age = seconds === null ? "" : ` for ${Math.round(seconds)} s`;
+  const open = `A transaction of ${role ?? "an unknown role"}${isIdle ? " (idle)" : ""} has been open${age}`;
+  const end = `it with "select pg_terminate_backend(${pid})"`;
+  if (waitsFor !== null) {
+    const holder = waitsFor === 0 ? "a prepared transaction (pg_prepared_xacts)" : `process ${waitsFor}`;
+    return `${open} and waits for ${holder}, to lock ${tables}: ${waiting}. End ${end} and try again later, or end ${holder}.`;
+  }
   const holds = tables === null ? "" : locksTables ? ` and has locked ${tables}` : ` and has locked rows of ${tables}`;
-  return `A transaction of ${who} has been open${age}${holds}: ${waiting}. Commit it, or end it with "select pg_terminate_backend(${pid})".`;
+  return `${open}${holds}: ${waiting}. Commit it, or end ${end}.`;
 }
 
 function unreadProblems({ unread, blockers }: ServiceFigures): string[] {

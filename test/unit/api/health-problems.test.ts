@@ -50,6 +50,7 @@ const NOT_DUE = {
 };
 const BLOCKER: Blocker = {
   ...{ pid: 7, role: "app", seconds: 20.6, isIdle: false, blocks: 0, tables: "keyframe.projects", locksTables: false },
+  waitsFor: null,
 };
 const CALLER = { ownerId: OWNER, calls: 6, called: "read_usage", seconds: 4.4 };
 const UNPRUNED = {
@@ -236,6 +237,21 @@ test.each<[string, Partial<ServiceFigures>, RegExp]>([
     "a transaction that has locked a table, and others that wait behind one another",
     { blockers: [{ ...BLOCKER, locksTables: true, isIdle: true, blocks: 3 }] },
     /^A transaction of app \(idle\) has been open for 21 s and has locked keyframe\.projects: 3 sessions wait for it\. .*pg_terminate_backend\(7\)/,
+  ],
+  [
+    "a transaction that has locked a table, and nobody that waits yet",
+    { blockers: [{ ...BLOCKER, locksTables: true }] },
+    /^A transaction of app has been open for 21 s and has locked keyframe\.projects: work there waits\. /,
+  ],
+  [
+    "a transaction that waits to lock a table",
+    { blockers: [{ ...BLOCKER, locksTables: true, blocks: 3, waitsFor: 9 }] },
+    /^A transaction of app has been open for 21 s and waits for process 9, to lock keyframe\.projects: 3 sessions wait for it\. End it with "select pg_terminate_backend\(7\)" and try again later, or end process 9\.$/,
+  ],
+  [
+    "a transaction that waits for a prepared one, to lock a table",
+    { blockers: [{ ...BLOCKER, locksTables: true, waitsFor: 0 }] },
+    /waits for a prepared transaction \(pg_prepared_xacts\), to lock keyframe\.projects: work there waits\. /,
   ],
   [
     "a transaction that holds what is not Keyframe's, and that others wait for",
