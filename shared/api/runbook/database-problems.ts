@@ -33,7 +33,7 @@ function settingProblems({ settings, clockBackSeconds }: ServiceFigures, answere
   const problems: string[] = [];
   if (answered === "read_only" || settings?.isReadOnly) {
     problems.push(
-      "The database is read-only: starts, changes and deliveries fail. It is a standby, its disk is nearly full, or default_transaction_read_only was set. Free disk space or enlarge it, then: alter database postgres reset default_transaction_read_only.",
+      "Sessions are read-only (default_transaction_read_only), as on Supabase when the disk is nearly full: jobs, kicks, sign-ins and uploads fail; calls of the Data API still write. Free disk space or enlarge the disk, then: begin read write; alter database <database> reset default_transaction_read_only; commit. If it was set for a role or in postgresql.conf (the source in pg_settings), reset it there.",
     );
   }
   if (answered === "settings_missing" || settings?.hasSettings === false) {

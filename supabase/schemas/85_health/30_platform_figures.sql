@@ -147,7 +147,7 @@ $$;
 create function keyframe_private.setting_figures()
 returns jsonb language sql stable set search_path = '' as $$
   select jsonb_build_object(
-    'isReadOnly', pg_is_in_recovery() or current_setting('default_transaction_read_only')::boolean,
+    'isReadOnly', current_setting('default_transaction_read_only')::boolean,
     'hasSettings', exists (select from keyframe_private.settings),
     'missingSecrets', (
       select coalesce(jsonb_agg(n.name order by n.name), '[]') from (values ('keyframe_functions_url'), ('keyframe_kick_secret')) n (name)

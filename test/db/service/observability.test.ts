@@ -626,7 +626,7 @@ test("a database that refuses writes or lacks settings, or a clock that was set 
   };
   const well = { isReadOnly: false, hasSettings: true };
   expect(await ask("select 1")).toEqual([well, null, "ok"]);
-  const readOnly = "set local default_transaction_read_only = on; set transaction read only";
+  const readOnly = "set local default_transaction_read_only = on";
   expect(await ask(readOnly)).toEqual([{ ...well, isReadOnly: true }, null, "read_only"]);
   const emptied = "set local session_replication_role = replica; delete from keyframe_private.settings where true";
   expect(await ask(emptied)).toEqual([{ ...well, hasSettings: false }, null, "settings_missing"]);
@@ -716,6 +716,24 @@ test("health names statements for lost settings and a clock set back → they ru
     await sql.unsafe(start ?? "");
     expect((await claimOnly(sql)).map((task) => [task.task, task.id])).toEqual([["poll", id]]);
   });
+});
+
+test("new sessions are read-only → the statements that health names, run in one of them, end it", async () => {
+  const settings = { isReadOnly: true, hasSettings: true, missingSecrets: [], address: null };
+  const [problem] = problemsOf({ ...sampleFigures(), settings });
+  const statements = problem?.match(/then: (begin read write; .*; commit)\./)?.[1] ?? "";
+  const name = new URL(db.url).pathname.slice(1);
+  const inNewSession = async (statement: string) => {
+    const sql = postgres(db.url, { max: 1 });
+    const [row] = await sql.unsafe(statement);
+    await sql.end();
+    return row?.default_transaction_read_only;
+  };
+  const setting = "show default_transaction_read_only";
+  await db.sql.unsafe(`alter database ${name} set default_transaction_read_only = on`);
+  expect(await inNewSession(setting)).toBe("on");
+  await inNewSession(statements.replace("<database>", name));
+  expect(await inNewSession(setting)).toBe("off");
 });
 
 test("calls of ours that run for over two seconds → figures say how many, and of which function most", async () => {

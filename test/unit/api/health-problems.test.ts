@@ -288,7 +288,7 @@ test.each<[string, Partial<ServiceFigures>, RegExp]>([
   [
     "a read-only database",
     { settings: { ...SETTINGS, isReadOnly: true } },
-    /^The database is read-only: starts, changes and deliveries fail\. .*disk/,
+    /^Sessions are read-only .*: jobs, kicks, sign-ins and uploads fail; .*: begin read write; alter database .*; commit\. /,
   ],
   [
     "no row of settings",
@@ -523,7 +523,7 @@ test("a hundred requests without a token at once → one call of the database at
 });
 
 test.each([
-  ["read_only", SCHEMA_VERSION, /^The database is read-only/],
+  ["read_only", SCHEMA_VERSION, /^Sessions are read-only/],
   ["settings_missing", SCHEMA_VERSION, /^The row of keyframe_private\.settings is missing/],
   ["locked", null, /^A write would wait for a lock/],
 ])(
