@@ -3,8 +3,8 @@ import type { Blocker, Part, ServiceFigures } from "../../contract/service.ts";
 
 /** Whether tables can be written now, according to keyframe.health. */
 export const writes = z.enum(["ok", "read_only", "settings_missing", "locked"]);
-/** unknown: it did not answer. */
-export type Writes = z.infer<typeof writes> | "unknown";
+/** What keyframe.health says; failed: how its call failed. */
+export type Writes = z.infer<typeof writes> | { failed: string };
 
 /** This many calls at once leave few connections for others. */
 const MANY_SLOW_CALLS = 5;
@@ -17,9 +17,11 @@ const NO_HOLDER =
 export function databaseProblems(figures: ServiceFigures, answered: Writes): string[] {
   const { blockers, skipped, calls } = figures;
   return [
-    ...(answered === "unknown"
-      ? ["GET /api/health fails, because keyframe.health() does: select keyframe.health() shows the error."]
-      : []),
+    ...(typeof answered === "string"
+      ? []
+      : [
+          `GET /api/health fails, because its call of keyframe.health() does (${answered.failed}). "set role anon; select keyframe.health()" shows an error of the function or a lost grant; if it works, see the log of the Data API.`,
+        ]),
     ...settingProblems(figures, answered),
     ...(blockers ?? []).map(blockerProblem),
     ...(answered === "locked" && !blockers?.length ? [`A write would wait for a lock. ${NO_HOLDER}`] : []),

@@ -446,7 +446,7 @@ test("submits are late, and spending is stopped, pg_net sends nothing, a job fai
 test("plain health fails → deep health is 200 with the figures, and says so; plain health is 503", async () => {
   const answer = figures();
   const api = await startApi(({ path }) =>
-    path.endsWith("/health") ? Response.json({ code: "XX000" }, { status: 500 }) : Response.json(answer),
+    path.endsWith("/health") ? Response.json({ code: "42501" }, { status: 403 }) : Response.json(answer),
   );
   onTestFinished(api.stop);
   expect((await api.call("/api/health")).status).toBe(503);
@@ -457,9 +457,11 @@ test("plain health fails → deep health is 200 with the figures, and says so; p
       status: "degraded",
       schemaVersion: null,
       figures: answer,
-      problems: [expect.stringMatching(/^GET \/api\/health fails/)],
+      problems: [expect.stringMatching(/^GET \/api\/health fails, .* \(status 403, code 42501\)\. /)],
     },
   ]);
+  const logged = api.log.map((line) => JSON.parse(line));
+  expect(logged).toContainEqual(expect.objectContaining({ event: "health_failed", reason: "status 403, code 42501" }));
 });
 
 test("deep health with a problem → 200 degraded, the sentence and the figures", async () => {
