@@ -56,14 +56,14 @@ const worker = z
     slowWork: count("Work leased more than three seconds ago (deliver), or ten (generate)."),
     places: z
       .object({
-        of: count("How many pieces of work all its workers can lease at once."),
+        of: count("How many pieces of work its workers can lease at once: those that have leased some, at least one."),
         open: count("How many they have leased."),
         slow: z
           .array(
             z.object({
               name: z.string().meta({ description: "A model, or a host." }),
               open: count("Slow pieces of work that wait for it."),
-              of: count("How many pieces of work of its queue all workers can lease at once."),
+              of: count("How many pieces of work of its queue the same workers can lease at once."),
             }),
           )
           .meta({ description: "The models and hosts that slow work waits for: at most five, most work first." }),

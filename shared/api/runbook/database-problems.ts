@@ -51,7 +51,7 @@ function settingProblems({ settings, clockBackSeconds }: ServiceFigures, answere
   }
   if (clockBackSeconds) {
     problems.push(
-      `The database's clock was set back by ${Math.round(clockBackSeconds)} s: work scheduled by the earlier time waits until the clock reaches it. Check the time synchronisation of the database's host. To start it now: update keyframe_private.work set due_at = now() where queue <> 'deliver' and state = 'scheduled' and due_at > now().`,
+      `The database's clock was set back by ${Math.round(clockBackSeconds)} s: work scheduled by the earlier time waits until the clock reaches it. Check the time synchronisation of the database's host. To start it now, except retries of deliveries: update keyframe_private.work set due_at = now() where queue <> 'deliver' and state = 'scheduled' and due_at > now().`,
     );
   }
   return problems;

@@ -150,6 +150,7 @@ describe("a kick that failed", () => {
     ],
     ["nobody there", { outcome: "answered", status: 404 }, "404", "deliver is not deployed"],
     ["a function that fails", { outcome: "answered", status: 503 }, "503", "Its log says why"],
+    ["too many calls", { outcome: "answered", status: 429 }, "429", "the platform limits"],
     ["a page of another server", { outcome: "answered", status: 200 }, "200", "another server answers there"],
     ["too slow", { outcome: "failed", error: "Timeout was reached" }, "(Timeout was reached)", "its log says why"],
     [
@@ -354,7 +355,7 @@ test.each<[string, Partial<ServiceFigures>, RegExp]>([
   [
     "a kick behind others' requests",
     { kicks: { ...KICKS, unsent: 1, oldestUnsentSeconds: 20, othersUnsent: 201 } },
-    /^pg_net has had a kick for 20 s .* busy with 201 requests of other senders/,
+    /^pg_net has had a kick for 20 s .*net\.worker_restart\(\)".* busy: 201 requests of other senders/,
   ],
   ["kicks that stay", { kicks: { ...KICKS, unsent: 3, oldestUnsentSeconds: 30.6 } }, /31 s.*net\.worker_restart\(\)/],
   [
