@@ -68,15 +68,20 @@ export class PlatformConnection extends PostgresConnection {
       return run(options.transaction);
     }
     if (!context && options?.forceRollback !== true) return run(this.kysely);
-    const { rest } = requested.getStore() ?? {};
+    const { method = "", service, rest } = requested.getStore() ?? {};
+    // As PostgREST begins it, whatever default_transaction_read_only says.
+    const mode = /^(GET|HEAD)$/.test(method) ? "read only" : "read write";
     for (;;) {
       try {
-        return await this.kysely.transaction().execute(async (transaction) => {
-          await enterAs(transaction);
-          const result = await run(transaction);
-          if (options?.forceRollback === true) throw new RolledBack(result);
-          return result;
-        });
+        const transaction = this.kysely.transaction();
+        return await (service === "rest" ? transaction.setAccessMode(mode) : transaction).execute(
+          async (transaction) => {
+            await enterAs(transaction);
+            const result = await run(transaction);
+            if (options?.forceRollback === true) throw new RolledBack(result);
+            return result;
+          },
+        );
       } catch (error) {
         // RolledBack has the T from above as unknown.
         if (error instanceof RolledBack) return error.result as T;
@@ -176,8 +181,8 @@ async function enter(
     auth?: { role?: string; jwt?: unknown };
     storage?: { operation?: string | null };
   };
-  // lite names the method only of a call, and reads tables in transactions that may write.
-  const { method = "", service, rest } = requested.getStore() ?? {};
+  // lite names the method only of a call.
+  const { method = "", rest } = requested.getStore() ?? {};
   const role = rest?.role ?? auth?.role ?? "anon";
   if (!ROLES.has(role)) throw new Error(`the role ${JSON.stringify(role)} cannot be used through the API`);
   const settings: Record<string, string> = {
@@ -190,7 +195,6 @@ async function enter(
   if (rest?.timeLimit !== undefined) settings.statement_timeout = rest.timeLimit;
   const request = options?.rpc;
   settings["request.method"] = request?.method ?? method;
-  if (service === "rest" && /^(GET|HEAD)$/.test(method)) settings.transaction_read_only = "on";
   if (request) {
     settings["request.path"] = request.path;
     settings["request.headers"] = JSON.stringify(request.requestHeaders ?? {});

@@ -56,14 +56,14 @@ const worker = z
     slowWork: count("Work leased more than three seconds ago (deliver), or ten (generate)."),
     places: z
       .object({
-        of: count("How many pieces of work all its workers can lease at once."),
+        of: count("How many pieces of work its workers can lease at once: those that have leased some, at least one."),
         open: count("How many they have leased."),
         slow: z
           .array(
             z.object({
               name: z.string().meta({ description: "A model, or a host." }),
               open: count("Slow pieces of work that wait for it."),
-              of: count("How many pieces of work of its queue all workers can lease at once."),
+              of: count("How many pieces of work of its queue the same workers can lease at once."),
             }),
           )
           .meta({ description: "The models and hosts that slow work waits for: at most five, most work first." }),
@@ -93,9 +93,14 @@ const blocker = z
     isIdle: z.boolean().meta({ description: "Whether it is idle in its transaction." }),
     blocks: count("Sessions that wait for it, directly or indirectly; at most 50 are examined."),
     tables: z.string().nullable().meta({
-      description: "What it has locked or written to, of the tables that Keyframe uses: its own, and some of Supabase.",
+      description:
+        "What it has locked, waits to lock or has written to, of the tables that Keyframe uses: its own, and some of Supabase.",
     }),
     locksTables: z.boolean().meta({ description: "Whether its locks stop all other writes to one of these tables." }),
+    waitsFor: z.int().nullable().meta({
+      description:
+        "The process for which it waits, to lock a table: all later sessions wait behind it. 0: a prepared transaction. null: it waits for nobody.",
+    }),
   })
   .meta({ id: "Blocker" });
 export type Blocker = z.infer<typeof blocker>;
@@ -270,7 +275,7 @@ const parts = {
     .meta({ description: "Costs of all owners' submits, by UTC. docs/costs.md." }),
   blockers: z.array(blocker).meta({
     description:
-      "Transactions for which a session that uses Keyframe's tables has waited for a second, or that have been open for 20 s and have locked rows that Keyframe uses, or for 0.3 s and have locked such tables. At most five, and none that itself waits.",
+      "Transactions for which a session has waited for a second to use what Keyframe uses, or that have been open for 20 s and have locked rows of Keyframe, or for 0.3 s and have locked, or wait to lock, tables that Keyframe uses. At most five; others that wait are left out.",
   }),
 };
 

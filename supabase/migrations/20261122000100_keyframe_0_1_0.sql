@@ -8876,7 +8876,7 @@ returns table (name text, schedule text, command text, late_after interval) lang
     ('keyframe-prune-cron', '17 * * * *', '2min',
       'delete from cron.job_run_details d using cron.job j
         where j.jobid = d.jobid and j.jobname in (select w.name from keyframe_private.jobs() w)
-          and d.end_time < now() - interval ''1 day''', '3 hours')
+          and (d.end_time < now() - interval ''1 day'' or d.status = ''failed'' and d.end_time is null)', '3 hours')
   ) j (name, schedule, time_limit, command, late_after)
 $$;
 
@@ -8948,12 +8948,12 @@ select keyframe_private.schedule_jobs();
 
 -- Definer, because anyone may call it. Answers even if tables are locked: it waits for all locks together for 300 ms. `writes` is ok,
 -- read_only, settings_missing or locked. locked: someone has locked a table that a new project, a start, a result or this function needs.
--- Volatile, because the Data API calls other functions in read-only transactions.
+-- Volatile, because the Data API calls other functions in read-only transactions. read_only: sessions that take the default cannot write, so
+-- jobs, kicks, Auth and Storage fail. The Data API begins its own transactions as read write.
 create function keyframe.health()
 returns jsonb language plpgsql volatile security definer set search_path = '' set lock_timeout = '300ms' as $$
 declare
   began constant timestamptz := clock_timestamp();
-  is_read_only constant boolean := current_setting('transaction_read_only')::boolean; -- in recovery too
   version text;
   writes text;
   needed record;
@@ -8970,12 +8970,11 @@ begin
         ('row exclusive', '{keyframe_private.work,keyframe_private.kicks,keyframe.webhook_events,keyframe.webhook_deliveries}'),
         ('row exclusive', '{keyframe.webhook_attempts,keyframe.webhook_endpoints,keyframe_private.webhook_hours}')
       ) l (mode, names), unnest(l.names) t (name)
-      where not is_read_only
     loop
       perform set_config('lock_timeout', greatest(1, 300 - floor(1000 * extract(epoch from clock_timestamp() - began)))::text, true);
       execute format('lock table %s in %s mode', needed.name, needed.mode);
     end loop;
-    writes := case when is_read_only then 'read_only'
+    writes := case when current_setting('default_transaction_read_only')::boolean then 'read_only'
       when exists (select from keyframe_private.settings) then 'ok' else 'settings_missing' end;
   exception when lock_not_available then
     writes := 'locked';
@@ -9365,22 +9364,23 @@ returns jsonb language sql stable set search_path = '' as $$
     limit 20) t
 $$;
 
--- Reads the last 10,000 runs of all jobs, over four hours of ours. A job is late only if the log is empty or older than its late_after.
+-- Reads the last 10,000 runs of all jobs, over four hours of ours. A job is late only if the log is empty or older than its late_after. A run
+-- that a restart ended has no end_time, and with an old pg_cron one that could not connect has no times at all: their order is that of runid.
 create function keyframe_private.job_figures()
 returns jsonb language sql stable set search_path = '' as $$
   with runs as materialized (
-    select d.jobid, d.status, d.return_message, d.start_time, d.end_time from cron.job_run_details d order by d.runid desc limit 10000
+    select d.jobid, d.runid, d.status, d.return_message, d.start_time, d.end_time from cron.job_run_details d order by d.runid desc limit 10000
   ), ran as (
     select j.jobname, max(r.end_time) filter (where r.status = 'succeeded') as succeeded_at,
-      max(r.end_time) filter (where r.status = 'failed') as failed_at,
-      (array_agg(r.return_message order by r.start_time desc) filter (where r.status = 'failed'))[1] as error
+      max(r.runid) filter (where r.status = 'succeeded') as succeeded, max(r.runid) filter (where r.status = 'failed') as failed,
+      (array_agg(r.return_message order by r.runid desc) filter (where r.status = 'failed'))[1] as error
     from runs r join cron.job j on j.jobid = r.jobid group by j.jobname
   )
   select jsonb_object_agg(substr(w.name, length('keyframe-') + 1), jsonb_build_object(
     'scheduled', w.scheduled,
     'obstacle', w.obstacle,
     'lastSuccessSeconds', keyframe_private.seconds_since(r.succeeded_at),
-    'lastError', case when r.succeeded_at is null or r.failed_at > r.succeeded_at then left(split_part(r.error, E'\n', 1), 200) end,
+    'lastError', case when r.failed > coalesce(r.succeeded, 0) then left(split_part(r.error, E'\n', 1), 200) end,
     'isLate', coalesce(r.succeeded_at < now() - w.late_after, true)
       and coalesce((select min(l.start_time) from runs l) < now() - w.late_after, true)))
   from (
@@ -9393,7 +9393,7 @@ $$;
 create function keyframe_private.setting_figures()
 returns jsonb language sql stable set search_path = '' as $$
   select jsonb_build_object(
-    'isReadOnly', pg_is_in_recovery() or current_setting('default_transaction_read_only')::boolean,
+    'isReadOnly', current_setting('default_transaction_read_only')::boolean,
     'hasSettings', exists (select from keyframe_private.settings),
     'missingSecrets', (
       select coalesce(jsonb_agg(n.name order by n.name), '[]') from (values ('keyframe_functions_url'), ('keyframe_kick_secret')) n (name)
@@ -9416,55 +9416,77 @@ $$;
 
 -- The figures of sessions: what blocks others, what keeps dead rows, and calls that take long.
 
--- The transactions that block others and wait for none: at most five, those that block the most sessions first. The query follows the chains
--- of lock waits that begin at each session that
+-- The transactions that keep work of ours waiting and wait for none themselves: at most five, those that block the most sessions first. The
+-- query follows the chains of lock waits that begin at each session that
 --
---   uses a table of ours and has waited for any lock for a second (our advisory locks too: who takes one has read our tables),
---   has been open for `locked_for` and has locked a table that we use against writers, or
---   has been open for `held_for` and has locked rows of such a table.
+--   has waited for a second for a lock on a table that we use, for a row of it, or for an advisory lock, if it has used tables of Keyframe;
+--   has been open for `locked_for`, and has locked or waits to lock a table that we use against writers; or
+--   has been open for `held_for`, and has locked rows of a table of Keyframe. Workers skip such rows, so perhaps nobody waits for it.
 --
--- A role that may not see the sessions of others gets an empty list.
+-- A chain ends at a session that waits to lock a whole table, because all later ones queue behind it, and go on when it ends. Rows of other
+-- tables, such as auth.users, may be held for long: only who waits for one counts.
+--
+-- Ordinary work waits for a row for less than a second. No transaction of ours locks a table for 0.3 s, which is how long plain health waits,
+-- nor rows for 20 s, which is the time limit of its frequent jobs. A role that may not see the sessions of others gets an empty list.
 create function keyframe_private.blocker_figures(locked_for interval default '300 milliseconds', held_for interval default '20 seconds')
 returns jsonb language sql volatile set search_path = '' as $$
-  with recursive locks as materialized (
-    select l.pid, l.locktype, l.relation, l.mode, l.granted, l.waitstart, l.database from pg_catalog.pg_locks l where l.pid <> pg_backend_pid()
+  with recursive our_tables as materialized (
+    select c.oid, n.nspname in ('keyframe', 'keyframe_private') as is_keyframe
+    from pg_catalog.pg_class c
+    join pg_catalog.pg_namespace n on n.oid = c.relnamespace
+    -- By name, because an extension may be missing.
+    where c.relkind in ('r', 'p') and (n.nspname in ('keyframe', 'keyframe_private', 'net', 'cron')
+      or (n.nspname, c.relname) in (('auth', 'users'), ('vault', 'secrets'), ('storage', 'objects')))
   ), sessions as materialized (
     select a.* from pg_catalog.pg_stat_activity a where a.datname = current_database()
-  ), used as materialized (
-    select l.pid, l.granted, l.mode, c.oid as relation,
-      l.mode in ('ShareLock', 'ShareRowExclusiveLock', 'ExclusiveLock', 'AccessExclusiveLock') as is_table
-    from locks l
-    join pg_catalog.pg_class c on c.oid = l.relation
-    join pg_catalog.pg_namespace n on n.oid = c.relnamespace
-    -- A session that waits for a row has a lock of the type tuple on it: that is no lock of the table.
-    where l.locktype = 'relation' and c.relkind in ('r', 'p')
+  ), locks as materialized (
+    -- pid is null for a prepared transaction, which virtualtransaction still tells apart.
+    select l.*, t.oid is not null as is_ours, coalesce(t.is_keyframe, false) as is_keyframe, l.locktype = 'relation'
+      and l.mode in ('ShareLock', 'ShareRowExclusiveLock', 'ExclusiveLock', 'AccessExclusiveLock') as stops_writes
+    from pg_catalog.pg_locks l
+    left join our_tables t on t.oid = l.relation
       and l.database = (select d.oid from pg_catalog.pg_database d where d.datname = current_database())
-      -- By name, because an extension may be missing.
-      and (n.nspname in ('keyframe', 'keyframe_private', 'net', 'cron')
-        or (n.nspname, c.relname) in (('auth', 'users'), ('vault', 'secrets'), ('storage', 'objects')))
-  ), held as (
-    select u.pid, u.relation, u.is_table from used u where u.granted and u.mode not in ('AccessShareLock', 'ShareUpdateExclusiveLock')
-  ), chain as (
-    (select s.pid as victim, s.pid, pg_catalog.pg_blocking_pids(s.pid) as behind
-     from sessions s
-     where s.backend_type is distinct from 'autovacuum worker' and (
-       exists (select from used u where u.pid = s.pid)
-         and exists (select from locks l where l.pid = s.pid and not l.granted and l.waitstart < clock_timestamp() - interval '1 second')
+    where l.pid is distinct from pg_backend_pid()
+  ), table_locks as materialized (
+    select l.pid, l.virtualtransaction, l.relation, l.is_keyframe, l.stops_writes, not l.granted as is_wanted
+    from locks l
+    where l.is_ours and l.locktype = 'relation'
+      and (l.stops_writes or l.granted and l.mode not in ('AccessShareLock', 'ShareUpdateExclusiveLock'))
+  ), waiting as (
+    -- Who waits for a row waits for its transaction, and mostly has a lock of the type tuple on it; not for an equal key of an index.
+    select w.pid from locks w
+    where not w.granted and w.waitstart < clock_timestamp() - interval '1 second' and case
+      when w.locktype = 'advisory' then w.pid in (select u.pid from locks u where u.is_keyframe)
+      when w.locktype <> 'transactionid' then w.is_ours
+      when w.pid in (select r.pid from locks r where r.locktype = 'tuple') then w.pid in (
+        select r.pid from locks r where r.locktype = 'tuple' and r.is_ours)
+      else w.transactionid in (
+        select x.transactionid from locks x join table_locks h on h.virtualtransaction = x.virtualtransaction
+        where x.granted and x.locktype = 'transactionid') end
+  ), table_waiters as materialized (
+    select t.pid from table_locks t where t.is_wanted
+  ), wait_chains as (
+    (select a.pid as victim, a.pid,
+       case when a.pid not in (select t.pid from table_waiters t) then pg_catalog.pg_blocking_pids(a.pid) else '{}' end as behind
+     from sessions a
+     where a.backend_type is distinct from 'autovacuum worker' and (
+       exists (select from waiting w where w.pid = a.pid)
        or exists (
-         select from held h where h.pid = s.pid
-           and s.xact_start < clock_timestamp() - case when h.is_table then locked_for else held_for end))
-     order by s.xact_start limit 50)
+         select from table_locks t where t.pid = a.pid and (t.stops_writes or t.is_keyframe)
+           and a.xact_start < clock_timestamp() - case when t.stops_writes then locked_for else held_for end))
+     order by a.xact_start limit 50)
     union
-    select c.victim, b.pid, pg_catalog.pg_blocking_pids(b.pid) from chain c cross join lateral unnest(c.behind) b (pid)
-  ), ends as (
+    select c.victim, b.pid, case when b.pid not in (select t.pid from table_waiters t) then pg_catalog.pg_blocking_pids(b.pid) else '{}' end
+    from wait_chains c cross join lateral unnest(c.behind) b (pid)
+  ), chain_ends as (
     select c.pid, count(distinct c.victim) filter (where c.victim <> c.pid) as blocks
-    from chain c where c.behind = '{}' group by c.pid
-  ), named as (
-    select e.pid, e.blocks, s.usename, s.xact_start, s.state, bool_or(h.is_table) as is_table,
-      string_agg(distinct h.relation::regclass::text, ', ') as tables
-    from ends e
+    from wait_chains c where c.behind = '{}' group by c.pid
+  ), worst as (
+    select e.pid, e.blocks, s.usename, s.xact_start, s.state, bool_or(t.stops_writes) as locks_tables,
+      string_agg(distinct t.relation::regclass::text, ', ') as tables
+    from chain_ends e
     left join sessions s on s.pid = e.pid
-    left join held h on h.pid = e.pid
+    left join table_locks t on t.pid = e.pid
     where (s.backend_type is distinct from 'autovacuum worker' or e.blocks > 0)
       and coalesce(s.xact_start < clock_timestamp() - locked_for, true) -- a young transaction is ordinary queueing, not a blocker
     group by e.pid, e.blocks, s.usename, s.xact_start, s.state
@@ -9472,8 +9494,10 @@ returns jsonb language sql volatile set search_path = '' as $$
   )
   select coalesce(jsonb_agg(jsonb_build_object(
     'pid', n.pid, 'role', n.usename, 'seconds', keyframe_private.seconds_since(n.xact_start), 'isIdle', coalesce(n.state like 'idle%', false),
-    'blocks', n.blocks, 'tables', n.tables, 'locksTables', coalesce(n.is_table, false)) order by n.blocks desc, n.xact_start), '[]')
-  from named n
+    'blocks', n.blocks, 'tables', n.tables, 'locksTables', coalesce(n.locks_tables, false),
+    'waitsFor', case when n.pid in (select t.pid from table_waiters t) then (pg_catalog.pg_blocking_pids(n.pid))[1] end)
+    order by n.blocks desc, n.xact_start), '[]')
+  from worst n
 $$;
 
 -- What has long kept dead rows from being removed, at most three. Snapshots lock nothing: without this, health would be ok while tables

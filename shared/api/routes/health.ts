@@ -1,15 +1,14 @@
 import { type ServiceFigures, serviceFigures } from "../../contract/service.ts";
 import { ApiError } from "../../http/errors.ts";
+import { describeError } from "../../platform/log.ts";
 import { SCHEMA_VERSION } from "../../platform/schema-version.ts";
 import type { Caller } from "../auth/verify-session.ts";
-import { schemaOutdated, unavailable } from "../errors.ts";
+import { schemaOutdated, type UpstreamFailure, unavailable } from "../errors.ts";
+import type { Writes } from "../runbook/database-problems.ts";
 import { noticesOf, problemsOf } from "../runbook/problems.ts";
 import type { Deps, Handler } from "./handler.ts";
 
 export const isOlder = (version: string, than: string) => version.localeCompare(than, "en", { numeric: true }) < 0;
-
-/** For deep health: the figures may be readable although this call fails. */
-const NO_ANSWER = { schema: null, writes: "unknown" } as const;
 
 /**
  * GET /api/health: 200 when the database has this version's migrations and its tables can be written, else 503. With deep=1 and the secret
@@ -19,13 +18,15 @@ export const readHealth: Handler<"readHealth"> = async ({ query, headers }, deps
   const project = query.deep === undefined ? null : await deps.verifyProject(headers);
   // Both run at once, because each may wait for a lock.
   const [{ schema: schemaVersion, writes }, figures] = await Promise.all([
-    project === null ? askDatabase(deps.askHealth) : deps.askHealth().catch(() => NO_ANSWER),
+    project === null ? askDatabase(deps.askHealth) : askHealthAnyway(deps),
     project === null ? undefined : askFigures(project, deps),
   ]);
   if (figures === undefined && writes !== "ok") {
     throw unavailable({ from: "database", operation: "health", status: 200, code: writes });
   }
-  if (schemaVersion === null ? writes !== "locked" && writes !== "unknown" : isOlder(schemaVersion, SCHEMA_VERSION)) {
+  // While a table is locked, or without an answer, the version is not known.
+  const saysVersion = writes !== "locked" && typeof writes === "string";
+  if (schemaVersion === null ? saysVersion : isOlder(schemaVersion, SCHEMA_VERSION)) {
     throw schemaOutdated({ from: "database", operation: "health", has: schemaVersion, needs: SCHEMA_VERSION });
   }
   if (figures === undefined) return { data: { status: "ok", database: "ok", schemaVersion } };
@@ -45,6 +46,19 @@ export async function readFigures(
 
 const askFigures = (project: Caller, deps: Pick<Deps, "database">): Promise<ServiceFigures> =>
   askDatabase(() => deps.database.read("service_figures", {}, project, serviceFigures, "keyframe_worker"));
+
+/** For deep health: the figures may be readable although this call fails. */
+async function askHealthAnyway({ askHealth, log }: Deps): Promise<{ schema: string | null; writes: Writes }> {
+  try {
+    return await askHealth();
+  } catch (error) {
+    const cause = error instanceof ApiError ? error.extra.cause : undefined;
+    const { status, code } = Object(cause) as Partial<UpstreamFailure>; // what databaseError gives
+    const failed = status === undefined ? describeError(error) : `status ${status}, code ${code || "none"}`;
+    log.warn("health_failed", { reason: failed });
+    return { schema: null, writes: { failed } };
+  }
+}
 
 async function askDatabase<Answer>(ask: () => Promise<Answer>): Promise<Answer> {
   try {

@@ -29,7 +29,7 @@ export function metricsText(figures: ServiceFigures): string {
     ...ofPart(figures.deliveries, ({ due, sending, pending, paused }) =>
       gauge(
         "deliveries",
-        "Webhook deliveries that have not ended; pending: at enabled endpoints, due and sending included; paused: at disabled ones.",
+        "Webhook deliveries that have not ended; pending: at enabled endpoints, and counts due and sending again; paused: at disabled ones.",
         "state",
         { due, sending, pending, paused },
       ),

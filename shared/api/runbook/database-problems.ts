@@ -3,8 +3,8 @@ import type { Blocker, Part, ServiceFigures } from "../../contract/service.ts";
 
 /** Whether tables can be written now, according to keyframe.health. */
 export const writes = z.enum(["ok", "read_only", "settings_missing", "locked"]);
-/** unknown: it did not answer. */
-export type Writes = z.infer<typeof writes> | "unknown";
+/** What keyframe.health says; failed: how its call failed. */
+export type Writes = z.infer<typeof writes> | { failed: string };
 
 /** This many calls at once leave few connections for others. */
 const MANY_SLOW_CALLS = 5;
@@ -17,9 +17,11 @@ const NO_HOLDER =
 export function databaseProblems(figures: ServiceFigures, answered: Writes): string[] {
   const { blockers, skipped, calls } = figures;
   return [
-    ...(answered === "unknown"
-      ? ["GET /api/health fails, because keyframe.health() does: select keyframe.health() shows the error."]
-      : []),
+    ...(typeof answered === "string"
+      ? []
+      : [
+          `GET /api/health fails, because its call of keyframe.health() does (${answered.failed}). "set role anon; select keyframe.health()" shows an error of the function or a lost grant; if it works, see the log of the Data API.`,
+        ]),
     ...settingProblems(figures, answered),
     ...(blockers ?? []).map(blockerProblem),
     ...(answered === "locked" && !blockers?.length ? [`A write would wait for a lock. ${NO_HOLDER}`] : []),
@@ -33,7 +35,7 @@ function settingProblems({ settings, clockBackSeconds }: ServiceFigures, answere
   const problems: string[] = [];
   if (answered === "read_only" || settings?.isReadOnly) {
     problems.push(
-      "The database is read-only: starts, changes and deliveries fail. It is a standby, its disk is nearly full, or default_transaction_read_only was set. Free disk space or enlarge it, then: alter database postgres reset default_transaction_read_only.",
+      "Sessions are read-only (default_transaction_read_only), as on Supabase when the disk is nearly full: jobs, kicks, sign-ins and uploads fail; calls of the Data API still write. Free disk space or enlarge the disk, then: begin read write; alter database <database> reset default_transaction_read_only; commit. If it was set for a role or in postgresql.conf (the source in pg_settings), reset it there.",
     );
   }
   if (answered === "settings_missing" || settings?.hasSettings === false) {
@@ -49,22 +51,27 @@ function settingProblems({ settings, clockBackSeconds }: ServiceFigures, answere
   }
   if (clockBackSeconds) {
     problems.push(
-      `The database's clock was set back by ${Math.round(clockBackSeconds)} s: work scheduled by the earlier time waits until the clock reaches it. Check the time synchronisation of the database's host. To start it now: update keyframe_private.work set due_at = now() where queue <> 'deliver' and state = 'scheduled' and due_at > now().`,
+      `The database's clock was set back by ${Math.round(clockBackSeconds)} s: work scheduled by the earlier time waits until the clock reaches it. Check the time synchronisation of the database's host. To start it now, except retries of deliveries: update keyframe_private.work set due_at = now() where queue <> 'deliver' and state = 'scheduled' and due_at > now().`,
     );
   }
   return problems;
 }
 
-function blockerProblem({ pid, role, seconds, isIdle, blocks, tables, locksTables }: Blocker): string {
+function blockerProblem({ pid, role, seconds, isIdle, blocks, tables, locksTables, waitsFor }: Blocker): string {
   const sessions = blocks === 1 ? "1 session waits for it" : `${blocks} sessions wait for it`;
-  const waiting = blocks === 0 ? "work on those rows waits" : sessions;
+  const waiting = blocks === 0 ? `work ${locksTables ? "there" : "on those rows"} waits` : sessions;
   if (pid === 0) {
     return `A prepared transaction keeps its locks: ${waiting}. Find its gid in pg_prepared_xacts, then end it with "commit prepared" or "rollback prepared".`;
   }
-  const who = `${role ?? "an unknown role"}${isIdle ? " (idle)" : ""}`;
   const age = seconds === null ? "" : ` for ${Math.round(seconds)} s`;
+  const open = `A transaction of ${role ?? "an unknown role"}${isIdle ? " (idle)" : ""} has been open${age}`;
+  const end = `it with "select pg_terminate_backend(${pid})"`;
+  if (waitsFor !== null) {
+    const holder = waitsFor === 0 ? "a prepared transaction (pg_prepared_xacts)" : `process ${waitsFor}`;
+    return `${open} and waits for ${holder}, to lock ${tables}: ${waiting}. End ${end} and try again later, or end ${holder}.`;
+  }
   const holds = tables === null ? "" : locksTables ? ` and has locked ${tables}` : ` and has locked rows of ${tables}`;
-  return `A transaction of ${who} has been open${age}${holds}: ${waiting}. Commit it, or end it with "select pg_terminate_backend(${pid})".`;
+  return `${open}${holds}: ${waiting}. Commit it, or end ${end}.`;
 }
 
 function unreadProblems({ unread, blockers }: ServiceFigures): string[] {

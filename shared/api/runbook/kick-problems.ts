@@ -43,10 +43,11 @@ export function pgNetProblems(kicks: Part<"kicks">): string[] {
   }
   if (!isUnsent(kicks)) return [];
   const since = `pg_net has had a kick for ${Math.round(oldestUnsentSeconds ?? 0)} s without sending it`;
+  const wake = `${since}: wake it with "select net.worker_restart()".`;
   return [
-    othersUnsent > 0
-      ? `${since}: it is busy with ${othersUnsent} requests of other senders (net.http_request_queue). A slow one delays 200: give them short timeouts.`
-      : `${since}: wake it with "select net.worker_restart()".`,
+    othersUnsent === 0
+      ? wake
+      : `${wake} If that does not help, it is busy: ${othersUnsent} requests of other senders are in net.http_request_queue, and a slow one delays 200. Give them short timeouts.`,
   ];
 }
 
@@ -75,6 +76,8 @@ function byStatus(name: string, status: number | null): string {
   if (status === 401 || status === 403) {
     return `keyframe_kick_secret in the Vault is not KEYFRAME_KICK_SECRET of the functions, or ${name} was deployed with verify_jwt. Deploy again. If it keeps happening, their clocks are minutes apart.`;
   }
+  if (status === 429)
+    return "the platform limits how often its functions are called. The functions' logs show by whom.";
   if (status === 404) return `keyframe_functions_url in the Vault is wrong, or ${name} is not deployed. Deploy again.`;
   if (status !== null && status >= 500) return `${name} fails. Its log says why.`;
   return `another server answers there. keyframe_functions_url in the Vault is wrong: deploy again.`;

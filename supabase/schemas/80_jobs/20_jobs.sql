@@ -17,7 +17,7 @@ returns table (name text, schedule text, command text, late_after interval) lang
     ('keyframe-prune-cron', '17 * * * *', '2min',
       'delete from cron.job_run_details d using cron.job j
         where j.jobid = d.jobid and j.jobname in (select w.name from keyframe_private.jobs() w)
-          and d.end_time < now() - interval ''1 day''', '3 hours')
+          and (d.end_time < now() - interval ''1 day'' or d.status = ''failed'' and d.end_time is null)', '3 hours')
   ) j (name, schedule, time_limit, command, late_after)
 $$;
 

@@ -5,12 +5,12 @@
 
 -- Definer, because anyone may call it. Answers even if tables are locked: it waits for all locks together for 300 ms. `writes` is ok,
 -- read_only, settings_missing or locked. locked: someone has locked a table that a new project, a start, a result or this function needs.
--- Volatile, because the Data API calls other functions in read-only transactions.
+-- Volatile, because the Data API calls other functions in read-only transactions. read_only: sessions that take the default cannot write, so
+-- jobs, kicks, Auth and Storage fail. The Data API begins its own transactions as read write.
 create function keyframe.health()
 returns jsonb language plpgsql volatile security definer set search_path = '' set lock_timeout = '300ms' as $$
 declare
   began constant timestamptz := clock_timestamp();
-  is_read_only constant boolean := current_setting('transaction_read_only')::boolean; -- in recovery too
   version text;
   writes text;
   needed record;
@@ -27,12 +27,11 @@ begin
         ('row exclusive', '{keyframe_private.work,keyframe_private.kicks,keyframe.webhook_events,keyframe.webhook_deliveries}'),
         ('row exclusive', '{keyframe.webhook_attempts,keyframe.webhook_endpoints,keyframe_private.webhook_hours}')
       ) l (mode, names), unnest(l.names) t (name)
-      where not is_read_only
     loop
       perform set_config('lock_timeout', greatest(1, 300 - floor(1000 * extract(epoch from clock_timestamp() - began)))::text, true);
       execute format('lock table %s in %s mode', needed.name, needed.mode);
     end loop;
-    writes := case when is_read_only then 'read_only'
+    writes := case when current_setting('default_transaction_read_only')::boolean then 'read_only'
       when exists (select from keyframe_private.settings) then 'ok' else 'settings_missing' end;
   exception when lock_not_available then
     writes := 'locked';

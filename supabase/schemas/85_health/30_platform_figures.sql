@@ -119,22 +119,23 @@ returns jsonb language sql stable set search_path = '' as $$
     limit 20) t
 $$;
 
--- Reads the last 10,000 runs of all jobs, over four hours of ours. A job is late only if the log is empty or older than its late_after.
+-- Reads the last 10,000 runs of all jobs, over four hours of ours. A job is late only if the log is empty or older than its late_after. A run
+-- that a restart ended has no end_time, and with an old pg_cron one that could not connect has no times at all: their order is that of runid.
 create function keyframe_private.job_figures()
 returns jsonb language sql stable set search_path = '' as $$
   with runs as materialized (
-    select d.jobid, d.status, d.return_message, d.start_time, d.end_time from cron.job_run_details d order by d.runid desc limit 10000
+    select d.jobid, d.runid, d.status, d.return_message, d.start_time, d.end_time from cron.job_run_details d order by d.runid desc limit 10000
   ), ran as (
     select j.jobname, max(r.end_time) filter (where r.status = 'succeeded') as succeeded_at,
-      max(r.end_time) filter (where r.status = 'failed') as failed_at,
-      (array_agg(r.return_message order by r.start_time desc) filter (where r.status = 'failed'))[1] as error
+      max(r.runid) filter (where r.status = 'succeeded') as succeeded, max(r.runid) filter (where r.status = 'failed') as failed,
+      (array_agg(r.return_message order by r.runid desc) filter (where r.status = 'failed'))[1] as error
     from runs r join cron.job j on j.jobid = r.jobid group by j.jobname
   )
   select jsonb_object_agg(substr(w.name, length('keyframe-') + 1), jsonb_build_object(
     'scheduled', w.scheduled,
     'obstacle', w.obstacle,
     'lastSuccessSeconds', keyframe_private.seconds_since(r.succeeded_at),
-    'lastError', case when r.succeeded_at is null or r.failed_at > r.succeeded_at then left(split_part(r.error, E'\n', 1), 200) end,
+    'lastError', case when r.failed > coalesce(r.succeeded, 0) then left(split_part(r.error, E'\n', 1), 200) end,
     'isLate', coalesce(r.succeeded_at < now() - w.late_after, true)
       and coalesce((select min(l.start_time) from runs l) < now() - w.late_after, true)))
   from (
@@ -147,7 +148,7 @@ $$;
 create function keyframe_private.setting_figures()
 returns jsonb language sql stable set search_path = '' as $$
   select jsonb_build_object(
-    'isReadOnly', pg_is_in_recovery() or current_setting('default_transaction_read_only')::boolean,
+    'isReadOnly', current_setting('default_transaction_read_only')::boolean,
     'hasSettings', exists (select from keyframe_private.settings),
     'missingSecrets', (
       select coalesce(jsonb_agg(n.name order by n.name), '[]') from (values ('keyframe_functions_url'), ('keyframe_kick_secret')) n (name)

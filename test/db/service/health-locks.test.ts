@@ -7,6 +7,7 @@ import { useDatabase } from "../../support/database/clone-database.ts";
 import { columnOf, useWorld } from "../../support/database/predictions.ts";
 import { rolledBack } from "../../support/database/rolled-back.ts";
 import { addReference } from "../../support/database/user.ts";
+import { untilSomebodyWaits } from "../../support/database/waiting.ts";
 import { addEndpoint, sendNext } from "../../support/database/webhooks.ts";
 import { until } from "../../support/until.ts";
 
@@ -209,24 +210,30 @@ test.each([
   },
 );
 
+const READ = "select from keyframe.projects";
+
 describe("sessions that have waited for over a second", () => {
-  /** The transactions that health names while `waiter` waits behind `holder`, whose session may be idle, and the process of `holder`. */
-  async function namedWhile(holder: string, waiter: string): Promise<[named: number[], pid: number]> {
-    const sessions = postgres(db.url, { max: 2 });
+  /** What health names while `waiter` waits behind `holder`, and the process of `holder`. */
+  async function namedWhile(
+    holder: string,
+    waiter: string,
+    meanwhile?: () => Promise<unknown>,
+  ): Promise<[named: Blocker[], pid: number]> {
+    const sessions = postgres(db.url, { max: 2, onnotice: () => undefined });
     const [first, second] = [await sessions.reserve(), await sessions.reserve()];
+    const [row] = await first<{ pid: number }[]>`select pg_backend_pid() as pid`;
+    await first.unsafe(`begin; ${holder}`);
+    const waits = second.unsafe(`begin; ${waiter}`).execute();
     try {
-      const [row] = await first<{ pid: number }[]>`select pg_backend_pid() as pid`;
-      await first.unsafe(holder);
-      const waits = second.unsafe(waiter).execute();
       await until("it has waited for a second", async () => {
         const old = await db.sql`select from pg_locks where not granted and waitstart < now() - interval '1.1 seconds'`;
         return old.length > 0;
       });
-      const named = (await blockersLater()).map(({ pid }) => pid);
+      await meanwhile?.();
+      return [(await readFigures()).blockers ?? [], row?.pid ?? 0];
+    } finally {
       await first.unsafe("rollback; select pg_advisory_unlock_all()");
       await waits;
-      return [named, row?.pid ?? 0];
-    } finally {
       await second.unsafe("rollback");
       first.release();
       second.release();
@@ -235,20 +242,57 @@ describe("sessions that have waited for over a second", () => {
   }
 
   test.each([
-    ["a table of the app", "begin; lock table public.app_things", "begin; lock table public.app_things"],
+    ["a table of the app", "lock table public.app_things", "lock table public.app_things"],
+    [
+      "a table of the app, after a read of ours",
+      "lock table public.app_things",
+      `${READ}; lock table public.app_things`,
+    ],
+    [
+      "a row of the app, after a read of ours",
+      "update public.app_things set n = 2",
+      `${READ}; update public.app_things set n = 3`,
+    ],
     [
       "an advisory lock of the app's idle session",
-      "select pg_advisory_lock(7)",
-      "begin; select pg_advisory_xact_lock(7)",
+      "rollback; select pg_advisory_lock(7)",
+      "select pg_advisory_xact_lock(7)",
     ],
   ])("for %s → nothing is named", async (_what, holder, waiter) => {
-    await db.sql`create table if not exists public.app_things ()`;
+    await db.sql`create table if not exists public.app_things as select 1 as n`;
     expect((await namedWhile(holder, waiter))[0]).toEqual([]);
   });
 
-  test("for an advisory lock of Keyframe → its holder is named", async () => {
-    const lock = "begin; select from keyframe.projects; select keyframe_private.acquire_lock('slots', null)";
-    const [named, pid] = await namedWhile(lock, lock);
-    expect(named).toEqual([pid]);
+  const lock = `${READ}; select keyframe_private.acquire_lock('slots', null)`;
+  const insert =
+    "insert into keyframe_private.rate_limits select 'new', capacity, per_second from keyframe_private.rate_limits limit 1";
+  test.each([
+    ["an advisory lock, after a read of ours", lock, lock],
+    ["an equal key of ours", insert, insert],
+    ["a row of auth.users", "delete from auth.users where true", "select from auth.users for key share"],
+  ])("for %s → its holder is named", async (_what, holder, waiter) => {
+    const [named, pid] = await namedWhile(holder, waiter);
+    expect(named).toMatchObject([{ pid, blocks: 1, waitsFor: null }]);
+  });
+
+  test("to change a table behind a reader, and others behind it → it is named, and the reader as what it waits for", async () => {
+    let third: Promise<unknown> | undefined;
+    const [named, reader] = await namedWhile(READ, "alter table keyframe.projects add column n int", async () => {
+      third = db.sql`select from keyframe.projects`.execute();
+      await untilSomebodyWaits(db.sql, 2);
+      await pause(1_100);
+    });
+    await third;
+    expect(named).toMatchObject([{ blocks: 1, waitsFor: reader, tables: "keyframe.projects", locksTables: true }]);
+    expect(named[0]?.pid).not.toBe(reader);
+  });
+});
+
+test("an app's open insert that refers to a user, and pg_net's open batch → not named while nobody waits", async () => {
+  await db.sql`create table public.app_notes (owner uuid references auth.users)`;
+  await db.sql.begin(async (sql) => {
+    await sql`insert into public.app_notes values (${world.owner})`;
+    await sql`delete from net.http_request_queue where true`;
+    expect(await blockersLater()).toEqual([]);
   });
 });

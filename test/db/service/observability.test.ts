@@ -183,9 +183,9 @@ const kicked = (seconds: number, columns: object = {}) =>
   db.sql`insert into keyframe_private.kicks ${db.sql({ function_name: "generate", made_at: ago(seconds), request_id: 7, ...columns })}`;
 const answered = (seconds: number, columns: object) =>
   db.sql`insert into net._http_response ${db.sql({ id: 7, created: ago(seconds), ...columns })}`;
-const ran = (name: string, status: string, began: number, ended: number | null, message = "1 row") => db.sql`
+const ran = (name: string, status: string, began: number | null, ended: number | null, message = "1 row") => db.sql`
   insert into cron.job_run_details (jobid, status, start_time, end_time, return_message)
-  select jobid, ${status}, ${ago(began)}, ${ended === null ? null : ago(ended)}, ${message} from cron.job where jobname = ${name}`;
+  select jobid, ${status}, ${began === null ? null : ago(began)}, ${ended === null ? null : ago(ended)}, ${message} from cron.job where jobname = ${name}`;
 const claims = (report: object) =>
   db.sql`select keyframe_worker.exchange_deliveries('[]', gen_random_uuid(), 0, heartbeat_ms => 0, report => ${db.sql.json({ ...report })})`;
 
@@ -369,7 +369,7 @@ test.each<[what: string, seed: () => Promise<unknown>, figures: object]>([
       await ran("keyframe-delete-parts", "failed", 50, 50, "ERROR:  it broke");
       await ran("keyframe-delete-parts", "succeeded", 31, 30);
       await ran("keyframe-prune", "succeeded", 31, 30);
-      await ran("keyframe-sweep", "failed", 15, 15, "connection failed");
+      await ran("keyframe-sweep", "failed", null, null, "connection failed"); // of an old pg_cron
       await ran("keyframe-sweep", "running", 10, null);
     },
     {
@@ -626,7 +626,7 @@ test("a database that refuses writes or lacks settings, or a clock that was set 
   };
   const well = { isReadOnly: false, hasSettings: true };
   expect(await ask("select 1")).toEqual([well, null, "ok"]);
-  const readOnly = "set local default_transaction_read_only = on; set transaction read only";
+  const readOnly = "set local default_transaction_read_only = on";
   expect(await ask(readOnly)).toEqual([{ ...well, isReadOnly: true }, null, "read_only"]);
   const emptied = "set local session_replication_role = replica; delete from keyframe_private.settings where true";
   expect(await ask(emptied)).toEqual([{ ...well, hasSettings: false }, null, "settings_missing"]);
@@ -716,6 +716,24 @@ test("health names statements for lost settings and a clock set back → they ru
     await sql.unsafe(start ?? "");
     expect((await claimOnly(sql)).map((task) => [task.task, task.id])).toEqual([["poll", id]]);
   });
+});
+
+test("new sessions are read-only → the statements that health names, run in one of them, end it", async () => {
+  const settings = { isReadOnly: true, hasSettings: true, missingSecrets: [], address: null };
+  const [problem] = problemsOf({ ...sampleFigures(), settings });
+  const statements = problem?.match(/then: (begin read write; .*; commit)\./)?.[1] ?? "";
+  const name = new URL(db.url).pathname.slice(1);
+  const inNewSession = async (statement: string) => {
+    const sql = postgres(db.url, { max: 1 });
+    const [row] = await sql.unsafe(statement);
+    await sql.end();
+    return row?.default_transaction_read_only;
+  };
+  const setting = "show default_transaction_read_only";
+  await db.sql.unsafe(`alter database ${name} set default_transaction_read_only = on`);
+  expect(await inNewSession(setting)).toBe("on");
+  await inNewSession(statements.replace("<database>", name));
+  expect(await inNewSession(setting)).toBe("off");
 });
 
 test("calls of ours that run for over two seconds → figures say how many, and of which function most", async () => {

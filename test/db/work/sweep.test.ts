@@ -120,7 +120,7 @@ describe("prune", () => {
     expect(commands.filter((command) => !/^set statement_timeout = '(20s|2min)'; /.test(command))).toEqual([]);
   });
 
-  test("cron's records of our jobs of more than a day → deleted; younger ones, and those of an app's jobs, stay", async () => {
+  test("cron's records of our jobs, a day old or failed without an end → deleted; younger ones, and an app's, stay", async () => {
     const [job] = await db.sql<{ jobid: string; username: string }[]>`
       select jobid, username from cron.job where jobname = 'keyframe-prune-cron'`;
     const [own] = await db.sql<{ jobid: string }[]>`select cron.schedule('nightly', '0 3 * * *', 'select 1') as jobid`;
@@ -129,10 +129,12 @@ describe("prune", () => {
       insert into cron.job_run_details (jobid, runid, username, command, status, end_time) values
         (${ours}, 900001, ${name}, 'old', 'succeeded', now() - interval '25 hours'),
         (${ours}, 900002, ${name}, 'young', 'succeeded', now() - interval '23 hours'),
-        (${theirs}, 900003, ${name}, 'the app''s', 'succeeded', now() - interval '25 hours')`;
+        (${ours}, 900003, ${name}, 'ended by a restart', 'failed', null),
+        (${ours}, 900004, ${name}, 'running', 'running', null),
+        (${theirs}, 900005, ${name}, 'the app''s', 'succeeded', now() - interval '25 hours')`;
     await run("keyframe-prune-cron");
     const kept = await columnOf(db.sql`select command from cron.job_run_details where runid > 900000 order by runid`);
     await db.sql`select cron.unschedule('nightly')`;
-    expect(kept).toEqual(["young", "the app's"]);
+    expect(kept).toEqual(["young", "running", "the app's"]);
   });
 });

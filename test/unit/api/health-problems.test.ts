@@ -50,6 +50,7 @@ const NOT_DUE = {
 };
 const BLOCKER: Blocker = {
   ...{ pid: 7, role: "app", seconds: 20.6, isIdle: false, blocks: 0, tables: "keyframe.projects", locksTables: false },
+  waitsFor: null,
 };
 const CALLER = { ownerId: OWNER, calls: 6, called: "read_usage", seconds: 4.4 };
 const UNPRUNED = {
@@ -149,6 +150,7 @@ describe("a kick that failed", () => {
     ],
     ["nobody there", { outcome: "answered", status: 404 }, "404", "deliver is not deployed"],
     ["a function that fails", { outcome: "answered", status: 503 }, "503", "Its log says why"],
+    ["too many calls", { outcome: "answered", status: 429 }, "429", "the platform limits"],
     ["a page of another server", { outcome: "answered", status: 200 }, "200", "another server answers there"],
     ["too slow", { outcome: "failed", error: "Timeout was reached" }, "(Timeout was reached)", "its log says why"],
     [
@@ -238,6 +240,21 @@ test.each<[string, Partial<ServiceFigures>, RegExp]>([
     /^A transaction of app \(idle\) has been open for 21 s and has locked keyframe\.projects: 3 sessions wait for it\. .*pg_terminate_backend\(7\)/,
   ],
   [
+    "a transaction that has locked a table, and nobody that waits yet",
+    { blockers: [{ ...BLOCKER, locksTables: true }] },
+    /^A transaction of app has been open for 21 s and has locked keyframe\.projects: work there waits\. /,
+  ],
+  [
+    "a transaction that waits to lock a table",
+    { blockers: [{ ...BLOCKER, locksTables: true, blocks: 3, waitsFor: 9 }] },
+    /^A transaction of app has been open for 21 s and waits for process 9, to lock keyframe\.projects: 3 sessions wait for it\. End it with "select pg_terminate_backend\(7\)" and try again later, or end process 9\.$/,
+  ],
+  [
+    "a transaction that waits for a prepared one, to lock a table",
+    { blockers: [{ ...BLOCKER, locksTables: true, waitsFor: 0 }] },
+    /waits for a prepared transaction \(pg_prepared_xacts\), to lock keyframe\.projects: work there waits\. /,
+  ],
+  [
     "a transaction that holds what is not Keyframe's, and that others wait for",
     { blockers: [{ ...BLOCKER, tables: null, blocks: 1 }] },
     /^A transaction of app has been open for 21 s: 1 session waits for it\. .*pg_terminate_backend\(7\)/,
@@ -272,7 +289,7 @@ test.each<[string, Partial<ServiceFigures>, RegExp]>([
   [
     "a read-only database",
     { settings: { ...SETTINGS, isReadOnly: true } },
-    /^The database is read-only: starts, changes and deliveries fail\. .*disk/,
+    /^Sessions are read-only .*: jobs, kicks, sign-ins and uploads fail; .*: begin read write; alter database .*; commit\. /,
   ],
   [
     "no row of settings",
@@ -338,7 +355,7 @@ test.each<[string, Partial<ServiceFigures>, RegExp]>([
   [
     "a kick behind others' requests",
     { kicks: { ...KICKS, unsent: 1, oldestUnsentSeconds: 20, othersUnsent: 201 } },
-    /^pg_net has had a kick for 20 s .* busy with 201 requests of other senders/,
+    /^pg_net has had a kick for 20 s .*net\.worker_restart\(\)".* busy: 201 requests of other senders/,
   ],
   ["kicks that stay", { kicks: { ...KICKS, unsent: 3, oldestUnsentSeconds: 30.6 } }, /31 s.*net\.worker_restart\(\)/],
   [
@@ -430,7 +447,7 @@ test("submits are late, and spending is stopped, pg_net sends nothing, a job fai
 test("plain health fails → deep health is 200 with the figures, and says so; plain health is 503", async () => {
   const answer = figures();
   const api = await startApi(({ path }) =>
-    path.endsWith("/health") ? Response.json({ code: "XX000" }, { status: 500 }) : Response.json(answer),
+    path.endsWith("/health") ? Response.json({ code: "42501" }, { status: 403 }) : Response.json(answer),
   );
   onTestFinished(api.stop);
   expect((await api.call("/api/health")).status).toBe(503);
@@ -441,9 +458,11 @@ test("plain health fails → deep health is 200 with the figures, and says so; p
       status: "degraded",
       schemaVersion: null,
       figures: answer,
-      problems: [expect.stringMatching(/^GET \/api\/health fails/)],
+      problems: [expect.stringMatching(/^GET \/api\/health fails, .* \(status 403, code 42501\)\. /)],
     },
   ]);
+  const logged = api.log.map((line) => JSON.parse(line));
+  expect(logged).toContainEqual(expect.objectContaining({ event: "health_failed", reason: "status 403, code 42501" }));
 });
 
 test("deep health with a problem → 200 degraded, the sentence and the figures", async () => {
@@ -507,7 +526,7 @@ test("a hundred requests without a token at once → one call of the database at
 });
 
 test.each([
-  ["read_only", SCHEMA_VERSION, /^The database is read-only/],
+  ["read_only", SCHEMA_VERSION, /^Sessions are read-only/],
   ["settings_missing", SCHEMA_VERSION, /^The row of keyframe_private\.settings is missing/],
   ["locked", null, /^A write would wait for a lock/],
 ])(

@@ -90,6 +90,26 @@ describe("REST", () => {
     await Promise.all(held);
   });
 
+  test("default_transaction_read_only is on → a POST writes, because PostgREST begins it read write; other sessions do not", async () => {
+    const { admin } = platform;
+    const turn = async (change: string, value: string) => {
+      await admin.unsafe(`alter system ${change}`);
+      await admin`select pg_reload_conf()`;
+      await until("the setting is read", async () => {
+        const [row] = await admin`select current_setting('default_transaction_read_only') as value`;
+        return row?.value === value;
+      });
+    };
+    await turn("set default_transaction_read_only = on", "on");
+    try {
+      const { error } = await platform.client(SECRET_KEY).from("left_open").insert({ id: 7 });
+      expect(error).toBeNull();
+      await expect(admin`insert into public.left_open values (8)`).rejects.toThrow("read-only transaction");
+    } finally {
+      await turn("reset default_transaction_read_only", "off");
+    }
+  });
+
   test("a column is added, or a function returns another type → requests soon get the new answer", async () => {
     await platform.migrate`create table public.growing (id int primary key)`;
     await platform.migrate`insert into public.growing values (1)`;
