@@ -107,7 +107,7 @@ test("signing out → of every tab, and makes a pending deletion; the next user 
   await signOut(page);
   await untilHeading(page, "Sign in");
   await untilHeading(other, "Sign in");
-  await undo.waitFor({ state: "detached" });
+  await undo.waitFor({ state: "detached", timeout: 5_000 });
   await until("it is deleted", async () => (await keyframe.listProjects()).projects.length === 1, 5_000);
   expect(await page.getByText("Your session has expired").count()).toBe(0);
   expect(await page.evaluate((key) => localStorage.getItem(key), sessionKey(url))).toBeNull();

@@ -178,7 +178,7 @@ test("settings cannot be saved → says so, and nothing is copied or started wit
   await become(page, "visible"); // what is shown is read again
   await page.goto(`/#/films/${filmId}`);
   await page.getByRole("heading", { level: 1, name: "The pier" }).waitFor();
-  expect(saves).toBe(2); // of the change and of the copy: a read saves nothing
+  expect(saves).toBe(4); // the change and the copy, each sent twice: a read saves nothing
   await page.reload();
   await choose(page, "Actions for Day", "Duplicate");
   await refused.waitFor();
