@@ -9,6 +9,8 @@ export type Services = {
   keyframe: KeyframeClient;
   /** A client whose requests outlive the page. It uses the current token, because a page that is being left cannot wait. */
   openLastClient: () => Promise<KeyframeClient>;
+  /** Requests without an answer, by user and mutation key: also for a page that is opened again, or after signing out and in. */
+  unanswered: Map<string, { body: string; key: string }>;
   /** Data API and Storage as the user. Three requests do not need supabase-js, which is 33 kB. */
   callPlatform: CallPlatform;
 };
@@ -60,7 +62,7 @@ export function createServices(config: Config): Services {
     if (!response.ok) throw refusalOf(response.status, answer);
     return answer;
   };
-  return { config, auth, keyframe, openLastClient, callPlatform };
+  return { config, auth, keyframe, openLastClient, unanswered: new Map(), callPlatform };
 }
 
 /** The service's own refusals carry their code as message. */
@@ -78,7 +80,7 @@ export function useServices(): Services {
   return services;
 }
 
-/** The API without starts, for which the plan must be saved first: `useOnce` has them. */
+/** The API without starts by a plan, which must be saved first: `useOnce` has them. */
 export type PageClient = Omit<KeyframeClient, "generate" | "films"> & {
   films: Omit<KeyframeClient["films"], "generate">;
 };

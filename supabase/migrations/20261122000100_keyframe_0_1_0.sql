@@ -10117,8 +10117,8 @@ from (values
 
 -- supabase/schemas/98_policies.sql
 
--- Policies decide who sees which rows; what an OAuth client or a key may change, triggers decide (05_requests/10_oauth_clients.sql). They come
--- last, because on the hosted platform each one locks all tables of Storage and Auth until commit. None may raise outside a request of the
+-- Policies decide who sees and changes which rows; what of that an OAuth client or a key may change, triggers decide
+-- (05_requests/10_oauth_clients.sql). They come last, because on the hosted platform each one locks all tables of Storage and Auth until commit. None may raise outside a request of the
 -- Data API: Realtime reads the rows of many subscribers in one transaction, and Storage also lists the app's files.
 
 -- <table>_all_client on every table that users read. Restrictive, so that it stops OAuth clients even if a policy of the app opens all rows.

@@ -183,7 +183,11 @@ function FilmProgress({ film }: FilmProps) {
       {(canGenerate || running.length > 0) && (
         <Group mt="sm">
           {canGenerate && (
-            <BusyButton variant="default" isBusy={isUnderWay && !isOutdated} onClick={() => opening.mutate()}>
+            <BusyButton
+              variant="default"
+              isBusy={opening.isPending || (isUnderWay && !isOutdated)}
+              onClick={() => opening.mutate()}
+            >
               Generate what is {isComplete ? "outdated" : "missing"}
             </BusyButton>
           )}

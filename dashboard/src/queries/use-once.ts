@@ -2,7 +2,8 @@ import { type MutationKey, useMutation } from "@tanstack/react-query";
 import { useId } from "react";
 import type { KeyframeClient } from "../../../client/index.ts";
 import { randomKey } from "../../../client/settings.ts";
-import { useUserMemory } from "../session/user-memory.tsx";
+import { useServices } from "../services.ts";
+import { useSession } from "../session/use-session.ts";
 import { isRefused } from "../ui/errors.ts";
 import { usePlanClient } from "./plan-edits.ts";
 
@@ -18,9 +19,10 @@ export function useOnce<Asked, Answer>(
   mutationKey: MutationKey = [],
 ) {
   const keyframe = usePlanClient();
-  const { unanswered } = useUserMemory();
+  const { unanswered } = useServices();
+  const userId = useSession().session?.user.id;
   const id = useId();
-  const name = String(mutationKey) || id;
+  const name = `${userId} ${String(mutationKey) || id}`;
   return useMutation({
     mutationKey,
     mutationFn: (asked: Asked) => {

@@ -12,8 +12,6 @@ import {
 type Ids = ReadonlySet<string>;
 
 type Kept = {
-  /** The requests without an answer, by mutation key: also for a page that was left and is opened again. */
-  unanswered: Map<string, { body: string; key: string }>;
   /** The save under way of each project's plan. One after the other: two of this page would refuse each other. */
   saving: Map<string, Promise<void>>;
   /** Makes each deletion that can still be undone, the newest last. */
@@ -30,7 +28,7 @@ const UserMemoryContext = createContext<UserMemory | null>(null);
 
 /** What must outlive the pages of a user. When the user leaves, pending deletions are made, as when the page is left. */
 export function UserMemoryProvider({ children }: { children: ReactNode }) {
-  const [kept] = useState((): Kept => ({ unanswered: new Map(), saving: new Map(), pending: new Set() }));
+  const [kept] = useState((): Kept => ({ saving: new Map(), pending: new Set() }));
   const [deleted, setDeleted] = useState<Ids>(new Set());
   const memory = useMemo(() => ({ ...kept, deleted, setDeleted }), [kept, deleted]);
   useEffect(

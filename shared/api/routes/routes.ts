@@ -141,7 +141,8 @@ export function explainNotFound(path: string): string {
     const given = new RegExp(`^${at.replaceAll(/:(\w+)/g, "(?<$1>[^/]+)")}$`).exec(path)?.groups ?? {};
     for (const [name, value] of Object.entries(given)) {
       const { pattern, rule } = formOf(name);
-      if (!new RegExp(`^${pattern}$`).test(value)) return `This path does not exist. Check its spelling: a ${name} must be ${rule}.`;
+      if (!new RegExp(`^${pattern}$`).test(value))
+        return `This path does not exist. Check its spelling: ${name} must be ${rule}.`;
     }
   }
   return "This path does not exist. Check its spelling.";

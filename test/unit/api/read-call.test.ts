@@ -170,9 +170,9 @@ test.each([
   ["/api/keys/nope", "keyId must be the first 19 characters of a key"],
   ["/api/shared/nope", "token must be the 43 characters at the end of a film's link"],
   [`/api/films/${ID}/generate/nope`, "step must be first-frame, last-frame or video"],
-])("the path %s → 404, whose message says: its %s", async (path, rule) => {
+])("the path %s → 404, whose message says: %s", async (path, rule) => {
   const { error } = await failedBody(await api.call(path));
-  expect(error.message).toBe(`Nothing exists at this path: its ${rule}.`);
+  expect(error.message).toBe(`This path does not exist. Check its spelling: ${rule}.`);
 });
 
 test("a path with more or fewer parts than any → 404, whose message asks for its spelling", async () => {
