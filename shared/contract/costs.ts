@@ -33,7 +33,8 @@ export const exhaustedBalance = z
   .meta({ id: "ExhaustedBalance" });
 
 const KINDS = ["grant", "purchase", "refund", "adjustment", "expiry"] as const;
-const MILLION = 1_000_000_000_000;
+/** Micro-dollars. */
+const MILLION_DOLLARS = 1_000_000_000_000;
 
 const addedCredit = {
   key: z
@@ -46,8 +47,8 @@ const addedCredit = {
   kind: z.enum(KINDS, { error: `Must be one of ${KINDS.join(", ")}.` }),
   amountMicros: z
     .int()
-    .min(-MILLION)
-    .max(MILLION)
+    .min(-MILLION_DOLLARS)
+    .max(MILLION_DOLLARS)
     .meta({ description: "In millionths of a dollar. Negative for a refund or an expiry." }),
 };
 

@@ -19,7 +19,7 @@ const viewsOf = ({ content, structuredContent }: Result) => ({
 const PRICED = [
   /"atMostMicros":\d+/,
   /"quoteId":"/,
-  /It costs \$0\.\d{4} at most\. If the user agrees, call start with this quoteId and atMostMicros\./,
+  /It costs \$0\.\d{4} at most by the price list; what the provider measures is charged\. If the user agrees, call start with this quoteId and atMostMicros\./,
 ];
 
 test("every tool, in a client that shows content only or structuredContent only → price, quote, links and what to do next", async () => {
@@ -49,7 +49,7 @@ test("every tool, in a client that shows content only or structuredContent only 
   await use("change_project", { projectId, description: "Dawn" }, [/Dawn/]);
   const { quoteId, atMostMicros } = await use("generate_film", { filmId, step: "first-frame" }, [
     ...PRICED.slice(0, 2),
-    /1 shot costs \$0\.\d{4} at most\. If the user agrees, call start with this quoteId and atMostMicros\./,
+    /1 shot costs \$0\.\d{4} at most by the price list; what the provider measures is charged\. If the user agrees, call start with this quoteId and atMostMicros\./,
   ]);
   const started = await use("start", { quoteId, atMostMicros }, [
     /"predictionId":"/,

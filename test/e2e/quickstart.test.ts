@@ -72,7 +72,8 @@ test("docs/quickstart.md and docs/going-live.md → every command works: a film 
     KEYFRAME_REPLICATE_API_TOKEN: `r8_${"0".repeat(37)}`,
     PATH: `${ROOT}node_modules/.bin:${Deno.env.get("PATH")}`,
   };
-  for (const { kind, text } of blocks) {
+  const twice = blocks.flatMap((block) => (block.text.includes("keyframe_kick_secret") ? [block, block] : block)); // it can be run again
+  for (const { kind, text } of twice) {
     const { whole } = filledIn(text);
     if (kind === "js") await Deno.writeTextFile(`${folder}/film.mjs`, whole);
     else {

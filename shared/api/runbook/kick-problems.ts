@@ -74,7 +74,7 @@ function kickProblem(name: string, { outcome, status, error }: LastKick, { oldes
 
 function byStatus(name: string, status: number | null): string {
   if (status === 401 || status === 403) {
-    return `keyframe_kick_secret in the Vault is not KEYFRAME_KICK_SECRET of the functions, or ${name} was deployed with verify_jwt. Deploy again. If it keeps happening, their clocks are minutes apart.`;
+    return `keyframe_kick_secret in the Vault is not KEYFRAME_KICK_SECRET of the functions, or ${name} was deployed with verify_jwt. Deploy again (in an app's own project by the commands of docs/going-live.md, which set both). If it keeps happening, their clocks are minutes apart.`;
   }
   if (status === 429)
     return "the platform limits how often its functions are called. The functions' logs show by whom.";

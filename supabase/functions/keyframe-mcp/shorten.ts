@@ -94,7 +94,7 @@ const wholeFilm = ({ createdAt: _, projectIds, ...rest }: Film) => ({ ...rest, s
 /** The price of a quote, and what to do with it. */
 const shortEstimate = ({ currency: _, estimateMicros: __, ...rest }: AnswerOf<"estimateVideo">): Short => ({
   ...rest,
-  next: `Nothing was started. By the price list it costs ${dollars(rest.atMostMicros)} at most; what the provider measures is charged. If the user agrees, call start with this quoteId and atMostMicros.`,
+  next: `Nothing was started. It costs ${dollars(rest.atMostMicros)} at most by the price list; what the provider measures is charged. If the user agrees, call start with this quoteId and atMostMicros.`,
 });
 
 function shortFilmEstimate({ currency: _, estimateMicros: __, shots, ...rest }: AnswerOf<"estimateFilm">): Short {
@@ -103,7 +103,7 @@ function shortFilmEstimate({ currency: _, estimateMicros: __, shots, ...rest }: 
   const next =
     able === 0
       ? `Nothing was started.${others || " No shot lacks this step."}`
-      : `Nothing was started. ${able} ${able === 1 ? "shot costs" : "shots cost"} ${dollars(rest.atMostMicros)} at most.${others} If the user agrees, call start with this quoteId and atMostMicros.`;
+      : `Nothing was started. ${able} ${able === 1 ? "shot costs" : "shots cost"} ${dollars(rest.atMostMicros)} at most by the price list; what the provider measures is charged.${others} If the user agrees, call start with this quoteId and atMostMicros.`;
   return {
     shots: shots.map(({ projectId, model, atMostMicros, elements, error }) => ({
       ...{ projectId, model, atMostMicros, error },
