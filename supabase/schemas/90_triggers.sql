@@ -169,13 +169,16 @@ create trigger _660_begin after insert on keyframe.predictions
 -- keyframe_private.provider_submits
 create trigger _100_settle before update of outcome on keyframe_private.provider_submits
   for each row when (old.outcome is distinct from new.outcome) execute function keyframe_private.settle_ended();
--- outcome: _100_settle writes the cost of an end.
-create trigger _500_add_cost_change
-  after insert or update of owner_id, project_id, created_at, step, model, is_first, outcome, most_micros, cost_micros, cost_state, markup
-  on keyframe_private.provider_submits
+create trigger _500_add_cost after insert on keyframe_private.provider_submits
   for each row execute function keyframe_private.add_cost_change();
+create trigger _510_add_changed_cost after update on keyframe_private.provider_submits
+  for each row when (
+    (old.owner_id, old.project_id, old.created_at, old.step, old.model, old.is_first, old.most_micros, old.cost_micros, old.cost_state, old.markup)
+    is distinct from
+    (new.owner_id, new.project_id, new.created_at, new.step, new.model, new.is_first, new.most_micros, new.cost_micros, new.cost_state, new.markup))
+  execute function keyframe_private.add_cost_change();
 -- Its sums are deleted with it when both are 13 months old.
-create trigger _510_add_removed_cost after delete on keyframe_private.provider_submits
+create trigger _520_add_removed_cost after delete on keyframe_private.provider_submits
   for each row when (old.created_at >= now() - interval '13 months') execute function keyframe_private.add_cost_change();
 
 -- keyframe_private.credits

@@ -70,21 +70,18 @@ declare
   cost keyframe_private.run_cost;
 begin
   select
-    case when bool_and(p.id is not null) then array_agg(p.id order by p.id) end,
-    case when bool_and(p.amount is not null) then least(ceil(sum(p.amount) * 1000000), 1000000000000) end
+    case when bool_and(p.matches) then array_agg(p.id order by p.id) end,
+    case when bool_and(a.amount is not null) then least(ceil(sum(a.amount) * 1000000), 1000000000000) end
   into cost.price_ids, cost.estimate_micros
   from (
-    select distinct o.metric from keyframe_private.model_prices o where o.model = estimate_cost.model and o.valid_from <= estimate_cost.at
-  ) billed
-  left join lateral (
-    select o.id,
-      case when o.price_usd = 0 then 0 else o.price_usd * keyframe_private.most_quantity(o.metric, estimate_cost.input) end as amount
+    select distinct on (o.metric) o.*, o.applies_to <@ estimate_cost.input as matches
     from keyframe_private.model_prices o
-    where o.model = estimate_cost.model and o.metric = billed.metric and o.valid_from <= estimate_cost.at
-      and o.applies_to <@ estimate_cost.input
-    order by (select count(*) from jsonb_object_keys(o.applies_to)) desc, o.valid_from desc
-    limit 1
-  ) p on true;
+    where o.model = estimate_cost.model and o.valid_from <= estimate_cost.at
+    order by o.metric, matches desc, (select count(*) from jsonb_object_keys(o.applies_to)) desc, o.valid_from desc
+  ) p
+  cross join lateral (
+    select case when not p.matches then null when p.price_usd = 0 then 0
+      else p.price_usd * keyframe_private.most_quantity(p.metric, estimate_cost.input) end) a (amount);
   cost.most_micros := coalesce(cost.estimate_micros,
     (select max(m.cost_ceiling_micros) from keyframe.models m where m.model = estimate_cost.model));
   cost.markup := keyframe_private.markup_of(estimate_cost.model);
@@ -198,11 +195,10 @@ declare
     'durationSeconds', new.output_duration_seconds, 'width', new.output_width, 'height', new.output_height) end;
 begin
   update keyframe_private.provider_submits s
-  set cost_micros = case when c.micros > o.most_micros then o.most_micros else c.micros end,
-      cost_state = case when c.micros is null then 'unknown' else 'settled' end
-  from keyframe_private.provider_submits o
-  cross join lateral (select keyframe_private.settled_cost(o.price_ids, o.metrics, file) as micros) c
-  where o.prediction_id = old.id and o.outcome = 'succeeded' and o.cost_state = 'held' and s.id = o.id;
+  set (cost_micros, cost_state) = (
+    select case when c.micros is not null then least(c.micros, s.most_micros) end, case when c.micros is null then 'unknown' else 'settled' end
+    from keyframe_private.settled_cost(s.price_ids, s.metrics, file) c (micros))
+  where s.prediction_id = old.id and s.outcome = 'succeeded' and s.cost_state = 'held';
   return null;
 end $$;
 
