@@ -1121,14 +1121,13 @@ comment on column keyframe.films.updated_at is 'The film''s version: changes wit
 comment on column keyframe.films.element_ids is 'Its cast: the elements that a shot without element_ids of its own is made with.';
 create index films_owner_id_created_at_idx on keyframe.films (owner_id, created_at desc, id desc);
 
+-- The API's ETag is updated_at in milliseconds, so every change moves it; now() may be before the last change.
 create function keyframe_private.move_version()
 returns trigger language plpgsql volatile set search_path = '' as $$
 begin
-  new.updated_at := greatest(now(), old.updated_at + interval '1 millisecond'); -- as for a project
+  new.updated_at := greatest(now(), old.updated_at + interval '1 millisecond');
   return new;
 end $$;
-
--- A project: a title and the prompt of one shot. Its frames and videos are predictions.
 
 create function keyframe_private.is_reference_path(path text)
 returns boolean language plpgsql immutable strict set search_path = '' as $$
@@ -1202,17 +1201,6 @@ begin
   if new.owner_id is null then
     raise exception 'owner_id: choose a user of auth.users. It may be left out only while there is exactly one.'
       using errcode = 'not_null_violation';
-  end if;
-  return new;
-end $$;
-
-create function keyframe_private.stamp_project()
-returns trigger language plpgsql volatile set search_path = '' as $$
-begin
-  old.film_position := new.film_position; -- the order of a film is the film's
-  if old is distinct from new then
-    -- The API's ETag is this time in milliseconds, so every change moves it; now() may be before the last change.
-    new.updated_at := greatest(now(), old.updated_at + interval '1 millisecond');
   end if;
   return new;
 end $$;
@@ -9502,11 +9490,13 @@ $$;
 -- Views for administrators in Studio. security_invoker: a mistaken grant on a view reveals nothing. Columns without a comment are those of
 -- the tables.
 
--- Both halves read active rows only, through partial indexes.
+-- Each part of the condition is that of a partial index: only active rows are read.
 create view keyframe_private.admin_queue with (security_invoker = true) as
 select
   p.id as prediction_id, p.owner_id, p.project_id, p.step, p.model, p.status,
   case
+    when p.waits_for is not null then 'continues'
+    when p.admitted_at is null then 'waiting'
     when w.state = 'leased' and w.due_at > now() then 'worked_on'
     when w.state = 'leased' then 'lease_expired'
     when w.due_at <= now() then 'due'
@@ -9515,30 +9505,20 @@ select
     else 'at_the_provider'
   end as why,
   now() - p.created_at as since_created,
-  null::bigint as queue_position,
+  case when p.admitted_at is null and p.waits_for is null then
+    row_number() over (partition by p.owner_id, p.admitted_at is null, p.waits_for is null order by p.created_at, p.id) end as queue_position,
   p.attempt, w.failures, w.last_error,
   case when w.state = 'leased' then w.due_at end as leased_until,
   w.due_at, p.deadline_at, p.provider_prediction_id
 from keyframe.predictions p
 left join lateral (
   select o.* from keyframe_private.work o
-  where o.subject = p.id and o.queue <> 'deliver' and o.kind = case p.status
+  where p.admitted_at is not null and o.subject = p.id and o.queue <> 'deliver' and o.kind = case p.status
     when 'queued' then 'submit' when 'storing' then 'store' else 'poll' end
   order by o.state desc, o.due_at limit 1) w on true
 where p.admitted_at is not null and p.completed_at is null
-union all
-select
-  p.id, p.owner_id, p.project_id, p.step, p.model, p.status, 'waiting',
-  now() - p.created_at,
-  row_number() over (partition by p.owner_id order by p.created_at, p.id),
-  p.attempt, null, null, null, null, null, null
-from keyframe.predictions p
-where p.admitted_at is null and p.status = 'queued' and p.waits_for is null
-union all
-select
-  p.id, p.owner_id, p.project_id, p.step, p.model, p.status, 'continues', now() - p.created_at, null, p.attempt, null, null, null, null, null, null
-from keyframe.predictions p
-where p.status = 'queued' and p.waits_for is not null;
+  or p.admitted_at is null and p.status = 'queued' and p.waits_for is null
+  or p.status = 'queued' and p.waits_for is not null;
 comment on view keyframe_private.admin_queue is 'For administrators: every active prediction, its age, and why it waits.';
 comment on column keyframe_private.admin_queue.why is 'worked_on: a worker holds its lease. lease_expired: the worker died; another will claim it. due: not claimed yet. backing_off: retried at due_at because of last_error. no_work: its work is lost; the sweep adds it after a minute. at_the_provider: running there, polled at due_at. waiting: its owner has max_active_per_owner predictions running. continues: the previous shot''s video, or its end image, is missing.';
 comment on column keyframe_private.admin_queue.queue_position is '1: the owner''s next prediction to run; null once it has a slot.';
@@ -9657,7 +9637,9 @@ create trigger _110_limit before insert on keyframe.projects for each row execut
 create trigger _120_complete_owner before insert on keyframe.projects
   for each row when (new.owner_id is null) execute function keyframe_private.complete_owner();
 create trigger _130_delete before delete on keyframe.projects for each row execute function keyframe_private.delete_by_user();
-create trigger _140_stamp before update on keyframe.projects for each row execute function keyframe_private.stamp_project();
+-- Not if only its position changes: the order of a film is the film's.
+create trigger _140_stamp before update on keyframe.projects
+  for each row when (to_jsonb(old) - 'film_position' <> to_jsonb(new) - 'film_position') execute function keyframe_private.move_version();
 -- Before the film is locked: the deletion of an element locks the element, then its films.
 create trigger _145_require_own_elements before insert or update of element_ids on keyframe.projects
   for each row when (new.element_ids is not null) execute function keyframe_private.require_own_elements();

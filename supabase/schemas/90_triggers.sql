@@ -40,7 +40,9 @@ create trigger _110_limit before insert on keyframe.projects for each row execut
 create trigger _120_complete_owner before insert on keyframe.projects
   for each row when (new.owner_id is null) execute function keyframe_private.complete_owner();
 create trigger _130_delete before delete on keyframe.projects for each row execute function keyframe_private.delete_by_user();
-create trigger _140_stamp before update on keyframe.projects for each row execute function keyframe_private.stamp_project();
+-- Not if only its position changes: the order of a film is the film's.
+create trigger _140_stamp before update on keyframe.projects
+  for each row when (to_jsonb(old) - 'film_position' <> to_jsonb(new) - 'film_position') execute function keyframe_private.move_version();
 -- Before the film is locked: the deletion of an element locks the element, then its films.
 create trigger _145_require_own_elements before insert or update of element_ids on keyframe.projects
   for each row when (new.element_ids is not null) execute function keyframe_private.require_own_elements();

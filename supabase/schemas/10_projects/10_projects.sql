@@ -25,14 +25,13 @@ comment on column keyframe.films.updated_at is 'The film''s version: changes wit
 comment on column keyframe.films.element_ids is 'Its cast: the elements that a shot without element_ids of its own is made with.';
 create index films_owner_id_created_at_idx on keyframe.films (owner_id, created_at desc, id desc);
 
+-- The API's ETag is updated_at in milliseconds, so every change moves it; now() may be before the last change.
 create function keyframe_private.move_version()
 returns trigger language plpgsql volatile set search_path = '' as $$
 begin
-  new.updated_at := greatest(now(), old.updated_at + interval '1 millisecond'); -- as for a project
+  new.updated_at := greatest(now(), old.updated_at + interval '1 millisecond');
   return new;
 end $$;
-
--- A project: a title and the prompt of one shot. Its frames and videos are predictions.
 
 create function keyframe_private.is_reference_path(path text)
 returns boolean language plpgsql immutable strict set search_path = '' as $$
@@ -106,17 +105,6 @@ begin
   if new.owner_id is null then
     raise exception 'owner_id: choose a user of auth.users. It may be left out only while there is exactly one.'
       using errcode = 'not_null_violation';
-  end if;
-  return new;
-end $$;
-
-create function keyframe_private.stamp_project()
-returns trigger language plpgsql volatile set search_path = '' as $$
-begin
-  old.film_position := new.film_position; -- the order of a film is the film's
-  if old is distinct from new then
-    -- The API's ETag is this time in milliseconds, so every change moves it; now() may be before the last change.
-    new.updated_at := greatest(now(), old.updated_at + interval '1 millisecond');
   end if;
   return new;
 end $$;
