@@ -1313,13 +1313,14 @@ begin
     format('The %s has changed since you read it. Read it again, then repeat your request with its new ETag.', kind));
 end $$;
 
-create function keyframe_private.own_project(project uuid, versions timestamptz[] default null)
+create function keyframe_private.own_project(
+  project uuid, versions timestamptz[] default null, missing text default 'You have no project with this projectId.')
 returns keyframe.projects language plpgsql stable set search_path = '' as $$
 declare
   wanted keyframe.projects;
 begin
   select p.* into wanted from keyframe.projects p where p.id = project and keyframe_private.is_own(p.owner_id) and p.deleted_at is null;
-  perform keyframe_private.raise_if(not found, 'not_found', 'You have no project with this projectId.');
+  perform keyframe_private.raise_if(not found, 'not_found', missing);
   perform keyframe_private.require_version('project', wanted.updated_at, versions);
   return wanted;
 end $$;
@@ -1336,10 +1337,8 @@ begin
   request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash);
   perform keyframe_private.require_user();
   if request.replayed then
-    select p.* into created from keyframe.projects p
-    where p.id = request.resource_id and keyframe_private.is_own(p.owner_id) and p.deleted_at is null;
-    perform keyframe_private.raise_if(not found, 'not_found',
-      'The project that this Idempotency-Key created has been deleted. Send a new key.');
+    created := keyframe_private.own_project(
+      request.resource_id, missing => 'The project that this Idempotency-Key created has been deleted. Send a new key.');
   else
     insert into keyframe.projects (id, title, text_prompt, description, aspect_ratio, film_id, element_ids, plan)
     values (
@@ -1377,7 +1376,7 @@ declare
   refused keyframe_private.refusal;
 begin
   matches := array(
-    select row(l.*)::keyframe.projects from (
+    select l::keyframe.projects from (
       select p.* from keyframe.projects p
       where p.owner_id = auth.uid() and p.deleted_at is null and (p.created_at, p.id) < (before_created_at, before_id)
       order by p.created_at desc, p.id desc
@@ -1401,11 +1400,11 @@ begin
     'projects', (
       select coalesce(json_agg(
         case when with_predictions
-          then (select to_json(j) from (select (f.project).*, coalesce(s.predictions, '[]') as predictions) j)
-          else to_json(f.project) end
-        order by f.place), '[]')
-      from (select u as project, row_number() over () as place from unnest(matches) u) f
-      left join keyframe_private.step_predictions(case when with_predictions then matches end) s on s.project_id = (f.project).id),
+          then (select to_json(j) from (select p.*, coalesce(s.predictions, '[]') as predictions) j)
+          else to_json(p) end
+        order by p.created_at desc, p.id desc), '[]')
+      from unnest(matches) p
+      left join keyframe_private.step_predictions(case when with_predictions then matches end) s on s.project_id = p.id),
     'searched_until', searched_until, 'rate', rate);
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
@@ -1421,10 +1420,8 @@ declare
   refused keyframe_private.refusal;
 begin
   wanted := keyframe_private.own_project(project_id);
-  return json_build_object(
-    'project', to_json(wanted), 'predictions',
-      coalesce((select s.predictions from keyframe_private.step_predictions(array[wanted]) s), '[]'),
-    'rate', rate);
+  return json_build_object('project', to_json(wanted), 'rate', rate,
+    'predictions', coalesce((select s.predictions from keyframe_private.step_predictions(array[wanted]) s), '[]'));
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
   return keyframe_private.refuse(refused);
@@ -1490,20 +1487,19 @@ begin
 end $$;
 
 create function keyframe_private.film_json(film keyframe.films)
-returns json language plpgsql stable set search_path = '' as $$
+returns jsonb language plpgsql stable set search_path = '' as $$
 begin
-  return json_build_object(
-    'id', film.id, 'title', film.title, 'description', film.description, 'project_ids', keyframe_private.shots_of(film.id),
-    'element_ids', film.element_ids, 'created_at', film.created_at, 'updated_at', film.updated_at);
+  return to_jsonb(film) - 'owner_id' || jsonb_build_object('project_ids', keyframe_private.shots_of(film.id));
 end $$;
 
-create function keyframe_private.own_film(film uuid, versions timestamptz[] default null)
+create function keyframe_private.own_film(
+  film uuid, versions timestamptz[] default null, missing text default 'You have no film with this filmId.')
 returns keyframe.films language plpgsql stable set search_path = '' as $$
 declare
   wanted keyframe.films;
 begin
   select f.* into wanted from keyframe.films f where f.id = film and keyframe_private.is_own(f.owner_id);
-  perform keyframe_private.raise_if(not found, 'not_found', 'You have no film with this filmId.');
+  perform keyframe_private.raise_if(not found, 'not_found', missing);
   perform keyframe_private.require_version('film', wanted.updated_at, versions);
   return wanted;
 end $$;
@@ -1520,9 +1516,8 @@ begin
   request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash);
   perform keyframe_private.require_user();
   if request.replayed then
-    select f.* into created from keyframe.films f where f.id = request.resource_id and keyframe_private.is_own(f.owner_id);
-    perform keyframe_private.raise_if(not found, 'not_found',
-      'The film that this Idempotency-Key created has been deleted. Send a new key.');
+    created := keyframe_private.own_film(
+      request.resource_id, missing => 'The film that this Idempotency-Key created has been deleted. Send a new key.');
   else
     insert into keyframe.films (id, title, description, element_ids)
     values (request.resource_id, create_film.title, create_film.description, create_film.element_ids)
@@ -1646,7 +1641,7 @@ returns json language plpgsql volatile security definer set search_path = '' as 
 declare
   rate jsonb := keyframe_private.acquire_token('change', needed => 'manage'); -- before any lock
   wanted keyframe.films;
-  deleted json;
+  deleted jsonb;
   shots uuid[];
   refused keyframe_private.refusal;
 begin
@@ -1771,20 +1766,19 @@ begin
 end $$;
 
 create function keyframe_private.element_json(element keyframe.elements)
-returns json language plpgsql stable set search_path = '' as $$
+returns jsonb language plpgsql stable set search_path = '' as $$
 begin
-  return json_build_object(
-    'id', element.id, 'kind', element.kind, 'name', element.name, 'text', element.text,
-    'image_paths', keyframe_private.images_of_element(element), 'created_at', element.created_at, 'updated_at', element.updated_at);
+  return to_jsonb(element) - 'owner_id' || jsonb_build_object('image_paths', keyframe_private.images_of_element(element));
 end $$;
 
-create function keyframe_private.own_element(element uuid, versions timestamptz[] default null)
+create function keyframe_private.own_element(
+  element uuid, versions timestamptz[] default null, missing text default 'You have no element with this elementId.')
 returns keyframe.elements language plpgsql stable set search_path = '' as $$
 declare
   wanted keyframe.elements;
 begin
   select e.* into wanted from keyframe.elements e where e.id = element and keyframe_private.is_own(e.owner_id);
-  perform keyframe_private.raise_if(not found, 'not_found', 'You have no element with this elementId.');
+  perform keyframe_private.raise_if(not found, 'not_found', missing);
   perform keyframe_private.require_version('element', wanted.updated_at, versions);
   return wanted;
 end $$;
@@ -1810,9 +1804,8 @@ begin
   request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'create');
   perform keyframe_private.require_user();
   if request.replayed then
-    select e.* into created from keyframe.elements e where e.id = request.resource_id and keyframe_private.is_own(e.owner_id);
-    perform keyframe_private.raise_if(not found, 'not_found',
-      'The element that this Idempotency-Key created has been deleted. Send a new key.');
+    created := keyframe_private.own_element(
+      request.resource_id, missing => 'The element that this Idempotency-Key created has been deleted. Send a new key.');
   else
     perform keyframe_private.acquire_lock('elements', auth.uid());
     perform keyframe_private.raise_if(
@@ -1895,7 +1888,7 @@ returns json language plpgsql volatile security definer set search_path = '' as 
 declare
   rate jsonb := keyframe_private.acquire_token('change', needed => 'manage'); -- before any lock
   wanted keyframe.elements;
-  deleted json;
+  deleted jsonb;
   refused keyframe_private.refusal;
 begin
   perform from keyframe.elements e where e.id = delete_element.element_id and keyframe_private.is_own(e.owner_id) for update;
@@ -2026,11 +2019,11 @@ begin
   shots := array(select p from keyframe.projects p where p.film_id = shared.film_id order by p.film_position);
   perform keyframe_private.acquire_token('shared', 1 + cardinality(shots) / keyframe_private.projects_per_token(), holder => shared.id);
   return json_build_object('owner_id', shared.owner_id, 'title', shared.title, 'rate', null, 'shots', (
-    select coalesce(json_agg(json_build_object('title', (s.project).title, 'video', case when v.id is not null then json_strip_nulls(
+    select coalesce(json_agg(json_build_object('title', p.title, 'video', case when v.id is not null then json_strip_nulls(
       json_build_object('path', v.output_path, 'content_type', v.output_content_type, 'width', v.output_width, 'height', v.output_height,
-        'duration_seconds', v.output_duration_seconds)) end) order by (s.project).film_position), '[]')
-    from (select u as project from unnest(shots) u) s
-    left join keyframe.predictions v on v.id = keyframe_private.shown_take(s.project, 'video')));
+        'duration_seconds', v.output_duration_seconds)) end) order by p.film_position), '[]')
+    from unnest(shots) p
+    left join keyframe.predictions v on v.id = keyframe_private.shown_take(p, 'video')));
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
   return keyframe_private.refuse(refused);

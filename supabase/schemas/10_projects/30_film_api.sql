@@ -7,20 +7,19 @@ begin
 end $$;
 
 create function keyframe_private.film_json(film keyframe.films)
-returns json language plpgsql stable set search_path = '' as $$
+returns jsonb language plpgsql stable set search_path = '' as $$
 begin
-  return json_build_object(
-    'id', film.id, 'title', film.title, 'description', film.description, 'project_ids', keyframe_private.shots_of(film.id),
-    'element_ids', film.element_ids, 'created_at', film.created_at, 'updated_at', film.updated_at);
+  return to_jsonb(film) - 'owner_id' || jsonb_build_object('project_ids', keyframe_private.shots_of(film.id));
 end $$;
 
-create function keyframe_private.own_film(film uuid, versions timestamptz[] default null)
+create function keyframe_private.own_film(
+  film uuid, versions timestamptz[] default null, missing text default 'You have no film with this filmId.')
 returns keyframe.films language plpgsql stable set search_path = '' as $$
 declare
   wanted keyframe.films;
 begin
   select f.* into wanted from keyframe.films f where f.id = film and keyframe_private.is_own(f.owner_id);
-  perform keyframe_private.raise_if(not found, 'not_found', 'You have no film with this filmId.');
+  perform keyframe_private.raise_if(not found, 'not_found', missing);
   perform keyframe_private.require_version('film', wanted.updated_at, versions);
   return wanted;
 end $$;
@@ -37,9 +36,8 @@ begin
   request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash);
   perform keyframe_private.require_user();
   if request.replayed then
-    select f.* into created from keyframe.films f where f.id = request.resource_id and keyframe_private.is_own(f.owner_id);
-    perform keyframe_private.raise_if(not found, 'not_found',
-      'The film that this Idempotency-Key created has been deleted. Send a new key.');
+    created := keyframe_private.own_film(
+      request.resource_id, missing => 'The film that this Idempotency-Key created has been deleted. Send a new key.');
   else
     insert into keyframe.films (id, title, description, element_ids)
     values (request.resource_id, create_film.title, create_film.description, create_film.element_ids)
@@ -163,7 +161,7 @@ returns json language plpgsql volatile security definer set search_path = '' as 
 declare
   rate jsonb := keyframe_private.acquire_token('change', needed => 'manage'); -- before any lock
   wanted keyframe.films;
-  deleted json;
+  deleted jsonb;
   shots uuid[];
   refused keyframe_private.refusal;
 begin

@@ -8,20 +8,19 @@ begin
 end $$;
 
 create function keyframe_private.element_json(element keyframe.elements)
-returns json language plpgsql stable set search_path = '' as $$
+returns jsonb language plpgsql stable set search_path = '' as $$
 begin
-  return json_build_object(
-    'id', element.id, 'kind', element.kind, 'name', element.name, 'text', element.text,
-    'image_paths', keyframe_private.images_of_element(element), 'created_at', element.created_at, 'updated_at', element.updated_at);
+  return to_jsonb(element) - 'owner_id' || jsonb_build_object('image_paths', keyframe_private.images_of_element(element));
 end $$;
 
-create function keyframe_private.own_element(element uuid, versions timestamptz[] default null)
+create function keyframe_private.own_element(
+  element uuid, versions timestamptz[] default null, missing text default 'You have no element with this elementId.')
 returns keyframe.elements language plpgsql stable set search_path = '' as $$
 declare
   wanted keyframe.elements;
 begin
   select e.* into wanted from keyframe.elements e where e.id = element and keyframe_private.is_own(e.owner_id);
-  perform keyframe_private.raise_if(not found, 'not_found', 'You have no element with this elementId.');
+  perform keyframe_private.raise_if(not found, 'not_found', missing);
   perform keyframe_private.require_version('element', wanted.updated_at, versions);
   return wanted;
 end $$;
@@ -47,9 +46,8 @@ begin
   request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'create');
   perform keyframe_private.require_user();
   if request.replayed then
-    select e.* into created from keyframe.elements e where e.id = request.resource_id and keyframe_private.is_own(e.owner_id);
-    perform keyframe_private.raise_if(not found, 'not_found',
-      'The element that this Idempotency-Key created has been deleted. Send a new key.');
+    created := keyframe_private.own_element(
+      request.resource_id, missing => 'The element that this Idempotency-Key created has been deleted. Send a new key.');
   else
     perform keyframe_private.acquire_lock('elements', auth.uid());
     perform keyframe_private.raise_if(
@@ -132,7 +130,7 @@ returns json language plpgsql volatile security definer set search_path = '' as 
 declare
   rate jsonb := keyframe_private.acquire_token('change', needed => 'manage'); -- before any lock
   wanted keyframe.elements;
-  deleted json;
+  deleted jsonb;
   refused keyframe_private.refusal;
 begin
   perform from keyframe.elements e where e.id = delete_element.element_id and keyframe_private.is_own(e.owner_id) for update;
