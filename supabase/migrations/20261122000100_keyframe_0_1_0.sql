@@ -86,10 +86,7 @@ end $$;
 
 -- Whether an SQLSTATE says that only another transaction's lock was in the way: lock_not_available, serialization_failure, deadlock_detected.
 create function keyframe_private.is_lock_wait(code text)
-returns boolean language plpgsql immutable set search_path = '' as $$
-begin
-  return code in ('55P03', '40001', '40P01');
-end $$;
+returns boolean language sql immutable set search_path = '' return code in ('55P03', '40001', '40P01');
 
 -- An error that a function returns instead of raising it.
 create type keyframe_private.refusal as (code text, sentence text, hint text);
@@ -115,10 +112,8 @@ end $$;
 -- Quotes a caller's value in an error message, if it looks like a number, a size or a ratio: Postgres logs refusals, and a prompt may be in
 -- any field.
 create function keyframe_private.quote_value(value text)
-returns text language plpgsql immutable strict set search_path = '' as $$
-begin
-  return case when value ~ '^(true|false|-?[0-9][0-9A-Za-z:. ]{0,9})$' then value else format('%s characters', char_length(value)) end;
-end $$;
+returns text language sql immutable strict set search_path = ''
+return case when value ~ '^(true|false|-?[0-9][0-9A-Za-z:. ]{0,9})$' then value else format('%s characters', char_length(value)) end;
 
 -- Used by several subjects: locks, times, secrets, identifiers, exact sums.
 
@@ -139,10 +134,8 @@ end $$;
 
 -- A signing secret of Standard Webhooks: whsec_ and the base64 of 32 random bytes. A UUID has 122 random bits.
 create function keyframe_private.random_secret()
-returns text language sql volatile set search_path = '' as $$
-  select 'whsec_' || encode(sha256(
-    uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid())), 'base64')
-$$;
+returns text language sql volatile set search_path = ''
+return 'whsec_' || encode(sha256(uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid())), 'base64');
 
 -- Settings of a transaction record what it has already done, so that it does it once. None identifies the caller. Rolling back a savepoint
 -- undoes them, with the work that they record.
@@ -281,8 +274,6 @@ begin
 end $$;
 
 -- supabase/schemas/00_foundation/30_settings.sql
-
--- The settings of the service, and which versions the database has.
 
 -- With longer times, statements that add them would exceed the dates that Postgres supports.
 create table keyframe_private.settings (
@@ -566,8 +557,6 @@ end $$;
 
 -- supabase/schemas/05_requests/20_owners.sql
 
--- The caller of a request, and the owner of a row.
-
 -- The claims of the caller's token; null without one. For policies and the functions they call, which must not raise: auth.jwt() raises if
 -- the claims are not JSON.
 create function keyframe_private.claims()
@@ -637,20 +626,20 @@ end $$;
 -- The slot is held until the transaction ends. Raises rate_limited at once: a call that waited would keep a connection of the Data API from
 -- other owners.
 create function keyframe_private.acquire_call_slot()
-returns boolean language plpgsql volatile security definer set search_path = '' as $$
+returns void language plpgsql volatile security definer set search_path = '' as $$
 declare
   caller constant uuid := auth.uid();
   slots integer;
 begin
   if caller is null or current_setting('keyframe.call_of', true) = caller::text then
-    return true;
+    return;
   end if;
   slots := coalesce((select s.max_calls_per_owner from keyframe_private.settings s), 1);
   for slot in 1 .. slots loop
     if keyframe_private.acquire_lock('call ' || slot, caller, waits => false) then
       perform set_config('keyframe.call_of', caller::text, true);
       perform set_config('application_name', 'keyframe ' || caller, true); -- for pg_stat_activity, and the log of Postgres
-      return true;
+      return;
     end if;
   end loop;
   perform keyframe_private.raise_error('rate_limited',
@@ -801,7 +790,6 @@ begin
     where l.route_class = rate_state.route_class and caller is not null);
 end $$;
 
--- The trigger names the class.
 create function keyframe_private.limit_inserts()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
@@ -826,7 +814,6 @@ end $$;
 -- supabase/schemas/05_requests/50_idempotency_keys.sql
 
 -- Idempotency-Key: the same key and body return the first result again. A unique key decides, so simultaneous requests are safe.
--- Pruning ends a key (keyframe_private.prune).
 
 create table keyframe_private.idempotency_keys (
   resource_id uuid primary key,
@@ -1094,8 +1081,6 @@ comment on function keyframe_worker.verify_key is 'Whose key it is, by the SHA-2
 
 -- supabase/schemas/10_projects/10_projects.sql
 
--- A film is a sequence of shots. A project is one shot, in one film or in none.
-
 create table keyframe.films (
   id uuid primary key default gen_random_uuid(),
   owner_id uuid not null default auth.uid() references auth.users on delete cascade,
@@ -1113,7 +1098,6 @@ create table keyframe.films (
   constraint films_id_owner_id_key unique (id, owner_id)
 );
 comment on table keyframe.films is 'A sequence of shots: the projects with its film_id, by film_position. Owned by the user who created it.';
-comment on column keyframe.films.id is 'Named by filmId in the API.';
 comment on column keyframe.films.owner_id is 'The user whose film it is.';
 comment on column keyframe.films.title is 'One line of at most 200 characters.';
 comment on column keyframe.films.description is 'Free text.';
@@ -1171,7 +1155,6 @@ create table keyframe.projects (
   constraint position_if_and_only_if_in_a_film check ((film_position is null) = (film_id is null))
 );
 comment on table keyframe.projects is 'One shot. Owned by the user who created it.';
-comment on column keyframe.projects.id is 'Named by projectId in the API.';
 comment on column keyframe.projects.owner_id is 'The user whose project it is. An administrator may leave it out while there is only one user.';
 comment on column keyframe.projects.title is 'One line of at most 200 characters.';
 comment on column keyframe.projects.text_prompt is 'The scene to generate. A prediction copies it unless its request has a prompt.';
@@ -1206,9 +1189,7 @@ begin
 end $$;
 
 create function keyframe_private.max_shots()
-returns integer language sql immutable set search_path = '' as $$
-  select 500
-$$;
+returns integer language sql immutable set search_path = '' return 500;
 
 -- A project enters a film, as its last shot, or leaves one. Locks the film until the transaction ends, so that two shots cannot get the
 -- same position.
@@ -1241,7 +1222,6 @@ comment on type keyframe.generation_step is 'What a prediction makes: a first fr
 
 -- Deletions of projects. One with many predictions is deleted in parts.
 
--- Returns the caller's projects that are being deleted in parts.
 create function keyframe_private.deleted_projects()
 returns uuid[] language plpgsql stable security definer set search_path = '' as $$
 begin
@@ -1356,9 +1336,7 @@ comment on function keyframe.create_project is 'Creates a project of the caller;
 
 -- How many projects a token pays for: read with their predictions, or priced by a refused start of a film.
 create function keyframe_private.projects_per_token()
-returns integer language sql immutable set search_path = '' as $$
-  select 10
-$$;
+returns integer language sql immutable set search_path = '' return 10;
 
 -- The next page follows (before_created_at, before_id); the first one infinity, so that every plan is a walk along the index. A search
 -- looks at 5,000 projects (about 10 ms); `searched_until` is the last of them if the page is not full. With predictions it costs one token
@@ -1428,7 +1406,6 @@ exception when sqlstate 'KEYFR' then
 end $$;
 comment on function keyframe.read_project is 'One project of the caller with the latest prediction and the shown take of each step.';
 
--- `changes`: columns and values.
 create function keyframe.update_project(project_id uuid, changes jsonb, versions timestamptz[] default null)
 returns jsonb language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -1477,8 +1454,6 @@ end $$;
 comment on function keyframe.delete_project is 'Deletes a project of the caller with its predictions; their files are removed soon after. With more than 1,000 predictions it disappears at once and is deleted in parts.';
 
 -- supabase/schemas/10_projects/30_film_api.sql
-
--- Functions that api calls for films, one call per request.
 
 create function keyframe_private.shots_of(film uuid)
 returns uuid[] language plpgsql stable set search_path = '' as $$
@@ -1689,7 +1664,6 @@ create table keyframe.elements (
   constraint elements_owner_id_id_key unique (owner_id, id)
 );
 comment on table keyframe.elements is 'What several shots share: a character, place, prop or style. Owned by the user who created it.';
-comment on column keyframe.elements.id is 'Named by elementId in the API.';
 comment on column keyframe.elements.owner_id is 'The user whose element it is.';
 comment on column keyframe.elements.kind is 'character, place, prop or style.';
 comment on column keyframe.elements.name is 'The name that a prompt uses after an @. Case and Unicode form (NFC, NFD) do not matter.';
@@ -1714,9 +1688,7 @@ comment on column keyframe.element_images.path is 'projects/<file_name>: an uplo
 create index element_images_path_idx on keyframe.element_images (path);
 
 create function keyframe_private.max_elements(list text)
-returns integer language sql immutable set search_path = '' as $$
-  select case list when 'owner' then 500 when 'film' then 50 when 'start' then 20 end
-$$;
+returns integer language sql immutable set search_path = '' return case list when 'owner' then 500 when 'film' then 50 when 'start' then 20 end;
 
 -- Locked until the transaction ends: a deletion waits, and then finds the list that names it.
 create function keyframe_private.require_elements(ids uuid[], owner uuid)
@@ -1755,8 +1727,6 @@ begin
 end $$;
 
 -- supabase/schemas/10_projects/50_element_api.sql
-
--- Functions that api calls for elements, one call per request.
 
 create function keyframe_private.images_of_element(element keyframe.elements)
 returns text[] language plpgsql stable set search_path = '' as $$
@@ -2897,12 +2867,10 @@ end $$;
 create function keyframe_private.require_well_formed_model()
 returns trigger language plpgsql volatile set search_path = '' as $$
 declare
-  mistakes text := (select string_agg(m, ' ' order by m collate "C")
-    from keyframe_private.shape_mistakes(new.step, new.controls, new.fixed) m);
+  mistakes text := coalesce(
+    (select string_agg(m, ' ' order by m collate "C") from keyframe_private.shape_mistakes(new.step, new.controls, new.fixed) m),
+    (select string_agg(m, ' ' order by m collate "C") from keyframe_private.meaning_mistakes(new.controls, new.fixed) m));
 begin
-  if mistakes is null then
-    select string_agg(m, ' ' order by m collate "C") into mistakes from keyframe_private.meaning_mistakes(new.controls, new.fixed) m;
-  end if;
   if mistakes is not null then
     raise exception '%', mistakes using errcode = 'check_violation', constraint = 'model_is_well_formed',
       hint = 'docs/models.md has every key of controls.';
@@ -2931,7 +2899,6 @@ comment on table keyframe_private.model_prices is 'What a model costs per unit o
 comment on column keyframe_private.model_prices.id is 'Runs keep the ids of their prices.';
 comment on column keyframe_private.model_prices.applies_to is 'The values of an input for which it applies, for example {"resolution": "1080p", "audio": true}. Of the matching rows, the one with the most values counts.';
 comment on column keyframe_private.model_prices.metric is 'run, image, output_second, input_megapixel, output_megapixel or hardware_second.';
-comment on column keyframe_private.model_prices.price_usd is 'US dollars for one unit of the metric.';
 comment on column keyframe_private.model_prices.valid_from is 'When it starts to apply, until a later row with the same applies_to.';
 comment on column keyframe_private.model_prices.source is 'The address of the page with the price.';
 
@@ -2981,7 +2948,6 @@ create table keyframe_private.model_markups (
   markup numeric not null constraint markup_is_between_0_and_10 check (markup between 0 and 10)
 );
 comment on table keyframe_private.model_markups is 'Markups of single models, instead of the one in settings.';
-comment on column keyframe_private.model_markups.markup is 'What users pay is what the provider bills times this, from 0 to 10: 1.3 charges 30 % more.';
 
 create function keyframe_private.require_known_model()
 returns trigger language plpgsql volatile set search_path = '' as $$
@@ -3021,8 +2987,6 @@ begin
   end if;
   return null;
 end $$;
-
--- The list of models, with what the default of each step costs.
 
 -- What a run should cost (estimate) and the most that it can cost, each as what the provider bills and as what the user pays (charge). If a
 -- price is missing, price_ids and the estimates are null, and the most is the ceiling of the model, or null if there is none.
@@ -6157,7 +6121,7 @@ end $$;
 --   store     prediction  add_work_of_prediction    complete_prediction, fail_prediction, retry_prediction_later (later)
 --   search    prediction  add_search                record_search_ended
 --   cancel    prediction  add_cancel                report_run, record_run_not_canceled (later)
---   expire    prediction  add_overdue               expire_prediction
+--   expire    prediction  sweep                     expire_prediction
 --   continue  prediction  add_waiting_work,         admit_predictions
 --                         admit_or_queue or begin_waiting, if a start need not wait any more
 --   admit     owner       admit_next, if it failed  admit_predictions
@@ -6442,17 +6406,6 @@ comment on function keyframe_worker.claim_tasks is 'Leases due tasks for lease_s
 -- The sweep adds work that has become due or was lost. It only inserts: the worker does the work, one call for each, so that a row that
 -- raises or is locked blocks no other.
 
-create function keyframe_private.add_overdue(max_rows integer)
-returns void language plpgsql volatile set search_path = '' as $$
-begin
-  perform keyframe_private.add_work('ask', 'expire', p.id, p.owner_id, 'expire')
-  from (
-    select o.id, o.owner_id from keyframe.predictions o
-    where o.admitted_at is not null and o.completed_at is null and o.deadline_at <= now()
-      and not keyframe_private.has_work(o.id, 'expire')
-    order by o.deadline_at limit max_rows) p;
-end $$;
-
 -- Owners with a waiting prediction, from an id downwards: one probe of the index for each. Descending, because recent admissions leave dead
 -- entries at the start of each owner's range.
 create function keyframe_private.owners_waiting(start uuid, max_owners integer)
@@ -6547,7 +6500,12 @@ end $$;
 create function keyframe_private.sweep(max_rows integer default 500)
 returns void language plpgsql volatile security definer set search_path = '' as $$
 begin
-  perform keyframe_private.add_overdue(max_rows);
+  perform keyframe_private.add_work('ask', 'expire', p.id, p.owner_id, 'expire')
+  from (
+    select o.id, o.owner_id from keyframe.predictions o
+    where o.admitted_at is not null and o.completed_at is null and o.deadline_at <= now()
+      and not keyframe_private.has_work(o.id, 'expire')
+    order by o.deadline_at limit max_rows) p;
   perform keyframe_private.add_admissions(max_rows);
   perform keyframe_private.add_continuing('00000000-0000-0000-0000-000000000000', max_rows);
   perform keyframe_private.add_continuing(gen_random_uuid(), max_rows);
@@ -6898,8 +6856,6 @@ begin
     'select keyframe_private.merge_cost_changes($1)');
 end $$;
 
--- A user's usage and costs.
-
 -- At most 1,000 groups: of the projects those that cost most. Planned for the arguments of each call: a plan for any days reads many rows
 -- one by one.
 create function keyframe_private.usage_groups(owner uuid, first_day date, last_day date, group_by text)
@@ -6963,9 +6919,7 @@ create table keyframe_private.owner_budgets (
   month_micros bigint check (month_micros between 0 and 9007199254740991),
   note text
 );
-comment on table keyframe_private.owner_budgets is 'Budgets of single owners, instead of those in settings. Null: unlimited.';
-comment on column keyframe_private.owner_budgets.day_micros is 'For a day (UTC), in millionths of a dollar; null: unlimited.';
-comment on column keyframe_private.owner_budgets.month_micros is 'For a calendar month (UTC), in millionths of a dollar; null: unlimited.';
+comment on table keyframe_private.owner_budgets is 'Budgets of single owners for a day and a month (UTC), in micro-dollars, instead of those in settings. Null: unlimited.';
 
 -- The budgets that a start of this owner, by this OAuth client or key, must fit into. settled_micros includes the most that runs of unknown
 -- cost can have cost. The sums have no clients, so what a client has spent today is read from the ledger.
@@ -8519,19 +8473,15 @@ begin
   end if;
 end $$;
 
--- Adds removals of those of an owner's uploaded images that nothing uses, and returns how many. Under the lock that a first use takes: a
--- new prediction with the same image is either visible here, or finds the removal recorded.
+-- Adds removals of those of an owner's uploaded images that nothing uses. Under the lock that a first use takes: a new prediction with the
+-- same image is either visible here, or finds the removal recorded.
 create function keyframe_private.add_removals_of_unused(owner uuid, paths text[])
-returns integer language plpgsql volatile set search_path = '' as $$
-declare
-  added integer;
+returns void language plpgsql volatile set search_path = '' as $$
 begin
   perform keyframe_private.acquire_lock('references', owner);
   insert into keyframe_private.file_removals (bucket, name, owner_id)
   select 'projects', keyframe_private.file_name_of(i.path), owner from unnest(paths) i (path) where not keyframe_private.is_reference_used(i.path)
   on conflict do nothing;
-  get diagnostics added = row_count;
-  return added;
 end $$;
 
 create function keyframe_private.add_removals_of_deleted()
@@ -8556,7 +8506,6 @@ begin
   return null;
 end $$;
 
--- Its reference image and those of its plan.
 create function keyframe_private.images_of_project(project keyframe.projects)
 returns text[] language plpgsql immutable set search_path = '' as $$
 begin
@@ -8655,14 +8604,13 @@ begin
 end $$;
 comment on function keyframe_worker.record_files_removed is 'Records a task that removes files: refused ones are retried later. `refused`: a list of {bucket, name}.';
 
--- Adds removals of uploads that nothing uses: unused_references_after their upload, or when the owner's account is deleted. Returns how
--- many. Reads the whole list of images, because we cannot add an index to Storage's table: call it rarely.
+-- Adds removals of uploads that nothing uses: unused_references_after their upload, or when the owner's account is deleted. Reads the whole
+-- list of images, because we cannot add an index to Storage's table: call it rarely.
 create function keyframe_private.add_removals_of_unused_uploads(max_images integer default 1000)
-returns integer language plpgsql volatile security definer set search_path = '' as $$
+returns void language plpgsql volatile security definer set search_path = '' as $$
 declare
   owner uuid;
   paths text[];
-  added integer := 0;
 begin
   for owner, paths in
     with images as (
@@ -8686,9 +8634,8 @@ begin
     select u.owner_id, array_agg('projects/' || u.name) from unused u group by u.owner_id order by u.owner_id
   loop
     continue when not keyframe_private.acquire_lock('references', owner, waits => false); -- an open transaction leaves them to the next run
-    added := added + keyframe_private.add_removals_of_unused(owner, paths);
+    perform keyframe_private.add_removals_of_unused(owner, paths);
   end loop;
-  return added;
 end $$;
 
 -- supabase/schemas/80_jobs/10_pruning.sql
@@ -8783,8 +8730,6 @@ end $$;
 
 -- supabase/schemas/80_jobs/20_jobs.sql
 
--- The jobs of pg_cron.
-
 -- Deployments schedule every job, and health watches it (job_figures). `late_after`: after this time without a success, it is late. Each has
 -- a time limit, because an app's trigger may sleep. pg_cron's background workers do not enforce it, but batches check it (is_out_of_time).
 create function keyframe_private.jobs()
@@ -8870,7 +8815,6 @@ select keyframe_private.schedule_jobs();
 -- Plain health, and the figures of the service for GET /api/health?deep=1 and GET /api/metrics; shared/contract/service.ts explains them.
 -- Counts stop at 10,000 rows, and an oldest row is found by an index. More is read for `costs` (all changes that merge_costs has not merged),
 -- `deliveries` (all endpoints), `kicks` (pg_net's queue) and `lastKicks` (the answers of some minutes).
--- Elsewhere: read_secret in 00_foundation/25_address.sql, is_out_of_time in 00_foundation/40_batches.sql, make_ready in 15_queue/20_leases.sql.
 
 -- Definer, because anyone may call it. Answers even if tables are locked: it waits for all locks together for 300 ms. `writes` is ok,
 -- read_only, settings_missing or locked. locked: someone has locked a table that a new project, a start, a result or this function needs.
@@ -8911,9 +8855,8 @@ comment on function keyframe.health is 'Answers when the database does, with the
 
 -- A future moment counts as 0.
 create function keyframe_private.seconds_since(moment timestamptz)
-returns numeric language sql stable set search_path = '' as $$
-  select case when moment is not null then round(greatest(0, extract(epoch from now() - moment)), 3) end
-$$;
+returns numeric language sql stable set search_path = ''
+return case when moment is not null then round(greatest(0, extract(epoch from now() - moment)), 3) end;
 
 -- Reads each part on its own: one that is locked, fails or takes too long is null, and `unread` says why. Together they wait for locks for
 -- 300 ms, and then for 10 ms each. Once the time limit has ended a part, nothing limits the next one, so none is read any more. That is why
@@ -8964,8 +8907,6 @@ end $$;
 comment on function keyframe_worker.service_figures is 'The figures (docs/operate.md) for GET /api/health?deep=1 and GET /api/metrics.';
 
 -- supabase/schemas/85_health/20_work_figures.sql
-
--- The figures of the work: predictions, deliveries, files, models, costs.
 
 -- Due work that no claim has made ready yet: of each queue the 1,000 scheduled rows that have been due longest, which is what a claim makes
 -- ready at once, and the work whose lease has expired.
@@ -9114,7 +9055,6 @@ returns jsonb language sql stable set search_path = '' set jit = off set enable_
   ) c
 $$;
 
--- Counts the events of the last five minutes.
 create function keyframe_private.event_figures()
 returns jsonb language sql stable set search_path = '' as $$
   select jsonb_build_object(
@@ -9168,8 +9108,6 @@ returns jsonb language sql stable set search_path = '' as $$
 $$;
 
 -- supabase/schemas/85_health/30_platform_figures.sql
-
--- The figures of the platform: kicks, workers, jobs, rate limits, the app's triggers, settings.
 
 -- Kicks in pg_net. In its queue, the header webhook-id marks ours; in its answers, the header keyframe-function marks those of our functions.
 -- A request without an answer may belong to any user of pg_net in this project.
@@ -9339,8 +9277,6 @@ returns jsonb language sql stable set search_path = '' as $$
 $$;
 
 -- supabase/schemas/85_health/40_session_figures.sql
-
--- The figures of sessions: what blocks others, what keeps dead rows, and calls that take long.
 
 -- The transactions that keep work of ours waiting and wait for none themselves: at most five, those that block the most sessions first. The
 -- query follows the chains of lock waits that begin at each session that
@@ -9517,7 +9453,6 @@ comment on column keyframe_private.admin_queue.why is 'worked_on: a worker holds
 comment on column keyframe_private.admin_queue.queue_position is '1: the owner''s next prediction to run; null once it has a slot.';
 comment on column keyframe_private.admin_queue.due_at is 'When its next task is due; null while it waits for a slot.';
 
--- Reads the counts in webhook_hours, and the pending deliveries of each endpoint.
 create view keyframe_private.admin_webhook_health with (security_invoker = true) as
 select
   e.id as endpoint_id, e.owner_id, e.url, e.description, e.event_types, e.enabled, e.disabled_reason, e.disabled_at, e.failing_since,
@@ -9574,9 +9509,6 @@ from keyframe_private.costs c
 where c.kind = 'owner_day'
 group by c.day, c.owner_id, c.step, c.model;
 comment on view keyframe_private.admin_costs is 'For administrators: what the provider bills for the submits of a day, and what their owners pay (charge), by owner, step and model, in US dollars.';
-comment on column keyframe_private.admin_costs.settled_usd is 'What the provider bills for ended submits.';
-comment on column keyframe_private.admin_costs.held_usd is 'Upper bound for submits that have not ended.';
-comment on column keyframe_private.admin_costs.unknown_usd is 'Upper bound for submits whose cost is unknown.';
 
 create view keyframe_private.admin_balances with (security_invoker = true) as
 select c.owner_id, round(c.credits / 1e6, 6) as credits_usd, round(b.available_micros / 1e6, 6) as balance_usd,

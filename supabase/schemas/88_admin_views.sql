@@ -35,7 +35,6 @@ comment on column keyframe_private.admin_queue.why is 'worked_on: a worker holds
 comment on column keyframe_private.admin_queue.queue_position is '1: the owner''s next prediction to run; null once it has a slot.';
 comment on column keyframe_private.admin_queue.due_at is 'When its next task is due; null while it waits for a slot.';
 
--- Reads the counts in webhook_hours, and the pending deliveries of each endpoint.
 create view keyframe_private.admin_webhook_health with (security_invoker = true) as
 select
   e.id as endpoint_id, e.owner_id, e.url, e.description, e.event_types, e.enabled, e.disabled_reason, e.disabled_at, e.failing_since,
@@ -92,9 +91,6 @@ from keyframe_private.costs c
 where c.kind = 'owner_day'
 group by c.day, c.owner_id, c.step, c.model;
 comment on view keyframe_private.admin_costs is 'For administrators: what the provider bills for the submits of a day, and what their owners pay (charge), by owner, step and model, in US dollars.';
-comment on column keyframe_private.admin_costs.settled_usd is 'What the provider bills for ended submits.';
-comment on column keyframe_private.admin_costs.held_usd is 'Upper bound for submits that have not ended.';
-comment on column keyframe_private.admin_costs.unknown_usd is 'Upper bound for submits whose cost is unknown.';
 
 create view keyframe_private.admin_balances with (security_invoker = true) as
 select c.owner_id, round(c.credits / 1e6, 6) as credits_usd, round(b.available_micros / 1e6, 6) as balance_usd,

@@ -117,7 +117,6 @@ begin
     where l.route_class = rate_state.route_class and caller is not null);
 end $$;
 
--- The trigger names the class.
 create function keyframe_private.limit_inserts()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin

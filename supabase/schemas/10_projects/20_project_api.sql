@@ -53,9 +53,7 @@ comment on function keyframe.create_project is 'Creates a project of the caller;
 
 -- How many projects a token pays for: read with their predictions, or priced by a refused start of a film.
 create function keyframe_private.projects_per_token()
-returns integer language sql immutable set search_path = '' as $$
-  select 10
-$$;
+returns integer language sql immutable set search_path = '' return 10;
 
 -- The next page follows (before_created_at, before_id); the first one infinity, so that every plan is a walk along the index. A search
 -- looks at 5,000 projects (about 10 ms); `searched_until` is the last of them if the page is not full. With predictions it costs one token
@@ -125,7 +123,6 @@ exception when sqlstate 'KEYFR' then
 end $$;
 comment on function keyframe.read_project is 'One project of the caller with the latest prediction and the shown take of each step.';
 
--- `changes`: columns and values.
 create function keyframe.update_project(project_id uuid, changes jsonb, versions timestamptz[] default null)
 returns jsonb language plpgsql volatile security definer set search_path = '' as $$
 declare

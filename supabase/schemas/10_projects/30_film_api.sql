@@ -1,5 +1,3 @@
--- Functions that api calls for films, one call per request.
-
 create function keyframe_private.shots_of(film uuid)
 returns uuid[] language plpgsql stable set search_path = '' as $$
 begin

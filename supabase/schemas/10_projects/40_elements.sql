@@ -21,7 +21,6 @@ create table keyframe.elements (
   constraint elements_owner_id_id_key unique (owner_id, id)
 );
 comment on table keyframe.elements is 'What several shots share: a character, place, prop or style. Owned by the user who created it.';
-comment on column keyframe.elements.id is 'Named by elementId in the API.';
 comment on column keyframe.elements.owner_id is 'The user whose element it is.';
 comment on column keyframe.elements.kind is 'character, place, prop or style.';
 comment on column keyframe.elements.name is 'The name that a prompt uses after an @. Case and Unicode form (NFC, NFD) do not matter.';
@@ -46,9 +45,7 @@ comment on column keyframe.element_images.path is 'projects/<file_name>: an uplo
 create index element_images_path_idx on keyframe.element_images (path);
 
 create function keyframe_private.max_elements(list text)
-returns integer language sql immutable set search_path = '' as $$
-  select case list when 'owner' then 500 when 'film' then 50 when 'start' then 20 end
-$$;
+returns integer language sql immutable set search_path = '' return case list when 'owner' then 500 when 'film' then 50 when 'start' then 20 end;
 
 -- Locked until the transaction ends: a deletion waits, and then finds the list that names it.
 create function keyframe_private.require_elements(ids uuid[], owner uuid)

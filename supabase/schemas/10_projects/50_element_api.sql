@@ -1,5 +1,3 @@
--- Functions that api calls for elements, one call per request.
-
 create function keyframe_private.images_of_element(element keyframe.elements)
 returns text[] language plpgsql stable set search_path = '' as $$
 begin

@@ -102,8 +102,6 @@ begin
     'select keyframe_private.merge_cost_changes($1)');
 end $$;
 
--- A user's usage and costs.
-
 -- At most 1,000 groups: of the projects those that cost most. Planned for the arguments of each call: a plan for any days reads many rows
 -- one by one.
 create function keyframe_private.usage_groups(owner uuid, first_day date, last_day date, group_by text)

@@ -73,19 +73,15 @@ begin
   end if;
 end $$;
 
--- Adds removals of those of an owner's uploaded images that nothing uses, and returns how many. Under the lock that a first use takes: a
--- new prediction with the same image is either visible here, or finds the removal recorded.
+-- Adds removals of those of an owner's uploaded images that nothing uses. Under the lock that a first use takes: a new prediction with the
+-- same image is either visible here, or finds the removal recorded.
 create function keyframe_private.add_removals_of_unused(owner uuid, paths text[])
-returns integer language plpgsql volatile set search_path = '' as $$
-declare
-  added integer;
+returns void language plpgsql volatile set search_path = '' as $$
 begin
   perform keyframe_private.acquire_lock('references', owner);
   insert into keyframe_private.file_removals (bucket, name, owner_id)
   select 'projects', keyframe_private.file_name_of(i.path), owner from unnest(paths) i (path) where not keyframe_private.is_reference_used(i.path)
   on conflict do nothing;
-  get diagnostics added = row_count;
-  return added;
 end $$;
 
 create function keyframe_private.add_removals_of_deleted()
@@ -110,7 +106,6 @@ begin
   return null;
 end $$;
 
--- Its reference image and those of its plan.
 create function keyframe_private.images_of_project(project keyframe.projects)
 returns text[] language plpgsql immutable set search_path = '' as $$
 begin
@@ -209,14 +204,13 @@ begin
 end $$;
 comment on function keyframe_worker.record_files_removed is 'Records a task that removes files: refused ones are retried later. `refused`: a list of {bucket, name}.';
 
--- Adds removals of uploads that nothing uses: unused_references_after their upload, or when the owner's account is deleted. Returns how
--- many. Reads the whole list of images, because we cannot add an index to Storage's table: call it rarely.
+-- Adds removals of uploads that nothing uses: unused_references_after their upload, or when the owner's account is deleted. Reads the whole
+-- list of images, because we cannot add an index to Storage's table: call it rarely.
 create function keyframe_private.add_removals_of_unused_uploads(max_images integer default 1000)
-returns integer language plpgsql volatile security definer set search_path = '' as $$
+returns void language plpgsql volatile security definer set search_path = '' as $$
 declare
   owner uuid;
   paths text[];
-  added integer := 0;
 begin
   for owner, paths in
     with images as (
@@ -240,7 +234,6 @@ begin
     select u.owner_id, array_agg('projects/' || u.name) from unused u group by u.owner_id order by u.owner_id
   loop
     continue when not keyframe_private.acquire_lock('references', owner, waits => false); -- an open transaction leaves them to the next run
-    added := added + keyframe_private.add_removals_of_unused(owner, paths);
+    perform keyframe_private.add_removals_of_unused(owner, paths);
   end loop;
-  return added;
 end $$;

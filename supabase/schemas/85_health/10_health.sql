@@ -1,7 +1,6 @@
 -- Plain health, and the figures of the service for GET /api/health?deep=1 and GET /api/metrics; shared/contract/service.ts explains them.
 -- Counts stop at 10,000 rows, and an oldest row is found by an index. More is read for `costs` (all changes that merge_costs has not merged),
 -- `deliveries` (all endpoints), `kicks` (pg_net's queue) and `lastKicks` (the answers of some minutes).
--- Elsewhere: read_secret in 00_foundation/25_address.sql, is_out_of_time in 00_foundation/40_batches.sql, make_ready in 15_queue/20_leases.sql.
 
 -- Definer, because anyone may call it. Answers even if tables are locked: it waits for all locks together for 300 ms. `writes` is ok,
 -- read_only, settings_missing or locked. locked: someone has locked a table that a new project, a start, a result or this function needs.
@@ -42,9 +41,8 @@ comment on function keyframe.health is 'Answers when the database does, with the
 
 -- A future moment counts as 0.
 create function keyframe_private.seconds_since(moment timestamptz)
-returns numeric language sql stable set search_path = '' as $$
-  select case when moment is not null then round(greatest(0, extract(epoch from now() - moment)), 3) end
-$$;
+returns numeric language sql stable set search_path = ''
+return case when moment is not null then round(greatest(0, extract(epoch from now() - moment)), 3) end;
 
 -- Reads each part on its own: one that is locked, fails or takes too long is null, and `unread` says why. Together they wait for locks for
 -- 300 ms, and then for 10 ms each. Once the time limit has ended a part, nothing limits the next one, so none is read any more. That is why

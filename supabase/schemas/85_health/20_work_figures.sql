@@ -1,5 +1,3 @@
--- The figures of the work: predictions, deliveries, files, models, costs.
-
 -- Due work that no claim has made ready yet: of each queue the 1,000 scheduled rows that have been due longest, which is what a claim makes
 -- ready at once, and the work whose lease has expired.
 create function keyframe_private.due_unready_work()
@@ -147,7 +145,6 @@ returns jsonb language sql stable set search_path = '' set jit = off set enable_
   ) c
 $$;
 
--- Counts the events of the last five minutes.
 create function keyframe_private.event_figures()
 returns jsonb language sql stable set search_path = '' as $$
   select jsonb_build_object(

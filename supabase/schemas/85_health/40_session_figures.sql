@@ -1,5 +1,3 @@
--- The figures of sessions: what blocks others, what keeps dead rows, and calls that take long.
-
 -- The transactions that keep work of ours waiting and wait for none themselves: at most five, those that block the most sessions first. The
 -- query follows the chains of lock waits that begin at each session that
 --
