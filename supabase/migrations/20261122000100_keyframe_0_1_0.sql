@@ -1654,14 +1654,15 @@ create table keyframe.elements (
   text text not null default '' constraint text_has_at_most_1000_characters check (char_length(text) <= 1000),
   created_at timestamptz not null default now(),
   updated_at timestamptz not null default now(),
+  image_paths text[] not null default '{}' constraint element_has_at_most_8_images
+    check (cardinality(image_paths) <= 8 and coalesce(array_ndims(image_paths), 1) = 1),
   constraint name_has_a_visible_character check (keyframe_private.has_visible_character(name)),
   constraint name_is_one_line check (keyframe_private.is_one_line(name)),
   -- A prompt names it as @name.
   constraint name_has_no_at_and_no_space_around_it check (name !~ '^\s|\s$|@'),
   constraint text_is_plain_text check (keyframe_private.is_plain_text(text)),
   constraint times_are_in_years_of_four_digits check (
-    least(created_at, updated_at) >= '1970-01-01 00:00Z' and greatest(created_at, updated_at) < '9999-01-01 00:00Z'),
-  constraint elements_owner_id_id_key unique (owner_id, id)
+    least(created_at, updated_at) >= '1970-01-01 00:00Z' and greatest(created_at, updated_at) < '9999-01-01 00:00Z')
 );
 comment on table keyframe.elements is 'What several shots share: a character, place, prop or style. Owned by the user who created it.';
 comment on column keyframe.elements.owner_id is 'The user whose element it is.';
@@ -1669,23 +1670,10 @@ comment on column keyframe.elements.kind is 'character, place, prop or style.';
 comment on column keyframe.elements.name is 'The name that a prompt uses after an @. Case and Unicode form (NFC, NFD) do not matter.';
 comment on column keyframe.elements.text is 'What it looks like. Starts that use it add it to their prompt, as `name: text`.';
 comment on column keyframe.elements.updated_at is 'Its version: every change updates it.';
+comment on column keyframe.elements.image_paths is 'Its uploaded images, each as projects/<file_name>. Starts that use it send them as references.';
 create index elements_owner_id_created_at_idx on keyframe.elements (owner_id, created_at desc, id desc);
-
-create table keyframe.element_images (
-  owner_id uuid not null,
-  element_id uuid not null,
-  position integer not null constraint element_has_at_most_8_images check (position between 1 and 8),
-  path text not null constraint path_is_an_upload check (keyframe_private.is_reference_path(path)),
-  primary key (owner_id, element_id, position),
-  constraint element_images_element_fkey foreign key (owner_id, element_id) references keyframe.elements (owner_id, id) on delete cascade
-);
-comment on table keyframe.element_images is 'The images of elements. Starts that use an element send them as references.';
-comment on column keyframe.element_images.owner_id is 'The owner of the element and of the image.';
-comment on column keyframe.element_images.element_id is 'The element that it shows.';
-comment on column keyframe.element_images.position is 'Its place among them, from 1.';
-comment on column keyframe.element_images.path is 'projects/<file_name>: an uploaded image of the owner.';
 -- Finds whether an image is still in use.
-create index element_images_path_idx on keyframe.element_images (path);
+create index elements_image_paths_idx on keyframe.elements using gin (image_paths);
 
 create function keyframe_private.max_elements(list text)
 returns integer language sql immutable set search_path = '' return case list when 'owner' then 500 when 'film' then 50 when 'start' then 20 end;
@@ -1728,19 +1716,6 @@ end $$;
 
 -- supabase/schemas/10_projects/50_element_api.sql
 
-create function keyframe_private.images_of_element(element keyframe.elements)
-returns text[] language plpgsql stable set search_path = '' as $$
-begin
-  return array(
-    select i.path from keyframe.element_images i where i.owner_id = element.owner_id and i.element_id = element.id order by i.position);
-end $$;
-
-create function keyframe_private.element_json(element keyframe.elements)
-returns jsonb language plpgsql stable set search_path = '' as $$
-begin
-  return to_jsonb(element) - 'owner_id' || jsonb_build_object('image_paths', keyframe_private.images_of_element(element));
-end $$;
-
 create function keyframe_private.own_element(
   element uuid, versions timestamptz[] default null, missing text default 'You have no element with this elementId.')
 returns keyframe.elements language plpgsql stable set search_path = '' as $$
@@ -1751,15 +1726,6 @@ begin
   perform keyframe_private.raise_if(not found, 'not_found', missing);
   perform keyframe_private.require_version('element', wanted.updated_at, versions);
   return wanted;
-end $$;
-
--- Triggers list for removal an image that nothing else uses.
-create function keyframe_private.write_element_images(element keyframe.elements, paths text[])
-returns void language plpgsql volatile set search_path = '' as $$
-begin
-  delete from keyframe.element_images i where i.owner_id = element.owner_id and i.element_id = element.id;
-  insert into keyframe.element_images (owner_id, element_id, position, path)
-  select element.owner_id, element.id, w.position, w.path from unnest(paths) with ordinality w (path, position);
 end $$;
 
 create function keyframe.create_element(
@@ -1781,12 +1747,12 @@ begin
     perform keyframe_private.raise_if(
       (select count(*) from keyframe.elements e where e.owner_id = auth.uid()) >= keyframe_private.max_elements('owner'), 'invalid_request',
       format('You have %s elements already. Delete one first.', keyframe_private.max_elements('owner')));
-    insert into keyframe.elements (id, kind, name, text)
-    values (request.resource_id, create_element.kind, create_element.name, create_element.text)
+    insert into keyframe.elements (id, kind, name, text, image_paths)
+    values (request.resource_id, create_element.kind, create_element.name, create_element.text,
+      coalesce(create_element.image_paths, '{}'))
     returning * into created;
-    perform keyframe_private.write_element_images(created, image_paths);
   end if;
-  return json_build_object('element', keyframe_private.element_json(created), 'replayed', request.replayed, 'rate', request.rate);
+  return json_build_object('element', to_jsonb(created) - 'owner_id', 'replayed', request.replayed, 'rate', request.rate);
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
   return keyframe_private.refuse(refused, 'create');
@@ -1805,7 +1771,7 @@ declare
     limit least(max_rows, 101));
 begin
   return json_build_object(
-    'elements', (select coalesce(json_agg(keyframe_private.element_json(e) order by e.created_at desc, e.id desc), '[]') from unnest(page) e),
+    'elements', (select coalesce(json_agg(to_jsonb(e) - 'owner_id' order by e.created_at desc, e.id desc), '[]') from unnest(page) e),
     'rate', rate);
 end $$;
 comment on function keyframe.list_elements is 'The caller''s elements, newest first, at most 101 per page.';
@@ -1816,7 +1782,7 @@ declare
   rate jsonb := keyframe_private.acquire_token('read');
   refused keyframe_private.refusal;
 begin
-  return json_build_object('element', keyframe_private.element_json(keyframe_private.own_element(element_id)), 'rate', rate);
+  return json_build_object('element', to_jsonb(keyframe_private.own_element(element_id)) - 'owner_id', 'rate', rate);
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
   return keyframe_private.refuse(refused);
@@ -1829,24 +1795,18 @@ returns json language plpgsql volatile security definer set search_path = '' as 
 declare
   rate jsonb := keyframe_private.acquire_token('change'); -- before any lock
   changed keyframe.elements;
-  images text[];
   refused keyframe_private.refusal;
 begin
   update keyframe.elements e
-  set (kind, name, text) = (select c.kind, c.name, c.text from jsonb_populate_record(e, changes) c)
+  set (kind, name, text, image_paths) = (
+    select c.kind, c.name, c.text, coalesce(update_element.image_paths, e.image_paths) from jsonb_populate_record(e, changes) c)
   where e.id = update_element.element_id and keyframe_private.is_own(e.owner_id)
     and (versions is null or date_trunc('milliseconds', e.updated_at) = any (versions))
   returning e.* into changed;
   if not found then
     perform keyframe_private.own_element(element_id, versions);
   end if;
-  images := keyframe_private.images_of_element(changed);
-  if image_paths <> images then
-    perform keyframe_private.write_element_images(changed, image_paths);
-    perform keyframe_private.require_may_remove(images);
-    update keyframe.elements e set updated_at = now() where e.id = changed.id returning e.* into changed;
-  end if;
-  return json_build_object('element', keyframe_private.element_json(changed), 'rate', rate);
+  return json_build_object('element', to_jsonb(changed) - 'owner_id', 'rate', rate);
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
   return keyframe_private.refuse(refused);
@@ -1858,14 +1818,12 @@ returns json language plpgsql volatile security definer set search_path = '' as 
 declare
   rate jsonb := keyframe_private.acquire_token('change', needed => 'manage'); -- before any lock
   wanted keyframe.elements;
-  deleted jsonb;
   refused keyframe_private.refusal;
 begin
   perform from keyframe.elements e where e.id = delete_element.element_id and keyframe_private.is_own(e.owner_id) for update;
   wanted := keyframe_private.own_element(element_id, versions);
-  deleted := keyframe_private.element_json(wanted);
   delete from keyframe.elements e where e.id = wanted.id;
-  return json_build_object('element', deleted, 'rate', rate);
+  return json_build_object('element', to_jsonb(wanted) - 'owner_id', 'rate', rate);
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
   return keyframe_private.refuse(refused);
@@ -4373,7 +4331,7 @@ returns jsonb language plpgsql stable set search_path = '' as $$
 begin
   return jsonb_build_object(
     'elementId', element.id, 'updatedAt', keyframe_private.wire_time(element.updated_at), 'name', element.name, 'text', element.text,
-    'imagePaths', to_jsonb(keyframe_private.images_of_element(element)));
+    'imagePaths', element.image_paths);
 end $$;
 
 -- Whether a character continues the name before it: a letter, a digit, an underscore, or a mark such as an accent. An empty text does not.
@@ -4563,9 +4521,7 @@ begin
     cross join lateral (select case
       when e.id is null then array['deleted']
       when keyframe_private.wire_time(e.updated_at) <> r.used ->> 'updatedAt' then array_remove(array[
-        case when r.used -> 'imagePaths' <> (
-          select coalesce(jsonb_agg(i.path order by i.position), '[]') from keyframe.element_images i
-          where i.owner_id = e.owner_id and i.element_id = e.id) then 'imagePaths' end,
+        case when r.used -> 'imagePaths' <> to_jsonb(e.image_paths) then 'imagePaths' end,
         case when e.name <> r.used ->> 'name' then 'name' end,
         case when e.text <> r.used ->> 'text' then 'text' end], null)
       else '{}' end) c (fields)
@@ -8437,7 +8393,7 @@ returns boolean language plpgsql stable set search_path = '' as $$
 begin
   return exists (select from keyframe_private.prediction_images i where i.path = is_reference_used.path)
     or exists (select from keyframe.projects p where p.reference_image_path = is_reference_used.path)
-    or exists (select from keyframe.element_images i where i.path = is_reference_used.path)
+    or exists (select from keyframe.elements e where e.image_paths @> array[is_reference_used.path])
     or exists (select from keyframe.predictions v where v.end_image_path = is_reference_used.path)
     or exists (
       select from keyframe.projects p
@@ -8499,10 +8455,11 @@ begin
   return null;
 end $$;
 
-create function keyframe_private.add_removal_of_element_image()
+create function keyframe_private.add_removals_of_element_images()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
-  perform keyframe_private.add_removals_of_unused(old.owner_id, array[old.path]);
+  perform keyframe_private.require_may_remove(old.image_paths);
+  perform keyframe_private.add_removals_of_unused(old.owner_id, old.image_paths);
   return null;
 end $$;
 
@@ -8541,15 +8498,20 @@ begin
   perform keyframe_private.require_upload(path, owner); -- again, because it may have been removed before the lock
 end $$;
 
--- The trigger names the column of the path.
-create function keyframe_private.keep_reference_of_row()
+create function keyframe_private.keep_reference_of_project()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
-declare
-  path constant text := to_jsonb(new) ->> tg_argv[0];
 begin
-  if tg_op = 'INSERT' or path is distinct from to_jsonb(old) ->> tg_argv[0] then
-    perform keyframe_private.keep_reference(path, new.owner_id);
+  if new.reference_image_path is distinct from old.reference_image_path then
+    perform keyframe_private.keep_reference(new.reference_image_path, new.owner_id);
   end if;
+  return new;
+end $$;
+
+create function keyframe_private.keep_element_images()
+returns trigger language plpgsql volatile security definer set search_path = '' as $$
+begin
+  perform keyframe_private.keep_reference(i.path, new.owner_id) from unnest(new.image_paths) i (path)
+  where array_position(coalesce(old.image_paths, '{}'), i.path) is null;
   return new;
 end $$;
 
@@ -9548,12 +9510,12 @@ create trigger _100_stamp before update on keyframe.elements
 -- Not when an account is deleted: its films and projects go too.
 create trigger _110_leave_lists before delete on keyframe.elements
   for each row when (pg_trigger_depth() = 0) execute function keyframe_private.leave_lists();
-
--- keyframe.element_images
-create trigger _100_keep before insert or update on keyframe.element_images
-  for each row execute function keyframe_private.keep_reference_of_row('path');
-create trigger _500_add_removal after delete on keyframe.element_images
-  for each row execute function keyframe_private.add_removal_of_element_image();
+create trigger _120_keep_images before insert or update of image_paths on keyframe.elements
+  for each row execute function keyframe_private.keep_element_images();
+create trigger _500_add_removals after update of image_paths on keyframe.elements
+  for each row when (old.image_paths <> new.image_paths) execute function keyframe_private.add_removals_of_element_images();
+create trigger _510_add_removals_of_deleted after delete on keyframe.elements
+  for each row when (old.image_paths <> '{}') execute function keyframe_private.add_removals_of_element_images();
 
 -- keyframe.projects
 create trigger _100_limit_changes before update or delete on keyframe.projects
@@ -9578,7 +9540,7 @@ create trigger _170_require_selected_takes
   before insert or update of selected_first_frame_id, selected_last_frame_id, selected_video_id on keyframe.projects
   for each row execute function keyframe_private.require_selected_takes();
 create trigger _180_keep_reference before insert or update on keyframe.projects
-  for each row when (new.reference_image_path is not null) execute function keyframe_private.keep_reference_of_row('reference_image_path');
+  for each row when (new.reference_image_path is not null) execute function keyframe_private.keep_reference_of_project();
 create trigger _190_require_plan before insert on keyframe.projects
   for each row when (new.plan <> '{}') execute function keyframe_private.require_plan();
 create trigger _195_require_changed_plan before update of plan on keyframe.projects
@@ -9981,7 +9943,7 @@ do $$
 declare
   name text;
 begin
-  foreach name in array array['films', 'projects', 'elements', 'element_images', 'models', 'step_defaults', 'predictions',
+  foreach name in array array['films', 'projects', 'elements', 'models', 'step_defaults', 'predictions',
     'webhook_endpoints', 'webhook_events', 'webhook_deliveries', 'webhook_attempts']
   loop
     execute format(
@@ -9997,7 +9959,7 @@ declare
 begin
   for seen in
     select * from (values
-      ('films', ''), ('elements', ''), ('element_images', ''), ('webhook_endpoints', ''),
+      ('films', ''), ('elements', ''), ('webhook_endpoints', ''),
       ('projects', ' and deleted_at is null'),
       ('predictions', ' and project_id <> all ((select keyframe_private.deleted_projects())::uuid[])'),
       -- Without those of deleted endpoints.
@@ -10092,7 +10054,7 @@ grant usage on schema keyframe_worker to service_role;
 
 -- Tables. Users cannot set id: a reused id would get no event (docs/decisions/0020-postgres-makes-ids.md).
 grant select on
-  keyframe.elements, keyframe.element_images, keyframe.films, keyframe.models, keyframe.predictions, keyframe.projects,
+  keyframe.elements, keyframe.films, keyframe.models, keyframe.predictions, keyframe.projects,
   keyframe.step_defaults, keyframe.webhook_attempts, keyframe.webhook_deliveries, keyframe.webhook_endpoints, keyframe.webhook_events
 to authenticated, service_role;
 grant insert (title, description, element_ids), update (title, description, element_ids), delete on keyframe.films to authenticated;

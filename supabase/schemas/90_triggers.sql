@@ -26,12 +26,12 @@ create trigger _100_stamp before update on keyframe.elements
 -- Not when an account is deleted: its films and projects go too.
 create trigger _110_leave_lists before delete on keyframe.elements
   for each row when (pg_trigger_depth() = 0) execute function keyframe_private.leave_lists();
-
--- keyframe.element_images
-create trigger _100_keep before insert or update on keyframe.element_images
-  for each row execute function keyframe_private.keep_reference_of_row('path');
-create trigger _500_add_removal after delete on keyframe.element_images
-  for each row execute function keyframe_private.add_removal_of_element_image();
+create trigger _120_keep_images before insert or update of image_paths on keyframe.elements
+  for each row execute function keyframe_private.keep_element_images();
+create trigger _500_add_removals after update of image_paths on keyframe.elements
+  for each row when (old.image_paths <> new.image_paths) execute function keyframe_private.add_removals_of_element_images();
+create trigger _510_add_removals_of_deleted after delete on keyframe.elements
+  for each row when (old.image_paths <> '{}') execute function keyframe_private.add_removals_of_element_images();
 
 -- keyframe.projects
 create trigger _100_limit_changes before update or delete on keyframe.projects
@@ -56,7 +56,7 @@ create trigger _170_require_selected_takes
   before insert or update of selected_first_frame_id, selected_last_frame_id, selected_video_id on keyframe.projects
   for each row execute function keyframe_private.require_selected_takes();
 create trigger _180_keep_reference before insert or update on keyframe.projects
-  for each row when (new.reference_image_path is not null) execute function keyframe_private.keep_reference_of_row('reference_image_path');
+  for each row when (new.reference_image_path is not null) execute function keyframe_private.keep_reference_of_project();
 create trigger _190_require_plan before insert on keyframe.projects
   for each row when (new.plan <> '{}') execute function keyframe_private.require_plan();
 create trigger _195_require_changed_plan before update of plan on keyframe.projects

@@ -7,7 +7,7 @@ do $$
 declare
   name text;
 begin
-  foreach name in array array['films', 'projects', 'elements', 'element_images', 'models', 'step_defaults', 'predictions',
+  foreach name in array array['films', 'projects', 'elements', 'models', 'step_defaults', 'predictions',
     'webhook_endpoints', 'webhook_events', 'webhook_deliveries', 'webhook_attempts']
   loop
     execute format(
@@ -23,7 +23,7 @@ declare
 begin
   for seen in
     select * from (values
-      ('films', ''), ('elements', ''), ('element_images', ''), ('webhook_endpoints', ''),
+      ('films', ''), ('elements', ''), ('webhook_endpoints', ''),
       ('projects', ' and deleted_at is null'),
       ('predictions', ' and project_id <> all ((select keyframe_private.deleted_projects())::uuid[])'),
       -- Without those of deleted endpoints.

@@ -41,7 +41,7 @@ grant usage on schema keyframe_worker to service_role;
 
 -- Tables. Users cannot set id: a reused id would get no event (docs/decisions/0020-postgres-makes-ids.md).
 grant select on
-  keyframe.elements, keyframe.element_images, keyframe.films, keyframe.models, keyframe.predictions, keyframe.projects,
+  keyframe.elements, keyframe.films, keyframe.models, keyframe.predictions, keyframe.projects,
   keyframe.step_defaults, keyframe.webhook_attempts, keyframe.webhook_deliveries, keyframe.webhook_endpoints, keyframe.webhook_events
 to authenticated, service_role;
 grant insert (title, description, element_ids), update (title, description, element_ids), delete on keyframe.films to authenticated;

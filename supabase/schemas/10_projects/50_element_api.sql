@@ -1,16 +1,3 @@
-create function keyframe_private.images_of_element(element keyframe.elements)
-returns text[] language plpgsql stable set search_path = '' as $$
-begin
-  return array(
-    select i.path from keyframe.element_images i where i.owner_id = element.owner_id and i.element_id = element.id order by i.position);
-end $$;
-
-create function keyframe_private.element_json(element keyframe.elements)
-returns jsonb language plpgsql stable set search_path = '' as $$
-begin
-  return to_jsonb(element) - 'owner_id' || jsonb_build_object('image_paths', keyframe_private.images_of_element(element));
-end $$;
-
 create function keyframe_private.own_element(
   element uuid, versions timestamptz[] default null, missing text default 'You have no element with this elementId.')
 returns keyframe.elements language plpgsql stable set search_path = '' as $$
@@ -21,15 +8,6 @@ begin
   perform keyframe_private.raise_if(not found, 'not_found', missing);
   perform keyframe_private.require_version('element', wanted.updated_at, versions);
   return wanted;
-end $$;
-
--- Triggers list for removal an image that nothing else uses.
-create function keyframe_private.write_element_images(element keyframe.elements, paths text[])
-returns void language plpgsql volatile set search_path = '' as $$
-begin
-  delete from keyframe.element_images i where i.owner_id = element.owner_id and i.element_id = element.id;
-  insert into keyframe.element_images (owner_id, element_id, position, path)
-  select element.owner_id, element.id, w.position, w.path from unnest(paths) with ordinality w (path, position);
 end $$;
 
 create function keyframe.create_element(
@@ -51,12 +29,12 @@ begin
     perform keyframe_private.raise_if(
       (select count(*) from keyframe.elements e where e.owner_id = auth.uid()) >= keyframe_private.max_elements('owner'), 'invalid_request',
       format('You have %s elements already. Delete one first.', keyframe_private.max_elements('owner')));
-    insert into keyframe.elements (id, kind, name, text)
-    values (request.resource_id, create_element.kind, create_element.name, create_element.text)
+    insert into keyframe.elements (id, kind, name, text, image_paths)
+    values (request.resource_id, create_element.kind, create_element.name, create_element.text,
+      coalesce(create_element.image_paths, '{}'))
     returning * into created;
-    perform keyframe_private.write_element_images(created, image_paths);
   end if;
-  return json_build_object('element', keyframe_private.element_json(created), 'replayed', request.replayed, 'rate', request.rate);
+  return json_build_object('element', to_jsonb(created) - 'owner_id', 'replayed', request.replayed, 'rate', request.rate);
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
   return keyframe_private.refuse(refused, 'create');
@@ -75,7 +53,7 @@ declare
     limit least(max_rows, 101));
 begin
   return json_build_object(
-    'elements', (select coalesce(json_agg(keyframe_private.element_json(e) order by e.created_at desc, e.id desc), '[]') from unnest(page) e),
+    'elements', (select coalesce(json_agg(to_jsonb(e) - 'owner_id' order by e.created_at desc, e.id desc), '[]') from unnest(page) e),
     'rate', rate);
 end $$;
 comment on function keyframe.list_elements is 'The caller''s elements, newest first, at most 101 per page.';
@@ -86,7 +64,7 @@ declare
   rate jsonb := keyframe_private.acquire_token('read');
   refused keyframe_private.refusal;
 begin
-  return json_build_object('element', keyframe_private.element_json(keyframe_private.own_element(element_id)), 'rate', rate);
+  return json_build_object('element', to_jsonb(keyframe_private.own_element(element_id)) - 'owner_id', 'rate', rate);
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
   return keyframe_private.refuse(refused);
@@ -99,24 +77,18 @@ returns json language plpgsql volatile security definer set search_path = '' as 
 declare
   rate jsonb := keyframe_private.acquire_token('change'); -- before any lock
   changed keyframe.elements;
-  images text[];
   refused keyframe_private.refusal;
 begin
   update keyframe.elements e
-  set (kind, name, text) = (select c.kind, c.name, c.text from jsonb_populate_record(e, changes) c)
+  set (kind, name, text, image_paths) = (
+    select c.kind, c.name, c.text, coalesce(update_element.image_paths, e.image_paths) from jsonb_populate_record(e, changes) c)
   where e.id = update_element.element_id and keyframe_private.is_own(e.owner_id)
     and (versions is null or date_trunc('milliseconds', e.updated_at) = any (versions))
   returning e.* into changed;
   if not found then
     perform keyframe_private.own_element(element_id, versions);
   end if;
-  images := keyframe_private.images_of_element(changed);
-  if image_paths <> images then
-    perform keyframe_private.write_element_images(changed, image_paths);
-    perform keyframe_private.require_may_remove(images);
-    update keyframe.elements e set updated_at = now() where e.id = changed.id returning e.* into changed;
-  end if;
-  return json_build_object('element', keyframe_private.element_json(changed), 'rate', rate);
+  return json_build_object('element', to_jsonb(changed) - 'owner_id', 'rate', rate);
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
   return keyframe_private.refuse(refused);
@@ -128,14 +100,12 @@ returns json language plpgsql volatile security definer set search_path = '' as 
 declare
   rate jsonb := keyframe_private.acquire_token('change', needed => 'manage'); -- before any lock
   wanted keyframe.elements;
-  deleted jsonb;
   refused keyframe_private.refusal;
 begin
   perform from keyframe.elements e where e.id = delete_element.element_id and keyframe_private.is_own(e.owner_id) for update;
   wanted := keyframe_private.own_element(element_id, versions);
-  deleted := keyframe_private.element_json(wanted);
   delete from keyframe.elements e where e.id = wanted.id;
-  return json_build_object('element', deleted, 'rate', rate);
+  return json_build_object('element', to_jsonb(wanted) - 'owner_id', 'rate', rate);
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
   return keyframe_private.refuse(refused);

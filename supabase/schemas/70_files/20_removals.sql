@@ -37,7 +37,7 @@ returns boolean language plpgsql stable set search_path = '' as $$
 begin
   return exists (select from keyframe_private.prediction_images i where i.path = is_reference_used.path)
     or exists (select from keyframe.projects p where p.reference_image_path = is_reference_used.path)
-    or exists (select from keyframe.element_images i where i.path = is_reference_used.path)
+    or exists (select from keyframe.elements e where e.image_paths @> array[is_reference_used.path])
     or exists (select from keyframe.predictions v where v.end_image_path = is_reference_used.path)
     or exists (
       select from keyframe.projects p
@@ -99,10 +99,11 @@ begin
   return null;
 end $$;
 
-create function keyframe_private.add_removal_of_element_image()
+create function keyframe_private.add_removals_of_element_images()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
-  perform keyframe_private.add_removals_of_unused(old.owner_id, array[old.path]);
+  perform keyframe_private.require_may_remove(old.image_paths);
+  perform keyframe_private.add_removals_of_unused(old.owner_id, old.image_paths);
   return null;
 end $$;
 
@@ -141,15 +142,20 @@ begin
   perform keyframe_private.require_upload(path, owner); -- again, because it may have been removed before the lock
 end $$;
 
--- The trigger names the column of the path.
-create function keyframe_private.keep_reference_of_row()
+create function keyframe_private.keep_reference_of_project()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
-declare
-  path constant text := to_jsonb(new) ->> tg_argv[0];
 begin
-  if tg_op = 'INSERT' or path is distinct from to_jsonb(old) ->> tg_argv[0] then
-    perform keyframe_private.keep_reference(path, new.owner_id);
+  if new.reference_image_path is distinct from old.reference_image_path then
+    perform keyframe_private.keep_reference(new.reference_image_path, new.owner_id);
   end if;
+  return new;
+end $$;
+
+create function keyframe_private.keep_element_images()
+returns trigger language plpgsql volatile security definer set search_path = '' as $$
+begin
+  perform keyframe_private.keep_reference(i.path, new.owner_id) from unnest(new.image_paths) i (path)
+  where array_position(coalesce(old.image_paths, '{}'), i.path) is null;
   return new;
 end $$;
 

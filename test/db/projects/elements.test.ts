@@ -101,13 +101,6 @@ describe("the cost of reading elements", () => {
     expect(Math.abs(bytes - (await takes([])))).toBeLessThan(100); // an empty list, and times of other lengths
     expect(bytes).toBeLessThan(30_000);
   });
-
-  test("a film whose takes have an unchanged element → read without the element's images", async () => {
-    const { id } = await add("Bo", { image_paths: [await upload()] });
-    const input = await begin({ elementIds: [id] });
-    await seedPrediction(db.sql, world, { status: "succeeded", input });
-    expect(await readsOf("keyframe.element_images", `select keyframe.read_film('${film}')`)).toBe(0);
-  });
 });
 
 describe("an element", () => {
@@ -155,7 +148,6 @@ describe("an element", () => {
     }
     const straight = (sql: string) => db.asUser(world.owner, (user) => user.unsafe(sql));
     expect(await straight("select * from keyframe.elements union all select e.* from keyframe.elements e")).toEqual([]);
-    expect(await straight("select * from keyframe.element_images")).toEqual([]);
     const direct = `update keyframe.films set element_ids = '{${theirs.id}}' where id = '${film}'`;
     expect(await codeOf(straight(direct))).toBe("not_found");
     expect(await listsOf()).toEqual({ film: [], project: null });

@@ -162,7 +162,7 @@ describe("a client that may generate", () => {
   const removed = async () => (await db.sql`select from keyframe_private.file_removals`).count;
   const state = async () => [
     await removed(),
-    await db.sql`select * from keyframe.element_images order by path`,
+    await db.sql`select id, image_paths from keyframe.elements order by id`,
     await db.sql`select reference_image_path from keyframe.projects order by id`,
   ];
 
