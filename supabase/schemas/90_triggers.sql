@@ -1,15 +1,12 @@
--- All triggers of each table, in the order in which they fire: those before the change, then those after it.
+-- All triggers, table by table, in the order in which they fire: those before the change, then those after it.
 
--- keyframe_private.settings
 create trigger _100_keep before delete or truncate on keyframe_private.settings
   for each statement execute function keyframe_private.refuse_change('settings_keep_their_row',
     'The row of keyframe_private.settings cannot be deleted: it has the budgets. To set a value: update keyframe_private.settings set … where only_row. To restore a shipped value, set it to default.');
 
--- keyframe_private.moved_owners
 create trigger _500_wait_for_changes after insert on keyframe_private.moved_owners
   for each row execute function keyframe_private.wait_for_changes();
 
--- keyframe.films
 create trigger _100_limit_changes before update or delete on keyframe.films
   for each statement execute function keyframe_private.limit_changes();
 create trigger _110_limit before insert on keyframe.films for each row execute function keyframe_private.limit_inserts('create');
@@ -20,7 +17,6 @@ create trigger _130_stamp before update on keyframe.films
 create trigger _140_require_own_elements before insert or update of element_ids on keyframe.films
   for each row execute function keyframe_private.require_own_elements();
 
--- keyframe.elements
 create trigger _100_stamp before update on keyframe.elements
   for each row when (old is distinct from new) execute function keyframe_private.move_version();
 -- Not when an account is deleted: its films and projects go too.
@@ -33,7 +29,6 @@ create trigger _500_add_removals after update of image_paths on keyframe.element
 create trigger _510_add_removals_of_deleted after delete on keyframe.elements
   for each row when (old.image_paths <> '{}') execute function keyframe_private.add_removals_of_element_images();
 
--- keyframe.projects
 create trigger _100_limit_changes before update or delete on keyframe.projects
   for each statement execute function keyframe_private.limit_changes();
 create trigger _110_limit before insert on keyframe.projects for each row execute function keyframe_private.limit_inserts('create');
@@ -70,7 +65,6 @@ create trigger _510_add_removals after delete on keyframe.projects
   for each row when (old.reference_image_path is not null or old.plan <> '{}') execute function keyframe_private.add_removals_of_project_images();
 create trigger _520_emit_created after insert on keyframe.projects for each row execute function keyframe_private.emit_project_created();
 
--- keyframe.models
 create trigger _100_require_well_formed before insert or update on keyframe.models
   for each row execute function keyframe_private.require_well_formed_model();
 create trigger _110_keep_used before delete on keyframe.models for each row execute function keyframe_private.keep_used_model();
@@ -83,7 +77,6 @@ create trigger _500_rename_prices after update of model on keyframe.models
 create constraint trigger _510_rename_predictions after update of step, model on keyframe.models deferrable initially deferred
   for each row when ((old.step, old.model) <> (new.step, new.model)) execute function keyframe_private.rename_model();
 
--- keyframe.step_defaults
 create trigger _100_keep_deleted before delete on keyframe.step_defaults
   for each row execute function keyframe_private.refuse_change('every_step_keeps_a_default',
     'Every step needs a default. Choose another: update keyframe.step_defaults set model = ''…'' where step = ''…''.');
@@ -94,7 +87,6 @@ create trigger _110_keep_moved before update on keyframe.step_defaults
 create trigger _120_require_enabled before insert or update on keyframe.step_defaults
   for each row execute function keyframe_private.require_enabled_default();
 
--- keyframe_private.model_prices
 create trigger _100_require_well_formed before insert or update on keyframe_private.model_prices
   for each row execute function keyframe_private.require_well_formed_price();
 create trigger _110_keep_changed before update on keyframe_private.model_prices
@@ -107,11 +99,9 @@ create trigger _120_keep_deleted before delete on keyframe_private.model_prices
   for each row when (old.valid_from <= now()) execute function keyframe_private.refuse_change('price_in_force_stays',
     'Runs were started at this price, so it cannot be deleted. Insert a row with the new price, which applies from its valid_from.');
 
--- keyframe_private.model_markups
 create trigger _100_require_known_model before insert or update on keyframe_private.model_markups
   for each row execute function keyframe_private.require_known_model();
 
--- keyframe.predictions
 create trigger _090_limit before insert on keyframe.predictions for each statement execute function keyframe_private.limit_inserts('generate');
 create trigger _100_guard_move before update of status on keyframe.predictions
   for each row when (old.status is distinct from new.status) execute function keyframe_private.guard_prediction_move();
@@ -168,7 +158,6 @@ create trigger _660_begin after insert on keyframe.predictions
   referencing new table as started
   for each statement execute function keyframe_private.begin_starts();
 
--- keyframe_private.provider_submits
 create trigger _100_settle before update of outcome on keyframe_private.provider_submits
   for each row when (old.outcome is distinct from new.outcome) execute function keyframe_private.settle_ended();
 create trigger _500_add_cost after insert on keyframe_private.provider_submits
@@ -183,7 +172,6 @@ create trigger _510_add_changed_cost after update on keyframe_private.provider_s
 create trigger _520_add_removed_cost after delete on keyframe_private.provider_submits
   for each row when (old.created_at >= now() - interval '13 months') execute function keyframe_private.add_cost_change();
 
--- keyframe_private.credits
 create trigger _100_keep before update of id, owner_id, micros, kind, key, created_at or delete or truncate on keyframe_private.credits
   for each statement execute function keyframe_private.refuse_change('credits_are_only_inserted',
     'A credit cannot change. Insert an adjustment with the difference.');
@@ -192,7 +180,6 @@ create trigger _110_open_balance before insert on keyframe_private.credits
 create trigger _500_note_low after insert on keyframe_private.credits
   for each row when (new.micros < 0) execute function keyframe_private.note_low_after_credit();
 
--- keyframe.webhook_endpoints
 create trigger _100_limit before insert on keyframe.webhook_endpoints
   for each row when (new.owner_id is not null) execute function keyframe_private.limit_endpoints();
 create trigger _110_refuse_changed_owner before update of owner_id on keyframe.webhook_endpoints
@@ -207,11 +194,9 @@ create trigger _510_record_deleted after delete on keyframe.webhook_endpoints
 create trigger _520_resume after update of enabled on keyframe.webhook_endpoints
   for each row when (new.enabled and not old.enabled) execute function keyframe_private.resume_endpoint();
 
--- keyframe_private.webhook_secrets
 create trigger _500_delete_vault_secret after delete on keyframe_private.webhook_secrets
   for each row execute function keyframe_private.delete_vault_secret();
 
--- keyframe.webhook_deliveries
 -- Workers record attempts themselves.
 create trigger _500_add_changed after update of status, next_attempt_at on keyframe.webhook_deliveries
   for each row when (new.status = 'pending' and new.attempts <= old.attempts
@@ -223,7 +208,6 @@ create trigger _520_count_changed after update on keyframe.webhook_deliveries
   referencing old table as changed_from new table as changed_to
   for each statement execute function keyframe_private.count_deliveries();
 
--- keyframe_private.file_removals
 create trigger _500_add_work after insert on keyframe_private.file_removals
   referencing new table as added
   for each statement execute function keyframe_private.add_removal_work();

@@ -1,6 +1,7 @@
 -- Policies decide who sees and changes which rows; what of that an OAuth client or a key may change, triggers decide
--- (05_requests/10_oauth_clients.sql). They come last, because on the hosted platform each one locks all tables of Storage and Auth until commit. None may raise outside a request of the
--- Data API: Realtime reads the rows of many subscribers in one transaction, and Storage also lists the app's files.
+-- (05_requests/10_oauth_clients.sql). They come last, because on the hosted platform each one locks all tables of Storage and Auth until
+-- commit. None may raise outside a request of the Data API: Realtime reads the rows of many subscribers in one transaction, and Storage
+-- also lists the app's files.
 
 -- <table>_all_client on every table that users read. Restrictive, so that it stops OAuth clients even if a policy of the app opens all rows.
 do $$
@@ -39,13 +40,11 @@ end $$;
 create policy models_select_everyone on keyframe.models for select to authenticated using (true);
 create policy step_defaults_select_everyone on keyframe.step_defaults for select to authenticated using (true);
 
--- keyframe.films
 create policy films_insert_owner on keyframe.films for insert to authenticated with check (owner_id = (select keyframe_private.caller_id()));
 create policy films_update_owner on keyframe.films for update to authenticated
   using (owner_id = (select keyframe_private.caller_id())) with check (owner_id = (select keyframe_private.caller_id()));
 create policy films_delete_owner on keyframe.films for delete to authenticated using (owner_id = (select keyframe_private.caller_id()));
 
--- keyframe.projects
 create policy projects_insert_owner on keyframe.projects for insert to authenticated with check (owner_id = (select keyframe_private.caller_id()));
 create policy projects_update_owner on keyframe.projects for update to authenticated
   using (owner_id = (select keyframe_private.caller_id()) and deleted_at is null) with check (owner_id = (select keyframe_private.caller_id()));

@@ -5,7 +5,7 @@ import { answerHeaders, readVersions, versioned } from "../http/respond.ts";
 import { answerBase, fromRow, position } from "../data/database.ts";
 import type { Handler } from "./handler.ts";
 
-/** From keyframe_private.element_json. */
+/** From keyframe.elements. */
 const elementRow = fromRow(element.omit({ elementId: true }).extend(position));
 const mapElement = ({ id, created_at, ...fields }: z.infer<typeof elementRow>): Element => ({
   elementId: id,

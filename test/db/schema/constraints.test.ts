@@ -241,7 +241,15 @@ test("every array column → has a check of its dimensions", async () => {
     from pg_attribute a join pg_class t on t.oid = a.attrelid join pg_type y on y.oid = a.atttypid
     where t.relkind = 'r' and t.relnamespace::regnamespace::text like 'keyframe%' and a.attnum > 0
       and not a.attisdropped and y.typcategory = 'A' order by 1`;
-  const names = ["element_ids", "element_ids", "event_types", "image_paths", "price_ids", "project_ids", "webhook_retry_schedule"];
+  const names = [
+    "element_ids",
+    "element_ids",
+    "event_types",
+    "image_paths",
+    "price_ids",
+    "project_ids",
+    "webhook_retry_schedule",
+  ];
   expect(columns).toEqual(names.map((name) => ({ name, checked: true })));
 });
 
