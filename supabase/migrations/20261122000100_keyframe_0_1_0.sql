@@ -9302,19 +9302,16 @@ returns jsonb language sql volatile set search_path = '' as $$
     union
     select c.victim, b.pid, case when b.pid not in (select t.pid from table_waiters t) then pg_catalog.pg_blocking_pids(b.pid) else '{}' end
     from wait_chains c cross join lateral unnest(c.behind) b (pid)
-  ), chain_ends as (
-    select c.pid, count(distinct c.victim) filter (where c.victim <> c.pid) as blocks
-    from wait_chains c where c.behind = '{}' group by c.pid
   ), worst as (
-    select e.pid, e.blocks, s.usename, s.xact_start, s.state, bool_or(t.stops_writes) as locks_tables,
-      string_agg(distinct t.relation::regclass::text, ', ') as tables
-    from chain_ends e
-    left join sessions s on s.pid = e.pid
-    left join table_locks t on t.pid = e.pid
-    where (s.backend_type is distinct from 'autovacuum worker' or e.blocks > 0)
+    select c.pid, count(distinct c.victim) filter (where c.victim <> c.pid) as blocks, s.usename, s.xact_start, s.state,
+      bool_or(t.stops_writes) as locks_tables, string_agg(distinct t.relation::regclass::text, ', ') as tables
+    from wait_chains c
+    left join sessions s on s.pid = c.pid
+    left join table_locks t on t.pid = c.pid
+    where c.behind = '{}'
       and coalesce(s.xact_start < clock_timestamp() - locked_for, true) -- a young transaction is ordinary queueing, not a blocker
-    group by e.pid, e.blocks, s.usename, s.xact_start, s.state
-    order by e.blocks desc, s.xact_start limit 5
+    group by c.pid, s.usename, s.xact_start, s.state
+    order by blocks desc, s.xact_start limit 5
   )
   select coalesce(jsonb_agg(jsonb_build_object(
     'pid', n.pid, 'role', n.usename, 'seconds', keyframe_private.seconds_since(n.xact_start), 'isIdle', coalesce(n.state like 'idle%', false),
@@ -9923,27 +9920,15 @@ from (values
 -- commit. None may raise outside a request of the Data API: Realtime reads the rows of many subscribers in one transaction, and Storage
 -- also lists the app's files.
 
--- <table>_all_client on every table that users read. Restrictive, so that it stops OAuth clients even if a policy of the app opens all rows.
-do $$
-declare
-  name text;
-begin
-  foreach name in array array['films', 'projects', 'elements', 'models', 'step_defaults', 'predictions',
-    'webhook_endpoints', 'webhook_events', 'webhook_deliveries', 'webhook_attempts']
-  loop
-    execute format(
-      'create policy %1$s_all_client on keyframe.%1$s as restrictive to authenticated using ((select keyframe_private.client_may(%2$L)))',
-      name, case when name like 'webhook_%' then 'manage' else 'read' end);
-  end loop;
-end $$;
-
--- <table>_select_owner: users see their own rows. A subquery in a condition runs once per statement.
+-- For every table that users read: <table>_all_client, restrictive, so that it stops OAuth clients even if a policy of the app opens all rows,
+-- and <table>_select_owner: users see their own rows. A subquery in a condition runs once per statement.
 do $$
 declare
   seen record;
 begin
   for seen in
     select * from (values
+      ('models', null), ('step_defaults', null), -- everyone sees all rows
       ('films', ''), ('elements', ''), ('webhook_endpoints', ''),
       ('projects', ' and deleted_at is null'),
       ('predictions', ' and project_id <> all ((select keyframe_private.deleted_projects())::uuid[])'),
@@ -9952,13 +9937,14 @@ begin
       ('webhook_deliveries', ' and endpoint_id in (select e.id from keyframe.webhook_endpoints e)'),
       ('webhook_attempts', ' and exists (select from keyframe.webhook_deliveries d where d.id = delivery_id)')) v (name, condition)
   loop
-    execute format('create policy %1$s_select_owner on keyframe.%1$s for select to authenticated
-      using (owner_id = (select keyframe_private.caller_id()) and (select keyframe_private.may_read())%2$s)', seen.name, seen.condition);
+    execute format(
+      'create policy %1$s_all_client on keyframe.%1$s as restrictive to authenticated using ((select keyframe_private.client_may(%2$L)))',
+      seen.name, case when seen.name like 'webhook_%' then 'manage' else 'read' end);
+    execute format('create policy %1$s_select_%2$s on keyframe.%1$s for select to authenticated using (%3$s)', seen.name,
+      case when seen.condition is null then 'everyone' else 'owner' end,
+      coalesce('owner_id = (select keyframe_private.caller_id()) and (select keyframe_private.may_read())' || seen.condition, 'true'));
   end loop;
 end $$;
-
-create policy models_select_everyone on keyframe.models for select to authenticated using (true);
-create policy step_defaults_select_everyone on keyframe.step_defaults for select to authenticated using (true);
 
 create policy films_insert_owner on keyframe.films for insert to authenticated with check (owner_id = (select keyframe_private.caller_id()));
 create policy films_update_owner on keyframe.films for update to authenticated
