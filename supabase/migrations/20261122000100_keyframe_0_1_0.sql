@@ -411,10 +411,8 @@ end $$;
 -- Whether 80 % of this statement's statement_timeout has passed. Once the timer has fired and was caught, nothing limits the statement. Not
 -- 100 %, because the timer may start before statement_timestamp().
 create function keyframe_private.is_out_of_time()
-returns boolean language plpgsql volatile set search_path = '' as $$
-begin
-  return clock_timestamp() - statement_timestamp() > 0.8 * nullif(current_setting('statement_timeout')::interval, '0') is true;
-end $$;
+returns boolean language sql volatile set search_path = ''
+return clock_timestamp() - statement_timestamp() > 0.8 * nullif(current_setting('statement_timeout')::interval, '0') is true;
 
 -- Runs the action on at most max_rows rows of a table (alias o) that meet the condition, except rows that are locked or skipped. The first
 -- batch is all of them; after an error the batch is halved, after a success doubled:
@@ -946,12 +944,10 @@ begin
 end $$;
 
 create function keyframe_private.key_json(client keyframe_private.allowed_clients)
-returns jsonb language plpgsql stable set search_path = '' as $$
-begin
-  return jsonb_build_object(
-    'id', client.client_id, 'name', client.name, 'may', client.may, 'day_limit_micros', client.owner_day_micros,
-    'created_at', client.created_at, 'expires_at', client.expires_at, 'last_used_at', client.last_used_at);
-end $$;
+returns jsonb language sql stable set search_path = ''
+return jsonb_build_object(
+  'id', client.client_id, 'name', client.name, 'may', client.may, 'day_limit_micros', client.owner_day_micros,
+  'created_at', client.created_at, 'expires_at', client.expires_at, 'last_used_at', client.last_used_at);
 
 -- The random bits are those of UUIDs: 60 in the name, 190 in the secret. A repeated request gets a new secret, which replaces the first one.
 create function keyframe.create_key(
@@ -2954,11 +2950,9 @@ create type keyframe_private.run_cost as (
 -- Whether a run can replace the one that was asked for: the most that the provider bills and the most that the user pays are no higher. Any
 -- run can replace one whose cost is unknown.
 create function keyframe_private.costs_no_more(run keyframe_private.run_cost, asked keyframe_private.run_cost)
-returns boolean language plpgsql immutable set search_path = '' as $$
-begin
-  return asked.most_micros is null
-    or coalesce(run.most_micros <= asked.most_micros and run.most_charge_micros <= asked.most_charge_micros, false);
-end $$;
+returns boolean language sql immutable set search_path = ''
+return asked.most_micros is null
+  or coalesce(run.most_micros <= asked.most_micros and run.most_charge_micros <= asked.most_charge_micros, false);
 
 create function keyframe_private.default_cost(chosen keyframe.models, at timestamptz)
 returns keyframe_private.run_cost language plpgsql stable set search_path = '' as $$
