@@ -1556,17 +1556,15 @@ returns void language plpgsql volatile set search_path = '' as $$
 declare
   unknown uuid;
 begin
-  if cardinality(project_ids) > keyframe_private.max_shots() then
-    perform keyframe_private.raise_error('invalid_request', format('A film has at most %s shots.', keyframe_private.max_shots()));
-  elsif (select count(distinct w.id) from unnest(project_ids) w (id)) < cardinality(project_ids) then -- null is not counted
-    perform keyframe_private.raise_error('invalid_request', 'A project can be in projectIds only once.');
-  end if;
+  perform keyframe_private.raise_if(cardinality(project_ids) > keyframe_private.max_shots(), 'invalid_request',
+    format('A film has at most %s shots.', keyframe_private.max_shots()));
+  perform keyframe_private.raise_if((select count(distinct w.id) from unnest(project_ids) w (id)) < cardinality(project_ids), -- null is not counted
+    'invalid_request', 'A project can be in projectIds only once.');
   select w.id into unknown from unnest(project_ids) w (id)
   where not exists (select from keyframe.projects p where p.id = w.id and p.owner_id = film.owner_id and p.deleted_at is null)
   limit 1;
-  if found then
-    perform keyframe_private.raise_error('not_found', format('You have no project with the projectId %s.', unknown));
-  elsif project_ids = keyframe_private.shots_of(film.id) then
+  perform keyframe_private.raise_if(found, 'not_found', format('You have no project with the projectId %s.', unknown));
+  if project_ids = keyframe_private.shots_of(film.id) then
     return;
   end if;
 
@@ -1934,12 +1932,11 @@ begin
   where s.token_hash = decode(read_shared_film.token_hash, 'hex') and (s.expires_at > now()) is not false
     and u.deleted_at is null and (u.banned_until <= now()) is not false;
   perform keyframe_private.raise_if(not found, 'not_found', 'This link does not work: it is incomplete, has expired, or was revoked.');
-  if not keyframe_private.acquire_lock('shared call 1', shared.owner_id, waits => false)
-    and not keyframe_private.acquire_lock('shared call 2', shared.owner_id, waits => false) then
-    perform keyframe_private.raise_error('rate_limited',
-      'Too many people are opening this owner''s links. Wait for the time in Retry-After, then try again.',
-      jsonb_build_object('policy', 'calls', 'limit', 2, 'window_seconds', 1, 'wait_seconds', 1)::text);
-  end if;
+  perform keyframe_private.raise_if(
+    not keyframe_private.acquire_lock('shared call 1', shared.owner_id, waits => false)
+      and not keyframe_private.acquire_lock('shared call 2', shared.owner_id, waits => false),
+    'rate_limited', 'Too many people are opening this owner''s links. Wait for the time in Retry-After, then try again.',
+    jsonb_build_object('policy', 'calls', 'limit', 2, 'window_seconds', 1, 'wait_seconds', 1)::text);
   shots := array(select p from keyframe.projects p where p.film_id = shared.film_id order by p.film_position);
   perform keyframe_private.acquire_token('shared', 1 + cardinality(shots) / keyframe_private.projects_per_token(), holder => shared.id);
   return json_build_object('owner_id', shared.owner_id, 'title', shared.title, 'rate', null, 'shots', (
@@ -2526,9 +2523,7 @@ create table keyframe.models (
   notes text not null default '',
   billed_when jsonb not null default '{"failed": "unknown", "rejected": "unknown", "canceled": "yes"}'
     constraint billed_when_says_yes_no_or_unknown check (
-      coalesce(billed_when ->> 'failed', '') in ('yes', 'no', 'unknown')
-        and coalesce(billed_when ->> 'rejected', '') in ('yes', 'no', 'unknown')
-      and coalesce(billed_when ->> 'canceled', '') in ('yes', 'no', 'unknown')
+      array[billed_when ->> 'failed', billed_when ->> 'rejected', billed_when ->> 'canceled'] <@ array['yes', 'no', 'unknown']
         and billed_when - array['failed', 'rejected', 'canceled'] = '{}'),
   cost_ceiling_micros bigint constraint cost_ceiling_is_at_most_a_million_dollars check (cost_ceiling_micros between 0 and 1000000000000),
   primary key (step, model),

@@ -103,17 +103,15 @@ returns void language plpgsql volatile set search_path = '' as $$
 declare
   unknown uuid;
 begin
-  if cardinality(project_ids) > keyframe_private.max_shots() then
-    perform keyframe_private.raise_error('invalid_request', format('A film has at most %s shots.', keyframe_private.max_shots()));
-  elsif (select count(distinct w.id) from unnest(project_ids) w (id)) < cardinality(project_ids) then -- null is not counted
-    perform keyframe_private.raise_error('invalid_request', 'A project can be in projectIds only once.');
-  end if;
+  perform keyframe_private.raise_if(cardinality(project_ids) > keyframe_private.max_shots(), 'invalid_request',
+    format('A film has at most %s shots.', keyframe_private.max_shots()));
+  perform keyframe_private.raise_if((select count(distinct w.id) from unnest(project_ids) w (id)) < cardinality(project_ids), -- null is not counted
+    'invalid_request', 'A project can be in projectIds only once.');
   select w.id into unknown from unnest(project_ids) w (id)
   where not exists (select from keyframe.projects p where p.id = w.id and p.owner_id = film.owner_id and p.deleted_at is null)
   limit 1;
-  if found then
-    perform keyframe_private.raise_error('not_found', format('You have no project with the projectId %s.', unknown));
-  elsif project_ids = keyframe_private.shots_of(film.id) then
+  perform keyframe_private.raise_if(found, 'not_found', format('You have no project with the projectId %s.', unknown));
+  if project_ids = keyframe_private.shots_of(film.id) then
     return;
   end if;
 
