@@ -219,25 +219,20 @@ declare
   paths text[];
 begin
   for owner, paths in
-    with images as (
-      -- A file without a user's id is an administrator's and is kept.
-      select case when keyframe_private.is_uuid(o.id) then o.id::uuid end as owner_id, b.name, b.created_at
-      from storage.objects b
-      cross join lateral (select b.user_metadata ->> 'ownerId' as id) o
-      where b.bucket_id = 'projects'
-    ), unused as (
-      select i.owner_id, i.name from images i
-      where i.owner_id is not null
+    select u.id, array_agg('projects/' || u.name) from (
+      select o.id, b.name from storage.objects b
+      cross join lateral (
+        select case when keyframe_private.is_uuid(b.user_metadata ->> 'ownerId') then (b.user_metadata ->> 'ownerId')::uuid end as id) o
+      where b.bucket_id = 'projects' and o.id is not null -- a file without a user's id is an administrator's and is kept
         and (
-          i.created_at < now() - (select s.unused_references_after from keyframe_private.settings s)
-          or not exists (select from auth.users u where u.id = i.owner_id))
-        and not keyframe_private.is_reference_used('projects/' || i.name)
-        and not exists (select from keyframe_private.file_removals r where r.bucket = 'projects' and r.name = i.name)
+          b.created_at < now() - (select s.unused_references_after from keyframe_private.settings s)
+          or not exists (select from auth.users a where a.id = o.id))
+        and not keyframe_private.is_reference_used('projects/' || b.name)
+        and not exists (select from keyframe_private.file_removals r where r.bucket = 'projects' and r.name = b.name)
       -- in turn: an owner with thousands does not delay the others
-      order by row_number() over (partition by i.owner_id order by i.created_at)
-      limit max_images
-    )
-    select u.owner_id, array_agg('projects/' || u.name) from unused u group by u.owner_id order by u.owner_id
+      order by row_number() over (partition by o.id order by b.created_at)
+      limit max_images) u
+    group by u.id order by u.id
   loop
     continue when not keyframe_private.acquire_lock('references', owner, waits => false); -- an open transaction leaves them to the next run
     perform keyframe_private.add_removals_of_unused(owner, paths);
