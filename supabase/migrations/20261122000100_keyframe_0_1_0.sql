@@ -9517,10 +9517,8 @@ create trigger _170_require_selected_takes
   for each row execute function keyframe_private.require_selected_takes();
 create trigger _180_keep_reference before insert or update on keyframe.projects
   for each row when (new.reference_image_path is not null) execute function keyframe_private.keep_reference_of_project();
-create trigger _190_require_plan before insert on keyframe.projects
+create trigger _190_require_plan before insert or update of plan on keyframe.projects
   for each row when (new.plan <> '{}') execute function keyframe_private.require_plan();
-create trigger _195_require_changed_plan before update of plan on keyframe.projects
-  for each row when (old.plan <> new.plan) execute function keyframe_private.require_plan();
 create trigger _500_stamp_film after delete on keyframe.projects
   for each row when (old.film_id is not null) execute function keyframe_private.change_film();
 create trigger _505_require_may_remove after update of reference_image_path, plan on keyframe.projects
