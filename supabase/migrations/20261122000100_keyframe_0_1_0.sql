@@ -6636,17 +6636,12 @@ begin
       where m.step = new.step and m.model in (new.model, (select p.model from keyframe.predictions p where p.id = new.prediction_id))
       order by m.model <> new.model limit 1)
   end;
-  if billed in ('yes', 'unknown') then
-    cost := keyframe_private.settled_cost(new.price_ids, new.metrics, null);
-  end if;
-  if billed = 'unknown' and cost > 0 then
-    cost := null; -- whether it is billed is unknown; only a cost of 0 is certain
-  end if;
-  new.cost_micros := cost;
+  cost := case when billed in ('yes', 'unknown') then keyframe_private.settled_cost(new.price_ids, new.metrics, null) end;
+  new.cost_micros := case when billed = 'yes' or cost = 0 then cost end; -- if nobody knows whether it is billed, only a cost of 0 is certain
   new.cost_state := case
     when new.outcome is null then 'held' -- the run of a lost submit was found
     when billed = 'no' then 'released'
-    when cost is not null then 'settled'
+    when new.cost_micros is not null then 'settled'
     when new.outcome = 'succeeded' and exists (
       select from keyframe.predictions p where p.id = new.prediction_id and p.completed_at is null) then 'held'
     else 'unknown'
@@ -7090,11 +7085,9 @@ begin
   perform keyframe_private.require_not_moved(new.owner_id);
   if new.key <> 'opening' and not exists (select from keyframe_private.credits c where c.owner_id = new.owner_id) then
     insert into keyframe_private.credits (owner_id, micros, kind, key, note)
-    select new.owner_id, t.settled, 'adjustment', 'opening', 'Settled before the first credit.'
-    from (
-      select keyframe_private.exact_sum(sum(c.settled_charge_micros)) as settled
-      from keyframe_private.costs c where c.kind = 'owner_total' and c.owner_id = new.owner_id) t
-    where t.settled > 0
+    select new.owner_id, keyframe_private.exact_sum(sum(c.settled_charge_micros)), 'adjustment', 'opening', 'Settled before the first credit.'
+    from keyframe_private.costs c where c.kind = 'owner_total' and c.owner_id = new.owner_id
+    having sum(c.settled_charge_micros) > 0
     on conflict do nothing;
   end if;
   return new;
@@ -8816,8 +8809,6 @@ declare
   unread jsonb := '[]';
   part record;
   value jsonb;
-  code text;
-  reason text;
 begin
   for part in
     select * from (values
@@ -8829,24 +8820,17 @@ begin
       ('lastKicks', 'last_kick_figures')
     ) p (name, function_name)
   loop
-    value := null;
-    code := null;
     begin
       if keyframe_private.is_out_of_time() then
-        code := '57014';
-        reason := 'no time was left';
-      else
-        perform set_config('lock_timeout', greatest(10, 300 - floor(1000 * extract(epoch from clock_timestamp() - began)))::text, true);
-        execute format('select keyframe_private.%I()', part.function_name) into value;
+        raise query_canceled using message = 'no time was left';
       end if;
+      perform set_config('lock_timeout', greatest(10, 300 - floor(1000 * extract(epoch from clock_timestamp() - began)))::text, true);
+      execute format('select keyframe_private.%I()', part.function_name) into value;
     exception when others or query_canceled then
-      code := sqlstate;
-      reason := left(sqlerrm, 200);
+      value := null;
+      unread := unread || jsonb_build_object('part', part.name, 'code', sqlstate, 'reason', left(sqlerrm, 200));
     end;
     figures := figures || jsonb_build_object(part.name, value);
-    if code is not null then
-      unread := unread || jsonb_build_object('part', part.name, 'code', code, 'reason', reason);
-    end if;
   end loop;
   return figures || jsonb_build_object('unread', unread);
 end $$;
@@ -9036,8 +9020,7 @@ returns jsonb language sql stable set search_path = '' as $$
       join keyframe.models m on m.step = d.step and m.model = d.model),
     'unknownSubmits', (
       select coalesce(sum(c.unknown_submits), 0) from keyframe_private.costs c
-      where c.kind = 'service_day' and c.day >= date_trunc('month', t.today)),
-    'today', f.figures -> 'today', 'month', f.figures -> 'month')
+      where c.kind = 'service_day' and c.day >= date_trunc('month', t.today))) || f.figures
   from keyframe_private.settings s
   cross join (select (now() at time zone 'UTC')::date as today) t
   cross join lateral (

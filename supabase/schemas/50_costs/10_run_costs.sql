@@ -169,17 +169,12 @@ begin
       where m.step = new.step and m.model in (new.model, (select p.model from keyframe.predictions p where p.id = new.prediction_id))
       order by m.model <> new.model limit 1)
   end;
-  if billed in ('yes', 'unknown') then
-    cost := keyframe_private.settled_cost(new.price_ids, new.metrics, null);
-  end if;
-  if billed = 'unknown' and cost > 0 then
-    cost := null; -- whether it is billed is unknown; only a cost of 0 is certain
-  end if;
-  new.cost_micros := cost;
+  cost := case when billed in ('yes', 'unknown') then keyframe_private.settled_cost(new.price_ids, new.metrics, null) end;
+  new.cost_micros := case when billed = 'yes' or cost = 0 then cost end; -- if nobody knows whether it is billed, only a cost of 0 is certain
   new.cost_state := case
     when new.outcome is null then 'held' -- the run of a lost submit was found
     when billed = 'no' then 'released'
-    when cost is not null then 'settled'
+    when new.cost_micros is not null then 'settled'
     when new.outcome = 'succeeded' and exists (
       select from keyframe.predictions p where p.id = new.prediction_id and p.completed_at is null) then 'held'
     else 'unknown'

@@ -56,8 +56,6 @@ declare
   unread jsonb := '[]';
   part record;
   value jsonb;
-  code text;
-  reason text;
 begin
   for part in
     select * from (values
@@ -69,24 +67,17 @@ begin
       ('lastKicks', 'last_kick_figures')
     ) p (name, function_name)
   loop
-    value := null;
-    code := null;
     begin
       if keyframe_private.is_out_of_time() then
-        code := '57014';
-        reason := 'no time was left';
-      else
-        perform set_config('lock_timeout', greatest(10, 300 - floor(1000 * extract(epoch from clock_timestamp() - began)))::text, true);
-        execute format('select keyframe_private.%I()', part.function_name) into value;
+        raise query_canceled using message = 'no time was left';
       end if;
+      perform set_config('lock_timeout', greatest(10, 300 - floor(1000 * extract(epoch from clock_timestamp() - began)))::text, true);
+      execute format('select keyframe_private.%I()', part.function_name) into value;
     exception when others or query_canceled then
-      code := sqlstate;
-      reason := left(sqlerrm, 200);
+      value := null;
+      unread := unread || jsonb_build_object('part', part.name, 'code', sqlstate, 'reason', left(sqlerrm, 200));
     end;
     figures := figures || jsonb_build_object(part.name, value);
-    if code is not null then
-      unread := unread || jsonb_build_object('part', part.name, 'code', code, 'reason', reason);
-    end if;
   end loop;
   return figures || jsonb_build_object('unread', unread);
 end $$;

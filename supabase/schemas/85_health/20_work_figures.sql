@@ -180,8 +180,7 @@ returns jsonb language sql stable set search_path = '' as $$
       join keyframe.models m on m.step = d.step and m.model = d.model),
     'unknownSubmits', (
       select coalesce(sum(c.unknown_submits), 0) from keyframe_private.costs c
-      where c.kind = 'service_day' and c.day >= date_trunc('month', t.today)),
-    'today', f.figures -> 'today', 'month', f.figures -> 'month')
+      where c.kind = 'service_day' and c.day >= date_trunc('month', t.today))) || f.figures
   from keyframe_private.settings s
   cross join (select (now() at time zone 'UTC')::date as today) t
   cross join lateral (
