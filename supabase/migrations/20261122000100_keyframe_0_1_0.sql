@@ -1932,11 +1932,12 @@ begin
   where s.token_hash = decode(read_shared_film.token_hash, 'hex') and (s.expires_at > now()) is not false
     and u.deleted_at is null and (u.banned_until <= now()) is not false;
   perform keyframe_private.raise_if(not found, 'not_found', 'This link does not work: it is incomplete, has expired, or was revoked.');
-  perform keyframe_private.raise_if(
-    not keyframe_private.acquire_lock('shared call 1', shared.owner_id, waits => false)
-      and not keyframe_private.acquire_lock('shared call 2', shared.owner_id, waits => false),
-    'rate_limited', 'Too many people are opening this owner''s links. Wait for the time in Retry-After, then try again.',
-    jsonb_build_object('policy', 'calls', 'limit', 2, 'window_seconds', 1, 'wait_seconds', 1)::text);
+  if not keyframe_private.acquire_lock('shared call 1', shared.owner_id, waits => false)
+    and not keyframe_private.acquire_lock('shared call 2', shared.owner_id, waits => false) then
+    perform keyframe_private.raise_error('rate_limited',
+      'Too many people are opening this owner''s links. Wait for the time in Retry-After, then try again.',
+      jsonb_build_object('policy', 'calls', 'limit', 2, 'window_seconds', 1, 'wait_seconds', 1)::text);
+  end if;
   shots := array(select p from keyframe.projects p where p.film_id = shared.film_id order by p.film_position);
   perform keyframe_private.acquire_token('shared', 1 + cardinality(shots) / keyframe_private.projects_per_token(), holder => shared.id);
   return json_build_object('owner_id', shared.owner_id, 'title', shared.title, 'rate', null, 'shots', (
