@@ -3282,36 +3282,6 @@ create index predictions_succeeded_idx on keyframe.predictions (project_id, step
 -- Reads only a range of days.
 create index predictions_created_day_idx on keyframe.predictions (((created_at at time zone 'UTC')::date), owner_id);
 
--- The rules of an input. As table checks they were parsed and planned at each write of a row (about six), a tenth of the Postgres time of a
--- frame (npm run bench -- flow). Their triggers always fire, as checks do, even if session_replication_role disables triggers.
-create function keyframe_private.require_sound_input()
-returns trigger language plpgsql volatile set search_path = '' as $$
-declare
-  broken constant text := case
-    when not coalesce(char_length(new.input ->> 'prompt'), 0) between 1 and 4000 then 'prompt_has_1_to_4000_characters'
-    when not keyframe_private.has_visible_character(new.input ->> 'prompt') then 'prompt_has_a_visible_character'
-    when not keyframe_private.is_plain_text(new.input ->> 'prompt') then 'prompt_is_plain_text'
-    when not keyframe_private.has_visible_character(new.input ->> 'negativePrompt') then 'negative_prompt_has_a_visible_character'
-    when not keyframe_private.is_plain_text(new.input ->> 'negativePrompt') then 'negative_prompt_is_plain_text'
-    -- A deletion reads the images of several owners' inputs: one malformed input would stop all of it.
-    when not (jsonb_typeof(new.input -> 'referenceImagePaths') = 'array'
-      and not new.input @? 'strict $.referenceImagePaths[*] ? (@.type() != "string")') then 'reference_images_are_a_list'
-    -- As is_uuid, which users may not call.
-    when not (new.input ->> 'firstFramePredictionId' ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'
-      and new.input ->> 'lastFramePredictionId' ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$') then 'frames_are_predictions'
-    when new.step = 'first-frame' and coalesce(new.input ->> 'firstFramePredictionId', new.input ->> 'firstFrameImagePath') is not null
-      then 'first_frame_builds_on_no_frame'
-    when new.step <> 'video' and coalesce(new.input ->> 'lastFramePredictionId', new.input ->> 'lastFrameImagePath') is not null
-      then 'only_video_has_a_last_frame'
-  end;
-begin
-  if broken is not null then
-    raise check_violation using schema = 'keyframe', table = 'predictions', constraint = broken,
-      message = format('new row for relation "predictions" violates check constraint "%s"', broken);
-  end if;
-  return null;
-end $$;
-
 create table keyframe_private.prediction_moves (
   from_status keyframe.prediction_status not null,
   to_status keyframe.prediction_status not null,
@@ -3406,24 +3376,6 @@ begin
     input ->> 'lastFrameImagePath', input #>> '{referenceImagePaths,0}') is not null;
 end $$;
 
-create function keyframe_private.write_prediction_images()
-returns trigger language plpgsql volatile security definer set search_path = '' as $$
-declare
-  used record;
-begin
-  if not exists (select from started s where keyframe_private.has_images(s.input)) then
-    return null;
-  end if;
-  for used in
-    select distinct s.owner_id, i.path from started s, keyframe_private.images_of(s.input) i where i.path is not null order by 1, 2
-  loop
-    perform keyframe_private.keep_reference(used.path, used.owner_id);
-  end loop;
-  insert into keyframe_private.prediction_images (prediction_id, role, position, path, source_prediction_id)
-  select s.id, i.* from started s, keyframe_private.images_of(s.input) i;
-  return null;
-end $$;
-
 -- Ordered as the model gets them. The name is null when the prediction that made the image is deleted.
 create function keyframe_private.images_json(prediction uuid)
 returns jsonb language plpgsql stable set search_path = '' as $$
@@ -3470,6 +3422,34 @@ begin
   return array_remove(array(
     select keyframe_private.shown_take(p, step) from keyframe.projects p, unnest(enum_range(null::keyframe.generation_step)) step
     where p.id = project), null);
+end $$;
+
+-- Whether a take no longer belongs to what its project shows, for one of these reasons:
+--
+--   a frame that it was made with is deleted
+--   a frame of its own project that it was made with is no longer the shown take of its step
+--   it continues a video that is no longer the shown take of the previous shot; which shot that is, the current order of the film says
+--
+-- Uploaded frames and frames of other projects are always current. `shown` are the project's shown takes, if the caller knows them.
+create function keyframe_private.is_outdated(prediction keyframe.predictions, shown uuid[])
+returns boolean language plpgsql stable set search_path = '' as $$
+declare
+  frame uuid;
+  project uuid;
+begin
+  foreach frame in array array_remove(
+    array[(prediction.input ->> 'firstFramePredictionId')::uuid, (prediction.input ->> 'lastFramePredictionId')::uuid], null)
+  loop
+    shown := coalesce(shown, keyframe_private.shown_takes(prediction.project_id));
+    continue when frame = any (shown);
+    select p.project_id into project from keyframe.predictions p where p.id = frame;
+    if not found or project = prediction.project_id then
+      return true;
+    end if;
+  end loop;
+  return coalesce(prediction.input -> 'continuesPreviousShot' = 'true', false) and (
+    select keyframe_private.shown_take(keyframe_private.previous_shot(p), 'video')::text from keyframe.projects p
+    where p.id = prediction.project_id) is distinct from prediction.input ->> 'continuesPredictionId';
 end $$;
 
 create function keyframe_private.require_success(take keyframe.predictions)
@@ -3522,7 +3502,8 @@ end $$;
 
 -- supabase/schemas/30_predictions/20_submits.sql
 
--- The ledger has one row for each submit to the provider: what happened to the submit, to its provider run and to the money.
+-- The ledger has one row for each submit to the provider: what happened to the submit, to its provider run and to the money. The functions
+-- end a submit, search for its run, or add the next submit.
 
 -- No foreign keys: a row outlives its prediction, project and account. Of about three updates the last is HOT if its page has space.
 create table keyframe_private.provider_submits (
@@ -3769,7 +3750,96 @@ begin
 end $$;
 comment on function keyframe_worker.record_search_ended is 'Ends the search for the provider runs of submits. work_id: the search that this was; without it, it was part of a submit. Returns whether the submit after last_attempt is still to be sent: the run that was found may have ended it, by a call whose answer was lost.';
 
--- supabase/schemas/30_predictions/25_plans.sql
+-- Submits a queued prediction once more, or fails it if that does not fit its budget. A submit needs no budget if it replaces one that was
+-- released in this transaction (ended_at = now()) and costs no more; another start may already hold what was released earlier.
+create function keyframe_private.add_next_submit(prediction keyframe.predictions, due_at timestamptz, failures integer, reason text)
+returns void language plpgsql volatile set search_path = '' as $$
+declare
+  released keyframe_private.provider_submits;
+  refused keyframe_private.refusal;
+begin
+  if exists (
+    select from keyframe_private.provider_submits s
+    where s.prediction_id = prediction.id and s.submitted_at is null and s.ended_at is null) then
+    return; -- one waits already, with its work
+  end if;
+  perform keyframe_private.acquire_lock('slots', prediction.owner_id);
+  select s.* into released from keyframe_private.provider_submits s
+  where s.prediction_id = prediction.id and s.attempt = prediction.attempt and s.ended_at = now() and not exists (
+    select from keyframe_private.provider_submits o
+    where o.prediction_id = s.prediction_id and o.attempt = s.attempt and o.cost_state <> 'released')
+  limit 1;
+  perform keyframe_private.add_submits(array[prediction], released, due_at, failures, reason);
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  perform keyframe_private.note_exhausted(prediction.owner_id, refused.code, refused.hint);
+  perform keyframe_private.mark_failed(prediction.id, refused.code, refused.sentence, true);
+end $$;
+
+-- `since`: when the provider began to refuse the model as unknown; null when it has the model again. An administrator who holds the row
+-- decides.
+create function keyframe_private.set_refused(wanted_step keyframe.generation_step, wanted_model text, since timestamptz)
+returns void language plpgsql volatile set search_path = '' as $$
+begin
+  update keyframe.models m set refused_at = since
+  where (m.step, m.model) in (
+    select l.step, l.model from keyframe.models l where l.step = wanted_step and l.model = wanted_model for no key update skip locked);
+end $$;
+
+-- From now on the model is unavailable. The prediction moves to the next model that accepts its input, unless the caller named this one.
+create function keyframe_worker.record_model_refused(
+  work_id bigint, lease_token uuid, prediction_id uuid, message text, attempt_without_run integer)
+returns text language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
+declare
+  held constant keyframe_private.work := keyframe_private.lock_held_work(work_id, lease_token);
+  subject constant uuid := coalesce(held.subject, prediction_id);
+  row_now keyframe.predictions;
+  project keyframe.projects;
+  gone keyframe.models;
+  next_model keyframe.models;
+begin
+  select p.* into row_now from keyframe.predictions p where p.id = subject for update;
+  perform keyframe_private.end_without_run(subject, attempt_without_run);
+  if held.id is null or not keyframe_private.is_current(held) or row_now.status <> 'queued' then
+    perform keyframe_private.reschedule_or_finish(held);
+    return 'too_late';
+  end if;
+  perform keyframe_private.finish_work(held);
+  perform keyframe_private.set_refused(row_now.step, row_now.model, now());
+  if row_now.requested_model is distinct from row_now.model then
+    select j.* into project from keyframe.projects j where j.id = row_now.project_id;
+    select m.* into gone from keyframe.models m where m.step = row_now.step and m.model = row_now.model;
+    next_model := keyframe_private.find_successor(gone, row_now.input, project);
+  end if;
+  if next_model.model is null then
+    perform keyframe_private.mark_failed(row_now.id, 'model_unavailable', message, false);
+    return 'failed';
+  end if;
+  update keyframe.predictions p
+  set model = next_model.model, requested_model = coalesce(p.requested_model, p.model),
+      input = keyframe_private.resolve_input(p.input, project, next_model), updated_at = now()
+  where p.id = row_now.id
+  returning p.* into row_now;
+  perform keyframe_private.add_next_submit(row_now, now(), 0, 'model_unavailable');
+  return 'moved';
+end $$;
+comment on function keyframe_worker.record_model_refused is 'Records that the provider does not have the model of a submit. Returns moved (to the next model), failed or too_late.';
+
+-- Repeated for a day: no run lasts longer. is_unknown: the provider no longer has the run, so its end is unknown.
+create function keyframe_worker.record_run_not_canceled(work_id bigint, lease_token uuid, is_unknown boolean)
+returns void language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
+declare
+  held constant keyframe_private.work := keyframe_private.lock_held_work(work_id, lease_token);
+begin
+  perform keyframe_private.end_submit(s.id, 'lost') from keyframe_private.provider_submits s
+  where s.id = held.submit_id and s.ended_at is null and (is_unknown or s.answered_at < now() - interval '1 day');
+  perform keyframe_private.reschedule_or_finish(held);
+end $$;
+comment on function keyframe_worker.record_run_not_canceled is 'Records that canceling a provider run has not ended it.';
+
+-- supabase/schemas/30_predictions/25_shots.sql
+
+-- What a start takes from its shot and from the previous one: the plan, and how a video begins.
 
 -- The plan of a shot says how its steps are made. It has fields of a start for each step, and the model of the start:
 --
@@ -3934,7 +4004,7 @@ begin
   return planned;
 end $$;
 
--- See the head of this file.
+-- See the beginning of this file.
 create function keyframe_private.apply_plan(inout wanted keyframe.predictions, project keyframe.projects)
 language plpgsql stable set search_path = '' as $$
 declare
@@ -3970,8 +4040,6 @@ begin
   end if;
   wanted.input := planned || wanted.input;
 end $$;
-
--- supabase/schemas/30_predictions/27_continuing_shots.sql
 
 -- How a video begins: on a frame of its own, or where the previous shot of the film ends.
 
@@ -4446,6 +4514,36 @@ begin
   return images || keyframe_private.resolve_values(values_asked, used, chosen);
 end $$;
 
+-- The rules of an input. As table checks they were parsed and planned at each write of a row (about six), a tenth of the Postgres time of a
+-- frame (npm run bench -- flow). Their triggers always fire, as checks do, even if session_replication_role disables triggers.
+create function keyframe_private.require_sound_input()
+returns trigger language plpgsql volatile set search_path = '' as $$
+declare
+  broken constant text := case
+    when not coalesce(char_length(new.input ->> 'prompt'), 0) between 1 and 4000 then 'prompt_has_1_to_4000_characters'
+    when not keyframe_private.has_visible_character(new.input ->> 'prompt') then 'prompt_has_a_visible_character'
+    when not keyframe_private.is_plain_text(new.input ->> 'prompt') then 'prompt_is_plain_text'
+    when not keyframe_private.has_visible_character(new.input ->> 'negativePrompt') then 'negative_prompt_has_a_visible_character'
+    when not keyframe_private.is_plain_text(new.input ->> 'negativePrompt') then 'negative_prompt_is_plain_text'
+    -- A deletion reads the images of several owners' inputs: one malformed input would stop all of it.
+    when not (jsonb_typeof(new.input -> 'referenceImagePaths') = 'array'
+      and not new.input @? 'strict $.referenceImagePaths[*] ? (@.type() != "string")') then 'reference_images_are_a_list'
+    -- As is_uuid, which users may not call.
+    when not (new.input ->> 'firstFramePredictionId' ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'
+      and new.input ->> 'lastFramePredictionId' ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$') then 'frames_are_predictions'
+    when new.step = 'first-frame' and coalesce(new.input ->> 'firstFramePredictionId', new.input ->> 'firstFrameImagePath') is not null
+      then 'first_frame_builds_on_no_frame'
+    when new.step <> 'video' and coalesce(new.input ->> 'lastFramePredictionId', new.input ->> 'lastFrameImagePath') is not null
+      then 'only_video_has_a_last_frame'
+  end;
+begin
+  if broken is not null then
+    raise check_violation using schema = 'keyframe', table = 'predictions', constraint = broken,
+      message = format('new row for relation "predictions" violates check constraint "%s"', broken);
+  end if;
+  return null;
+end $$;
+
 -- supabase/schemas/30_predictions/35_elements.sql
 
 -- The elements of a start: their images are added to its references, their texts to its prompt, and its input keeps a record of each.
@@ -4807,6 +4905,24 @@ begin
   return new;
 end $$;
 
+create function keyframe_private.write_prediction_images()
+returns trigger language plpgsql volatile security definer set search_path = '' as $$
+declare
+  used record;
+begin
+  if not exists (select from started s where keyframe_private.has_images(s.input)) then
+    return null;
+  end if;
+  for used in
+    select distinct s.owner_id, i.path from started s, keyframe_private.images_of(s.input) i where i.path is not null order by 1, 2
+  loop
+    perform keyframe_private.keep_reference(used.path, used.owner_id);
+  end loop;
+  insert into keyframe_private.prediction_images (prediction_id, role, position, path, source_prediction_id)
+  select s.id, i.* from started s, keyframe_private.images_of(s.input) i;
+  return null;
+end $$;
+
 -- An administrator may start for several owners at once; a user's rows have one owner, and one client or none. Without a generic plan it is
 -- planned at each start.
 create function keyframe_private.begin_starts()
@@ -4930,6 +5046,101 @@ begin
   );
 end $$;
 
+-- What api calls to start one prediction or several takes of it.
+
+-- Consecutive seeds make different takes, each of which can be repeated.
+create function keyframe_private.input_of_take(input jsonb, number integer)
+returns jsonb language plpgsql immutable set search_path = '' as $$
+begin
+  return case when number > 1 and jsonb_typeof(input -> 'seed') = 'number'
+    then input || jsonb_build_object('seed', (input ->> 'seed')::numeric + number - 1) else input end;
+end $$;
+
+-- What a repeated request has started, without deleted predictions.
+create function keyframe_private.started_before(ids jsonb)
+returns keyframe.predictions[] language plpgsql stable set search_path = '' as $$
+begin
+  return array(
+    select p from jsonb_array_elements_text(ids) with ordinality i (id, number) join keyframe.predictions p on p.id = i.id::uuid
+    where keyframe_private.is_own(p.owner_id) and p.project_id <> all ((select keyframe_private.deleted_projects())::uuid[])
+    order by i.number);
+end $$;
+
+create function keyframe_private.started_json(started keyframe.predictions[])
+returns json language plpgsql stable set search_path = '' as $$
+begin
+  return (select coalesce(json_agg(keyframe_private.prediction_json(p)), '[]') from unnest(started) p);
+end $$;
+
+-- The answer to a start of one prediction or, with is_list, of several.
+create function keyframe_private.start_json(started keyframe.predictions[], is_list boolean, replayed boolean, rate jsonb)
+returns json language plpgsql stable set search_path = '' as $$
+declare
+  predictions constant json := case when is_list then keyframe_private.started_json(started) end;
+begin
+  return json_build_object(
+    'prediction', coalesce(predictions -> 0, keyframe_private.prediction_json(started[1])), 'predictions', predictions,
+    'replayed', replayed, 'rate', coalesce(rate, keyframe_private.rate_state('generate')));
+end $$;
+
+-- Starts one prediction with this id or, with count, several: the first has this id. Their ids are kept for a repetition of the request.
+create function keyframe_private.start_takes(
+  first_id uuid, project_id uuid, step keyframe.generation_step, input jsonb, model text, count integer)
+returns keyframe.predictions[] language plpgsql volatile set search_path = '' as $$
+declare
+  started keyframe.predictions[];
+begin
+  with made as (
+    insert into keyframe.predictions as p (id, project_id, step, input, model)
+    select case t.number when 1 then first_id else gen_random_uuid() end, start_takes.project_id, start_takes.step,
+      keyframe_private.input_of_take(start_takes.input, t.number), start_takes.model
+    from generate_series(1, coalesce(start_takes.count, 1)) t (number)
+    returning p)
+  select array_agg(m.p) into started from made m;
+  if start_takes.count is not null then
+    update keyframe_private.idempotency_keys k set answer = to_jsonb(array(select s.id from unnest(started) s))
+    where k.resource_id = first_id;
+  end if;
+  return started;
+end $$;
+
+-- The predictions of a repeated request. Raises not_found if they are deleted.
+create function keyframe_private.takes_started_before(answer jsonb, first_id uuid)
+returns keyframe.predictions[] language plpgsql stable set search_path = '' as $$
+declare
+  started constant keyframe.predictions[] := keyframe_private.started_before(coalesce(answer, jsonb_build_array(first_id)));
+begin
+  perform keyframe_private.raise_if(started = '{}', 'not_found',
+    'The prediction that this Idempotency-Key started has been deleted. Send a new key.');
+  return started;
+end $$;
+
+-- Without a generic plan it is planned at each start.
+create function keyframe.start_prediction(
+  project_id uuid, step keyframe.generation_step, input jsonb default '{}', model text default null, idempotency_key text default null,
+  request_hash text default null, count integer default null)
+returns json language plpgsql volatile security definer set search_path = '' set plan_cache_mode = force_generic_plan as $$
+declare
+  request record;
+  started keyframe.predictions[];
+  refused keyframe_private.refusal;
+begin
+  request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash);
+  perform keyframe_private.require_user();
+  perform keyframe_private.raise_if(start_prediction.count not between 1 and 8, 'invalid_request', 'count must be 1 to 8.');
+  if request.replayed then
+    started := keyframe_private.takes_started_before(request.answer, request.resource_id);
+  else
+    started := keyframe_private.start_takes(request.resource_id, project_id, step, input, model, start_prediction.count);
+  end if;
+  return keyframe_private.start_json(started, start_prediction.count is not null, request.replayed, request.rate);
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  perform keyframe_private.note_exhausted(auth.uid(), refused.code, refused.hint);
+  return keyframe_private.refuse(refused, 'generate');
+end $$;
+comment on function keyframe.start_prediction is 'Starts one run of a step of the caller''s project; with count, several takes of it: all or none.';
+
 -- supabase/schemas/30_predictions/50_transitions.sql
 
 -- One function per transition, guarded in its WHERE. A late or duplicate call changes no row, which is no error. Those of workers have
@@ -4966,32 +5177,6 @@ begin
   return found;
 end $$;
 
--- Submits a queued prediction once more, or fails it if that does not fit its budget. A submit needs no budget if it replaces one that was
--- released in this transaction (ended_at = now()) and costs no more; another start may already hold what was released earlier.
-create function keyframe_private.add_next_submit(prediction keyframe.predictions, due_at timestamptz, failures integer, reason text)
-returns void language plpgsql volatile set search_path = '' as $$
-declare
-  released keyframe_private.provider_submits;
-  refused keyframe_private.refusal;
-begin
-  if exists (
-    select from keyframe_private.provider_submits s
-    where s.prediction_id = prediction.id and s.submitted_at is null and s.ended_at is null) then
-    return; -- one waits already, with its work
-  end if;
-  perform keyframe_private.acquire_lock('slots', prediction.owner_id);
-  select s.* into released from keyframe_private.provider_submits s
-  where s.prediction_id = prediction.id and s.attempt = prediction.attempt and s.ended_at = now() and not exists (
-    select from keyframe_private.provider_submits o
-    where o.prediction_id = s.prediction_id and o.attempt = s.attempt and o.cost_state <> 'released')
-  limit 1;
-  perform keyframe_private.add_submits(array[prediction], released, due_at, failures, reason);
-exception when sqlstate 'KEYFR' then
-  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
-  perform keyframe_private.note_exhausted(prediction.owner_id, refused.code, refused.hint);
-  perform keyframe_private.mark_failed(prediction.id, refused.code, refused.sentence, true);
-end $$;
-
 -- queued (its run had failed when the create was answered), starting, processing → queued: the provider run failed for a temporary cause,
 -- so the prediction is submitted again. started_at and the progress stay: the API shows it as processing. False when it has had max_runs
 -- provider runs, each of which may cost money.
@@ -5023,16 +5208,6 @@ begin
   set status = 'canceled', completed_at = clock_timestamp(), updated_at = now()
   where p.id = prediction and p.completed_at is null;
   return found;
-end $$;
-
--- `since`: when the provider began to refuse the model as unknown; null when it has the model again. An administrator who holds the row
--- decides.
-create function keyframe_private.set_refused(wanted_step keyframe.generation_step, wanted_model text, since timestamptz)
-returns void language plpgsql volatile set search_path = '' as $$
-begin
-  update keyframe.models m set refused_at = since
-  where (m.step, m.model) in (
-    select l.step, l.model from keyframe.models l where l.step = wanted_step and l.model = wanted_model for no key update skip locked);
 end $$;
 
 create function keyframe_worker.complete_prediction(
@@ -5117,59 +5292,6 @@ begin
   return 'later';
 end $$;
 comment on function keyframe_worker.retry_prediction_later is 'Retries the current task later (later), fails the prediction when its failures are used up (failed), or finds that the lease is gone (too_late). attempt_without_run: the attempt whose submit the provider refused, or that was not sent. unanswered_attempt: the attempt whose submit got no answer, so that its run is searched for.';
-
--- From now on the model is unavailable. The prediction moves to the next model that accepts its input, unless the caller named this one.
-create function keyframe_worker.record_model_refused(
-  work_id bigint, lease_token uuid, prediction_id uuid, message text, attempt_without_run integer)
-returns text language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
-declare
-  held constant keyframe_private.work := keyframe_private.lock_held_work(work_id, lease_token);
-  subject constant uuid := coalesce(held.subject, prediction_id);
-  row_now keyframe.predictions;
-  project keyframe.projects;
-  gone keyframe.models;
-  next_model keyframe.models;
-begin
-  select p.* into row_now from keyframe.predictions p where p.id = subject for update;
-  perform keyframe_private.end_without_run(subject, attempt_without_run);
-  if held.id is null or not keyframe_private.is_current(held) or row_now.status <> 'queued' then
-    perform keyframe_private.reschedule_or_finish(held);
-    return 'too_late';
-  end if;
-  perform keyframe_private.finish_work(held);
-  perform keyframe_private.set_refused(row_now.step, row_now.model, now());
-  if row_now.requested_model is distinct from row_now.model then
-    select j.* into project from keyframe.projects j where j.id = row_now.project_id;
-    select m.* into gone from keyframe.models m where m.step = row_now.step and m.model = row_now.model;
-    next_model := keyframe_private.find_successor(gone, row_now.input, project);
-  end if;
-  if next_model.model is null then
-    perform keyframe_private.mark_failed(row_now.id, 'model_unavailable', message, false);
-    return 'failed';
-  end if;
-  update keyframe.predictions p
-  set model = next_model.model, requested_model = coalesce(p.requested_model, p.model),
-      input = keyframe_private.resolve_input(p.input, project, next_model), updated_at = now()
-  where p.id = row_now.id
-  returning p.* into row_now;
-  perform keyframe_private.add_next_submit(row_now, now(), 0, 'model_unavailable');
-  return 'moved';
-end $$;
-comment on function keyframe_worker.record_model_refused is 'Records that the provider does not have the model of a submit. Returns moved (to the next model), failed or too_late.';
-
--- Repeated for a day: no run lasts longer. is_unknown: the provider no longer has the run, so its end is unknown.
-create function keyframe_worker.record_run_not_canceled(work_id bigint, lease_token uuid, is_unknown boolean)
-returns void language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
-declare
-  held constant keyframe_private.work := keyframe_private.lock_held_work(work_id, lease_token);
-begin
-  perform keyframe_private.end_submit(s.id, 'lost') from keyframe_private.provider_submits s
-  where s.id = held.submit_id and s.ended_at is null and (is_unknown or s.answered_at < now() - interval '1 day');
-  perform keyframe_private.reschedule_or_finish(held);
-end $$;
-comment on function keyframe_worker.record_run_not_canceled is 'Records that canceling a provider run has not ended it.';
-
--- supabase/schemas/30_predictions/52_run_states.sql
 
 -- The state of a provider run, from a submit, a poll, a cancel or a callback: report_run takes it from the worker, record_run_state writes it
 -- to the ledger, and move_prediction decides what becomes of the prediction.
@@ -5562,35 +5684,7 @@ comment on function keyframe.start_quote is 'Starts what the caller''s quote is 
 
 -- supabase/schemas/30_predictions/60_api.sql
 
--- Functions that api calls for predictions.
-
--- Whether a take no longer belongs to what its project shows, for one of these reasons:
---
---   a frame that it was made with is deleted
---   a frame of its own project that it was made with is no longer the shown take of its step
---   it continues a video that is no longer the shown take of the previous shot; which shot that is, the current order of the film says
---
--- Uploaded frames and frames of other projects are always current. `shown` are the project's shown takes, if the caller knows them.
-create function keyframe_private.is_outdated(prediction keyframe.predictions, shown uuid[])
-returns boolean language plpgsql stable set search_path = '' as $$
-declare
-  frame uuid;
-  project uuid;
-begin
-  foreach frame in array array_remove(
-    array[(prediction.input ->> 'firstFramePredictionId')::uuid, (prediction.input ->> 'lastFramePredictionId')::uuid], null)
-  loop
-    shown := coalesce(shown, keyframe_private.shown_takes(prediction.project_id));
-    continue when frame = any (shown);
-    select p.project_id into project from keyframe.predictions p where p.id = frame;
-    if not found or project = prediction.project_id then
-      return true;
-    end if;
-  end loop;
-  return coalesce(prediction.input -> 'continuesPreviousShot' = 'true', false) and (
-    select keyframe_private.shown_take(keyframe_private.previous_shot(p), 'video')::text from keyframe.projects p
-    where p.id = prediction.project_id) is distinct from prediction.input ->> 'continuesPredictionId';
-end $$;
+-- Functions that api calls for predictions that were started.
 
 -- The API shows the columns listed here; the Data API shows owners the whole row. json, not jsonb: copying jsonb took four fifths of the
 -- time of a page of projects.
@@ -5619,132 +5713,6 @@ begin
     'created_at', prediction.created_at, 'started_at', prediction.started_at, 'completed_at', prediction.completed_at
   );
 end $$;
-
--- Consecutive seeds make different takes, each of which can be repeated.
-create function keyframe_private.input_of_take(input jsonb, number integer)
-returns jsonb language plpgsql immutable set search_path = '' as $$
-begin
-  return case when number > 1 and jsonb_typeof(input -> 'seed') = 'number'
-    then input || jsonb_build_object('seed', (input ->> 'seed')::numeric + number - 1) else input end;
-end $$;
-
--- What a repeated request has started, without deleted predictions.
-create function keyframe_private.started_before(ids jsonb)
-returns keyframe.predictions[] language plpgsql stable set search_path = '' as $$
-begin
-  return array(
-    select p from jsonb_array_elements_text(ids) with ordinality i (id, number) join keyframe.predictions p on p.id = i.id::uuid
-    where keyframe_private.is_own(p.owner_id) and p.project_id <> all ((select keyframe_private.deleted_projects())::uuid[])
-    order by i.number);
-end $$;
-
-create function keyframe_private.started_json(started keyframe.predictions[])
-returns json language plpgsql stable set search_path = '' as $$
-begin
-  return (select coalesce(json_agg(keyframe_private.prediction_json(p)), '[]') from unnest(started) p);
-end $$;
-
--- The answer to a start of one prediction or, with is_list, of several.
-create function keyframe_private.start_json(started keyframe.predictions[], is_list boolean, replayed boolean, rate jsonb)
-returns json language plpgsql stable set search_path = '' as $$
-declare
-  predictions constant json := case when is_list then keyframe_private.started_json(started) end;
-begin
-  return json_build_object(
-    'prediction', coalesce(predictions -> 0, keyframe_private.prediction_json(started[1])), 'predictions', predictions,
-    'replayed', replayed, 'rate', coalesce(rate, keyframe_private.rate_state('generate')));
-end $$;
-
--- Starts one prediction with this id or, with count, several: the first has this id. Their ids are kept for a repetition of the request.
-create function keyframe_private.start_takes(
-  first_id uuid, project_id uuid, step keyframe.generation_step, input jsonb, model text, count integer)
-returns keyframe.predictions[] language plpgsql volatile set search_path = '' as $$
-declare
-  started keyframe.predictions[];
-begin
-  with made as (
-    insert into keyframe.predictions as p (id, project_id, step, input, model)
-    select case t.number when 1 then first_id else gen_random_uuid() end, start_takes.project_id, start_takes.step,
-      keyframe_private.input_of_take(start_takes.input, t.number), start_takes.model
-    from generate_series(1, coalesce(start_takes.count, 1)) t (number)
-    returning p)
-  select array_agg(m.p) into started from made m;
-  if start_takes.count is not null then
-    update keyframe_private.idempotency_keys k set answer = to_jsonb(array(select s.id from unnest(started) s))
-    where k.resource_id = first_id;
-  end if;
-  return started;
-end $$;
-
--- The predictions of a repeated request. Raises not_found if they are deleted.
-create function keyframe_private.takes_started_before(answer jsonb, first_id uuid)
-returns keyframe.predictions[] language plpgsql stable set search_path = '' as $$
-declare
-  started constant keyframe.predictions[] := keyframe_private.started_before(coalesce(answer, jsonb_build_array(first_id)));
-begin
-  perform keyframe_private.raise_if(started = '{}', 'not_found',
-    'The prediction that this Idempotency-Key started has been deleted. Send a new key.');
-  return started;
-end $$;
-
--- Without a generic plan it is planned at each start.
-create function keyframe.start_prediction(
-  project_id uuid, step keyframe.generation_step, input jsonb default '{}', model text default null, idempotency_key text default null,
-  request_hash text default null, count integer default null)
-returns json language plpgsql volatile security definer set search_path = '' set plan_cache_mode = force_generic_plan as $$
-declare
-  request record;
-  started keyframe.predictions[];
-  refused keyframe_private.refusal;
-begin
-  request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash);
-  perform keyframe_private.require_user();
-  perform keyframe_private.raise_if(start_prediction.count not between 1 and 8, 'invalid_request', 'count must be 1 to 8.');
-  if request.replayed then
-    started := keyframe_private.takes_started_before(request.answer, request.resource_id);
-  else
-    started := keyframe_private.start_takes(request.resource_id, project_id, step, input, model, start_prediction.count);
-  end if;
-  return keyframe_private.start_json(started, start_prediction.count is not null, request.replayed, request.rate);
-exception when sqlstate 'KEYFR' then
-  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
-  perform keyframe_private.note_exhausted(auth.uid(), refused.code, refused.hint);
-  return keyframe_private.refuse(refused, 'generate');
-end $$;
-comment on function keyframe.start_prediction is 'Starts one run of a step of the caller''s project; with count, several takes of it: all or none.';
-
-create function keyframe.estimate_prediction(
-  project_id uuid, step keyframe.generation_step, input jsonb default '{}', model text default null, count integer default null,
-  quote boolean default false)
-returns json language plpgsql volatile security definer set search_path = '' as $$
-declare
-  rate jsonb := keyframe_private.acquire_token(case when quote then 'create' else 'read' end);
-  number constant integer := coalesce(estimate_prediction.count, 1);
-  made keyframe_private.quotes;
-  priced record;
-  cost keyframe_private.run_cost;
-  refused keyframe_private.refusal;
-begin
-  perform keyframe_private.require_user();
-  perform keyframe_private.raise_if(number not between 1 and 8, 'invalid_request', 'count must be 1 to 8.');
-  priced := keyframe_private.price_start(project_id, step, input, model);
-  if number > 1 then
-    perform keyframe_private.price_start(project_id, step, keyframe_private.input_of_take(input, number), model); -- its seed is the highest
-  end if;
-  cost := keyframe_private.sum_of(array_fill(priced.cost, array[number]));
-  if quote then
-    made := keyframe_private.add_quote(
-      array[priced.wanted], null, estimate_prediction.input, estimate_prediction.model, estimate_prediction.count, cost);
-  end if;
-  return json_build_object('rate', rate, 'estimate', jsonb_build_object(
-    'model', (priced.wanted).model, 'requestedModel', nullif((priced.wanted).requested_model, (priced.wanted).model),
-    'elements', keyframe_private.element_names((priced.wanted).input), 'quoteId', made.id, 'quotedUntil', keyframe_private.wire_time(made.expires_at))
-    || keyframe_private.estimate_json(cost));
-exception when sqlstate 'KEYFR' then
-  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
-  return keyframe_private.refuse(refused);
-end $$;
-comment on function keyframe.estimate_prediction is 'What a start would cost, with every check of a start. With quote it raises the errors of the start, and holds the price; otherwise it stores nothing.';
 
 -- Volatile, because it uses a token: PostgREST runs stable functions read-only.
 create function keyframe.read_prediction(
@@ -6119,6 +6087,39 @@ begin
   end if;
   return keyframe_private.refuse(refused);
 end $$;
+
+create function keyframe.estimate_prediction(
+  project_id uuid, step keyframe.generation_step, input jsonb default '{}', model text default null, count integer default null,
+  quote boolean default false)
+returns json language plpgsql volatile security definer set search_path = '' as $$
+declare
+  rate jsonb := keyframe_private.acquire_token(case when quote then 'create' else 'read' end);
+  number constant integer := coalesce(estimate_prediction.count, 1);
+  made keyframe_private.quotes;
+  priced record;
+  cost keyframe_private.run_cost;
+  refused keyframe_private.refusal;
+begin
+  perform keyframe_private.require_user();
+  perform keyframe_private.raise_if(number not between 1 and 8, 'invalid_request', 'count must be 1 to 8.');
+  priced := keyframe_private.price_start(project_id, step, input, model);
+  if number > 1 then
+    perform keyframe_private.price_start(project_id, step, keyframe_private.input_of_take(input, number), model); -- its seed is the highest
+  end if;
+  cost := keyframe_private.sum_of(array_fill(priced.cost, array[number]));
+  if quote then
+    made := keyframe_private.add_quote(
+      array[priced.wanted], null, estimate_prediction.input, estimate_prediction.model, estimate_prediction.count, cost);
+  end if;
+  return json_build_object('rate', rate, 'estimate', jsonb_build_object(
+    'model', (priced.wanted).model, 'requestedModel', nullif((priced.wanted).requested_model, (priced.wanted).model),
+    'elements', keyframe_private.element_names((priced.wanted).input), 'quoteId', made.id, 'quotedUntil', keyframe_private.wire_time(made.expires_at))
+    || keyframe_private.estimate_json(cost));
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused);
+end $$;
+comment on function keyframe.estimate_prediction is 'What a start would cost, with every check of a start. With quote it raises the errors of the start, and holds the price; otherwise it stores nothing.';
 
 create function keyframe.start_film(
   film_id uuid, step keyframe.generation_step, input jsonb default '{}', model text default null, project_ids uuid[] default null,

@@ -148,6 +148,24 @@ begin
   return new;
 end $$;
 
+create function keyframe_private.write_prediction_images()
+returns trigger language plpgsql volatile security definer set search_path = '' as $$
+declare
+  used record;
+begin
+  if not exists (select from started s where keyframe_private.has_images(s.input)) then
+    return null;
+  end if;
+  for used in
+    select distinct s.owner_id, i.path from started s, keyframe_private.images_of(s.input) i where i.path is not null order by 1, 2
+  loop
+    perform keyframe_private.keep_reference(used.path, used.owner_id);
+  end loop;
+  insert into keyframe_private.prediction_images (prediction_id, role, position, path, source_prediction_id)
+  select s.id, i.* from started s, keyframe_private.images_of(s.input) i;
+  return null;
+end $$;
+
 -- An administrator may start for several owners at once; a user's rows have one owner, and one client or none. Without a generic plan it is
 -- planned at each start.
 create function keyframe_private.begin_starts()
@@ -270,3 +288,98 @@ begin
     ) before
   );
 end $$;
+
+-- What api calls to start one prediction or several takes of it.
+
+-- Consecutive seeds make different takes, each of which can be repeated.
+create function keyframe_private.input_of_take(input jsonb, number integer)
+returns jsonb language plpgsql immutable set search_path = '' as $$
+begin
+  return case when number > 1 and jsonb_typeof(input -> 'seed') = 'number'
+    then input || jsonb_build_object('seed', (input ->> 'seed')::numeric + number - 1) else input end;
+end $$;
+
+-- What a repeated request has started, without deleted predictions.
+create function keyframe_private.started_before(ids jsonb)
+returns keyframe.predictions[] language plpgsql stable set search_path = '' as $$
+begin
+  return array(
+    select p from jsonb_array_elements_text(ids) with ordinality i (id, number) join keyframe.predictions p on p.id = i.id::uuid
+    where keyframe_private.is_own(p.owner_id) and p.project_id <> all ((select keyframe_private.deleted_projects())::uuid[])
+    order by i.number);
+end $$;
+
+create function keyframe_private.started_json(started keyframe.predictions[])
+returns json language plpgsql stable set search_path = '' as $$
+begin
+  return (select coalesce(json_agg(keyframe_private.prediction_json(p)), '[]') from unnest(started) p);
+end $$;
+
+-- The answer to a start of one prediction or, with is_list, of several.
+create function keyframe_private.start_json(started keyframe.predictions[], is_list boolean, replayed boolean, rate jsonb)
+returns json language plpgsql stable set search_path = '' as $$
+declare
+  predictions constant json := case when is_list then keyframe_private.started_json(started) end;
+begin
+  return json_build_object(
+    'prediction', coalesce(predictions -> 0, keyframe_private.prediction_json(started[1])), 'predictions', predictions,
+    'replayed', replayed, 'rate', coalesce(rate, keyframe_private.rate_state('generate')));
+end $$;
+
+-- Starts one prediction with this id or, with count, several: the first has this id. Their ids are kept for a repetition of the request.
+create function keyframe_private.start_takes(
+  first_id uuid, project_id uuid, step keyframe.generation_step, input jsonb, model text, count integer)
+returns keyframe.predictions[] language plpgsql volatile set search_path = '' as $$
+declare
+  started keyframe.predictions[];
+begin
+  with made as (
+    insert into keyframe.predictions as p (id, project_id, step, input, model)
+    select case t.number when 1 then first_id else gen_random_uuid() end, start_takes.project_id, start_takes.step,
+      keyframe_private.input_of_take(start_takes.input, t.number), start_takes.model
+    from generate_series(1, coalesce(start_takes.count, 1)) t (number)
+    returning p)
+  select array_agg(m.p) into started from made m;
+  if start_takes.count is not null then
+    update keyframe_private.idempotency_keys k set answer = to_jsonb(array(select s.id from unnest(started) s))
+    where k.resource_id = first_id;
+  end if;
+  return started;
+end $$;
+
+-- The predictions of a repeated request. Raises not_found if they are deleted.
+create function keyframe_private.takes_started_before(answer jsonb, first_id uuid)
+returns keyframe.predictions[] language plpgsql stable set search_path = '' as $$
+declare
+  started constant keyframe.predictions[] := keyframe_private.started_before(coalesce(answer, jsonb_build_array(first_id)));
+begin
+  perform keyframe_private.raise_if(started = '{}', 'not_found',
+    'The prediction that this Idempotency-Key started has been deleted. Send a new key.');
+  return started;
+end $$;
+
+-- Without a generic plan it is planned at each start.
+create function keyframe.start_prediction(
+  project_id uuid, step keyframe.generation_step, input jsonb default '{}', model text default null, idempotency_key text default null,
+  request_hash text default null, count integer default null)
+returns json language plpgsql volatile security definer set search_path = '' set plan_cache_mode = force_generic_plan as $$
+declare
+  request record;
+  started keyframe.predictions[];
+  refused keyframe_private.refusal;
+begin
+  request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash);
+  perform keyframe_private.require_user();
+  perform keyframe_private.raise_if(start_prediction.count not between 1 and 8, 'invalid_request', 'count must be 1 to 8.');
+  if request.replayed then
+    started := keyframe_private.takes_started_before(request.answer, request.resource_id);
+  else
+    started := keyframe_private.start_takes(request.resource_id, project_id, step, input, model, start_prediction.count);
+  end if;
+  return keyframe_private.start_json(started, start_prediction.count is not null, request.replayed, request.rate);
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  perform keyframe_private.note_exhausted(auth.uid(), refused.code, refused.hint);
+  return keyframe_private.refuse(refused, 'generate');
+end $$;
+comment on function keyframe.start_prediction is 'Starts one run of a step of the caller''s project; with count, several takes of it: all or none.';
