@@ -5049,21 +5049,48 @@ end $$;
 -- What api calls to start one prediction or several takes of it.
 
 -- Consecutive seeds make different takes, each of which can be repeated.
-create function keyframe_private.input_of_take(input jsonb, number integer)
+create function keyframe_private.input_of_take(input jsonb, number bigint)
 returns jsonb language plpgsql immutable set search_path = '' as $$
 begin
   return case when number > 1 and jsonb_typeof(input -> 'seed') = 'number'
     then input || jsonb_build_object('seed', (input ->> 'seed')::numeric + number - 1) else input end;
 end $$;
 
--- What a repeated request has started, without deleted predictions.
-create function keyframe_private.started_before(ids jsonb)
-returns keyframe.predictions[] language plpgsql stable set search_path = '' as $$
+-- Starts a step of these projects, all or none: as many takes of a project as it is named. The first prediction has the id of the request.
+-- If there are several, their ids are kept for a repetition of the request.
+create function keyframe_private.start_all(request_id uuid, projects uuid[], step keyframe.generation_step, input jsonb, model text)
+returns keyframe.predictions[] language plpgsql volatile set search_path = '' as $$
+declare
+  started keyframe.predictions[];
 begin
-  return array(
-    select p from jsonb_array_elements_text(ids) with ordinality i (id, number) join keyframe.predictions p on p.id = i.id::uuid
+  with made as (
+    insert into keyframe.predictions as p (id, project_id, step, input, model)
+    select case s.place when 1 then request_id else gen_random_uuid() end, s.project, start_all.step,
+      keyframe_private.input_of_take(start_all.input, row_number() over (partition by s.project order by s.place)), start_all.model
+    from unnest(projects) with ordinality s (project, place)
+    order by s.place
+    returning p)
+  select coalesce(array_agg(m.p), '{}') into started from made m;
+  if cardinality(started) > 1 then
+    update keyframe_private.idempotency_keys k set answer = to_jsonb(array(select s.id from unnest(started) s))
+    where k.resource_id = request_id;
+  end if;
+  return started;
+end $$;
+
+-- What a repeated request has started (start_all), without deleted predictions. Only of a film may all be deleted.
+create function keyframe_private.started_before(answer jsonb, request_id uuid, of_film boolean)
+returns keyframe.predictions[] language plpgsql stable set search_path = '' as $$
+declare
+  started constant keyframe.predictions[] := array(
+    select p from jsonb_array_elements_text(coalesce(answer, jsonb_build_array(request_id))) with ordinality i (id, number)
+    join keyframe.predictions p on p.id = i.id::uuid
     where keyframe_private.is_own(p.owner_id) and p.project_id <> all ((select keyframe_private.deleted_projects())::uuid[])
     order by i.number);
+begin
+  perform keyframe_private.raise_if(started = '{}' and not of_film, 'not_found',
+    'The prediction that this Idempotency-Key started has been deleted. Send a new key.');
+  return started;
 end $$;
 
 create function keyframe_private.started_json(started keyframe.predictions[])
@@ -5083,38 +5110,6 @@ begin
     'replayed', replayed, 'rate', coalesce(rate, keyframe_private.rate_state('generate')));
 end $$;
 
--- Starts one prediction with this id or, with count, several: the first has this id. Their ids are kept for a repetition of the request.
-create function keyframe_private.start_takes(
-  first_id uuid, project_id uuid, step keyframe.generation_step, input jsonb, model text, count integer)
-returns keyframe.predictions[] language plpgsql volatile set search_path = '' as $$
-declare
-  started keyframe.predictions[];
-begin
-  with made as (
-    insert into keyframe.predictions as p (id, project_id, step, input, model)
-    select case t.number when 1 then first_id else gen_random_uuid() end, start_takes.project_id, start_takes.step,
-      keyframe_private.input_of_take(start_takes.input, t.number), start_takes.model
-    from generate_series(1, coalesce(start_takes.count, 1)) t (number)
-    returning p)
-  select array_agg(m.p) into started from made m;
-  if start_takes.count is not null then
-    update keyframe_private.idempotency_keys k set answer = to_jsonb(array(select s.id from unnest(started) s))
-    where k.resource_id = first_id;
-  end if;
-  return started;
-end $$;
-
--- The predictions of a repeated request. Raises not_found if they are deleted.
-create function keyframe_private.takes_started_before(answer jsonb, first_id uuid)
-returns keyframe.predictions[] language plpgsql stable set search_path = '' as $$
-declare
-  started constant keyframe.predictions[] := keyframe_private.started_before(coalesce(answer, jsonb_build_array(first_id)));
-begin
-  perform keyframe_private.raise_if(started = '{}', 'not_found',
-    'The prediction that this Idempotency-Key started has been deleted. Send a new key.');
-  return started;
-end $$;
-
 -- Without a generic plan it is planned at each start.
 create function keyframe.start_prediction(
   project_id uuid, step keyframe.generation_step, input jsonb default '{}', model text default null, idempotency_key text default null,
@@ -5129,9 +5124,10 @@ begin
   perform keyframe_private.require_user();
   perform keyframe_private.raise_if(start_prediction.count not between 1 and 8, 'invalid_request', 'count must be 1 to 8.');
   if request.replayed then
-    started := keyframe_private.takes_started_before(request.answer, request.resource_id);
+    started := keyframe_private.started_before(request.answer, request.resource_id, of_film => false);
   else
-    started := keyframe_private.start_takes(request.resource_id, project_id, step, input, model, start_prediction.count);
+    started := keyframe_private.start_all(
+      request.resource_id, array_fill(project_id, array[coalesce(start_prediction.count, 1)]), step, input, model);
   end if;
   return keyframe_private.start_json(started, start_prediction.count is not null, request.replayed, request.rate);
 exception when sqlstate 'KEYFR' then
@@ -5654,16 +5650,13 @@ begin
     format('atMostMicros must be the price of this quote, %s. Nothing was started.', quote.most_micros));
   -- The hash refuses a key that a caller sent with another request.
   request := keyframe_private.reserve_idempotency_key(start_key, encode(sha256(start_key::bytea), 'hex'));
-  if quote.film_id is null then
-    started := case when request.replayed then keyframe_private.takes_started_before(request.answer, request.resource_id)
-      else keyframe_private.start_takes(
-        request.resource_id, quote.project_ids[1], quote.step, quote.asked, quote.asked_model, quote.asked_count) end;
-  elsif request.replayed then
-    started := keyframe_private.started_before(request.answer);
+  if request.replayed then
+    started := keyframe_private.started_before(request.answer, request.resource_id, of_film => quote.film_id is not null);
     request.rate := keyframe_private.acquire_more_tokens(request.rate, cardinality(started), keyframe_private.projects_per_token());
   else
-    shots := keyframe_private.lock_shots_without(quote.film_id, quote.step, quote.project_ids, quote.with_outdated);
-    started := keyframe_private.start_shots(request.resource_id, shots, quote.step, quote.asked, quote.asked_model);
+    shots := case when quote.film_id is null then array_fill(quote.project_ids[1], array[coalesce(quote.asked_count, 1)])
+      else keyframe_private.shots_without(quote.film_id, quote.step, quote.project_ids, quote.with_outdated, for_start => true) end;
+    started := keyframe_private.start_all(request.resource_id, shots, quote.step, quote.asked, quote.asked_model);
     shots := '{}'; -- they have started: what follows does not refuse one of them
   end if;
   perform keyframe_private.raise_if(started = '{}', 'precondition_failed',
@@ -5960,15 +5953,22 @@ end $$;
 
 -- The shots of the caller's film that have no take of a step (with_outdated: no current take) and no running prediction, in order; with
 -- project_ids, only these. Skips first frames that no video needs. At most 60: a full bucket of starts by default, and what a request can
--- do in its time.
-create function keyframe_private.shots_without(film_id uuid, wanted keyframe.generation_step, project_ids uuid[], with_outdated boolean)
+-- do in its time. for_start: no other start of this user's films runs until the transaction ends, so a second one finds what this one has
+-- started.
+create function keyframe_private.shots_without(
+  film_id uuid, wanted keyframe.generation_step, project_ids uuid[], with_outdated boolean, for_start boolean default false)
 returns uuid[] language plpgsql volatile set search_path = '' as $$
 declare
-  film constant keyframe.films := keyframe_private.own_film(film_id);
+  film keyframe.films;
   shot keyframe.projects;
   is_wanted boolean := false;
   shots uuid[] := '{}';
 begin
+  if for_start then
+    perform keyframe_private.acquire_token('generate', 0); -- its bucket is locked before the film; the insert takes a token for each shot
+    perform keyframe_private.acquire_lock('films', auth.uid());
+  end if;
+  film := keyframe_private.own_film(film_id);
   perform from keyframe.films f where f.id = film.id for key share; -- delete_film locks the same shots in another order
   perform keyframe_private.raise_if(not coalesce(project_ids, '{}') <@ keyframe_private.shots_of(film.id), 'not_found',
     'projectIds has a project that is not a shot of this film. Read the film again.');
@@ -6038,42 +6038,16 @@ begin
   estimate := jsonb_build_object('shots', shots) || keyframe_private.estimate_json(cost);
 end $$;
 
--- The shots without a step (shots_without), for the only start of this user's films at the moment: a second one finds what this one has
--- started. Locks the bucket of tokens before the film; the insert takes a token for each shot.
-create function keyframe_private.lock_shots_without(film_id uuid, step keyframe.generation_step, project_ids uuid[], outdated boolean)
-returns uuid[] language plpgsql volatile set search_path = '' as $$
-begin
-  perform keyframe_private.acquire_token('generate', 0);
-  perform keyframe_private.acquire_lock('films', auth.uid());
-  return keyframe_private.shots_without(film_id, step, project_ids, outdated);
-end $$;
-
--- Starts a step of these shots, all or none. The ids of the predictions are kept for a repetition of the request `request_id`.
-create function keyframe_private.start_shots(
-  request_id uuid, shots uuid[], step keyframe.generation_step, input jsonb, model text)
-returns keyframe.predictions[] language plpgsql volatile set search_path = '' as $$
-declare
-  started keyframe.predictions[];
-begin
-  with made as (
-    insert into keyframe.predictions as p (project_id, step, input, model)
-    select s.id, start_shots.step, start_shots.input, start_shots.model from unnest(shots) with ordinality s (id, place) order by s.place
-    returning p)
-  select coalesce(array_agg(m.p), '{}') into started from made m;
-  update keyframe_private.idempotency_keys k set answer = to_jsonb(array(select s.id from unnest(started) s))
-  where k.resource_id = request_id;
-  return started;
-end $$;
-
 -- Returns the refusal of a start (refuse), and names all of `shots` that cannot start: the first of them has ended the insert. Naming the
--- others costs Postgres two milliseconds per shot, and the caller more tokens. Without shots the start was refused before the insert.
+-- others costs Postgres two milliseconds per shot, and the caller more tokens. Without a film there are only takes of one project; without
+-- shots the start was refused before the insert.
 create function keyframe_private.refuse_shots(
   refused keyframe_private.refusal, film_id uuid, shots uuid[], step keyframe.generation_step, input jsonb, model text)
 returns json language plpgsql volatile set search_path = '' as $$
 declare
   refusals record;
 begin
-  if shots = '{}' or refused.code = 'rate_limited' then
+  if film_id is null or shots = '{}' or refused.code = 'rate_limited' then
     return keyframe_private.refuse(refused, 'generate');
   end if;
   perform keyframe_private.acquire_token('generate', 1 + cardinality(shots) / keyframe_private.projects_per_token());
@@ -6134,11 +6108,11 @@ begin
   request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash);
   perform keyframe_private.require_user();
   if request.replayed then
-    started := keyframe_private.started_before(request.answer);
+    started := keyframe_private.started_before(request.answer, request.resource_id, of_film => true);
     request.rate := keyframe_private.acquire_more_tokens(request.rate, cardinality(started), keyframe_private.projects_per_token());
   else
-    shots := keyframe_private.lock_shots_without(film_id, step, project_ids, outdated);
-    started := keyframe_private.start_shots(request.resource_id, shots, step, input, model);
+    shots := keyframe_private.shots_without(film_id, step, project_ids, outdated, for_start => true);
+    started := keyframe_private.start_all(request.resource_id, shots, step, input, model);
   end if;
   return json_build_object('predictions', keyframe_private.started_json(started), 'replayed', request.replayed,
     'rate', coalesce(request.rate, keyframe_private.rate_state('generate')));

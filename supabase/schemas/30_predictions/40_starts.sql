@@ -292,21 +292,48 @@ end $$;
 -- What api calls to start one prediction or several takes of it.
 
 -- Consecutive seeds make different takes, each of which can be repeated.
-create function keyframe_private.input_of_take(input jsonb, number integer)
+create function keyframe_private.input_of_take(input jsonb, number bigint)
 returns jsonb language plpgsql immutable set search_path = '' as $$
 begin
   return case when number > 1 and jsonb_typeof(input -> 'seed') = 'number'
     then input || jsonb_build_object('seed', (input ->> 'seed')::numeric + number - 1) else input end;
 end $$;
 
--- What a repeated request has started, without deleted predictions.
-create function keyframe_private.started_before(ids jsonb)
-returns keyframe.predictions[] language plpgsql stable set search_path = '' as $$
+-- Starts a step of these projects, all or none: as many takes of a project as it is named. The first prediction has the id of the request.
+-- If there are several, their ids are kept for a repetition of the request.
+create function keyframe_private.start_all(request_id uuid, projects uuid[], step keyframe.generation_step, input jsonb, model text)
+returns keyframe.predictions[] language plpgsql volatile set search_path = '' as $$
+declare
+  started keyframe.predictions[];
 begin
-  return array(
-    select p from jsonb_array_elements_text(ids) with ordinality i (id, number) join keyframe.predictions p on p.id = i.id::uuid
+  with made as (
+    insert into keyframe.predictions as p (id, project_id, step, input, model)
+    select case s.place when 1 then request_id else gen_random_uuid() end, s.project, start_all.step,
+      keyframe_private.input_of_take(start_all.input, row_number() over (partition by s.project order by s.place)), start_all.model
+    from unnest(projects) with ordinality s (project, place)
+    order by s.place
+    returning p)
+  select coalesce(array_agg(m.p), '{}') into started from made m;
+  if cardinality(started) > 1 then
+    update keyframe_private.idempotency_keys k set answer = to_jsonb(array(select s.id from unnest(started) s))
+    where k.resource_id = request_id;
+  end if;
+  return started;
+end $$;
+
+-- What a repeated request has started (start_all), without deleted predictions. Only of a film may all be deleted.
+create function keyframe_private.started_before(answer jsonb, request_id uuid, of_film boolean)
+returns keyframe.predictions[] language plpgsql stable set search_path = '' as $$
+declare
+  started constant keyframe.predictions[] := array(
+    select p from jsonb_array_elements_text(coalesce(answer, jsonb_build_array(request_id))) with ordinality i (id, number)
+    join keyframe.predictions p on p.id = i.id::uuid
     where keyframe_private.is_own(p.owner_id) and p.project_id <> all ((select keyframe_private.deleted_projects())::uuid[])
     order by i.number);
+begin
+  perform keyframe_private.raise_if(started = '{}' and not of_film, 'not_found',
+    'The prediction that this Idempotency-Key started has been deleted. Send a new key.');
+  return started;
 end $$;
 
 create function keyframe_private.started_json(started keyframe.predictions[])
@@ -326,38 +353,6 @@ begin
     'replayed', replayed, 'rate', coalesce(rate, keyframe_private.rate_state('generate')));
 end $$;
 
--- Starts one prediction with this id or, with count, several: the first has this id. Their ids are kept for a repetition of the request.
-create function keyframe_private.start_takes(
-  first_id uuid, project_id uuid, step keyframe.generation_step, input jsonb, model text, count integer)
-returns keyframe.predictions[] language plpgsql volatile set search_path = '' as $$
-declare
-  started keyframe.predictions[];
-begin
-  with made as (
-    insert into keyframe.predictions as p (id, project_id, step, input, model)
-    select case t.number when 1 then first_id else gen_random_uuid() end, start_takes.project_id, start_takes.step,
-      keyframe_private.input_of_take(start_takes.input, t.number), start_takes.model
-    from generate_series(1, coalesce(start_takes.count, 1)) t (number)
-    returning p)
-  select array_agg(m.p) into started from made m;
-  if start_takes.count is not null then
-    update keyframe_private.idempotency_keys k set answer = to_jsonb(array(select s.id from unnest(started) s))
-    where k.resource_id = first_id;
-  end if;
-  return started;
-end $$;
-
--- The predictions of a repeated request. Raises not_found if they are deleted.
-create function keyframe_private.takes_started_before(answer jsonb, first_id uuid)
-returns keyframe.predictions[] language plpgsql stable set search_path = '' as $$
-declare
-  started constant keyframe.predictions[] := keyframe_private.started_before(coalesce(answer, jsonb_build_array(first_id)));
-begin
-  perform keyframe_private.raise_if(started = '{}', 'not_found',
-    'The prediction that this Idempotency-Key started has been deleted. Send a new key.');
-  return started;
-end $$;
-
 -- Without a generic plan it is planned at each start.
 create function keyframe.start_prediction(
   project_id uuid, step keyframe.generation_step, input jsonb default '{}', model text default null, idempotency_key text default null,
@@ -372,9 +367,10 @@ begin
   perform keyframe_private.require_user();
   perform keyframe_private.raise_if(start_prediction.count not between 1 and 8, 'invalid_request', 'count must be 1 to 8.');
   if request.replayed then
-    started := keyframe_private.takes_started_before(request.answer, request.resource_id);
+    started := keyframe_private.started_before(request.answer, request.resource_id, of_film => false);
   else
-    started := keyframe_private.start_takes(request.resource_id, project_id, step, input, model, start_prediction.count);
+    started := keyframe_private.start_all(
+      request.resource_id, array_fill(project_id, array[coalesce(start_prediction.count, 1)]), step, input, model);
   end if;
   return keyframe_private.start_json(started, start_prediction.count is not null, request.replayed, request.rate);
 exception when sqlstate 'KEYFR' then
