@@ -17,7 +17,8 @@ begin
   set status = wanted, provider_prediction_id = run, started_at = coalesce(p.started_at, now()),
       progress = greatest(p.progress, done), provider_output_url = output_url, updated_at = now(),
       deadline_at = case when wanted = 'storing' then greatest(p.deadline_at, now() + interval '50 minutes') else p.deadline_at end
-  where p.id = prediction and p.completed_at is null and (p.status < wanted or p.status = 'processing' and wanted = 'processing');
+  where p.id = prediction and p.completed_at is null
+    and (p.status < wanted or p.status = 'processing' and wanted = 'processing' and done > coalesce(p.progress, 0));
   return found;
 end $$;
 
@@ -168,7 +169,7 @@ begin
         when 'starting' then run.status = 'starting'
         when 'processing' then run.status = 'starting'
           or run.status = 'processing' and coalesce(run.progress <= coalesce(p.progress, 0), true)
-        when 'storing' then run.status in ('starting', 'processing', 'succeeded', 'failed', 'canceled', 'aborted')
+        when 'storing' then true -- the run has succeeded
         else false
       end
   );
@@ -220,55 +221,13 @@ begin
   return coalesce(case when is_unambiguous then likely_url end, named_url);
 end $$;
 
--- A run has succeeded: its output is copied, or the prediction fails because there is none that can be used.
-create function keyframe_private.move_after_success(prediction keyframe.predictions, run keyframe_private.provider_run)
-returns boolean language plpgsql volatile set search_path = '' as $$
-declare
-  named text;
-  file text;
-begin
-  select m.output into named from keyframe.models m where m.step = prediction.step and m.model = prediction.model;
-  file := coalesce(keyframe_private.find_output(prediction, named, run.output_files), run.output_url);
-  if file is not null then
-    return keyframe_private.follow_run(prediction.id, 'storing', run.id, 1, file);
-  elsif run.output_files is not null then
-    return keyframe_private.mark_failed(prediction.id, 'output_not_usable', format(
-      'The provider''s output has several files: %s. An administrator must name one in the column output of the model %s%s.',
-      left((
-        select string_agg(f ->> 'at', ', ' order by place) from jsonb_array_elements(run.output_files) with ordinality e (f, place)), 500),
-      prediction.model, ', which has ' || named), false);
-  end if;
-  return keyframe_private.mark_failed(prediction.id, 'provider_no_output',
-    'The provider finished without an output. Run the step again.', true);
-end $$;
-
--- A run has failed: the prediction is submitted again if the cause may be temporary, or it fails.
-create function keyframe_private.move_after_failure(prediction keyframe.predictions, run keyframe_private.provider_run)
-returns boolean language plpgsql volatile set search_path = '' as $$
-begin
-  if run.failure = 'content_rejected' then
-    return keyframe_private.mark_failed(prediction.id, 'content_rejected',
-      coalesce(nullif(run.error_message, ''),
-        'The model''s safety filter rejected the prompt or an image. Try different wording or images.'), false, stage => run.stage);
-  elsif run.failure = 'input_unreachable' then
-    if keyframe_private.mark_queued_again(prediction.id, run.failure, keyframe_private.max_failures()) then
-      return true;
-    end if;
-    return keyframe_private.mark_failed(prediction.id, 'input_unreachable',
-      'The provider could not read the images of this step. Run the step again.', true);
-  elsif run.failure = 'interrupted' then
-    -- One more run: a temporary cause is over by then, and each failed run may have been paid for.
-    if keyframe_private.mark_queued_again(prediction.id, 'provider_failed', 2) then
-      return true;
-    end if;
-  end if;
-  return keyframe_private.mark_failed(prediction.id, 'provider_failed',
-    coalesce(nullif(run.error_message, ''), 'The provider could not generate this. Change the prompt.'), true);
-end $$;
-
 -- Moves an active prediction to the state of its run. False: nothing changes.
 create function keyframe_private.move_prediction(prediction keyframe.predictions, run keyframe_private.provider_run)
 returns boolean language plpgsql volatile set search_path = '' as $$
+declare
+  output_field text;
+  file text;
+  is_queued_again boolean;
 begin
   if prediction.status = 'storing' then
     return false; -- the output is being copied, whatever the run reports now
@@ -279,14 +238,38 @@ begin
       return keyframe_private.follow_run(prediction.id,
         case when prediction.started_at is null then keyframe.prediction_status 'starting' else 'processing' end, run.id, null, null);
     when 'processing' then
-      if prediction.status = 'processing' and coalesce(run.progress <= coalesce(prediction.progress, 0), true) then
-        return false;
-      end if;
       return keyframe_private.follow_run(prediction.id, 'processing', run.id, run.progress, null);
     when 'succeeded' then
-      return keyframe_private.move_after_success(prediction, run);
+      select m.output into output_field from keyframe.models m where m.step = prediction.step and m.model = prediction.model;
+      file := coalesce(keyframe_private.find_output(prediction, output_field, run.output_files), run.output_url);
+      if file is not null then
+        return keyframe_private.follow_run(prediction.id, 'storing', run.id, 1, file);
+      elsif run.output_files is not null then
+        return keyframe_private.mark_failed(prediction.id, 'output_not_usable', format(
+          'The provider''s output has several files: %s. An administrator must name one in the column output of the model %s%s.',
+          left((
+            select string_agg(f ->> 'at', ', ' order by place) from jsonb_array_elements(run.output_files) with ordinality e (f, place)), 500),
+          prediction.model, ', which has ' || output_field), false);
+      end if;
+      return keyframe_private.mark_failed(prediction.id, 'provider_no_output',
+        'The provider finished without an output. Run the step again.', true);
     when 'failed' then
-      return keyframe_private.move_after_failure(prediction, run);
+      -- The cause may be temporary. After an interruption there is one more run: each may have been paid for.
+      is_queued_again := case run.failure
+        when 'input_unreachable' then keyframe_private.mark_queued_again(prediction.id, run.failure, keyframe_private.max_failures())
+        when 'interrupted' then keyframe_private.mark_queued_again(prediction.id, 'provider_failed', 2) end;
+      if is_queued_again then
+        return true;
+      elsif run.failure = 'content_rejected' then
+        return keyframe_private.mark_failed(prediction.id, 'content_rejected',
+          coalesce(nullif(run.error_message, ''),
+            'The model''s safety filter rejected the prompt or an image. Try different wording or images.'), false, stage => run.stage);
+      elsif run.failure = 'input_unreachable' then
+        return keyframe_private.mark_failed(prediction.id, 'input_unreachable',
+          'The provider could not read the images of this step. Run the step again.', true);
+      end if;
+      return keyframe_private.mark_failed(prediction.id, 'provider_failed',
+        coalesce(nullif(run.error_message, ''), 'The provider could not generate this. Change the prompt.'), true);
     when 'canceled' then
       return keyframe_private.mark_failed(prediction.id, 'provider_canceled',
         'The run was canceled at the provider. Run the step again.', true);
