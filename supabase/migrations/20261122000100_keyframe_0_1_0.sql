@@ -3974,36 +3974,6 @@ begin
   return planned;
 end $$;
 
--- Leaves out of a plan the values that the model of the start does not take. If the request names a model and the plan names another or
--- none, all values of controls are left out: they were chosen for another model.
-create function keyframe_private.fit_choices(planned jsonb, chosen keyframe.models, is_other_model boolean)
-returns jsonb language plpgsql stable set search_path = '' as $$
-begin
-  return planned - array(
-    select c.name from keyframe_private.known_controls() c
-    where (c.kind = 'choice' or c.name = 'negativePrompt')
-      and (is_other_model or not chosen.controls ? c.name
-        or c.kind = 'choice' and not keyframe_private.control_takes(chosen.controls -> c.name, planned -> c.name)));
-end $$;
-
--- Completes the reference images of a plan. A start uses those of the request, otherwise those of the plan. A first or last frame without
--- either uses the project's reference image. One exception: a last frame always has its first frame as a reference, so a model that takes
--- one image gets only the first frame.
-create function keyframe_private.fit_references(
-  planned jsonb, wanted keyframe.predictions, project keyframe.projects, chosen keyframe.models)
-returns jsonb language plpgsql stable set search_path = '' as $$
-begin
-  if not chosen.controls ? 'referenceImages' then
-    return planned - 'referenceImagePaths'::text;
-  elsif wanted.step <> 'video' and project.reference_image_path is not null
-    and not (planned || wanted.input) ?| keyframe_private.fields_of_image('referenceImages')
-    and ((chosen.controls #>> '{referenceImages,max}')::integer > 1 or wanted.step = 'first-frame'
-      or keyframe_private.shown_take(project, 'first-frame') is null) then
-    return planned || jsonb_build_object('referenceImagePaths', jsonb_build_array(project.reference_image_path));
-  end if;
-  return planned;
-end $$;
-
 -- See the beginning of this file.
 create function keyframe_private.apply_plan(inout wanted keyframe.predictions, project keyframe.projects)
 language plpgsql stable set search_path = '' as $$
@@ -4015,7 +3985,7 @@ declare
   chosen keyframe.models;
   image text;
 begin
-  if jsonb_typeof(wanted.input) <> 'object' or planned = '{}' and project.reference_image_path is null then
+  if planned = '{}' and project.reference_image_path is null then
     return;
   end if;
   wanted.model := coalesce(wanted.model, planned_model);
@@ -4030,8 +4000,22 @@ begin
       planned := planned - keyframe_private.fields_of_image(image);
     end if;
   end loop;
-  planned := keyframe_private.fit_choices(planned, chosen, is_other_model);
-  planned := keyframe_private.fit_references(planned, wanted, project, chosen);
+  -- Values of controls that were chosen for another model, or that the model of the start does not take, are left out.
+  planned := planned - array(
+    select c.name from keyframe_private.known_controls() c
+    where (c.kind = 'choice' or c.name = 'negativePrompt')
+      and (is_other_model or not chosen.controls ? c.name
+        or c.kind = 'choice' and not keyframe_private.control_takes(chosen.controls -> c.name, planned -> c.name)));
+  -- A first or last frame whose references neither the request nor the plan names uses the project's reference image. But a last frame
+  -- always has its first frame as a reference, so a model that takes one image gets only that.
+  if not chosen.controls ? 'referenceImages' then
+    planned := planned - 'referenceImagePaths'::text;
+  elsif wanted.step <> 'video' and project.reference_image_path is not null
+    and not (planned || wanted.input) ?| keyframe_private.fields_of_image('referenceImages')
+    and ((chosen.controls #>> '{referenceImages,max}')::integer > 1 or wanted.step = 'first-frame'
+      or keyframe_private.shown_take(project, 'first-frame') is null) then
+    planned := planned || jsonb_build_object('referenceImagePaths', jsonb_build_array(project.reference_image_path));
+  end if;
   if wanted.step = 'video' then
     planned := keyframe_private.fit_frames(planned, wanted.input, chosen, is_planned_model);
   end if;
@@ -4107,9 +4091,6 @@ declare
   ratio text;
 begin
   wanted.waits_for := null;
-  if jsonb_typeof(wanted.input) <> 'object' then
-    return; -- read_input refuses it
-  end if;
   perform keyframe_private.raise_if(jsonb_typeof(asked) not in ('boolean', 'null'), 'invalid_request',
     'continuesPreviousShot must be true or false.');
   if asked is distinct from 'true' then
@@ -4266,7 +4247,7 @@ begin
   return case
     when control ? 'values' then
       (select string_agg(v, ', ') from jsonb_array_elements_text(keyframe_private.control_values(control)) v)
-    when control ?| array['min', 'max'] then format('%s to %s', coalesce(control ->> 'min', 'any'), coalesce(control ->> 'max', 'any'))
+    when control ? 'min' then format('%s to %s', control ->> 'min', control ->> 'max')
     else format('at most %s characters', coalesce(control ->> 'maxLength', '4000'))
   end;
 end $$;
@@ -4421,29 +4402,16 @@ returns text[] language sql immutable set search_path = '' as $$
     || array(select c.name from keyframe_private.known_controls() c where c.kind in ('text', 'choice'))
 $$;
 
--- The reference images that an input names. The input of an answer has both fields, with the same first image.
-create function keyframe_private.read_references(input jsonb)
-returns jsonb language plpgsql volatile set search_path = '' as $$
-declare
-  first_path constant jsonb := nullif(input -> 'referenceImagePath', 'null');
-  paths constant jsonb := coalesce(nullif(input -> 'referenceImagePaths', 'null'), '[]' || coalesce(first_path, '[]'));
-begin
-  perform keyframe_private.raise_if(first_path is not null and first_path is distinct from paths -> 0, 'invalid_request',
-    'Send referenceImagePath or referenceImagePaths, not two different ones.');
-  perform keyframe_private.raise_if(jsonb_typeof(paths) <> 'array' or paths @? '$[*] ? (@.type() <> "string")', 'invalid_request',
-    'referenceImagePaths must be a list of paths.');
-  return paths;
-end $$;
-
 -- The requested input with the resolved frames. Its fields are checked, but it is not yet complete.
 create function keyframe_private.read_input(input jsonb, step keyframe.generation_step, project keyframe.projects)
 returns jsonb language plpgsql volatile set search_path = '' as $$
 declare
   asked jsonb := input;
+  first_reference constant jsonb := nullif(input -> 'referenceImagePath', 'null');
+  paths constant jsonb := coalesce(nullif(input -> 'referenceImagePaths', 'null'), '[]' || coalesce(first_reference, '[]'));
   unwanted text;
   frame text;
 begin
-  perform keyframe_private.raise_if(jsonb_typeof(input) is distinct from 'object', 'invalid_request', 'input must be an object.');
   perform keyframe_private.raise_if(input - keyframe_private.input_fields() <> '{}', 'invalid_request',
     'input has an unknown field.');
 
@@ -4461,8 +4429,12 @@ begin
   perform keyframe_private.raise_if(
     asked ->> 'aspectRatio' is not null and not keyframe_private.has_shape(asked -> 'aspectRatio', 'a ratio such as "16:9"'), 'invalid_request',
     'aspectRatio must be a ratio such as "16:9".');
-  asked := asked || jsonb_build_object('referenceImagePaths', keyframe_private.read_references(input));
-  asked := asked - array['referenceImagePath', 'firstFrameImagePath', 'lastFrameImagePath'];
+  -- The input of an answer has both fields, with the same first image.
+  perform keyframe_private.raise_if(first_reference is not null and first_reference is distinct from paths -> 0, 'invalid_request',
+    'Send referenceImagePath or referenceImagePaths, not two different ones.');
+  perform keyframe_private.raise_if(jsonb_typeof(paths) <> 'array' or paths @? '$[*] ? (@.type() <> "string")', 'invalid_request',
+    'referenceImagePaths must be a list of paths.');
+  asked := asked - array['referenceImagePath', 'firstFrameImagePath', 'lastFrameImagePath'] || jsonb_build_object('referenceImagePaths', paths);
   if step <> 'first-frame' then
     asked := asked || keyframe_private.resolve_frame(input, 'firstFrame', project);
   end if;
@@ -4845,6 +4817,7 @@ begin
   where p.id = wanted.project_id and (auth.uid() is null or keyframe_private.is_own(p.owner_id)) and p.deleted_at is null
   for key share;
   perform keyframe_private.raise_if(not found, 'not_found', 'You have no project with this projectId.');
+  perform keyframe_private.raise_if(jsonb_typeof(wanted.input) is distinct from 'object', 'invalid_request', 'input must be an object.');
   wanted.owner_id := project.owner_id;
   wanted.model := nullif(wanted.model, ''); -- the column's default: none is named
   wanted := keyframe_private.apply_plan(wanted, project);
@@ -4952,18 +4925,14 @@ end $$;
 create function keyframe_private.refuse_used_id()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
-  if auth.uid() is not null then
-    return null; -- users cannot choose an identifier
-  end if;
-  if exists (
-    select from keyframe.webhook_events v
-    where v.prediction_id = new.id and v.type in ('generation.succeeded', 'generation.failed')
-  ) or exists (select from keyframe_private.provider_submits s where s.prediction_id = new.id and s.submitted_at is not null)
-    or exists (
-      select from keyframe_private.file_removals r where r.bucket = 'keyframe-outputs'
-        and r.name = any (array(select keyframe_private.output_names(new)))
-    ) then
-    perform keyframe_private.raise_error('invalid_request',
+  if auth.uid() is null then -- users cannot choose an identifier
+    perform keyframe_private.raise_if(
+      exists (
+        select from keyframe.webhook_events v where v.prediction_id = new.id and v.type in ('generation.succeeded', 'generation.failed'))
+      or exists (select from keyframe_private.provider_submits s where s.prediction_id = new.id and s.submitted_at is not null)
+      or exists (
+        select from keyframe_private.file_removals r
+        where r.bucket = 'keyframe-outputs' and r.name = any (array(select keyframe_private.output_names(new)))), 'invalid_request',
       'An earlier prediction with this id has left an event, a submit or a file. Leave the id out, or use another one.');
   end if;
   return null;

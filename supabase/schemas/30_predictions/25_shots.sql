@@ -133,36 +133,6 @@ begin
   return planned;
 end $$;
 
--- Leaves out of a plan the values that the model of the start does not take. If the request names a model and the plan names another or
--- none, all values of controls are left out: they were chosen for another model.
-create function keyframe_private.fit_choices(planned jsonb, chosen keyframe.models, is_other_model boolean)
-returns jsonb language plpgsql stable set search_path = '' as $$
-begin
-  return planned - array(
-    select c.name from keyframe_private.known_controls() c
-    where (c.kind = 'choice' or c.name = 'negativePrompt')
-      and (is_other_model or not chosen.controls ? c.name
-        or c.kind = 'choice' and not keyframe_private.control_takes(chosen.controls -> c.name, planned -> c.name)));
-end $$;
-
--- Completes the reference images of a plan. A start uses those of the request, otherwise those of the plan. A first or last frame without
--- either uses the project's reference image. One exception: a last frame always has its first frame as a reference, so a model that takes
--- one image gets only the first frame.
-create function keyframe_private.fit_references(
-  planned jsonb, wanted keyframe.predictions, project keyframe.projects, chosen keyframe.models)
-returns jsonb language plpgsql stable set search_path = '' as $$
-begin
-  if not chosen.controls ? 'referenceImages' then
-    return planned - 'referenceImagePaths'::text;
-  elsif wanted.step <> 'video' and project.reference_image_path is not null
-    and not (planned || wanted.input) ?| keyframe_private.fields_of_image('referenceImages')
-    and ((chosen.controls #>> '{referenceImages,max}')::integer > 1 or wanted.step = 'first-frame'
-      or keyframe_private.shown_take(project, 'first-frame') is null) then
-    return planned || jsonb_build_object('referenceImagePaths', jsonb_build_array(project.reference_image_path));
-  end if;
-  return planned;
-end $$;
-
 -- See the beginning of this file.
 create function keyframe_private.apply_plan(inout wanted keyframe.predictions, project keyframe.projects)
 language plpgsql stable set search_path = '' as $$
@@ -174,7 +144,7 @@ declare
   chosen keyframe.models;
   image text;
 begin
-  if jsonb_typeof(wanted.input) <> 'object' or planned = '{}' and project.reference_image_path is null then
+  if planned = '{}' and project.reference_image_path is null then
     return;
   end if;
   wanted.model := coalesce(wanted.model, planned_model);
@@ -189,8 +159,22 @@ begin
       planned := planned - keyframe_private.fields_of_image(image);
     end if;
   end loop;
-  planned := keyframe_private.fit_choices(planned, chosen, is_other_model);
-  planned := keyframe_private.fit_references(planned, wanted, project, chosen);
+  -- Values of controls that were chosen for another model, or that the model of the start does not take, are left out.
+  planned := planned - array(
+    select c.name from keyframe_private.known_controls() c
+    where (c.kind = 'choice' or c.name = 'negativePrompt')
+      and (is_other_model or not chosen.controls ? c.name
+        or c.kind = 'choice' and not keyframe_private.control_takes(chosen.controls -> c.name, planned -> c.name)));
+  -- A first or last frame whose references neither the request nor the plan names uses the project's reference image. But a last frame
+  -- always has its first frame as a reference, so a model that takes one image gets only that.
+  if not chosen.controls ? 'referenceImages' then
+    planned := planned - 'referenceImagePaths'::text;
+  elsif wanted.step <> 'video' and project.reference_image_path is not null
+    and not (planned || wanted.input) ?| keyframe_private.fields_of_image('referenceImages')
+    and ((chosen.controls #>> '{referenceImages,max}')::integer > 1 or wanted.step = 'first-frame'
+      or keyframe_private.shown_take(project, 'first-frame') is null) then
+    planned := planned || jsonb_build_object('referenceImagePaths', jsonb_build_array(project.reference_image_path));
+  end if;
   if wanted.step = 'video' then
     planned := keyframe_private.fit_frames(planned, wanted.input, chosen, is_planned_model);
   end if;
@@ -266,9 +250,6 @@ declare
   ratio text;
 begin
   wanted.waits_for := null;
-  if jsonb_typeof(wanted.input) <> 'object' then
-    return; -- read_input refuses it
-  end if;
   perform keyframe_private.raise_if(jsonb_typeof(asked) not in ('boolean', 'null'), 'invalid_request',
     'continuesPreviousShot must be true or false.');
   if asked is distinct from 'true' then

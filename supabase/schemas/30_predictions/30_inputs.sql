@@ -51,7 +51,7 @@ begin
   return case
     when control ? 'values' then
       (select string_agg(v, ', ') from jsonb_array_elements_text(keyframe_private.control_values(control)) v)
-    when control ?| array['min', 'max'] then format('%s to %s', coalesce(control ->> 'min', 'any'), coalesce(control ->> 'max', 'any'))
+    when control ? 'min' then format('%s to %s', control ->> 'min', control ->> 'max')
     else format('at most %s characters', coalesce(control ->> 'maxLength', '4000'))
   end;
 end $$;
@@ -206,29 +206,16 @@ returns text[] language sql immutable set search_path = '' as $$
     || array(select c.name from keyframe_private.known_controls() c where c.kind in ('text', 'choice'))
 $$;
 
--- The reference images that an input names. The input of an answer has both fields, with the same first image.
-create function keyframe_private.read_references(input jsonb)
-returns jsonb language plpgsql volatile set search_path = '' as $$
-declare
-  first_path constant jsonb := nullif(input -> 'referenceImagePath', 'null');
-  paths constant jsonb := coalesce(nullif(input -> 'referenceImagePaths', 'null'), '[]' || coalesce(first_path, '[]'));
-begin
-  perform keyframe_private.raise_if(first_path is not null and first_path is distinct from paths -> 0, 'invalid_request',
-    'Send referenceImagePath or referenceImagePaths, not two different ones.');
-  perform keyframe_private.raise_if(jsonb_typeof(paths) <> 'array' or paths @? '$[*] ? (@.type() <> "string")', 'invalid_request',
-    'referenceImagePaths must be a list of paths.');
-  return paths;
-end $$;
-
 -- The requested input with the resolved frames. Its fields are checked, but it is not yet complete.
 create function keyframe_private.read_input(input jsonb, step keyframe.generation_step, project keyframe.projects)
 returns jsonb language plpgsql volatile set search_path = '' as $$
 declare
   asked jsonb := input;
+  first_reference constant jsonb := nullif(input -> 'referenceImagePath', 'null');
+  paths constant jsonb := coalesce(nullif(input -> 'referenceImagePaths', 'null'), '[]' || coalesce(first_reference, '[]'));
   unwanted text;
   frame text;
 begin
-  perform keyframe_private.raise_if(jsonb_typeof(input) is distinct from 'object', 'invalid_request', 'input must be an object.');
   perform keyframe_private.raise_if(input - keyframe_private.input_fields() <> '{}', 'invalid_request',
     'input has an unknown field.');
 
@@ -246,8 +233,12 @@ begin
   perform keyframe_private.raise_if(
     asked ->> 'aspectRatio' is not null and not keyframe_private.has_shape(asked -> 'aspectRatio', 'a ratio such as "16:9"'), 'invalid_request',
     'aspectRatio must be a ratio such as "16:9".');
-  asked := asked || jsonb_build_object('referenceImagePaths', keyframe_private.read_references(input));
-  asked := asked - array['referenceImagePath', 'firstFrameImagePath', 'lastFrameImagePath'];
+  -- The input of an answer has both fields, with the same first image.
+  perform keyframe_private.raise_if(first_reference is not null and first_reference is distinct from paths -> 0, 'invalid_request',
+    'Send referenceImagePath or referenceImagePaths, not two different ones.');
+  perform keyframe_private.raise_if(jsonb_typeof(paths) <> 'array' or paths @? '$[*] ? (@.type() <> "string")', 'invalid_request',
+    'referenceImagePaths must be a list of paths.');
+  asked := asked - array['referenceImagePath', 'firstFrameImagePath', 'lastFrameImagePath'] || jsonb_build_object('referenceImagePaths', paths);
   if step <> 'first-frame' then
     asked := asked || keyframe_private.resolve_frame(input, 'firstFrame', project);
   end if;

@@ -88,6 +88,7 @@ begin
   where p.id = wanted.project_id and (auth.uid() is null or keyframe_private.is_own(p.owner_id)) and p.deleted_at is null
   for key share;
   perform keyframe_private.raise_if(not found, 'not_found', 'You have no project with this projectId.');
+  perform keyframe_private.raise_if(jsonb_typeof(wanted.input) is distinct from 'object', 'invalid_request', 'input must be an object.');
   wanted.owner_id := project.owner_id;
   wanted.model := nullif(wanted.model, ''); -- the column's default: none is named
   wanted := keyframe_private.apply_plan(wanted, project);
@@ -195,18 +196,14 @@ end $$;
 create function keyframe_private.refuse_used_id()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
-  if auth.uid() is not null then
-    return null; -- users cannot choose an identifier
-  end if;
-  if exists (
-    select from keyframe.webhook_events v
-    where v.prediction_id = new.id and v.type in ('generation.succeeded', 'generation.failed')
-  ) or exists (select from keyframe_private.provider_submits s where s.prediction_id = new.id and s.submitted_at is not null)
-    or exists (
-      select from keyframe_private.file_removals r where r.bucket = 'keyframe-outputs'
-        and r.name = any (array(select keyframe_private.output_names(new)))
-    ) then
-    perform keyframe_private.raise_error('invalid_request',
+  if auth.uid() is null then -- users cannot choose an identifier
+    perform keyframe_private.raise_if(
+      exists (
+        select from keyframe.webhook_events v where v.prediction_id = new.id and v.type in ('generation.succeeded', 'generation.failed'))
+      or exists (select from keyframe_private.provider_submits s where s.prediction_id = new.id and s.submitted_at is not null)
+      or exists (
+        select from keyframe_private.file_removals r
+        where r.bucket = 'keyframe-outputs' and r.name = any (array(select keyframe_private.output_names(new)))), 'invalid_request',
       'An earlier prediction with this id has left an event, a submit or a file. Leave the id out, or use another one.');
   end if;
   return null;
