@@ -3800,7 +3800,7 @@ declare
 begin
   select p.* into row_now from keyframe.predictions p where p.id = subject for update;
   perform keyframe_private.end_without_run(subject, attempt_without_run);
-  if held.id is null or not keyframe_private.is_current(held) or row_now.status <> 'queued' then
+  if not keyframe_private.is_current(held) or row_now.status <> 'queued' then
     perform keyframe_private.reschedule_or_finish(held);
     return 'too_late';
   end if;
@@ -4880,19 +4880,13 @@ end $$;
 
 create function keyframe_private.write_prediction_images()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
-declare
-  used record;
 begin
-  if not exists (select from started s where keyframe_private.has_images(s.input)) then
-    return null;
+  if exists (select from started s where keyframe_private.has_images(s.input)) then
+    perform keyframe_private.keep_reference(u.path, u.owner_id) from (
+      select distinct s.owner_id, i.path from started s, keyframe_private.images_of(s.input) i where i.path is not null order by 1, 2) u;
+    insert into keyframe_private.prediction_images (prediction_id, role, position, path, source_prediction_id)
+    select s.id, i.* from started s, keyframe_private.images_of(s.input) i;
   end if;
-  for used in
-    select distinct s.owner_id, i.path from started s, keyframe_private.images_of(s.input) i where i.path is not null order by 1, 2
-  loop
-    perform keyframe_private.keep_reference(used.path, used.owner_id);
-  end loop;
-  insert into keyframe_private.prediction_images (prediction_id, role, position, path, source_prediction_id)
-  select s.id, i.* from started s, keyframe_private.images_of(s.input) i;
   return null;
 end $$;
 
@@ -5211,14 +5205,11 @@ declare
 begin
   perform from keyframe.predictions p where p.id = subject for update;
   perform keyframe_private.end_without_run(subject, attempt_without_run);
-  if held.id is null then
-    return false;
-  end if;
   if keyframe_private.is_current(held) then
     perform keyframe_private.mark_failed(subject, code, message, retryable, fail_prediction.stage);
   end if;
   perform keyframe_private.finish_work(held);
-  return true;
+  return held.id is not null;
 end $$;
 comment on function keyframe_worker.fail_prediction is 'active → failed, for the holder of the lease. False: the lease is lost. attempt_without_run: the attempt whose submit the provider refused, or that was not sent.';
 
@@ -5237,9 +5228,7 @@ begin
   select p.* into row_now from keyframe.predictions p where p.id = subject for update;
   perform keyframe_private.end_without_run(subject, attempt_without_run);
   perform keyframe_private.search_again(subject, unanswered_attempt) where unanswered_attempt is not null;
-  if held.id is null then
-    return 'too_late';
-  elsif not keyframe_private.is_current(held) then
+  if not keyframe_private.is_current(held) then
     perform keyframe_private.reschedule_or_finish(held);
     return 'too_late';
   end if;
@@ -5560,7 +5549,8 @@ begin
   insert into keyframe_private.quotes (
     owner_id, client_id, film_id, project_ids, with_outdated, step, asked, asked_model, asked_count, digest, most_micros)
   values (priced[1].owner_id, client, film, array(select p.project_id from unnest(priced) with ordinality p order by p.ordinality),
-    add_quote.with_outdated, priced[1].step, add_quote.asked, add_quote.asked_model, add_quote.asked_count, keyframe_private.digest_of(priced), cost.most_charge_micros)
+    add_quote.with_outdated, priced[1].step, add_quote.asked, add_quote.asked_model, add_quote.asked_count,
+    keyframe_private.digest_of(priced), cost.most_charge_micros)
   returning * into made;
   return made;
 end $$;
@@ -5652,7 +5642,8 @@ begin
     'output_path', prediction.output_path, 'output_content_type', prediction.output_content_type,
     'output_bytes', prediction.output_bytes, 'output_sha256', prediction.output_sha256, 'output_width', prediction.output_width,
     'output_height', prediction.output_height, 'output_duration_seconds', prediction.output_duration_seconds,
-    'output_has_audio', prediction.output_has_audio, 'end_image_path', prediction.end_image_path, 'cost', keyframe_private.cost_json(prediction.id), 'hidden', prediction.hidden,
+    'output_has_audio', prediction.output_has_audio, 'end_image_path', prediction.end_image_path,
+    'cost', keyframe_private.cost_json(prediction.id), 'hidden', prediction.hidden,
     'outdated', json_array_length(changed) > 0 or prediction.status = 'succeeded' and keyframe_private.is_outdated(prediction, shown),
     'changed_elements', changed,
     'created_at', prediction.created_at, 'started_at', prediction.started_at, 'completed_at', prediction.completed_at
@@ -5668,15 +5659,10 @@ declare
   wanted keyframe.predictions;
   refused keyframe_private.refusal;
 begin
-  if prediction_id is null then
-    select p.* into wanted from keyframe.predictions p
-    where p.project_id = read_prediction.project_id and p.step = read_prediction.step
-    order by p.created_at desc, p.id desc
-    limit 1;
-  else
-    select p.* into wanted from keyframe.predictions p
-    where p.id = prediction_id and p.project_id = read_prediction.project_id and p.step = read_prediction.step;
-  end if;
+  select p.* into wanted from keyframe.predictions p
+  where p.project_id = read_prediction.project_id and p.step = read_prediction.step and p.id = coalesce(prediction_id, (
+    select l.id from keyframe.predictions l where l.project_id = read_prediction.project_id and l.step = read_prediction.step
+    order by l.created_at desc, l.id desc limit 1));
   -- Checked after the query: in its WHERE, it would read all predictions of another user's project.
   if wanted.id is null or not keyframe_private.is_own(wanted.owner_id) or exists (
     select from keyframe.projects p where p.id = read_prediction.project_id and p.deleted_at is not null) then

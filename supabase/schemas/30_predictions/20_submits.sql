@@ -296,7 +296,7 @@ declare
 begin
   select p.* into row_now from keyframe.predictions p where p.id = subject for update;
   perform keyframe_private.end_without_run(subject, attempt_without_run);
-  if held.id is null or not keyframe_private.is_current(held) or row_now.status <> 'queued' then
+  if not keyframe_private.is_current(held) or row_now.status <> 'queued' then
     perform keyframe_private.reschedule_or_finish(held);
     return 'too_late';
   end if;

@@ -101,14 +101,11 @@ declare
 begin
   perform from keyframe.predictions p where p.id = subject for update;
   perform keyframe_private.end_without_run(subject, attempt_without_run);
-  if held.id is null then
-    return false;
-  end if;
   if keyframe_private.is_current(held) then
     perform keyframe_private.mark_failed(subject, code, message, retryable, fail_prediction.stage);
   end if;
   perform keyframe_private.finish_work(held);
-  return true;
+  return held.id is not null;
 end $$;
 comment on function keyframe_worker.fail_prediction is 'active → failed, for the holder of the lease. False: the lease is lost. attempt_without_run: the attempt whose submit the provider refused, or that was not sent.';
 
@@ -127,9 +124,7 @@ begin
   select p.* into row_now from keyframe.predictions p where p.id = subject for update;
   perform keyframe_private.end_without_run(subject, attempt_without_run);
   perform keyframe_private.search_again(subject, unanswered_attempt) where unanswered_attempt is not null;
-  if held.id is null then
-    return 'too_late';
-  elsif not keyframe_private.is_current(held) then
+  if not keyframe_private.is_current(held) then
     perform keyframe_private.reschedule_or_finish(held);
     return 'too_late';
   end if;

@@ -58,7 +58,8 @@ begin
   insert into keyframe_private.quotes (
     owner_id, client_id, film_id, project_ids, with_outdated, step, asked, asked_model, asked_count, digest, most_micros)
   values (priced[1].owner_id, client, film, array(select p.project_id from unnest(priced) with ordinality p order by p.ordinality),
-    add_quote.with_outdated, priced[1].step, add_quote.asked, add_quote.asked_model, add_quote.asked_count, keyframe_private.digest_of(priced), cost.most_charge_micros)
+    add_quote.with_outdated, priced[1].step, add_quote.asked, add_quote.asked_model, add_quote.asked_count,
+    keyframe_private.digest_of(priced), cost.most_charge_micros)
   returning * into made;
   return made;
 end $$;

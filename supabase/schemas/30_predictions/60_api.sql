@@ -21,7 +21,8 @@ begin
     'output_path', prediction.output_path, 'output_content_type', prediction.output_content_type,
     'output_bytes', prediction.output_bytes, 'output_sha256', prediction.output_sha256, 'output_width', prediction.output_width,
     'output_height', prediction.output_height, 'output_duration_seconds', prediction.output_duration_seconds,
-    'output_has_audio', prediction.output_has_audio, 'end_image_path', prediction.end_image_path, 'cost', keyframe_private.cost_json(prediction.id), 'hidden', prediction.hidden,
+    'output_has_audio', prediction.output_has_audio, 'end_image_path', prediction.end_image_path,
+    'cost', keyframe_private.cost_json(prediction.id), 'hidden', prediction.hidden,
     'outdated', json_array_length(changed) > 0 or prediction.status = 'succeeded' and keyframe_private.is_outdated(prediction, shown),
     'changed_elements', changed,
     'created_at', prediction.created_at, 'started_at', prediction.started_at, 'completed_at', prediction.completed_at
@@ -37,15 +38,10 @@ declare
   wanted keyframe.predictions;
   refused keyframe_private.refusal;
 begin
-  if prediction_id is null then
-    select p.* into wanted from keyframe.predictions p
-    where p.project_id = read_prediction.project_id and p.step = read_prediction.step
-    order by p.created_at desc, p.id desc
-    limit 1;
-  else
-    select p.* into wanted from keyframe.predictions p
-    where p.id = prediction_id and p.project_id = read_prediction.project_id and p.step = read_prediction.step;
-  end if;
+  select p.* into wanted from keyframe.predictions p
+  where p.project_id = read_prediction.project_id and p.step = read_prediction.step and p.id = coalesce(prediction_id, (
+    select l.id from keyframe.predictions l where l.project_id = read_prediction.project_id and l.step = read_prediction.step
+    order by l.created_at desc, l.id desc limit 1));
   -- Checked after the query: in its WHERE, it would read all predictions of another user's project.
   if wanted.id is null or not keyframe_private.is_own(wanted.owner_id) or exists (
     select from keyframe.projects p where p.id = read_prediction.project_id and p.deleted_at is not null) then
