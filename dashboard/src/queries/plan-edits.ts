@@ -47,7 +47,7 @@ type Page = { keyframe: KeyframeClient; queries: QueryClient; userId: string };
 /** Saves what was changed here in the plan of a project, in this visit or an earlier one. */
 async function saveEdits({ keyframe, queries, userId }: Page, projectId: string): Promise<void> {
   const { read, change } = draftOf(userId, editsName(projectId), NO_EDITS);
-  if (read().length === 0) return;
+  if (read().length === 0) return change(() => NO_EDITS); // also drops a damaged draft
   try {
     const known = queries.getQueryData<ProjectWithPredictions>(projectKey(projectId));
     let saved: Pick<ProjectWithPredictions, "plan" | "updatedAt"> = known ?? (await keyframe.readProject(projectId));

@@ -25,7 +25,15 @@ function textOf(key: string): string | null {
   }
 }
 
-const parse = <Draft>(text: string | null, initial: Draft): Draft => (text === null ? initial : JSON.parse(text));
+/** A text that is damaged is no draft. */
+function parse<Draft>(text: string | null, initial: Draft): Draft {
+  try {
+    const draft = JSON.parse(text ?? "null");
+    return draft instanceof Object && Array.isArray(draft) === Array.isArray(initial) ? draft : initial;
+  } catch {
+    return initial;
+  }
+}
 
 function write(key: string, text: string | null): void {
   unstored.delete(key);
