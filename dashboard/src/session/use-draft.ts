@@ -1,5 +1,5 @@
 import { useMemo, useSyncExternalStore } from "react";
-import { useSession } from "./use-session.ts";
+import { useUserId } from "./use-session.ts";
 
 const PREFIX = "keyframe-draft";
 const keyOf = (userId: string, name: string) => [PREFIX, userId, name].join(" ");
@@ -62,8 +62,7 @@ export function draftOf<Draft>(userId: string, name: string, initial: Draft) {
 
 /** The draft of the signed-in user. `initial` must be a constant. */
 export function useDraft<Draft>(name: string, initial: Draft) {
-  const { session } = useSession();
-  const draft = draftOf(session?.user.id ?? "", name, initial);
+  const draft = draftOf(useUserId(), name, initial);
   const text = useSyncExternalStore(follow, draft.text);
   return [useMemo(() => parse(text, initial), [text, initial]), draft.change] as const;
 }

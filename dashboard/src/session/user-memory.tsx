@@ -1,15 +1,7 @@
-import {
-  createContext,
-  type Dispatch,
-  type ReactNode,
-  type SetStateAction,
-  useContext,
-  useEffect,
-  useMemo,
-  useState,
-} from "react";
+import { createSafeContext } from "@mantine/core";
+import { type Dispatch, type ReactNode, type SetStateAction, useEffect, useMemo, useState } from "react";
 
-type Ids = ReadonlySet<string>;
+export type Ids = ReadonlySet<string>;
 
 type Kept = {
   /** The save under way of each project's plan. One after the other: two of this page would refuse each other. */
@@ -24,7 +16,10 @@ type UserMemory = Kept & {
   setDeleted: Dispatch<SetStateAction<Ids>>;
 };
 
-const UserMemoryContext = createContext<UserMemory | null>(null);
+const [UserMemoryContext, useUserMemory] = createSafeContext<UserMemory>(
+  "useUserMemory must be called inside UserMemoryProvider.",
+);
+export { useUserMemory };
 
 /** What must outlive the pages of a user. When the user leaves, pending deletions are made, as when the page is left. */
 export function UserMemoryProvider({ children }: { children: ReactNode }) {
@@ -38,10 +33,4 @@ export function UserMemoryProvider({ children }: { children: ReactNode }) {
     [kept],
   );
   return <UserMemoryContext value={memory}>{children}</UserMemoryContext>;
-}
-
-export function useUserMemory(): UserMemory {
-  const memory = useContext(UserMemoryContext);
-  if (memory === null) throw new Error("useUserMemory must be called inside UserMemoryProvider.");
-  return memory;
 }

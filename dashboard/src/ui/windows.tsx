@@ -2,7 +2,8 @@ import { ActionIcon, Button, Group, Menu, Modal, Stack, Text, TextInput } from "
 import { useDisclosure } from "@mantine/hooks";
 import { type ComponentProps, type FormEvent, Fragment, type ReactNode, useRef, useState } from "react";
 import { BusyButton } from "./buttons.tsx";
-import { type Icon, IconDots } from "./icons.tsx";
+import { titleProblem } from "./errors.ts";
+import { type Icon, IconDots, IconPencil, IconTrash } from "./icons.tsx";
 import { ErrorNotice } from "./notices.tsx";
 import { focusOnMount, KeepFocus, useLast, useModal, type WindowProps } from "./window-focus.ts";
 
@@ -14,6 +15,17 @@ export function useWindow(): { open: () => void; window: WindowProps } {
   return { open, window: { isOpen, onClose: close } };
 }
 
+/** What is typed and chosen in a window, until it closes; returned with the props of the window. */
+export function useTyped<Fields extends object>(initial: Fields, { isOpen, onClose }: WindowProps) {
+  const [typed, setTyped] = useState(initial);
+  const set = (changed: Partial<Fields>) => setTyped((all) => ({ ...all, ...changed }));
+  const close = () => {
+    setTyped(initial);
+    onClose();
+  };
+  return [typed, set, { isOpen, onClose: close }] as const;
+}
+
 export type Action = {
   label: string;
   Icon: Icon;
@@ -22,6 +34,31 @@ export type Action = {
   window?: (opened: WindowProps) => ReactNode;
   isDelete?: boolean;
 };
+
+/** Deletes, once it is confirmed in this window. */
+export const deletion = (window: NonNullable<Action["window"]>): Action => ({
+  label: "Delete",
+  Icon: IconTrash,
+  isDelete: true,
+  window,
+});
+
+type Rename = (title: string, onDone: { onSuccess: () => void }) => void;
+
+export const renaming = (noun: string, title: string, saving: Saving, rename: Rename): Action => ({
+  label: "Rename",
+  Icon: IconPencil,
+  window: (opened) => (
+    <TitleWindow
+      {...opened}
+      noun={noun}
+      initial={title}
+      saving={saving}
+      onSubmit={(typed) => rename(typed, { onSuccess: opened.onClose })}
+    />
+  ),
+});
+
 type ActionsProps = Omit<ComponentProps<typeof ActionIcon<"button">>, "children"> & {
   /** Those that are false are not offered. */
   actions: (Action | false)[];
@@ -157,23 +194,19 @@ type TitleWindowProps = WindowProps & {
   onSubmit: (title: string) => void;
 };
 
-export function TitleWindow({ noun, initial = "", onSubmit, onClose, ...form }: TitleWindowProps) {
+export function TitleWindow({ noun, initial = "", saving, onSubmit, ...opened }: TitleWindowProps) {
   const isNew = initial === "";
-  const [typed, setTyped] = useState<string | null>(null);
-  const title = typed ?? initial;
-  const isEmpty = title.trim() === "";
-  const close = () => {
-    setTyped(null);
-    onClose();
-  };
+  const [typed, set, window] = useTyped<{ title?: string }>({}, opened);
+  const { title = initial } = typed;
+  const problem = titleProblem(title);
   return (
     <FormWindow
-      {...form}
+      {...window}
+      saving={saving}
       title={`${isNew ? "New" : "Rename"} ${noun}`}
       submit={isNew ? `Create ${noun}` : "Rename"}
       failed={`Could not ${isNew ? "create" : "rename"} the ${noun}`}
-      onClose={close}
-      canSubmit={!isEmpty}
+      canSubmit={problem === null}
       onSubmit={() => onSubmit(title)}
     >
       <TextInput
@@ -181,8 +214,8 @@ export function TitleWindow({ noun, initial = "", onSubmit, onClose, ...form }: 
         data-autofocus
         maxLength={200}
         value={title}
-        error={isEmpty && typed !== null ? "Enter a title." : null}
-        onChange={({ currentTarget }) => setTyped(currentTarget.value)}
+        error={typed.title !== undefined && problem}
+        onChange={({ currentTarget }) => set({ title: currentTarget.value })}
       />
     </FormWindow>
   );
