@@ -15,6 +15,7 @@ import {
   runStep,
   signOut,
   stepCard,
+  untilLoaded,
 } from "../support/dashboard/film.ts";
 import { newPerson } from "../support/dashboard/person.ts";
 import { until } from "../support/until.ts";
@@ -45,12 +46,11 @@ test("a reference image is chosen in one browser → it shows in another; remove
   await page.getByText("The image is larger than 10 MiB. Choose a smaller one.").waitFor();
   await upload({});
   await page.getByRole("button", { name: "Replace" }).waitFor();
-  const { page: other, watch } = await visit({ session: person.session });
-  watch.allow(/ERR_FAILED/);
+  const { page: other } = await visit({ session: person.session, allow: /ERR_FAILED/ });
   await other.route("**/object/sign/**", (route) => route.abort(), { times: 1 }); // away for a moment
   await openProject(other, projectId);
   const image = other.getByRole("region", { name: "Reference image" }).getByRole("img", { name: "Reference" });
-  await until("the image", () => image.evaluate((one: HTMLImageElement) => one.naturalWidth > 0));
+  await untilLoaded(image);
   const address = await image.getAttribute("src");
   await stepCard(other, "First frame").getByRole("button", { name: "Generate" }).click();
   const frame = await until("a first frame", async () => {
@@ -209,9 +209,8 @@ test("“End at the last frame” is removed → the next video has none; anothe
   const { person, projectId, make } = await newFilm();
   await make("first-frame");
   await make("last-frame");
-  const { page, watch } = await visit({ session: person.session });
-  watch.allow(/status of 422 .*video\/estimate/s); // until there is a portrait frame, a portrait video is refused
-  await openProject(page, projectId);
+  const allow = /status of 422 .*video\/estimate/s; // until there is a portrait frame, a portrait video is refused
+  const { page } = await visit({ session: person.session, allow, at: `/#/projects/${projectId}` });
   const card = stepCard(page, "Video");
   await card.getByRole("img", { name: "Latest last frame" }).waitFor();
   await card.getByRole("button", { name: "Settings" }).click();
@@ -294,9 +293,7 @@ test("the chosen model no longer exists at the provider → says so, uses the de
   await sql`
     insert into keyframe.models (step, model, label, vendor, position, controls)
     values ('first-frame', ${model}, 'Gone', 'Test', 100000, '{"prompt": {"field": "prompt"}}')`;
-  const { page, watch } = await visit({ session: person.session });
-  watch.allow(/status of 409/);
-  await openProject(page, projectId);
+  const { page } = await visit({ session: person.session, allow: /status of 409/, at: `/#/projects/${projectId}` });
   const card = stepCard(page, "First frame");
   await card.getByRole("button", { name: "Settings" }).click();
   await card.getByLabel("Model").selectOption(model);
@@ -322,8 +319,7 @@ test("a character and a place in the cast → a frame has them; one of them chan
   const { projectId } = await keyframe.createProject(shot);
   await keyframe.elements.create({ kind: "place", name: "The pier", text: "Wooden, in fog" });
 
-  const { page, watch } = await visit({ session: person.session });
-  await page.goto(`/#/films/${filmId}`);
+  const { page, watch } = await visit({ session: person.session, at: `/#/films/${filmId}` });
   await page.getByLabel("Add to the cast").selectOption({ label: "The pier (place)" });
   const cast = page.getByRole("list", { name: "Cast" });
   await cast.getByText("The pier").waitFor();
@@ -397,9 +393,7 @@ test("@ is typed in a prompt → names are offered, by keyboard and pointer; the
   const elementIds = (await Promise.all(cast)).map(({ elementId }) => elementId);
   const { filmId } = await keyframe.films.create({ title: "The pier", elementIds });
   const { projectId } = await keyframe.createProject({ title: "The boat", textPrompt: "no people", filmId });
-  const { page, watch } = await visit({ session });
-  watch.allow(/status of 400/);
-  await openProject(page, projectId);
+  const { page } = await visit({ session, allow: /status of 400/, at: `/#/projects/${projectId}` });
   const card = stepCard(page, "First frame");
   await card.getByText("With Anna, Jon, The pier").waitFor();
   const prompt = page.getByLabel("Prompt", { exact: true });
@@ -448,8 +442,7 @@ test("@ is typed in a prompt → names are offered, by keyboard and pointer; the
 
 test("the page of elements → creates, changes and deletes them, and says where each is used", async () => {
   const { keyframe, session } = await newPerson();
-  const { page } = await visit({ session });
-  await page.goto("/#/elements");
+  const { page } = await visit({ session, at: "/#/elements" });
   await page.getByRole("button", { name: "New element" }).click();
   await page.getByLabel("Name").fill("Anna");
   await page.getByRole("button", { name: "Create element" }).click();
