@@ -4,7 +4,8 @@ import type { Element } from "../../../client/index.ts";
 import { useDeleteLater } from "../queries/delete-later.tsx";
 import { Frame } from "../takes/Sources.tsx";
 import { IconPencil } from "../ui/icons.tsx";
-import { type Action, ActionsMenu, DeleteWindow, deletion, type WindowProps } from "../ui/windows.tsx";
+import { type Action, ActionsMenu, deletion } from "../ui/ActionsMenu.tsx";
+import { DeleteWindow, type WindowProps } from "../ui/windows.tsx";
 import { ElementWindow, NO_PROJECT } from "./ElementWindow.tsx";
 
 type Props = {

@@ -4,7 +4,8 @@ import { copyOf, copyTitle, createShot, useDuplicate } from "../projects/create-
 import { useDeleteLater } from "../queries/delete-later.tsx";
 import { useChangeFilm } from "../queries/film-queries.ts";
 import { IconCopy, IconPlus, IconSend } from "../ui/icons.tsx";
-import { ActionsMenu, DeleteWindow, deletion, renaming } from "../ui/windows.tsx";
+import { ActionsMenu, deletion, renaming } from "../ui/ActionsMenu.tsx";
+import { DeleteWindow } from "../ui/windows.tsx";
 import { ShareFilm } from "./ShareFilm.tsx";
 
 /** Copies a film with its cast and the shots that are shown, as they are planned. Their takes are not copied. */

@@ -6,15 +6,8 @@ import { useFilmChoice } from "../queries/film-queries.ts";
 import { useKeyframe } from "../services.ts";
 import { IconCopy, IconMovie, IconPlayerPlay } from "../ui/icons.tsx";
 import { notify } from "../ui/notices.tsx";
-import {
-  ActionsMenu,
-  DeleteWindow,
-  deletion,
-  FormWindow,
-  renaming,
-  useTyped,
-  type WindowProps,
-} from "../ui/windows.tsx";
+import { ActionsMenu, deletion, renaming } from "../ui/ActionsMenu.tsx";
+import { DeleteWindow, FormWindow, useTyped, type WindowProps } from "../ui/windows.tsx";
 import { copyOf, copyTitle, createShot, useDuplicate } from "./create-shot.ts";
 import { useChangeProject, runningOf } from "../queries/project-queries.ts";
 import { unless } from "../ui/errors.ts";

@@ -4,7 +4,8 @@ import { useDeleteLater } from "../queries/delete-later.tsx";
 import { STEP_NAME } from "./status-words.ts";
 import { useKeyframe } from "../services.ts";
 import { IconDownload, IconEye, IconEyeOff } from "../ui/icons.tsx";
-import { ActionsMenu, DeleteWindow, deletion, type WindowProps } from "../ui/windows.tsx";
+import { ActionsMenu, deletion } from "../ui/ActionsMenu.tsx";
+import { DeleteWindow, type WindowProps } from "../ui/windows.tsx";
 import { useDownload } from "./use-download.ts";
 import { ErrorNotice } from "../ui/notices.tsx";
 

@@ -107,13 +107,7 @@ function DeliveryDetails({ webhook, delivery, hasLeft }: DeliveryDetailsProps) {
           Prediction: predictionId && <code>{predictionId}</code>,
           Created: <Time iso={createdAt} />,
           "Next attempt":
-            nextAttemptAt === null ? (
-              "none"
-            ) : webhook.enabled ? (
-              <Time iso={nextAttemptAt} />
-            ) : (
-              "when the endpoint is enabled"
-            ),
+            nextAttemptAt === null ? "none" : webhook.enabled ? <Time iso={nextAttemptAt} /> : WHEN_ENABLED,
         }}
       />
       <AttemptList attempts={attemptLog} />
@@ -137,6 +131,8 @@ function DeliveryDetails({ webhook, delivery, hasLeft }: DeliveryDetailsProps) {
     </Stack>
   );
 }
+
+const WHEN_ENABLED = "when the endpoint is enabled";
 
 /** The response is shown as plain text. */
 export const AttemptList = ({ attempts }: { attempts: Delivery["attemptLog"] }) => (
