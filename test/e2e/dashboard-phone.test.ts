@@ -6,6 +6,7 @@ import {
   newFilmOfTwoFrames,
   openNewProject,
   openProject,
+  openSettings,
   photoFile,
   stepCard,
   untilFocused,
@@ -117,8 +118,7 @@ test("Ctrl+Enter → generates the next step from the project's prompt, and that
   await page.getByLabel("Prompt", { exact: true }).fill("A harbour in fog");
   await page.keyboard.press("Control+Enter");
   await stepCard(page, "First frame").getByText("Done").waitFor();
-  const card = stepCard(page, "Last frame");
-  await card.getByRole("button", { name: "Settings" }).click();
+  const card = await openSettings(page, "Last frame");
   await card.getByLabel("Prompt for this step").fill("At night");
   await page.keyboard.press("Control+Enter");
   await card.getByText("Done").waitFor();

@@ -11,6 +11,7 @@ import {
   newFilmOfTwoFrames,
   openNewProject,
   openProject,
+  openSettings,
   photoFile,
   runStep,
   signOut,
@@ -77,8 +78,7 @@ test("another model, its values and two images → used for the frame, also afte
   );
   const resolution = model?.controls.resolution?.values?.find((one) => one !== model.controls.resolution?.default);
   watch.allow(/status of 422 .*estimate/s); // while there are more images than the model takes
-  const card = stepCard(page, "First frame");
-  await card.getByRole("button", { name: "Settings" }).click();
+  const card = await openSettings(page, "First frame");
   await card.getByLabel("Model").selectOption(model?.model ?? "none");
   await card.getByRole("radiogroup", { name: "Resolution" }).getByText(String(resolution), { exact: true }).click();
   await card.getByLabel("Seed").fill("7");
@@ -176,7 +176,7 @@ test("an earlier frame cannot be read → says so; clicked twice while other set
     .evaluateAll((all) => all.map((one) => (one as HTMLOptionElement).value));
   await card.getByLabel("Model").selectOption(model);
   await settings.click();
-  await stepCard(page, "Last frame").getByRole("button", { name: "Settings" }).click();
+  await openSettings(page, "Last frame");
   await stepCard(page, "Last frame").getByLabel("Prompt for this step").fill("At night");
   release();
   await until("it is saved", async () => {
@@ -216,8 +216,7 @@ test("“End at the last frame” is removed → the next video has none; anothe
   await card.getByRole("button", { name: "Settings" }).click();
   await card.getByLabel("End at the last frame").uncheck();
   await card.getByRole("img", { name: "Latest last frame" }).waitFor({ state: "detached" });
-  await card.getByRole("button", { name: "Generate" }).click();
-  await card.getByText("Done").waitFor();
+  await runStep(page, "Video");
   await page.getByLabel("Aspect ratio").selectOption("9:16");
   await until("the project has it", async () => (await person.keyframe.readProject(projectId)).aspectRatio === "9:16");
   const frame = stepCard(page, "First frame");
@@ -247,8 +246,7 @@ test("“Start at the first frame” is removed → references replace frames, a
   await card.getByText("PixVerse V6 takes no reference images.").waitFor();
   await expectGoodLooks(page);
   await card.getByLabel("Model").selectOption("bytedance/seedance-2.0");
-  await card.getByRole("button", { name: "Generate" }).click();
-  await card.getByText("Done").waitFor();
+  await runStep(page, "Video");
   const { video } = (await person.keyframe.readProject(projectId)).predictions;
   expect(video?.input).toMatchObject({ firstFramePredictionId: null, firstFrameImagePath: null, aspectRatio: "16:9" });
   expect(video?.input.referenceImagePaths).toHaveLength(1);
@@ -262,8 +260,7 @@ test("an uploaded image as first frame → the video starts; of another ratio, o
   await card.getByRole("button", { name: "Settings" }).click();
   await card.locator("input[type=file]").first().setInputFiles(photoFile(person.email));
   await card.getByRole("button", { name: "Remove first frame" }).waitFor();
-  await card.getByRole("button", { name: "Generate" }).click();
-  await card.getByText("Done").waitFor();
+  await runStep(page, "Video");
   const { predictions } = await person.keyframe.readProject(projectId);
   expect(predictions.video?.input.firstFrameImagePath).toMatch(/^projects\//);
 
@@ -294,8 +291,7 @@ test("the chosen model no longer exists at the provider → says so, uses the de
     insert into keyframe.models (step, model, label, vendor, position, controls)
     values ('first-frame', ${model}, 'Gone', 'Test', 100000, '{"prompt": {"field": "prompt"}}')`;
   const { page } = await visit({ session: person.session, allow: /status of 409/, at: `/#/projects/${projectId}` });
-  const card = stepCard(page, "First frame");
-  await card.getByRole("button", { name: "Settings" }).click();
+  const card = await openSettings(page, "First frame");
   await card.getByLabel("Model").selectOption(model);
   await card.getByLabel("Prompt for this step").fill(uniquePrompt(`[[fault:model_gone=${model}]]`));
   await card.getByRole("button", { name: "Generate" }).click();

@@ -12,6 +12,7 @@ import {
   hold,
   loseAnswers,
   newFilm,
+  openSettings,
   photoFile,
   runStep,
   shotTitles,
@@ -112,8 +113,7 @@ test("a shot or its film is duplicated → texts, ratio, image, cast and setting
   await keyframe.changeProject(projectId, { aspectRatio: "9:16", referenceImagePath, elementIds: [] });
   await make("first-frame", shots[0]);
   const { page } = await visit({ session, at: `/#/projects/${projectId}` });
-  const card = stepCard(page, "First frame");
-  await card.getByRole("button", { name: "Settings" }).click();
+  const card = await openSettings(page, "First frame");
   const saving = await hold(page, `**/api/projects/${projectId}`);
   await card.getByRole("radiogroup", { name: "Resolution" }).getByText("2K").click();
   await choose(page, "Actions for Day", "Duplicate");
@@ -153,8 +153,7 @@ test("settings cannot be saved → says so, and nothing is copied or started wit
     return route.abort();
   });
   await page.goto(`/#/projects/${projectId}`);
-  const card = stepCard(page, "First frame");
-  await card.getByRole("button", { name: "Settings" }).click();
+  const card = await openSettings(page, "First frame");
   await card.getByRole("radiogroup", { name: "Resolution" }).getByText("2K").click();
   await page.getByText("Could not save the settings").waitFor();
   await choose(page, "Actions for Day", "Duplicate");
@@ -238,8 +237,7 @@ test("a new shot → has the previous shot's ratio, reference and settings, not 
   await keyframe.createProject({ title: "Lighthouse", textPrompt: "A lighthouse" });
   await keyframe.createProject({ title: "Buoy", textPrompt: "A buoy" });
   const { page } = await visit({ session, at: `/#/projects/${projectId}` });
-  const card = stepCard(page, "First frame");
-  await card.getByRole("button", { name: "Settings" }).click();
+  const card = await openSettings(page, "First frame");
   await card.getByLabel("Prompt for this step").fill("At night");
   await card.getByRole("radiogroup", { name: "Resolution" }).getByText("2K").click();
   await card.getByText("2K", { exact: true }).first().waitFor();
@@ -304,8 +302,7 @@ test("the next shot from the actual last frame of a text-only video → its vide
   await keyframe.changeProject(projectId, { filmId });
   await make("last-frame");
   const { page } = await visit({ session: person.session, at: `/#/projects/${projectId}` });
-  const video = stepCard(page, "Video");
-  await video.getByRole("button", { name: "Settings" }).click();
+  const video = await openSettings(page, "Video");
   await video.getByLabel("Start at the first frame").uncheck();
   await runStep(page, "Video");
   const { takes } = await keyframe.readProject(projectId);
@@ -334,8 +331,7 @@ test("the next shot from the actual last frame of a text-only video → its vide
   await missing.getByText("Each shot has a first frame, needs none, or is generating one.").waitFor();
   await page.keyboard.press("Escape");
   await page.getByRole("link", { name: "Open sea" }).click();
-  await video.getByRole("button", { name: /^Generate/ }).click();
-  await video.getByText("Done").waitFor();
+  await runStep(page, "Video");
   const { shots } = await keyframe.films.read(filmId);
   expect(shots.map(({ title }) => title)).toEqual(["Harbour", "Open sea"]);
   expect(shots[1]?.takes.video?.input).toMatchObject({
@@ -357,8 +353,7 @@ test("the way a shot is made is set in one browser → another browser shows it,
   const at = `/#/projects/${second}`;
   const allow = /status of 412/; // of two changes at once, one is made again
   const { page } = await visit({ session, allow, at });
-  const video = stepCard(page, "Video");
-  await video.getByRole("button", { name: "Settings" }).click();
+  const video = await openSettings(page, "Video");
   await video.getByLabel("Continue the previous shot").check();
   await video.getByLabel("Prompt for this step").fill("The boat on the open sea");
   await video.getByText("Generate the previous shot's video first.").waitFor();

@@ -16,6 +16,7 @@ import {
   openNewProject,
   openProject,
   photoFile,
+  runStep,
   startStuckBy,
   stepCard,
   takeAt,
@@ -57,8 +58,7 @@ test("three takes are chosen → the price is for all, one click starts them, an
   const card = stepCard(page, "First frame");
   await card.getByLabel("Takes: first frame").selectOption("3 takes");
   await card.getByText("about $0.20").waitFor();
-  await card.getByRole("button", { name: /^Generate:/ }).click();
-  await card.getByText("Done").waitFor();
+  await runStep(page, "First frame");
   await until("all takes", async () => {
     const { predictions } = await person.keyframe.listPredictions(projectId, { status: "succeeded" });
     return predictions.length === 3;

@@ -28,6 +28,13 @@ export async function runStep(page: Page, name: "First frame" | "Video" | "Last 
   await card.getByText("Done").waitFor();
 }
 
+/** Opens the settings of a step, and returns its card. */
+export async function openSettings(page: Page, name: Parameters<typeof stepCard>[1]): Promise<Locator> {
+  const card = stepCard(page, name);
+  await card.getByRole("button", { name: "Settings" }).click();
+  return card;
+}
+
 export const openProject = async (page: Page, projectId: string): Promise<void> => {
   await page.goto(`/#/projects/${projectId}`);
   // Asks in each frame: a locator that waits asks every half second.
