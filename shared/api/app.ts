@@ -12,9 +12,9 @@ import { type AnyCall, readCall } from "./http/read-call.ts";
 import { type Answer, respond, respondToPreflight, respondWithDocument, respondWithError } from "./http/respond.ts";
 import type { Deps } from "./routes/handler.ts";
 import { readMetrics } from "./routes/metrics.ts";
-import { explainNotFound, HANDLERS, listRoutes } from "./routes/routes.ts";
+import { explainNotFound, HANDLERS, ROUTES } from "./routes/routes.ts";
 
-/** The fields that the log line of a request needs. */
+/** For the log line. `route` is the pattern, never the path, which can contain anything. `clientId`: the OAuth client that acted for the owner. */
 type Env = { Variables: { requestId: string; route?: string; ownerId?: string; clientId?: string; actor?: "server" } };
 
 /**
@@ -38,11 +38,10 @@ export function createApp(deps: Deps): { fetch: (request: Request) => Response |
     c.set("requestId", requestId);
     if (c.req.method === "OPTIONS") c.res = respondToPreflight(requestId);
     else await next();
-    const [route, ownerId, clientId, actor] = [c.get("route"), c.get("ownerId"), c.get("clientId"), c.get("actor")]; // c.var is built again at each access
-    const milliseconds = performance.now() - began;
-    const { method } = c.req;
-    const { status } = c.res;
-    logRequest(deps.log, { requestId, method, route, status, ownerId, clientId, actor, milliseconds, error: c.error });
+    const { requestId: _, route, ...who } = c.var;
+    const duration_ms = Math.round((performance.now() - began) * 10) / 10;
+    const fields = { requestId, method: c.req.method, route, status: c.res.status, ...who, duration_ms };
+    logRequest(deps.log, fields, c.error);
   });
   const answerError = async (error: Error, c: Context<Env>) => {
     c.error = error; // for the log line
@@ -54,7 +53,7 @@ export function createApp(deps: Deps): { fetch: (request: Request) => Response |
   app.onError(answerError);
   app.notFound((c) => answerError(new ApiError("not_found", explainNotFound(c.req.path.replace(/^\/api/, ""))), c));
 
-  for (const { at, pattern, operations } of listRoutes()) {
+  for (const { at, pattern, operations } of ROUTES) {
     app.all(`/api${pattern}`, async (c) => {
       c.set("route", `/api${at}`);
       const method = c.req.method === "HEAD" ? "GET" : c.req.method;
@@ -112,24 +111,8 @@ const KNOWN = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
 const withKnownMethod = (request: Request): Request =>
   KNOWN.includes(request.method) ? request : new Request(request.url, { method: "OTHER", headers: request.headers });
 
-/** The fields of a log line. `route` is the pattern, never the path, which can contain anything. */
-type RequestFields = {
-  requestId: string;
-  method: string;
-  route: string | undefined;
-  status: number;
-  ownerId: string | undefined;
-  /** The OAuth client that acted for the owner. */
-  clientId: string | undefined;
-  /** A server acted for the owner. */
-  actor: "server" | undefined;
-  milliseconds: number;
-  error: Error | undefined;
-};
-
 /** Writes one line per request, without tokens, bodies or signed URLs. Our own errors are logged with their cause. */
-function logRequest(log: Log, { error, milliseconds, ...request }: RequestFields): void {
-  const fields = { ...request, duration_ms: Math.round(milliseconds * 10) / 10 };
+function logRequest(log: Log, fields: Record<string, unknown>, error: Error | undefined): void {
   if (error === undefined) log.info("request", fields);
   else if (!(error instanceof ApiError)) log.error("request", { ...fields, code: "internal", cause: plain(error) });
   else {

@@ -26,7 +26,6 @@ export function createCalls({ load, isStaying, log, clock, limits }: CallsSettin
   }
 
   return {
-    /** The last answered call. */
     last: () => last,
 
     /**

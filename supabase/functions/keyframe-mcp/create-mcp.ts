@@ -1,13 +1,14 @@
 import { createMcpHandler, Server } from "@modelcontextprotocol/server";
 import type { z } from "zod";
-import { ApiError, readRequestId } from "../../../shared/http/errors.ts";
-import { bodyClock, createBodyReader } from "../../../shared/http/read-body.ts";
-import type { functionEnvironments } from "../../../shared/platform/environment.ts";
-import { describeError } from "../../../shared/platform/log.ts";
-import { SCHEMA_VERSION } from "../../../shared/platform/schema-version.ts";
 import { createApi, type System } from "../../../shared/api/create-api.ts";
 import { internal } from "../../../shared/api/errors.ts";
 import { respondWithError } from "../../../shared/api/http/respond.ts";
+import { ApiError, readRequestId } from "../../../shared/http/errors.ts";
+import { bodyClock, createBodyReader } from "../../../shared/http/read-body.ts";
+import type { functionEnvironments } from "../../../shared/platform/environment.ts";
+import { jsonText } from "../../../shared/platform/json-text.ts";
+import { describeError } from "../../../shared/platform/log.ts";
+import { SCHEMA_VERSION } from "../../../shared/platform/schema-version.ts";
 import { createCallOperation } from "./call-operation.ts";
 import { callTool } from "./call-tool.ts";
 import { createDiscovery } from "./discovery.ts";
@@ -81,7 +82,7 @@ export function createMcp(environment: z.infer<typeof functionEnvironments.api>,
     headers.set("x-request-id", requestId);
     const { method, url, signal } = request;
     if (method !== "POST") return handler.fetch(new Request(url, { method, headers, signal }));
-    const parsedBody = parseJson(new TextDecoder().decode(await readBody(request, BODY)));
+    const { data: parsedBody } = jsonText.safeParse(new TextDecoder().decode(await readBody(request, BODY)));
     if (parsedBody === undefined) return refuseMessage(-32700, "The message is no JSON.");
     if (Array.isArray(parsedBody))
       return refuseMessage(-32600, "Send one message per request: batches are not supported.");
@@ -123,14 +124,6 @@ export function createMcp(environment: z.infer<typeof functionEnvironments.api>,
       return withCors(request, response, requestId);
     },
   };
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 const refuseMessage = (code: number, message: string) =>

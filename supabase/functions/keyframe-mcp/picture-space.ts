@@ -6,37 +6,30 @@ const MAX_BYTES = 16 * 1024 * 1024;
 /** Two answers with four pictures of the largest size. */
 const MAX_BYTES_PER_OWNER = 8 * 1024 * 1024;
 
-/** The size of the pictures of one answer. */
-export type PictureSpace = {
-  /** False: no space is free. */
-  take(bytes: number): boolean;
-  giveBack(bytes: number): void;
-  /** The answer has been sent. */
-  end(): void;
-};
+export type PictureSpace = ReturnType<ReturnType<typeof createPictureSpaces>>;
 
-export function createPictureSpaces(): (ownerId: string) => PictureSpace {
+/** Counts the size of the pictures of each answer. */
+export function createPictureSpaces() {
   const taken = new Map<string, number>();
   let total = 0;
-  const add = (ownerId: string, bytes: number) => {
-    const owners = (taken.get(ownerId) ?? 0) + bytes;
-    total += bytes;
-    if (owners > 0) taken.set(ownerId, owners);
-    else taken.delete(ownerId);
-  };
-  return (ownerId) => {
+  return (ownerId: string) => {
     let own = 0;
     const change = (bytes: number) => {
       own += bytes;
-      add(ownerId, bytes);
+      total += bytes;
+      const owners = (taken.get(ownerId) ?? 0) + bytes;
+      if (owners > 0) taken.set(ownerId, owners);
+      else taken.delete(ownerId);
     };
     return {
-      take(bytes) {
+      /** False: no space is free. */
+      take(bytes: number): boolean {
         if (total + bytes > MAX_BYTES || (taken.get(ownerId) ?? 0) + bytes > MAX_BYTES_PER_OWNER) return false;
         change(bytes);
         return true;
       },
-      giveBack: (bytes) => change(-bytes),
+      giveBack: (bytes: number) => change(-bytes),
+      /** The answer has been sent. */
       end: () => change(-own),
     };
   };

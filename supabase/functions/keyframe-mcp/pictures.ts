@@ -1,7 +1,8 @@
 import { Buffer } from "node:buffer";
+import type { Caller } from "../../../shared/api/auth/verify-session.ts";
+import { credentialOf } from "../../../shared/api/data/database.ts";
 import { output } from "../../../shared/contract/predictions.ts";
 import { bodyClock, createBodyReader } from "../../../shared/http/read-body.ts";
-import type { Caller } from "../../../shared/api/auth/verify-session.ts";
 import type { PictureSpace } from "./picture-space.ts";
 
 export type Shown = { name: string; output: ReturnType<typeof output.parse> };
@@ -71,7 +72,7 @@ export function createReadPictures({ supabaseUrl, clientUrl, fetch }: Settings) 
       if (!space.take(MAX_BYTES)) return null;
       const small = `${supabaseUrl}/storage/v1/render/image/authenticated/keyframe-outputs/${path}?width=${WIDTH}&resize=contain`;
       const whole = supabaseUrl + url.slice(clientUrl.length);
-      const resized = await read(small, credentialOf(caller), signal).catch(() => null);
+      const resized = await read(small, credentialOf(caller.token), signal).catch(() => null);
       const picture = resized ?? (bytes > MAX_BYTES ? null : await read(whole, {}, signal).catch(() => null));
       space.giveBack(MAX_BYTES - Math.min(MAX_BYTES, picture?.data.length ?? 0));
       return picture;
@@ -79,9 +80,3 @@ export function createReadPictures({ supabaseUrl, clientUrl, fetch }: Settings) 
     return (await Promise.all(found)).filter((picture) => picture !== null);
   };
 }
-
-/** The platform takes its own key in Authorization only when apikey is the same. */
-const credentialOf = ({ token, by }: Caller) => ({
-  authorization: `Bearer ${token}`,
-  ...(by === undefined ? {} : { apikey: token }),
-});
