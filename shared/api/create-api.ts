@@ -1,5 +1,5 @@
 import type { z } from "zod";
-import { bodyClock, createBodyReader } from "../http/read-body.ts";
+import { createBodyReader } from "../http/read-body.ts";
 import type { functionEnvironments } from "../platform/environment.ts";
 import { createLog, type Log } from "../platform/log.ts";
 import { pause } from "../platform/retry.ts";
@@ -56,8 +56,8 @@ export function createApi(
     askHealth: createHealthCall(database),
     storage,
     sharedFilms: createSharedFilms(database, storage, secretKey),
-    readBody: createBodyReader({ ...bodyClock, maxTotalBytes: MAX_JSON_BYTES }),
-    acquireUploadTurn: createUploadTurns(bodyClock),
+    readBody: createBodyReader({ maxTotalBytes: MAX_JSON_BYTES }),
+    acquireUploadTurn: createUploadTurns(),
     refusals: createRefusals(system),
     log,
     verifyUser,

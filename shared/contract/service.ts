@@ -3,26 +3,26 @@ import { step } from "./fields.ts";
 
 const natural = z.int().min(0);
 const count = (description: string) => natural.describe(description);
+const flag = (description: string) => z.boolean().describe(description);
+const text = (description: string) => z.string().describe(description);
+const textOrNull = (description: string) => z.string().nullable().describe(description);
 const seconds = z.number().min(0).nullable();
 const age = (description: string) => seconds.describe(`${description} In seconds.`);
 
 const cronJob = z.object({
-  scheduled: z.boolean().describe("Whether pg_cron has an entry of the job that runs in this database."),
-  obstacle: z
-    .string()
-    .nullable()
-    .describe("Why an entry of the job does not run here, or “missing”; null: every entry runs here."),
+  scheduled: flag("Whether pg_cron has an entry of the job that runs in this database."),
+  obstacle: textOrNull("Why an entry of the job does not run here, or “missing”; null: every entry runs here."),
   lastSuccessSeconds: age("Time since the job's last success; null: not recently."),
-  lastError: z.string().nullable().describe("Why its last run failed; null: it has succeeded since."),
-  isLate: z.boolean().describe("Whether the job has not succeeded for longer than its schedule allows."),
+  lastError: textOrNull("Why its last run failed; null: it has succeeded since."),
+  isLate: flag("Whether the job has not succeeded for longer than its schedule allows."),
 });
 
 const largest = (what: string, subject: string) =>
   z
     .array(
       z.object({
-        ownerId: z.string().nullable().describe("The owner; null: the service itself."),
-        subject: z.string().describe(`What most of them belong to: ${subject}`),
+        ownerId: textOrNull("The owner; null: the service itself."),
+        subject: text(`What most of them belong to: ${subject}`),
         count: count("Number for this owner."),
         of: count("Number for all owners."),
       }),
@@ -37,7 +37,7 @@ const lastKick = z
         "none: no kick since the database started. not_made: it could not be made. unanswered: no answer yet, or pg_net no longer has it. accepted: the function accepted it. answered: another status, perhaps from another server. failed: no connection, or no complete answer in time.",
       ),
     status: z.int().nullable().describe("The HTTP status of the answer to the last kick."),
-    error: z.string().nullable().describe("Why it could not be made, or has no answer."),
+    error: textOrNull("Why it could not be made, or has no answer."),
     madeSeconds: age("Time since the last kick was made."),
     acknowledgedAfterSeconds: age("Time from the kick until the function claimed work; null: it has not."),
   })
@@ -47,9 +47,7 @@ export type LastKick = z.infer<typeof lastKick>;
 const worker = z
   .object({
     claimedSeconds: age("Time since one of its workers last claimed work; null: not since the database started."),
-    isProcess: z
-      .boolean()
-      .describe("Whether that worker was in a process of npm run worker; false: an edge function, or no claim."),
+    isProcess: flag("Whether that worker was in a process of npm run worker; false: an edge function, or no claim."),
     oldestKickSeconds: age("Age of the first kick that no claim has followed. Over 20: the function does not run."),
     callSeconds: age(
       "How long the last database call of that worker took, as it measured it, without waiting for work.",
@@ -62,7 +60,7 @@ const worker = z
         slow: z
           .array(
             z.object({
-              name: z.string().describe("A model, or a host."),
+              name: text("A model, or a host."),
               open: count("Slow pieces of work that wait for it."),
               of: count("How many pieces of work of its queue the same workers can lease at once."),
             }),
@@ -89,17 +87,14 @@ const costs = z.object({
 const blocker = z
   .object({
     pid: z.int().describe("Its process, for pg_terminate_backend; 0: a prepared transaction."),
-    role: z.string().nullable().describe("Its database role."),
+    role: textOrNull("Its database role."),
     seconds: age("How long it has been open."),
-    isIdle: z.boolean().describe("Whether it is idle in its transaction."),
+    isIdle: flag("Whether it is idle in its transaction."),
     blocks: count("Sessions that wait for it, directly or indirectly; at most 50 are examined."),
-    tables: z
-      .string()
-      .nullable()
-      .describe(
-        "What it has locked, waits to lock or has written to, of the tables that Keyframe uses: its own, and some of Supabase.",
-      ),
-    locksTables: z.boolean().describe("Whether its locks stop all other writes to one of these tables."),
+    tables: textOrNull(
+      "What it has locked, waits to lock or has written to, of the tables that Keyframe uses: its own, and some of Supabase.",
+    ),
+    locksTables: flag("Whether its locks stop all other writes to one of these tables."),
     waitsFor: z
       .int()
       .nullable()
@@ -113,15 +108,12 @@ export type Blocker = z.infer<typeof blocker>;
 const parts = {
   settings: z
     .object({
-      isReadOnly: z.boolean().describe("Whether the database refuses writes."),
-      hasSettings: z.boolean().describe("Whether keyframe_private.settings has its row."),
+      isReadOnly: flag("Whether the database refuses writes."),
+      hasSettings: flag("Whether keyframe_private.settings has its row."),
       missingSecrets: z
         .array(z.string())
         .describe("Secrets that are missing from the Vault, or that it cannot decrypt, by name."),
-      address: z
-        .string()
-        .nullable()
-        .describe("The project that the database works for, by its Vault; null: that does not say."),
+      address: textOrNull("The project that the database works for, by its Vault; null: that does not say."),
     })
     .describe("What an installation needs."),
   clockBackSeconds: age("How far the database's clock has been set back; null: not at all, if it was read."),
@@ -178,10 +170,9 @@ const parts = {
         "Kicks that a function answered with an error: 4xx, usually for another keyframe_kick_secret, or 5xx.",
       ),
       failed: count("Requests of pg_net without an answer, of all senders."),
-      servedDatabase: z
-        .string()
-        .nullable()
-        .describe("The database that pg_net serves, if it is not this one: then no kick is sent. Otherwise null."),
+      servedDatabase: textOrNull(
+        "The database that pg_net serves, if it is not this one: then no kick is sent. Otherwise null.",
+      ),
     })
     .describe("From pg_net's tables, of the last five minutes."),
   lastKicks: z.object({ generate: lastKick, deliver: lastKick }),
@@ -189,14 +180,14 @@ const parts = {
   calls: z
     .object({
       slow: count("How many."),
-      slowest: z.string().nullable().describe("The function or table that most of them use."),
+      slowest: textOrNull("The function or table that most of them use."),
       slowestSeconds: age("How long the longest has run."),
       owners: z
         .array(
           z.object({
-            ownerId: z.string().describe("The user."),
+            ownerId: text("The user."),
             calls: count("How many."),
-            called: z.string().nullable().describe("The function or table that most of them use."),
+            called: textOrNull("The function or table that most of them use."),
             seconds: z.number().describe("Their total time so far."),
           }),
         )
@@ -206,8 +197,8 @@ const parts = {
   limitedOwners: z
     .array(
       z.object({
-        ownerId: z.string().describe("The user."),
-        routeClass: z.string().describe("The class of keyframe_private.rate_limits."),
+        ownerId: text("The user."),
+        routeClass: text("The class of keyframe_private.rate_limits."),
         seconds: age("How long each request has left less than a tenth of the owner's tokens."),
       }),
     )
@@ -216,8 +207,8 @@ const parts = {
     .array(
       z.object({
         kind: z.enum(["session", "prepared", "slot", "standby"]),
-        name: z.string().describe("Its process, its gid, the slot, or the standby's application_name."),
-        role: z.string().nullable().describe("Its database role."),
+        name: text("Its process, its gid, the slot, or the standby's application_name."),
+        role: textOrNull("Its database role."),
         seconds: age("Since when; null: Postgres does not say."),
         transactions: count("How many transactions ago."),
       }),
@@ -232,10 +223,10 @@ const parts = {
       kinds: z.record(z.string(), z.int()).describe("How many of each kind of work."),
       worst: z
         .object({
-          kind: z.string().describe("The kind of work; job: a row of keyframe_private.skipped_rows."),
-          subject: z.string().describe("What it is about: the id of a prediction or owner, or a row."),
-          code: z.string().describe("The SQLSTATE of the last error."),
-          reason: z.string().nullable().describe("Its message; null: the log of keyframe-generate has it."),
+          kind: text("The kind of work; job: a row of keyframe_private.skipped_rows."),
+          subject: text("What it is about: the id of a prediction or owner, or a row."),
+          code: text("The SQLSTATE of the last error."),
+          reason: textOrNull("Its message; null: the log of keyframe-generate has it."),
           failures: count("How often it has failed in a row."),
         })
         .nullable()
@@ -257,8 +248,8 @@ const parts = {
         reason: z
           .enum(["ended", "unknown"])
           .describe("ended: its shutdown_at has passed. unknown: the provider refused it as unknown."),
-        isDefault: z.boolean().describe("Whether a start that names no model would use it."),
-        successor: z.string().nullable().describe("The first model that takes its place; null: none is available."),
+        isDefault: flag("Whether a start that names no model would use it."),
+        successor: textOrNull("The first model that takes its place; null: none is available."),
       }),
     )
     .describe("Enabled models that a start cannot use."),
@@ -268,7 +259,7 @@ const parts = {
       month: costs,
       unknownSubmits: count("Submits of this month whose cost is unknown."),
       cheapestStartMicros: microsOrNull("Upper bound for a start with the cheapest default model; null: unknown."),
-      spendingStopped: z.boolean().describe("Whether an administrator has stopped new generations."),
+      spendingStopped: flag("Whether an administrator has stopped new generations."),
     })
     .describe("Costs of all owners' submits, by UTC. docs/costs.md."),
   blockers: z
@@ -289,11 +280,9 @@ export const serviceFigures = z
     unread: z
       .array(
         z.object({
-          part: z.string().describe("The name of the part, which is null in the figures."),
-          code: z
-            .string()
-            .describe("The SQLSTATE; 55P03: a lock was in the way. 57014: it took too long, or no time was left."),
-          reason: z.string().describe("The message of the error."),
+          part: text("The name of the part, which is null in the figures."),
+          code: text("The SQLSTATE; 55P03: a lock was in the way. 57014: it took too long, or no time was left."),
+          reason: text("The message of the error."),
         }),
       )
       .describe("Parts that could not be read."),

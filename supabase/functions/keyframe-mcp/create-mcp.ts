@@ -4,7 +4,7 @@ import { createApi, type System } from "../../../shared/api/create-api.ts";
 import { internal } from "../../../shared/api/errors.ts";
 import { respondWithError } from "../../../shared/api/http/respond.ts";
 import { ApiError, readRequestId } from "../../../shared/http/errors.ts";
-import { bodyClock, createBodyReader } from "../../../shared/http/read-body.ts";
+import { createBodyReader } from "../../../shared/http/read-body.ts";
 import type { functionEnvironments } from "../../../shared/platform/environment.ts";
 import { jsonText } from "../../../shared/platform/json-text.ts";
 import { describeError } from "../../../shared/platform/log.ts";
@@ -36,7 +36,7 @@ export function createMcp(environment: z.infer<typeof functionEnvironments.api>,
   const clientUrl = environment.KEYFRAME_CLIENT_URL ?? supabaseUrl;
   const discovery = createDiscovery(supabaseUrl, clientUrl);
   const api = createApi(environment, system);
-  const readBody = createBodyReader({ ...bodyClock, maxTotalBytes: MAX_TOTAL_BYTES });
+  const readBody = createBodyReader({ maxTotalBytes: MAX_TOTAL_BYTES });
   const callOperation = createCallOperation(api.fetch);
   const readPictures = createReadPictures({ supabaseUrl, clientUrl, fetch });
   const deps = { callOperation, readPictures, elapsed, sleep };

@@ -2,7 +2,7 @@ import { Buffer } from "node:buffer";
 import type { Caller } from "../../../shared/api/auth/verify-session.ts";
 import { credentialOf } from "../../../shared/api/data/database.ts";
 import { output } from "../../../shared/contract/predictions.ts";
-import { bodyClock, createBodyReader } from "../../../shared/http/read-body.ts";
+import { createBodyReader } from "../../../shared/http/read-body.ts";
 import type { PictureSpace } from "./picture-space.ts";
 
 export type Shown = { name: string; output: ReturnType<typeof output.parse> };
@@ -46,7 +46,7 @@ type Settings = { supabaseUrl: string; clientUrl: string; fetch: typeof fetch };
  * is, if it is small enough. One that cannot be read, or for which there is no space, is left out: its link stays.
  */
 export function createReadPictures({ supabaseUrl, clientUrl, fetch }: Settings) {
-  const readBody = createBodyReader({ ...bodyClock, maxTotalBytes: Number.POSITIVE_INFINITY }); // bounded by the space
+  const readBody = createBodyReader({ maxTotalBytes: Number.POSITIVE_INFINITY }); // bounded by the space
   const read = async (url: string, credential: object, left: AbortSignal): Promise<Picture | null> => {
     const headers = { accept: "image/webp,image/*", ...credential };
     const signal = AbortSignal.any([left, AbortSignal.timeout(TIMEOUT_MS)]);

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { FailureCode } from "../../../../shared/contract/predictions.ts";
-import { bodyClock, createBodyReader } from "../../../../shared/http/read-body.ts";
+import { createBodyReader } from "../../../../shared/http/read-body.ts";
 import { jsonText } from "../../../../shared/platform/json-text.ts";
 import { redactedLine } from "../../../../shared/platform/log.ts";
 import { retryAfterSeconds } from "../../../../shared/platform/retry.ts";
@@ -33,7 +33,7 @@ export class ProviderError extends Error {
 const problem = z.object({ detail: z.unknown(), title: z.unknown(), retry_after: z.unknown() }).partial();
 
 const BODY = { maxBytes: 64 * 1024, maxMs: 20_000 };
-const readBody = createBodyReader({ ...bodyClock, maxTotalBytes: Number.POSITIVE_INFINITY }); // bounded by the worker's places
+const readBody = createBodyReader({ maxTotalBytes: Number.POSITIVE_INFINITY }); // bounded by the worker's places
 const LONGEST_WAIT_SECONDS = 3600;
 
 /** Reads an error response. Never throws, even when the body cannot be read. */
