@@ -56,11 +56,8 @@ export const readPredictionQuery = z.strictObject({
   predictionId: id.optional().describe("Default: the latest prediction of the step."),
 });
 
-export const cancelPredictionBody = z
-  .strictObject({ projectId: id, predictionId: id })
-  .meta({ id: "CancelPrediction" });
-
 export const predictionPath = z.strictObject({ projectId: id, predictionId: id });
+export const cancelPredictionBody = predictionPath.meta({ id: "CancelPrediction" });
 
 const endImagePath = referenceImagePath
   .nullable()

@@ -3,7 +3,6 @@ import type { Caller } from "../../../shared/api/auth/verify-session.ts";
 import { credentialOf } from "../../../shared/api/data/database.ts";
 import { output } from "../../../shared/contract/predictions.ts";
 import { createBodyReader } from "../../../shared/http/read-body.ts";
-import type { PictureSpace } from "./picture-space.ts";
 
 export type Shown = { name: string; output: ReturnType<typeof output.parse> };
 
@@ -37,7 +36,7 @@ const WIDTH = 768;
 const TIMEOUT_MS = 10_000;
 
 /** Who has asked, and the space for pictures of the answer. */
-export type Asked = { caller: Caller; space: PictureSpace };
+export type Asked = { caller: Caller; space: ReturnType<ReturnType<typeof createPictureSpaces>> };
 
 type Settings = { supabaseUrl: string; clientUrl: string; fetch: typeof fetch };
 
@@ -78,5 +77,40 @@ export function createReadPictures({ supabaseUrl, clientUrl, fetch }: Settings) 
       return picture;
     });
     return (await Promise.all(found)).filter((picture) => picture !== null);
+  };
+}
+
+/**
+ * The pictures of all answers that are being made or sent. Each is in memory up to five times: as read, in base64, and in the text of
+ * the answer. So they take at most 80 MiB of the 256 MB of a hosted function.
+ */
+const MAX_BYTES_IN_ALL = 16 * 1024 * 1024;
+/** Two answers with four pictures of the largest size. */
+const MAX_BYTES_PER_OWNER = 8 * 1024 * 1024;
+
+/** Counts the size of the pictures of each answer. */
+export function createPictureSpaces() {
+  const taken = new Map<string, number>();
+  let total = 0;
+  return (ownerId: string) => {
+    let own = 0;
+    const change = (bytes: number) => {
+      own += bytes;
+      total += bytes;
+      const owners = (taken.get(ownerId) ?? 0) + bytes;
+      if (owners > 0) taken.set(ownerId, owners);
+      else taken.delete(ownerId);
+    };
+    return {
+      /** False: no space is free. */
+      take(bytes: number): boolean {
+        if (total + bytes > MAX_BYTES_IN_ALL || (taken.get(ownerId) ?? 0) + bytes > MAX_BYTES_PER_OWNER) return false;
+        change(bytes);
+        return true;
+      },
+      giveBack: (bytes: number) => change(-bytes),
+      /** The answer has been sent. */
+      end: () => change(-own),
+    };
   };
 }
