@@ -55,8 +55,9 @@ const MAX_REFUSED = 10_000;
 
 export function createDatabase(
   { database, reads }: PlatformClient,
-  { acquireTurn = createCallTurns(), sleep = pause, elapsed = () => performance.now() } = {},
+  { sleep = pause, elapsed = () => performance.now() } = {},
 ): Database {
+  const acquireTurn = createCallTurns();
   const refusals = createBoundedCache<{ error: RateLimited; until: number }>(
     MAX_REFUSED,
     ({ until }) => until > elapsed(),
