@@ -248,5 +248,11 @@ export const fromRow = <Schema extends z.ZodType>(schema: Schema) =>
     return { ...row, ...Object.fromEntries(fields) };
   }, schema);
 
+const snakeCase = (field: string) => field.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+
+/** Fields of the contract as arguments of a SQL function, or as columns: `textPrompt` is text_prompt. */
+export const toRow = (fields: object): Record<string, unknown> =>
+  Object.fromEntries(Object.entries(fields).map(([name, value]) => [snakeCase(name), value]));
+
 /** The fields by which a cursor identifies a row. `created_at` keeps the format of Postgres. */
 export const position = { id: z.string(), created_at: z.iso.datetime({ offset: true }) };

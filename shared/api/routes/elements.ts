@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { type Element, element } from "../../contract/elements.ts";
-import { answerBase, fromRow, position } from "../data/database.ts";
+import { answerBase, fromRow, position, toRow } from "../data/database.ts";
 import { cutPage, pageArguments } from "../http/cursor.ts";
 import { answerHeaders, readVersions, versioned } from "../http/respond.ts";
 import type { Handler } from "./handler.ts";
@@ -16,8 +16,7 @@ const elementAnswer = answerBase.extend({ element: elementRow });
 const elementsAnswer = answerBase.extend({ elements: z.array(elementRow) });
 
 export const createElement: Handler<"createElement"> = async ({ body, idempotency, caller }, { database }) => {
-  const { imagePaths, ...fields } = body;
-  const args = { ...fields, image_paths: imagePaths, ...idempotency };
+  const args = { ...toRow(body), ...idempotency };
   const answer = await database.call("create_element", args, caller, elementAnswer);
   return versioned(mapElement(answer.element), answer);
 };

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { type Film, film, filmEstimate, type Shot } from "../../contract/films.ts";
 import type { PredictionOfEachStep } from "../../contract/projects.ts";
-import { answerBase, fromRow, position } from "../data/database.ts";
+import { answerBase, fromRow, position, toRow } from "../data/database.ts";
 import { mapPrediction, outputPaths, predictionRow } from "../data/map-prediction.ts";
 import { mapProject, mapSteps, projectFields, stepRows } from "../data/map-project.ts";
 import { cutPage, pageArguments } from "../http/cursor.ts";
@@ -20,8 +20,7 @@ const startedAnswer = answerBase.extend({ predictions: z.array(predictionRow) })
 const estimateAnswer = answerBase.extend({ estimate: filmEstimate });
 
 export const createFilm: Handler<"createFilm"> = async ({ body, idempotency, caller }, { database }) => {
-  const { elementIds, ...fields } = body;
-  const args = { ...fields, element_ids: elementIds, ...idempotency };
+  const args = { ...toRow(body), ...idempotency };
   const answer = await database.call("create_film", args, caller, filmAnswer);
   return versioned(mapFilm(answer.film), answer);
 };
@@ -58,10 +57,10 @@ function withoutElements(takes: PredictionOfEachStep): Shot["takes"] {
 }
 
 export const changeFilm: Handler<"changeFilm"> = async ({ path, body, caller, headers }, { database }) => {
-  const { projectIds, elementIds, ...texts } = body;
+  const { projectIds, ...changes } = body;
   const args = {
     film_id: path("filmId"),
-    changes: { ...texts, element_ids: elementIds },
+    changes: toRow(changes),
     project_ids: projectIds,
     versions: readVersions(headers.get("if-match")),
   };

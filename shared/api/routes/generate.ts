@@ -6,7 +6,7 @@ import type { AnswerOf } from "../../contract/operations/index.ts";
 import type { Prediction } from "../../contract/predictions.ts";
 import { describeError } from "../../platform/log.ts";
 import type { Caller } from "../auth/verify-session.ts";
-import { answerBase } from "../data/database.ts";
+import { answerBase, toRow } from "../data/database.ts";
 import { mapPrediction, outputPaths, predictionRow, wireStatus } from "../data/map-prediction.ts";
 import { holdAnswer, readWait } from "../http/hold-answer.ts";
 import type { Call } from "../http/read-call.ts";
@@ -39,8 +39,7 @@ export const startLastFrame = startPrediction("last-frame");
 export const startVideo = startPrediction("video");
 
 export const startQuote: Handler<"startQuote"> = async (call, deps) => {
-  const args = { quote_id: call.body.quoteId, at_most_micros: call.body.atMostMicros };
-  return answerStart(await deps.database.call("start_quote", args, call.caller, startedRows), call, deps);
+  return answerStart(await deps.database.call("start_quote", toRow(call.body), call.caller, startedRows), call, deps);
 };
 
 async function answerStart(
@@ -92,8 +91,7 @@ export const readUsage: Handler<"readUsage"> = async ({ query, caller }, { datab
 
 /** Calls with the secret key itself: no user may add credit. */
 export const addCredit: Handler<"addCredit"> = async ({ body, caller: { ownerId, token } }, { database }) => {
-  const { amountMicros: amount_micros, ...rest } = body;
-  const args = { user_id: ownerId, amount_micros, ...rest };
+  const args = { user_id: ownerId, ...toRow(body) };
   const answer = await database.call("add_credit", args, { ownerId, token }, credited, "keyframe_worker");
   return { data: answer.credit, headers: answerHeaders(answer) };
 };
@@ -101,9 +99,8 @@ export const addCredit: Handler<"addCredit"> = async ({ body, caller: { ownerId,
 const readPrediction =
   (step: Step): Handler<ReadId> =>
   async (call, deps) => {
-    const { projectId, predictionId } = call.query;
     const known = readTag(call.headers.get("if-none-match"));
-    const args = { project_id: projectId, step, prediction_id: predictionId };
+    const args = { ...toRow(call.query), step };
     const found = await deps.database.read("read_prediction", args, call.caller, read);
     const before = known?.status ?? wireStatus(found.prediction);
     // The latest prediction can differ from the caller's copy.
@@ -124,8 +121,7 @@ export const listModels: Handler<"listModels"> = async ({ caller }, { database }
 };
 
 export const cancelPrediction: Handler<"cancelPrediction"> = async (call, deps) => {
-  const { projectId, predictionId } = call.body;
-  const args = { project_id: projectId, prediction_id: predictionId, ...call.idempotency };
+  const args = { ...toRow(call.body), ...call.idempotency };
   const answer = await deps.database.call("cancel_prediction", args, call.caller, read);
   return answerWith(answer.prediction, answerHeaders(answer), call.caller, deps);
 };
@@ -136,8 +132,7 @@ const predictionOf = ({ path }: Pick<Call<"changePrediction">, "path">) => ({
 });
 
 export const changePrediction: Handler<"changePrediction"> = async (call, deps) => {
-  const { hidden, endImagePath } = call.body;
-  const args = { ...predictionOf(call), changes: { hidden, end_image_path: endImagePath } };
+  const args = { ...predictionOf(call), changes: toRow(call.body) };
   const answer = await deps.database.call("update_prediction", args, call.caller, read);
   return answerWith(answer.prediction, answerHeaders(answer), call.caller, deps);
 };

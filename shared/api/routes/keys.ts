@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { createdKey, type Key, key } from "../../contract/keys.ts";
-import { answerBase, fromRow } from "../data/database.ts";
+import { answerBase, fromRow, toRow } from "../data/database.ts";
 import { answerHeaders } from "../http/respond.ts";
 import type { Handler } from "./handler.ts";
 
@@ -12,8 +12,7 @@ const keysAnswer = answerBase.extend({ keys: z.array(keyRow) });
 const endedAnswer = answerBase.extend({ ended: keyRow });
 
 export const createKey: Handler<"createKey"> = async ({ body, idempotency, caller }, { database }) => {
-  const { name, may, dayLimitMicros, expiresAt } = body;
-  const args = { name, may, day_limit_micros: dayLimitMicros, expires_at: expiresAt, ...idempotency };
+  const args = { ...toRow(body), ...idempotency };
   const answer = await database.call("create_key", args, caller, createdAnswer);
   return { data: { ...mapKey(answer.created), key: answer.key }, headers: answerHeaders(answer) };
 };

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { answerBase, fromRow, position } from "../data/database.ts";
+import { answerBase, fromRow, position, toRow } from "../data/database.ts";
 import { mapPrediction, outputPaths, predictionRow } from "../data/map-prediction.ts";
 import { mapProject, mapSteps, projectFields, projectRow, stepRows } from "../data/map-project.ts";
 import { cutPage, pageArguments } from "../http/cursor.ts";
@@ -10,9 +10,7 @@ const projectAnswer = answerBase.extend({ project: projectRow });
 const wholeProjectAnswer = projectAnswer.extend({ predictions: stepRows });
 
 export const createProject: Handler<"createProject"> = async ({ body, idempotency, caller }, { database }) => {
-  const { title, textPrompt, description, aspectRatio, filmId, elementIds, plan } = body;
-  const fields = { title, text_prompt: textPrompt, description, aspect_ratio: aspectRatio, film_id: filmId };
-  const args = { ...fields, element_ids: elementIds, plan, ...idempotency };
+  const args = { ...toRow(body), ...idempotency };
   const answer = await database.call("create_project", args, caller, projectAnswer);
   return versioned(mapProject(answer.project), answer);
 };
@@ -26,19 +24,12 @@ export const readProject: Handler<"readProject"> = async (call, { database, stor
 };
 
 export const changeProject: Handler<"changeProject"> = async ({ path, body, caller, headers }, { database }) => {
-  const { title, textPrompt, description, referenceImagePath, aspectRatio, selected, filmId, elementIds, plan } = body;
+  const { selected, ...fields } = body;
   const changes = {
-    title,
-    text_prompt: textPrompt,
-    description,
-    reference_image_path: referenceImagePath,
-    aspect_ratio: aspectRatio,
+    ...toRow(fields),
     selected_first_frame_id: selected?.["first-frame"],
     selected_last_frame_id: selected?.["last-frame"],
     selected_video_id: selected?.video,
-    film_id: filmId,
-    element_ids: elementIds,
-    plan,
   };
   const args = { project_id: path("projectId"), changes, versions: readVersions(headers.get("if-match")) };
   const answer = await database.call("update_project", args, caller, projectAnswer);

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { type Share, share } from "../../contract/shares.ts";
-import { answerBase, fromRow } from "../data/database.ts";
+import { answerBase, fromRow, toRow } from "../data/database.ts";
 import { answerHeaders } from "../http/respond.ts";
 import type { Handler } from "./handler.ts";
 
@@ -12,7 +12,7 @@ const createdAnswer = shareAnswer.extend({ token: z.string() });
 const sharesAnswer = answerBase.extend({ shares: z.array(shareRow) });
 
 export const shareFilm: Handler<"shareFilm"> = async ({ path, body, idempotency, caller }, { database }) => {
-  const args = { film_id: path("filmId"), expires_at: body.expiresAt, ...idempotency };
+  const args = { film_id: path("filmId"), ...toRow(body), ...idempotency };
   const answer = await database.call("share_film", args, caller, createdAnswer);
   return { data: { ...mapShare(answer.share), token: answer.token }, headers: answerHeaders(answer) };
 };

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { type Delivery, delivery, type Webhook, webhook } from "../../contract/webhooks.ts";
 import { requestHeaders } from "../../webhooks/request-headers.ts";
-import { answerBase, fromRow, position } from "../data/database.ts";
+import { answerBase, fromRow, position, toRow } from "../data/database.ts";
 import { invalidFields } from "../errors.ts";
 import { cutPage, pageArguments } from "../http/cursor.ts";
 import { answerHeaders } from "../http/respond.ts";
@@ -48,9 +48,8 @@ export const listWebhooks: Handler<"listWebhooks"> = async ({ caller }, { databa
 };
 
 export const createWebhook: Handler<"createWebhook"> = async (call, { database, refuseUrl }) => {
-  const { url, description, eventTypes, enabled, maxInFlight } = call.body;
-  await requireUsable(url, refuseUrl);
-  const args = { url, description, event_types: eventTypes, enabled, max_in_flight: maxInFlight, ...call.idempotency };
+  await requireUsable(call.body.url, refuseUrl);
+  const args = { ...toRow(call.body), ...call.idempotency };
   const answer = await database.call("create_webhook_endpoint", args, call.caller, createdAnswer);
   return { data: { ...mapEndpoint(answer.endpoint), secret: answer.secret }, headers: answerHeaders(answer) };
 };
@@ -62,10 +61,8 @@ export const readWebhook: Handler<"readWebhook"> = async ({ path, caller }, { da
 };
 
 export const changeWebhook: Handler<"changeWebhook"> = async ({ path, body, caller }, { database, refuseUrl }) => {
-  const { url, description, eventTypes, enabled, maxInFlight } = body;
-  if (url !== undefined) await requireUsable(url, refuseUrl);
-  const settings = { url, description, event_types: eventTypes, enabled, max_in_flight: maxInFlight };
-  const args = { endpoint_id: path("webhookId"), ...settings };
+  if (body.url !== undefined) await requireUsable(body.url, refuseUrl);
+  const args = { endpoint_id: path("webhookId"), ...toRow(body) };
   const answer = await database.call("update_webhook_endpoint", args, caller, endpointAnswer);
   return { data: mapEndpoint(answer.endpoint), headers: answerHeaders(answer) };
 };
@@ -90,7 +87,7 @@ export const revealSecret: Handler<"revealSecret"> = async ({ path, caller }, { 
 
 export const rotateSecret: Handler<"rotateSecret"> = async (call, { database }) => {
   const { path, body, idempotency, caller } = call;
-  const args = { endpoint_id: path("webhookId"), overlap_hours: body.overlapHours, ...idempotency };
+  const args = { endpoint_id: path("webhookId"), ...toRow(body), ...idempotency };
   const answer = await database.call("rotate_webhook_secret", args, caller, secretAnswer);
   return { data: { secret: answer.secret }, headers: answerHeaders(answer) };
 };
@@ -127,7 +124,7 @@ export const redeliver: Handler<"redeliver"> = async ({ path, idempotency, calle
 
 export const recoverWebhook: Handler<"recoverWebhook"> = async (call, { database }) => {
   const { path, body, idempotency, caller } = call;
-  const args = { endpoint_id: path("webhookId"), since: body.since, ...idempotency };
+  const args = { endpoint_id: path("webhookId"), ...toRow(body), ...idempotency };
   const answer = await database.call("recover_webhook_endpoint", args, caller, recoveredAnswer);
   return { data: { recovered: answer.recovered }, headers: answerHeaders(answer) };
 };
