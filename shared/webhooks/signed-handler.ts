@@ -121,7 +121,7 @@ async function signatureOf(secret: string, text: string): Promise<string | null>
 }
 
 /** In the same time wherever they differ. */
-function isSame(one: string, other: string): boolean {
+export function isSame(one: string, other: string): boolean {
   let difference = one.length ^ other.length;
   for (let at = 0; at < other.length; at++) difference |= one.charCodeAt(at) ^ other.charCodeAt(at);
   return difference === 0;

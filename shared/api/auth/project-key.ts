@@ -1,6 +1,8 @@
 import { z } from "zod";
 import { ApiError } from "../../http/errors.ts";
+import { isSame } from "../../webhooks/signed-handler.ts";
 import { invalidFields } from "../errors.ts";
+import { sha256 } from "../sha256.ts";
 import type { Caller, Verifier } from "./verify-session.ts";
 
 /** Its presence, even without a value, makes a request one of a server that acts for a user. */
@@ -51,7 +53,8 @@ async function isProject(headers: Headers, secretKey: string): Promise<boolean> 
   const bearer = /^Bearer +([\x21-\x7e]+)$/i.exec(authorization ?? "")?.[1];
   const keys = [headers.get("apikey"), bearer].filter((value) => value?.startsWith("sb_secret_"));
   for (const key of keys) {
-    if (!(await isSame(key ?? "", secretKey))) {
+    // Digests have one length: the time that the comparison takes reveals nothing about the key.
+    if (!isSame(await sha256(key ?? ""), await sha256(secretKey))) {
       throw new ApiError(
         "unauthorized",
         "The secret key is not this project's. Send the right one as apikey, or sign in and send the session token as Authorization: Bearer <token>.",
@@ -59,12 +62,4 @@ async function isProject(headers: Headers, secretKey: string): Promise<boolean> 
     }
   }
   return keys.length > 0 && (authorization === null || keys.includes(bearer));
-}
-
-/** Compares every byte of the digests, so that the time it takes reveals nothing about the key. */
-async function isSame(given: string, expected: string): Promise<boolean> {
-  const digest = async (text: string) =>
-    new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text)));
-  const [one, other] = await Promise.all([digest(given), digest(expected)]);
-  return one.reduce((difference, byte, at) => difference | (byte ^ (other[at] ?? 0)), 0) === 0;
 }
