@@ -1,6 +1,6 @@
 import { type Context, Hono } from "hono";
 import { getPath } from "hono/utils/url";
-import { OPERATIONS, type OperationId } from "../contract/operations/index.ts";
+import { OPERATIONS } from "../contract/operations/index.ts";
 import type { Operation } from "../contract/operations/operation.ts";
 import { METRICS_TYPE } from "../contract/service.ts";
 import { ApiError, readRequestId } from "../http/errors.ts";
@@ -66,7 +66,9 @@ export function createApp(deps: Deps): { fetch: (request: Request) => Response |
       if (caller.by === "server") c.set("actor", "server");
       const path = (name: string) => c.req.param(name) ?? "";
       const call = await readCall(operation, c.req.raw, caller, path, deps.readBody);
-      return respond(c.get("requestId"), operation.status, await handle(id, call, deps));
+      // readCall validated the call with the schemas of the operation that this handler serves.
+      const handle = HANDLERS[id] as (call: AnyCall, deps: Deps) => Promise<Answer>;
+      return respond(c.get("requestId"), operation.status, await handle(call, deps));
     });
   }
   const document = (at: string, contentType: string, read: (request: Request) => string | Promise<string>) =>
@@ -86,12 +88,6 @@ async function identify({ caller }: Operation, headers: Headers, deps: Deps): Pr
   if (caller === "server" && !headers.has(ACTING_FOR)) await deps.verifyProject(headers); // a wrong key is refused before a missing Keyframe-User
   if (caller === "server" || headers.has(ACTING_FOR)) return deps.verifyServer(headers);
   return caller === "manager" ? deps.verifyManager(headers) : deps.verifyUser(headers);
-}
-
-/** The cast is safe: readCall validated the call with the schemas of the operation that this handler serves. */
-function handle(id: OperationId, call: AnyCall, deps: Deps): Promise<Answer> {
-  const handler = HANDLERS[id] as (call: AnyCall, deps: Deps) => Promise<Answer>;
-  return handler(call, deps);
 }
 
 function notAllowed(methods: string[]): ApiError {
