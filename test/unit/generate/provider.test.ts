@@ -50,7 +50,7 @@ const calls: [string, (provider: Provider) => Promise<unknown>][] = [
 ];
 
 describe.each(calls)("the provider call %s", (_name, call) => {
-  test.each([429, 500, 502, 503])("answered %i → one request, which is not repeated", async (status) => {
+  test.each([429, 500, 502, 503])("answered %i → one request, and the SDK does not repeat it", async (status) => {
     const { provider, requests } = answering(() => Response.json({ detail: "no" }, { status }));
     expect(await failureOf(call(provider))).toMatchObject({ status, explanation: "no" });
     expect(requests).toHaveLength(1);
@@ -94,7 +94,7 @@ test("a kept-alive connection closes during a create → the create is not sent 
   }
   expect(server.requests.filter((request) => request.includes("/drop/"))).toHaveLength(5);
 
-  // What would happen with a plain fetch; when this fails, Deno has changed and `fetchOnce` may go.
+  // What would happen with a plain fetch; when this fails, Deno has changed and `unrepeatable` may go.
   await (await fetch(`${server.url}/warm`)).text();
   await expect(fetch(`${server.url}/drop`, { method: "POST", body: "{}" })).rejects.toThrow();
   expect(server.requests.filter((request) => request.startsWith("POST /drop "))).toHaveLength(2);

@@ -1,3 +1,4 @@
+import type Replicate from "replicate";
 import { z } from "zod";
 import { fetchOnce } from "../../../../shared/platform/retry.ts";
 import { type ProviderPrediction, providerPrediction } from "../../../../shared/replicate/provider-prediction.ts";
@@ -36,49 +37,30 @@ type ProviderSettings = {
   now(): number;
 };
 
-/** Each call makes one request (`cancel` may make two), of at most 20 s. All throw ProviderError. */
-export function createProvider({ token, baseUrl, fetch, now }: ProviderSettings) {
-  /** Not by Replicate's client: it repeats requests, also a create whose answer was lost, and cannot be told not to. */
-  async function send<Shape extends z.ZodType>(
-    shape: Shape,
-    route: string,
-    signal: AbortSignal,
-    { headers, ...init }: RequestInit & { headers?: Record<string, string> } = {},
-  ): Promise<z.infer<Shape>> {
-    try {
-      const response = await fetchOnce(fetch)(`${baseUrl}${route}`, {
-        ...init,
-        headers: { authorization: `Bearer ${token}`, ...headers },
-        redirect: "manual",
-        signal: AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]),
-      });
-      if (!response.ok) throw await readRefusal(response, now());
-      const { success, data, error } = shape.safeParse(await response.json());
-      if (success) return data;
-      // That does not show whether the call had its effect, so it counts as unanswered.
-      throw new Error("the answer has another shape", { cause: error });
-    } catch (cause) {
-      throw cause instanceof ProviderError ? cause : new ProviderError(null, { cause });
-    }
-  }
-
-  const get = (id: string, signal: AbortSignal) => send(providerPrediction, `/predictions/${id}`, signal);
+/** Each request takes at most 20 s, and `create` makes one only. All throw ProviderError. */
+export function createProvider(settings: ProviderSettings) {
+  const get = async (id: string, signal: AbortSignal) =>
+    parse(providerPrediction, await once(settings, signal, (r) => r.predictions.get(id)));
   return {
     get,
-    create({ model, input, cancelAfterSeconds, webhook }: NewRun, signal: AbortSignal): Promise<ProviderPrediction> {
+    async create(
+      { model, input, cancelAfterSeconds, webhook }: NewRun,
+      signal: AbortSignal,
+    ): Promise<ProviderPrediction> {
+      // replicate.predictions.create cannot send Cancel-After.
       const callback = webhook === null ? {} : { webhook, webhook_events_filter: ["start", "logs", "completed"] };
+      const headers = { "Cancel-After": `${cancelAfterSeconds}s` };
       // A community model runs by a version; a model of the provider's own has none.
       const version = model.includes(":") ? { version: model } : {};
-      return send(accepted, model.includes(":") ? "/predictions" : `/models/${model}/predictions`, signal, {
-        method: "POST",
-        headers: { "content-type": "application/json", "cancel-after": `${cancelAfterSeconds}s` },
-        body: JSON.stringify({ input, ...version, ...callback }),
-      });
+      const route = model.includes(":") ? "/predictions" : `/models/${model}/predictions`;
+      const options = { method: "POST", headers, data: { input, ...version, ...callback } };
+      const ask = async (replicate: Replicate) => (await replicate.request(route, options)).json();
+      return parse(accepted, await once(settings, signal, ask));
     },
     /** Returns the run, which may have ended before. */
     async cancel(id: string, signal: AbortSignal) {
       try {
-        return await send(providerPrediction, `/predictions/${id}/cancel`, signal, { method: "POST" });
+        return parse(providerPrediction, await once(settings, signal, (r) => r.predictions.cancel(id)));
       } catch (error) {
         const hasEnded = error instanceof ProviderError && [409, 410, 422].includes(error.status ?? 0);
         if (!hasEnded) throw error;
@@ -87,26 +69,23 @@ export function createProvider({ token, baseUrl, fetch, now }: ProviderSettings)
     },
     /** One page of the account's runs, newest first. `query` is null or the `next` of the previous page. */
     async list(since: Date, query: string | null, signal: AbortSignal) {
-      // Only the query of `next` is used, so that the token goes to no other host.
+      // replicate.predictions.list takes no parameters. Only the query of `next` is used, so that the token goes to no other host.
       const search = query ?? `?created_after=${encodeURIComponent(since.toISOString())}`;
-      const { next, results } = await send(page, `/predictions${search}`, signal);
+      const ask = async (replicate: Replicate) => (await replicate.request(`/predictions${search}`, {})).json();
+      const { next, results } = parse(page, await once(settings, signal, ask));
       // An entry of another shape is not one of our runs.
       const runs = results.flatMap((one) => listed.safeParse(one).data ?? []);
       return { runs, next: next ? new URL(next).search : null };
     },
     /** Uploads an input file of a prediction and returns the URL from which a model can read it. */
-    async upload(file: File, prediction: string, signal: AbortSignal) {
-      const body = new FormData();
-      body.append("content", file);
-      body.append("metadata", new Blob([JSON.stringify({ prediction })], { type: "application/json" }));
-      return (await send(uploaded, "/files", signal, { method: "POST", body })).urls.get;
-    },
+    upload: async (file: Blob, prediction: string, signal: AbortSignal) =>
+      parse(uploaded, await once(settings, signal, (r) => r.files.create(file, { prediction }))).urls.get,
     /** The prediction that a file was uploaded for; null when the URL is not one of our uploads. */
     async uploadedFor(address: string, signal: AbortSignal) {
       const [, id] = /\/files\/([A-Za-z0-9_-]{1,100})$/.exec(address) ?? [];
       if (id === undefined) return null;
       try {
-        return (await send(described, `/files/${id}`, signal)).metadata?.prediction ?? null;
+        return parse(described, await once(settings, signal, (r) => r.files.get(id))).metadata?.prediction ?? null;
       } catch (error) {
         if (error instanceof ProviderError && error.status === 404) return null;
         throw error;
@@ -115,3 +94,42 @@ export function createProvider({ token, baseUrl, fetch, now }: ProviderSettings)
   };
 }
 export type Provider = ReturnType<typeof createProvider>;
+
+/**
+ * Makes the SDK send one request only, for which it has no option: its fetch is the only place to say so. By itself it repeats every
+ * request that threw (also a create whose answer was lost: six paid runs instead of one) and every 429, up to five times without a
+ * pause. So its fetch never throws: it returns a success as it is, and 418, which the SDK does not repeat, for everything else. The real
+ * error is thrown afterwards.
+ */
+async function once<Answer>(
+  { token, baseUrl, fetch, now }: ProviderSettings,
+  signal: AbortSignal,
+  call: (replicate: Replicate) => Promise<Answer>,
+): Promise<Answer> {
+  let failure: ProviderError | null = null;
+  const bounded = AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]);
+  const single: typeof fetch = async (input, init) => {
+    try {
+      const response = await fetchOnce(fetch)(input, { ...init, redirect: "manual", signal: bounded });
+      if (response.ok) return response;
+      failure = await readRefusal(response, now());
+    } catch (cause) {
+      failure = new ProviderError(null, { cause });
+    }
+    return new Response(null, { status: 418 });
+  };
+  // Loaded with the first request: the answer to the first kick does not wait for it.
+  const { default: Replicate } = await import("replicate");
+  try {
+    return await call(new Replicate({ auth: token, baseUrl, fetch: single }));
+  } catch (cause) {
+    throw failure ?? new ProviderError(null, { cause });
+  }
+}
+
+/** An answer of another shape does not show whether the call had its effect, so it counts as unanswered. */
+function parse<Shape extends z.ZodType>(shape: Shape, answer: unknown): z.infer<Shape> {
+  const parsed = shape.safeParse(answer);
+  if (parsed.success) return parsed.data;
+  throw new ProviderError(null, { cause: new Error("the answer has another shape", { cause: parsed.error }) });
+}
