@@ -44,29 +44,6 @@ union all
 select k.kind, c.* from unnest(enum_range(null::keyframe_private.cost_sum_kind)) k (kind) cross join keyframe_private.cost_changes c;
 comment on view keyframe_private.costs is 'What all submits cost, merged or not. Add up the rows of one kind: a sum can have any number of rows, and each kind has all costs.';
 
--- Called for each change of a submit by a worker or an administrator: subtracts what it cost before.
-create function keyframe_private.add_cost_change()
-returns trigger language plpgsql volatile security definer set search_path = '' as $$
-begin
-  insert into keyframe_private.cost_changes (
-    owner_id, day, step, model, project_id, predictions, held_micros, settled_micros, unknown_micros, unknown_submits,
-    held_charge_micros, settled_charge_micros, unknown_charge_micros)
-  select s.owner_id, (s.created_at at time zone 'UTC')::date, s.step, s.model, s.project_id,
-    sum(c.sign * s.is_first::integer),
-    coalesce(sum(c.sign * s.most_micros) filter (where s.cost_state = 'held'), 0),
-    coalesce(sum(c.sign * s.cost_micros), 0),
-    coalesce(sum(c.sign * s.most_micros) filter (where s.cost_state = 'unknown'), 0),
-    coalesce(sum(c.sign) filter (where s.cost_state = 'unknown'), 0),
-    coalesce(sum(c.sign * s.most_charge_micros) filter (where s.cost_state = 'held'), 0),
-    coalesce(sum(c.sign * s.charge_micros), 0),
-    coalesce(sum(c.sign * s.most_charge_micros) filter (where s.cost_state = 'unknown'), 0)
-  from unnest(array[old, new]::keyframe_private.provider_submits[]) with ordinality s
-  cross join lateral (select case s.ordinality when 1 then -1 else 1 end) c (sign)
-  where s.id is not null -- there is no old row of an insert, and no new one of a deletion
-  group by 1, 2, 3, 4, 5;
-  return null;
-end $$;
-
 -- Deletes these changes, and adds each to its four sums, one of each kind.
 create function keyframe_private.merge_cost_changes(rows tid[])
 returns void language plpgsql volatile set search_path = '' as $$
