@@ -1786,8 +1786,7 @@ exception when sqlstate 'KEYFR' then
 end $$;
 comment on function keyframe.read_element is 'One element of the caller.';
 
-create function keyframe.update_element(
-  element_id uuid, changes jsonb default '{}', image_paths text[] default null, versions timestamptz[] default null)
+create function keyframe.update_element(element_id uuid, changes jsonb default '{}', versions timestamptz[] default null)
 returns json language plpgsql volatile security definer set search_path = '' as $$
 declare
   rate jsonb := keyframe_private.acquire_token('change'); -- before any lock
@@ -1795,8 +1794,7 @@ declare
   refused keyframe_private.refusal;
 begin
   update keyframe.elements e
-  set (kind, name, text, image_paths) = (
-    select c.kind, c.name, c.text, coalesce(update_element.image_paths, e.image_paths) from jsonb_populate_record(e, changes) c)
+  set (kind, name, text, image_paths) = (select c.kind, c.name, c.text, c.image_paths from jsonb_populate_record(e, changes) c)
   where e.id = update_element.element_id and keyframe_private.is_own(e.owner_id)
     and (versions is null or date_trunc('milliseconds', e.updated_at) = any (versions))
   returning e.* into changed;
@@ -1808,7 +1806,7 @@ exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
   return keyframe_private.refuse(refused);
 end $$;
-comment on function keyframe.update_element is 'Changes the caller''s element. `changes` and `versions` as for update_project; image_paths replaces its images. Existing predictions keep what they were made with.';
+comment on function keyframe.update_element is 'Changes the caller''s element. `changes` and `versions` as for update_project. Existing predictions keep what they were made with.';
 
 create function keyframe.delete_element(element_id uuid, versions timestamptz[] default null)
 returns json language plpgsql volatile security definer set search_path = '' as $$

@@ -33,9 +33,8 @@ export const readElement: Handler<"readElement"> = async ({ path, caller }, { da
 };
 
 export const changeElement: Handler<"changeElement"> = async ({ path, body, caller, headers }, { database }) => {
-  const { imagePaths, ...changes } = body;
   const versions = readVersions(headers.get("if-match"));
-  const args = { element_id: path("elementId"), changes, image_paths: imagePaths, versions };
+  const args = { element_id: path("elementId"), changes: toRow(body), versions };
   const answer = await database.call("update_element", args, caller, elementAnswer);
   return versioned(mapElement(answer.element), answer);
 };
