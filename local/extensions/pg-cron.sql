@@ -73,11 +73,6 @@ begin
 end
 $$;
 
-create or replace function cron.schedule(schedule text, command text) returns bigint
-language sql volatile set search_path = '' as $$
-  select cron.schedule(null, $1, $2)
-$$;
-
 create or replace function cron.unschedule(job_name text) returns boolean
 language plpgsql volatile strict security definer set search_path = '' as $$
 begin
