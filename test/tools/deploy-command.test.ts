@@ -17,7 +17,7 @@ import { supabaseCli } from "../../local/stack/supabase-cli.ts";
 import type { Stage } from "../../tools/deploy/stage.ts";
 import { STAGES } from "../../tools/deploy/stages.ts";
 import { readSource } from "../../tools/install/source.ts";
-import { onServer } from "../support/database/make-template.ts";
+import { onServer } from "../../local/postgres/on-server.ts";
 import { FUNCTION_NAMES } from "../../local/stack/function-arguments.ts";
 import { filesOfFunction } from "../support/tools/deploy-graph.ts";
 import { type DeployPlatform, PROJECT, REPLICATE_TOKEN, SIGNING_SECRET } from "../support/tools/deploy-platform.ts";
