@@ -417,17 +417,6 @@ describe("a later deployment", () => {
     expectNoSecretShown(said);
   });
 
-  test.each(["keyframe_functions_url", "keyframe_kick_secret"])(
-    "%s is lost from the Vault → written again, and set for the functions",
-    async (name) => {
-      await scene.sql`delete from vault.secrets where name = ${name}`;
-      await scene.take([databaseStage, vaultStage, secretsStage]);
-      const [url, kick] = await vaultEntries();
-      expect(url?.decrypted_secret).toBe(`https://${PROJECT}.supabase.co/functions/v1`);
-      expect(scene.platform.secrets.get("KEYFRAME_KICK_SECRET")).toBe(kick?.decrypted_secret);
-    },
-  );
-
   test("one function is refused → the stage, what the platform said, and where to see which versions run", async () => {
     scene.platform.faults = {
       "POST /functions/deploy keyframe-deliver": { status: 413, body: { message: "bundle too large" } },

@@ -57,7 +57,7 @@ export async function makeDemoData(
   at: Pick<DemoOptions, "url" | "publishableKey" | "signal">,
 ) {
   const receiver = await registerReceiver(keyframe, at.signal);
-  const options = { ...at, timeoutMs: 60_000, steps: [] };
+  const options = { ...at, timeoutMs: 60_000 };
   const timed: Timed = (_name, work) => work();
   try {
     const filmId = await makeFilm(keyframe, receiver, timed, { ...options, shots: 3, withCast: true });
