@@ -176,7 +176,7 @@ function portOf(setting: Pick<Setting, "functionPorts">, name: FunctionName): nu
 }
 
 /** The variables a program needs on any machine; no other is passed on. */
-function machineVariables(): Record<string, string> {
+export function machineVariables(): Record<string, string> {
   const names = ["PATH", "HOME", "TMPDIR", "DENO_DIR", "LANG", "TZ", "SYSTEMROOT"];
   const kept = Object.entries(Deno.env.toObject()).filter(([name]) => names.includes(name));
   return { ...Object.fromEntries(kept), NO_COLOR: "1", DENO_NO_UPDATE_CHECK: "1" };

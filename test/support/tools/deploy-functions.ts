@@ -1,9 +1,9 @@
 import { freePort, waitForPort } from "../../../local/network.ts";
 import { ChildProcess } from "../../../local/stack/child-process.ts";
+import { machineVariables } from "../../../local/stack/describe-children.ts";
 import { FUNCTION_NAMES, type FunctionName, functionArguments } from "../../../local/stack/function-arguments.ts";
 import { PROJECT_ROOT } from "../../../local/stack/project-root.ts";
 import { functionEnvironments } from "../../../shared/platform/environment.ts";
-import { machine } from "./run-command.ts";
 
 /** One function as the CLI uploaded it. */
 export type Uploaded = {
@@ -121,7 +121,7 @@ async function boot(name: FunctionName, url: string, variables: Record<string, s
   const child = new ChildProcess({
     name,
     args: functionArguments(name, port, [new URL(url).host]),
-    env: { ...variables, ...machine(), DENO_SERVE_ADDRESS: `tcp:127.0.0.1:${port}` },
+    env: { ...variables, ...machineVariables(), DENO_SERVE_ADDRESS: `tcp:127.0.0.1:${port}` },
     cwd: PROJECT_ROOT,
     logFile: "/dev/null",
     ready: (_firstLine, ended) => waitForPort(port, ended),
