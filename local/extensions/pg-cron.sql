@@ -109,7 +109,3 @@ create or replace trigger cron_job_cache_invalidate
 
 grant select on cron.job, cron.job_run_details to public;
 grant delete on cron.job_run_details to public;
-
--- The hosted platform gives only postgres access to the schema.
-grant usage on schema cron to postgres;
-grant execute on all functions in schema cron to postgres;
