@@ -9,12 +9,8 @@ export async function runChild<Settings>(
 ): Promise<void> {
   const settings = JSON.parse(Deno.env.get("SETTINGS") ?? "") as Settings; // of the same checkout
   const stop = await start(settings);
-  for (const signal of ["SIGTERM", "SIGINT"] as const) {
-    Deno.addSignalListener(signal, async () => {
-      await stop();
-      Deno.exit(0);
-    });
-  }
+  for (const signal of ["SIGTERM", "SIGINT"] as const)
+    Deno.addSignalListener(signal, () => void stop().finally(() => Deno.exit(0)));
   setInterval(() => undefined, 2 ** 30); // listeners for signals do not keep a process alive
   console.log(JSON.stringify({ ready: true }));
 }
