@@ -63,8 +63,7 @@ export async function letRetriesComeDue(
     update keyframe.webhook_deliveries set next_attempt_at = now()
     where endpoint_id = ${webhookId} and status = 'pending'`;
   if (stack.workers !== "functions") return;
-  const kick = await signedPost(`${stack.url}/functions/v1/keyframe-deliver`, stack.kickSecret);
-  expect(kick).toMatchObject({ status: 202 });
+  expect(await signedPost(`${stack.url}/functions/v1/keyframe-deliver`, stack.kickSecret)).toBe(202);
 }
 
 /** Lets the time pass that leased deliveries of an endpoint still have. */
