@@ -13,7 +13,7 @@ import {
   succeededFields,
 } from "./fixture.ts";
 
-// Held answers by a clock of the test's own, and what fails meanwhile. On the running stack: test/api/prefer-wait.test.ts.
+// Held answers by a clock of the test's own, and what fails meanwhile.
 
 /** A clock that stands until somebody sleeps, and then goes on at once. `pauses` are the sleeps so far, in milliseconds. */
 function createClock() {
