@@ -7,6 +7,7 @@ import { forgeToken, publicJwk } from "../support/api/tokens.ts";
 import { signUp, type User } from "../support/api/user.ts";
 import { mcpUrl } from "../support/mcp/agent.ts";
 import { rawExchange } from "../support/security/raw.ts";
+import { expectRefusedEverywhere } from "../support/security/refused.ts";
 import { HOSTILE_TOKENS } from "../support/security/tokens.ts";
 import { until } from "../support/until.ts";
 
@@ -20,19 +21,6 @@ beforeAll(async () => {
 
 const PROJECT = { title: "Mine", textPrompt: "Mine" };
 const address = (path: string) => `${inject("stack").url}/functions/v1/api${path}`;
-
-/** A footprint holds the victim's rate-limit tokens: a request that reached the database would have taken one. */
-async function expectRefusedEverywhere(headers: Record<string, string>): Promise<void> {
-  const before = await footprint(sql, victim.id);
-  const replies = await Promise.all([
-    callApi("/api/projects", { headers, json: PROJECT }),
-    callApi(`/api/projects/${projectId}`, { headers, method: "DELETE" }),
-    callApi("/api/projects/reference-images", { headers: { ...headers, "content-type": "image/png" }, body: "x" }),
-    callApi("/api/webhooks", { headers }),
-  ]);
-  expect(replies.map(({ status, error }) => [status, error?.code])).toEqual(replies.map(() => [401, "unauthorized"]));
-  expect(await footprint(sql, victim.id)).toEqual(before);
-}
 
 /** By which Auth has signed: what passes this is refused for its claims. */
 const isSigned = async (token: string) =>
@@ -97,7 +85,7 @@ describe("a good session in a wrong place", () => {
     ["X-Authorization", (token) => ({ "x-authorization": `Bearer ${token}`, "x-forwarded-authorization": token })],
     ["X-User-Id, by somebody who knows it", () => ({ "x-user-id": victim.id, "x-forwarded-user": victim.id })],
   ])("a good session in %s → 401", async (_place, headers) => {
-    await expectRefusedEverywhere(headers(victim.token));
+    await expectRefusedEverywhere(sql, { victim, projectId }, headers(victim.token));
   });
 
   test("a good session in the query → 401: addresses are logged on the way", async () => {
@@ -143,7 +131,7 @@ test("a header larger than the server accepts → refused, and the next request 
 test("a wrong token next to a good apikey → 401: the token is not ignored", async () => {
   const authorization = `Bearer ${await forgeToken(victim.id, { claims: { exp: 1 } })}`;
   for (const apikey of [inject("stack").publishableKey, inject("stack").secretKey]) {
-    await expectRefusedEverywhere({ apikey, authorization });
+    await expectRefusedEverywhere(sql, { victim, projectId }, { apikey, authorization });
   }
 });
 
