@@ -6,7 +6,6 @@ import { uniquePrompt } from "../support/api/provider.ts";
 import { startStuck } from "../support/api/stuck.ts";
 import { signUp, type User } from "../support/api/user.ts";
 import { download } from "../support/film/ending.ts";
-import { until } from "../support/until.ts";
 
 const sql = openDatabase();
 let user: User;
@@ -96,22 +95,6 @@ describe("starting and reading", () => {
 });
 
 describe("canceling", () => {
-  test("20 requests at once cancel a running prediction → 20 × 200, canceled once, and its run is canceled at the provider", async () => {
-    const running = await startStuck(sql, user, "first-frame", projectId);
-    const replies = await Promise.all(Array.from({ length: 20 }, () => cancel(user, running)));
-    replies.push(await cancel(user, running));
-    // The end of its run, which can come between two of them, changes its cost alone.
-    const answers = replies.map(({ status, data }) => [status, { ...prediction.parse(data), cost: null }]);
-    expect(answers).toEqual(replies.map(() => answers[0]));
-    expect(answers[0]).toMatchObject([200, { status: "canceled" }]);
-    await until("the provider to have been asked", async () => {
-      const rows = await sql`
-        select from keyframe_private.work where subject = ${running.predictionId} and kind = 'cancel'`;
-      return rows.count === 0;
-    });
-    expect((await user.read("first-frame", projectId, running.predictionId)).status).toBe("canceled");
-  });
-
   test.each([
     ["succeeded", ""],
     ["failed", "[[fault:failed]]"],

@@ -127,6 +127,17 @@ describe("a start with Prefer: wait", () => {
   });
 });
 
+test("GET and HEAD with the ETag of a running prediction → 304 with that ETag and Retry-After, without a body", async () => {
+  rowAt = () => predictionRow(running);
+  const tag = (await read({})).headers.get("etag") ?? "";
+  for (const method of ["GET", "HEAD"]) {
+    const response = await read({ "if-none-match": tag }, { method });
+    expect([response.status, await response.text(), response.headers.get("etag")]).toEqual([304, "", tag]);
+    expect([response.headers.get("retry-after"), response.headers.get("content-type")]).toEqual(["1", null]);
+    expect(response.headers.get("ratelimit-policy")).toBe('"read";q=60;w=60');
+  }
+});
+
 describe("a status read with Prefer: wait", () => {
   test("a read with Prefer: wait whose status changes → 200 with it within a second, the granted wait and the current limit", async () => {
     rowAt = (elapsed) => predictionRow(elapsed < 3000 ? {} : running);
