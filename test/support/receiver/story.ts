@@ -6,7 +6,7 @@ import type { StackInfo } from "../stack/global-setup.ts";
 import { until } from "../until.ts";
 
 /** A delivery, and of each attempt its number, its status code or -, and its error. */
-export type Story = {
+type Story = {
   id: string;
   event_id: string;
   event_type: string;
