@@ -11,9 +11,9 @@ import {
   type Scene,
   setScene,
 } from "../support/api/requests.ts";
-import { asProject } from "../support/api/webhooks.ts";
 
 // The limits themselves are shared with every other test, so each test here empties a bucket of its own user instead.
+// How tokens are counted and come back, and that the secret key has no limit: test/db/rights/rate-limits.test.ts.
 
 const sql = openDatabase();
 let other: Scene;
@@ -54,10 +54,4 @@ test("a Data API call that is refused for another reason → its token stays tak
   const { error, status } = await other.user.supabase.rpc("read_film", { film_id: crypto.randomUUID() });
   expect([status, error?.code, error?.message]).toEqual([400, "KEYFR", "not_found"]);
   expect(await tokensTaken(sql, other.user.id, "read")).toBeGreaterThan(0.9);
-});
-
-// How tokens are counted and come back, and what a changed limit does: test/db/rights/rate-limits.test.ts.
-test("requests with the secret key → no limit, and no RateLimit headers", async () => {
-  const { status, headers } = await asProject().call("/api/webhooks");
-  expect([status, headers.get("ratelimit"), headers.get("ratelimit-policy")]).toEqual([200, null, null]);
 });
