@@ -433,7 +433,7 @@ declare
   operation constant text := verb || ' ' || name;
   -- A subquery, because the planner reads whole small tables when it sees how many rows there are.
   statement constant text := replace(format(action, name), '$1', 'array(select unnest($1))');
-  one_by_one constant boolean := exists (
+  finds_slow_row constant boolean := exists (
     select from keyframe_private.skipped_rows u where u.subject = operation and u.code = '57014');
   subject text; -- an expression: the operation and the primary key
   rows tid[];
@@ -454,7 +454,7 @@ begin
       select o.ctid, %s as subject from %s o
       where not keyframe_private.is_skipped(%s) and %s limit %s for update of o skip locked) c',
     subject, name, subject, condition, max_rows) into rows, subjects;
-  size := case when one_by_one then 1 else cardinality(rows) end;
+  size := case when finds_slow_row then 1 else cardinality(rows) end;
   while first <= cardinality(rows) loop
     if keyframe_private.is_out_of_time() then
       return;
@@ -463,7 +463,7 @@ begin
       execute statement using rows[first : first + size - 1];
       delete from keyframe_private.skipped_rows u where u.subject = any (array(select unnest(subjects[first : first + size - 1])));
       first := first + size;
-      size := case when one_by_one then 1 else least(size * 2, cardinality(rows) - first + 1) end;
+      size := case when finds_slow_row then 1 else least(size * 2, cardinality(rows) - first + 1) end;
     exception when query_canceled then
       if not keyframe_private.is_out_of_time() then
         raise; -- it was canceled
@@ -1652,7 +1652,7 @@ create table keyframe.elements (
   created_at timestamptz not null default now(),
   updated_at timestamptz not null default now(),
   image_paths text[] not null default '{}' constraint element_has_at_most_8_images
-    check (cardinality(image_paths) <= 8 and coalesce(array_ndims(image_paths), 1) = 1),
+    check (cardinality(image_paths) <= 8 and coalesce(array_ndims(image_paths), 1) = 1 and array_position(image_paths, null) is null),
   constraint name_has_a_visible_character check (keyframe_private.has_visible_character(name)),
   constraint name_is_one_line check (keyframe_private.is_one_line(name)),
   -- A prompt names it as @name.
@@ -2122,9 +2122,9 @@ begin
   return greatest(least(part * 4 / 5 - open_in_part, places * 9 / 10 - open), least(4, least(places - open, part - open_in_part) / 6.0));
 end $$;
 
--- An expired lease makes work ready too, and counts as a failure. Work of an accepted run, which is paid for, is abandoned only after
--- several leases expired in a row. A delivery is never abandoned for it, because whole workers are restarted or frozen. From its second
--- expired lease on it waits for a growing, random time: one that ends its worker is parted from those that were leased with it.
+-- An expired lease makes work ready too, and counts as a failure. A submit counts every failure; other work of generate only leases that
+-- expired in a row, because its run is paid for. A delivery is never abandoned for it, because whole workers are restarted or frozen. From
+-- its second expired lease on it waits for a growing, random time: one that ends its worker is parted from those that were leased with it.
 create function keyframe_private.make_ready(wanted_queue keyframe_private.work_queue, at timestamptz)
 returns void language plpgsql volatile set search_path = '' as $$
 declare
@@ -2232,9 +2232,10 @@ end $$;
 -- A lane to lease from. max_rows: what its endpoint may still have leased; for generate all places. lease_work applies the other limits.
 create type keyframe_private.open_lane as (resource text, lane uuid, max_rows integer);
 
--- The next lanes with ready work, resource by resource. If the last claim ended at model A and lane 2, these are lanes 3, 1, 2 of model B,
--- then lanes 3, 1, 2 of model A. Resources and owners at their limit are left out. Lanes of deliver are locked, and cleared of work that
--- does not belong there (lock_endpoint_lane). Each resource and each lane is a probe of the index, of which a claim makes a limited number.
+-- The next lanes with ready work, resource by resource. If the last claim ended at lane 2 of model A, these are the lanes of model B from
+-- a random one on, then lanes 3, 1, 2 of model A. Resources and owners at their limit are left out. Lanes of deliver are locked, and cleared
+-- of work that does not belong there (lock_endpoint_lane). Each resource and each lane is a probe of the index, of which a claim makes a
+-- limited number.
 -- room: the most that these resources can lease now. Each leased row counts against the limit and lowers it by one, so this is half of what
 -- is left, or the few rows of a worker that is nearly full. is_cut: there are more lanes, and the next claim begins there.
 create function keyframe_private.open_lanes(
@@ -2246,6 +2247,7 @@ declare
   places constant integer := keyframe_private.places_of(wanted_queue);
   row_limit numeric;
   open_of_resource bigint;
+  cursor_lane uuid;
   of_resource keyframe_private.work;
   of_lane keyframe_private.work;
   locked record;
@@ -2266,9 +2268,10 @@ begin
     open_of_resource := coalesce((open_now.by_resource ->> of_resource.resource)::bigint, 0);
     continue when open_of_resource >= row_limit;
     room := room + greatest(4, ceil((row_limit - open_of_resource) / 2));
+    cursor_lane := case when of_resource.resource = began.resource then began.lane else gen_random_uuid() end;
     of_lane := null;
     loop
-      of_lane := keyframe_private.next_lane(wanted_queue, of_resource.resource, began.lane, of_lane.lane);
+      of_lane := keyframe_private.next_lane(wanted_queue, of_resource.resource, cursor_lane, of_lane.lane);
       exit when of_lane.id is null;
       probes := probes + 1;
       max_rows := case
@@ -2292,7 +2295,7 @@ end $$;
 
 -- Leases ready work for a worker: one row of each lane in turn, until a resource, an owner or the worker has reached its limit. If Ada's
 -- lane has three rows, Bob's one and Cem's two, a claim of four leases Ada 1, Bob 1, Cem 1, Ada 2. The next claim resumes after Cem's lane:
--- cursors has a cursor for each queue, whose lane is the last one leased from. Of a lane it takes at most its equal part of what may be
+-- cursors has a cursor for each queue, whose lane is the last one leased from, of any resource. Of a lane it takes at most its equal part of what may be
 -- leased, even if another lane has less. The table swings between empty and full faster than it is analyzed, so we force index scans.
 create function keyframe_private.lease_work(
   wanted_queue keyframe_private.work_queue, for_worker uuid, lease interval, max_rows integer, at timestamptz, inout cursors jsonb,

@@ -57,7 +57,7 @@ declare
   operation constant text := verb || ' ' || name;
   -- A subquery, because the planner reads whole small tables when it sees how many rows there are.
   statement constant text := replace(format(action, name), '$1', 'array(select unnest($1))');
-  one_by_one constant boolean := exists (
+  finds_slow_row constant boolean := exists (
     select from keyframe_private.skipped_rows u where u.subject = operation and u.code = '57014');
   subject text; -- an expression: the operation and the primary key
   rows tid[];
@@ -78,7 +78,7 @@ begin
       select o.ctid, %s as subject from %s o
       where not keyframe_private.is_skipped(%s) and %s limit %s for update of o skip locked) c',
     subject, name, subject, condition, max_rows) into rows, subjects;
-  size := case when one_by_one then 1 else cardinality(rows) end;
+  size := case when finds_slow_row then 1 else cardinality(rows) end;
   while first <= cardinality(rows) loop
     if keyframe_private.is_out_of_time() then
       return;
@@ -87,7 +87,7 @@ begin
       execute statement using rows[first : first + size - 1];
       delete from keyframe_private.skipped_rows u where u.subject = any (array(select unnest(subjects[first : first + size - 1])));
       first := first + size;
-      size := case when one_by_one then 1 else least(size * 2, cardinality(rows) - first + 1) end;
+      size := case when finds_slow_row then 1 else least(size * 2, cardinality(rows) - first + 1) end;
     exception when query_canceled then
       if not keyframe_private.is_out_of_time() then
         raise; -- it was canceled

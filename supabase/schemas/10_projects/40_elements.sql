@@ -12,7 +12,7 @@ create table keyframe.elements (
   created_at timestamptz not null default now(),
   updated_at timestamptz not null default now(),
   image_paths text[] not null default '{}' constraint element_has_at_most_8_images
-    check (cardinality(image_paths) <= 8 and coalesce(array_ndims(image_paths), 1) = 1),
+    check (cardinality(image_paths) <= 8 and coalesce(array_ndims(image_paths), 1) = 1 and array_position(image_paths, null) is null),
   constraint name_has_a_visible_character check (keyframe_private.has_visible_character(name)),
   constraint name_is_one_line check (keyframe_private.is_one_line(name)),
   -- A prompt names it as @name.

@@ -350,3 +350,24 @@ test("four lanes, with the newest work in the first → two claims of two tasks 
     await sql`delete from keyframe_private.work where resource = 'cursor'`;
   });
 });
+
+test("two resources with the same four lanes each, which never get empty → 40 claims of two tasks reach all eight", async () => {
+  await db.sql.begin(async (sql) => {
+    const lanes = ["2", "6", "a", "e"].map((digit) => `${digit}0000000-0000-4000-8000-000000000000`);
+    await sql`
+      insert into keyframe_private.work (queue, kind, subject, owner_id, lane, resource, state, due_at)
+      select 'ask', 'poll', gen_random_uuid(), l.id, l.id, r.name, 'ready', now()
+      from unnest(${lanes}::uuid[]) l (id), unnest('{one,two}'::text[]) r (name), generate_series(1, 40)`;
+    let cursors = {};
+    const reached = new Set<string>();
+    for (let claims = 0; claims < 40; claims++) {
+      const [row] = await sql<{ lanes: string[]; cursors: object }[]>`
+        select array(select concat(w.resource, w.lane) from unnest(l.leased) w) as lanes, l.cursors
+        from keyframe_private.lease_work('ask', ${crypto.randomUUID()}, interval '1 minute', 2, now(), ${sql.json(cursors)}) l`;
+      for (const lane of row?.lanes ?? []) reached.add(lane);
+      cursors = row?.cursors ?? {};
+    }
+    expect(reached.size).toBe(8);
+    await sql`delete from keyframe_private.work where resource in ('one', 'two')`;
+  });
+});
