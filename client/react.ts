@@ -9,7 +9,7 @@ import {
   useSyncExternalStore,
 } from "react";
 import type { KeyframeClient } from "./index.ts";
-import { type Store, storeOf } from "./react-store.ts";
+import { keyOf, type Store, storeOf } from "./react-store.ts";
 import { mustBeStep } from "./routes.ts";
 import { IDLE, LOADING, type Read, type SharedReads } from "./shared-read.ts";
 import type {
@@ -25,7 +25,6 @@ import type {
   Step,
   Usage,
 } from "./types.ts";
-import type { PredictionRef } from "./wait-for.ts";
 
 export type { Read } from "./shared-read.ts";
 
@@ -132,23 +131,23 @@ export function usePrediction(
 ): HookResult<Prediction | null> & { progress: number | null } {
   mustBeStep(step);
   const { projects, predictions } = useStore();
-  const ref = useMemo(
-    (): PredictionRef | null => (projectId && predictionId ? { projectId, step, predictionId } : null),
-    [projectId, step, predictionId],
+  const one = useRead(
+    predictions,
+    projectId && predictionId ? keyOf({ projectId, step, predictionId }) : null,
+    initialData,
   );
-  const one = useRead(predictions, ref, initialData);
   const project = useRead(projects, (predictionId === undefined && projectId) || null, initialData);
   const read = predictionId === undefined ? { ...project, data: project.data?.predictions[step] } : one;
   const result = withInitial(read, initialData);
   return { ...result, progress: result.data?.progress ?? null };
 }
 
-function useReadOr<Ref extends string | PredictionRef, Data>(
-  reads: SharedReads<Ref, Data>,
-  ref: Ref | null,
+function useReadOr<Data>(
+  reads: SharedReads<Data>,
+  key: string | null,
   initialData: Data | undefined,
 ): HookResult<Data> {
-  return withInitial(useRead(reads, ref, initialData), initialData);
+  return withInitial(useRead(reads, key, initialData), initialData);
 }
 
 /** The initial state, and the data of a failed first read. */
@@ -158,21 +157,17 @@ function withInitial<Data>(read: HookResult<Data>, initialData: Data | undefined
 }
 
 /** On a server the status is `loading`, and nothing is read. The files of `initialData` keep their URLs. */
-function useRead<Ref extends string | PredictionRef, Data>(
-  reads: SharedReads<Ref, Data>,
-  ref: Ref | null,
-  initialData: unknown,
-): HookResult<Data> {
-  // biome-ignore lint/correctness/useExhaustiveDependencies: initial data counts once, for the ref that it came with
+function useRead<Data>(reads: SharedReads<Data>, key: string | null, initialData: unknown): HookResult<Data> {
+  // biome-ignore lint/correctness/useExhaustiveDependencies: initial data counts once, for the key that it came with
   const { subscribe, getState, getServerState, refetch } = useMemo(
     () => ({
       subscribe: (listener: () => void) =>
-        ref === null ? () => undefined : reads.subscribe(ref, listener, initialData),
-      getState: (): Read<Data> => (ref === null ? IDLE : (reads.get(ref)?.state ?? LOADING)),
-      getServerState: (): Read<Data> => (ref === null ? IDLE : LOADING),
-      refetch: () => ref !== null && reads.get(ref)?.readAgain({ withNewUrls: true }),
+        key === null ? () => undefined : reads.subscribe(key, listener, initialData),
+      getState: (): Read<Data> => (key === null ? IDLE : (reads.get(key)?.state ?? LOADING)),
+      getServerState: (): Read<Data> => (key === null ? IDLE : LOADING),
+      refetch: () => key !== null && reads.get(key)?.readAgain({ withNewUrls: true }),
     }),
-    [reads, ref],
+    [reads, key],
   );
   return { ...useSyncExternalStore(subscribe, getState, getServerState), refetch };
 }
