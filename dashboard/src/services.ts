@@ -10,7 +10,7 @@ export type Services = {
   /** A client whose requests outlive the page. It uses the current token, because a page that is being left cannot wait. */
   openLastClient: () => Promise<KeyframeClient>;
   /** Requests without an answer, by user and mutation key: also for a page that is opened again, or after signing out and in; not after a reload. */
-  unanswered: Map<string, { body: string; key: string }>;
+  unanswered: Map<string, { body: string; once: { idempotencyKey: string } }>;
   /** Data API and Storage as the user. Three requests do not need supabase-js, which is 33 kB. */
   callPlatform: CallPlatform;
 };
