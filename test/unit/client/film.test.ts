@@ -1,36 +1,29 @@
 import { Buffer } from "node:buffer";
 import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from "vitest";
-import type { Browser, Page } from "playwright-core";
+import type { Page } from "playwright-core";
 import { safeFileName } from "../../../client/film.ts";
 import { detectMedia } from "../../../shared/media/media.ts";
-import { launchBrowser } from "../../../tools/demo/browser.ts";
 import { bundle } from "../../support/client/bundle.ts";
+import { openApp } from "../../support/client/open-app.ts";
 import { readClip } from "../../support/media/clips.ts";
 import { ODD_IMAGES, ODD_VIDEOS } from "../../support/media/odd-files.ts";
 
-let browser: Browser;
+let app: Awaited<ReturnType<typeof openApp>>;
 let page: Page;
 beforeAll(async () => {
-  const code = await bundle("test/join-film-page.ts", {
-    text: `export * from "mediabunny"; export { joinFilm, lastFrameOf, zipFilm } from "../client/film.ts";`,
-  });
-  browser = await launchBrowser();
-  page = await browser.newPage();
-  // A page of its own origin, where decoders and encoders are.
-  await page.route("http://127.0.0.1/**", (route) =>
-    route.request().url().endsWith(".js")
-      ? route.fulfill({ contentType: "text/javascript", body: code })
-      : route.fulfill({ contentType: "text/html", body: "<!doctype html>" }),
-  );
-  await openPage();
+  const text = `import * as media from "mediabunny";
+    import { joinFilm, lastFrameOf, zipFilm } from "../client/film.ts";
+    Object.assign(globalThis, media, { joinFilm, lastFrameOf, zipFilm });`;
+  app = await openApp(await bundle("test/join-film-page.ts", { text }));
+  page = app.page;
+  await page.addScriptTag({ content: PAGE });
 });
 /** Loads the module again after a test that took something away from it: mediabunny remembers which encoders there are. */
 async function openPage(): Promise<void> {
-  await page.goto("http://127.0.0.1/");
-  await page.evaluate(`import("/film.js").then((film) => void Object.assign(globalThis, film))`);
+  await page.goto(app.origin);
   await page.addScriptTag({ content: PAGE });
 }
-afterAll(() => browser?.close());
+afterAll(() => app?.close());
 
 /** In the page: a video of a second with a tone in so many channels, and what is heard of a joined film. */
 const PAGE = `
@@ -333,7 +326,7 @@ test("ten shots to download → four at once, with progress of how many are done
   let waiting: (() => void)[] = [];
   let asked = 0;
   const most: number[] = [];
-  await page.route("http://127.0.0.1/shots/*", async (route) => {
+  await page.route("**/shots/*", async (route) => {
     asked += 1;
     const isFull = new Promise<void>((resolve) => waiting.push(resolve));
     if (waiting.length === 4 || asked === 10) {
