@@ -2,7 +2,7 @@ import { type Answer, readRetryAfter } from "./read-answer.ts";
 import { send } from "./retry.ts";
 import { mustBeStep, ROUTES } from "./routes.ts";
 import { type Call, sendOnce } from "./send-once.ts";
-import type { Settings } from "./settings.ts";
+import { randomKey, type Settings } from "./settings.ts";
 import type { AnswerOf, OperationId, Project, Step } from "./types.ts";
 
 /** An aborted call rejects with the signal's reason. */
@@ -84,7 +84,7 @@ function requestOf<Id extends OperationId>(
   id: Id,
   path: PathOf<Id>,
   input: Input,
-  { randomKey, requestTimeoutMs }: Settings,
+  { requestTimeoutMs }: Settings,
 ): Call {
   const [method, at] = ROUTES[id];
   const { json, bytes, unchangedSince, signal } = input;

@@ -396,47 +396,31 @@ describe.each([18, 19] as const)("React %s", (version) => {
     await shows("Elements", { data: { elements: [SAMPLE_ELEMENT], nextCursor: null } }, 2);
   });
 
-  test("the balance → shares the read of this month's usage; after a start → read again; without prepayment → null", async () => {
-    const balance = { availableMicros: 5_000_000, heldMicros: 0 };
-    await show("Client", "Balance", "Balance", "Usage");
-    (await next("GET /usage")).answer({ groups: [], balance });
-    await shows("Balance", { status: "ready", data: balance }, 2);
-    await page.evaluate(`void page.keyframe.startQuote({ quoteId: "q", atMostMicros: 1 })`);
-    (await next("POST /projects/generate/quote")).answer(RUNNING, FIRST);
-    (await next("GET /usage")).answer({ groups: [], balance: { ...balance, heldMicros: 1 } });
-    await shows("Balance", { data: { ...balance, heldMicros: 1 } }, 2);
-    await setHidden(true);
-    await setHidden(false);
-    (await next("GET /usage")).answer({ groups: [], balance: null });
-    await shows("Balance", { status: "ready", data: null }, 2);
-  });
-
-  test("usage of this month and of other days → one read of each query; after a start, an end, or a visible page → again", async () => {
+  test("usage of this month, its balance and other days → one read of each query; a start, an end, a visible page → again", async () => {
     const GET_MAY = "GET /usage?from=2026-05-01&to=2026-05-31&groupBy=step";
-    await show("Client", "Usage", "Usage", "May");
-    (await next("GET /usage")).answer({ groups: [] });
-    (await next(GET_MAY)).answer({ groups: [1] });
-    await shows("Usage", { status: "ready", data: { groups: [] } }, 2);
-    await shows("May", { status: "ready", data: { groups: [1] } });
-    const readBoth = async (sums: number[]) => {
-      (await next("GET /usage")).answer({ groups: sums });
-      (await next(GET_MAY)).answer({ groups: [] });
-      await shows("Usage", { data: { groups: sums } }, 2);
+    const readBoth = async (groups: number[], balance: object | null) => {
+      (await next("GET /usage")).answer({ groups, balance });
+      (await next(GET_MAY)).answer({ groups: [1] });
+      await shows("Usage", { status: "ready", data: { groups, balance } }, 2);
+      await shows("Balance", { status: "ready", data: balance }, 2);
     };
+    await show("Client", "Usage", "Usage", "Balance", "Balance", "May");
+    await readBoth([], null); // without prepayment
+    await shows("May", { status: "ready", data: { groups: [1] } });
     await setHidden(true);
     await setHidden(false);
-    await readBoth([2]);
+    await readBoth([2], { availableMicros: 5, heldMicros: 0 });
 
-    await show("Client", "Usage", "Usage", "May", "Latest");
+    await show("Client", "Usage", "Usage", "Balance", "Balance", "May", "Latest");
     (await next(GET_PROJECT)).answer(projectWith(null));
     await shows("Latest", { status: "ready" });
-    await page.evaluate(`void page.keyframe.generate("video", { projectId: "${projectId}" })`);
-    (await next("POST /projects/generate/video")).answer(RUNNING, FIRST);
-    await readBoth([3]);
+    await page.evaluate(`void page.keyframe.startQuote({ quoteId: "q", atMostMicros: 1 })`);
+    (await next("POST /projects/generate/quote")).answer(RUNNING, FIRST);
+    await readBoth([3], { availableMicros: 5, heldMicros: 1 });
     (await next(GET_PROJECT)).answer(projectWith(RUNNING));
     (await next(GET_TAKE)).answer(RUNNING, FIRST);
     (await next(GET_TAKE)).answer(ENDED, HELD);
-    await readBoth([4]);
+    await readBoth([4], null);
     (await next(GET_PROJECT)).answer(projectWith(ENDED, ENDED));
     await nothingElse();
   });
