@@ -26,8 +26,8 @@ const MOST_ROWS = 100;
 export const keyOf = ({ projectId, step, predictionId }: PredictionRef): string =>
   JSON.stringify({ projectId, step, predictionId });
 
-/** What is read once, and not followed. */
-const sharedReads = <Data>(read: (key: string, options: CallOptions) => Promise<Data>) =>
+/** For what is not followed. */
+const readsOf = <Data>(read: (key: string, options: CallOptions) => Promise<Data>) =>
   new SharedReads<Data>(async (key, publish, signal) => publish(await read(key, { signal })));
 
 export type Store = ReturnType<typeof createStore>;
@@ -42,10 +42,10 @@ export function storeOf(client: KeyframeClient): Store {
 }
 
 function createStore(client: KeyframeClient) {
-  const models = sharedReads((_, options) => client.models(options));
-  const usage = sharedReads((query, options) => client.usage(JSON.parse(query), options));
-  const elements = sharedReads(client.elements.read);
-  const elementPages = sharedReads((query, options) => client.elements.list(JSON.parse(query), options));
+  const models = readsOf((_, options) => client.models(options));
+  const usage = readsOf((query, options) => client.usage(JSON.parse(query), options));
+  const elements = readsOf(client.elements.read);
+  const elementPages = readsOf((query, options) => client.elements.list(JSON.parse(query), options));
 
   /** Reads all of it while something runs in it: that is one request, however many shots run. */
   const films = new SharedReads<FilmWithShots>(async (filmId, publish, signal) => {
