@@ -1,11 +1,9 @@
-import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
-import type { Page } from "playwright-core";
+import type { Page, Route } from "playwright-core";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import type { Prediction } from "../../../shared/contract/predictions.ts";
 import { SAMPLE_ELEMENT, SAMPLE_FILM, SAMPLE_PREDICTION, SAMPLE_PROJECT } from "../../../shared/contract/samples.ts";
-import { launchBrowser } from "../../../tools/demo/browser.ts";
 import { bundle } from "../../support/client/bundle.ts";
+import { openApp } from "../../support/client/open-app.ts";
 import type { Part } from "../../support/client/react-page.ts";
 import { predictionWith, REF } from "../../support/client/server.ts";
 import { until } from "../../support/until.ts";
@@ -49,61 +47,38 @@ const statusesIn = (html: string) =>
 const HELD = { "preference-applied": "wait=1", "retry-after": "1", etag: 'W/"b"' };
 const FIRST = { "retry-after": "1", etag: 'W/"a"' };
 
-type Asked = {
-  what: string;
-  headers: IncomingHttpHeaders;
-  answer: (data: unknown, headers?: Record<string, string>) => void;
-  refuse: (status: number, code: string) => void;
-  /** Whether the page no longer waits for it. */
-  isGone: () => boolean;
-};
-
-function readRequest(request: IncomingMessage, path: string, response: ServerResponse): Asked {
-  const send = (status: number, body: object, headers: Record<string, string> = {}) => {
-    response.writeHead(status, { "content-type": "application/json", ...headers });
-    response.end(JSON.stringify({ success: status < 300, data: null, error: null, ...body }));
-  };
+/** A request of the page, to be answered. */
+function readRequest(route: Route) {
+  const request = route.request();
+  const send = (status: number, body: object, headers: Record<string, string> = {}) =>
+    void route.fulfill({ status, headers, json: { success: status < 300, data: null, error: null, ...body } });
   return {
-    what: `${request.method} ${path}`,
-    headers: request.headers,
-    answer: (data, headers) => send(200, { data }, headers),
-    refuse: (status, code) => send(status, { error: { code, message: "No.", requestId: "1" } }),
-    isGone: () => response.destroyed,
+    what: `${request.method()} ${request.url().split("/functions/v1/api")[1]}`,
+    headers: request.headers(),
+    answer: (data: unknown, headers?: Record<string, string>) => send(200, { data }, headers),
+    refuse: (status: number, code: string) => send(status, { error: { code, message: "No.", requestId: "1" } }),
+    /** Whether the page no longer waits for it. */
+    isGone: () => request.failure() !== null,
   };
 }
+type Asked = ReturnType<typeof readRequest>;
 
 describe.each([18, 19] as const)("React %s", (version) => {
-  const ends: (() => Promise<unknown>)[] = [];
   const faults: string[] = [];
   const asked: Asked[] = [];
+  let app: Awaited<ReturnType<typeof openApp>>;
   let page: Page;
 
   beforeAll(async () => {
-    const code = await bundle("test/support/client/react-page.ts", { react: version });
-    const html =
-      '<!doctype html><link rel="icon" href="data:,"><body></body><script type="module" src="/page.js"></script>';
-    const server = createServer((request, response) => {
-      const { pathname, search } = new URL(request.url ?? "", "http://127.0.0.1");
-      const [, path] = pathname.split("/functions/v1/api");
-      if (path !== undefined) return void asked.push(readRequest(request, path + search, response));
-      const [type, text] = pathname === "/page.js" ? ["text/javascript", code] : ["text/html", html];
-      response.writeHead(200, { "content-type": type }).end(text);
-    });
-    const port = await new Promise<number>((resolve) =>
-      server.listen(0, "127.0.0.1", () => resolve((server.address() as AddressInfo).port)),
-    );
-    const browser = await launchBrowser();
-    ends.push(
-      async () => void server.close(),
-      () => browser.close(),
-    );
-    page = await browser.newPage();
+    app = await openApp(await bundle("test/support/client/react-page.ts", { react: version }));
+    page = app.page;
     page.on("pageerror", ({ message }) => faults.push(message));
     page.on("console", (message) => {
       if (message.type() === "error" && !message.text().includes("Failed to load resource"))
         faults.push(message.text());
     });
-    await page.goto(`http://127.0.0.1:${port}/?${new URLSearchParams({ projectId, predictionId })}`);
+    await page.route("**/functions/v1/api/**", (route) => void asked.push(readRequest(route)));
+    await page.goto(`${app.origin}/?${new URLSearchParams({ projectId, predictionId })}`);
     expect(await page.evaluate("page.version")).toMatch(new RegExp(`^${version}\\.`));
   });
   afterEach(async () => {
@@ -111,7 +86,7 @@ describe.each([18, 19] as const)("React %s", (version) => {
     await nothingElse();
   });
   afterAll(async () => {
-    for (const end of ends.toReversed()) await end();
+    await app.close();
     expect(faults).toEqual([]);
   });
 
