@@ -94,6 +94,8 @@ describe.each([18, 19] as const)("React %s", (version) => {
   const setHidden = (isHidden: boolean) => page.evaluate(`page.setHidden(${isHidden})`);
   /** The pauses that the page's client makes now, in ms. */
   const pauses = () => page.evaluate<number[]>("page.pauses.filter((ms) => ms > 0)");
+  /** Calls the client of useKeyframe, without waiting for the answer. */
+  const call = (text: string) => page.evaluate(`void page.keyframe.${text}`);
   const refetch = (part: Part) => page.locator(`#${part} button`).click();
 
   const next = async (what: string): Promise<Asked> => {
@@ -224,7 +226,6 @@ describe.each([18, 19] as const)("React %s", (version) => {
       (await next(GET_FILM)).answer({ ...SAMPLE_FILM, shots: [] });
       await shows("Latest", { status: "ready", data: null });
 
-      const call = (text: string) => page.evaluate(`void page.keyframe.${text}`);
       await call(start);
       (await next(asks)).answer(answer, FIRST);
       await shows("Latest", showing({ status: "queued" }));
@@ -269,18 +270,18 @@ describe.each([18, 19] as const)("React %s", (version) => {
     await readBoth(projectWith(ENDED, ENDED), listWith(ENDED, EARLIER));
 
     const selected = { ...SAMPLE_PROJECT.selected, video: "earlier" };
-    await page.evaluate(`void page.keyframe.changeProject("${projectId}", { selected: { video: "earlier" } })`);
+    await call(`changeProject("${projectId}", { selected: { video: "earlier" } })`);
     (await next(`PATCH /projects/${projectId}`)).answer({ ...SAMPLE_PROJECT, projectId, selected });
     await shows("Project", { data: expect.objectContaining({ selected }) }); // before it is read again
     await readBoth({ ...projectWith(ENDED, EARLIER), selected }, listWith(ENDED, EARLIER));
-    await page.evaluate(`void page.keyframe.hidePrediction({ projectId: "${projectId}", predictionId: "earlier" })`);
+    await call(`hidePrediction({ projectId: "${projectId}", predictionId: "earlier" })`);
     (await next(`PATCH /projects/${projectId}/predictions/earlier`)).answer({ ...EARLIER, hidden: true });
     await readBoth(projectWith(ENDED, EARLIER), listWith(ENDED));
     const changed = page.evaluate(`page.keyframe.changeProject("another", { title: "Quay" })`);
     (await next("PATCH /projects/another")).answer({ ...SAMPLE_PROJECT, projectId: "another" });
     await changed;
     await nothingElse();
-    await page.evaluate(`void page.keyframe.deleteProject("another")`);
+    await call(`deleteProject("another")`);
     (await next("DELETE /projects/another")).answer({ ...SAMPLE_PROJECT, projectId: "another" });
     await readBoth(projectWith(ENDED, EARLIER), listWith({ ...ENDED, outdated: true })); // it was made with a frame of that
   });
@@ -332,7 +333,7 @@ describe.each([18, 19] as const)("React %s", (version) => {
     await shows("Takes", { data: listWith(ENDED, EARLIER) }, 2);
     await nothingElse();
 
-    await page.evaluate(`void page.keyframe.generate("video", { projectId: "${projectId}" })`);
+    await call(`generate("video", { projectId: "${projectId}" })`);
     (await next("POST /projects/generate/video")).answer({ ...RUNNING, predictionId: "new" });
     (await next(GET_RUNNING)).answer(listWith({ ...RUNNING, predictionId: "new" }, ENDED, EARLIER));
     (await next(GET_TAKES)).answer(listWith(ENDED, EARLIER));
@@ -356,14 +357,14 @@ describe.each([18, 19] as const)("React %s", (version) => {
     await answerBoth(anna, anna);
     await shows("Element", { status: "ready", data: anna });
 
-    await page.evaluate(`void page.keyframe.elements.create({ name: "Pier" })`);
+    await call(`elements.create({ name: "Pier" })`);
     (await next("POST /elements")).answer(SAMPLE_ELEMENT);
     (await next(GET_ELEMENTS)).answer({ elements: [SAMPLE_ELEMENT, anna], nextCursor: null });
-    await page.evaluate(`void page.keyframe.elements.change("element", { text: "Blue" })`);
+    await call(`elements.change("element", { text: "Blue" })`);
     (await next("PATCH /elements/element")).answer({ ...anna, text: "Blue" });
     await shows("Element", { data: { ...anna, text: "Blue" } }); // before it is read again
     await answerBoth({ ...anna, text: "Blue" }, SAMPLE_ELEMENT, { ...anna, text: "Blue" });
-    await page.evaluate(`void page.keyframe.elements.delete("element")`);
+    await call(`elements.delete("element")`);
     (await next("DELETE /elements/element")).answer(anna);
     (await next(GET_ELEMENT)).refuse(404, "not_found");
     (await next(GET_ELEMENTS)).answer({ elements: [SAMPLE_ELEMENT], nextCursor: null });
@@ -389,7 +390,7 @@ describe.each([18, 19] as const)("React %s", (version) => {
     await show("Client", "Usage", "Usage", "Balance", "Balance", "May", "Latest");
     (await next(GET_PROJECT)).answer(projectWith(null));
     await shows("Latest", { status: "ready" });
-    await page.evaluate(`void page.keyframe.startQuote({ quoteId: "q", atMostMicros: 1 })`);
+    await call(`startQuote({ quoteId: "q", atMostMicros: 1 })`);
     (await next("POST /projects/generate/quote")).answer(RUNNING, FIRST);
     await readBoth([3], { availableMicros: 5, heldMicros: 1 });
     (await next(GET_PROJECT)).answer(projectWith(RUNNING));
