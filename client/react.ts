@@ -65,10 +65,8 @@ function useStore(): Store {
 export const useKeyframe = (): KeyframeClient => useStore().keyframe;
 
 /** A project with the latest prediction and the take that each step shows. Follows the predictions that run. */
-export const useProject = (
-  projectId: MaybeId,
-  { initialData }: HookOptions<ProjectWithPredictions> = {},
-): HookResult<ProjectWithPredictions> => useReadOr(useStore().projects, projectId || null, initialData);
+export const useProject = (projectId: MaybeId, { initialData }: HookOptions<ProjectWithPredictions> = {}) =>
+  useReadOr(useStore().projects, projectId || null, initialData);
 
 /**
  * One page of a project's predictions, newest first, without hidden ones. Follows those that run. With `status: "succeeded"` only takes: a
@@ -78,7 +76,7 @@ export const usePredictions = (
   projectId: MaybeId,
   { step, status, hidden, limit, cursor }: QueryOf<"listPredictions"> = {},
   { initialData }: HookOptions<PredictionPage> = {},
-): HookResult<PredictionPage> => {
+) => {
   const key = projectId ? JSON.stringify([projectId, { step, status, hidden, limit, cursor }]) : null;
   return useReadOr(useStore().pages, key, initialData);
 };
@@ -87,31 +85,29 @@ export const usePredictions = (
  * A film with its shots in order, each as useProject has it, but without `input.elements`. Follows what runs in it: while something does,
  * it is read every second or two, a long film at least every ten.
  */
-export const useFilm = (filmId: MaybeId, { initialData }: HookOptions<FilmWithShots> = {}): HookResult<FilmWithShots> =>
+export const useFilm = (filmId: MaybeId, { initialData }: HookOptions<FilmWithShots> = {}) =>
   useReadOr(useStore().films, filmId || null, initialData);
 
 /** One page of the user's elements (characters, places, props and styles), newest first. A film's `elementIds` are its cast. */
 export const useElements = (
   { limit, cursor }: QueryOf<"listElements"> = {},
   { initialData }: HookOptions<ElementPage> = {},
-): HookResult<ElementPage> => useReadOr(useStore().elementPages, JSON.stringify({ limit, cursor }), initialData);
+) => useReadOr(useStore().elementPages, JSON.stringify({ limit, cursor }), initialData);
 
 /** One element. */
-export const useElement = (elementId: MaybeId, { initialData }: HookOptions<Element> = {}): HookResult<Element> =>
+export const useElement = (elementId: MaybeId, { initialData }: HookOptions<Element> = {}) =>
   useReadOr(useStore().elements, elementId || null, initialData);
 
 /** The models of each step with their controls: build a form from them. */
-export const useModels = ({ initialData }: HookOptions<ModelList> = {}): HookResult<ModelList> =>
+export const useModels = ({ initialData }: HookOptions<ModelList> = {}) =>
   useReadOr(useStore().models, "models", initialData);
 
 /**
  * The cost of the user's generations, and the budgets, for this month or from `from` to `to` (days as YYYY-MM-DD, inclusive). Read again
  * when a followed prediction starts or ends.
  */
-export const useUsage = (
-  { from, to, groupBy }: QueryOf<"readUsage"> = {},
-  { initialData }: HookOptions<Usage> = {},
-): HookResult<Usage> => useReadOr(useStore().usage, JSON.stringify({ from, to, groupBy }), initialData);
+export const useUsage = ({ from, to, groupBy }: QueryOf<"readUsage"> = {}, { initialData }: HookOptions<Usage> = {}) =>
+  useReadOr(useStore().usage, JSON.stringify({ from, to, groupBy }), initialData);
 
 /** The user's prepaid balance, null when the user does not pay in advance. Shares its read with useUsage(). */
 export function useBalance({ initialData }: HookOptions<Balance | null> = {}): HookResult<Balance | null> {
