@@ -413,7 +413,7 @@ test("the way a shot is made is set in one browser → another browser shows it,
   });
 });
 
-test("three shots, each continuing the one before, and the start's answer is lost → pressed again, one start at the price shown", async () => {
+test("three shots that continue each other, and the start's answer is lost → pressed again, one start at the price shown", async () => {
   const { session, keyframe, filmId, second, third } = await filmOfThree();
   const plan = { video: { continuesPreviousShot: true } };
   for (const projectId of [second, third]) await keyframe.changeProject(projectId, { plan });
