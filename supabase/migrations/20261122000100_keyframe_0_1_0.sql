@@ -758,12 +758,15 @@ begin
   perform keyframe_private.require_client_may(coalesce(needed,
     case route_class when 'read' then 'read' else 'generate' end::keyframe_private.client_right));
   perform keyframe_private.acquire_call_slot();
+  if holder is null then
+    return null;
+  end if;
   if acquire_token.route_class in ('create', 'generate', 'upload', 'change') then
     perform keyframe_private.require_not_moved(holder);
   end if;
   with limited as (
     select l.*, greatest(0, least(acquire_token.cost, l.capacity)) as taken from keyframe_private.rate_limits l
-    where l.route_class = acquire_token.route_class and holder is not null
+    where l.route_class = acquire_token.route_class
   ), taken as (
     insert into keyframe_private.rate_buckets as b (owner_id, route_class, tokens, refilled_at)
     select holder, l.route_class, l.capacity - l.taken, now() from limited l
@@ -782,7 +785,7 @@ begin
   )
   select l.*, t.tokens into bucket from limited l cross join taken t;
   if not found then
-    if acquire_token.route_class = 'change' and holder is not null then
+    if acquire_token.route_class = 'change' then
       perform keyframe_private.acquire_lock('changes', holder);
     end if;
     return null;
@@ -2359,14 +2362,17 @@ create type keyframe_private.open_lane as (resource text, lane uuid, max_rows in
 -- The next lanes with ready work, resource by resource. If the last claim ended at model A and lane 2, these are lanes 3, 1, 2 of model B,
 -- then lanes 3, 1, 2 of model A. Resources and owners at their limit are left out. Lanes of deliver are locked, and cleared of work that
 -- does not belong there (lock_endpoint_lane). Each resource and each lane is a probe of the index, of which a claim makes a limited number.
--- is_cut: there are more, and the next claim begins there.
+-- room: the most that these resources can lease now. Each leased row counts against the limit and lowers it by one, so this is half of what
+-- is left, or the few rows of a worker that is nearly full. is_cut: there are more lanes, and the next claim begins there.
 create function keyframe_private.open_lanes(
   wanted_queue keyframe_private.work_queue, for_worker uuid, max_lanes integer, open_now keyframe_private.open_work,
-  began keyframe_private.claim_cursor, out lanes keyframe_private.open_lane[], out reached keyframe_private.claim_cursor, out is_cut boolean)
+  began keyframe_private.claim_cursor, out lanes keyframe_private.open_lane[], out room integer, out reached keyframe_private.claim_cursor,
+  out is_cut boolean)
 language plpgsql volatile set search_path = '' as $$
 declare
   places constant integer := keyframe_private.places_of(wanted_queue);
   row_limit numeric;
+  open_of_resource bigint;
   of_resource keyframe_private.work;
   of_lane keyframe_private.work;
   locked record;
@@ -2375,6 +2381,7 @@ declare
   cleared integer := 0;
 begin
   lanes := '{}';
+  room := 0;
   reached := began;
   loop
     is_cut := probes >= 4 * max_lanes;
@@ -2383,7 +2390,9 @@ begin
     reached.resource := of_resource.resource;
     probes := probes + 1;
     row_limit := keyframe_private.limit_for_next_row(places, of_resource.is_unproven, open_now.total, open_now.unproven);
-    continue when coalesce((open_now.by_resource ->> of_resource.resource)::bigint, 0) >= row_limit;
+    open_of_resource := coalesce((open_now.by_resource ->> of_resource.resource)::bigint, 0);
+    continue when open_of_resource >= row_limit;
+    room := room + greatest(4, ceil((row_limit - open_of_resource) / 2));
     of_lane := null;
     loop
       of_lane := keyframe_private.next_lane(wanted_queue, of_resource.resource, began.lane, of_lane.lane);
@@ -2410,8 +2419,8 @@ end $$;
 
 -- Leases ready work for a worker: one row of each lane in turn, until a resource, an owner or the worker has reached its limit. If Ada's
 -- lane has three rows, Bob's one and Cem's two, a claim of four leases Ada 1, Bob 1, Cem 1, Ada 2. The next claim resumes after Cem's lane:
--- cursors has a cursor for each queue, whose lane is the last one leased from. Of a lane it takes at most its equal part of max_rows, even
--- if another lane has less. The table swings between empty and full faster than it is analyzed, so we force index scans.
+-- cursors has a cursor for each queue, whose lane is the last one leased from. Of a lane it takes at most its equal part of what may be
+-- leased, even if another lane has less. The table swings between empty and full faster than it is analyzed, so we force index scans.
 create function keyframe_private.lease_work(
   wanted_queue keyframe_private.work_queue, for_worker uuid, lease interval, max_rows integer, at timestamptz, inout cursors jsonb,
   out leased keyframe_private.work[], out is_cut boolean)
@@ -2424,6 +2433,7 @@ declare
   token constant uuid := gen_random_uuid();
   open_now keyframe_private.open_work;
   walked record;
+  lane_part integer;
   last_lane uuid;
 begin
   perform keyframe_private.make_ready(wanted_queue, at);
@@ -2437,6 +2447,7 @@ begin
   is_cut := walked.is_cut;
   last_lane := (walked.reached).lane;
   if cardinality(walked.lanes) > 0 then
+    lane_part := ceil(least(lease_work.max_rows, walked.room)::numeric / cardinality(walked.lanes));
     with candidate as (
       select r.*, l.resource, l.lane, l.turn_of_lane, row_number() over (partition by l.turn_of_lane order by r.id) as turn
       from unnest(walked.lanes) with ordinality l (resource, lane, max_rows, turn_of_lane)
@@ -2446,7 +2457,7 @@ begin
         select w.id, w.owner_id, w.is_unproven from keyframe_private.work w
         where w.queue = wanted_queue and w.state = 'ready' and w.resource = l.resource
           and (w.lane, w.id) > (l.lane, 0) and w.lane <= l.lane
-        order by w.lane, w.id limit least(l.max_rows, ceil(lease_work.max_rows::numeric / cardinality(walked.lanes))) for update skip locked) r
+        order by w.lane, w.id limit least(l.max_rows, lane_part) for update skip locked) r
     ), counted as (
       -- What is leased before this row, if all candidates are leased in turn: in all, unproven, of its resource and of its owner.
       select c.id, c.is_unproven, c.lane, c.turn_of_lane,
@@ -3282,36 +3293,6 @@ create index predictions_succeeded_idx on keyframe.predictions (project_id, step
 -- Reads only a range of days.
 create index predictions_created_day_idx on keyframe.predictions (((created_at at time zone 'UTC')::date), owner_id);
 
--- The rules of an input. As table checks they were parsed and planned at each write of a row (about six), a tenth of the Postgres time of a
--- frame (npm run bench -- flow). Their triggers always fire, as checks do, even if session_replication_role disables triggers.
-create function keyframe_private.require_sound_input()
-returns trigger language plpgsql volatile set search_path = '' as $$
-declare
-  broken constant text := case
-    when not coalesce(char_length(new.input ->> 'prompt'), 0) between 1 and 4000 then 'prompt_has_1_to_4000_characters'
-    when not keyframe_private.has_visible_character(new.input ->> 'prompt') then 'prompt_has_a_visible_character'
-    when not keyframe_private.is_plain_text(new.input ->> 'prompt') then 'prompt_is_plain_text'
-    when not keyframe_private.has_visible_character(new.input ->> 'negativePrompt') then 'negative_prompt_has_a_visible_character'
-    when not keyframe_private.is_plain_text(new.input ->> 'negativePrompt') then 'negative_prompt_is_plain_text'
-    -- A deletion reads the images of several owners' inputs: one malformed input would stop all of it.
-    when not (jsonb_typeof(new.input -> 'referenceImagePaths') = 'array'
-      and not new.input @? 'strict $.referenceImagePaths[*] ? (@.type() != "string")') then 'reference_images_are_a_list'
-    -- As is_uuid, which users may not call.
-    when not (new.input ->> 'firstFramePredictionId' ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'
-      and new.input ->> 'lastFramePredictionId' ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$') then 'frames_are_predictions'
-    when new.step = 'first-frame' and coalesce(new.input ->> 'firstFramePredictionId', new.input ->> 'firstFrameImagePath') is not null
-      then 'first_frame_builds_on_no_frame'
-    when new.step <> 'video' and coalesce(new.input ->> 'lastFramePredictionId', new.input ->> 'lastFrameImagePath') is not null
-      then 'only_video_has_a_last_frame'
-  end;
-begin
-  if broken is not null then
-    raise check_violation using schema = 'keyframe', table = 'predictions', constraint = broken,
-      message = format('new row for relation "predictions" violates check constraint "%s"', broken);
-  end if;
-  return null;
-end $$;
-
 create table keyframe_private.prediction_moves (
   from_status keyframe.prediction_status not null,
   to_status keyframe.prediction_status not null,
@@ -3406,24 +3387,6 @@ begin
     input ->> 'lastFrameImagePath', input #>> '{referenceImagePaths,0}') is not null;
 end $$;
 
-create function keyframe_private.write_prediction_images()
-returns trigger language plpgsql volatile security definer set search_path = '' as $$
-declare
-  used record;
-begin
-  if not exists (select from started s where keyframe_private.has_images(s.input)) then
-    return null;
-  end if;
-  for used in
-    select distinct s.owner_id, i.path from started s, keyframe_private.images_of(s.input) i where i.path is not null order by 1, 2
-  loop
-    perform keyframe_private.keep_reference(used.path, used.owner_id);
-  end loop;
-  insert into keyframe_private.prediction_images (prediction_id, role, position, path, source_prediction_id)
-  select s.id, i.* from started s, keyframe_private.images_of(s.input) i;
-  return null;
-end $$;
-
 -- Ordered as the model gets them. The name is null when the prediction that made the image is deleted.
 create function keyframe_private.images_json(prediction uuid)
 returns jsonb language plpgsql stable set search_path = '' as $$
@@ -3470,6 +3433,34 @@ begin
   return array_remove(array(
     select keyframe_private.shown_take(p, step) from keyframe.projects p, unnest(enum_range(null::keyframe.generation_step)) step
     where p.id = project), null);
+end $$;
+
+-- Whether a take no longer belongs to what its project shows, for one of these reasons:
+--
+--   a frame that it was made with is deleted
+--   a frame of its own project that it was made with is no longer the shown take of its step
+--   it continues a video that is no longer the shown take of the previous shot; which shot that is, the current order of the film says
+--
+-- Uploaded frames and frames of other projects are always current. `shown` are the project's shown takes, if the caller knows them.
+create function keyframe_private.is_outdated(prediction keyframe.predictions, shown uuid[])
+returns boolean language plpgsql stable set search_path = '' as $$
+declare
+  frame uuid;
+  project uuid;
+begin
+  foreach frame in array array_remove(
+    array[(prediction.input ->> 'firstFramePredictionId')::uuid, (prediction.input ->> 'lastFramePredictionId')::uuid], null)
+  loop
+    shown := coalesce(shown, keyframe_private.shown_takes(prediction.project_id));
+    continue when frame = any (shown);
+    select p.project_id into project from keyframe.predictions p where p.id = frame;
+    if not found or project = prediction.project_id then
+      return true;
+    end if;
+  end loop;
+  return coalesce(prediction.input -> 'continuesPreviousShot' = 'true', false) and (
+    select keyframe_private.shown_take(keyframe_private.previous_shot(p), 'video')::text from keyframe.projects p
+    where p.id = prediction.project_id) is distinct from prediction.input ->> 'continuesPredictionId';
 end $$;
 
 create function keyframe_private.require_success(take keyframe.predictions)
@@ -3522,7 +3513,8 @@ end $$;
 
 -- supabase/schemas/30_predictions/20_submits.sql
 
--- The ledger has one row for each submit to the provider: what happened to the submit, to its provider run and to the money.
+-- The ledger has one row for each submit to the provider: what happened to the submit, to its provider run and to the money. The functions
+-- end a submit, search for its run, or add the next submit.
 
 -- No foreign keys: a row outlives its prediction, project and account. Of about three updates the last is HOT if its page has space.
 create table keyframe_private.provider_submits (
@@ -3769,7 +3761,96 @@ begin
 end $$;
 comment on function keyframe_worker.record_search_ended is 'Ends the search for the provider runs of submits. work_id: the search that this was; without it, it was part of a submit. Returns whether the submit after last_attempt is still to be sent: the run that was found may have ended it, by a call whose answer was lost.';
 
--- supabase/schemas/30_predictions/25_plans.sql
+-- Submits a queued prediction once more, or fails it if that does not fit its budget. A submit needs no budget if it replaces one that was
+-- released in this transaction (ended_at = now()) and costs no more; another start may already hold what was released earlier.
+create function keyframe_private.add_next_submit(prediction keyframe.predictions, due_at timestamptz, failures integer, reason text)
+returns void language plpgsql volatile set search_path = '' as $$
+declare
+  released keyframe_private.provider_submits;
+  refused keyframe_private.refusal;
+begin
+  if exists (
+    select from keyframe_private.provider_submits s
+    where s.prediction_id = prediction.id and s.submitted_at is null and s.ended_at is null) then
+    return; -- one waits already, with its work
+  end if;
+  perform keyframe_private.acquire_lock('slots', prediction.owner_id);
+  select s.* into released from keyframe_private.provider_submits s
+  where s.prediction_id = prediction.id and s.attempt = prediction.attempt and s.ended_at = now() and not exists (
+    select from keyframe_private.provider_submits o
+    where o.prediction_id = s.prediction_id and o.attempt = s.attempt and o.cost_state <> 'released')
+  limit 1;
+  perform keyframe_private.add_submits(array[prediction], released, due_at, failures, reason);
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  perform keyframe_private.note_exhausted(prediction.owner_id, refused.code, refused.hint);
+  perform keyframe_private.mark_failed(prediction.id, refused.code, refused.sentence, true);
+end $$;
+
+-- `since`: when the provider began to refuse the model as unknown; null when it has the model again. An administrator who holds the row
+-- decides.
+create function keyframe_private.set_refused(wanted_step keyframe.generation_step, wanted_model text, since timestamptz)
+returns void language plpgsql volatile set search_path = '' as $$
+begin
+  update keyframe.models m set refused_at = since
+  where (m.step, m.model) in (
+    select l.step, l.model from keyframe.models l where l.step = wanted_step and l.model = wanted_model for no key update skip locked);
+end $$;
+
+-- From now on the model is unavailable. The prediction moves to the next model that accepts its input, unless the caller named this one.
+create function keyframe_worker.record_model_refused(
+  work_id bigint, lease_token uuid, prediction_id uuid, message text, attempt_without_run integer)
+returns text language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
+declare
+  held constant keyframe_private.work := keyframe_private.lock_held_work(work_id, lease_token);
+  subject constant uuid := coalesce(held.subject, prediction_id);
+  row_now keyframe.predictions;
+  project keyframe.projects;
+  gone keyframe.models;
+  next_model keyframe.models;
+begin
+  select p.* into row_now from keyframe.predictions p where p.id = subject for update;
+  perform keyframe_private.end_without_run(subject, attempt_without_run);
+  if not keyframe_private.is_current(held) or row_now.status <> 'queued' then
+    perform keyframe_private.reschedule_or_finish(held);
+    return 'too_late';
+  end if;
+  perform keyframe_private.finish_work(held);
+  perform keyframe_private.set_refused(row_now.step, row_now.model, now());
+  if row_now.requested_model is distinct from row_now.model then
+    select j.* into project from keyframe.projects j where j.id = row_now.project_id;
+    select m.* into gone from keyframe.models m where m.step = row_now.step and m.model = row_now.model;
+    next_model := keyframe_private.find_successor(gone, row_now.input, project);
+  end if;
+  if next_model.model is null then
+    perform keyframe_private.mark_failed(row_now.id, 'model_unavailable', message, false);
+    return 'failed';
+  end if;
+  update keyframe.predictions p
+  set model = next_model.model, requested_model = coalesce(p.requested_model, p.model),
+      input = keyframe_private.resolve_input(p.input, project, next_model), updated_at = now()
+  where p.id = row_now.id
+  returning p.* into row_now;
+  perform keyframe_private.add_next_submit(row_now, now(), 0, 'model_unavailable');
+  return 'moved';
+end $$;
+comment on function keyframe_worker.record_model_refused is 'Records that the provider does not have the model of a submit. Returns moved (to the next model), failed or too_late.';
+
+-- Repeated for a day: no run lasts longer. is_unknown: the provider no longer has the run, so its end is unknown.
+create function keyframe_worker.record_run_not_canceled(work_id bigint, lease_token uuid, is_unknown boolean)
+returns void language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
+declare
+  held constant keyframe_private.work := keyframe_private.lock_held_work(work_id, lease_token);
+begin
+  perform keyframe_private.end_submit(s.id, 'lost') from keyframe_private.provider_submits s
+  where s.id = held.submit_id and s.ended_at is null and (is_unknown or s.answered_at < now() - interval '1 day');
+  perform keyframe_private.reschedule_or_finish(held);
+end $$;
+comment on function keyframe_worker.record_run_not_canceled is 'Records that canceling a provider run has not ended it.';
+
+-- supabase/schemas/30_predictions/25_shots.sql
+
+-- What a start takes from its shot and from the previous one: the plan, and how a video begins.
 
 -- The plan of a shot says how its steps are made. It has fields of a start for each step, and the model of the start:
 --
@@ -3904,37 +3985,7 @@ begin
   return planned;
 end $$;
 
--- Leaves out of a plan the values that the model of the start does not take. If the request names a model and the plan names another or
--- none, all values of controls are left out: they were chosen for another model.
-create function keyframe_private.fit_choices(planned jsonb, chosen keyframe.models, is_other_model boolean)
-returns jsonb language plpgsql stable set search_path = '' as $$
-begin
-  return planned - array(
-    select c.name from keyframe_private.known_controls() c
-    where (c.kind = 'choice' or c.name = 'negativePrompt')
-      and (is_other_model or not chosen.controls ? c.name
-        or c.kind = 'choice' and not keyframe_private.control_takes(chosen.controls -> c.name, planned -> c.name)));
-end $$;
-
--- Completes the reference images of a plan. A start uses those of the request, otherwise those of the plan. A first or last frame without
--- either uses the project's reference image. One exception: a last frame always has its first frame as a reference, so a model that takes
--- one image gets only the first frame.
-create function keyframe_private.fit_references(
-  planned jsonb, wanted keyframe.predictions, project keyframe.projects, chosen keyframe.models)
-returns jsonb language plpgsql stable set search_path = '' as $$
-begin
-  if not chosen.controls ? 'referenceImages' then
-    return planned - 'referenceImagePaths'::text;
-  elsif wanted.step <> 'video' and project.reference_image_path is not null
-    and not (planned || wanted.input) ?| keyframe_private.fields_of_image('referenceImages')
-    and ((chosen.controls #>> '{referenceImages,max}')::integer > 1 or wanted.step = 'first-frame'
-      or keyframe_private.shown_take(project, 'first-frame') is null) then
-    return planned || jsonb_build_object('referenceImagePaths', jsonb_build_array(project.reference_image_path));
-  end if;
-  return planned;
-end $$;
-
--- See the head of this file.
+-- See the beginning of this file.
 create function keyframe_private.apply_plan(inout wanted keyframe.predictions, project keyframe.projects)
 language plpgsql stable set search_path = '' as $$
 declare
@@ -3945,7 +3996,7 @@ declare
   chosen keyframe.models;
   image text;
 begin
-  if jsonb_typeof(wanted.input) <> 'object' or planned = '{}' and project.reference_image_path is null then
+  if planned = '{}' and project.reference_image_path is null then
     return;
   end if;
   wanted.model := coalesce(wanted.model, planned_model);
@@ -3960,8 +4011,22 @@ begin
       planned := planned - keyframe_private.fields_of_image(image);
     end if;
   end loop;
-  planned := keyframe_private.fit_choices(planned, chosen, is_other_model);
-  planned := keyframe_private.fit_references(planned, wanted, project, chosen);
+  -- Values of controls that were chosen for another model, or that the model of the start does not take, are left out.
+  planned := planned - array(
+    select c.name from keyframe_private.known_controls() c
+    where (c.kind = 'choice' or c.name = 'negativePrompt')
+      and (is_other_model or not chosen.controls ? c.name
+        or c.kind = 'choice' and not keyframe_private.control_takes(chosen.controls -> c.name, planned -> c.name)));
+  -- A first or last frame whose references neither the request nor the plan names uses the project's reference image. But a last frame
+  -- always has its first frame as a reference, so a model that takes one image gets only that.
+  if not chosen.controls ? 'referenceImages' then
+    planned := planned - 'referenceImagePaths'::text;
+  elsif wanted.step <> 'video' and project.reference_image_path is not null
+    and not (planned || wanted.input) ?| keyframe_private.fields_of_image('referenceImages')
+    and ((chosen.controls #>> '{referenceImages,max}')::integer > 1 or wanted.step = 'first-frame'
+      or keyframe_private.shown_take(project, 'first-frame') is null) then
+    planned := planned || jsonb_build_object('referenceImagePaths', jsonb_build_array(project.reference_image_path));
+  end if;
   if wanted.step = 'video' then
     planned := keyframe_private.fit_frames(planned, wanted.input, chosen, is_planned_model);
   end if;
@@ -3970,8 +4035,6 @@ begin
   end if;
   wanted.input := planned || wanted.input;
 end $$;
-
--- supabase/schemas/30_predictions/27_continuing_shots.sql
 
 -- How a video begins: on a frame of its own, or where the previous shot of the film ends.
 
@@ -4039,9 +4102,6 @@ declare
   ratio text;
 begin
   wanted.waits_for := null;
-  if jsonb_typeof(wanted.input) <> 'object' then
-    return; -- read_input refuses it
-  end if;
   perform keyframe_private.raise_if(jsonb_typeof(asked) not in ('boolean', 'null'), 'invalid_request',
     'continuesPreviousShot must be true or false.');
   if asked is distinct from 'true' then
@@ -4198,7 +4258,7 @@ begin
   return case
     when control ? 'values' then
       (select string_agg(v, ', ') from jsonb_array_elements_text(keyframe_private.control_values(control)) v)
-    when control ?| array['min', 'max'] then format('%s to %s', coalesce(control ->> 'min', 'any'), coalesce(control ->> 'max', 'any'))
+    when control ? 'min' then format('%s to %s', control ->> 'min', control ->> 'max')
     else format('at most %s characters', coalesce(control ->> 'maxLength', '4000'))
   end;
 end $$;
@@ -4353,29 +4413,16 @@ returns text[] language sql immutable set search_path = '' as $$
     || array(select c.name from keyframe_private.known_controls() c where c.kind in ('text', 'choice'))
 $$;
 
--- The reference images that an input names. The input of an answer has both fields, with the same first image.
-create function keyframe_private.read_references(input jsonb)
-returns jsonb language plpgsql volatile set search_path = '' as $$
-declare
-  first_path constant jsonb := nullif(input -> 'referenceImagePath', 'null');
-  paths constant jsonb := coalesce(nullif(input -> 'referenceImagePaths', 'null'), '[]' || coalesce(first_path, '[]'));
-begin
-  perform keyframe_private.raise_if(first_path is not null and first_path is distinct from paths -> 0, 'invalid_request',
-    'Send referenceImagePath or referenceImagePaths, not two different ones.');
-  perform keyframe_private.raise_if(jsonb_typeof(paths) <> 'array' or paths @? '$[*] ? (@.type() <> "string")', 'invalid_request',
-    'referenceImagePaths must be a list of paths.');
-  return paths;
-end $$;
-
 -- The requested input with the resolved frames. Its fields are checked, but it is not yet complete.
 create function keyframe_private.read_input(input jsonb, step keyframe.generation_step, project keyframe.projects)
 returns jsonb language plpgsql volatile set search_path = '' as $$
 declare
   asked jsonb := input;
+  first_reference constant jsonb := nullif(input -> 'referenceImagePath', 'null');
+  paths constant jsonb := coalesce(nullif(input -> 'referenceImagePaths', 'null'), '[]' || coalesce(first_reference, '[]'));
   unwanted text;
   frame text;
 begin
-  perform keyframe_private.raise_if(jsonb_typeof(input) is distinct from 'object', 'invalid_request', 'input must be an object.');
   perform keyframe_private.raise_if(input - keyframe_private.input_fields() <> '{}', 'invalid_request',
     'input has an unknown field.');
 
@@ -4393,8 +4440,12 @@ begin
   perform keyframe_private.raise_if(
     asked ->> 'aspectRatio' is not null and not keyframe_private.has_shape(asked -> 'aspectRatio', 'a ratio such as "16:9"'), 'invalid_request',
     'aspectRatio must be a ratio such as "16:9".');
-  asked := asked || jsonb_build_object('referenceImagePaths', keyframe_private.read_references(input));
-  asked := asked - array['referenceImagePath', 'firstFrameImagePath', 'lastFrameImagePath'];
+  -- The input of an answer has both fields, with the same first image.
+  perform keyframe_private.raise_if(first_reference is not null and first_reference is distinct from paths -> 0, 'invalid_request',
+    'Send referenceImagePath or referenceImagePaths, not two different ones.');
+  perform keyframe_private.raise_if(jsonb_typeof(paths) <> 'array' or paths @? '$[*] ? (@.type() <> "string")', 'invalid_request',
+    'referenceImagePaths must be a list of paths.');
+  asked := asked - array['referenceImagePath', 'firstFrameImagePath', 'lastFrameImagePath'] || jsonb_build_object('referenceImagePaths', paths);
   if step <> 'first-frame' then
     asked := asked || keyframe_private.resolve_frame(input, 'firstFrame', project);
   end if;
@@ -4444,6 +4495,36 @@ begin
     values_asked := jsonb_build_object('aspectRatio', project.aspect_ratio) || values_asked;
   end if;
   return images || keyframe_private.resolve_values(values_asked, used, chosen);
+end $$;
+
+-- The rules of an input. As table checks they were parsed and planned at each write of a row (about six), a tenth of the Postgres time of a
+-- frame (npm run bench -- flow). Their triggers always fire, as checks do, even if session_replication_role disables triggers.
+create function keyframe_private.require_sound_input()
+returns trigger language plpgsql volatile set search_path = '' as $$
+declare
+  broken constant text := case
+    when not coalesce(char_length(new.input ->> 'prompt'), 0) between 1 and 4000 then 'prompt_has_1_to_4000_characters'
+    when not keyframe_private.has_visible_character(new.input ->> 'prompt') then 'prompt_has_a_visible_character'
+    when not keyframe_private.is_plain_text(new.input ->> 'prompt') then 'prompt_is_plain_text'
+    when not keyframe_private.has_visible_character(new.input ->> 'negativePrompt') then 'negative_prompt_has_a_visible_character'
+    when not keyframe_private.is_plain_text(new.input ->> 'negativePrompt') then 'negative_prompt_is_plain_text'
+    -- A deletion reads the images of several owners' inputs: one malformed input would stop all of it.
+    when not (jsonb_typeof(new.input -> 'referenceImagePaths') = 'array'
+      and not new.input @? 'strict $.referenceImagePaths[*] ? (@.type() != "string")') then 'reference_images_are_a_list'
+    -- As is_uuid, which users may not call.
+    when not (new.input ->> 'firstFramePredictionId' ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'
+      and new.input ->> 'lastFramePredictionId' ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$') then 'frames_are_predictions'
+    when new.step = 'first-frame' and coalesce(new.input ->> 'firstFramePredictionId', new.input ->> 'firstFrameImagePath') is not null
+      then 'first_frame_builds_on_no_frame'
+    when new.step <> 'video' and coalesce(new.input ->> 'lastFramePredictionId', new.input ->> 'lastFrameImagePath') is not null
+      then 'only_video_has_a_last_frame'
+  end;
+begin
+  if broken is not null then
+    raise check_violation using schema = 'keyframe', table = 'predictions', constraint = broken,
+      message = format('new row for relation "predictions" violates check constraint "%s"', broken);
+  end if;
+  return null;
 end $$;
 
 -- supabase/schemas/30_predictions/35_elements.sql
@@ -4747,6 +4828,7 @@ begin
   where p.id = wanted.project_id and (auth.uid() is null or keyframe_private.is_own(p.owner_id)) and p.deleted_at is null
   for key share;
   perform keyframe_private.raise_if(not found, 'not_found', 'You have no project with this projectId.');
+  perform keyframe_private.raise_if(jsonb_typeof(wanted.input) is distinct from 'object', 'invalid_request', 'input must be an object.');
   wanted.owner_id := project.owner_id;
   wanted.model := nullif(wanted.model, ''); -- the column's default: none is named
   wanted := keyframe_private.apply_plan(wanted, project);
@@ -4807,6 +4889,18 @@ begin
   return new;
 end $$;
 
+create function keyframe_private.write_prediction_images()
+returns trigger language plpgsql volatile security definer set search_path = '' as $$
+begin
+  if exists (select from started s where keyframe_private.has_images(s.input)) then
+    perform keyframe_private.keep_reference(u.path, u.owner_id) from (
+      select distinct s.owner_id, i.path from started s, keyframe_private.images_of(s.input) i where i.path is not null order by 1, 2) u;
+    insert into keyframe_private.prediction_images (prediction_id, role, position, path, source_prediction_id)
+    select s.id, i.* from started s, keyframe_private.images_of(s.input) i;
+  end if;
+  return null;
+end $$;
+
 -- An administrator may start for several owners at once; a user's rows have one owner, and one client or none. Without a generic plan it is
 -- planned at each start.
 create function keyframe_private.begin_starts()
@@ -4836,18 +4930,14 @@ end $$;
 create function keyframe_private.refuse_used_id()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
-  if auth.uid() is not null then
-    return null; -- users cannot choose an identifier
-  end if;
-  if exists (
-    select from keyframe.webhook_events v
-    where v.prediction_id = new.id and v.type in ('generation.succeeded', 'generation.failed')
-  ) or exists (select from keyframe_private.provider_submits s where s.prediction_id = new.id and s.submitted_at is not null)
-    or exists (
-      select from keyframe_private.file_removals r where r.bucket = 'keyframe-outputs'
-        and r.name = any (array(select keyframe_private.output_names(new)))
-    ) then
-    perform keyframe_private.raise_error('invalid_request',
+  if auth.uid() is null then -- users cannot choose an identifier
+    perform keyframe_private.raise_if(
+      exists (
+        select from keyframe.webhook_events v where v.prediction_id = new.id and v.type in ('generation.succeeded', 'generation.failed'))
+      or exists (select from keyframe_private.provider_submits s where s.prediction_id = new.id and s.submitted_at is not null)
+      or exists (
+        select from keyframe_private.file_removals r
+        where r.bucket = 'keyframe-outputs' and r.name = any (array(select keyframe_private.output_names(new)))), 'invalid_request',
       'An earlier prediction with this id has left an event, a submit or a file. Leave the id out, or use another one.');
   end if;
   return null;
@@ -4930,6 +5020,97 @@ begin
   );
 end $$;
 
+-- What api calls to start one prediction or several takes of it.
+
+-- Consecutive seeds make different takes, each of which can be repeated.
+create function keyframe_private.input_of_take(input jsonb, number bigint)
+returns jsonb language plpgsql immutable set search_path = '' as $$
+begin
+  return case when number > 1 and jsonb_typeof(input -> 'seed') = 'number'
+    then input || jsonb_build_object('seed', (input ->> 'seed')::numeric + number - 1) else input end;
+end $$;
+
+-- Starts a step of these projects, all or none: as many takes of a project as it is named. The first prediction has the id of the request.
+-- If there are several, their ids are kept for a repetition of the request.
+create function keyframe_private.start_all(request_id uuid, projects uuid[], step keyframe.generation_step, input jsonb, model text)
+returns keyframe.predictions[] language plpgsql volatile set search_path = '' as $$
+declare
+  started keyframe.predictions[];
+begin
+  with made as (
+    insert into keyframe.predictions as p (id, project_id, step, input, model)
+    select case s.place when 1 then request_id else gen_random_uuid() end, s.project, start_all.step,
+      keyframe_private.input_of_take(start_all.input, row_number() over (partition by s.project order by s.place)), start_all.model
+    from unnest(projects) with ordinality s (project, place)
+    order by s.place
+    returning p)
+  select coalesce(array_agg(m.p), '{}') into started from made m;
+  if cardinality(started) > 1 then
+    update keyframe_private.idempotency_keys k set answer = to_jsonb(array(select s.id from unnest(started) s))
+    where k.resource_id = request_id;
+  end if;
+  return started;
+end $$;
+
+-- What a repeated request has started (start_all), without deleted predictions. Only of a film may all be deleted.
+create function keyframe_private.started_before(answer jsonb, request_id uuid, of_film boolean)
+returns keyframe.predictions[] language plpgsql stable set search_path = '' as $$
+declare
+  started constant keyframe.predictions[] := array(
+    select p from jsonb_array_elements_text(coalesce(answer, jsonb_build_array(request_id))) with ordinality i (id, number)
+    join keyframe.predictions p on p.id = i.id::uuid
+    where keyframe_private.is_own(p.owner_id) and p.project_id <> all ((select keyframe_private.deleted_projects())::uuid[])
+    order by i.number);
+begin
+  perform keyframe_private.raise_if(started = '{}' and not of_film, 'not_found',
+    'The prediction that this Idempotency-Key started has been deleted. Send a new key.');
+  return started;
+end $$;
+
+create function keyframe_private.started_json(started keyframe.predictions[])
+returns json language plpgsql stable set search_path = '' as $$
+begin
+  return (select coalesce(json_agg(keyframe_private.prediction_json(p)), '[]') from unnest(started) p);
+end $$;
+
+-- The answer to a start of one prediction or, with is_list, of several.
+create function keyframe_private.start_json(started keyframe.predictions[], is_list boolean, replayed boolean, rate jsonb)
+returns json language plpgsql stable set search_path = '' as $$
+declare
+  predictions constant json := case when is_list then keyframe_private.started_json(started) end;
+begin
+  return json_build_object(
+    'prediction', coalesce(predictions -> 0, keyframe_private.prediction_json(started[1])), 'predictions', predictions,
+    'replayed', replayed, 'rate', coalesce(rate, keyframe_private.rate_state('generate')));
+end $$;
+
+-- Without a generic plan it is planned at each start.
+create function keyframe.start_prediction(
+  project_id uuid, step keyframe.generation_step, input jsonb default '{}', model text default null, idempotency_key text default null,
+  request_hash text default null, count integer default null)
+returns json language plpgsql volatile security definer set search_path = '' set plan_cache_mode = force_generic_plan as $$
+declare
+  request record;
+  started keyframe.predictions[];
+  refused keyframe_private.refusal;
+begin
+  request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash);
+  perform keyframe_private.require_user();
+  perform keyframe_private.raise_if(start_prediction.count not between 1 and 8, 'invalid_request', 'count must be 1 to 8.');
+  if request.replayed then
+    started := keyframe_private.started_before(request.answer, request.resource_id, of_film => false);
+  else
+    started := keyframe_private.start_all(
+      request.resource_id, array_fill(project_id, array[coalesce(start_prediction.count, 1)]), step, input, model);
+  end if;
+  return keyframe_private.start_json(started, start_prediction.count is not null, request.replayed, request.rate);
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  perform keyframe_private.note_exhausted(auth.uid(), refused.code, refused.hint);
+  return keyframe_private.refuse(refused, 'generate');
+end $$;
+comment on function keyframe.start_prediction is 'Starts one run of a step of the caller''s project; with count, several takes of it: all or none.';
+
 -- supabase/schemas/30_predictions/50_transitions.sql
 
 -- One function per transition, guarded in its WHERE. A late or duplicate call changes no row, which is no error. Those of workers have
@@ -4951,7 +5132,8 @@ begin
   set status = wanted, provider_prediction_id = run, started_at = coalesce(p.started_at, now()),
       progress = greatest(p.progress, done), provider_output_url = output_url, updated_at = now(),
       deadline_at = case when wanted = 'storing' then greatest(p.deadline_at, now() + interval '50 minutes') else p.deadline_at end
-  where p.id = prediction and p.completed_at is null and (p.status < wanted or p.status = 'processing' and wanted = 'processing');
+  where p.id = prediction and p.completed_at is null
+    and (p.status < wanted or p.status = 'processing' and wanted = 'processing' and done > coalesce(p.progress, 0));
   return found;
 end $$;
 
@@ -4964,32 +5146,6 @@ begin
       error_stage = stage, completed_at = clock_timestamp(), updated_at = now()
   where p.id = prediction and p.completed_at is null;
   return found;
-end $$;
-
--- Submits a queued prediction once more, or fails it if that does not fit its budget. A submit needs no budget if it replaces one that was
--- released in this transaction (ended_at = now()) and costs no more; another start may already hold what was released earlier.
-create function keyframe_private.add_next_submit(prediction keyframe.predictions, due_at timestamptz, failures integer, reason text)
-returns void language plpgsql volatile set search_path = '' as $$
-declare
-  released keyframe_private.provider_submits;
-  refused keyframe_private.refusal;
-begin
-  if exists (
-    select from keyframe_private.provider_submits s
-    where s.prediction_id = prediction.id and s.submitted_at is null and s.ended_at is null) then
-    return; -- one waits already, with its work
-  end if;
-  perform keyframe_private.acquire_lock('slots', prediction.owner_id);
-  select s.* into released from keyframe_private.provider_submits s
-  where s.prediction_id = prediction.id and s.attempt = prediction.attempt and s.ended_at = now() and not exists (
-    select from keyframe_private.provider_submits o
-    where o.prediction_id = s.prediction_id and o.attempt = s.attempt and o.cost_state <> 'released')
-  limit 1;
-  perform keyframe_private.add_submits(array[prediction], released, due_at, failures, reason);
-exception when sqlstate 'KEYFR' then
-  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
-  perform keyframe_private.note_exhausted(prediction.owner_id, refused.code, refused.hint);
-  perform keyframe_private.mark_failed(prediction.id, refused.code, refused.sentence, true);
 end $$;
 
 -- queued (its run had failed when the create was answered), starting, processing → queued: the provider run failed for a temporary cause,
@@ -5023,16 +5179,6 @@ begin
   set status = 'canceled', completed_at = clock_timestamp(), updated_at = now()
   where p.id = prediction and p.completed_at is null;
   return found;
-end $$;
-
--- `since`: when the provider began to refuse the model as unknown; null when it has the model again. An administrator who holds the row
--- decides.
-create function keyframe_private.set_refused(wanted_step keyframe.generation_step, wanted_model text, since timestamptz)
-returns void language plpgsql volatile set search_path = '' as $$
-begin
-  update keyframe.models m set refused_at = since
-  where (m.step, m.model) in (
-    select l.step, l.model from keyframe.models l where l.step = wanted_step and l.model = wanted_model for no key update skip locked);
 end $$;
 
 create function keyframe_worker.complete_prediction(
@@ -5070,14 +5216,11 @@ declare
 begin
   perform from keyframe.predictions p where p.id = subject for update;
   perform keyframe_private.end_without_run(subject, attempt_without_run);
-  if held.id is null then
-    return false;
-  end if;
   if keyframe_private.is_current(held) then
     perform keyframe_private.mark_failed(subject, code, message, retryable, fail_prediction.stage);
   end if;
   perform keyframe_private.finish_work(held);
-  return true;
+  return held.id is not null;
 end $$;
 comment on function keyframe_worker.fail_prediction is 'active → failed, for the holder of the lease. False: the lease is lost. attempt_without_run: the attempt whose submit the provider refused, or that was not sent.';
 
@@ -5096,9 +5239,7 @@ begin
   select p.* into row_now from keyframe.predictions p where p.id = subject for update;
   perform keyframe_private.end_without_run(subject, attempt_without_run);
   perform keyframe_private.search_again(subject, unanswered_attempt) where unanswered_attempt is not null;
-  if held.id is null then
-    return 'too_late';
-  elsif not keyframe_private.is_current(held) then
+  if not keyframe_private.is_current(held) then
     perform keyframe_private.reschedule_or_finish(held);
     return 'too_late';
   end if;
@@ -5117,59 +5258,6 @@ begin
   return 'later';
 end $$;
 comment on function keyframe_worker.retry_prediction_later is 'Retries the current task later (later), fails the prediction when its failures are used up (failed), or finds that the lease is gone (too_late). attempt_without_run: the attempt whose submit the provider refused, or that was not sent. unanswered_attempt: the attempt whose submit got no answer, so that its run is searched for.';
-
--- From now on the model is unavailable. The prediction moves to the next model that accepts its input, unless the caller named this one.
-create function keyframe_worker.record_model_refused(
-  work_id bigint, lease_token uuid, prediction_id uuid, message text, attempt_without_run integer)
-returns text language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
-declare
-  held constant keyframe_private.work := keyframe_private.lock_held_work(work_id, lease_token);
-  subject constant uuid := coalesce(held.subject, prediction_id);
-  row_now keyframe.predictions;
-  project keyframe.projects;
-  gone keyframe.models;
-  next_model keyframe.models;
-begin
-  select p.* into row_now from keyframe.predictions p where p.id = subject for update;
-  perform keyframe_private.end_without_run(subject, attempt_without_run);
-  if held.id is null or not keyframe_private.is_current(held) or row_now.status <> 'queued' then
-    perform keyframe_private.reschedule_or_finish(held);
-    return 'too_late';
-  end if;
-  perform keyframe_private.finish_work(held);
-  perform keyframe_private.set_refused(row_now.step, row_now.model, now());
-  if row_now.requested_model is distinct from row_now.model then
-    select j.* into project from keyframe.projects j where j.id = row_now.project_id;
-    select m.* into gone from keyframe.models m where m.step = row_now.step and m.model = row_now.model;
-    next_model := keyframe_private.find_successor(gone, row_now.input, project);
-  end if;
-  if next_model.model is null then
-    perform keyframe_private.mark_failed(row_now.id, 'model_unavailable', message, false);
-    return 'failed';
-  end if;
-  update keyframe.predictions p
-  set model = next_model.model, requested_model = coalesce(p.requested_model, p.model),
-      input = keyframe_private.resolve_input(p.input, project, next_model), updated_at = now()
-  where p.id = row_now.id
-  returning p.* into row_now;
-  perform keyframe_private.add_next_submit(row_now, now(), 0, 'model_unavailable');
-  return 'moved';
-end $$;
-comment on function keyframe_worker.record_model_refused is 'Records that the provider does not have the model of a submit. Returns moved (to the next model), failed or too_late.';
-
--- Repeated for a day: no run lasts longer. is_unknown: the provider no longer has the run, so its end is unknown.
-create function keyframe_worker.record_run_not_canceled(work_id bigint, lease_token uuid, is_unknown boolean)
-returns void language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
-declare
-  held constant keyframe_private.work := keyframe_private.lock_held_work(work_id, lease_token);
-begin
-  perform keyframe_private.end_submit(s.id, 'lost') from keyframe_private.provider_submits s
-  where s.id = held.submit_id and s.ended_at is null and (is_unknown or s.answered_at < now() - interval '1 day');
-  perform keyframe_private.reschedule_or_finish(held);
-end $$;
-comment on function keyframe_worker.record_run_not_canceled is 'Records that canceling a provider run has not ended it.';
-
--- supabase/schemas/30_predictions/52_run_states.sql
 
 -- The state of a provider run, from a submit, a poll, a cancel or a callback: report_run takes it from the worker, record_run_state writes it
 -- to the ledger, and move_prediction decides what becomes of the prediction.
@@ -5191,7 +5279,7 @@ begin
         when 'starting' then run.status = 'starting'
         when 'processing' then run.status = 'starting'
           or run.status = 'processing' and coalesce(run.progress <= coalesce(p.progress, 0), true)
-        when 'storing' then run.status in ('starting', 'processing', 'succeeded', 'failed', 'canceled', 'aborted')
+        when 'storing' then true -- the run has succeeded
         else false
       end
   );
@@ -5243,55 +5331,13 @@ begin
   return coalesce(case when is_unambiguous then likely_url end, named_url);
 end $$;
 
--- A run has succeeded: its output is copied, or the prediction fails because there is none that can be used.
-create function keyframe_private.move_after_success(prediction keyframe.predictions, run keyframe_private.provider_run)
-returns boolean language plpgsql volatile set search_path = '' as $$
-declare
-  named text;
-  file text;
-begin
-  select m.output into named from keyframe.models m where m.step = prediction.step and m.model = prediction.model;
-  file := coalesce(keyframe_private.find_output(prediction, named, run.output_files), run.output_url);
-  if file is not null then
-    return keyframe_private.follow_run(prediction.id, 'storing', run.id, 1, file);
-  elsif run.output_files is not null then
-    return keyframe_private.mark_failed(prediction.id, 'output_not_usable', format(
-      'The provider''s output has several files: %s. An administrator must name one in the column output of the model %s%s.',
-      left((
-        select string_agg(f ->> 'at', ', ' order by place) from jsonb_array_elements(run.output_files) with ordinality e (f, place)), 500),
-      prediction.model, ', which has ' || named), false);
-  end if;
-  return keyframe_private.mark_failed(prediction.id, 'provider_no_output',
-    'The provider finished without an output. Run the step again.', true);
-end $$;
-
--- A run has failed: the prediction is submitted again if the cause may be temporary, or it fails.
-create function keyframe_private.move_after_failure(prediction keyframe.predictions, run keyframe_private.provider_run)
-returns boolean language plpgsql volatile set search_path = '' as $$
-begin
-  if run.failure = 'content_rejected' then
-    return keyframe_private.mark_failed(prediction.id, 'content_rejected',
-      coalesce(nullif(run.error_message, ''),
-        'The model''s safety filter rejected the prompt or an image. Try different wording or images.'), false, stage => run.stage);
-  elsif run.failure = 'input_unreachable' then
-    if keyframe_private.mark_queued_again(prediction.id, run.failure, keyframe_private.max_failures()) then
-      return true;
-    end if;
-    return keyframe_private.mark_failed(prediction.id, 'input_unreachable',
-      'The provider could not read the images of this step. Run the step again.', true);
-  elsif run.failure = 'interrupted' then
-    -- One more run: a temporary cause is over by then, and each failed run may have been paid for.
-    if keyframe_private.mark_queued_again(prediction.id, 'provider_failed', 2) then
-      return true;
-    end if;
-  end if;
-  return keyframe_private.mark_failed(prediction.id, 'provider_failed',
-    coalesce(nullif(run.error_message, ''), 'The provider could not generate this. Change the prompt.'), true);
-end $$;
-
 -- Moves an active prediction to the state of its run. False: nothing changes.
 create function keyframe_private.move_prediction(prediction keyframe.predictions, run keyframe_private.provider_run)
 returns boolean language plpgsql volatile set search_path = '' as $$
+declare
+  output_field text;
+  file text;
+  is_queued_again boolean;
 begin
   if prediction.status = 'storing' then
     return false; -- the output is being copied, whatever the run reports now
@@ -5302,14 +5348,38 @@ begin
       return keyframe_private.follow_run(prediction.id,
         case when prediction.started_at is null then keyframe.prediction_status 'starting' else 'processing' end, run.id, null, null);
     when 'processing' then
-      if prediction.status = 'processing' and coalesce(run.progress <= coalesce(prediction.progress, 0), true) then
-        return false;
-      end if;
       return keyframe_private.follow_run(prediction.id, 'processing', run.id, run.progress, null);
     when 'succeeded' then
-      return keyframe_private.move_after_success(prediction, run);
+      select m.output into output_field from keyframe.models m where m.step = prediction.step and m.model = prediction.model;
+      file := coalesce(keyframe_private.find_output(prediction, output_field, run.output_files), run.output_url);
+      if file is not null then
+        return keyframe_private.follow_run(prediction.id, 'storing', run.id, 1, file);
+      elsif run.output_files is not null then
+        return keyframe_private.mark_failed(prediction.id, 'output_not_usable', format(
+          'The provider''s output has several files: %s. An administrator must name one in the column output of the model %s%s.',
+          left((
+            select string_agg(f ->> 'at', ', ' order by place) from jsonb_array_elements(run.output_files) with ordinality e (f, place)), 500),
+          prediction.model, ', which has ' || output_field), false);
+      end if;
+      return keyframe_private.mark_failed(prediction.id, 'provider_no_output',
+        'The provider finished without an output. Run the step again.', true);
     when 'failed' then
-      return keyframe_private.move_after_failure(prediction, run);
+      -- The cause may be temporary. After an interruption there is one more run: each may have been paid for.
+      is_queued_again := case run.failure
+        when 'input_unreachable' then keyframe_private.mark_queued_again(prediction.id, run.failure, keyframe_private.max_failures())
+        when 'interrupted' then keyframe_private.mark_queued_again(prediction.id, 'provider_failed', 2) end;
+      if is_queued_again then
+        return true;
+      elsif run.failure = 'content_rejected' then
+        return keyframe_private.mark_failed(prediction.id, 'content_rejected',
+          coalesce(nullif(run.error_message, ''),
+            'The model''s safety filter rejected the prompt or an image. Try different wording or images.'), false, stage => run.stage);
+      elsif run.failure = 'input_unreachable' then
+        return keyframe_private.mark_failed(prediction.id, 'input_unreachable',
+          'The provider could not read the images of this step. Run the step again.', true);
+      end if;
+      return keyframe_private.mark_failed(prediction.id, 'provider_failed',
+        coalesce(nullif(run.error_message, ''), 'The provider could not generate this. Change the prompt.'), true);
     when 'canceled' then
       return keyframe_private.mark_failed(prediction.id, 'provider_canceled',
         'The run was canceled at the provider. Run the step again.', true);
@@ -5490,7 +5560,8 @@ begin
   insert into keyframe_private.quotes (
     owner_id, client_id, film_id, project_ids, with_outdated, step, asked, asked_model, asked_count, digest, most_micros)
   values (priced[1].owner_id, client, film, array(select p.project_id from unnest(priced) with ordinality p order by p.ordinality),
-    add_quote.with_outdated, priced[1].step, add_quote.asked, add_quote.asked_model, add_quote.asked_count, keyframe_private.digest_of(priced), cost.most_charge_micros)
+    add_quote.with_outdated, priced[1].step, add_quote.asked, add_quote.asked_model, add_quote.asked_count,
+    keyframe_private.digest_of(priced), cost.most_charge_micros)
   returning * into made;
   return made;
 end $$;
@@ -5532,16 +5603,13 @@ begin
     format('atMostMicros must be the price of this quote, %s. Nothing was started.', quote.most_micros));
   -- The hash refuses a key that a caller sent with another request.
   request := keyframe_private.reserve_idempotency_key(start_key, encode(sha256(start_key::bytea), 'hex'));
-  if quote.film_id is null then
-    started := case when request.replayed then keyframe_private.takes_started_before(request.answer, request.resource_id)
-      else keyframe_private.start_takes(
-        request.resource_id, quote.project_ids[1], quote.step, quote.asked, quote.asked_model, quote.asked_count) end;
-  elsif request.replayed then
-    started := keyframe_private.started_before(request.answer);
+  if request.replayed then
+    started := keyframe_private.started_before(request.answer, request.resource_id, of_film => quote.film_id is not null);
     request.rate := keyframe_private.acquire_more_tokens(request.rate, cardinality(started), keyframe_private.projects_per_token());
   else
-    shots := keyframe_private.lock_shots_without(quote.film_id, quote.step, quote.project_ids, quote.with_outdated);
-    started := keyframe_private.start_shots(request.resource_id, shots, quote.step, quote.asked, quote.asked_model);
+    shots := case when quote.film_id is null then array_fill(quote.project_ids[1], array[coalesce(quote.asked_count, 1)])
+      else keyframe_private.shots_without(quote.film_id, quote.step, quote.project_ids, quote.with_outdated, for_start => true) end;
+    started := keyframe_private.start_all(request.resource_id, shots, quote.step, quote.asked, quote.asked_model);
     shots := '{}'; -- they have started: what follows does not refuse one of them
   end if;
   perform keyframe_private.raise_if(started = '{}', 'precondition_failed',
@@ -5562,35 +5630,7 @@ comment on function keyframe.start_quote is 'Starts what the caller''s quote is 
 
 -- supabase/schemas/30_predictions/60_api.sql
 
--- Functions that api calls for predictions.
-
--- Whether a take no longer belongs to what its project shows, for one of these reasons:
---
---   a frame that it was made with is deleted
---   a frame of its own project that it was made with is no longer the shown take of its step
---   it continues a video that is no longer the shown take of the previous shot; which shot that is, the current order of the film says
---
--- Uploaded frames and frames of other projects are always current. `shown` are the project's shown takes, if the caller knows them.
-create function keyframe_private.is_outdated(prediction keyframe.predictions, shown uuid[])
-returns boolean language plpgsql stable set search_path = '' as $$
-declare
-  frame uuid;
-  project uuid;
-begin
-  foreach frame in array array_remove(
-    array[(prediction.input ->> 'firstFramePredictionId')::uuid, (prediction.input ->> 'lastFramePredictionId')::uuid], null)
-  loop
-    shown := coalesce(shown, keyframe_private.shown_takes(prediction.project_id));
-    continue when frame = any (shown);
-    select p.project_id into project from keyframe.predictions p where p.id = frame;
-    if not found or project = prediction.project_id then
-      return true;
-    end if;
-  end loop;
-  return coalesce(prediction.input -> 'continuesPreviousShot' = 'true', false) and (
-    select keyframe_private.shown_take(keyframe_private.previous_shot(p), 'video')::text from keyframe.projects p
-    where p.id = prediction.project_id) is distinct from prediction.input ->> 'continuesPredictionId';
-end $$;
+-- Functions that api calls for predictions that were started.
 
 -- The API shows the columns listed here; the Data API shows owners the whole row. json, not jsonb: copying jsonb took four fifths of the
 -- time of a page of projects.
@@ -5613,138 +5653,13 @@ begin
     'output_path', prediction.output_path, 'output_content_type', prediction.output_content_type,
     'output_bytes', prediction.output_bytes, 'output_sha256', prediction.output_sha256, 'output_width', prediction.output_width,
     'output_height', prediction.output_height, 'output_duration_seconds', prediction.output_duration_seconds,
-    'output_has_audio', prediction.output_has_audio, 'end_image_path', prediction.end_image_path, 'cost', keyframe_private.cost_json(prediction.id), 'hidden', prediction.hidden,
+    'output_has_audio', prediction.output_has_audio, 'end_image_path', prediction.end_image_path,
+    'cost', keyframe_private.cost_json(prediction.id), 'hidden', prediction.hidden,
     'outdated', json_array_length(changed) > 0 or prediction.status = 'succeeded' and keyframe_private.is_outdated(prediction, shown),
     'changed_elements', changed,
     'created_at', prediction.created_at, 'started_at', prediction.started_at, 'completed_at', prediction.completed_at
   );
 end $$;
-
--- Consecutive seeds make different takes, each of which can be repeated.
-create function keyframe_private.input_of_take(input jsonb, number integer)
-returns jsonb language plpgsql immutable set search_path = '' as $$
-begin
-  return case when number > 1 and jsonb_typeof(input -> 'seed') = 'number'
-    then input || jsonb_build_object('seed', (input ->> 'seed')::numeric + number - 1) else input end;
-end $$;
-
--- What a repeated request has started, without deleted predictions.
-create function keyframe_private.started_before(ids jsonb)
-returns keyframe.predictions[] language plpgsql stable set search_path = '' as $$
-begin
-  return array(
-    select p from jsonb_array_elements_text(ids) with ordinality i (id, number) join keyframe.predictions p on p.id = i.id::uuid
-    where keyframe_private.is_own(p.owner_id) and p.project_id <> all ((select keyframe_private.deleted_projects())::uuid[])
-    order by i.number);
-end $$;
-
-create function keyframe_private.started_json(started keyframe.predictions[])
-returns json language plpgsql stable set search_path = '' as $$
-begin
-  return (select coalesce(json_agg(keyframe_private.prediction_json(p)), '[]') from unnest(started) p);
-end $$;
-
--- The answer to a start of one prediction or, with is_list, of several.
-create function keyframe_private.start_json(started keyframe.predictions[], is_list boolean, replayed boolean, rate jsonb)
-returns json language plpgsql stable set search_path = '' as $$
-declare
-  predictions constant json := case when is_list then keyframe_private.started_json(started) end;
-begin
-  return json_build_object(
-    'prediction', coalesce(predictions -> 0, keyframe_private.prediction_json(started[1])), 'predictions', predictions,
-    'replayed', replayed, 'rate', coalesce(rate, keyframe_private.rate_state('generate')));
-end $$;
-
--- Starts one prediction with this id or, with count, several: the first has this id. Their ids are kept for a repetition of the request.
-create function keyframe_private.start_takes(
-  first_id uuid, project_id uuid, step keyframe.generation_step, input jsonb, model text, count integer)
-returns keyframe.predictions[] language plpgsql volatile set search_path = '' as $$
-declare
-  started keyframe.predictions[];
-begin
-  with made as (
-    insert into keyframe.predictions as p (id, project_id, step, input, model)
-    select case t.number when 1 then first_id else gen_random_uuid() end, start_takes.project_id, start_takes.step,
-      keyframe_private.input_of_take(start_takes.input, t.number), start_takes.model
-    from generate_series(1, coalesce(start_takes.count, 1)) t (number)
-    returning p)
-  select array_agg(m.p) into started from made m;
-  if start_takes.count is not null then
-    update keyframe_private.idempotency_keys k set answer = to_jsonb(array(select s.id from unnest(started) s))
-    where k.resource_id = first_id;
-  end if;
-  return started;
-end $$;
-
--- The predictions of a repeated request. Raises not_found if they are deleted.
-create function keyframe_private.takes_started_before(answer jsonb, first_id uuid)
-returns keyframe.predictions[] language plpgsql stable set search_path = '' as $$
-declare
-  started constant keyframe.predictions[] := keyframe_private.started_before(coalesce(answer, jsonb_build_array(first_id)));
-begin
-  perform keyframe_private.raise_if(started = '{}', 'not_found',
-    'The prediction that this Idempotency-Key started has been deleted. Send a new key.');
-  return started;
-end $$;
-
--- Without a generic plan it is planned at each start.
-create function keyframe.start_prediction(
-  project_id uuid, step keyframe.generation_step, input jsonb default '{}', model text default null, idempotency_key text default null,
-  request_hash text default null, count integer default null)
-returns json language plpgsql volatile security definer set search_path = '' set plan_cache_mode = force_generic_plan as $$
-declare
-  request record;
-  started keyframe.predictions[];
-  refused keyframe_private.refusal;
-begin
-  request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash);
-  perform keyframe_private.require_user();
-  perform keyframe_private.raise_if(start_prediction.count not between 1 and 8, 'invalid_request', 'count must be 1 to 8.');
-  if request.replayed then
-    started := keyframe_private.takes_started_before(request.answer, request.resource_id);
-  else
-    started := keyframe_private.start_takes(request.resource_id, project_id, step, input, model, start_prediction.count);
-  end if;
-  return keyframe_private.start_json(started, start_prediction.count is not null, request.replayed, request.rate);
-exception when sqlstate 'KEYFR' then
-  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
-  perform keyframe_private.note_exhausted(auth.uid(), refused.code, refused.hint);
-  return keyframe_private.refuse(refused, 'generate');
-end $$;
-comment on function keyframe.start_prediction is 'Starts one run of a step of the caller''s project; with count, several takes of it: all or none.';
-
-create function keyframe.estimate_prediction(
-  project_id uuid, step keyframe.generation_step, input jsonb default '{}', model text default null, count integer default null,
-  quote boolean default false)
-returns json language plpgsql volatile security definer set search_path = '' as $$
-declare
-  rate jsonb := keyframe_private.acquire_token(case when quote then 'create' else 'read' end);
-  number constant integer := coalesce(estimate_prediction.count, 1);
-  made keyframe_private.quotes;
-  priced record;
-  cost keyframe_private.run_cost;
-  refused keyframe_private.refusal;
-begin
-  perform keyframe_private.require_user();
-  perform keyframe_private.raise_if(number not between 1 and 8, 'invalid_request', 'count must be 1 to 8.');
-  priced := keyframe_private.price_start(project_id, step, input, model);
-  if number > 1 then
-    perform keyframe_private.price_start(project_id, step, keyframe_private.input_of_take(input, number), model); -- its seed is the highest
-  end if;
-  cost := keyframe_private.sum_of(array_fill(priced.cost, array[number]));
-  if quote then
-    made := keyframe_private.add_quote(
-      array[priced.wanted], null, estimate_prediction.input, estimate_prediction.model, estimate_prediction.count, cost);
-  end if;
-  return json_build_object('rate', rate, 'estimate', jsonb_build_object(
-    'model', (priced.wanted).model, 'requestedModel', nullif((priced.wanted).requested_model, (priced.wanted).model),
-    'elements', keyframe_private.element_names((priced.wanted).input), 'quoteId', made.id, 'quotedUntil', keyframe_private.wire_time(made.expires_at))
-    || keyframe_private.estimate_json(cost));
-exception when sqlstate 'KEYFR' then
-  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
-  return keyframe_private.refuse(refused);
-end $$;
-comment on function keyframe.estimate_prediction is 'What a start would cost, with every check of a start. With quote it raises the errors of the start, and holds the price; otherwise it stores nothing.';
 
 -- Volatile, because it uses a token: PostgREST runs stable functions read-only.
 create function keyframe.read_prediction(
@@ -5755,15 +5670,10 @@ declare
   wanted keyframe.predictions;
   refused keyframe_private.refusal;
 begin
-  if prediction_id is null then
-    select p.* into wanted from keyframe.predictions p
-    where p.project_id = read_prediction.project_id and p.step = read_prediction.step
-    order by p.created_at desc, p.id desc
-    limit 1;
-  else
-    select p.* into wanted from keyframe.predictions p
-    where p.id = prediction_id and p.project_id = read_prediction.project_id and p.step = read_prediction.step;
-  end if;
+  select p.* into wanted from keyframe.predictions p
+  where p.project_id = read_prediction.project_id and p.step = read_prediction.step and p.id = coalesce(prediction_id, (
+    select l.id from keyframe.predictions l where l.project_id = read_prediction.project_id and l.step = read_prediction.step
+    order by l.created_at desc, l.id desc limit 1));
   -- Checked after the query: in its WHERE, it would read all predictions of another user's project.
   if wanted.id is null or not keyframe_private.is_own(wanted.owner_id) or exists (
     select from keyframe.projects p where p.id = read_prediction.project_id and p.deleted_at is not null) then
@@ -5992,15 +5902,22 @@ end $$;
 
 -- The shots of the caller's film that have no take of a step (with_outdated: no current take) and no running prediction, in order; with
 -- project_ids, only these. Skips first frames that no video needs. At most 60: a full bucket of starts by default, and what a request can
--- do in its time.
-create function keyframe_private.shots_without(film_id uuid, wanted keyframe.generation_step, project_ids uuid[], with_outdated boolean)
+-- do in its time. for_start: no other start of this user's films runs until the transaction ends, so a second one finds what this one has
+-- started.
+create function keyframe_private.shots_without(
+  film_id uuid, wanted keyframe.generation_step, project_ids uuid[], with_outdated boolean, for_start boolean default false)
 returns uuid[] language plpgsql volatile set search_path = '' as $$
 declare
-  film constant keyframe.films := keyframe_private.own_film(film_id);
+  film keyframe.films;
   shot keyframe.projects;
   is_wanted boolean := false;
   shots uuid[] := '{}';
 begin
+  if for_start then
+    perform keyframe_private.acquire_token('generate', 0); -- its bucket is locked before the film; the insert takes a token for each shot
+    perform keyframe_private.acquire_lock('films', auth.uid());
+  end if;
+  film := keyframe_private.own_film(film_id);
   perform from keyframe.films f where f.id = film.id for key share; -- delete_film locks the same shots in another order
   perform keyframe_private.raise_if(not coalesce(project_ids, '{}') <@ keyframe_private.shots_of(film.id), 'not_found',
     'projectIds has a project that is not a shot of this film. Read the film again.');
@@ -6070,42 +5987,16 @@ begin
   estimate := jsonb_build_object('shots', shots) || keyframe_private.estimate_json(cost);
 end $$;
 
--- The shots without a step (shots_without), for the only start of this user's films at the moment: a second one finds what this one has
--- started. Locks the bucket of tokens before the film; the insert takes a token for each shot.
-create function keyframe_private.lock_shots_without(film_id uuid, step keyframe.generation_step, project_ids uuid[], outdated boolean)
-returns uuid[] language plpgsql volatile set search_path = '' as $$
-begin
-  perform keyframe_private.acquire_token('generate', 0);
-  perform keyframe_private.acquire_lock('films', auth.uid());
-  return keyframe_private.shots_without(film_id, step, project_ids, outdated);
-end $$;
-
--- Starts a step of these shots, all or none. The ids of the predictions are kept for a repetition of the request `request_id`.
-create function keyframe_private.start_shots(
-  request_id uuid, shots uuid[], step keyframe.generation_step, input jsonb, model text)
-returns keyframe.predictions[] language plpgsql volatile set search_path = '' as $$
-declare
-  started keyframe.predictions[];
-begin
-  with made as (
-    insert into keyframe.predictions as p (project_id, step, input, model)
-    select s.id, start_shots.step, start_shots.input, start_shots.model from unnest(shots) with ordinality s (id, place) order by s.place
-    returning p)
-  select coalesce(array_agg(m.p), '{}') into started from made m;
-  update keyframe_private.idempotency_keys k set answer = to_jsonb(array(select s.id from unnest(started) s))
-  where k.resource_id = request_id;
-  return started;
-end $$;
-
 -- Returns the refusal of a start (refuse), and names all of `shots` that cannot start: the first of them has ended the insert. Naming the
--- others costs Postgres two milliseconds per shot, and the caller more tokens. Without shots the start was refused before the insert.
+-- others costs Postgres two milliseconds per shot, and the caller more tokens. Without a film there are only takes of one project; without
+-- shots the start was refused before the insert.
 create function keyframe_private.refuse_shots(
   refused keyframe_private.refusal, film_id uuid, shots uuid[], step keyframe.generation_step, input jsonb, model text)
 returns json language plpgsql volatile set search_path = '' as $$
 declare
   refusals record;
 begin
-  if shots = '{}' or refused.code = 'rate_limited' then
+  if film_id is null or shots = '{}' or refused.code = 'rate_limited' then
     return keyframe_private.refuse(refused, 'generate');
   end if;
   perform keyframe_private.acquire_token('generate', 1 + cardinality(shots) / keyframe_private.projects_per_token());
@@ -6120,6 +6011,39 @@ begin
   return keyframe_private.refuse(refused);
 end $$;
 
+create function keyframe.estimate_prediction(
+  project_id uuid, step keyframe.generation_step, input jsonb default '{}', model text default null, count integer default null,
+  quote boolean default false)
+returns json language plpgsql volatile security definer set search_path = '' as $$
+declare
+  rate jsonb := keyframe_private.acquire_token(case when quote then 'create' else 'read' end);
+  number constant integer := coalesce(estimate_prediction.count, 1);
+  made keyframe_private.quotes;
+  priced record;
+  cost keyframe_private.run_cost;
+  refused keyframe_private.refusal;
+begin
+  perform keyframe_private.require_user();
+  perform keyframe_private.raise_if(number not between 1 and 8, 'invalid_request', 'count must be 1 to 8.');
+  priced := keyframe_private.price_start(project_id, step, input, model);
+  if number > 1 then
+    perform keyframe_private.price_start(project_id, step, keyframe_private.input_of_take(input, number), model); -- its seed is the highest
+  end if;
+  cost := keyframe_private.sum_of(array_fill(priced.cost, array[number]));
+  if quote then
+    made := keyframe_private.add_quote(
+      array[priced.wanted], null, estimate_prediction.input, estimate_prediction.model, estimate_prediction.count, cost);
+  end if;
+  return json_build_object('rate', rate, 'estimate', jsonb_build_object(
+    'model', (priced.wanted).model, 'requestedModel', nullif((priced.wanted).requested_model, (priced.wanted).model),
+    'elements', keyframe_private.element_names((priced.wanted).input), 'quoteId', made.id, 'quotedUntil', keyframe_private.wire_time(made.expires_at))
+    || keyframe_private.estimate_json(cost));
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused);
+end $$;
+comment on function keyframe.estimate_prediction is 'What a start would cost, with every check of a start. With quote it raises the errors of the start, and holds the price; otherwise it stores nothing.';
+
 create function keyframe.start_film(
   film_id uuid, step keyframe.generation_step, input jsonb default '{}', model text default null, project_ids uuid[] default null,
   idempotency_key text default null, request_hash text default null, outdated boolean default false)
@@ -6133,11 +6057,11 @@ begin
   request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash);
   perform keyframe_private.require_user();
   if request.replayed then
-    started := keyframe_private.started_before(request.answer);
+    started := keyframe_private.started_before(request.answer, request.resource_id, of_film => true);
     request.rate := keyframe_private.acquire_more_tokens(request.rate, cardinality(started), keyframe_private.projects_per_token());
   else
-    shots := keyframe_private.lock_shots_without(film_id, step, project_ids, outdated);
-    started := keyframe_private.start_shots(request.resource_id, shots, step, input, model);
+    shots := keyframe_private.shots_without(film_id, step, project_ids, outdated, for_start => true);
+    started := keyframe_private.start_all(request.resource_id, shots, step, input, model);
   end if;
   return json_build_object('predictions', keyframe_private.started_json(started), 'replayed', request.replayed,
     'rate', coalesce(request.rate, keyframe_private.rate_state('generate')));
@@ -6620,7 +6544,7 @@ end $$;
 --    them (settle_by_file).
 -- 4. Given back, if an administrator fails the prediction (give_back_run): its owner pays nothing, and the provider's bill stays.
 --
--- Steps 2 to 4 add rows to cost_changes, which the job merge_costs adds to cost_sums (20_sums.sql). Budgets, balances and usage
+-- Steps 2 to 4 add rows to cost_changes (add_cost_change), which the job merge_costs adds to cost_sums (20_sums.sql). Budgets, balances and usage
 -- read both. A cost (micros) is what the provider bills, a charge (charge_micros) what the owner pays: the cost times the markup. Both are
 -- in millionths of a US dollar. Days and months are those of UTC.
 
@@ -6824,6 +6748,37 @@ begin
   return null;
 end $$;
 
+-- Called for each change of a submit by a worker or an administrator: subtracts what it cost before.
+create function keyframe_private.add_cost_change()
+returns trigger language plpgsql volatile security definer set search_path = '' as $$
+begin
+  if tg_op = 'UPDATE'
+    and (old.owner_id, old.project_id, old.created_at, old.step, old.model, old.is_first, old.most_micros, old.cost_micros, old.cost_state,
+      old.markup)
+    is not distinct from
+    (new.owner_id, new.project_id, new.created_at, new.step, new.model, new.is_first, new.most_micros, new.cost_micros, new.cost_state,
+      new.markup) then
+    return null;
+  end if;
+  insert into keyframe_private.cost_changes (
+    owner_id, day, step, model, project_id, predictions, held_micros, settled_micros, unknown_micros, unknown_submits,
+    held_charge_micros, settled_charge_micros, unknown_charge_micros)
+  select s.owner_id, (s.created_at at time zone 'UTC')::date, s.step, s.model, s.project_id,
+    sum(c.sign * s.is_first::integer),
+    coalesce(sum(c.sign * s.most_micros) filter (where s.cost_state = 'held'), 0),
+    coalesce(sum(c.sign * s.cost_micros), 0),
+    coalesce(sum(c.sign * s.most_micros) filter (where s.cost_state = 'unknown'), 0),
+    coalesce(sum(c.sign) filter (where s.cost_state = 'unknown'), 0),
+    coalesce(sum(c.sign * s.most_charge_micros) filter (where s.cost_state = 'held'), 0),
+    coalesce(sum(c.sign * s.charge_micros), 0),
+    coalesce(sum(c.sign * s.most_charge_micros) filter (where s.cost_state = 'unknown'), 0)
+  from unnest(array[old, new]::keyframe_private.provider_submits[]) with ordinality s
+  cross join lateral (select case s.ordinality when 1 then -1 else 1 end) c (sign)
+  where s.id is not null -- there is no old row of an insert, and no new one of a deletion
+  group by 1, 2, 3, 4, 5;
+  return null;
+end $$;
+
 -- The cost of all submits of a prediction, as in the API. A run that was given back counts as released. atMostMicros: null when unknown.
 create function keyframe_private.cost_json(prediction uuid)
 returns json language plpgsql stable set search_path = '' as $$
@@ -6892,37 +6847,6 @@ union all select 'service_day', c.* from keyframe_private.cost_changes c
 union all select 'project_day', c.* from keyframe_private.cost_changes c
 union all select 'owner_total', c.* from keyframe_private.cost_changes c;
 comment on view keyframe_private.costs is 'What all submits cost, merged or not. Add up the rows of one kind: a sum can have any number of rows, and each kind has all costs.';
-
--- Called for each change of a submit by a worker or an administrator: subtracts what it cost before.
-create function keyframe_private.add_cost_change()
-returns trigger language plpgsql volatile security definer set search_path = '' as $$
-begin
-  if tg_op = 'UPDATE'
-    and (old.owner_id, old.project_id, old.created_at, old.step, old.model, old.is_first, old.most_micros, old.cost_micros, old.cost_state,
-      old.markup)
-    is not distinct from
-    (new.owner_id, new.project_id, new.created_at, new.step, new.model, new.is_first, new.most_micros, new.cost_micros, new.cost_state,
-      new.markup) then
-    return null;
-  end if;
-  insert into keyframe_private.cost_changes (
-    owner_id, day, step, model, project_id, predictions, held_micros, settled_micros, unknown_micros, unknown_submits,
-    held_charge_micros, settled_charge_micros, unknown_charge_micros)
-  select s.owner_id, (s.created_at at time zone 'UTC')::date, s.step, s.model, s.project_id,
-    sum(c.sign * s.is_first::integer),
-    coalesce(sum(c.sign * s.most_micros) filter (where s.cost_state = 'held'), 0),
-    coalesce(sum(c.sign * s.cost_micros), 0),
-    coalesce(sum(c.sign * s.most_micros) filter (where s.cost_state = 'unknown'), 0),
-    coalesce(sum(c.sign) filter (where s.cost_state = 'unknown'), 0),
-    coalesce(sum(c.sign * s.most_charge_micros) filter (where s.cost_state = 'held'), 0),
-    coalesce(sum(c.sign * s.charge_micros), 0),
-    coalesce(sum(c.sign * s.most_charge_micros) filter (where s.cost_state = 'unknown'), 0)
-  from unnest(array[old, new]::keyframe_private.provider_submits[]) with ordinality s
-  cross join lateral (select case s.ordinality when 1 then -1 else 1 end) c (sign)
-  where s.id is not null -- there is no old row of an insert, and no new one of a deletion
-  group by 1, 2, 3, 4, 5;
-  return null;
-end $$;
 
 -- Deletes these changes, and adds each to its four sums, one of each kind. All rows of a changed sum become one row, except the rows that
 -- another transaction has locked. Each kind has a query of its own for these rows, because each finds them by other columns of an index.

@@ -9,7 +9,7 @@
 --    them (settle_by_file).
 -- 4. Given back, if an administrator fails the prediction (give_back_run): its owner pays nothing, and the provider's bill stays.
 --
--- Steps 2 to 4 add rows to cost_changes, which the job merge_costs adds to cost_sums (20_sums.sql). Budgets, balances and usage
+-- Steps 2 to 4 add rows to cost_changes (add_cost_change), which the job merge_costs adds to cost_sums (20_sums.sql). Budgets, balances and usage
 -- read both. A cost (micros) is what the provider bills, a charge (charge_micros) what the owner pays: the cost times the markup. Both are
 -- in millionths of a US dollar. Days and months are those of UTC.
 
@@ -210,6 +210,37 @@ create function keyframe_private.give_back_run()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
   update keyframe_private.provider_submits s set markup = 0 where s.prediction_id = new.id;
+  return null;
+end $$;
+
+-- Called for each change of a submit by a worker or an administrator: subtracts what it cost before.
+create function keyframe_private.add_cost_change()
+returns trigger language plpgsql volatile security definer set search_path = '' as $$
+begin
+  if tg_op = 'UPDATE'
+    and (old.owner_id, old.project_id, old.created_at, old.step, old.model, old.is_first, old.most_micros, old.cost_micros, old.cost_state,
+      old.markup)
+    is not distinct from
+    (new.owner_id, new.project_id, new.created_at, new.step, new.model, new.is_first, new.most_micros, new.cost_micros, new.cost_state,
+      new.markup) then
+    return null;
+  end if;
+  insert into keyframe_private.cost_changes (
+    owner_id, day, step, model, project_id, predictions, held_micros, settled_micros, unknown_micros, unknown_submits,
+    held_charge_micros, settled_charge_micros, unknown_charge_micros)
+  select s.owner_id, (s.created_at at time zone 'UTC')::date, s.step, s.model, s.project_id,
+    sum(c.sign * s.is_first::integer),
+    coalesce(sum(c.sign * s.most_micros) filter (where s.cost_state = 'held'), 0),
+    coalesce(sum(c.sign * s.cost_micros), 0),
+    coalesce(sum(c.sign * s.most_micros) filter (where s.cost_state = 'unknown'), 0),
+    coalesce(sum(c.sign) filter (where s.cost_state = 'unknown'), 0),
+    coalesce(sum(c.sign * s.most_charge_micros) filter (where s.cost_state = 'held'), 0),
+    coalesce(sum(c.sign * s.charge_micros), 0),
+    coalesce(sum(c.sign * s.most_charge_micros) filter (where s.cost_state = 'unknown'), 0)
+  from unnest(array[old, new]::keyframe_private.provider_submits[]) with ordinality s
+  cross join lateral (select case s.ordinality when 1 then -1 else 1 end) c (sign)
+  where s.id is not null -- there is no old row of an insert, and no new one of a deletion
+  group by 1, 2, 3, 4, 5;
   return null;
 end $$;
 

@@ -46,37 +46,6 @@ union all select 'project_day', c.* from keyframe_private.cost_changes c
 union all select 'owner_total', c.* from keyframe_private.cost_changes c;
 comment on view keyframe_private.costs is 'What all submits cost, merged or not. Add up the rows of one kind: a sum can have any number of rows, and each kind has all costs.';
 
--- Called for each change of a submit by a worker or an administrator: subtracts what it cost before.
-create function keyframe_private.add_cost_change()
-returns trigger language plpgsql volatile security definer set search_path = '' as $$
-begin
-  if tg_op = 'UPDATE'
-    and (old.owner_id, old.project_id, old.created_at, old.step, old.model, old.is_first, old.most_micros, old.cost_micros, old.cost_state,
-      old.markup)
-    is not distinct from
-    (new.owner_id, new.project_id, new.created_at, new.step, new.model, new.is_first, new.most_micros, new.cost_micros, new.cost_state,
-      new.markup) then
-    return null;
-  end if;
-  insert into keyframe_private.cost_changes (
-    owner_id, day, step, model, project_id, predictions, held_micros, settled_micros, unknown_micros, unknown_submits,
-    held_charge_micros, settled_charge_micros, unknown_charge_micros)
-  select s.owner_id, (s.created_at at time zone 'UTC')::date, s.step, s.model, s.project_id,
-    sum(c.sign * s.is_first::integer),
-    coalesce(sum(c.sign * s.most_micros) filter (where s.cost_state = 'held'), 0),
-    coalesce(sum(c.sign * s.cost_micros), 0),
-    coalesce(sum(c.sign * s.most_micros) filter (where s.cost_state = 'unknown'), 0),
-    coalesce(sum(c.sign) filter (where s.cost_state = 'unknown'), 0),
-    coalesce(sum(c.sign * s.most_charge_micros) filter (where s.cost_state = 'held'), 0),
-    coalesce(sum(c.sign * s.charge_micros), 0),
-    coalesce(sum(c.sign * s.most_charge_micros) filter (where s.cost_state = 'unknown'), 0)
-  from unnest(array[old, new]::keyframe_private.provider_submits[]) with ordinality s
-  cross join lateral (select case s.ordinality when 1 then -1 else 1 end) c (sign)
-  where s.id is not null -- there is no old row of an insert, and no new one of a deletion
-  group by 1, 2, 3, 4, 5;
-  return null;
-end $$;
-
 -- Deletes these changes, and adds each to its four sums, one of each kind. All rows of a changed sum become one row, except the rows that
 -- another transaction has locked. Each kind has a query of its own for these rows, because each finds them by other columns of an index.
 create function keyframe_private.merge_cost_changes(rows tid[])
