@@ -1,41 +1,6 @@
-const ERROR_CODES = [
-  "invalid_json",
-  "invalid_request",
-  "unauthorized",
-  "key_ended",
-  "budget_exceeded",
-  "balance_exhausted",
-  "spending_stopped",
-  "forbidden",
-  "client_not_allowed",
-  "not_found",
-  "user_not_found",
-  "method_not_allowed",
-  "request_timeout",
-  "frame_not_ready",
-  "generation_in_progress",
-  "generation_ended",
-  "model_unavailable",
-  "user_moved",
-  "precondition_failed",
-  "payload_too_large",
-  "unsupported_media_type",
-  "idempotency_mismatch",
-  "unsupported_input",
-  "price_unknown",
-  "rate_limited",
-  "internal",
-  "unavailable",
-  "schema_outdated",
-] as const;
+import type { ErrorCode, ErrorDetail } from "../shared/http/errors.ts";
 
-/** The codes of the service. */
-export type ErrorCode = (typeof ERROR_CODES)[number];
-
-export const isErrorCode = (code: string): code is ErrorCode => ERROR_CODES.some((known) => known === code);
-
-/** One invalid field: `path` is its dotted name, `message` a sentence. */
-export type ErrorDetail = { path: string; message: string };
+export type { ErrorCode, ErrorDetail };
 
 /** The budget that refused a start, in millionths of a dollar. The service's budget has no amounts. */
 export type ExceededBudget = {

@@ -1,27 +1,8 @@
 import { hasEnded } from "./endings.ts";
-import { type CallOptions, type Outcome, operate, outcomeOf, requestOf, type StartOptions } from "./operate.ts";
+import type { Api, CallOptions, Outcome, StartOptions } from "./operate.ts";
 import { nameOf } from "./routes.ts";
-import { sendOnce } from "./send-once.ts";
-import type { Settings } from "./settings.ts";
-import type {
-  BodyOf,
-  Credit,
-  Estimate,
-  ModelList,
-  Prediction,
-  StartedPrediction,
-  Step,
-  Usage,
-  UsageGroup,
-} from "./types.ts";
-import {
-  type PollHeaders,
-  type PollOptions,
-  type PollResult,
-  type PredictionRef,
-  type WaitOptions,
-  waitFor,
-} from "./wait-for.ts";
+import type { BodyOf, Estimate, Prediction, QueryOf, Step } from "./types.ts";
+import { type PollHeaders, type PollOptions, type PredictionRef, type WaitOptions, waitFor } from "./wait-for.ts";
 
 export type StepBody = {
   "first-frame": BodyOf<"startFirstFrame">;
@@ -37,7 +18,7 @@ function changeOf(now: Prediction, before: Prediction | undefined): "status" | "
   return now.progress === before.progress && now.queuePosition === before.queuePosition ? null : "progress";
 }
 
-export function generationMethods(settings: Settings) {
+export function generationMethods({ settings, call, operate, operateOnce }: Api) {
   /** The ETag and Retry-After that came with each returned prediction, for waitFor. */
   const pollHeaders = new WeakMap<Prediction, PollHeaders>();
   const remember = <P extends Prediction>({ data, etag, retryAfterSeconds }: Outcome<P>): P => {
@@ -54,18 +35,14 @@ export function generationMethods(settings: Settings) {
   const poll = async (
     { projectId, step, predictionId }: PredictionRef,
     { etag, wait, limitMs, signal }: PollOptions,
-  ): Promise<PollResult<Prediction>> => {
+  ): Promise<Outcome<Prediction | undefined>> => {
     const headers = { ...hold(wait).headers, ...(etag === null ? {} : { "if-none-match": etag }) };
-    const input = { query: { projectId, predictionId }, headers, limitMs, signal };
-    const answer = await sendOnce(requestOf(`read${nameOf(step)}`, {}, input, settings), settings);
-    const outcome = outcomeOf<Prediction | undefined>(answer, settings);
-    return { ...outcome, state: outcome.data };
+    return operateOnce(`read${nameOf(step)}`, {}, { query: { projectId, predictionId }, headers, limitMs, signal });
   };
 
   return {
     /** The models of each step with their controls, to build a form from. An administrator can change them at any time. */
-    models: async (options: CallOptions = {}): Promise<ModelList> =>
-      (await operate("listModels", {}, options, settings)).data,
+    models: (options: CallOptions = {}) => call("listModels", {}, options),
 
     /**
      * Starts a step. A repetition with the same idempotencyKey returns the same prediction and costs nothing. With `count` it starts
@@ -75,61 +52,50 @@ export function generationMethods(settings: Settings) {
       step: S,
       json: StepBody[S],
       { wait, ...options }: StartOptions & HoldOptions = {},
-    ): Promise<StartedPrediction> => {
-      const id = `start${nameOf(step)}` as const;
-      return remember(await operate(id, {}, { ...options, ...hold(wait), json }, settings));
-    },
+    ) => remember(await operate(`start${nameOf(step)}`, {}, { ...options, ...hold(wait), json })),
 
     /** The price of generate with the same body. Starts nothing, and throws the errors of generate. `quote`: for startQuote. */
     estimate: async <S extends Step>(
       step: S,
       json: StepBody[S],
       { quote, ...options }: CallOptions & { quote?: boolean | undefined } = {},
-    ): Promise<Estimate> => {
-      const id = `estimate${nameOf(step)}` as const;
-      const query = { quote: quote ? "true" : undefined };
-      return (await operate(id, {}, { ...options, json, query }, settings)).data;
-    },
+    ) => call(`estimate${nameOf(step)}`, {}, { ...options, json, query: { quote: quote ? "true" : undefined } }),
 
     /** Starts exactly what an estimate with `quote` was for, at its price. A repetition returns the same prediction and costs nothing. */
     startQuote: async (
       { quoteId, atMostMicros }: Pick<Estimate, "quoteId" | "atMostMicros">,
       { wait, ...options }: CallOptions & HoldOptions = {},
-    ): Promise<StartedPrediction> => {
+    ) => {
       if (quoteId === null || atMostMicros === null)
         throw new TypeError("The estimate has no quote. Request it with `quote`.");
       const json = { quoteId, atMostMicros };
-      return remember(await operate("startQuote", {}, { ...options, ...hold(wait), json }, settings));
+      return remember(await operate("startQuote", {}, { ...options, ...hold(wait), json }));
     },
 
     /** The cost of your predictions from one day to another (`2026-03-01`, in UTC), by default this month by day; and your budgets. */
-    usage: async (
-      query: { from?: string | undefined; to?: string | undefined; groupBy?: UsageGroup | undefined } = {},
-      options: CallOptions = {},
-    ): Promise<Usage> => (await operate("readUsage", {}, { ...options, query }, settings)).data,
+    usage: (query: QueryOf<"readUsage"> = {}, options: CallOptions = {}) =>
+      call("readUsage", {}, { ...options, query }),
 
     /**
      * Adds credit to the user's prepaid balance, or takes it away (refund, expiry). Only for a server (secretKey, userId). The same
      * `key`, such as the id of a payment, adds nothing again.
      */
-    addCredit: async (json: BodyOf<"addCredit">, options: CallOptions = {}): Promise<Credit> =>
-      (await operate("addCredit", {}, { ...options, json }, settings)).data,
+    addCredit: (json: BodyOf<"addCredit">, options: CallOptions = {}) => call("addCredit", {}, { ...options, json }),
 
     /** Without predictionId: the latest prediction of the step. A failed generation does not throw: check `status`. */
     readPrediction: async (
       { projectId, step, predictionId }: Omit<PredictionRef, "predictionId"> & { predictionId?: string | undefined },
       { wait, ...options }: CallOptions & HoldOptions = {},
-    ): Promise<Prediction> => {
+    ) => {
       const input = { ...options, ...hold(wait), query: { projectId, predictionId } };
-      return remember(await operate(`read${nameOf(step)}`, {}, input, settings));
+      return remember(await operate(`read${nameOf(step)}`, {}, input));
     },
 
     /** May be repeated. Throws `generation_ended` when the prediction succeeded or failed. */
     cancel: async (
       { projectId, predictionId }: Pick<Prediction, "projectId" | "predictionId">,
       options: StartOptions = {},
-    ): Promise<Prediction> =>
-      remember(await operate("cancelPrediction", {}, { ...options, json: { projectId, predictionId } }, settings)),
+    ) => remember(await operate("cancelPrediction", {}, { ...options, json: { projectId, predictionId } })),
 
     /**
      * Resolves with the prediction when it has ended. `failed` and `canceled` do not throw; mustSucceed does. Takes the result of

@@ -2,6 +2,7 @@ import { elementMethods } from "./elements.ts";
 import { filmMethods } from "./films.ts";
 import { generationMethods } from "./generation.ts";
 import { keyMethods } from "./keys.ts";
+import { createApi } from "./operate.ts";
 import { projectMethods } from "./projects.ts";
 import { type KeyframeOptions, resolveSettings } from "./settings.ts";
 import { webhookMethods } from "./webhooks.ts";
@@ -87,13 +88,13 @@ export type KeyframeClient = ReturnType<typeof projectMethods> &
  * Throws a TypeError for an invalid option, and for a secret key or a user's key in a browser.
  */
 export function createKeyframeClient(options: KeyframeOptions): KeyframeClient {
-  const settings = resolveSettings(options);
+  const api = createApi(resolveSettings(options));
   return {
-    ...projectMethods(settings),
-    ...generationMethods(settings),
-    films: filmMethods(settings),
-    elements: elementMethods(settings),
-    keys: keyMethods(settings),
-    webhooks: webhookMethods(settings),
+    ...projectMethods(api),
+    ...generationMethods(api),
+    films: filmMethods(api),
+    elements: elementMethods(api),
+    keys: keyMethods(api),
+    webhooks: webhookMethods(api),
   };
 }

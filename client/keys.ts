@@ -1,18 +1,15 @@
-import { call, type CallOptions, type StartOptions } from "./operate.ts";
-import type { Settings } from "./settings.ts";
-import type { BodyOf, CreatedKey, Key } from "./types.ts";
+import type { Api, CallOptions, StartOptions } from "./operate.ts";
+import type { BodyOf } from "./types.ts";
 
-export function keyMethods(settings: Settings) {
+export function keyMethods({ call }: Api) {
   return {
     /** `key` is in this answer alone. Needs a session: a key cannot make keys. */
-    create: async (json: BodyOf<"createKey">, options: StartOptions = {}): Promise<CreatedKey> =>
-      call("createKey", {}, { ...options, json }, settings),
+    create: (json: BodyOf<"createKey">, options: StartOptions = {}) => call("createKey", {}, { ...options, json }),
 
     /** Newest first, also those that ended in the last 30 days. */
-    list: async (options: CallOptions = {}): Promise<Key[]> => (await call("listKeys", {}, options, settings)).keys,
+    list: async (options: CallOptions = {}) => (await call("listKeys", {}, options)).keys,
 
     /** It ends at once. */
-    revoke: async (keyId: string, options: CallOptions = {}): Promise<Key> =>
-      call("revokeKey", { keyId }, options, settings),
+    revoke: (keyId: string, options: CallOptions = {}) => call("revokeKey", { keyId }, options),
   };
 }

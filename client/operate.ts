@@ -1,9 +1,9 @@
 import { type Answer, readRetryAfter } from "./read-answer.ts";
 import { send } from "./retry.ts";
-import { ROUTES } from "./routes.ts";
-import type { Call } from "./send-once.ts";
-import type { Settings } from "./settings.ts";
-import type { AnswerOf, OperationId, Project } from "./types.ts";
+import { mustBeStep, ROUTES } from "./routes.ts";
+import { type Call, sendOnce } from "./send-once.ts";
+import { randomKey, type Settings } from "./settings.ts";
+import type { AnswerOf, OperationId, Project, Step } from "./types.ts";
 
 /** An aborted call rejects with the signal's reason. */
 export type CallOptions = { signal?: AbortSignal | undefined };
@@ -28,7 +28,7 @@ type ParametersOf<Path extends string> = Path extends `${string}:${infer Name}/$
 
 type PathOf<Id extends OperationId> = Record<ParametersOf<(typeof ROUTES)[Id][1]>, string>;
 
-export type Input = StartOptions &
+type Input = StartOptions &
   ChangeOptions & {
     query?: Record<string, string | number | undefined>;
     json?: unknown;
@@ -40,12 +40,51 @@ export type Input = StartOptions &
 /** `waited`: the service honoured `Prefer: wait`. */
 export type Outcome<Data> = { data: Data; etag: string | null; retryAfterSeconds: number | null; waited: boolean };
 
-/** Throws a TypeError for a value that cannot be put into a path or a header. */
-export function requestOf<Id extends OperationId>(
+export type Api = ReturnType<typeof createApi>;
+
+/**
+ * Calls operations of the contract. A value that cannot be put into a path or a header is a TypeError. The types of answers are not
+ * checked here: tests check every answer of the service against the contract.
+ */
+export function createApi(settings: Settings) {
+  const outcomeOf = <Data>({ data, headers }: Answer): Outcome<Data> => ({
+    data: data as Data,
+    etag: headers.get("etag"),
+    retryAfterSeconds: readRetryAfter(headers, settings.clock.now()),
+    waited: headers.has("preference-applied"),
+  });
+
+  /** With retries. */
+  async function operate<Id extends OperationId>(
+    id: Id,
+    path: PathOf<Id>,
+    input: Input,
+  ): Promise<Outcome<AnswerOf<Id>>> {
+    return outcomeOf(await send(requestOf(id, path, input, settings), settings));
+  }
+
+  /** Without retries. `data` is undefined when the ETag that was sent is still current. */
+  async function operateOnce<Id extends OperationId>(
+    id: Id,
+    path: PathOf<Id>,
+    input: Input,
+  ): Promise<Outcome<AnswerOf<Id> | undefined>> {
+    return outcomeOf(await sendOnce(requestOf(id, path, input, settings), settings));
+  }
+
+  /** With retries; only the answer. */
+  async function call<Id extends OperationId>(id: Id, path: PathOf<Id>, input: Input): Promise<AnswerOf<Id>> {
+    return (await operate(id, path, input)).data;
+  }
+
+  return { settings, operate, operateOnce, call };
+}
+
+function requestOf<Id extends OperationId>(
   id: Id,
   path: PathOf<Id>,
   input: Input,
-  { randomKey, requestTimeoutMs }: Settings,
+  { requestTimeoutMs }: Settings,
 ): Call {
   const [method, at] = ROUTES[id];
   const { json, bytes, unchangedSince, signal } = input;
@@ -67,37 +106,10 @@ export function requestOf<Id extends OperationId>(
   };
 }
 
-/** Calls one operation of the contract, with retries. */
-export async function operate<Id extends OperationId>(
-  id: Id,
-  path: PathOf<Id>,
-  input: Input,
-  settings: Settings,
-): Promise<Outcome<AnswerOf<Id>>> {
-  return outcomeOf(await send(requestOf(id, path, input, settings), settings), settings);
-}
-
-/** Only its answer. */
-export const call = async <Id extends OperationId>(
-  id: Id,
-  path: PathOf<Id>,
-  input: Input,
-  settings: Settings,
-): Promise<AnswerOf<Id>> => (await operate(id, path, input, settings)).data;
-
-/** The cast is safe: tests check every answer of the service against the contract. */
-export function outcomeOf<Data>({ data, headers }: Answer, { clock }: Settings): Outcome<Data> {
-  return {
-    data: data as Data,
-    etag: headers.get("etag"),
-    retryAfterSeconds: readRetryAfter(headers, clock.now()),
-    waited: headers.has("preference-applied"),
-  };
-}
-
 function fill(at: string, path: Record<string, string>): string {
   return at.replace(/:(\w+)/g, (_, name: string) => {
     const value = path[name] ?? "";
+    if (name === "step") return mustBeStep(path.step as Step);
     // URLs resolve dots to a parent path, which would be another operation.
     if (/^\.{0,2}$/.test(value)) throw new TypeError(`${name} must be an id.`);
     return encodeURIComponent(value);
@@ -114,19 +126,20 @@ function checkKey(key: string): string {
   throw new TypeError("idempotencyKey must have 1 to 255 visible ASCII characters.");
 }
 
-/** Iterates over every row of a list, reading one page at a time; `rows` is the field of a page. */
-export async function* eachRow<Rows extends string, Row, Query extends { cursor?: string | undefined }>(
-  readPage: (
-    query: Query,
-    options: CallOptions,
-  ) => Promise<{ nextCursor: string | null } & { [Name in NoInfer<Rows>]: Row[] }>,
-  rows: Rows,
+/** Iterates over every row of a list, reading one page at a time. */
+export async function* eachRow<
+  Page extends { nextCursor: string | null },
+  Row,
+  Query extends { cursor?: string | undefined },
+>(
+  readPage: (query: Query, options: CallOptions) => Promise<Page>,
+  rowsOf: (page: Page) => Row[],
   query: Query,
   options: CallOptions,
 ): AsyncGenerator<Row, void, undefined> {
   for (let at = query; ; ) {
     const page = await readPage(at, options);
-    yield* page[rows];
+    yield* rowsOf(page);
     if (page.nextCursor === null) return;
     at = { ...query, cursor: page.nextCursor };
   }

@@ -1,20 +1,18 @@
 import { throwIfAborted } from "./clock.ts";
 import { hasEnded, runningIn } from "./endings.ts";
 import type { KeyframeClient } from "./index.ts";
+import type { CallOptions } from "./operate.ts";
 import { type Publish, SharedReads } from "./shared-read.ts";
 import type {
   Element,
-  ElementPage,
   Film,
   FilmWithShots,
-  ModelList,
   Prediction,
   PredictionPage,
   Project,
   ProjectWithPredictions,
   QueryOf,
   ShotPrediction,
-  Usage,
 } from "./types.ts";
 import type { PredictionRef } from "./wait-for.ts";
 
@@ -24,6 +22,13 @@ type Changed = Answer | ShotPrediction;
 
 /** The maximum of one read. */
 const MOST_ROWS = 100;
+
+export const keyOf = ({ projectId, step, predictionId }: PredictionRef): string =>
+  JSON.stringify({ projectId, step, predictionId });
+
+/** For what is not followed. */
+const readsOf = <Data>(read: (key: string, options: CallOptions) => Promise<Data>) =>
+  new SharedReads<Data>(async (key, publish, signal) => publish(await read(key, { signal })));
 
 export type Store = ReturnType<typeof createStore>;
 
@@ -37,26 +42,13 @@ export function storeOf(client: KeyframeClient): Store {
 }
 
 function createStore(client: KeyframeClient) {
-  const models = new SharedReads<"models", ModelList>(async (_, publish, signal) =>
-    publish(await client.models({ signal })),
-  );
-
-  /** By the query as JSON. */
-  const usage = new SharedReads<string, Usage>(async (query, publish, signal) =>
-    publish(await client.usage(JSON.parse(query), { signal })),
-  );
-
-  const elements = new SharedReads<string, Element>(async (elementId, publish, signal) =>
-    publish(await client.elements.read(elementId, { signal })),
-  );
-
-  /** By the query as JSON. */
-  const elementPages = new SharedReads<string, ElementPage>(async (query, publish, signal) =>
-    publish(await client.elements.list(JSON.parse(query), { signal })),
-  );
+  const models = readsOf((_, options) => client.models(options));
+  const usage = readsOf((query, options) => client.usage(JSON.parse(query), options));
+  const elements = readsOf(client.elements.read);
+  const elementPages = readsOf((query, options) => client.elements.list(JSON.parse(query), options));
 
   /** Reads all of it while something runs in it: that is one request, however many shots run. */
-  const films = new SharedReads<string, FilmWithShots>(async (filmId, publish, signal) => {
+  const films = new SharedReads<FilmWithShots>(async (filmId, publish, signal) => {
     let running: ShotPrediction[] = [];
     const onProgress = (film: FilmWithShots) => {
       publish(film);
@@ -71,7 +63,8 @@ function createStore(client: KeyframeClient) {
   /** The running predictions of the reads that are followed now. */
   const followed = new Set<Prediction>();
 
-  const predictions = new SharedReads<PredictionRef, Prediction>(async (ref, publish, signal) => {
+  const predictions = new SharedReads<Prediction>(async (key, publish, signal) => {
+    const ref: PredictionRef = JSON.parse(key);
     const known = await client.readPrediction(ref, { signal });
     const ended = await client.waitFor(known, { signal, onProgress: (seen) => publish(seen) });
     const isFollowed = [...followed].some(({ predictionId }) => predictionId === ref.predictionId);
@@ -95,8 +88,9 @@ function createStore(client: KeyframeClient) {
     for (const one of all) {
       if (one === null || hasEnded(one)) continue;
       followed.add(one);
-      const leave = predictions.subscribe(one, () => {
-        const { data, error } = predictions.get(one)?.state ?? {};
+      const key = keyOf(one);
+      const leave = predictions.subscribe(key, () => {
+        const { data, error } = predictions.get(key)?.state ?? {};
         if (data) latest = put(latest, data);
         publish(latest, error);
       });
@@ -105,18 +99,17 @@ function createStore(client: KeyframeClient) {
         leave();
       });
       // Another component follows it, but that poll has failed or ended.
-      const { data, error } = predictions.get(one)?.state ?? {};
-      if (error || (data && hasEnded(data))) predictions.get(one)?.readAgain();
+      const { data, error } = predictions.get(key)?.state ?? {};
+      if (error || (data && hasEnded(data))) predictions.get(key)?.readAgain();
     }
   }
 
-  const projects = new SharedReads<string, ProjectWithPredictions>(async (projectId, publish, signal) => {
+  const projects = new SharedReads<ProjectWithPredictions>(async (projectId, publish, signal) => {
     const project = await client.readProject(projectId, { signal });
     follow(project, Object.values(project.predictions), withPrediction, publish, signal);
   });
 
-  /** By the project and the query as JSON. */
-  const pages = new SharedReads<string, PredictionPage>(async (key, publish, signal) => {
+  const pages = new SharedReads<PredictionPage>(async (key, publish, signal) => {
     const [projectId, query]: [string, QueryOf<"listPredictions">] = JSON.parse(key);
     // A list of takes does not have what runs. The latest prediction is read first, so that no end falls between the two reads.
     const { step, hidden, status } = query;
@@ -152,7 +145,7 @@ function createStore(client: KeyframeClient) {
   function apply(changed: Answer, isGone = false): void {
     if ("predictionId" in changed) {
       projects.get(changed.projectId)?.change((project) => withPrediction(project, changed));
-      predictions.get(changed)?.readAgain();
+      predictions.get(keyOf(changed))?.readAgain();
     } else if ("selected" in changed) {
       projects.get(changed.projectId)?.change((project) => ({ ...project, ...changed }));
     } else if ("elementId" in changed) {

@@ -9,7 +9,7 @@ import {
   useSyncExternalStore,
 } from "react";
 import type { KeyframeClient } from "./index.ts";
-import { type Store, storeOf } from "./react-store.ts";
+import { keyOf, type Store, storeOf } from "./react-store.ts";
 import { mustBeStep } from "./routes.ts";
 import { IDLE, LOADING, type Read, type SharedReads } from "./shared-read.ts";
 import type {
@@ -25,7 +25,6 @@ import type {
   Step,
   Usage,
 } from "./types.ts";
-import type { PredictionRef } from "./wait-for.ts";
 
 export type { Read } from "./shared-read.ts";
 
@@ -66,10 +65,8 @@ function useStore(): Store {
 export const useKeyframe = (): KeyframeClient => useStore().keyframe;
 
 /** A project with the latest prediction and the take that each step shows. Follows the predictions that run. */
-export const useProject = (
-  projectId: MaybeId,
-  { initialData }: HookOptions<ProjectWithPredictions> = {},
-): HookResult<ProjectWithPredictions> => useReadOr(useStore().projects, projectId || null, initialData);
+export const useProject = (projectId: MaybeId, { initialData }: HookOptions<ProjectWithPredictions> = {}) =>
+  useReadOr(useStore().projects, projectId || null, initialData);
 
 /**
  * One page of a project's predictions, newest first, without hidden ones. Follows those that run. With `status: "succeeded"` only takes: a
@@ -79,7 +76,7 @@ export const usePredictions = (
   projectId: MaybeId,
   { step, status, hidden, limit, cursor }: QueryOf<"listPredictions"> = {},
   { initialData }: HookOptions<PredictionPage> = {},
-): HookResult<PredictionPage> => {
+) => {
   const key = projectId ? JSON.stringify([projectId, { step, status, hidden, limit, cursor }]) : null;
   return useReadOr(useStore().pages, key, initialData);
 };
@@ -88,31 +85,29 @@ export const usePredictions = (
  * A film with its shots in order, each as useProject has it, but without `input.elements`. Follows what runs in it: while something does,
  * it is read every second or two, a long film at least every ten.
  */
-export const useFilm = (filmId: MaybeId, { initialData }: HookOptions<FilmWithShots> = {}): HookResult<FilmWithShots> =>
+export const useFilm = (filmId: MaybeId, { initialData }: HookOptions<FilmWithShots> = {}) =>
   useReadOr(useStore().films, filmId || null, initialData);
 
 /** One page of the user's elements (characters, places, props and styles), newest first. A film's `elementIds` are its cast. */
 export const useElements = (
   { limit, cursor }: QueryOf<"listElements"> = {},
   { initialData }: HookOptions<ElementPage> = {},
-): HookResult<ElementPage> => useReadOr(useStore().elementPages, JSON.stringify({ limit, cursor }), initialData);
+) => useReadOr(useStore().elementPages, JSON.stringify({ limit, cursor }), initialData);
 
 /** One element. */
-export const useElement = (elementId: MaybeId, { initialData }: HookOptions<Element> = {}): HookResult<Element> =>
+export const useElement = (elementId: MaybeId, { initialData }: HookOptions<Element> = {}) =>
   useReadOr(useStore().elements, elementId || null, initialData);
 
 /** The models of each step with their controls: build a form from them. */
-export const useModels = ({ initialData }: HookOptions<ModelList> = {}): HookResult<ModelList> =>
+export const useModels = ({ initialData }: HookOptions<ModelList> = {}) =>
   useReadOr(useStore().models, "models", initialData);
 
 /**
  * The cost of the user's generations, and the budgets, for this month or from `from` to `to` (days as YYYY-MM-DD, inclusive). Read again
  * when a followed prediction starts or ends.
  */
-export const useUsage = (
-  { from, to, groupBy }: QueryOf<"readUsage"> = {},
-  { initialData }: HookOptions<Usage> = {},
-): HookResult<Usage> => useReadOr(useStore().usage, JSON.stringify({ from, to, groupBy }), initialData);
+export const useUsage = ({ from, to, groupBy }: QueryOf<"readUsage"> = {}, { initialData }: HookOptions<Usage> = {}) =>
+  useReadOr(useStore().usage, JSON.stringify({ from, to, groupBy }), initialData);
 
 /** The user's prepaid balance, null when the user does not pay in advance. Shares its read with useUsage(). */
 export function useBalance({ initialData }: HookOptions<Balance | null> = {}): HookResult<Balance | null> {
@@ -132,23 +127,23 @@ export function usePrediction(
 ): HookResult<Prediction | null> & { progress: number | null } {
   mustBeStep(step);
   const { projects, predictions } = useStore();
-  const ref = useMemo(
-    (): PredictionRef | null => (projectId && predictionId ? { projectId, step, predictionId } : null),
-    [projectId, step, predictionId],
+  const one = useRead(
+    predictions,
+    projectId && predictionId ? keyOf({ projectId, step, predictionId }) : null,
+    initialData,
   );
-  const one = useRead(predictions, ref, initialData);
   const project = useRead(projects, (predictionId === undefined && projectId) || null, initialData);
   const read = predictionId === undefined ? { ...project, data: project.data?.predictions[step] } : one;
   const result = withInitial(read, initialData);
   return { ...result, progress: result.data?.progress ?? null };
 }
 
-function useReadOr<Ref extends string | PredictionRef, Data>(
-  reads: SharedReads<Ref, Data>,
-  ref: Ref | null,
+function useReadOr<Data>(
+  reads: SharedReads<Data>,
+  key: string | null,
   initialData: Data | undefined,
 ): HookResult<Data> {
-  return withInitial(useRead(reads, ref, initialData), initialData);
+  return withInitial(useRead(reads, key, initialData), initialData);
 }
 
 /** The initial state, and the data of a failed first read. */
@@ -158,21 +153,17 @@ function withInitial<Data>(read: HookResult<Data>, initialData: Data | undefined
 }
 
 /** On a server the status is `loading`, and nothing is read. The files of `initialData` keep their URLs. */
-function useRead<Ref extends string | PredictionRef, Data>(
-  reads: SharedReads<Ref, Data>,
-  ref: Ref | null,
-  initialData: unknown,
-): HookResult<Data> {
-  // biome-ignore lint/correctness/useExhaustiveDependencies: initial data counts once, for the ref that it came with
+function useRead<Data>(reads: SharedReads<Data>, key: string | null, initialData: unknown): HookResult<Data> {
+  // biome-ignore lint/correctness/useExhaustiveDependencies: initial data counts once, for the key that it came with
   const { subscribe, getState, getServerState, refetch } = useMemo(
     () => ({
       subscribe: (listener: () => void) =>
-        ref === null ? () => undefined : reads.subscribe(ref, listener, initialData),
-      getState: (): Read<Data> => (ref === null ? IDLE : (reads.get(ref)?.state ?? LOADING)),
-      getServerState: (): Read<Data> => (ref === null ? IDLE : LOADING),
-      refetch: () => ref !== null && reads.get(ref)?.readAgain({ withNewUrls: true }),
+        key === null ? () => undefined : reads.subscribe(key, listener, initialData),
+      getState: (): Read<Data> => (key === null ? IDLE : (reads.get(key)?.state ?? LOADING)),
+      getServerState: (): Read<Data> => (key === null ? IDLE : LOADING),
+      refetch: () => key !== null && reads.get(key)?.readAgain({ withNewUrls: true }),
     }),
-    [reads, ref],
+    [reads, key],
   );
   return { ...useSyncExternalStore(subscribe, getState, getServerState), refetch };
 }

@@ -1,11 +1,5 @@
-import {
-  type ErrorDetail,
-  type ExceededBudget,
-  type ExhaustedBalance,
-  isErrorCode,
-  KeyframeError,
-  type KeyframeErrorFields,
-} from "./error.ts";
+import { type ErrorDetail, isErrorCode } from "../shared/http/errors.ts";
+import { type ExceededBudget, type ExhaustedBalance, KeyframeError, type KeyframeErrorFields } from "./error.ts";
 
 /** `data` of the envelope; undefined for 304. */
 export type Answer = { data: unknown; headers: Headers };

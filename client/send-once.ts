@@ -23,20 +23,22 @@ export type Call = {
 export function sendOnce(call: Call, settings: Settings): Promise<Answer> {
   const { clock } = settings;
   const ms = call.limitMs;
-  let asksForToken = true;
+  let asksForToken = false;
+  const ask = async () => {
+    asksForToken = true;
+    const token = await askForToken(settings);
+    asksForToken = false;
+    return token;
+  };
   const timeoutError = () =>
     asksForToken
       ? new KeyframeError("no_token", NO_TOKEN_IN_TIME)
       : new KeyframeError("network", `No answer arrived within ${Math.round(ms / 1000)} s. Try again.`);
   return within({ clock, ms, signal: call.signal, timeoutError }, async (signal) => {
-    const token = call.pathToken ?? (await askForToken(settings));
-    asksForToken = false;
+    const token = call.pathToken ?? (await ask());
     if (token === null) throw new KeyframeError("unauthorized", "You are not signed in. Sign in and try again.");
     const response = await request(call, token, signal, settings);
-    if (response.status !== 401 || call.pathToken !== undefined) return await read(response, call, token, settings);
-    asksForToken = true;
-    const fresh = await askForToken(settings);
-    asksForToken = false;
+    const fresh = response.status === 401 && call.pathToken === undefined ? await ask() : null;
     if (fresh === null || fresh === token) return await read(response, call, token, settings);
     response.body?.cancel().catch(() => undefined);
     return await read(await request(call, fresh, signal, settings), call, fresh, settings);

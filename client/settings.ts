@@ -14,8 +14,6 @@ export type KeyframeOptions = (SessionOptions | KeyOptions | ServerOptions) & {
   clock?: Clock;
   /** From 0 to below 1. For tests. */
   random?: () => number;
-  /** Makes an Idempotency-Key. For tests. */
-  randomKey?: () => string;
 };
 
 /** For an app: the signed-in user calls. */
@@ -82,7 +80,6 @@ export function resolveSettings(options: KeyframeOptions): Settings {
     fetch: options.fetch ?? ((url, init) => fetch(url, init)),
     clock: options.clock ?? systemClock,
     random: options.random ?? Math.random,
-    randomKey: options.randomKey ?? randomKey,
   };
 }
 
@@ -147,11 +144,11 @@ function mustBeSet(name: string, value: unknown, remedy: string): void {
 }
 
 function supabaseUrl(given: string): string {
-  mustBeSet("url", given, "url must be the project's Supabase URL, such as https://abc.supabase.co.");
+  const remedy = "url must be the project's Supabase URL, such as https://abc.supabase.co.";
+  mustBeSet("url", given, remedy);
   const url = parse(given);
-  if (!url || !/^https?:$/.test(url.protocol) || url.username || url.password || url.search || url.hash) {
-    throw new TypeError("url must be the project's Supabase URL, such as https://abc.supabase.co.");
-  }
+  if (!url || !/^https?:$/.test(url.protocol) || url.username || url.password || url.search || url.hash)
+    throw new TypeError(remedy);
   const path = url.pathname.replace(/\/+$/, "");
   if (path.includes("/functions")) {
     throw new TypeError("url must be the project's Supabase URL without /functions/v1, which the client adds.");

@@ -1,7 +1,6 @@
 import { KeyframeError } from "./error.ts";
 import { keepUrls } from "./keep-urls.ts";
 import type { Output } from "./types.ts";
-import type { PredictionRef } from "./wait-for.ts";
 
 /** The state of one resource in a hook. */
 export type Read<Data> = {
@@ -16,7 +15,7 @@ export type Read<Data> = {
 export type Publish<Data> = (data: Data | undefined, error?: KeyframeError) => void;
 
 /** Reads and publishes; may follow the result until the signal aborts. */
-type Reader<Ref, Data> = (ref: Ref, publish: Publish<Data>, signal: AbortSignal) => Promise<unknown>;
+type Reader<Data> = (key: string, publish: Publish<Data>, signal: AbortSignal) => Promise<unknown>;
 
 export const IDLE = { status: "idle", data: undefined, error: undefined } as const;
 export const LOADING = { status: "loading", data: undefined, error: undefined } as const;
@@ -98,19 +97,15 @@ class SharedRead<Data> {
 const asKeyframeError = (error: unknown): KeyframeError =>
   error instanceof KeyframeError ? error : new KeyframeError("invalid_request", String(error));
 
-/** All resources of one kind that components show. */
-export class SharedReads<Ref extends string | PredictionRef, Data> {
+/** All resources of one kind that components show. A key is an id, or the query as JSON. */
+export class SharedReads<Data> {
   readonly #reads = new Map<string, SharedRead<Data>>();
 
-  constructor(readonly read: Reader<Ref, Data>) {}
+  constructor(readonly read: Reader<Data>) {}
 
   /** Undefined when nothing shows it. */
-  get(ref: Ref): SharedRead<Data> | undefined {
-    return this.#reads.get(keyOf(ref));
-  }
-
-  all(): SharedRead<Data>[] {
-    return [...this.#reads.values()];
+  get(key: string): SharedRead<Data> | undefined {
+    return this.#reads.get(key);
   }
 
   /** Reads the shown resources again, or those whose key matches. */
@@ -118,18 +113,14 @@ export class SharedReads<Ref extends string | PredictionRef, Data> {
     for (const [key, read] of this.#reads) if (isWanted(key)) read.readAgain();
   }
 
-  subscribe(ref: Ref, listener: () => void, before?: unknown): () => void {
-    const key = keyOf(ref);
+  subscribe(key: string, listener: () => void, before?: unknown): () => void {
     const known = this.#reads.get(key);
     if (known) return known.subscribe(listener, before);
     const made: SharedRead<Data> = new SharedRead<Data>(
-      (publish, signal) => this.read(ref, publish, signal),
+      (publish, signal) => this.read(key, publish, signal),
       () => this.#reads.get(key) === made && this.#reads.delete(key),
     );
     this.#reads.set(key, made);
     return made.subscribe(listener, before);
   }
 }
-
-const keyOf = (ref: string | PredictionRef): string =>
-  typeof ref === "string" ? ref : `${ref.projectId} ${ref.step} ${ref.predictionId}`;

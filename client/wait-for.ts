@@ -1,5 +1,5 @@
 import { KeyframeError } from "./error.ts";
-import type { CallOptions } from "./operate.ts";
+import type { CallOptions, Outcome } from "./operate.ts";
 import { retryDelay, isRetriable } from "./retry.ts";
 import type { Settings } from "./settings.ts";
 import { stopwatch, throwIfAborted } from "./clock.ts";
@@ -7,18 +7,18 @@ import type { Prediction } from "./types.ts";
 
 export type PredictionRef = Pick<Prediction, "projectId" | "step" | "predictionId">;
 
-export type WaitOptions = CallOptions & {
-  /** Called first, and after each change of status, progress or queuePosition. With it, waitFor polls more often. */
-  onProgress?: ((prediction: Prediction) => void) | undefined;
+export type WaitOptions<State = Prediction> = CallOptions & {
+  /**
+   * Called first, and after each change of status, progress or queuePosition; for a film after each read. With it, waitFor polls more
+   * often.
+   */
+  onProgress?: ((state: State) => void) | undefined;
   /** The total time to wait, in ms. Default: no limit. */
   timeoutMs?: number | undefined;
 };
 
 /** From an answer: when to poll again, and the ETag to send. */
-export type PollHeaders = { etag: string | null; retryAfterSeconds: number | null };
-
-/** `state` undefined: the ETag is still current (304). `waited`: the service honoured `wait`. */
-export type PollResult<State> = PollHeaders & { waited: boolean; state: State | undefined };
+export type PollHeaders = Pick<Outcome<unknown>, "etag" | "retryAfterSeconds">;
 
 /** One conditional read, which the service may delay for `wait` seconds, within `limitMs`; never repeated. */
 export type PollOptions = {
@@ -36,7 +36,8 @@ type Waiting<State> = {
   known: State | undefined;
   /** The ETag and Retry-After of `known`. */
   first: PollHeaders | undefined;
-  poll: (options: PollOptions) => Promise<PollResult<State>>;
+  /** Without data, the ETag is still current (304). */
+  poll: (options: PollOptions) => Promise<Outcome<State | undefined>>;
   hasEnded: (state: State) => boolean;
   /** A change of status ends a held answer. */
   changeOf: (now: State, before: State | undefined) => "status" | "progress" | null;
@@ -54,13 +55,7 @@ const SHORTEST_PAUSE_MS = 200;
  */
 export async function waitFor<State>(
   { name, known, first, poll, hasEnded, changeOf }: Waiting<State>,
-  {
-    signal,
-    onProgress,
-    timeoutMs = Number.POSITIVE_INFINITY,
-  }: Omit<WaitOptions, "onProgress"> & {
-    onProgress?: ((state: State) => void) | undefined;
-  },
+  { signal, onProgress, timeoutMs = Number.POSITIVE_INFINITY }: WaitOptions<State>,
   { clock, random, requestTimeoutMs }: Settings,
 ): Promise<State> {
   throwIfAborted(signal);
@@ -80,7 +75,7 @@ export async function waitFor<State>(
     const longestHoldMs = Math.min(onProgress ? retryAfterMs : LONGEST_HOLD_S * 1000, timeoutMs - askedMs);
     const wait = etag === null || failures > 0 ? undefined : holdFor(longestHoldMs);
     const limitMs = Math.min(requestTimeoutMs + 1000 * (wait ?? 0), Math.max(1000, timeoutMs - askedMs));
-    let result: PollResult<State>;
+    let result: Outcome<State | undefined>;
     try {
       result = await poll({ etag, wait, limitMs, signal });
       failures = 0;
@@ -90,7 +85,7 @@ export async function waitFor<State>(
       pauseMs = retryDelay(error, failures, random);
       continue;
     }
-    const { state, waited } = result;
+    const { data: state, waited } = result;
     const change = state === undefined ? null : changeOf(state, seen);
     seen = state ?? seen;
     etag = result.etag ?? (state ? null : etag);

@@ -1,78 +1,55 @@
-import { call, type CallOptions, eachRow, type StartOptions } from "./operate.ts";
-import type { Settings } from "./settings.ts";
-import type {
-  AnswerOf,
-  BodyOf,
-  CreatedWebhook,
-  Delivery,
-  DeliveryPage,
-  QueryOf,
-  Webhook,
-  WebhookSecret,
-} from "./types.ts";
+import { type Api, type CallOptions, eachRow, type StartOptions } from "./operate.ts";
+import type { BodyOf, QueryOf } from "./types.ts";
 
-export function webhookMethods(settings: Settings) {
-  const deliveries = async (
-    webhookId: string,
-    query: QueryOf<"listDeliveries"> = {},
-    options: CallOptions = {},
-  ): Promise<DeliveryPage> => call("listDeliveries", { webhookId }, { ...options, query }, settings);
+export function webhookMethods({ call }: Api) {
+  const deliveries = (webhookId: string, query: QueryOf<"listDeliveries"> = {}, options: CallOptions = {}) =>
+    call("listDeliveries", { webhookId }, { ...options, query });
 
   return {
     /** The result contains the signing secret. */
-    create: async (json: BodyOf<"createWebhook">, options: StartOptions = {}): Promise<CreatedWebhook> =>
-      call("createWebhook", {}, { ...options, json }, settings),
+    create: (json: BodyOf<"createWebhook">, options: StartOptions = {}) =>
+      call("createWebhook", {}, { ...options, json }),
 
-    list: async (options: CallOptions = {}): Promise<AnswerOf<"listWebhooks">> =>
-      call("listWebhooks", {}, options, settings),
+    list: (options: CallOptions = {}) => call("listWebhooks", {}, options),
 
-    read: async (webhookId: string, options: CallOptions = {}): Promise<Webhook> =>
-      call("readWebhook", { webhookId }, options, settings),
+    read: (webhookId: string, options: CallOptions = {}) => call("readWebhook", { webhookId }, options),
 
-    change: async (webhookId: string, json: BodyOf<"changeWebhook">, options: CallOptions = {}): Promise<Webhook> =>
-      call("changeWebhook", { webhookId }, { ...options, json }, settings),
+    change: (webhookId: string, json: BodyOf<"changeWebhook">, options: CallOptions = {}) =>
+      call("changeWebhook", { webhookId }, { ...options, json }),
 
     /** Also deletes its secrets and deliveries. Cannot be undone. */
-    delete: async (webhookId: string, options: CallOptions = {}): Promise<Webhook> =>
-      call("deleteWebhook", { webhookId }, options, settings),
+    delete: (webhookId: string, options: CallOptions = {}) => call("deleteWebhook", { webhookId }, options),
 
     /** The current signing secret. */
-    secret: async (webhookId: string, options: CallOptions = {}): Promise<WebhookSecret> =>
-      call("revealSecret", { webhookId }, options, settings),
+    secret: (webhookId: string, options: CallOptions = {}) => call("revealSecret", { webhookId }, options),
 
     /** The new secret signs at once; the old one also signs for overlapHours (default 24). */
-    rotate: async (
-      webhookId: string,
-      json: BodyOf<"rotateSecret"> = {},
-      options: StartOptions = {},
-    ): Promise<WebhookSecret> => call("rotateSecret", { webhookId }, { ...options, json }, settings),
+    rotate: (webhookId: string, json: BodyOf<"rotateSecret"> = {}, options: StartOptions = {}) =>
+      call("rotateSecret", { webhookId }, { ...options, json }),
 
     /** Sends `webhook.test` to the endpoint. */
-    test: async (webhookId: string, options: StartOptions = {}): Promise<Delivery> =>
-      call("testWebhook", { webhookId }, { ...options, json: {} }, settings),
+    test: (webhookId: string, options: StartOptions = {}) =>
+      call("testWebhook", { webhookId }, { ...options, json: {} }),
 
     /** One page with every attempt, newest first. */
     deliveries,
 
-    eachDelivery: (
-      webhookId: string,
-      query: QueryOf<"listDeliveries"> = {},
-      options: CallOptions = {},
-    ): AsyncGenerator<Delivery, void, undefined> =>
-      eachRow((...page) => deliveries(webhookId, ...page), "deliveries", query, options),
+    eachDelivery: (webhookId: string, query: QueryOf<"listDeliveries"> = {}, options: CallOptions = {}) =>
+      eachRow(
+        (...asked) => deliveries(webhookId, ...asked),
+        (page) => page.deliveries,
+        query,
+        options,
+      ),
 
-    readDelivery: async (deliveryId: string, options: CallOptions = {}): Promise<Delivery> =>
-      call("readDelivery", { deliveryId }, options, settings),
+    readDelivery: (deliveryId: string, options: CallOptions = {}) => call("readDelivery", { deliveryId }, options),
 
     /** Sends a delivery again, whatever its outcome. */
-    redeliver: async (deliveryId: string, options: StartOptions = {}): Promise<Delivery> =>
-      call("redeliver", { deliveryId }, { ...options, json: {} }, settings),
+    redeliver: (deliveryId: string, options: StartOptions = {}) =>
+      call("redeliver", { deliveryId }, { ...options, json: {} }),
 
     /** Resends the events that failed or were missed since a time. */
-    recover: async (
-      webhookId: string,
-      json: BodyOf<"recoverWebhook">,
-      options: StartOptions = {},
-    ): Promise<AnswerOf<"recoverWebhook">> => call("recoverWebhook", { webhookId }, { ...options, json }, settings),
+    recover: (webhookId: string, json: BodyOf<"recoverWebhook">, options: StartOptions = {}) =>
+      call("recoverWebhook", { webhookId }, { ...options, json }),
   };
 }

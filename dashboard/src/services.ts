@@ -55,7 +55,7 @@ export function createServices(config: Config) {
     return answer;
   };
   /** Requests without an answer, by user and mutation key: also for a page that is opened again, or after signing out and in; not after a reload. */
-  const unanswered = new Map<string, { body: string; key: string }>();
+  const unanswered = new Map<string, { body: string; once: { idempotencyKey: string } }>();
   return { config, auth, keyframe, openLastClient, unanswered, callPlatform };
 }
 

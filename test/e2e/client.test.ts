@@ -67,11 +67,13 @@ test("the packed client → modules with types, README and licence, importing on
   const manifest = await run("node", "-p", `require.resolve("keyframe-client/package.json")`); // as tools look for it
   expect(manifest).toEqual([`${await Deno.realPath(installed)}/package.json\n`, ""]);
   expect(await read(`${installed}/dist/client/react.js`)).toMatch(/^"use client";/);
+  expect(files(`${installed}/dist/shared`)).toEqual(["http", "media"]);
+  expect(files(`${installed}/dist/shared/http`)).toEqual(["errors.d.ts", "errors.js"]);
   const shared = files(`${installed}/dist/shared/media`).map((name) => `../shared/media/${name}`);
   for (const name of [...compiled, ...shared]) {
     const source = await read(`${installed}/dist/client/${name}`);
     const imported = [...source.matchAll(/(?:from|import\() ?"([^"]+)"/g)].map(([, from]) => from);
-    const foreign = imported.filter((from) => !/^\.(\/|\.\/shared\/media\/)/.test(from ?? ""));
+    const foreign = imported.filter((from) => !/^\.(\/|\.\/shared\/(http|media)\/)/.test(from ?? ""));
     expect(foreign, name).toEqual(FOREIGN[name] ?? []);
   }
 });

@@ -381,11 +381,12 @@ test("the way a shot is made is set in one browser → another browser shows it,
   });
 });
 
-test("three shots, each continuing the one before → one click makes the film for the price shown", async () => {
+test("three shots that continue each other, and the start's answer is lost → pressed again, one start at the price shown", async () => {
   const { session, keyframe, filmId, second, third } = await filmOfThree();
   const plan = { video: { continuesPreviousShot: true } };
   for (const projectId of [second, third]) await keyframe.changeProject(projectId, { plan });
-  const { page } = await visit({ session });
+  const { page, watch } = await visit({ session });
+  watch.allow(/Failed to load resource/);
   const untilCardsSaySo = async () => {
     await page.goto("/#/projects");
     await page.getByText("First frame: From the previous shot").nth(1).waitFor();
@@ -403,6 +404,10 @@ test("three shots, each continuing the one before → one click makes the film f
   await form.getByLabel("2. Open sea").check();
   await expectGoodLooks(page);
   const { atMostMicros } = await keyframe.films.estimate(filmId, "video");
+  await loseAnswers(page, "**/projects/generate/quote", "POST");
+  await form.getByRole("button", { name: "Generate 3 videos" }).click();
+  await form.getByText("Could not start").waitFor();
+  await page.unroute("**/projects/generate/quote");
   await form.getByRole("button", { name: "Generate 3 videos" }).click();
   await form.getByText("Started 3 videos.").waitFor();
   const read = async () => (await keyframe.films.read(filmId)).shots.map(({ predictions }) => predictions.video);

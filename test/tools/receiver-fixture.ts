@@ -8,18 +8,6 @@ const guide = await Deno.readTextFile(new URL("../../docs/receive-webhooks.md", 
 /** The JSON blocks of docs/receive-webhooks.md, in order. */
 export const documentedBodies = [...guide.matchAll(/^```json\n(.*?)^```$/gms)].map(([, body]) => body ?? "");
 
-/** Samples that the page links. The others stand in it. */
-const FILES: Record<string, string> = { deno: "receiver.ts", python: "receiver.py" };
-
-/** The code of this sample of docs/receive-webhooks.md. Throws when there is none. */
-export function documentedSample(name: string): string {
-  const file = FILES[name];
-  if (file !== undefined) return Deno.readTextFileSync(new URL(`../../examples/${file}`, import.meta.url));
-  const code = guide.match(new RegExp(`^<!-- sample: ${name} -->\n\`\`\`[a-z]+\n(.*?)^\`\`\`$`, "ms"))?.[1];
-  if (code === undefined) throw new Error(`docs/receive-webhooks.md has no sample ${name}`);
-  return code;
-}
-
 /** A project.created as Postgres would send it, with characters that a wrong encoding would change. */
 export const BODY = JSON.stringify({
   type: "project.created",

@@ -168,6 +168,9 @@ type Start = {
   atMostMicros: number | null;
 };
 
+/** The quotes of starts without an answer, by what is sent once: sent again, it is the same start. */
+const quotes = new WeakMap<object, FilmEstimate>();
+
 /** Starts at the price that was shown, or not at all: somebody may have changed how a shot is made. */
 async function startAtPrice(
   keyframe: KeyframeClient,
@@ -175,10 +178,11 @@ async function startAtPrice(
   once: { idempotencyKey: string },
 ): Promise<Prediction[]> {
   if (atMostMicros === null) return (await keyframe.films.generate(filmId, step, body, once)).predictions;
-  const priced = await keyframe.films.estimate(filmId, step, body, { quote: true });
+  const priced = quotes.get(once) ?? (await keyframe.films.estimate(filmId, step, body, { quote: true }));
   if (priced.shots.length === 0) return [];
   if (priced.quoteId === null || priced.atMostMicros !== atMostMicros)
     throw new Error("The price has changed. Close this window and open it again.");
+  quotes.set(once, priced);
   const { predictions = [] } = await keyframe.startQuote({ quoteId: priced.quoteId, atMostMicros });
   return predictions;
 }

@@ -28,9 +28,9 @@ export function useOnce<Asked, Answer>(
     mutationFn: (asked: Asked) => {
       const body = JSON.stringify(asked ?? null);
       const before = unanswered.get(name);
-      const key = before?.body === body ? before.key : randomKey();
-      unanswered.set(name, { body, key });
-      return send(keyframe, asked, { idempotencyKey: key });
+      const once = before?.body === body ? before.once : { idempotencyKey: randomKey() };
+      unanswered.set(name, { body, once });
+      return send(keyframe, asked, once);
     },
     gcTime: 0, // a secret in the answer is dropped when it is no longer shown
     onSuccess: (answer) => {

@@ -487,12 +487,15 @@ const EFFECTS: Record<string, (run: (values?: Record<string, string>) => Promise
     await succeed(id);
     const [submit] = await db.sql`
       select price_ids[1] as price, (created_at at time zone 'UTC')::date::text as day from keyframe_private.provider_submits limit 1`;
-    const values = { price_id: String(submit?.price), first_day: String(submit?.day), last_day: String(submit?.day) };
-    await run({ ...values, price_id: "0" });
+    const { price, day } = Object(submit);
+    const values = { wrong_price_id: `${price}`, right_price_id: `${price}0`, first_day: day, last_day: day };
+    await run({ ...values, wrong_price_id: "0" });
     expect(await costOf(id)).toEqual(cost("settled", FRAME));
-    await run(values);
     const corrected = Math.ceil((FRAME * 0.35) / 0.4);
-    expect(await costOf(id)).toEqual(cost("settled", corrected));
+    for (const _ of ["once", "again"]) {
+      await run(values);
+      expect(await costOf(id)).toEqual(cost("settled", corrected));
+    }
     expect(await sums(world.owner)).toEqual({ predictions: 2, held: FRAME, settled: corrected, unknown: 0 });
   },
   "Compare the sums with the ledger": async (run) => {

@@ -73,7 +73,8 @@ const clock = {
 const signIn = () =>
   createKeyframeClient({ url: location.origin, getToken: () => "token", retries: 0, random: () => 0, clock });
 let client = signIn();
-let root = createRoot(document.body.appendChild(document.createElement("main")));
+const main = document.querySelector("main") as HTMLElement;
+let root = createRoot(main);
 const make = (part: Part) => createElement(COMPONENTS[part] ?? "p");
 const tree = (parts: Part[]) =>
   createElement(StrictMode, null, createElement(KeyframeProvider, { client }, ...parts.map(make)));
@@ -92,7 +93,6 @@ const page = {
   /** As in a page that a server has made. */
   hydrate: (...parts: Part[]) => {
     root.unmount();
-    const main = document.querySelector("main") as HTMLElement;
     main.innerHTML = renderToString(tree(parts));
     root = hydrateRoot(main, tree(parts));
   },

@@ -90,24 +90,8 @@ export const REF = {
 
 /** A prediction on the wire. */
 export const predictionWith = (fields: Partial<Prediction> = {}): Prediction => ({
-  ...REF,
+  ...{ ...SAMPLE_PREDICTION, ...REF, createdAt: "2026-03-01T00:00:00Z" },
   status: "queued",
-  progress: null,
-  queuePosition: null,
-  waitsFor: null,
-  model: "owner/name",
-  requestedModel: null,
-  input: SAMPLE_PREDICTION.input,
-  hidden: false,
-  outdated: false,
-  changedElements: [],
-  attempt: 0,
-  cost: null,
-  createdAt: "2026-03-01T00:00:00Z",
-  startedAt: null,
-  completedAt: null,
-  output: null,
-  endImagePath: null,
-  error: null,
+  ...{ progress: null, attempt: 0, cost: null, startedAt: null, completedAt: null, output: null },
   ...fields,
 });

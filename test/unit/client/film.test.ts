@@ -1,36 +1,29 @@
 import { Buffer } from "node:buffer";
 import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from "vitest";
-import type { Browser, Page } from "playwright-core";
+import type { Page } from "playwright-core";
 import { safeFileName } from "../../../client/film.ts";
 import { detectMedia } from "../../../shared/media/media.ts";
-import { launchBrowser } from "../../../tools/demo/browser.ts";
 import { bundle } from "../../support/client/bundle.ts";
+import { openApp } from "../../support/client/open-app.ts";
 import { readClip } from "../../support/media/clips.ts";
 import { ODD_IMAGES, ODD_VIDEOS } from "../../support/media/odd-files.ts";
 
-let browser: Browser;
+let app: Awaited<ReturnType<typeof openApp>>;
 let page: Page;
 beforeAll(async () => {
-  const code = await bundle("test/join-film-page.ts", {
-    text: `export * from "mediabunny"; export { joinFilm, lastFrameOf, zipFilm } from "../client/film.ts";`,
-  });
-  browser = await launchBrowser();
-  page = await browser.newPage();
-  // A page of its own origin, where decoders and encoders are.
-  await page.route("http://127.0.0.1/**", (route) =>
-    route.request().url().endsWith(".js")
-      ? route.fulfill({ contentType: "text/javascript", body: code })
-      : route.fulfill({ contentType: "text/html", body: "<!doctype html>" }),
-  );
-  await openPage();
+  const text = `import * as media from "mediabunny";
+    import { joinFilm, lastFrameOf, zipFilm } from "../client/film.ts";
+    Object.assign(globalThis, media, { joinFilm, lastFrameOf, zipFilm });`;
+  app = await openApp(await bundle("test/join-film-page.ts", { text }));
+  page = app.page;
+  await page.addScriptTag({ content: PAGE });
 });
 /** Loads the module again after a test that took something away from it: mediabunny remembers which encoders there are. */
 async function openPage(): Promise<void> {
-  await page.goto("http://127.0.0.1/");
-  await page.evaluate(`import("/film.js").then((film) => void Object.assign(globalThis, film))`);
+  await page.goto(app.origin);
   await page.addScriptTag({ content: PAGE });
 }
-afterAll(() => browser?.close());
+afterAll(() => app?.close());
 
 /** In the page: a video of a second with a tone in so many channels, and what is heard of a joined film. */
 const PAGE = `
@@ -70,9 +63,12 @@ async function makeTurned(format, shown, from = 0) {
   await output.finalize();
   return new Blob([target.buffer]);
 }
+const inputOf = (film) => new Input({ source: new BlobSource(film), formats: [MP4] });
+const videoOf = (film) => inputOf(film).getPrimaryVideoTrack();
+const lengthOf = async (film) => (await videoOf(await film)).computeDuration();
 /** Its sides, and the corner that is white. */
 async function look(film) {
-  const track = await new Input({ source: new BlobSource(film), formats: [MP4] }).getPrimaryVideoTrack();
+  const track = await videoOf(film);
   const { value } = await new CanvasSink(track, { width: 4, height: 4, fit: "fill" }).canvases().next();
   return [await track.getDisplayWidth(), await track.getDisplayHeight(), ...whiteCorners(value.canvas)];
 }
@@ -90,20 +86,17 @@ function whiteCorners(canvas) {
   const corners = { "upper left": [0, 0], "upper right": [3, 0], "lower left": [0, 3], "lower right": [3, 3] };
   return Object.keys(corners).filter((name) => context.getImageData(...corners[name], 1, 1).data[0] > 128);
 }
-const timesOf = async (film) => {
-  const track = await new Input({ source: new BlobSource(film), formats: [MP4] }).getPrimaryVideoTrack();
-  return (await Array.fromAsync(new EncodedPacketSink(track).packets())).map(({ timestamp }) => timestamp);
-};
-async function join(shots, options, make = joinFilm) {
-  const files = await Promise.all(shots);
-  const output = (at) => ({ path: at + (files[at].type === "video/webm" ? ".webm" : ".mp4"), url: URL.createObjectURL(files[at]), width: 321, height: 180, hasAudio: true, sha256: at + "f" });
-  return await make({ shots: files.map((_, at) => ({ title: "Shot", takes: { video: { output: output(at) } } })) }, options);
-}
+const timesOf = async (film) =>
+  (await Array.fromAsync(new EncodedPacketSink(await videoOf(film)).packets())).map(({ timestamp }) => timestamp);
+/** A film with these videos; null: the shot has none. */
+const filmOf = (outputs) => ({ shots: outputs.map((output) => ({ title: output ? "Shot" : "None", takes: { video: output && { output } } })) });
+const outputOf = (file, at) => ({ path: at + (file.type === "video/webm" ? ".webm" : ".mp4"), url: URL.createObjectURL(file), width: 321, height: 180, hasAudio: true, sha256: at + "f" });
+const join = async (shots, options, make = joinFilm) => await make(filmOf((await Promise.all(shots)).map(outputOf)), options);
 const command = async (shots) => /^ffmpeg .*$/m.exec(await (await join(shots, {}, zipFilm)).text())[0];
 const refusal = (shots, options) => join(shots, options).then(() => "joined", ({ code, message }) => [code, message]);
 /** Its sides, its packets, and in seconds: its length, and when each flash is seen and each beep is heard. */
 async function measure(film) {
-  const input = new Input({ source: new BlobSource(film), formats: [MP4] });
+  const input = inputOf(film);
   const [video, audio] = [await input.getPrimaryVideoTrack(), await input.getPrimaryAudioTrack()];
   const count = async (track) => (await Array.fromAsync(new EncodedPacketSink(track).packets())).length;
   const begins = (moments) => moments.filter(([, isOn], at) => isOn && !moments[at - 1]?.[1]).map(([second]) => second);
@@ -152,16 +145,11 @@ const show = async (file) => {
 };
 /** Where the film has a bright picture at that second: left, top, width and height. */
 async function brightAt(film, second) {
-  const track = await new Input({ source: new BlobSource(film), formats: [MP4] }).getPrimaryVideoTrack();
-  const { canvas } = await new CanvasSink(track).getCanvas(second);
+  const { canvas } = await new CanvasSink(await videoOf(film)).getCanvas(second);
   const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
   const [xs, ys] = [new Set(), new Set()];
   for (let at = 0; at < data.length; at += 4) if (data[at] > 128) (xs.add((at / 4) % canvas.width), ys.add(Math.floor(at / 4 / canvas.width)));
   return [Math.min(...xs), Math.min(...ys), xs.size, ys.size];
-}
-async function lengthOf(file) {
-  const input = new Input({ source: new BlobSource(await file), formats: [MP4] });
-  return await (await input.getPrimaryVideoTrack()).computeDuration();
 }
 async function hear(shots) {
   const film = await join(shots.map(makeShot));
@@ -314,13 +302,12 @@ test("a rough cut of shots of which one has no video → the others, under their
   const told = await page.evaluate<
     [number[], string, string]
   >(`Promise.all([makeShot(1), makeShot(1), new Blob(["no video"])]).then(async (files) => {
-    const shot = (at) => ({ title: "Shot", takes: { video: { output: { path: at + ".mp4", url: URL.createObjectURL(files[at]), sha256: "f" } } } });
-    const none = { title: "None", takes: { video: null } };
+    const [one, two, broken] = files.map(outputOf);
     const seen = [];
     const options = { isRoughCut: true, onProgress: ({ shot, shots }) => seen.push(shot, shots) };
-    await joinFilm({ shots: [shot(0), none, shot(1)] }, options);
-    const reasonOf = (shots) => joinFilm({ shots }, { isRoughCut: true }).catch(({ message }) => message);
-    return [seen, await reasonOf([shot(0), none, shot(2)]), await reasonOf([none])];
+    await joinFilm(filmOf([one, null, two]), options);
+    const reasonOf = (outputs) => joinFilm(filmOf(outputs), { isRoughCut: true }).catch(({ message }) => message);
+    return [seen, await reasonOf([one, null, broken]), await reasonOf([null])];
   })`);
   expect(new Set(told[0])).toEqual(new Set([1, 2]));
   expect(told.slice(1)).toEqual([
@@ -333,7 +320,7 @@ test("ten shots to download → four at once, with progress of how many are done
   let waiting: (() => void)[] = [];
   let asked = 0;
   const most: number[] = [];
-  await page.route("http://127.0.0.1/shots/*", async (route) => {
+  await page.route("**/shots/*", async (route) => {
     asked += 1;
     const isFull = new Promise<void>((resolve) => waiting.push(resolve));
     if (waiting.length === 4 || asked === 10) {
@@ -345,10 +332,9 @@ test("ten shots to download → four at once, with progress of how many are done
     await route.fulfill({ contentType: "video/webm", body: Buffer.from(readClip("one-picture.webm")) });
   });
   const told = await page.evaluate<number[]>(`(async () => {
-    const output = (at) => ({ path: at + ".webm", url: "/shots/" + at, sha256: "f" });
+    const outputs = Array.from({ length: 10 }, (_, at) => ({ path: at + ".webm", url: "/shots/" + at, sha256: "f" }));
     const told = [];
-    const onProgress = ({ doing, shot }) => doing === "downloading" && told.push(shot);
-    await joinFilm({ shots: Array.from({ length: 10 }, (_, at) => ({ title: "Shot", takes: { video: { output: output(at) } } })) }, { onProgress });
+    await joinFilm(filmOf(outputs), { onProgress: ({ doing, shot }) => doing === "downloading" && told.push(shot) });
     return told;
   })()`);
   expect([most, told]).toEqual([

@@ -1,11 +1,9 @@
-import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
-import type { Page } from "playwright-core";
+import type { Page, Route } from "playwright-core";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import type { Prediction } from "../../../shared/contract/predictions.ts";
 import { SAMPLE_ELEMENT, SAMPLE_FILM, SAMPLE_PREDICTION, SAMPLE_PROJECT } from "../../../shared/contract/samples.ts";
-import { launchBrowser } from "../../../tools/demo/browser.ts";
 import { bundle } from "../../support/client/bundle.ts";
+import { openApp } from "../../support/client/open-app.ts";
 import type { Part } from "../../support/client/react-page.ts";
 import { predictionWith, REF } from "../../support/client/server.ts";
 import { until } from "../../support/until.ts";
@@ -49,61 +47,38 @@ const statusesIn = (html: string) =>
 const HELD = { "preference-applied": "wait=1", "retry-after": "1", etag: 'W/"b"' };
 const FIRST = { "retry-after": "1", etag: 'W/"a"' };
 
-type Asked = {
-  what: string;
-  headers: IncomingHttpHeaders;
-  answer: (data: unknown, headers?: Record<string, string>) => void;
-  refuse: (status: number, code: string) => void;
-  /** Whether the page no longer waits for it. */
-  isGone: () => boolean;
-};
-
-function readRequest(request: IncomingMessage, path: string, response: ServerResponse): Asked {
-  const send = (status: number, body: object, headers: Record<string, string> = {}) => {
-    response.writeHead(status, { "content-type": "application/json", ...headers });
-    response.end(JSON.stringify({ success: status < 300, data: null, error: null, ...body }));
-  };
+/** A request of the page, to be answered. */
+function readRequest(route: Route) {
+  const request = route.request();
+  const send = (status: number, body: object, headers: Record<string, string> = {}) =>
+    void route.fulfill({ status, headers, json: { success: status < 300, data: null, error: null, ...body } });
   return {
-    what: `${request.method} ${path}`,
-    headers: request.headers,
-    answer: (data, headers) => send(200, { data }, headers),
-    refuse: (status, code) => send(status, { error: { code, message: "No.", requestId: "1" } }),
-    isGone: () => response.destroyed,
+    what: `${request.method()} ${request.url().split("/functions/v1/api")[1]}`,
+    headers: request.headers(),
+    answer: (data: unknown, headers?: Record<string, string>) => send(200, { data }, headers),
+    refuse: (status: number, code: string) => send(status, { error: { code, message: "No.", requestId: "1" } }),
+    /** Whether the page no longer waits for it. */
+    isGone: () => request.failure() !== null,
   };
 }
+type Asked = ReturnType<typeof readRequest>;
 
 describe.each([18, 19] as const)("React %s", (version) => {
-  const ends: (() => Promise<unknown>)[] = [];
   const faults: string[] = [];
   const asked: Asked[] = [];
+  let app: Awaited<ReturnType<typeof openApp>>;
   let page: Page;
 
   beforeAll(async () => {
-    const code = await bundle("test/support/client/react-page.ts", { react: version });
-    const html =
-      '<!doctype html><link rel="icon" href="data:,"><body></body><script type="module" src="/page.js"></script>';
-    const server = createServer((request, response) => {
-      const { pathname, search } = new URL(request.url ?? "", "http://127.0.0.1");
-      const [, path] = pathname.split("/functions/v1/api");
-      if (path !== undefined) return void asked.push(readRequest(request, path + search, response));
-      const [type, text] = pathname === "/page.js" ? ["text/javascript", code] : ["text/html", html];
-      response.writeHead(200, { "content-type": type }).end(text);
-    });
-    const port = await new Promise<number>((resolve) =>
-      server.listen(0, "127.0.0.1", () => resolve((server.address() as AddressInfo).port)),
-    );
-    const browser = await launchBrowser();
-    ends.push(
-      async () => void server.close(),
-      () => browser.close(),
-    );
-    page = await browser.newPage();
+    app = await openApp(await bundle("test/support/client/react-page.ts", { react: version }));
+    page = app.page;
     page.on("pageerror", ({ message }) => faults.push(message));
     page.on("console", (message) => {
       if (message.type() === "error" && !message.text().includes("Failed to load resource"))
         faults.push(message.text());
     });
-    await page.goto(`http://127.0.0.1:${port}/?${new URLSearchParams({ projectId, predictionId })}`);
+    await page.route("**/functions/v1/api/**", (route) => void asked.push(readRequest(route)));
+    await page.goto(`${app.origin}/?${new URLSearchParams({ projectId, predictionId })}`);
     expect(await page.evaluate("page.version")).toMatch(new RegExp(`^${version}\\.`));
   });
   afterEach(async () => {
@@ -111,7 +86,7 @@ describe.each([18, 19] as const)("React %s", (version) => {
     await nothingElse();
   });
   afterAll(async () => {
-    for (const end of ends.toReversed()) await end();
+    await app.close();
     expect(faults).toEqual([]);
   });
 
@@ -119,6 +94,8 @@ describe.each([18, 19] as const)("React %s", (version) => {
   const setHidden = (isHidden: boolean) => page.evaluate(`page.setHidden(${isHidden})`);
   /** The pauses that the page's client makes now, in ms. */
   const pauses = () => page.evaluate<number[]>("page.pauses.filter((ms) => ms > 0)");
+  /** Calls the client of useKeyframe, without waiting for the answer. */
+  const call = (text: string) => page.evaluate(`void page.keyframe.${text}`);
   const refetch = (part: Part) => page.locator(`#${part} button`).click();
 
   const next = async (what: string): Promise<Asked> => {
@@ -249,7 +226,6 @@ describe.each([18, 19] as const)("React %s", (version) => {
       (await next(GET_FILM)).answer({ ...SAMPLE_FILM, shots: [] });
       await shows("Latest", { status: "ready", data: null });
 
-      const call = (text: string) => page.evaluate(`void page.keyframe.${text}`);
       await call(start);
       (await next(asks)).answer(answer, FIRST);
       await shows("Latest", showing({ status: "queued" }));
@@ -294,18 +270,18 @@ describe.each([18, 19] as const)("React %s", (version) => {
     await readBoth(projectWith(ENDED, ENDED), listWith(ENDED, EARLIER));
 
     const selected = { ...SAMPLE_PROJECT.selected, video: "earlier" };
-    await page.evaluate(`void page.keyframe.changeProject("${projectId}", { selected: { video: "earlier" } })`);
+    await call(`changeProject("${projectId}", { selected: { video: "earlier" } })`);
     (await next(`PATCH /projects/${projectId}`)).answer({ ...SAMPLE_PROJECT, projectId, selected });
     await shows("Project", { data: expect.objectContaining({ selected }) }); // before it is read again
     await readBoth({ ...projectWith(ENDED, EARLIER), selected }, listWith(ENDED, EARLIER));
-    await page.evaluate(`void page.keyframe.hidePrediction({ projectId: "${projectId}", predictionId: "earlier" })`);
+    await call(`hidePrediction({ projectId: "${projectId}", predictionId: "earlier" })`);
     (await next(`PATCH /projects/${projectId}/predictions/earlier`)).answer({ ...EARLIER, hidden: true });
     await readBoth(projectWith(ENDED, EARLIER), listWith(ENDED));
     const changed = page.evaluate(`page.keyframe.changeProject("another", { title: "Quay" })`);
     (await next("PATCH /projects/another")).answer({ ...SAMPLE_PROJECT, projectId: "another" });
     await changed;
     await nothingElse();
-    await page.evaluate(`void page.keyframe.deleteProject("another")`);
+    await call(`deleteProject("another")`);
     (await next("DELETE /projects/another")).answer({ ...SAMPLE_PROJECT, projectId: "another" });
     await readBoth(projectWith(ENDED, EARLIER), listWith({ ...ENDED, outdated: true })); // it was made with a frame of that
   });
@@ -357,7 +333,7 @@ describe.each([18, 19] as const)("React %s", (version) => {
     await shows("Takes", { data: listWith(ENDED, EARLIER) }, 2);
     await nothingElse();
 
-    await page.evaluate(`void page.keyframe.generate("video", { projectId: "${projectId}" })`);
+    await call(`generate("video", { projectId: "${projectId}" })`);
     (await next("POST /projects/generate/video")).answer({ ...RUNNING, predictionId: "new" });
     (await next(GET_RUNNING)).answer(listWith({ ...RUNNING, predictionId: "new" }, ENDED, EARLIER));
     (await next(GET_TAKES)).answer(listWith(ENDED, EARLIER));
@@ -381,14 +357,14 @@ describe.each([18, 19] as const)("React %s", (version) => {
     await answerBoth(anna, anna);
     await shows("Element", { status: "ready", data: anna });
 
-    await page.evaluate(`void page.keyframe.elements.create({ name: "Pier" })`);
+    await call(`elements.create({ name: "Pier" })`);
     (await next("POST /elements")).answer(SAMPLE_ELEMENT);
     (await next(GET_ELEMENTS)).answer({ elements: [SAMPLE_ELEMENT, anna], nextCursor: null });
-    await page.evaluate(`void page.keyframe.elements.change("element", { text: "Blue" })`);
+    await call(`elements.change("element", { text: "Blue" })`);
     (await next("PATCH /elements/element")).answer({ ...anna, text: "Blue" });
     await shows("Element", { data: { ...anna, text: "Blue" } }); // before it is read again
     await answerBoth({ ...anna, text: "Blue" }, SAMPLE_ELEMENT, { ...anna, text: "Blue" });
-    await page.evaluate(`void page.keyframe.elements.delete("element")`);
+    await call(`elements.delete("element")`);
     (await next("DELETE /elements/element")).answer(anna);
     (await next(GET_ELEMENT)).refuse(404, "not_found");
     (await next(GET_ELEMENTS)).answer({ elements: [SAMPLE_ELEMENT], nextCursor: null });
@@ -396,47 +372,31 @@ describe.each([18, 19] as const)("React %s", (version) => {
     await shows("Elements", { data: { elements: [SAMPLE_ELEMENT], nextCursor: null } }, 2);
   });
 
-  test("the balance → shares the read of this month's usage; after a start → read again; without prepayment → null", async () => {
-    const balance = { availableMicros: 5_000_000, heldMicros: 0 };
-    await show("Client", "Balance", "Balance", "Usage");
-    (await next("GET /usage")).answer({ groups: [], balance });
-    await shows("Balance", { status: "ready", data: balance }, 2);
-    await page.evaluate(`void page.keyframe.startQuote({ quoteId: "q", atMostMicros: 1 })`);
-    (await next("POST /projects/generate/quote")).answer(RUNNING, FIRST);
-    (await next("GET /usage")).answer({ groups: [], balance: { ...balance, heldMicros: 1 } });
-    await shows("Balance", { data: { ...balance, heldMicros: 1 } }, 2);
-    await setHidden(true);
-    await setHidden(false);
-    (await next("GET /usage")).answer({ groups: [], balance: null });
-    await shows("Balance", { status: "ready", data: null }, 2);
-  });
-
-  test("usage of this month and of other days → one read of each query; after a start, an end, or a visible page → again", async () => {
+  test("usage of this month, its balance and other days → one read of each query; a start, an end, a visible page → again", async () => {
     const GET_MAY = "GET /usage?from=2026-05-01&to=2026-05-31&groupBy=step";
-    await show("Client", "Usage", "Usage", "May");
-    (await next("GET /usage")).answer({ groups: [] });
-    (await next(GET_MAY)).answer({ groups: [1] });
-    await shows("Usage", { status: "ready", data: { groups: [] } }, 2);
-    await shows("May", { status: "ready", data: { groups: [1] } });
-    const readBoth = async (sums: number[]) => {
-      (await next("GET /usage")).answer({ groups: sums });
-      (await next(GET_MAY)).answer({ groups: [] });
-      await shows("Usage", { data: { groups: sums } }, 2);
+    const readBoth = async (groups: number[], balance: object | null) => {
+      (await next("GET /usage")).answer({ groups, balance });
+      (await next(GET_MAY)).answer({ groups: [1] });
+      await shows("Usage", { status: "ready", data: { groups, balance } }, 2);
+      await shows("Balance", { status: "ready", data: balance }, 2);
     };
+    await show("Client", "Usage", "Usage", "Balance", "Balance", "May");
+    await readBoth([], null); // without prepayment
+    await shows("May", { status: "ready", data: { groups: [1] } });
     await setHidden(true);
     await setHidden(false);
-    await readBoth([2]);
+    await readBoth([2], { availableMicros: 5, heldMicros: 0 });
 
-    await show("Client", "Usage", "Usage", "May", "Latest");
+    await show("Client", "Usage", "Usage", "Balance", "Balance", "May", "Latest");
     (await next(GET_PROJECT)).answer(projectWith(null));
     await shows("Latest", { status: "ready" });
-    await page.evaluate(`void page.keyframe.generate("video", { projectId: "${projectId}" })`);
-    (await next("POST /projects/generate/video")).answer(RUNNING, FIRST);
-    await readBoth([3]);
+    await call(`startQuote({ quoteId: "q", atMostMicros: 1 })`);
+    (await next("POST /projects/generate/quote")).answer(RUNNING, FIRST);
+    await readBoth([3], { availableMicros: 5, heldMicros: 1 });
     (await next(GET_PROJECT)).answer(projectWith(RUNNING));
     (await next(GET_TAKE)).answer(RUNNING, FIRST);
     (await next(GET_TAKE)).answer(ENDED, HELD);
-    await readBoth([4]);
+    await readBoth([4], null);
     (await next(GET_PROJECT)).answer(projectWith(ENDED, ENDED));
     await nothingElse();
   });

@@ -3,11 +3,9 @@ import type { z } from "zod";
 import type { ROUTES } from "../../../client/routes.ts";
 import type * as Client from "../../../client/types.ts";
 import type * as Contract from "../../../shared/contract/operations/index.ts";
-import type * as Errors from "../../../shared/http/errors.ts";
 import {
   createKeyframeClient,
   type ErrorCode,
-  type ErrorDetail,
   KeyframeError,
   mustSucceed,
   type Output,
@@ -102,6 +100,4 @@ test("the client's copy of the contract → has every operation with its method,
   expectTypeOf<{ [Id in AppOperationId]: Plain<Partial<NeverToNone<Client.QueryOf<Id>>>> }>().toEqualTypeOf<{
     [Id in AppOperationId]: Plain<Partial<Contract.QueryOf<Id>>>;
   }>();
-  expectTypeOf<ErrorCode>().toEqualTypeOf<Errors.ErrorCode>();
-  expectTypeOf<ErrorDetail>().toEqualTypeOf<Errors.ErrorDetail>();
 });

@@ -15,30 +15,22 @@ import {
 
 const server = await useScriptedServer();
 
-/** An answer of the status endpoint. `held`: how long the service held it, in ms. */
-function state(
-  fields: Partial<Prediction>,
-  { tag, told = "2", held }: { tag?: string; told?: string; held?: number } = {},
-): Turn {
-  return (response) => {
-    server.time.pass(held ?? 0);
-    const headers = {
-      ...(tag === undefined ? {} : { etag: `W/"${tag}"` }),
-      ...(fields.completedAt === undefined ? { "retry-after": told } : {}),
-      ...(held === undefined ? {} : { "preference-applied": "wait=25" }),
-    };
-    response.writeHead(200, { "content-type": "application/json", ...headers });
-    response.end(JSON.stringify({ success: true, data: predictionWith(fields), error: null }));
-  };
-}
+type How = { tag?: string; told?: string; held?: number };
 
-const same =
-  ({ tag = "a", told = "2", held }: { tag?: string; told?: string; held?: number } = {}): Turn =>
+/** An answer of the status endpoint; without fields 304. `held`: how long the service held it, in ms. */
+const answer =
+  (fields: Partial<Prediction> | null, { tag, told = "2", held }: How): Turn =>
   (response) => {
     server.time.pass(held ?? 0);
-    const applied = held === undefined ? {} : { "preference-applied": "wait=25" };
-    response.writeHead(304, { etag: `W/"${tag}"`, "retry-after": told, ...applied }).end();
+    response.writeHead(fields === null ? 304 : 200, {
+      ...(tag === undefined ? {} : { etag: `W/"${tag}"` }),
+      ...(fields?.completedAt === undefined ? { "retry-after": told } : {}),
+      ...(held === undefined ? {} : { "preference-applied": "wait=25" }),
+    });
+    response.end(fields && JSON.stringify({ success: true, data: predictionWith(fields), error: null }));
   };
+const state = (fields: Partial<Prediction>, how: How = {}) => answer(fields, how);
+const same = (how: How = {}) => answer(null, { tag: "a", ...how });
 
 /** Waits while the service answers so, with as little chance as can be. */
 function waitFor(turns: Turn[], options?: Parameters<ReturnType<typeof server.client>["waitFor"]>[1]) {
