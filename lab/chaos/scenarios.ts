@@ -145,7 +145,7 @@ export const SCENARIOS: Record<string, Scenario> = {
     startsFrames: true,
     lastsMs: 30_000, // generate restarts in this time
     laterMs: FRAME_LATER_MS,
-    health: new RegExp(`^Many places of generate wait for something slow: \\d+ of \\d+ for ${OTHER_MODEL}`),
+    health: new RegExp(`^Much of what generate has leased waits for something slow: \\d+ of \\d+ for ${OTHER_MODEL}`),
     open: startBadFrames("[[fault:timeout=99]]", 50, 20),
   },
   slow_outputs: {

@@ -53,7 +53,7 @@ const worker = z
       "How long the last database call of that worker took, as it measured it, without waiting for work.",
     ),
     slowWork: count("Work leased more than three seconds ago (deliver), or ten (generate)."),
-    places: z
+    leased: z
       .object({
         of: count("How many pieces of work its workers can lease at once: those that have leased some, at least one."),
         open: count("How many they have leased."),

@@ -97,7 +97,7 @@ export function parseProgress(logs: string | null | undefined): number | null {
   return percent === undefined ? null : Math.min(1, Number(percent) / 100);
 }
 
-const outcome = z.enum(["recorded", "unchanged", "unknown", "unproven", "ended", "stale", "given_up"]);
+const outcome = z.enum(["recorded", "unchanged", "unknown", "unproven", "ended", "stale", "replaced"]);
 type RecordOutcome = z.infer<typeof outcome>;
 
 /**

@@ -6,7 +6,7 @@ import { createOpenWork } from "./open-work.ts";
 
 export type ClaimRequest = {
   /** How many more pieces of work may be open. */
-  room: number;
+  free: number;
   /** The worker takes no more work, and gives back what it has leased and not started. */
   isStopping: boolean;
   /** How long the heartbeat is valid; 0 ends it. */
@@ -80,9 +80,9 @@ export function createWorker<Item>(settings: WorkerSettings<Item>) {
 
   /** True when more is probably due. */
   async function claimAndStart(isStopping: boolean, heartbeatMs: number, longestWaitMs: number): Promise<boolean> {
-    const room = limits.maxOpen - open.count();
-    const waitMs = !isStopping && room > 0 && results.ready() === 0 ? longestWaitMs : 0;
-    const claimed = await call((callMs) => claim({ room, isStopping, heartbeatMs, waitMs, callMs }), waitMs);
+    const free = limits.maxOpen - open.count();
+    const waitMs = !isStopping && free > 0 && results.ready() === 0 ? longestWaitMs : 0;
+    const claimed = await call((callMs) => claim({ free, isStopping, heartbeatMs, waitMs, callMs }), waitMs);
     claimed?.items.forEach(open.start);
     if (claimed?.more || isBusy()) busyAt = clock.now();
     // What it leased was no longer needed, or waits for its endpoint.

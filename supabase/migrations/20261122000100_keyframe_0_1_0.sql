@@ -1955,8 +1955,8 @@ comment on function keyframe_worker.read_shared_film is 'The film of a link, by 
 
 -- supabase/schemas/15_queue/10_work.sql
 
--- The life of a piece of work. A function, generate or deliver, does it. A worker is one running instance of a function: an edge function's,
--- or one in a process of npm run worker. Its worker_id is random.
+-- The life of a row of the queue. The functions generate and deliver do the work. A worker is one running instance of a function: an edge
+-- function's, or one in a process of npm run worker. Its worker_id is random.
 --
 -- 1. Added (add_work): ready if it is due, and its function is kicked; otherwise scheduled.
 -- 2. Ready. A claim first makes due work ready, and work whose lease has expired (make_ready).
@@ -1997,7 +1997,7 @@ create table keyframe_private.work (
 ) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000, autovacuum_analyze_scale_factor = 0.5);
 comment on table keyframe_private.work is 'The queue of both functions: what to do, when, and which worker does it.';
 comment on column keyframe_private.work.kind is 'submit, poll, store, search, cancel, remove, expire, admit, continue; deliver, resume.';
-comment on column keyframe_private.work.subject is 'Its prediction, its delivery, or its owner (remove, admit). For resume: the delivery after which it continues.';
+comment on column keyframe_private.work.subject is 'Its prediction, its delivery, or its owner (remove, admit). For resume: the delivery after which it continues; all zeros: none.';
 comment on column keyframe_private.work.submit_id is 'The row of provider_submits that submit, poll, search and cancel are about.';
 comment on column keyframe_private.work.owner_id is 'The owner whose share of the capacity it uses, or a service-wide endpoint.';
 comment on column keyframe_private.work.lane is 'What takes turns within a resource: the owner, or the endpoint.';
@@ -2033,7 +2033,7 @@ begin
 end $$;
 
 -- Whether the queue has work of this kind about a subject. Always uses the index: a plan cached while the table was empty would scan it when
--- it is full. A disabled scan costs so much that JIT would compile the plan at each call.
+-- it is full. Without jit: the cost of a disabled scan would start it at each call.
 create function keyframe_private.has_work(subject uuid, kind text, submit_id bigint default null)
 returns boolean language plpgsql stable set search_path = '' set jit = off set enable_seqscan = off as $$
 begin
@@ -2088,7 +2088,7 @@ end $$;
 
 -- How many pieces of work a worker may have open at once. Copies cost memory while the output's host is faster than Storage: 36 stalled
 -- ones took 160 MB in all, 96 took 275, and a hosted function has 256.
-create function keyframe_private.places_of(queue keyframe_private.work_queue)
+create function keyframe_private.capacity_of(queue keyframe_private.work_queue)
 returns integer language plpgsql immutable set search_path = '' as $$
 begin
   return case queue when 'ask' then 96 when 'copy' then 36 when 'deliver' then 440 end;
@@ -2101,25 +2101,26 @@ begin
   return case queue when 'deliver' then interval '30 seconds' else interval '90 seconds' end;
 end $$;
 
--- Lease another row of a resource while its leased rows are fewer than this. Because the number falls with each lease, one resource alone
--- ends at two fifths of the places. It is what the others leave of four fifths, so that a fifth stays free for new ones, and of nine tenths
--- with all that is leased; when nearly all places are taken, up to 4. The same holds for an owner; for deliver an owner's rows count twice,
+-- A resource may lease another row while it has fewer leased than this. The limit falls with each row, so that one resource alone ends at
+-- two fifths of the capacity. It is what the others leave of four fifths, so that a fifth stays free for new ones, and of nine tenths with
+-- all that is leased; when nearly everything is leased, up to 4. The same holds for an owner; for deliver an owner's rows count twice,
 -- because an owner can have twenty endpoints at one host. Deliveries to endpoints that are new or slow are unproven: they share half of the
--- places among themselves, and leave the rest to others. For deliver, with 440 places (test/db/work/shares.test.ts has the same table):
+-- capacity among themselves, and leave the rest to others. For deliver, with a capacity of 440 (test/db/work/shares.test.ts has the same
+-- table):
 --
---   leased by others                   one may lease another row while it has fewer than   it ends at
---   nothing                            352 − its own                                       176
---   176 of one quick host              176 − its own                                       88
---   200 unproven                       196 − its own, the rest of nine tenths              98
---   430                                (440 − 430 − its own) / 6                           2
---   unproven: nothing                  176 − its own, four fifths of 220                   88
-create function keyframe_private.limit_for_next_row(places integer, is_unproven boolean, open bigint, open_unproven bigint)
+--   leased by others                   limit of a resource                  it ends at
+--   nothing                            352 − its own rows                   176
+--   176 of one quick host              176 − its own                        88
+--   200 unproven                       196 − its own, of nine tenths        98
+--   430                                (440 − 430 − its own) / 6            2
+--   unproven: nothing                  176 − its own, four fifths of 220    88
+create function keyframe_private.limit_for_next_row(capacity integer, is_unproven boolean, open bigint, open_unproven bigint)
 returns numeric language plpgsql immutable set search_path = '' as $$
 declare
-  part constant integer := case when is_unproven then places / 2 else places end;
+  part constant integer := case when is_unproven then capacity / 2 else capacity end;
   open_in_part constant bigint := case when is_unproven then open_unproven else open - open_unproven end;
 begin
-  return greatest(least(part * 4 / 5 - open_in_part, places * 9 / 10 - open), least(4, least(places - open, part - open_in_part) / 6.0));
+  return greatest(least(part * 4 / 5 - open_in_part, capacity * 9 / 10 - open), least(4, least(capacity - open, part - open_in_part) / 6.0));
 end $$;
 
 -- An expired lease makes work ready too, and counts as a failure. A submit counts every failure; other work of generate only leases that
@@ -2229,22 +2230,22 @@ begin
   return case when ready.lane <= cursor_lane then ready end;
 end $$;
 
--- A lane to lease from. max_rows: what its endpoint may still have leased; for generate all places. lease_work applies the other limits.
+-- A lane to lease from. max_rows: what its endpoint may still have leased; for generate all of the capacity. lease_work applies the other limits.
 create type keyframe_private.open_lane as (resource text, lane uuid, max_rows integer);
 
 -- The next lanes with ready work, resource by resource. If the last claim ended at lane 2 of model A, these are the lanes of model B from
 -- a random one on, then lanes 3, 1, 2 of model A. Resources and owners at their limit are left out. Lanes of deliver are locked, and cleared
 -- of work that does not belong there (lock_endpoint_lane). Each resource and each lane is a probe of the index, of which a claim makes a
 -- limited number.
--- room: the most that these resources can lease now. Each leased row counts against the limit and lowers it by one, so this is half of what
+-- free: the most that these resources can lease now. Each leased row counts against the limit and lowers it by one, so this is half of what
 -- is left, or the few rows of a worker that is nearly full. is_cut: there are more lanes, and the next claim begins there.
 create function keyframe_private.open_lanes(
   wanted_queue keyframe_private.work_queue, for_worker uuid, max_lanes integer, open_now keyframe_private.open_work,
-  began keyframe_private.claim_cursor, out lanes keyframe_private.open_lane[], out room integer, out reached keyframe_private.claim_cursor,
+  began keyframe_private.claim_cursor, out lanes keyframe_private.open_lane[], out free integer, out reached keyframe_private.claim_cursor,
   out is_cut boolean)
 language plpgsql volatile set search_path = '' as $$
 declare
-  places constant integer := keyframe_private.places_of(wanted_queue);
+  capacity constant integer := keyframe_private.capacity_of(wanted_queue);
   row_limit numeric;
   open_of_resource bigint;
   cursor_lane uuid;
@@ -2256,7 +2257,7 @@ declare
   cleared integer := 0;
 begin
   lanes := '{}';
-  room := 0;
+  free := 0;
   reached := began;
   loop
     is_cut := probes >= 4 * max_lanes;
@@ -2264,10 +2265,10 @@ begin
     exit when is_cut or of_resource.id is null;
     reached.resource := of_resource.resource;
     probes := probes + 1;
-    row_limit := keyframe_private.limit_for_next_row(places, of_resource.is_unproven, open_now.total, open_now.unproven);
+    row_limit := keyframe_private.limit_for_next_row(capacity, of_resource.is_unproven, open_now.total, open_now.unproven);
     open_of_resource := coalesce((open_now.by_resource ->> of_resource.resource)::bigint, 0);
     continue when open_of_resource >= row_limit;
-    room := room + greatest(4, ceil((row_limit - open_of_resource) / 2));
+    free := free + greatest(4, ceil((row_limit - open_of_resource) / 2));
     cursor_lane := case when of_resource.resource = began.resource then began.lane else gen_random_uuid() end;
     of_lane := null;
     loop
@@ -2275,7 +2276,7 @@ begin
       exit when of_lane.id is null;
       probes := probes + 1;
       max_rows := case
-        when coalesce((open_now.by_owner ->> concat(of_lane.owner_id, of_resource.is_unproven))::bigint, 0) < row_limit then places else 0 end;
+        when coalesce((open_now.by_owner ->> concat(of_lane.owner_id, of_resource.is_unproven))::bigint, 0) < row_limit then capacity else 0 end;
       if max_rows > 0 and wanted_queue = 'deliver' then
         locked := keyframe_private.lock_endpoint_lane(of_lane.lane, of_resource.resource, for_worker);
         max_rows := locked.max_rows;
@@ -2303,7 +2304,7 @@ create function keyframe_private.lease_work(
 language plpgsql volatile set search_path = '' set plan_cache_mode = force_generic_plan set jit = off set enable_seqscan = off
   set enable_hashjoin = off set enable_mergejoin = off as $$
 declare
-  places constant integer := keyframe_private.places_of(wanted_queue);
+  capacity constant integer := keyframe_private.capacity_of(wanted_queue);
   began constant keyframe_private.claim_cursor := jsonb_populate_record(
     row('', '00000000-0000-0000-0000-000000000000')::keyframe_private.claim_cursor, cursors -> wanted_queue::text);
   token constant uuid := gen_random_uuid();
@@ -2316,14 +2317,14 @@ begin
   open_now := keyframe_private.open_work_of(wanted_queue, for_worker);
   leased := '{}';
   is_cut := false;
-  if open_now.total >= places then
+  if open_now.total >= capacity then
     return;
   end if;
   walked := keyframe_private.open_lanes(wanted_queue, for_worker, least(max_rows, 100), open_now, began);
   is_cut := walked.is_cut;
   last_lane := (walked.reached).lane;
   if cardinality(walked.lanes) > 0 then
-    lane_part := ceil(least(lease_work.max_rows, walked.room)::numeric / cardinality(walked.lanes));
+    lane_part := ceil(least(lease_work.max_rows, walked.free)::numeric / cardinality(walked.lanes));
     with candidate as (
       select r.*, l.resource, l.lane, l.turn_of_lane, row_number() over (partition by l.turn_of_lane order by r.id) as turn
       from unnest(walked.lanes) with ordinality l (resource, lane, max_rows, turn_of_lane)
@@ -2346,9 +2347,9 @@ begin
       from candidate c
     ), chosen as (
       select c.id, c.lane, c.turn_of_lane from counted c
-      where c.before_all < least(lease_work.max_rows, places - open_now.total)
+      where c.before_all < least(lease_work.max_rows, capacity - open_now.total)
         and greatest(c.of_resource, c.of_owner) < keyframe_private.limit_for_next_row(
-          places, c.is_unproven, open_now.total + c.before_all, open_now.unproven + c.before_unproven)
+          capacity, c.is_unproven, open_now.total + c.before_all, open_now.unproven + c.before_unproven)
     ), taken as (
       update keyframe_private.work w
       set state = 'leased', worker_id = for_worker, lease_token = token, due_at = at + lease
@@ -2421,8 +2422,9 @@ comment on table keyframe_private.heartbeats is 'The last claim of each function
 comment on column keyframe_private.heartbeats.alive_until is 'The time by which that worker will claim again.';
 comment on column keyframe_private.heartbeats.report is 'What that worker reported: callMs, how long its last database call took without waiting for work; isProcess, whether it is a process of npm run worker and not an edge function; address, the project that a process works for.';
 
--- The worker will claim again within heartbeat_ms (0: it stops). Skips rows that another claim has locked: it records the same. Fails only
--- the claim of another project's process: without a heartbeat the sweep kicks. An edge function works for the project that kicks it.
+-- The worker will claim again within heartbeat_ms (0: it stops). Skips rows that another claim has locked: it records the same. Raises only
+-- for a process of another project (an edge function works for the project that kicks it). Other errors are warnings: without a heartbeat
+-- the sweep kicks.
 create function keyframe_private.record_heartbeat(function_name text, heartbeat_ms integer, report jsonb)
 returns void language plpgsql volatile set search_path = '' set lock_timeout = '20ms' as $$
 declare
@@ -4603,7 +4605,7 @@ end $$;
 -- supabase/schemas/30_predictions/40_starts.sql
 
 -- A start is an insert into predictions, by start_prediction, start_film, the Data API or an administrator. Its triggers do the
--- rest. For the statement: its first token, before anything is locked. For each row: owner, model, input, slot. For the rows together: the
+-- rest. For the statement: its first token, before a project or prediction is locked. For each row: owner, model, input, slot. For the rows together: the
 -- images, the other tokens, the budget of each owner, submits, a kick. A refusal undoes all rows.
 
 -- The default of a step may be unavailable.
@@ -4627,7 +4629,7 @@ begin
 end $$;
 
 -- Lists the other available models of a step that accept an input, in order, with the input completed for each.
-create function keyframe_private.takers_of(asked jsonb, project keyframe.projects, other_than keyframe.models)
+create function keyframe_private.models_accepting(asked jsonb, project keyframe.projects, other_than keyframe.models)
 returns table (model text, input jsonb) language plpgsql stable set search_path = '' as $$
 declare
   candidate keyframe.models;
@@ -4656,7 +4658,7 @@ begin
     null; -- it did not take this input either, so it has no price for it
   end;
   select m.* into found_model
-  from keyframe_private.takers_of(asked, project, gone) with ordinality t (model, input, place)
+  from keyframe_private.models_accepting(asked, project, gone) with ordinality t (model, input, place)
   join keyframe.models m on m.step = gone.step and m.model = t.model
   where keyframe_private.costs_no_more(keyframe_private.estimate_cost(t.model, t.input, now()), asked_cost)
   order by t.place
@@ -4717,7 +4719,7 @@ begin
     end if;
     perform keyframe_private.raise_error(refused.code, format('%s %s', refused.sentence, (
       select coalesce('Models that take it: ' || string_agg(t.model, ', ') || '.', 'No other model of this step takes it.')
-      from keyframe_private.takers_of(asked, project, chosen) t)));
+      from keyframe_private.models_accepting(asked, project, chosen) t)));
   end;
 end $$;
 
@@ -4894,7 +4896,7 @@ begin
     then input || jsonb_build_object('seed', (input ->> 'seed')::numeric + number - 1) else input end;
 end $$;
 
--- Starts a step of these projects, all or none: as many takes of a project as it is named. The first prediction has the id of the request.
+-- Starts a step of these projects, all or none. A project listed twice gets two takes. The first prediction has the id of the request.
 -- If there are several, their ids are kept for a repetition of the request.
 create function keyframe_private.start_all(request_id uuid, projects uuid[], step keyframe.generation_step, input jsonb, model text)
 returns keyframe.predictions[] language plpgsql volatile set search_path = '' as $$
@@ -4948,7 +4950,7 @@ begin
     'replayed', replayed, 'rate', coalesce(rate, keyframe_private.rate_state('generate')));
 end $$;
 
--- Without a generic plan it is planned at each start.
+-- force_generic_plan: otherwise Postgres plans it at each start.
 create function keyframe.start_prediction(
   project_id uuid, step keyframe.generation_step, input jsonb default '{}', model text default null, idempotency_key text default null,
   request_hash text default null, count integer default null)
@@ -4983,7 +4985,7 @@ comment on function keyframe.start_prediction is 'Starts one run of a step of th
 -- All functions of generate lock in this order: the leased work, the prediction, its submits by id, the owner's slots, and then predictions
 -- of the owner that wait for a slot. admit_predictions begins with the slots.
 --
--- The lease decides about which prediction a call is. The argument prediction_id is for what counts when the lease is lost: that a submit
+-- A call is about the prediction of its leased work. The argument prediction_id is for what counts even if the lease is lost: that a submit
 -- created no run, or had no answer.
 
 -- queued → starting → processing → storing, as the provider run does; several moves at once if needed. The provider keeps an output for an
@@ -5149,8 +5151,8 @@ begin
   );
 end $$;
 
--- The file to store among those that a run returned: the first at `named`, the column `output` of the model. If none there can be of the
--- step's kind, the first file that is, unless several fields have one: a paid run is stored even if its model's row is wrong.
+-- The file to store among those that a run returned: the first at `named`, the column `output` of the model, if one there can be of the
+-- step's kind. Otherwise the first file that is, if only one field has such files: a paid run is stored even if its model's row is wrong.
 --
 --   step         named  files                          result
 --   video        null   clip: a.mp4, poster: b.png     a.mp4
@@ -5261,7 +5263,7 @@ end $$;
 --   unchanged   the state was known, or is recorded by the next callback or poll
 --   ended       the prediction has ended or is deleted; the run is canceled if it goes on
 --   stale       the prediction follows another run; this run is canceled if it goes on
---   given_up    the prediction is queued again; it followed this run before
+--   replaced    the prediction is queued again; it followed this run before
 --   unknown     there is no such prediction, or the run belongs to another one
 --   unproven    the run may belong to another prediction
 --
@@ -5314,7 +5316,7 @@ begin
   elsif row_now.status = 'queued' and submit.id is not null then
     -- A queued prediction follows no run, so a known run of it has failed or was replaced.
     perform keyframe_private.end_submit(submit.id, run_outcome, run.metrics) where run_outcome is not null;
-    return 'given_up';
+    return 'replaced';
   elsif submit.id is null then
     if found_by = 'text' and not keyframe_private.is_only_submit_of_its_text(prediction, attempt) then
       return 'unproven'; -- neither followed nor canceled
@@ -7570,7 +7572,7 @@ language plpgsql volatile set search_path = '' as $$
 declare
   receiver keyframe.webhook_endpoints;
   leased integer;
-  is_others boolean;
+  is_leased_by_others boolean;
 begin
   max_rows := 0;
   cleared := 0;
@@ -7582,10 +7584,10 @@ begin
     cleared := keyframe_private.clear_lane(endpoint, lock_endpoint_lane.resource, receiver);
     return;
   end if;
-  select count(*), bool_or(w.worker_id <> for_worker) into leased, is_others
+  select count(*), bool_or(w.worker_id <> for_worker) into leased, is_leased_by_others
   from keyframe_private.work w where w.queue = 'deliver' and w.lane = endpoint and w.state = 'leased';
   max_rows := case when receiver.failing_since is not null then 1
-    when receiver.standing = 'quick' and is_others is not true then 4 * receiver.max_in_flight
+    when receiver.standing = 'quick' and is_leased_by_others is not true then 4 * receiver.max_in_flight
     else receiver.max_in_flight end - leased;
 end $$;
 
@@ -9021,7 +9023,7 @@ returns jsonb language sql stable set search_path = '' as $$
 $$;
 
 -- Malformed figures of a report are left out. Slow: leased more than 10 s ago, for deliver more than 3 s; due_at is when the lease expires.
--- Each `of` counts the places of all workers that have leased work, at least of one.
+-- Each `of` is the capacity of all workers that have leased work, at least of one.
 create function keyframe_private.worker_figures()
 returns jsonb language sql stable set search_path = '' as $$
   with leased as materialized (
@@ -9034,19 +9036,19 @@ returns jsonb language sql stable set search_path = '' as $$
     'isProcess', coalesce(h.report -> 'isProcess' = 'true', false),
     'callSeconds', round(keyframe_private.read_figure(h.report, 'callMs') / 1000, 3),
     'slowWork', (select count(*) from leased l where l.name = f.name and l.is_slow),
-    'places', jsonb_build_object(
-      'of', f.places * o.workers,
+    'leased', jsonb_build_object(
+      'of', f.capacity * o.workers,
       'open', o.count,
       'slow', (
         select coalesce(jsonb_agg(to_jsonb(s) order by s.open desc), '[]') from (
-          select left(l.resource, 200) as name, count(*) as open, keyframe_private.places_of(l.queue) * o.workers as of
+          select left(l.resource, 200) as name, count(*) as open, keyframe_private.capacity_of(l.queue) * o.workers as of
           from leased l where l.name = f.name and l.is_slow group by l.queue, l.resource order by count(*) desc limit 5) s)),
     'oldestKickSeconds', (
       select keyframe_private.seconds_since(min(k.made_at)) from keyframe_private.kicks k
       where k.function_name = f.name and k.acknowledged_at is null and k.error is null)))
   from (values
-      ('generate', keyframe_private.places_of('ask') + keyframe_private.places_of('copy')),
-      ('deliver', keyframe_private.places_of('deliver'))) f (name, places)
+      ('generate', keyframe_private.capacity_of('ask') + keyframe_private.capacity_of('copy')),
+      ('deliver', keyframe_private.capacity_of('deliver'))) f (name, capacity)
   cross join lateral (select count(*), greatest(1, count(distinct l.worker_id)) as workers from leased l where l.name = f.name) o
   left join keyframe_private.heartbeats h on h.function_name = f.name
 $$;

@@ -68,7 +68,7 @@ async function measureMemory({ quick, openStack, progress }: BenchContext): Prom
     return await watchDuring(stack, "keyframe-mcp", 1, () => readTimes(calls));
   });
 
-  const [row] = await stack.sql<{ copies: number }[]>`select keyframe_private.places_of('copy') as copies`;
+  const [row] = await stack.sql<{ copies: number }[]>`select keyframe_private.capacity_of('copy') as copies`;
   const copies = row?.copies ?? 0;
   await measure(`generate, ${copies} copies of videos while Storage reads nothing`, 118, () =>
     watchStalledCopies(copies),

@@ -119,16 +119,16 @@ export function metricsText(figures: ServiceFigures): string {
       slowWork: "worker_slow_work",
     }),
     gauge(
-      "worker_places_open",
+      "worker_leased",
       "Pieces of work that are leased.",
       "function",
-      ofEach(workers, ({ places }) => places.open),
+      ofEach(workers, ({ leased }) => leased.open),
     ),
     gauge(
-      "worker_places_slow",
+      "worker_leased_slow",
       "Pieces of work that wait for something slow.",
       "function",
-      ofEach(workers, ({ places }) => sum(places.slow.map(({ open }) => open))),
+      ofEach(workers, ({ leased }) => sum(leased.slow.map(({ open }) => open))),
     ),
     ...gauges(shape.jobs.unwrap().valueType, "job", figures.jobs ?? {}, {
       scheduled: "cron_scheduled",

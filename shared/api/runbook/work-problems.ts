@@ -5,8 +5,8 @@ const SLOW_CALL_SECONDS = 1;
 const PRESENT_SECONDS = 60;
 /** Fewer slow receivers delay no others. */
 const MANY_SLOW_DELIVERIES = 10;
-/** A share of a queue's places. One model, or host in one standing, gets at most two fifths of them. */
-const MANY_SLOW_PLACES = 1 / 8;
+/** A share of a queue's capacity. One model, or host in one standing, gets at most two fifths of it. */
+const MUCH_SLOW_WORK = 1 / 8;
 /** Lanes take turns, oldest work first, so work waits this long only when it is not done, or when there is too much of it. */
 const LATE_SECONDS = 30;
 /** Files are removed batch by batch, and no user waits for them. */
@@ -31,7 +31,7 @@ export const workerProblems = ({ generate, deliver }: Part<"workers">): string[]
 ];
 
 function problemsOfWorker(name: "generate" | "deliver", worker: WorkerFigures): string[] {
-  const { callSeconds, slowWork, claimedSeconds, places } = worker;
+  const { callSeconds, slowWork, claimedSeconds, leased } = worker;
   if (claimedSeconds !== null && claimedSeconds >= PRESENT_SECONDS) return [];
   const problems: string[] = [];
   if (callSeconds !== null && callSeconds >= SLOW_CALL_SECONDS) {
@@ -39,7 +39,7 @@ function problemsOfWorker(name: "generate" | "deliver", worker: WorkerFigures): 
       `The database calls of ${name} take ${callSeconds.toFixed(1)} s, so its work is late. Check the load of Postgres, the connections of the Data API (PGRST_DB_POOL) and the network between them. If jit is on, switch it off for the role authenticator.`,
     );
   }
-  const slow = places.slow.filter(({ open, of }) => open >= of * MANY_SLOW_PLACES);
+  const slow = leased.slow.filter(({ open, of }) => open >= of * MUCH_SLOW_WORK);
   if (slow.length > 0) {
     const causes = slow.map(({ name: cause, open, of }) => `${open} of ${of} for ${cause}`).join(", ");
     const remedy =
@@ -47,7 +47,7 @@ function problemsOfWorker(name: "generate" | "deliver", worker: WorkerFigures): 
         ? "Switch off a model that stays slow (update keyframe.models set enabled = false); work that waits for it fails at its deadline."
         : "keyframe_private.admin_webhook_health shows whose deliveries are due. Disable an endpoint that stays slow.";
     problems.push(
-      `Many places of ${name} wait for something slow: ${causes}. Other work that needs the same waits too; the rest does not. ${remedy}`,
+      `Much of what ${name} has leased waits for something slow: ${causes}. Other work that needs the same waits too; the rest does not. ${remedy}`,
     );
   } else if (name === "deliver" && slowWork >= MANY_SLOW_DELIVERIES) {
     problems.push(

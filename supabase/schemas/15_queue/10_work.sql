@@ -1,5 +1,5 @@
--- The life of a piece of work. A function, generate or deliver, does it. A worker is one running instance of a function: an edge function's,
--- or one in a process of npm run worker. Its worker_id is random.
+-- The life of a row of the queue. The functions generate and deliver do the work. A worker is one running instance of a function: an edge
+-- function's, or one in a process of npm run worker. Its worker_id is random.
 --
 -- 1. Added (add_work): ready if it is due, and its function is kicked; otherwise scheduled.
 -- 2. Ready. A claim first makes due work ready, and work whose lease has expired (make_ready).
@@ -40,7 +40,7 @@ create table keyframe_private.work (
 ) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000, autovacuum_analyze_scale_factor = 0.5);
 comment on table keyframe_private.work is 'The queue of both functions: what to do, when, and which worker does it.';
 comment on column keyframe_private.work.kind is 'submit, poll, store, search, cancel, remove, expire, admit, continue; deliver, resume.';
-comment on column keyframe_private.work.subject is 'Its prediction, its delivery, or its owner (remove, admit). For resume: the delivery after which it continues.';
+comment on column keyframe_private.work.subject is 'Its prediction, its delivery, or its owner (remove, admit). For resume: the delivery after which it continues; all zeros: none.';
 comment on column keyframe_private.work.submit_id is 'The row of provider_submits that submit, poll, search and cancel are about.';
 comment on column keyframe_private.work.owner_id is 'The owner whose share of the capacity it uses, or a service-wide endpoint.';
 comment on column keyframe_private.work.lane is 'What takes turns within a resource: the owner, or the endpoint.';
@@ -76,7 +76,7 @@ begin
 end $$;
 
 -- Whether the queue has work of this kind about a subject. Always uses the index: a plan cached while the table was empty would scan it when
--- it is full. A disabled scan costs so much that JIT would compile the plan at each call.
+-- it is full. Without jit: the cost of a disabled scan would start it at each call.
 create function keyframe_private.has_work(subject uuid, kind text, submit_id bigint default null)
 returns boolean language plpgsql stable set search_path = '' set jit = off set enable_seqscan = off as $$
 begin

@@ -2,7 +2,7 @@
 
 -- How many pieces of work a worker may have open at once. Copies cost memory while the output's host is faster than Storage: 36 stalled
 -- ones took 160 MB in all, 96 took 275, and a hosted function has 256.
-create function keyframe_private.places_of(queue keyframe_private.work_queue)
+create function keyframe_private.capacity_of(queue keyframe_private.work_queue)
 returns integer language plpgsql immutable set search_path = '' as $$
 begin
   return case queue when 'ask' then 96 when 'copy' then 36 when 'deliver' then 440 end;
@@ -15,25 +15,26 @@ begin
   return case queue when 'deliver' then interval '30 seconds' else interval '90 seconds' end;
 end $$;
 
--- Lease another row of a resource while its leased rows are fewer than this. Because the number falls with each lease, one resource alone
--- ends at two fifths of the places. It is what the others leave of four fifths, so that a fifth stays free for new ones, and of nine tenths
--- with all that is leased; when nearly all places are taken, up to 4. The same holds for an owner; for deliver an owner's rows count twice,
+-- A resource may lease another row while it has fewer leased than this. The limit falls with each row, so that one resource alone ends at
+-- two fifths of the capacity. It is what the others leave of four fifths, so that a fifth stays free for new ones, and of nine tenths with
+-- all that is leased; when nearly everything is leased, up to 4. The same holds for an owner; for deliver an owner's rows count twice,
 -- because an owner can have twenty endpoints at one host. Deliveries to endpoints that are new or slow are unproven: they share half of the
--- places among themselves, and leave the rest to others. For deliver, with 440 places (test/db/work/shares.test.ts has the same table):
+-- capacity among themselves, and leave the rest to others. For deliver, with a capacity of 440 (test/db/work/shares.test.ts has the same
+-- table):
 --
---   leased by others                   one may lease another row while it has fewer than   it ends at
---   nothing                            352 − its own                                       176
---   176 of one quick host              176 − its own                                       88
---   200 unproven                       196 − its own, the rest of nine tenths              98
---   430                                (440 − 430 − its own) / 6                           2
---   unproven: nothing                  176 − its own, four fifths of 220                   88
-create function keyframe_private.limit_for_next_row(places integer, is_unproven boolean, open bigint, open_unproven bigint)
+--   leased by others                   limit of a resource                  it ends at
+--   nothing                            352 − its own rows                   176
+--   176 of one quick host              176 − its own                        88
+--   200 unproven                       196 − its own, of nine tenths        98
+--   430                                (440 − 430 − its own) / 6            2
+--   unproven: nothing                  176 − its own, four fifths of 220    88
+create function keyframe_private.limit_for_next_row(capacity integer, is_unproven boolean, open bigint, open_unproven bigint)
 returns numeric language plpgsql immutable set search_path = '' as $$
 declare
-  part constant integer := case when is_unproven then places / 2 else places end;
+  part constant integer := case when is_unproven then capacity / 2 else capacity end;
   open_in_part constant bigint := case when is_unproven then open_unproven else open - open_unproven end;
 begin
-  return greatest(least(part * 4 / 5 - open_in_part, places * 9 / 10 - open), least(4, least(places - open, part - open_in_part) / 6.0));
+  return greatest(least(part * 4 / 5 - open_in_part, capacity * 9 / 10 - open), least(4, least(capacity - open, part - open_in_part) / 6.0));
 end $$;
 
 -- An expired lease makes work ready too, and counts as a failure. A submit counts every failure; other work of generate only leases that
@@ -143,22 +144,22 @@ begin
   return case when ready.lane <= cursor_lane then ready end;
 end $$;
 
--- A lane to lease from. max_rows: what its endpoint may still have leased; for generate all places. lease_work applies the other limits.
+-- A lane to lease from. max_rows: what its endpoint may still have leased; for generate all of the capacity. lease_work applies the other limits.
 create type keyframe_private.open_lane as (resource text, lane uuid, max_rows integer);
 
 -- The next lanes with ready work, resource by resource. If the last claim ended at lane 2 of model A, these are the lanes of model B from
 -- a random one on, then lanes 3, 1, 2 of model A. Resources and owners at their limit are left out. Lanes of deliver are locked, and cleared
 -- of work that does not belong there (lock_endpoint_lane). Each resource and each lane is a probe of the index, of which a claim makes a
 -- limited number.
--- room: the most that these resources can lease now. Each leased row counts against the limit and lowers it by one, so this is half of what
+-- free: the most that these resources can lease now. Each leased row counts against the limit and lowers it by one, so this is half of what
 -- is left, or the few rows of a worker that is nearly full. is_cut: there are more lanes, and the next claim begins there.
 create function keyframe_private.open_lanes(
   wanted_queue keyframe_private.work_queue, for_worker uuid, max_lanes integer, open_now keyframe_private.open_work,
-  began keyframe_private.claim_cursor, out lanes keyframe_private.open_lane[], out room integer, out reached keyframe_private.claim_cursor,
+  began keyframe_private.claim_cursor, out lanes keyframe_private.open_lane[], out free integer, out reached keyframe_private.claim_cursor,
   out is_cut boolean)
 language plpgsql volatile set search_path = '' as $$
 declare
-  places constant integer := keyframe_private.places_of(wanted_queue);
+  capacity constant integer := keyframe_private.capacity_of(wanted_queue);
   row_limit numeric;
   open_of_resource bigint;
   cursor_lane uuid;
@@ -170,7 +171,7 @@ declare
   cleared integer := 0;
 begin
   lanes := '{}';
-  room := 0;
+  free := 0;
   reached := began;
   loop
     is_cut := probes >= 4 * max_lanes;
@@ -178,10 +179,10 @@ begin
     exit when is_cut or of_resource.id is null;
     reached.resource := of_resource.resource;
     probes := probes + 1;
-    row_limit := keyframe_private.limit_for_next_row(places, of_resource.is_unproven, open_now.total, open_now.unproven);
+    row_limit := keyframe_private.limit_for_next_row(capacity, of_resource.is_unproven, open_now.total, open_now.unproven);
     open_of_resource := coalesce((open_now.by_resource ->> of_resource.resource)::bigint, 0);
     continue when open_of_resource >= row_limit;
-    room := room + greatest(4, ceil((row_limit - open_of_resource) / 2));
+    free := free + greatest(4, ceil((row_limit - open_of_resource) / 2));
     cursor_lane := case when of_resource.resource = began.resource then began.lane else gen_random_uuid() end;
     of_lane := null;
     loop
@@ -189,7 +190,7 @@ begin
       exit when of_lane.id is null;
       probes := probes + 1;
       max_rows := case
-        when coalesce((open_now.by_owner ->> concat(of_lane.owner_id, of_resource.is_unproven))::bigint, 0) < row_limit then places else 0 end;
+        when coalesce((open_now.by_owner ->> concat(of_lane.owner_id, of_resource.is_unproven))::bigint, 0) < row_limit then capacity else 0 end;
       if max_rows > 0 and wanted_queue = 'deliver' then
         locked := keyframe_private.lock_endpoint_lane(of_lane.lane, of_resource.resource, for_worker);
         max_rows := locked.max_rows;
@@ -217,7 +218,7 @@ create function keyframe_private.lease_work(
 language plpgsql volatile set search_path = '' set plan_cache_mode = force_generic_plan set jit = off set enable_seqscan = off
   set enable_hashjoin = off set enable_mergejoin = off as $$
 declare
-  places constant integer := keyframe_private.places_of(wanted_queue);
+  capacity constant integer := keyframe_private.capacity_of(wanted_queue);
   began constant keyframe_private.claim_cursor := jsonb_populate_record(
     row('', '00000000-0000-0000-0000-000000000000')::keyframe_private.claim_cursor, cursors -> wanted_queue::text);
   token constant uuid := gen_random_uuid();
@@ -230,14 +231,14 @@ begin
   open_now := keyframe_private.open_work_of(wanted_queue, for_worker);
   leased := '{}';
   is_cut := false;
-  if open_now.total >= places then
+  if open_now.total >= capacity then
     return;
   end if;
   walked := keyframe_private.open_lanes(wanted_queue, for_worker, least(max_rows, 100), open_now, began);
   is_cut := walked.is_cut;
   last_lane := (walked.reached).lane;
   if cardinality(walked.lanes) > 0 then
-    lane_part := ceil(least(lease_work.max_rows, walked.room)::numeric / cardinality(walked.lanes));
+    lane_part := ceil(least(lease_work.max_rows, walked.free)::numeric / cardinality(walked.lanes));
     with candidate as (
       select r.*, l.resource, l.lane, l.turn_of_lane, row_number() over (partition by l.turn_of_lane order by r.id) as turn
       from unnest(walked.lanes) with ordinality l (resource, lane, max_rows, turn_of_lane)
@@ -260,9 +261,9 @@ begin
       from candidate c
     ), chosen as (
       select c.id, c.lane, c.turn_of_lane from counted c
-      where c.before_all < least(lease_work.max_rows, places - open_now.total)
+      where c.before_all < least(lease_work.max_rows, capacity - open_now.total)
         and greatest(c.of_resource, c.of_owner) < keyframe_private.limit_for_next_row(
-          places, c.is_unproven, open_now.total + c.before_all, open_now.unproven + c.before_unproven)
+          capacity, c.is_unproven, open_now.total + c.before_all, open_now.unproven + c.before_unproven)
     ), taken as (
       update keyframe_private.work w
       set state = 'leased', worker_id = for_worker, lease_token = token, due_at = at + lease

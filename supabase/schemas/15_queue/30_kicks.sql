@@ -27,8 +27,9 @@ comment on table keyframe_private.heartbeats is 'The last claim of each function
 comment on column keyframe_private.heartbeats.alive_until is 'The time by which that worker will claim again.';
 comment on column keyframe_private.heartbeats.report is 'What that worker reported: callMs, how long its last database call took without waiting for work; isProcess, whether it is a process of npm run worker and not an edge function; address, the project that a process works for.';
 
--- The worker will claim again within heartbeat_ms (0: it stops). Skips rows that another claim has locked: it records the same. Fails only
--- the claim of another project's process: without a heartbeat the sweep kicks. An edge function works for the project that kicks it.
+-- The worker will claim again within heartbeat_ms (0: it stops). Skips rows that another claim has locked: it records the same. Raises only
+-- for a process of another project (an edge function works for the project that kicks it). Other errors are warnings: without a heartbeat
+-- the sweep kicks.
 create function keyframe_private.record_heartbeat(function_name text, heartbeat_ms integer, report jsonb)
 returns void language plpgsql volatile set search_path = '' set lock_timeout = '20ms' as $$
 declare

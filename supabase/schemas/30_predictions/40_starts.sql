@@ -1,5 +1,5 @@
 -- A start is an insert into predictions, by start_prediction, start_film, the Data API or an administrator. Its triggers do the
--- rest. For the statement: its first token, before anything is locked. For each row: owner, model, input, slot. For the rows together: the
+-- rest. For the statement: its first token, before a project or prediction is locked. For each row: owner, model, input, slot. For the rows together: the
 -- images, the other tokens, the budget of each owner, submits, a kick. A refusal undoes all rows.
 
 -- The default of a step may be unavailable.
@@ -23,7 +23,7 @@ begin
 end $$;
 
 -- Lists the other available models of a step that accept an input, in order, with the input completed for each.
-create function keyframe_private.takers_of(asked jsonb, project keyframe.projects, other_than keyframe.models)
+create function keyframe_private.models_accepting(asked jsonb, project keyframe.projects, other_than keyframe.models)
 returns table (model text, input jsonb) language plpgsql stable set search_path = '' as $$
 declare
   candidate keyframe.models;
@@ -52,7 +52,7 @@ begin
     null; -- it did not take this input either, so it has no price for it
   end;
   select m.* into found_model
-  from keyframe_private.takers_of(asked, project, gone) with ordinality t (model, input, place)
+  from keyframe_private.models_accepting(asked, project, gone) with ordinality t (model, input, place)
   join keyframe.models m on m.step = gone.step and m.model = t.model
   where keyframe_private.costs_no_more(keyframe_private.estimate_cost(t.model, t.input, now()), asked_cost)
   order by t.place
@@ -113,7 +113,7 @@ begin
     end if;
     perform keyframe_private.raise_error(refused.code, format('%s %s', refused.sentence, (
       select coalesce('Models that take it: ' || string_agg(t.model, ', ') || '.', 'No other model of this step takes it.')
-      from keyframe_private.takers_of(asked, project, chosen) t)));
+      from keyframe_private.models_accepting(asked, project, chosen) t)));
   end;
 end $$;
 
@@ -290,7 +290,7 @@ begin
     then input || jsonb_build_object('seed', (input ->> 'seed')::numeric + number - 1) else input end;
 end $$;
 
--- Starts a step of these projects, all or none: as many takes of a project as it is named. The first prediction has the id of the request.
+-- Starts a step of these projects, all or none. A project listed twice gets two takes. The first prediction has the id of the request.
 -- If there are several, their ids are kept for a repetition of the request.
 create function keyframe_private.start_all(request_id uuid, projects uuid[], step keyframe.generation_step, input jsonb, model text)
 returns keyframe.predictions[] language plpgsql volatile set search_path = '' as $$
@@ -344,7 +344,7 @@ begin
     'replayed', replayed, 'rate', coalesce(rate, keyframe_private.rate_state('generate')));
 end $$;
 
--- Without a generic plan it is planned at each start.
+-- force_generic_plan: otherwise Postgres plans it at each start.
 create function keyframe.start_prediction(
   project_id uuid, step keyframe.generation_step, input jsonb default '{}', model text default null, idempotency_key text default null,
   request_hash text default null, count integer default null)

@@ -4,7 +4,7 @@
 -- All functions of generate lock in this order: the leased work, the prediction, its submits by id, the owner's slots, and then predictions
 -- of the owner that wait for a slot. admit_predictions begins with the slots.
 --
--- The lease decides about which prediction a call is. The argument prediction_id is for what counts when the lease is lost: that a submit
+-- A call is about the prediction of its leased work. The argument prediction_id is for what counts even if the lease is lost: that a submit
 -- created no run, or had no answer.
 
 -- queued → starting → processing → storing, as the provider run does; several moves at once if needed. The provider keeps an output for an
@@ -170,8 +170,8 @@ begin
   );
 end $$;
 
--- The file to store among those that a run returned: the first at `named`, the column `output` of the model. If none there can be of the
--- step's kind, the first file that is, unless several fields have one: a paid run is stored even if its model's row is wrong.
+-- The file to store among those that a run returned: the first at `named`, the column `output` of the model, if one there can be of the
+-- step's kind. Otherwise the first file that is, if only one field has such files: a paid run is stored even if its model's row is wrong.
 --
 --   step         named  files                          result
 --   video        null   clip: a.mp4, poster: b.png     a.mp4
@@ -282,7 +282,7 @@ end $$;
 --   unchanged   the state was known, or is recorded by the next callback or poll
 --   ended       the prediction has ended or is deleted; the run is canceled if it goes on
 --   stale       the prediction follows another run; this run is canceled if it goes on
---   given_up    the prediction is queued again; it followed this run before
+--   replaced    the prediction is queued again; it followed this run before
 --   unknown     there is no such prediction, or the run belongs to another one
 --   unproven    the run may belong to another prediction
 --
@@ -335,7 +335,7 @@ begin
   elsif row_now.status = 'queued' and submit.id is not null then
     -- A queued prediction follows no run, so a known run of it has failed or was replaced.
     perform keyframe_private.end_submit(submit.id, run_outcome, run.metrics) where run_outcome is not null;
-    return 'given_up';
+    return 'replaced';
   elsif submit.id is null then
     if found_by = 'text' and not keyframe_private.is_only_submit_of_its_text(prediction, attempt) then
       return 'unproven'; -- neither followed nor canceled

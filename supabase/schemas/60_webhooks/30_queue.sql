@@ -88,7 +88,7 @@ language plpgsql volatile set search_path = '' as $$
 declare
   receiver keyframe.webhook_endpoints;
   leased integer;
-  is_others boolean;
+  is_leased_by_others boolean;
 begin
   max_rows := 0;
   cleared := 0;
@@ -100,9 +100,9 @@ begin
     cleared := keyframe_private.clear_lane(endpoint, lock_endpoint_lane.resource, receiver);
     return;
   end if;
-  select count(*), bool_or(w.worker_id <> for_worker) into leased, is_others
+  select count(*), bool_or(w.worker_id <> for_worker) into leased, is_leased_by_others
   from keyframe_private.work w where w.queue = 'deliver' and w.lane = endpoint and w.state = 'leased';
   max_rows := case when receiver.failing_since is not null then 1
-    when receiver.standing = 'quick' and is_others is not true then 4 * receiver.max_in_flight
+    when receiver.standing = 'quick' and is_leased_by_others is not true then 4 * receiver.max_in_flight
     else receiver.max_in_flight end - leased;
 end $$;

@@ -55,7 +55,7 @@ returns jsonb language sql stable set search_path = '' as $$
 $$;
 
 -- Malformed figures of a report are left out. Slow: leased more than 10 s ago, for deliver more than 3 s; due_at is when the lease expires.
--- Each `of` counts the places of all workers that have leased work, at least of one.
+-- Each `of` is the capacity of all workers that have leased work, at least of one.
 create function keyframe_private.worker_figures()
 returns jsonb language sql stable set search_path = '' as $$
   with leased as materialized (
@@ -68,19 +68,19 @@ returns jsonb language sql stable set search_path = '' as $$
     'isProcess', coalesce(h.report -> 'isProcess' = 'true', false),
     'callSeconds', round(keyframe_private.read_figure(h.report, 'callMs') / 1000, 3),
     'slowWork', (select count(*) from leased l where l.name = f.name and l.is_slow),
-    'places', jsonb_build_object(
-      'of', f.places * o.workers,
+    'leased', jsonb_build_object(
+      'of', f.capacity * o.workers,
       'open', o.count,
       'slow', (
         select coalesce(jsonb_agg(to_jsonb(s) order by s.open desc), '[]') from (
-          select left(l.resource, 200) as name, count(*) as open, keyframe_private.places_of(l.queue) * o.workers as of
+          select left(l.resource, 200) as name, count(*) as open, keyframe_private.capacity_of(l.queue) * o.workers as of
           from leased l where l.name = f.name and l.is_slow group by l.queue, l.resource order by count(*) desc limit 5) s)),
     'oldestKickSeconds', (
       select keyframe_private.seconds_since(min(k.made_at)) from keyframe_private.kicks k
       where k.function_name = f.name and k.acknowledged_at is null and k.error is null)))
   from (values
-      ('generate', keyframe_private.places_of('ask') + keyframe_private.places_of('copy')),
-      ('deliver', keyframe_private.places_of('deliver'))) f (name, places)
+      ('generate', keyframe_private.capacity_of('ask') + keyframe_private.capacity_of('copy')),
+      ('deliver', keyframe_private.capacity_of('deliver'))) f (name, capacity)
   cross join lateral (select count(*), greatest(1, count(distinct l.worker_id)) as workers from leased l where l.name = f.name) o
   left join keyframe_private.heartbeats h on h.function_name = f.name
 $$;

@@ -24,8 +24,8 @@ test("the types of events in SQL → equal those of the contract, and webhook.te
 
 test("the lease of a task, and how many deliveries a worker may have open, in SQL → equal those of the workers", async () => {
   const [row] = await db.sql`
-    select extract(epoch from keyframe_private.lease_of('ask'))::int as lease, keyframe_private.places_of('deliver') as places`;
-  expect(row).toEqual({ lease: LEASE_SECONDS, places: DELIVER_LIMITS.maxOpen });
+    select extract(epoch from keyframe_private.lease_of('ask'))::int as lease, keyframe_private.capacity_of('deliver') as capacity`;
+  expect(row).toEqual({ lease: LEASE_SECONDS, capacity: DELIVER_LIMITS.maxOpen });
 });
 
 test("every error that a SQL function raises → has a code of the API", async () => {

@@ -48,7 +48,7 @@ const NO_KICK = { outcome: "none", status: null, error: null, madeSeconds: null,
 
 const NEVER_CLAIMED = {
   ...{ claimedSeconds: null, isProcess: false, callSeconds: null, slowWork: 0 },
-  ...{ places: { of: 132, open: 0, slow: [] } },
+  ...{ leased: { of: 132, open: 0, slow: [] } },
   oldestKickSeconds: null,
 };
 const FRAME_MICROS = 67_000;
@@ -314,10 +314,10 @@ test.each<[what: string, seed: () => Promise<unknown>, figures: object]>([
     },
     {
       workers: {
-        generate: { slowWork: 1, places: { of: 264, open: 3, slow: [{ name: "a/slow", open: 1, of: 192 }] } },
+        generate: { slowWork: 1, leased: { of: 264, open: 3, slow: [{ name: "a/slow", open: 1, of: 192 }] } },
         deliver: {
           slowWork: 2,
-          places: { of: 440, open: 2, slow: [{ name: "receiver.example new", open: 2, of: 440 }] },
+          leased: { of: 440, open: 2, slow: [{ name: "receiver.example new", open: 2, of: 440 }] },
         },
       },
     },
@@ -439,7 +439,7 @@ test("endpoints whose last delivery could not be signed → counted, unless disa
 
 test("generate claims → figures have its call's time, also when it has no capacity for work", async () => {
   const claim = createClaim((called, args) => callWorker(db.sql, called, Object(args)), null);
-  await claim({ room: 0, isStopping: false, heartbeatMs: 0, waitMs: 0, callMs: 1_499.6 });
+  await claim({ free: 0, isStopping: false, heartbeatMs: 0, waitMs: 0, callMs: 1_499.6 });
   expect((await read()).workers.generate).toMatchObject({ callSeconds: 1.5, slowWork: 0 });
 });
 

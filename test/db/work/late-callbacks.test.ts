@@ -202,8 +202,8 @@ describe("a run that failed because it could not read the images", () => {
     const saying = await seedFailed();
     const before = await readRow(db.sql, saying.id);
     for (const status of ["starting", "processing", "failed", "succeeded"])
-      expect(await providerSays(db.sql, { ...saying, status })).toBe("given_up");
-    expect(await providerSays(db.sql, { ...saying, ...unreachable, foundBy: "name" })).toBe("given_up");
+      expect(await providerSays(db.sql, { ...saying, status })).toBe("replaced");
+    expect(await providerSays(db.sql, { ...saying, ...unreachable, foundBy: "name" })).toBe("replaced");
     expect(await readRow(db.sql, saying.id)).toEqual(before);
     expect(await runsToCancel(db.sql)).toEqual([]);
 
@@ -268,7 +268,7 @@ describe("an open transaction with a recorded run", () => {
     ["starting", { progress: 0.7 }, { progress: 0.5 }, "unchanged", "processing"],
     ["processing", { status: "succeeded" }, { status: "failed" }, "unchanged", "storing"],
     ["processing", { status: "failed" }, { status: "succeeded" }, "ended", "failed"],
-    ["processing", interrupted, interrupted, "given_up", "queued"],
+    ["processing", interrupted, interrupted, "replaced", "queued"],
   ])("%s: %j, and meanwhile %j arrives → the second waits, then %s: %s", async (of, first, then, answer, status) => {
     const { id, run } = await seedPrediction(db.sql, world, { status: of });
     const says = (sql: TransactionSql | Sql, said: Partial<Saying>) =>

@@ -164,7 +164,7 @@ test("a submit's run is found before the next submit → that is not sent, even 
   expect(await claim(db.sql)).toMatchObject([{ task: "submit", attempt: 2, search_attempt: 1 }]);
   const found = { id, run: "run-found", attempt: 1, foundBy: "name", attemptWithoutRun: 2 } as const;
   const failed = { ...found, status: "failed", failure: "interrupted" } as const;
-  expect([await providerSays(db.sql, failed), await providerSays(db.sql, failed)]).toEqual(["recorded", "given_up"]);
+  expect([await providerSays(db.sql, failed), await providerSays(db.sql, failed)]).toEqual(["recorded", "replaced"]);
   expect(await submitsOf(db.sql, id)).toMatchObject([
     { attempt: 1, provider_prediction_id: "run-found" },
     { attempt: 2, provider_prediction_id: null, outcome: "no_run" },

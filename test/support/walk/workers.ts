@@ -136,7 +136,7 @@ async function recordFound(walk: Walk, task: Task, attempt: number | null): Prom
   for (const run of runs) {
     const more = { attempt: task.search_attempt, found_by: "name", ...ofSubmit };
     const outcome = await tellState(walk, task, run, more);
-    if (outcome === null || ["unknown", "unproven", "given_up"].includes(outcome)) continue;
+    if (outcome === null || ["unknown", "unproven", "replaced"].includes(outcome)) continue;
     isFound = true;
     if (attempt !== null) break;
   }

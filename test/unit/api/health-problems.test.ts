@@ -17,7 +17,7 @@ const JOB = { scheduled: true, obstacle: null, lastSuccessSeconds: 2, lastError:
 
 const WORKER: WorkerFigures = {
   ...{ claimedSeconds: 1, isProcess: false, oldestKickSeconds: null, callSeconds: 0.004, slowWork: 0 },
-  places: { of: 32, open: 30, slow: [{ name: "acme/slow", open: 3, of: 32 }] },
+  leased: { of: 32, open: 30, slow: [{ name: "acme/slow", open: 3, of: 32 }] },
 };
 const PERIOD = { settledMicros: 0, heldMicros: 0, unknownMicros: 0, budgetMicros: null, leftMicros: null };
 const COSTS: AllFigures["costs"] = {
@@ -75,8 +75,8 @@ const late = (due: Partial<typeof NOT_DUE>, of: number, subject: string, count: 
     predictions: { ...PREDICTIONS, ...(due.submit === undefined ? {} : { largest }) },
   };
 };
-const slow = (name: "generate" | "deliver", ...things: WorkerFigures["places"]["slow"]) => ({
-  workers: { generate: WORKER, deliver: WORKER, [name]: { ...WORKER, places: { of: 132, open: 80, slow: things } } },
+const slow = (name: "generate" | "deliver", ...things: WorkerFigures["leased"]["slow"]) => ({
+  workers: { generate: WORKER, deliver: WORKER, [name]: { ...WORKER, leased: { of: 132, open: 80, slow: things } } },
 });
 const gone = (model: Partial<AllFigures["unavailableModels"][number]>) => {
   const row = {
@@ -340,7 +340,7 @@ test.each<[string, Partial<ServiceFigures>, RegExp]>([
   [
     "an eighth of generate waits for one model",
     slow("generate", { name: "acme/slow", open: 12, of: 96 }, { name: "cdn.example acme/film", open: 4, of: 36 }),
-    /^Many places of generate wait for something slow: 12 of 96 for acme\/slow\. .*enabled = false/,
+    /^Much of what generate has leased waits for something slow: 12 of 96 for acme\/slow\. .*enabled = false/,
   ],
   [
     "an eighth of deliver waits for one endpoint",

@@ -3,7 +3,7 @@ import { createClaim } from "../../../supabase/functions/keyframe-generate/tasks
 
 const REQUEST = { isStopping: false, heartbeatMs: 300, waitMs: 0, callMs: 0 };
 
-test("each claim of generate → has the process's id, room for at most ten tasks, none when it stops, and the last cursors", async () => {
+test("each claim of generate → has the process's id, free for at most ten tasks, none when it stops, and the last cursors", async () => {
   const asked: Record<string, unknown>[] = [];
   const claim = createClaim(
     async (_called, args) => {
@@ -17,12 +17,12 @@ test("each claim of generate → has the process's id, room for at most ten task
     null,
     "https://ref.supabase.co",
   );
-  expect(await claim({ ...REQUEST, room: 64, callMs: 12.4 })).toEqual({
+  expect(await claim({ ...REQUEST, free: 64, callMs: 12.4 })).toEqual({
     items: [{ task: "poll", id: "b", more: 1 }],
     more: true,
   });
-  await claim({ ...REQUEST, room: 3 });
-  await claim({ ...REQUEST, room: 3, isStopping: true });
+  await claim({ ...REQUEST, free: 3 });
+  await claim({ ...REQUEST, free: 3, isStopping: true });
   expect(asked).toMatchObject([
     { max_rows: 10, cursors: {}, report: { callMs: 12, isProcess: true, address: "https://ref.supabase.co" } },
     { max_rows: 3, cursors: { ask: ["model", "1"] } },

@@ -183,7 +183,7 @@ describe.each([
   );
 });
 
-test.each(["unknown", "unproven", "given_up"] as const)(
+test.each(["unknown", "unproven", "replaced"] as const)(
   "a run with an equal text of which the database says %s → left alone, and a second one is made",
   async (answer) => {
     const others = recordedRun(await run({ id: OTHER }))?.id;
@@ -199,7 +199,7 @@ test.each(["unknown", "unproven", "given_up"] as const)(
 
 test("the found run has already ended this submit, by a call whose answer was lost → no second run is made", async () => {
   await run();
-  const database: Partial<Database> = { reportRun: async () => "given_up", recordSearchEnded: async () => false };
+  const database: Partial<Database> = { reportRun: async () => "replaced", recordSearchEnded: async () => false };
   expect((await again({}, { database })).calls.map(([name]) => name)).toEqual(["reportRun", "recordSearchEnded"]);
   expect(await runsAtProvider()).toHaveLength(1);
 });
@@ -272,7 +272,7 @@ test.each<[string, (request: Request) => Response, number | null]>([
   },
 );
 
-test.each(["ended", "stale", "unknown", "given_up"] as const)(
+test.each(["ended", "stale", "unknown", "replaced"] as const)(
   "the database says %s after the create → nothing more is done, with a log line",
   async (outcome) => {
     const { calls, lines } = await run({}, { database: { reportRun: async () => outcome } });

@@ -25,7 +25,7 @@ async function send(call: CallDatabase, { body = JSON.stringify(RUN), query = QU
   return { response, envelope: await response.json(), lines };
 }
 
-test.each(["recorded", "unchanged", "ended", "stale", "given_up"])(
+test.each(["recorded", "unchanged", "ended", "stale", "replaced"])(
   "the database says %s → 200, the callback is settled",
   async (outcome) => {
     const { response, envelope } = await send(async () => outcome);

@@ -12,8 +12,8 @@ import { makeClock } from "../../support/worker-clock.ts";
 const REQUEST_MS = 15_000;
 const LIMITS: WorkerLimits = { ...L, maxOpen: 100, workMs: 80_000 };
 
-/** One call of the database. Without a room it only records. */
-type Call = Omit<ClaimRequest, "room"> & { at: number; room: number | null; results: number[] };
+/** One call of the database. With nothing free it only records. */
+type Call = Omit<ClaimRequest, "free"> & { at: number; free: number | null; results: number[] };
 
 /**
  * A worker over a queue in memory. A call takes 5 ms, or callMs, of which 2 for the answer. One that may wait sees at once what is
@@ -64,7 +64,7 @@ function makeQueue(options: {
     });
 
   async function transact(request: Omit<Call, "at" | "results">): Promise<number[]> {
-    const { room, isStopping, waitMs } = request;
+    const { free, isStopping, waitMs } = request;
     const call = { ...request, at: time.now(), results: [...results] };
     calls.push(call);
     calling += 1;
@@ -74,7 +74,7 @@ function makeQueue(options: {
       if (waitMs > 0 && due.length === 0 && !options.isTaken) await untilAdded(waitMs);
       options.fault?.(call);
       for (const id of call.results) recorded.set(id, recorded.get(id) ?? time.now());
-      const taken = due.splice(0, Math.min(isStopping ? 0 : (room ?? 0), options.claimAtOnce ?? 10));
+      const taken = due.splice(0, Math.min(isStopping ? 0 : (free ?? 0), options.claimAtOnce ?? 10));
       await time.sleep(2);
       results.splice(0, call.results.length);
       return taken;
@@ -107,7 +107,7 @@ function makeQueue(options: {
         ready: () => results.length,
         pending: () => results.length,
         record: async (callMs) =>
-          void (await transact({ room: null, isStopping: false, heartbeatMs: 0, waitMs: 0, callMs })),
+          void (await transact({ free: null, isStopping: false, heartbeatMs: 0, waitMs: 0, callMs })),
         next: () => [],
       },
     }),
@@ -257,7 +257,7 @@ describe("much work", () => {
   test("endless work → no heartbeat after the maximum run time; open work ends", async () => {
     const queue = makeQueue({ hasResults: true, fault: () => queue.add(8), work: () => 50 });
     await queue.runUntil(queue.kick());
-    const claims = queue.calls.filter(({ room }) => room !== null);
+    const claims = queue.calls.filter(({ free }) => free !== null);
     expect(claims.at(-1)).toMatchObject({ heartbeatMs: 0 });
     expect(claims.at(-1)?.at).toBeLessThan(L.maxRunMs + L.heartbeatMs + 3 * L.claimEveryMs);
     expect(queue.recorded.size).toBe(queue.startedAt.size);
@@ -429,7 +429,7 @@ describe("a process that stays", () => {
     const options = { hasResults: true, due: 2, work: () => 5_000, isTaken: true };
     const { queue, later } = await stayFor(1_050, options, ({ clock, add }) => void clock.after(1_050, () => add(3)));
     expect([...queue.startedAt.keys()]).toEqual([1, 2]);
-    expect(later.filter(({ room }) => room !== null)).toMatchObject([
+    expect(later.filter(({ free }) => free !== null)).toMatchObject([
       { isStopping: true, heartbeatMs: 0 },
       { isStopping: true, heartbeatMs: 0 },
     ]);

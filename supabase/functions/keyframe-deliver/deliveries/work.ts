@@ -6,7 +6,7 @@ import type { AttemptResult, Delivery, Exchange } from "./database.ts";
 import { createLeased } from "./leased.ts";
 import { createResults } from "./results.ts";
 
-/** maxOpen is what places_of() in SQL allows for `deliver`. workMs is longer than a request's 15 s, which post.ts limits. */
+/** maxOpen is what capacity_of() in SQL allows for `deliver`. workMs is longer than a request's 15 s, which post.ts limits. */
 export const DELIVER_LIMITS: WorkerLimits = { ...COMMON_LIMITS, maxOpen: 440, workMs: 25_000 };
 
 /** The limit of one call. Results wait for it. */
@@ -20,7 +20,7 @@ const BEGIN_WITHIN_MS = 10_000;
 
 /**
  * The limit on the bodies of one call, which have up to 20 kB each, because other events wait for it. Events of the usual size fit for all
- * places. With 2 MB, two thousand events of 16 kB delayed other events by 360 ms (p95), with this by 180.
+ * the capacity. With 2 MB, two thousand events of 16 kB delayed other events by 360 ms (p95), with this by 180.
  */
 const MAX_BYTES = 500_000;
 
@@ -77,8 +77,8 @@ export function createDeliveryWork({ exchange, attempt, log, clock, address }: D
     return answer.more;
   }
 
-  /** Leases up to the limits in SQL, whatever the room: what its endpoint does not take yet starts when another has ended (next). */
-  async function claim({ isStopping, heartbeatMs, waitMs, callMs }: Omit<ClaimRequest, "room">) {
+  /** Leases up to the limits in SQL, however many are open: what its endpoint does not take yet starts when another has ended (next). */
+  async function claim({ isStopping, heartbeatMs, waitMs, callMs }: Omit<ClaimRequest, "free">) {
     if (isStopping) leased.giveAllBack();
     while (results.goesAlone()) await call(0, heartbeatMs, 0, callMs);
     const more = await call(isStopping ? 0 : DELIVER_LIMITS.maxOpen, heartbeatMs, waitMs, callMs);

@@ -33,7 +33,7 @@ export class ProviderError extends Error {
 const problem = z.object({ detail: z.unknown(), title: z.unknown(), retry_after: z.unknown() }).partial();
 
 const BODY = { maxBytes: 64 * 1024, maxMs: 20_000 };
-const readBody = createBodyReader({ maxTotalBytes: Number.POSITIVE_INFINITY }); // bounded by the worker's places
+const readBody = createBodyReader({ maxTotalBytes: Number.POSITIVE_INFINITY }); // bounded by the worker's capacity
 const LONGEST_WAIT_SECONDS = 3600;
 
 /** Reads an error response. Never throws, even when the body cannot be read. */

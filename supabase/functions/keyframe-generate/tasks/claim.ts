@@ -17,16 +17,16 @@ const claimed = z.object({
 export type Claimed = z.infer<typeof claimed>["tasks"][number];
 
 /**
- * Leases due tasks for this worker; without room, or when it stops, it only records a heartbeat.
+ * Leases due tasks for this worker; with nothing free, or when it stops, it only records a heartbeat.
  * `pollSeconds`: the interval of polls; null for the database's default.
  */
 export function createClaim(call: CallDatabase, pollSeconds: number | null, address?: string) {
   const worker_id = crypto.randomUUID();
   let cursors = {};
-  return async ({ room, isStopping, heartbeatMs, waitMs, callMs }: ClaimRequest) => {
+  return async ({ free, isStopping, heartbeatMs, waitMs, callMs }: ClaimRequest) => {
     const answer = await call("claim_tasks", {
       worker_id,
-      max_rows: isStopping ? 0 : Math.min(room, CLAIM_AT_ONCE),
+      max_rows: isStopping ? 0 : Math.min(free, CLAIM_AT_ONCE),
       lease_seconds: LEASE_SECONDS,
       heartbeat_ms: heartbeatMs,
       wait_ms: waitMs,

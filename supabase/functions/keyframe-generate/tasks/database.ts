@@ -15,7 +15,7 @@ type RetryDetails = { retryAfterSeconds?: number | null; run?: "none" | "possibl
 
 /**
  * The SQL functions of the tasks. Each is one transition; false or too_late means that the row has changed meanwhile. All throw
- * DatabaseError. `callOnce` begins work: a locked row is retried later, without occupying a place. `call` records results, and
+ * DatabaseError. `callOnce` begins work: a locked row is retried later, without a lease. `call` records results, and
  * retries while rows are locked. `pollSeconds`: the interval of polls; null for the database's default, which assumes callbacks.
  */
 export function createDatabase(callOnce: CallDatabase, call: CallDatabase, pollSeconds: number | null) {

@@ -39,8 +39,8 @@ export async function recordOrphans(
       attempt_without_run,
     });
     if (outcome === "unproven") unproven += 1;
-    // unknown: it belongs to another prediction with the same text. given_up: it failed, and its prediction is submitted again.
-    if (["unproven", "unknown", "given_up"].includes(outcome)) continue;
+    // unknown: it belongs to another prediction with the same text. replaced: it failed, and its prediction is submitted again.
+    if (["unproven", "unknown", "replaced"].includes(outcome)) continue;
     log.info("orphan_found", { predictionId: task.id, outcome });
     found += 1;
     if (found === maxFound) return { found, unproven };

@@ -10,7 +10,7 @@ import { removeFiles } from "./remove-files.ts";
 import { submit } from "./submit.ts";
 import { type CancelTask, identify, type PollTask, type SearchTask, type Task, task as taskSchema } from "./task.ts";
 
-/** maxOpen is the sum of what places_of() in SQL allows: 96 for `ask` and 36 for `copy`. */
+/** maxOpen is the sum of what capacity_of() in SQL allows: 96 for `ask` and 36 for `copy`. */
 export const GENERATE_LIMITS: WorkerLimits = { ...COMMON_LIMITS, maxOpen: 132, workMs: 80_000 };
 
 /** Runs a claimed task and records its result. Throws when the result could not be recorded. */
