@@ -1,7 +1,7 @@
 import { beforeAll, beforeEach, expect, test } from "vitest";
 import { quantile } from "../../../lab/bench/measure.ts";
 import { useDatabase } from "../../support/database/clone-database.ts";
-import { deliverOver } from "../../support/database/deliver.ts";
+import { deliverOver, isSentOnce } from "../../support/database/deliver.ts";
 import { columnOf } from "../../support/database/predictions.ts";
 import { clearWebhooks } from "../../support/database/webhooks.ts";
 
@@ -286,4 +286,38 @@ test("5,000 quick events of one owner next to 600 owners at twenty hosts that ha
   await clearWebhooks(db.sql);
   const beside = await took([crowd(20, ANSWERS.hangs)]);
   expect(beside).toBeLessThan(1.6 * alone);
+});
+
+test("an owner switches hanging endpoints off and on → events for the owner's quick endpoint are sent at once", async () => {
+  const deliver = makeDeliver({ request: (_id, endpoint) => (endpoint === "quick" ? 10 : 14_000) });
+  const owner = await db.addUser();
+  for (let endpoints = 0; endpoints < 5; endpoints++) await deliver.add("hanging", owner, 60);
+  const quick = await deliver.add("quick", owner, 0, { url: "https://good.example" });
+  const enable = (enabled: boolean) => db.sql`
+    update keyframe.webhook_endpoints set enabled = ${enabled} where owner_id = ${owner} and id <> ${quick.id}`;
+  for (let at = 500; at < 12_000; at += 500)
+    deliver.clock.after(at, () => void deliver.outside(enable(at % 1_000 === 0)));
+  const events: { id: string; at: number }[] = [];
+  for (let at = 250; at < 16_000; at += 750)
+    deliver.clock.after(at, () => void deliver.deliver(quick.id).then((event) => events.push(event)));
+  await deliver.runFor(17_000);
+  expect(events.length).toBeGreaterThan(15);
+  expect(Math.max(...events.map(({ id, at }) => deliver.startOf(id) - at))).toBeLessThan(300);
+  expect(deliver.mostOpen("hanging")).toBeLessThanOrEqual(5 * 8);
+});
+
+test("10,000 deliveries to a quick endpoint → sent in order, several between calls; another endpoint's event is sent at once", async () => {
+  const deliver = makeDeliver();
+  const many = await deliver.add("many", null, 10_000, { standing: "quick", max_in_flight: 100 });
+  const other = await deliver.add("other", null, 0);
+  let event = { id: "", at: 0 };
+  deliver.clock.after(300, async () => {
+    event = await deliver.deliver(other.id);
+  });
+  await deliver.runUntil(deliver.kick());
+  const order = [...deliver.startedAt.keys()].filter((id) => id !== event.id);
+  expect(order).toEqual(many.deliveries);
+  expect(isSentOnce(deliver.startedAt)).toBe(true);
+  expect(deliver.mostOpen("many")).toBe(100);
+  expect(deliver.startOf(event.id) - event.at).toBeLessThan(300);
 });
