@@ -95,7 +95,7 @@ test("an app's table refers to an event past its retention → the other events 
   await db.sql`drop table public.app_log`;
 });
 
-test("an event, an attempt of another one and the Vault's row of a secret are locked → pruning deletes all others without waiting", async () => {
+test("an event, another's attempt and the Vault's row of a secret are locked → pruning deletes all others without waiting", async () => {
   await clearWebhooks(db.sql);
   for (let count = 0; count < 3; count++) {
     const endpoint = await addEndpoint(db.sql, null);
