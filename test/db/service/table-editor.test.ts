@@ -138,6 +138,16 @@ describe("Edit row", () => {
     expect(await shutdown("2100-01-01T00:00:01+00:00")).toEqual(new Date("2100-01-01T00:00:01Z"));
   });
 
+  test("Edit row: a price that is not yet in force → changed; one in force → refused with what to do", async () => {
+    const [future] = await db.sql<{ id: string }[]>`
+      insert into keyframe_private.model_prices (model, metric, price_usd, valid_from, source)
+      values ('google/veo-3.1', 'run', 1, '2100-01-01', 'its page') returning id`;
+    const edit = (id: string) => updateByForm(db.sql, "keyframe_private.model_prices", { id }, { price_usd: 2 });
+    expect(await edit(String(future?.id))).toMatchObject({ price_usd: "2" });
+    const [current] = await db.sql`select id from keyframe_private.model_prices where valid_from < now() limit 1`;
+    expect((await refusalOf(edit(String(current?.id)))).message).toContain("Insert a row with the new price");
+  });
+
   test("Edit row: a take is hidden, and its input is sent unchanged → saved", async () => {
     const { id } = await seedPrediction(db.sql, world, { status: "succeeded" });
     const row = await updateByForm(db.sql, "keyframe.predictions", { id }, { hidden: true });

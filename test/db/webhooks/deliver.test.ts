@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, test } from "vitest";
+import { DELIVER_LIMITS as L } from "../../../supabase/functions/keyframe-deliver/deliveries/work.ts";
 import { REQUEST_TIMEOUT_MS as REQUEST_MS } from "../../../supabase/functions/keyframe-deliver/send/post.ts";
 import { useDatabase } from "../../support/database/clone-database.ts";
 import { deliverOver, isSentOnce } from "../../support/database/deliver.ts";
@@ -11,6 +12,7 @@ beforeEach(() => clearWebhooks(db.sql));
 
 const QUICK = { standing: "quick" };
 const LEASE_MS = 30_000;
+const HANGS = 14_000;
 
 describe("deliveries to an endpoint", () => {
   test("400 deliveries to 20 endpoints, one slow → each sent once, in few calls, quick ones first, within each endpoint's limit", async () => {
@@ -64,6 +66,14 @@ describe("deliveries to an endpoint", () => {
     deliver.clock.after(1_000, () => void deliver.outside(forget()));
     await deliver.runUntil(deliver.kick());
     expect((await isRecorded()).size).toBe(4);
+    expect(isSentOnce(deliver.startedAt)).toBe(true);
+  });
+
+  test("requests that last until their timeout → each is sent once, and ends within the worker's time", async () => {
+    const deliver = makeDeliver({ request: () => HANGS });
+    await Promise.all(Array.from({ length: 40 }, () => deliver.add("", null, 10)));
+    await deliver.runUntil(deliver.kick());
+    expect(deliver.now()).toBeLessThan(L.maxRunMs + 2 * REQUEST_MS);
     expect(isSentOnce(deliver.startedAt)).toBe(true);
   });
 });
@@ -123,6 +133,23 @@ describe("a database call that fails", () => {
       expect(deliver.calls.at(-1)?.report.callMs).toBe(ms);
     },
   );
+
+  test("an attempt raises an internal fault → logged; it is made again after its lease, and the others go on", async () => {
+    const deliver = makeDeliver({
+      request: (_, endpoint) => {
+        if (endpoint === "one") throw new Error("an internal fault");
+        return 10;
+      },
+    });
+    const [one, two] = [await deliver.add("one", null, 1), await deliver.add("two", null, 3)];
+    await deliver.runUntil(deliver.kick());
+    expect(deliver.events()).toEqual(["work_failed"]);
+    expect(await isRecorded()).toEqual(new Set(two.deliveries));
+    await deliver.sleepUntil(LEASE_MS + 100);
+    await deliver.runUntil(deliver.kick());
+    const [first = 0, again = 0] = deliver.startedAt.get(one.deliveries[0] ?? "") ?? [];
+    expect(again - first).toBeGreaterThanOrEqual(LEASE_MS);
+  });
 });
 
 test.each([
