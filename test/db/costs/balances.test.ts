@@ -187,13 +187,6 @@ describe("credits", () => {
       expect((await refusalOf(addCredit(micros, kind))).constraint).toBe("sign_is_that_of_the_kind");
   });
 
-  test("a credit with the key “opening”, which the first adjustment of a balance has → refused", async () => {
-    await succeed((await submitted()).id);
-    expect((await refusalOf(grant(2, "opening"))).constraint).toBe("key_opening_is_that_of_the_first_adjustment");
-    await grant(2);
-    expect(await balance()).toEqual({ available: 2, held: 0 });
-  });
-
   test("two first credits at once → both are added, and costs settled before are taken off once", async () => {
     await succeed((await submitted()).id);
     const first = (open: postgres.TransactionSql) =>
