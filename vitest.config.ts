@@ -64,7 +64,7 @@ const site = project("site", tests("site"), { globalSetup: ["test/support/site/b
 const workers = project(
   "workers",
   [
-    "test/faults/{deliver-killed,deliver-receivers,failing-runs,killed-processes}.test.ts",
+    "test/faults/{deliver-killed,failing-runs,killed-processes}.test.ts",
     "test/e2e/{agent,client,film,quickstart,webhooks-signed}.test.ts",
     "test/api/{predictions,several-starts,webhooks-deliveries}.test.ts",
   ],

@@ -4,7 +4,7 @@ import type { DemoOptions } from "./demo/make-shot.ts";
 import { runDemo } from "./demo/run-demo.ts";
 import type { ShownFilm } from "./demo/show-film.ts";
 import { oneLine, parseOptions, readNumber, runMain, stopSignals } from "../command-line/run-main.ts";
-import { showStages, type Stage, write } from "../command-line/show-stages.ts";
+import { showStages, write } from "../command-line/show-stages.ts";
 import { demoUserOf, loadStackKeys } from "../local/stack/stack-keys.ts";
 import { startStack } from "../local/stack/start-stack.ts";
 import { readStackOptions, STACK_OPTIONS, type StackOptions } from "../local/stack/stack-settings.ts";
@@ -17,28 +17,16 @@ const HELP = `npm run demo -- [options]   makes a shot, from project to video, a
   --port N      the port of the stack that the demo starts (default 54321; 0: any free port)
   --mcp         the shot is made by an agent of a new user, with the tools of keyframe-mcp, each step at its quoted price
   --frame       only a first frame: with KEYFRAME_REPLICATE_API_TOKEN the cheapest run on the real Replicate, a few cents
-  --json        prints the result as one JSON line at the end
 
 With KEYFRAME_REPLICATE_API_TOKEN, or on a stack that was started with it, each step COSTS MONEY.`;
 
 const SIMULATED_TIMEOUT_MS = 60_000;
 const REAL_TIMEOUT_MS = 15 * 60_000;
 
-/** The JSON line. */
-type Outcome = {
-  ok: boolean;
-  url: string | null;
-  ms: number;
-  steps: Stage[];
-  film: ShownFilm | null;
-  error: string | null;
-};
-
 async function main(): Promise<number> {
   const {
     cast,
     frame,
-    json,
     mcp,
     shots: text,
     ...given
@@ -50,7 +38,6 @@ async function main(): Promise<number> {
       cast: { type: "boolean", default: false },
       frame: { type: "boolean", default: false },
       mcp: { type: "boolean", default: false },
-      json: { type: "boolean", default: false },
     },
   }).values;
   const options = readStackOptions(given, (name) => Deno.env.get(name));
@@ -58,22 +45,14 @@ async function main(): Promise<number> {
   if (cast && shots === undefined) throw new Error("--cast is for a film: add --shots N.");
   const signal = stopSignals();
   const start = performance.now();
-  const outcome: Outcome = { ok: false, url: null, ms: 0, steps: [], film: null, error: null };
-  let isOver = false;
   try {
-    isOver = await perform(options, { onlyFrame: frame, byAgent: mcp, shots, withCast: cast }, outcome, signal);
-    outcome.ok = true;
+    const places = await perform(options, { onlyFrame: frame, byAgent: mcp, shots, withCast: cast }, signal);
+    write(`\nEverything worked, in ${((performance.now() - start) / 1000).toFixed(1)} s.${places}\n`);
+    return 0;
   } catch (error) {
-    outcome.error = signal.aborted ? "It was stopped." : oneLine(error);
-    console.error(`\nThe demo failed: ${outcome.error}`);
+    console.error(`\nThe demo failed: ${signal.aborted ? "It was stopped." : oneLine(error)}`);
+    return 1;
   }
-  outcome.ms = Math.round(performance.now() - start);
-  if (outcome.ok) {
-    const places = outcome.film ? describePlaces(outcome.film, isOver, options.port) : "";
-    write(`\nEverything worked, in ${(outcome.ms / 1000).toFixed(1)} s.${places}\n`);
-  }
-  if (json) console.log(JSON.stringify(outcome));
-  return outcome.ok ? 0 : 1;
 }
 
 /** A link needs a stack on these data, at the same port. */
@@ -84,13 +63,12 @@ function describePlaces({ link, file }: ShownFilm, isOver: boolean, port: number
   return ` Watch the film:\n\n${places.map((place) => place && `  ${place}\n`).join("")}`;
 }
 
-/** Fills in the outcome, and returns whether the demo had a stack of its own. Throws at the first failure, after stopping that. */
+/** Returns where to watch the film, if there is one. Throws at the first failure, after stopping a stack of its own. */
 async function perform(
   options: StackOptions,
   wanted: Pick<DemoOptions, "onlyFrame" | "byAgent" | "shots" | "withCast">,
-  outcome: Outcome,
   signal: AbortSignal,
-): Promise<boolean> {
+): Promise<string> {
   const running = await findStack(options, write, signal);
   if (!running) write("No stack runs on this data folder; starting one.\n");
   const display = showStages(write, Deno.stdout.isTerminal());
@@ -100,19 +78,16 @@ async function perform(
     publishableKey: started?.keys.publishableKey ?? "",
     simulated: options.provider === undefined,
   };
-  outcome.url = stack.url;
   try {
     const timeoutMs = stack.simulated ? SIMULATED_TIMEOUT_MS : REAL_TIMEOUT_MS;
-    const { steps } = outcome;
     // An agent's usage is compared with its quotes, so it works for a user without any.
     const user = wanted.byAgent ? undefined : demoUserOf(await loadStackKeys(options.dataDir));
     const file = join(options.dataDir, "demo.mp4");
-    const demo = { ...stack, timeoutMs, signal, display, steps, user, file, ...wanted };
-    outcome.film = await runDemo(demo).finally(display.end);
+    const film = await runDemo({ ...stack, timeoutMs, signal, display, user, file, ...wanted }).finally(display.end);
+    return film ? describePlaces(film, started !== null, options.port) : "";
   } finally {
     await started?.stop();
   }
-  return started !== null;
 }
 
 runMain(HELP, main);

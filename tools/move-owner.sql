@@ -47,8 +47,7 @@ begin
   for owned in
     select t.name::regclass as name, t.condition from (values
       ('auth.users', 'id = %L'), ('auth.identities', 'user_id = %L'), ('keyframe_private.allowed_clients', 'owner_id = %L'),
-      ('keyframe.elements', 'owner_id = %L'), ('keyframe.element_images', 'owner_id = %L'),
-      ('keyframe.films', 'owner_id = %L'),
+      ('keyframe.elements', 'owner_id = %L'), ('keyframe.films', 'owner_id = %L'),
       ('keyframe_private.film_shares', 'film_id in (select f.id from old_cell.films f where f.owner_id = %L)'),
       ('keyframe.projects', 'owner_id = %L'), ('keyframe.predictions', 'owner_id = %L'),
       ('keyframe_private.prediction_images', 'prediction_id in (select p.id from old_cell.predictions p where p.owner_id = %L)'),

@@ -2,6 +2,7 @@ import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { build } from "vite";
+import { outputOf } from "../command-line/output-of.ts";
 import { parseOptions, runMain } from "../command-line/run-main.ts";
 import { PROJECT_ROOT } from "../local/stack/project-root.ts";
 import { listFiles, readSource } from "./install/source.ts";
@@ -64,12 +65,8 @@ async function main(): Promise<number> {
   // The pages that its messages name.
   for (const [path] of command.matchAll(/docs\/[a-z-]+\.md/g)) await cp(join(PROJECT_ROOT, path), join(folder, path));
 
-  const { success, stdout, stderr } = await new Deno.Command("npm", {
-    args: ["pack", "--json", "--pack-destination", resolve(target)],
-    cwd: folder,
-  }).output();
-  if (!success) throw new Error(new TextDecoder().decode(stderr));
-  const [packed] = JSON.parse(new TextDecoder().decode(stdout)) as { filename: string; size: number }[];
+  const printed = await outputOf("npm", ["pack", "--json", "--pack-destination", resolve(target)], { cwd: folder });
+  const [packed] = JSON.parse(printed) as { filename: string; size: number }[];
   await rm(folder, { recursive: true });
   console.log(`${join(target, packed?.filename ?? "")} (${Math.round((packed?.size ?? 0) / 1024)} KiB)`);
   return 0;

@@ -1,6 +1,7 @@
 import { mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
+import { outputOf } from "../command-line/output-of.ts";
 import { oneLine, parseOptions, runMain } from "../command-line/run-main.ts";
 import { PROJECT_ROOT } from "../local/stack/project-root.ts";
 import { SCHEMA_VERSION } from "../shared/platform/schema-version.ts";
@@ -128,12 +129,6 @@ async function findPackages(folder: string, version: string): Promise<string | f
   return false;
 }
 
-/** The program's output. On failure it throws the error output; `cause` is the exit code. */
-async function run(program: string, ...args: string[]): Promise<string> {
-  const { success, code, stdout, stderr } = await new Deno.Command(program, { args, cwd: PROJECT_ROOT }).output();
-  const read = (bytes: Uint8Array) => new TextDecoder().decode(bytes).trim();
-  if (!success) throw new Error(`${program} ${args[0]} failed: ${read(stderr) || read(stdout)}`, { cause: code });
-  return read(stdout);
-}
+const run = (program: string, ...args: string[]) => outputOf(program, args, { cwd: PROJECT_ROOT });
 
 runMain(HELP, main);

@@ -1,4 +1,5 @@
 import { readFile, writeFile } from "node:fs/promises";
+import { outputOf } from "../command-line/output-of.ts";
 import { parseOptions, runMain } from "../command-line/run-main.ts";
 
 const HELP = `npm run set-owner -- NAME   writes the GitHub account that owns the repository into every link to it
@@ -38,11 +39,8 @@ async function main(): Promise<number> {
 
 /** Those that git does not ignore. package.json is last: until all others are written, the next run still finds the name before. */
 async function filesWith(pattern: string): Promise<string[]> {
-  const { code, stdout, stderr } = await new Deno.Command("git", {
-    args: ["grep", "--no-index", "--exclude-standard", "--files-with-matches", "-zI", "-E", pattern],
-  }).output();
-  if (code !== 0) throw new Error(`git grep: ${new TextDecoder().decode(stderr) || `no file has ${pattern}`}`);
-  const paths = new TextDecoder().decode(stdout).split("\0").filter(Boolean);
+  const find = ["grep", "--no-index", "--exclude-standard", "--files-with-matches", "-zI", "-E", pattern];
+  const paths = (await outputOf("git", find)).split("\0").filter(Boolean);
   return [...paths.filter((path) => path !== "package.json"), "package.json"];
 }
 

@@ -8,7 +8,6 @@ export type WorkerName = (typeof WORKER_NAMES)[number];
 const generate = functionEnvironments["keyframe-generate"];
 const deliver = functionEnvironments["keyframe-deliver"];
 
-/** The connection string of Postgres. */
 const databaseUrl = z.string().transform((text, context) => {
   const wrong = (message: string) => {
     context.addIssue({ code: "custom", message });

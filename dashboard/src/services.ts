@@ -1,24 +1,11 @@
+import { createSafeContext } from "@mantine/core";
 import { GoTrueClient, isAuthRetryableFetchError } from "@supabase/auth-js";
-import { createContext, useContext } from "react";
 import { createKeyframeClient, type KeyframeClient, KeyframeError } from "../../client/index.ts";
 import type { Config } from "./config.ts";
 
-export type Services = {
-  config: Config;
-  auth: GoTrueClient;
-  keyframe: KeyframeClient;
-  /** A client whose requests outlive the page. It uses the current token, because a page that is being left cannot wait. */
-  openLastClient: () => Promise<KeyframeClient>;
-  /** Requests without an answer, by user and mutation key: also for a page that is opened again, or after signing out and in; not after a reload. */
-  unanswered: Map<string, { body: string; key: string }>;
-  /** Data API and Storage as the user. Three requests do not need supabase-js, which is 33 kB. */
-  callPlatform: CallPlatform;
-};
+export type Services = ReturnType<typeof createServices>;
 
-/** A GET, or with `json` a POST, of a path below the project's URL. Rejects as the typed client does. */
-type CallPlatform = (path: string, options?: { json?: unknown; signal?: AbortSignal }) => Promise<unknown>;
-
-export function createServices(config: Config): Services {
+export function createServices(config: Config) {
   const { supabaseUrl, publishableKey } = config;
   const auth = new GoTrueClient({
     url: `${supabaseUrl}/auth/v1`,
@@ -35,13 +22,18 @@ export function createServices(config: Config): Services {
   };
   // Queries retry on their own.
   const keyframe = createKeyframeClient({ url: supabaseUrl, apikey: publishableKey, getToken, retries: 1 });
+  /** A client whose requests outlive the page. It uses the current token, because a page that is being left cannot wait. */
   const openLastClient = async () => {
     const token = await getToken();
     const keptAlive = (address: string, init: RequestInit) => fetch(address, { ...init, keepalive: true });
     const options = { url: supabaseUrl, apikey: publishableKey, retries: 0, fetch: keptAlive };
     return createKeyframeClient({ ...options, getToken: () => token });
   };
-  const callPlatform: CallPlatform = async (path, { json, signal } = {}) => {
+  /**
+   * Data API and Storage as the user: a GET, or with `json` a POST, of a path below the project's URL. Rejects as the typed client does. Three
+   * requests do not need supabase-js, which is 33 kB.
+   */
+  const callPlatform = async (path: string, { json, signal }: { json?: unknown; signal?: AbortSignal } = {}) => {
     const token = (await getToken()) ?? publishableKey;
     const response = await fetch(supabaseUrl + path, {
       method: json === undefined ? "GET" : "POST",
@@ -62,7 +54,9 @@ export function createServices(config: Config): Services {
     if (!response.ok) throw refusalOf(response.status, answer);
     return answer;
   };
-  return { config, auth, keyframe, openLastClient, unanswered: new Map(), callPlatform };
+  /** Requests without an answer, by user and mutation key: also for a page that is opened again, or after signing out and in; not after a reload. */
+  const unanswered = new Map<string, { body: string; key: string }>();
+  return { config, auth, keyframe, openLastClient, unanswered, callPlatform };
 }
 
 /** The service's own refusals carry their code as message. */
@@ -72,13 +66,7 @@ function refusalOf(status: number, answer: unknown): KeyframeError {
   return new KeyframeError(message === "rate_limited" ? message : byStatus, message, { status });
 }
 
-export const ServicesContext = createContext<Services | null>(null);
-
-export function useServices(): Services {
-  const services = useContext(ServicesContext);
-  if (services === null) throw new Error("useServices must be called inside App.");
-  return services;
-}
+export const [ServicesContext, useServices] = createSafeContext<Services>("useServices must be called inside App.");
 
 /** The API without starts by a plan, which must be saved first: `useOnce` has them. */
 export type PageClient = Omit<KeyframeClient, "generate" | "films"> & {

@@ -119,9 +119,13 @@ function listAims(atOnce: number, one: Measured, many: Measured, ways: Each<Way>
   ];
 }
 
-/** Through the API, each frame in the project of another user. Polls the table, which costs less than the API. */
-export function openFrames({ sql, functionUrls }: BenchStack, users: BenchUser[]): Make {
+/**
+ * Through the API, each frame in the project of another user. Polls the table, which costs less than the API: mostly an entry of a small
+ * index, since each poll takes a processor from what is measured. `areOthersActive`: other users' predictions run all the time.
+ */
+export function openFrames({ sql, functionUrls }: BenchStack, users: BenchUser[], areOthersActive = false): Make {
   const projects = users.map(({ projectId }) => projectId);
+  const active = areOthersActive ? sql`project_id in ${sql(projects)}` : sql`admitted_at is not null`;
   let started = 0;
   return async (atOnce) => {
     const requests = Array.from({ length: atOnce }, () => {
@@ -131,10 +135,8 @@ export function openFrames({ sql, functionUrls }: BenchStack, users: BenchUser[]
     const began = performance.now();
     const asked = runLoad({ requests, clients: atOnce, count: atOnce });
     const stored = async () => {
-      // Most read one entry of a small index: they take a processor from what is measured.
-      const active =
-        await sql`select from keyframe.predictions where admitted_at is not null and completed_at is null limit 1`;
-      if (active.length > 0) return false;
+      const running = await sql`select from keyframe.predictions where ${active} and completed_at is null limit 1`;
+      if (running.length > 0) return false;
       const [row] = await sql<{ lost: number; stored: number }[]>`
         select count(*) filter (where status in ('failed', 'canceled'))::int as lost,
           count(*) filter (where status = 'succeeded')::int as stored

@@ -1,12 +1,11 @@
 import { freePort, waitForPort } from "../../local/network.ts";
 import { type BenchProcess, spawnPeer } from "./processes.ts";
 import type { BenchStack } from "./stack.ts";
-import { frameModel } from "./written/open-written.ts";
+import { platformEnvironment } from "./written/open-written.ts";
 
 /** The process of peers/dbos.ts on the same Postgres, with the tables and the bucket that it needs. */
 export async function openDbos(stack: BenchStack): Promise<BenchProcess & { url: string }> {
-  const { sql, databaseUrl, simulator, keys, url } = stack;
-  if (!simulator) throw new Error("There is no simulator on this stack.");
+  const { sql, databaseUrl, keys } = stack;
   await sql.unsafe(`
     create schema dbos_app;
     create table dbos_app.frames (
@@ -22,15 +21,10 @@ export async function openDbos(stack: BenchStack): Promise<BenchProcess & { url:
   const port = freePort();
   const ownUrl = `http://127.0.0.1:${port}`;
   const process = await spawnPeer("dbos.ts", {
+    ...(await platformEnvironment(stack, port)),
     DATABASE_URL: databaseUrl,
-    SUPABASE_URL: url,
-    SECRET_KEY: keys.secretKey,
-    REPLICATE_URL: `${simulator.url}/v1`,
-    REPLICATE_API_TOKEN: keys.replicateToken,
     WEBHOOK_SECRET: keys.replicateWebhookSecret,
     OWN_URL: ownUrl,
-    ...(await frameModel(sql)),
-    DENO_SERVE_ADDRESS: `tcp:127.0.0.1:${port}`,
   });
   await waitForPort(port, process.ended);
   return { ...process, url: ownUrl };

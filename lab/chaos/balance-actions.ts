@@ -1,6 +1,5 @@
-import { KeyframeError } from "../../client/index.ts";
-import { isUnanswered } from "./users.ts";
-import type { Credit, Ledger, User, World } from "./world.ts";
+import { isUnanswered, untilAnswered } from "./users.ts";
+import type { Credit, User, World } from "./world.ts";
 
 /** A server's actions on the balance of a prepaid user. An unanswered credit is repeated by settleCredits. */
 export function balanceActions(user: User, { ledger }: World) {
@@ -35,27 +34,15 @@ export function balanceActions(user: User, { ledger }: World) {
   };
 }
 
-const TRIES = 5;
-
 /** Repeats every unanswered credit with its key, and takes back something of each deleted user: a dispute. */
 export async function settleCredits(world: World): Promise<number> {
   for (const user of world.users.filter(({ isDeleted }) => isDeleted))
-    await balanceActions(user, world).refund().catch(refused);
+    await balanceActions(user, world)
+      .refund()
+      .catch((error) => {
+        if (!isUnanswered(error)) throw error;
+      });
   const open = world.ledger.credits.filter(({ is_answered }) => !is_answered);
-  for (const credit of open) await settle(credit);
+  for (const credit of open) await untilAnswered(credit.send);
   return open.length;
 }
-
-async function settle(credit: Ledger["credits"][number]): Promise<void> {
-  for (let tries = 1; ; tries++) {
-    try {
-      return await credit.send();
-    } catch (error) {
-      if (!isUnanswered(error) || tries === TRIES) throw error;
-    }
-  }
-}
-
-const refused = (error: unknown) => {
-  if (error instanceof KeyframeError && !isUnanswered(error)) throw error;
-};

@@ -1,7 +1,7 @@
-import { createClient } from "@supabase/supabase-js";
 import { pause } from "../../shared/platform/retry.ts";
 import { waitUntil } from "../bench/measure.ts";
 import type { Scenario } from "./scenario.ts";
+import { signUp } from "./users.ts";
 import { SIMULATOR, type World } from "./world.ts";
 
 // One signed-in user who requests as much as the service allows, with far more data than usual.
@@ -14,23 +14,31 @@ const TAKES_OF_LARGE = 8_000;
 const NAMED =
   /^Owner [0-9a-f-]{36} has (\d+ database calls at once|used up the rate of \w+ requests|been refused requests)/;
 
+const FRAMES = "/functions/v1/api/projects/generate/first-frame";
+
+type HeavyUser = {
+  owner: string;
+  call: (path: string, init?: RequestInit) => Promise<Response>;
+  film: string;
+  project: string;
+  large: string;
+  /** The path of a prediction of the project that neither ends nor changes. */
+  status: string;
+};
+
 export const HEAVY_USER: Record<string, Scenario> = {
   heavy_reads: {
     sentence: `a user with ${SUBMITS} submits who asks in 180 loops for usage by project, for a film of ${SHOTS} shots, for a sorted table, and to wait`,
     health: NAMED,
-    prepare: (world) => addHeavyUser(world),
-    run: (world, over) =>
-      withShippedLimits(world, async () => {
-        const { call, project, film, waiting } = heavy();
-        const status = `/functions/v1/api/projects/generate/first-frame?projectId=${project}&predictionId=${waiting}`;
-        await Promise.all([
-          repeat(25, over, () => call("/functions/v1/api/usage?groupBy=project")),
-          repeat(25, over, () => call("/rest/v1/predictions?select=id,input&order=input->>prompt.desc,id&limit=20")),
-          repeat(30, over, () => call(`/functions/v1/api/films/${film}`)),
-          repeat(100, over, () => call(status, { headers: { prefer: "wait=20" } })),
-        ]);
-        return [];
-      }),
+    open: withHeavyUser(async ({ call, film, status }, over) => {
+      await Promise.all([
+        repeat(25, over, () => call("/functions/v1/api/usage?groupBy=project")),
+        repeat(25, over, () => call("/rest/v1/predictions?select=id,input&order=input->>prompt.desc,id&limit=20")),
+        repeat(30, over, () => call(`/functions/v1/api/films/${film}`)),
+        repeat(100, over, () => call(status, { headers: { prefer: "wait=20" } })),
+      ]);
+      return [];
+    }),
   },
   impatient_waits: {
     ...impatient("to wait for it", { prefer: "wait=20" }),
@@ -46,61 +54,61 @@ export const HEAVY_USER: Record<string, Scenario> = {
     lastsMs: 30_000, // the tokens are used up after ten seconds, and ten more later health names them
     laterMs: 1_000,
     health: NAMED,
-    prepare: async (world) => {
-      await addHeavyUser(world, "held");
-      await world.sql`update keyframe_private.settings set service_month_micros = 9007199254740991`;
-    },
-    run: (world, over) =>
-      withShippedLimits(world, async () => {
-        const { call, project, large } = heavy();
+    open: async (world) => {
+      const { sql } = world;
+      const run = await withHeavyUser(async ({ call, project, large }, over) => {
         const body = JSON.stringify({ projectId: project, prompt: "A harbour at dawn" });
         await Promise.all([
           repeat(60, over, () => call(`/functions/v1/api/projects/${large}`, { method: "DELETE" }), EVERY_MS),
-          repeat(
-            200,
-            over,
-            () => call("/functions/v1/api/projects/generate/first-frame", { method: "POST", body }),
-            EVERY_MS,
-          ),
+          repeat(200, over, () => call(FRAMES, { method: "POST", body }), EVERY_MS),
         ]);
-        await world.sql`update keyframe_private.settings set service_month_micros = default`;
-        const [row] = await world.sql<{ visible: number }[]>`
+        await sql`update keyframe_private.settings set service_month_micros = default`;
+        const [row] = await sql<{ visible: number }[]>`
           select count(*)::int as visible from keyframe.projects where id = ${large} and deleted_at is null`;
         return row?.visible === 0 ? [] : ["the project was never deleted"];
-      }),
+      }, "held")(world);
+      await sql`update keyframe_private.settings set service_month_micros = 9007199254740991`;
+      return run;
+    },
   },
 };
 
-function impatient(how: string, headers: Record<string, string>): Scenario {
+function impatient(how: string, headers: Record<string, string>) {
   return {
     sentence: `a user who asks in a hundred loops for the status of a prediction, ${how}, and again at once whatever the answer`,
     startsFrames: true,
     laterMs: 1_000,
-    prepare: (world) => addHeavyUser(world),
-    run: (world, over) =>
-      withShippedLimits(world, async () => {
-        const { call, project, waiting } = heavy();
-        const status = `/functions/v1/api/projects/generate/first-frame?projectId=${project}&predictionId=${waiting}`;
-        await repeat(100, over, () => call(status, { headers }), 0);
-        return [];
-      }),
-  };
+    open: withHeavyUser(async ({ call, status }, over) => {
+      await repeat(100, over, () => call(status, { headers }), 0);
+      return [];
+    }),
+  } satisfies Scenario;
 }
 
-type HeavyUser = {
-  owner: string;
-  call: (path: string, init?: RequestInit) => Promise<Response>;
-  film: string;
-  project: string;
-  large: string;
-  /** A prediction of the project that neither ends nor changes. */
-  waiting: string;
-};
-let user: HeavyUser | undefined;
-const heavy = (): HeavyUser => {
-  if (!user) throw new Error("The scenario was not prepared.");
-  return user;
-};
+/**
+ * Adds the user; then `ask` has them send requests under the shipped limits: chaos runs have limits that are never reached, and here limits
+ * are the subject. At the end the user's past is deleted: its submits were made for no prediction, and would never end.
+ */
+function withHeavyUser(
+  ask: (user: HeavyUser, over: AbortSignal) => Promise<string[]>,
+  submits: "settled" | "held" = "settled",
+): Scenario["open"] {
+  return async (world) => {
+    const { sql } = world;
+    const user = await addHeavyUser(world, submits);
+    return async (over) => {
+      await sql`update keyframe_private.rate_limits set capacity = capacity / 100, per_second = per_second / 100`;
+      try {
+        return await ask(user, over);
+      } finally {
+        await sql`update keyframe_private.rate_limits set capacity = capacity * 100, per_second = per_second * 100`;
+        await sql`
+          delete from keyframe_private.provider_submits s where owner_id = ${user.owner}
+            and not exists (select from keyframe.predictions p where p.id = s.prediction_id)`;
+      }
+    };
+  };
+}
 
 /** Longer than a busy request takes; a request without an answer frees its loop. */
 const REQUEST_MS = 30_000;
@@ -126,34 +134,14 @@ async function repeat(
   await Promise.all(Array.from({ length: loops }, loop));
 }
 
-/**
- * Chaos runs have limits that are never reached; here limits are the subject. At the end the user's past is deleted: its submits were made
- * for no prediction, and would never end.
- */
-async function withShippedLimits<T>({ sql }: World, work: () => Promise<T>): Promise<T> {
-  await sql`update keyframe_private.rate_limits set capacity = capacity / 100, per_second = per_second / 100`;
-  try {
-    return await work();
-  } finally {
-    await sql`update keyframe_private.rate_limits set capacity = capacity * 100, per_second = per_second * 100`;
-    await sql`
-      delete from keyframe_private.provider_submits s where owner_id = ${heavy().owner}
-        and not exists (select from keyframe.predictions p where p.id = s.prediction_id)`;
-  }
-}
-
 /** Signs the user up, and gives them a film, a large project and a past by SQL. */
-async function addHeavyUser(world: World, submits: "settled" | "held" = "settled"): Promise<void> {
+async function addHeavyUser(world: World, submits: "settled" | "held"): Promise<HeavyUser> {
   const { stack, sql } = world;
-  const { auth } = createClient(stack.url, stack.keys.publishableKey, {
-    auth: { persistSession: false, autoRefreshToken: false },
-  });
   const account = { email: `scenario-heavy-${crypto.randomUUID()}@keyframe.local`, password: crypto.randomUUID() };
-  const { data, error } = await auth.signUp(account);
-  if (error || !data.session) throw new Error(`The heavy user could not sign up: ${error?.message ?? "no session"}`);
-  const owner = data.session.user.id;
+  const session = await signUp(world, account);
+  const owner = session.user.id;
   const headers = {
-    authorization: `Bearer ${data.session.access_token}`,
+    authorization: `Bearer ${session.access_token}`,
     apikey: stack.keys.publishableKey,
     "accept-profile": "keyframe",
     "content-type": "application/json",
@@ -197,10 +185,10 @@ async function addHeavyUser(world: World, submits: "settled" | "held" = "settled
       from (select array(select id from keyframe.projects where owner_id = ${owner}) as ids) o, generate_series(1, ${SUBMITS}::int) i
       cross join lateral (select o.ids[1 + i % ${SHOTS}] as id) p`;
   });
-  const waiting = await addWaiting(world, call, project);
+  const status = `${FRAMES}?projectId=${project}&predictionId=${await addWaiting(world, call, project)}`;
   await sql`select keyframe_private.merge_costs(1000000)`; // they were added one after the other, not all just now
   await sql`analyze keyframe.predictions, keyframe_private.provider_submits`;
-  user = { owner, call, film, project, large, waiting };
+  return { owner, call, film, project, large, status };
 }
 
 /** A prediction that runs for an hour. */
@@ -209,7 +197,7 @@ async function addWaiting({ stack, sql }: World, call: HeavyUser["call"], projec
     fetch(`${stack.simulator?.url}/control/delays`, { method: "POST", body: JSON.stringify({ start_ms }) });
   await delay(3_600_000);
   const body = JSON.stringify({ projectId: project, prompt: "A harbour at dawn" });
-  const response = await call("/functions/v1/api/projects/generate/first-frame", { method: "POST", body });
+  const response = await call(FRAMES, { method: "POST", body });
   const { data } = (await response.json()) as { data: { predictionId: string } };
   const runs = () =>
     sql`select from keyframe.predictions where id = ${data.predictionId} and provider_prediction_id is not null`;

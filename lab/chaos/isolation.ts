@@ -3,7 +3,7 @@ import { quantile } from "../bench/measure.ts";
 import { learnSecrets } from "./endpoint-actions.ts";
 import type { ChaosResult } from "./report.ts";
 import type { Scenario } from "./scenario.ts";
-import { addOwners, createProjects, startFrame } from "./scenario-actions.ts";
+import { addOwners, createProjects, startFrames } from "./scenario-actions.ts";
 import { SCENARIOS } from "./scenarios.ts";
 import { readProblems, type World } from "./world.ts";
 
@@ -74,8 +74,8 @@ export async function measureScenario(world: World, scenario: Scenario) {
 }
 
 /** The delays of the other users' events and answers in ms, without and then during the scenario, and what else went wrong. */
-async function measure(world: World, { startsFrames, lastsMs = SCENARIO_MS, prepare, run }: Scenario) {
-  await prepare?.(world);
+async function measure(world: World, { startsFrames, lastsMs = SCENARIO_MS, open }: Scenario) {
+  const run = await open(world);
   const mark = crypto.randomUUID();
   const owners = await addOwners(world, OTHER_USERS, 1, "well", { mark });
   await learnSecrets(world, `${mark}-0`);
@@ -83,14 +83,19 @@ async function measure(world: World, { startsFrames, lastsMs = SCENARIO_MS, prep
   world.receivers.onEvent = ({ predictionId, projectId }) => {
     arrived.set(predictionId ?? projectId, performance.now());
   };
+  const untilArrived = async (ids: string[]) => {
+    const end = performance.now() + ARRIVAL_MS;
+    while (performance.now() < end && ids.some((id) => !arrived.has(id))) await pause(50);
+  };
   const projects = await createProjects(world, owners, 1);
-  const known = projects.concat(await createProjects(world, owners, QUICK_ANSWERS - 1));
-  for (let waits = 0; waits < ARRIVAL_MS / 50 && known.some((id) => !arrived.has(id)); waits++) await pause(50);
+  await untilArrived(projects.concat(await createProjects(world, owners, QUICK_ANSWERS - 1)));
   let turn = 0;
   const send = async (): Promise<string> => {
     const at = turn++ % OTHER_USERS;
-    if (startsFrames) return await startFrame(world, projects[at] ?? "");
-    return (await createProjects(world, owners.slice(at, at + 1), 1))[0] ?? "";
+    const made = startsFrames
+      ? await startFrames(world, projects.slice(at, at + 1))
+      : await createProjects(world, owners.slice(at, at + 1), 1);
+    return made[0] ?? "";
   };
   const everyMs = startsFrames ? FRAME_EVERY_MS : PROJECT_EVERY_MS;
   const sendEvents = async (over: AbortSignal) => {
@@ -100,8 +105,7 @@ async function measure(world: World, { startsFrames, lastsMs = SCENARIO_MS, prep
       sent.set(await send(), began);
       await pause(everyMs * (0.5 + Math.random()));
     }
-    const end = performance.now() + ARRIVAL_MS;
-    while (performance.now() < end && [...sent.keys()].some((id) => !arrived.has(id))) await pause(50);
+    await untilArrived([...sent.keys()]);
     return [...sent].map(([id, began]) => (arrived.get(id) ?? performance.now()) - began);
   };
   const observe = async (over: AbortSignal) => {
@@ -110,7 +114,7 @@ async function measure(world: World, { startsFrames, lastsMs = SCENARIO_MS, prep
   };
   const alone = await observe(AbortSignal.timeout(ALONE_MS));
   const over = AbortSignal.timeout(lastsMs);
-  const [during, wrong, problems] = await Promise.all([observe(over), run(world, over), watchHealth(world, over)]);
+  const [during, wrong, problems] = await Promise.all([observe(over), run(over), watchHealth(world, over)]);
   return { alone, during, wrong, problems };
 }
 

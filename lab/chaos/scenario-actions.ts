@@ -1,35 +1,48 @@
 import type postgres from "postgres";
 import { pause } from "../../shared/platform/retry.ts";
 import type { Behaviour, ReceiverHost } from "./receivers.ts";
+import type { Scenario } from "./scenario.ts";
 import type { World } from "./world.ts";
 
 /** Not the default, which the other users' frames have. */
 export const OTHER_MODEL = "bytedance/seedream-4";
 
 /** Ends generate, then `first` accounts start four frames each at once, and each second `more` others one each. */
-export async function startBadFrames(
-  world: World,
-  fault: string,
-  first: number,
-  more: number,
-  over: AbortSignal,
-): Promise<string[]> {
-  const { sql, stack } = world;
-  const start = async (owners: string[], each: number) => {
-    const projects = await createProjects(world, owners, 1);
-    await sql`
-      insert into keyframe.predictions (project_id, step, model, input)
-      select project, 'first-frame', ${OTHER_MODEL}, jsonb_build_object('prompt', ${fault} || ' A harbour, take ' || gen_random_uuid())
-      from unnest(${list(projects)}::text::uuid[]) project, generate_series(1, ${each}::int)`;
+export const startBadFrames =
+  (faults: string, first: number, more: number): Scenario["open"] =>
+  async (world) =>
+  async (over) => {
+    const start = async (owners: number, each: number) => {
+      const projects = await createProjects(world, await addOwners(world, owners, 0, "well"), 1);
+      await startFrames(world, projects, { each, model: OTHER_MODEL, faults });
+    };
+    world.stack.children.get("keyframe-generate")?.kill("SIGKILL");
+    await start(first, 4);
+    while (!over.aborted) {
+      await pause(1_000, over);
+      await start(more, 1);
+    }
+    return [];
   };
-  stack.children.get("keyframe-generate")?.kill("SIGKILL");
-  await start(await addOwners(world, first, 0, "well"), 4);
-  while (!over.aborted) {
-    await pause(1_000, over);
-    await start(await addOwners(world, more, 0, "well"), 1);
-  }
-  return [];
-}
+
+/** Six hundred accounts with an endpoint each that behaves so: an event of each, again and again, with `after` at the end of each pause. */
+export const sendToSixHundred =
+  (
+    behaviour: Behaviour,
+    everyMs: number,
+    { host, after }: { host?: ReceiverHost; after?: (world: World) => void } = {},
+  ): Scenario["open"] =>
+  async (world) => {
+    const owners = await addOwners(world, 600, 1, behaviour, { host });
+    return async (over) => {
+      while (!over.aborted) {
+        await createProjects(world, owners, 1);
+        await pause(everyMs, over);
+        after?.(world);
+      }
+      return [];
+    };
+  };
 
 /** Longer than all tries of a call but shorter than a lease: what waits must be recorded afterwards, not lost. */
 const HOLD_MS = 10_000;
@@ -66,7 +79,7 @@ export async function addOwners(
   owners: number,
   endpoints: number,
   behaviour: Behaviour,
-  { mark = crypto.randomUUID(), host }: { mark?: string; host?: ReceiverHost } = {},
+  { mark = crypto.randomUUID(), host }: { mark?: string; host?: ReceiverHost | undefined } = {},
 ): Promise<string[]> {
   const hooks = Array.from({ length: endpoints }, (_, j) => `${mark}-${j}`);
   for (const hook of hooks) receivers.setBehaviour(hook, behaviour);
@@ -93,10 +106,17 @@ export async function createProjects({ sql }: World, owners: string[], each: num
   return rows.map(({ id }) => id);
 }
 
-/** Returns the prediction's id. */
-export async function startFrame({ sql }: World, project: string): Promise<string> {
-  const [row] = await sql<{ id: string }[]>`
-    insert into keyframe.predictions (project_id, step, input)
-    values (${project}, 'first-frame', jsonb_build_object('prompt', 'A harbour at dawn, take ' || gen_random_uuid())) returning id`;
-  return row?.id ?? "";
+type Frames = { each?: number; model?: string; faults?: string };
+
+/** Starts so many frames of each project at once, by the default model or another, with faults of the simulator. Returns their ids. */
+export async function startFrames(
+  { sql }: World,
+  projects: string[],
+  { each = 1, model = "", faults = "" }: Frames = {},
+): Promise<string[]> {
+  const rows = await sql<{ id: string }[]>`
+    insert into keyframe.predictions (project_id, step, model, input)
+    select project, 'first-frame', ${model}, jsonb_build_object('prompt', 'A harbour at dawn, take ' || gen_random_uuid() || ${faults}::text)
+    from unnest(${list(projects)}::text::uuid[]) project, generate_series(1, ${each}::int) returning id`;
+  return rows.map(({ id }) => id);
 }

@@ -10,8 +10,6 @@ export type Scenario = {
   laterMs?: number;
   /** What GET /api/health?deep=1 says within it; "ok": never a problem, because it is mere load. */
   health?: RegExp | "ok";
-  /** Before anything is measured. */
-  prepare?(world: World): Promise<unknown>;
-  /** Runs until the signal aborts. Returns what else went wrong. */
-  run(world: World, over: AbortSignal): Promise<string[]>;
+  /** Prepares it before anything is measured. Returns what runs until the signal aborts, and then returns what else went wrong. */
+  open(world: World): Promise<(over: AbortSignal) => Promise<string[]>>;
 };

@@ -9,8 +9,9 @@ import {
   holdOpen,
   list,
   OTHER_MODEL,
+  sendToSixHundred,
   startBadFrames,
-  startFrame,
+  startFrames,
 } from "./scenario-actions.ts";
 import { STANDING_PROVIDER } from "./standing-provider.ts";
 import { readProblems, retry } from "./world.ts";
@@ -34,7 +35,7 @@ export const SCENARIOS: Record<string, Scenario> = {
   slow_owners: {
     sentence:
       "a hundred accounts with twenty endpoints each that answer after fourteen seconds, whose events come one account after another, then all at once",
-    run: async (world, over) => {
+    open: async (world) => async (over) => {
       const owners = await addOwners(world, 100, 20, "takes_fourteen_seconds");
       for (const owner of owners) {
         if (over.aborted) break;
@@ -48,59 +49,30 @@ export const SCENARIOS: Record<string, Scenario> = {
   slow_host: {
     sentence: "six hundred accounts with one endpoint each at one host that answers after fourteen seconds, twice",
     lastsMs: 30_000,
-    prepare: (world) => addOwners(world, 600, 1, "takes_fourteen_seconds", { host: "localhost" }),
-    run: async (world, over) => {
-      const rows = await world.sql<{ owner: string }[]>`
-        select e.owner_id as owner from keyframe.webhook_endpoints e where e.url like 'http://localhost:%' limit 600`;
-      const owners = rows.map(({ owner }) => owner);
-      for (let time = 0; time < 2; time++) {
-        await createProjects(world, owners, 1);
-        await pause(15_000, over);
-      }
-      return [];
-    },
+    open: sendToSixHundred("takes_fourteen_seconds", 15_000, { host: "localhost" }),
   },
   quick_and_slow_in_turn: {
     sentence:
       "six hundred accounts with one endpoint each, at the host of the other users', that answer at once or after fourteen seconds",
     lastsMs: 50_000,
     laterMs: SHARED_HOST_LATER_MS,
-    run: async (world, over) => {
-      const owners = await addOwners(world, 600, 1, "takes_fourteen_seconds_or_none");
-      while (!over.aborted) {
-        await createProjects(world, owners, 1);
-        await pause(8_000, over);
-      }
-      return [];
-    },
+    open: sendToSixHundred("takes_fourteen_seconds_or_none", 8_000),
   },
   killed_deliver: {
     sentence:
       "six hundred accounts with one endpoint each, at the host of the other users', that answer after fourteen seconds, and a deliver that is killed every ten seconds",
     lastsMs: 50_000,
     laterMs: SHARED_HOST_LATER_MS,
-    prepare: (world) => addOwners(world, 600, 1, "takes_fourteen_seconds"),
-    run: async (world, over) => {
-      const rows = await world.sql<{ owner: string }[]>`
-        select owner_id as owner from keyframe.webhook_endpoints where owner_id is not null order by created_at limit 600`;
-      while (!over.aborted) {
-        await createProjects(
-          world,
-          rows.map(({ owner }) => owner),
-          1,
-        );
-        await pause(10_000, over);
-        world.stack.children.get("keyframe-deliver")?.kill("SIGKILL");
-      }
-      return [];
-    },
+    open: sendToSixHundred("takes_fourteen_seconds", 10_000, {
+      after: ({ stack }) => stack.children.get("keyframe-deliver")?.kill("SIGKILL"),
+    }),
   },
   large_events: {
     sentence:
       "five accounts with twenty endpoints each, to which two thousand deliveries of sixteen kilobytes are due at once",
-    run: async ({ sql, ...world }) => {
-      const owners = await addOwners({ sql, ...world }, 5, 20, "well");
-      await sql`
+    open: async (world) => async () => {
+      const owners = await addOwners(world, 5, 20, "well");
+      await world.sql`
         insert into keyframe.projects (owner_id, title, text_prompt)
         select owner, 'Large', repeat('😀', 4000) from unnest(${list(owners)}::text::uuid[]) owner, generate_series(1, 20)`;
       return [];
@@ -109,13 +81,14 @@ export const SCENARIOS: Record<string, Scenario> = {
   crowd: {
     sentence: "a thousand accounts with four endpoints each, to which forty thousand deliveries are due at once",
     laterMs: 2_000, // health may call them late: on a slow machine the last ones wait for over thirty seconds
-    prepare: async (world) => {
+    open: async (world) => {
+      const { sql } = world;
       await createProjects(world, await addOwners(world, 1_000, 4, "well"), 10);
-      await world.sql`update keyframe.webhook_deliveries set next_attempt_at = now() + interval '1 day' where status = 'pending'`;
-    },
-    run: async ({ sql }) => {
-      await sql`update keyframe.webhook_deliveries set next_attempt_at = now() where status = 'pending'`;
-      return [];
+      await sql`update keyframe.webhook_deliveries set next_attempt_at = now() + interval '1 day' where status = 'pending'`;
+      return async () => {
+        await sql`update keyframe.webhook_deliveries set next_attempt_at = now() where status = 'pending'`;
+        return [];
+      };
     },
   },
   open_transactions: {
@@ -123,7 +96,7 @@ export const SCENARIOS: Record<string, Scenario> = {
       "open transactions that have created a project, changed and deleted endpoints, deliveries, settings and an account",
     lastsMs: 30_000, // health names who has held rows for twenty seconds
     health: /^A transaction of .* has been open for .*pg_terminate_backend/,
-    run: async (world, over) => {
+    open: async (world) => async (over) => {
       const owners = await addOwners(world, 2, 2, "well");
       const [first = "", second = ""] = owners;
       await createProjects(world, owners, 5);
@@ -144,14 +117,14 @@ export const SCENARIOS: Record<string, Scenario> = {
     startsFrames: true,
     lastsMs: 30_000,
     laterMs: 4_500,
-    run: async (world) => {
+    open: async (world) => async () => {
       const { sql } = world;
       const [owner = ""] = await addOwners(world, 1, 1, "well");
       const [project = ""] = await createProjects(world, [owner], 1);
       await sql`update keyframe_private.settings set max_active_per_owner = 100`;
       for (let hold = 0; hold < 2; hold++) {
         for (let frame = 0; frame < FRAMES_OF_HELD; frame++) {
-          await startFrame(world, project);
+          await startFrames(world, [project]);
           await pause(HELD_EVERY_MS); // in the end some are being submitted, some run, and some are copied
         }
         await retry(() => holdOpen(world, (open) => holdAll(open, owner)));
@@ -173,7 +146,7 @@ export const SCENARIOS: Record<string, Scenario> = {
     lastsMs: 30_000, // generate restarts in this time
     laterMs: FRAME_LATER_MS,
     health: new RegExp(`^Many places of generate wait for something slow: \\d+ of \\d+ for ${OTHER_MODEL}`),
-    run: (world, over) => startBadFrames(world, "[[fault:timeout=99]]", 50, 20, over),
+    open: startBadFrames("[[fault:timeout=99]]", 50, 20),
   },
   slow_outputs: {
     sentence:
@@ -181,14 +154,14 @@ export const SCENARIOS: Record<string, Scenario> = {
     startsFrames: true,
     lastsMs: 30_000, // generate restarts in this time
     laterMs: FRAME_LATER_MS,
-    run: (world, over) => startBadFrames(world, "[[fault:output_slow=80000]]", 9, 3, over),
+    open: startBadFrames("[[fault:output_slow=80000]]", 9, 3),
   },
   raising_row: {
     sentence: "an app's trigger that raises whenever a prediction of one account is to be submitted",
     startsFrames: true,
     laterMs: FRAME_LATER_MS,
     health: /^The database refuses \d rows? \(submit: .*P0001/,
-    run: async (world, over) => {
+    open: async (world) => async (over) => {
       const { sql } = world;
       const [owner = ""] = await addOwners(world, 1, 0, "well");
       await sql.unsafe(`
@@ -196,7 +169,7 @@ export const SCENARIOS: Record<string, Scenario> = {
         create trigger _050_refuse before update on keyframe.predictions for each row
           when (new.owner_id = '${owner}' and new.attempt > old.attempt) execute function public.refuse_submit()`);
       const [project = ""] = await createProjects(world, [owner], 1);
-      for (let frame = 0; frame < 4; frame++) await startFrame(world, project);
+      await startFrames(world, [project], { each: 4 });
       await pause(60_000, over);
       const refused = await sql`
         select from keyframe_private.work where owner_id = ${owner} and kind = 'submit' and last_error = 'P0001'`;
@@ -207,7 +180,7 @@ export const SCENARIOS: Record<string, Scenario> = {
   undeletable_rows: {
     sentence: "an app's foreign key to one event past its retention, and its trigger that raises when a cost is merged",
     health: /^The database refuses \d rows \(job: 2\b/,
-    run: async (world, over) => {
+    open: async (world) => async (over) => {
       const { sql } = world;
       const [owner = ""] = await addOwners(world, 1, 0, "well");
       await sql`
@@ -243,7 +216,7 @@ export const SCENARIOS: Record<string, Scenario> = {
     lastsMs: 30_000,
     // Whoever writes to the table waits meanwhile.
     laterMs: 3_000,
-    run: async (world, over) => {
+    open: async (world) => async (over) => {
       const tables = await world.sql<{ name: string }[]>`
         select c.oid::regclass::text as name from pg_class c
         where c.relkind in ('r', 'p') and (c.relnamespace::regnamespace::text in ('keyframe', 'keyframe_private', 'net', 'cron')

@@ -1,7 +1,7 @@
 import { pause } from "../../shared/platform/retry.ts";
 import { shiftTime } from "./database-faults.ts";
 import { describeWork } from "./invariants/invariants.ts";
-import { codeOf, isUnanswered } from "./users.ts";
+import { codeOf, isUnanswered, untilAnswered } from "./users.ts";
 import { type Ledger, retry, type World } from "./world.ts";
 
 const CHECK_EVERY_MS = 1_000;
@@ -32,8 +32,6 @@ export async function waitUntilIdle(world: World, seconds: number, say: (line: s
   }
 }
 
-const TRIES = 5;
-
 /**
  * Repeats every unanswered start with the same key, as an app does, until it is accepted or refused. Returns how many
  * there were.
@@ -41,14 +39,12 @@ const TRIES = 5;
 export async function settleStarts({ starts }: Ledger): Promise<number> {
   const open = starts.filter(({ prediction_id, refusal }) => prediction_id === null && refusal === null);
   for (const start of open) {
-    for (let tries = 1; start.prediction_id === null && start.refusal === null; tries++) {
-      try {
-        start.prediction_id = await start.repeat();
-        if (start.prediction_id === null) start.refusal = "deleted";
-      } catch (error) {
-        if (!isUnanswered(error)) start.refusal = codeOf(error);
-        else if (tries === TRIES) throw error;
-      }
+    try {
+      start.prediction_id = await untilAnswered(start.repeat);
+      if (start.prediction_id === null) start.refusal = "deleted";
+    } catch (error) {
+      if (isUnanswered(error)) throw error;
+      start.refusal = codeOf(error);
     }
   }
   return open.length;

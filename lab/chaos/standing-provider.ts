@@ -3,10 +3,11 @@ import { shiftTime } from "./database-faults.ts";
 import { costInvariants } from "./invariants/costs.ts";
 import { runsAtProvider, writeTables } from "./invariants/ledger-tables.ts";
 import type { Scenario } from "./scenario.ts";
-import { addOwners, createProjects, list, OTHER_MODEL } from "./scenario-actions.ts";
+import { addOwners, createProjects, list, OTHER_MODEL, startFrames } from "./scenario-actions.ts";
 import type { World } from "./world.ts";
 
 const OWNERS = 36;
+const FRAMES = { model: OTHER_MODEL };
 /** Shorter than a create may take (20 s): none has to fail. */
 const STANDS_MS = 6_000;
 const JUMP_S = 600;
@@ -22,15 +23,16 @@ export const STANDING_PROVIDER: Record<string, Scenario> = {
     startsFrames: true,
     lastsMs: 30_000,
     laterMs: 2 * STANDS_MS, // those of others wait for the same provider, then beside all that waited
-    run: async (world) => {
+    open: async (world) => async () => {
       const projects = await createProjects(world, await addOwners(world, OWNERS, 0, "well"), 1);
-      const left = [await waitForEnd(world, await startFrames(world, projects))]; // and connections to the provider stay open
-      const first = await whileStanding(world, () => startFrames(world, projects));
+      const left = [await waitForEnd(world, await startFrames(world, projects, FRAMES))]; // and connections to the provider stay open
+      const first = await whileStanding(world, () => startFrames(world, projects, FRAMES));
       left.push(await waitForEnd(world, first));
       const again = await world.sql`
         select from keyframe_private.provider_submits where prediction_id = any (${list(first)}::text::uuid[]) and attempt > 1`;
       const unanswered = await whileStanding(world, async () => {
-        const ids = await startFrames(world, projects, "[[fault:lost_answer]][[fault:callback_lost]]");
+        const faults = "[[fault:lost_answer]][[fault:callback_lost]]";
+        const ids = await startFrames(world, projects, { ...FRAMES, faults });
         await pause(STANDS_MS / 3); // all are being submitted
         await shiftTime(world.sql, JUMP_S);
         return ids;
@@ -52,15 +54,6 @@ async function whileStanding<Result>({ stack }: World, work: () => Promise<Resul
   } finally {
     provider?.kill("SIGCONT");
   }
-}
-
-/** One for each project, at once. Returns their ids. */
-async function startFrames({ sql }: World, projects: string[], prompt = ""): Promise<string[]> {
-  const rows = await sql<{ id: string }[]>`
-    insert into keyframe.predictions (project_id, step, model, input)
-    select project, 'first-frame', ${OTHER_MODEL}, jsonb_build_object('prompt', ${prompt} || ' A harbour, take ' || gen_random_uuid())
-    from unnest(${list(projects)}::text::uuid[]) project returning id`;
-  return rows.map(({ id }) => id);
 }
 
 /** Waits until these and their costs have ended, and returns those that have not. Moves the database's clock past leases and back-offs. */

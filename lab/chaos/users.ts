@@ -1,22 +1,28 @@
 import { createClient } from "@supabase/supabase-js";
 import { createKeyframeClient, KeyframeError } from "../../client/index.ts";
 import type { Prediction } from "../../shared/contract/predictions.ts";
+import { retry } from "../../shared/platform/retry.ts";
 import { createRandom } from "./random.ts";
 import type { ReceivedEvent } from "./receivers.ts";
 import type { Ledger, User, World } from "./world.ts";
 
-/** Signs a user up; they use the API through the typed client. */
-export async function newUser({ stack, ledger }: World, seed: number, number: number): Promise<User> {
-  const random = createRandom(`user ${number} of ${seed}`);
+/** Signs an account up and returns its session. An earlier try may have succeeded without an answer: then it signs in. */
+export async function signUp({ stack }: World, account: { email: string; password: string }) {
   const { auth } = createClient(stack.url, stack.keys.publishableKey, {
     auth: { persistSession: false, autoRefreshToken: false },
   });
-  const account = { email: `chaos-${number}@keyframe.local`, password: `project-${seed}-${number}` };
   const signedUp = await auth.signUp(account);
-  // An earlier try may have succeeded without an answer.
   const { data, error } = signedUp.error ? await auth.signInWithPassword(account) : signedUp;
-  if (error || !data.session) throw new Error(`User ${number} could not sign up: ${error?.message ?? "no session"}`);
-  const { access_token, user } = data.session;
+  if (error || !data.session) throw new Error(`${account.email} could not sign up: ${error?.message ?? "no session"}`);
+  return data.session;
+}
+
+/** Signs a user up; they use the API through the typed client. */
+export async function newUser(world: World, seed: number, number: number): Promise<User> {
+  const { stack, ledger } = world;
+  const random = createRandom(`user ${number} of ${seed}`);
+  const account = { email: `chaos-${number}@keyframe.local`, password: `project-${seed}-${number}` };
+  const { access_token, user } = await signUp(world, account);
   const server =
     number % 2 === 0
       ? createKeyframeClient({
@@ -62,6 +68,10 @@ export const codeOf = (error: unknown): string => (error instanceof KeyframeErro
 /** Whether the outcome of a request is unknown: it may have been carried out. */
 export const isUnanswered = (error: unknown): boolean =>
   !(error instanceof KeyframeError) || ["network", "unavailable", "internal", "not_an_envelope"].includes(error.code);
+
+/** Repeats a request until it is answered. Throws a refusal, and after five tries the last error. */
+export const untilAnswered = <Made>(send: () => Promise<Made>): Promise<Made> =>
+  retry(send, { isRetriable: isUnanswered, maxAttempts: 5, minDelayMs: 0, maxDelayMs: 0 });
 
 /** Records the status that a user got. */
 export function recordStatus(user: User, { ledger }: World, { predictionId, status }: Prediction): void {

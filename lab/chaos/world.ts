@@ -5,7 +5,7 @@ import type { StackOptions } from "../../local/stack/stack-settings.ts";
 import { type Stack, startStack } from "../../local/stack/start-stack.ts";
 import { within } from "../../local/bounded-wait.ts";
 import type { Step } from "../../shared/contract/fields.ts";
-import { pause } from "../../shared/platform/retry.ts";
+import { retry as repeat } from "../../shared/platform/retry.ts";
 import type { Random } from "./random.ts";
 import { Receivers } from "./receivers.ts";
 
@@ -145,14 +145,11 @@ export const withTimeout = <T>(work: Promise<T>, ms: number): Promise<T> =>
  * Repeats the work until it succeeds, because Postgres may be down. Throws the last error after so many seconds. Each
  * try has a limit: postgres.js never settles some queries of a broken connection.
  */
-export async function retry<T>(work: () => Promise<T>, seconds = 60): Promise<T> {
+export function retry<T>(work: () => Promise<T>, seconds = 60): Promise<T> {
   const end = performance.now() + seconds * 1000;
-  for (;;) {
-    try {
-      return await withTimeout(work(), TRY_MS);
-    } catch (error) {
-      if (performance.now() > end) throw error;
-      await pause(PAUSE_MS);
-    }
-  }
+  return repeat(() => withTimeout(work(), TRY_MS), {
+    isRetriable: () => performance.now() <= end,
+    minDelayMs: PAUSE_MS,
+    maxDelayMs: PAUSE_MS,
+  });
 }

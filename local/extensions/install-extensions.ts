@@ -77,7 +77,7 @@ async function installEach(session: postgres.ReservedSql, useReal: boolean): Pro
       await session.unsafe(`create extension if not exists ${name} ${into} cascade; ${grants}`);
       installed[name] = "real";
     } else {
-      await session.unsafe(await readFile(new URL(file, import.meta.url), "utf8"));
+      await session.unsafe(`${await readFile(new URL(file, import.meta.url), "utf8")}; ${grants}`);
       if (obstacle !== NOT_AVAILABLE) installed.notes.push(`${name}: using the stand-in, because ${obstacle}`);
     }
   }

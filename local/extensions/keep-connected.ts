@@ -20,16 +20,22 @@ type Session = {
   lost: AbortSignal;
 };
 
-type Connection = {
+export type WorkerOptions = {
   databaseUrl: string;
+  /** Aborted: starts nothing more, and returns when what it has begun has ended. */
+  stop: AbortSignal;
+  /** Aborted: gives up what it has begun; the next worker begins it again. */
+  abandon: AbortSignal;
+  onReady: () => void;
+  log: Log;
+};
+
+type Connection = WorkerOptions & {
   name: string;
   /** The notification channel that wakes the worker. */
   channel: string;
   /** An advisory lock, so that a database has only one such worker. */
   lock: number;
-  stop: AbortSignal;
-  onReady: () => void;
-  log: Log;
 };
 
 /**

@@ -1,18 +1,10 @@
 import postgres from "postgres";
 import { z } from "zod";
-import { keepConnected, type Log } from "./keep-connected.ts";
+import { keepConnected, type WorkerOptions } from "./keep-connected.ts";
 
 const LOCK = 5470002;
 /** setTimeout is limited to about 24 days. */
 const LONGEST_WAIT_MS = 60_000;
-
-type PgCronWorkerOptions = {
-  databaseUrl: string;
-  /** Aborted: starts no more runs, and returns when the running ones have ended. */
-  stop: AbortSignal;
-  onReady: () => void;
-  log: Log;
-};
 
 type Entry = CronJob & { nextAt: Date; waiting: number };
 
@@ -28,7 +20,7 @@ const jobSchema = z.object({
  * Runs the due jobs of cron.job, each as its user and in its own connection, one run of a job at a time. Ignores jobs of
  * other databases: in a copied database the jobs still name the original.
  */
-export function runPgCronWorker(options: PgCronWorkerOptions): Promise<void> {
+export function runPgCronWorker(options: WorkerOptions): Promise<void> {
   const { databaseUrl, stop, log } = options;
   return keepConnected({ ...options, name: "pg_cron scheduler", channel: "pg_cron", lock: LOCK }, async (session) => {
     const { sql, latch, lost } = session;

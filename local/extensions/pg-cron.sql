@@ -73,11 +73,6 @@ begin
 end
 $$;
 
-create or replace function cron.schedule(schedule text, command text) returns bigint
-language sql volatile set search_path = '' as $$
-  select cron.schedule(null, $1, $2)
-$$;
-
 create or replace function cron.unschedule(job_name text) returns boolean
 language plpgsql volatile strict security definer set search_path = '' as $$
 begin
@@ -114,7 +109,3 @@ create or replace trigger cron_job_cache_invalidate
 
 grant select on cron.job, cron.job_run_details to public;
 grant delete on cron.job_run_details to public;
-
--- The hosted platform gives only postgres access to the schema.
-grant usage on schema cron to postgres;
-grant execute on all functions in schema cron to postgres;

@@ -1,5 +1,5 @@
 import postgres from "postgres";
-import { keepConnected, type Log } from "./keep-connected.ts";
+import { keepConnected, type WorkerOptions } from "./keep-connected.ts";
 import { pause } from "../../shared/platform/retry.ts";
 
 const LOCK = 5470001;
@@ -8,16 +8,6 @@ const BATCH_SIZE = 200;
 const PAUSE_MS = 1_000;
 const KEEP_RESPONSES = "6 hours";
 const LOCK_NOT_AVAILABLE = "55P03";
-
-type PgNetWorkerOptions = {
-  databaseUrl: string;
-  /** Aborted: ends after the current batch. */
-  stop: AbortSignal;
-  /** Aborted: rolls the current batch back, so that the next worker sends it again. */
-  abandon: AbortSignal;
-  onReady: () => void;
-  log: Log;
-};
 
 type Request = {
   id: string;
@@ -44,7 +34,7 @@ type Outcome = {
  * request delays all responses of its batch and all later requests. Nothing is retried; a database error during a batch
  * repeats all of it.
  */
-export function runPgNetWorker(options: PgNetWorkerOptions): Promise<void> {
+export function runPgNetWorker(options: WorkerOptions): Promise<void> {
   const { stop, abandon } = options;
   return keepConnected({ ...options, name: "pg_net worker", channel: "pg_net", lock: LOCK }, async (session) => {
     const giveUp = AbortSignal.any([abandon, session.lost]);

@@ -60,16 +60,6 @@ begin
 end
 $$;
 
-create or replace function net.http_get(
-  url text,
-  params jsonb default '{}'::jsonb,
-  headers jsonb default '{}'::jsonb,
-  timeout_milliseconds integer default 5000
-) returns bigint
-language sql volatile set search_path = '' as $$
-  select net._enqueue('GET', url, params, headers, null, timeout_milliseconds)
-$$;
-
 create or replace function net.http_post(
   url text,
   body jsonb default '{}'::jsonb,

@@ -34,7 +34,8 @@ language sql volatile security definer set search_path = '' as $$
     extensions.pgp_sym_encrypt(plain, (select key from vault._key), 'cipher-algo=aes256, s2k-mode=1'), 'base64')
 $$;
 
-create or replace function vault._decrypt(secret text) returns text
+-- Has the name of the extension's function, whose grants it gets (install-extensions.ts).
+create or replace function vault._crypto_aead_det_decrypt(secret text) returns text
 language plpgsql stable security definer set search_path = '' as $$
 begin
   return extensions.pgp_sym_decrypt(pg_catalog.decode(secret, 'base64'), (select key from vault._key));
@@ -42,7 +43,7 @@ end
 $$;
 
 create or replace view vault.decrypted_secrets as
-  select id, name, description, secret, vault._decrypt(secret) as decrypted_secret, key_id, nonce, created_at, updated_at
+  select id, name, description, secret, vault._crypto_aead_det_decrypt(secret) as decrypted_secret, key_id, nonce, created_at, updated_at
   from vault.secrets;
 
 create or replace function vault.create_secret(
@@ -74,10 +75,3 @@ language sql volatile security definer set search_path = '' as $$
 $$;
 
 revoke all on all functions in schema vault from public;
-grant usage on schema vault to postgres, service_role;
-grant select, delete on vault.secrets, vault.decrypted_secrets to postgres, service_role;
-grant execute on function
-  vault.create_secret(text, text, text, uuid),
-  vault.update_secret(uuid, text, text, text, uuid),
-  vault._decrypt(text)
-  to postgres, service_role;

@@ -1,5 +1,6 @@
 import { decodeJwt } from "jose";
 import { z } from "zod";
+import { jsonText } from "../../shared/platform/json-text.ts";
 import type { Lite } from "./create-lite.ts";
 import { publicKeySet, reissueTokens, type SessionTokens, type SigningKey } from "./session-tokens.ts";
 
@@ -12,8 +13,9 @@ export function answerWellKnown(path: string, signingKey: SigningKey): Response 
   return undefined;
 }
 
-const userChange = z.object({ password: z.string().optional(), app_metadata: z.unknown() }).partial();
-const session = z.object({ access_token: z.string() });
+// lite says what is wrong with a body that is not JSON.
+const userChange = jsonText.pipe(z.object({ password: z.string(), app_metadata: z.unknown() }).partial());
+const session = jsonText.pipe(z.object({ access_token: z.string() }));
 
 /**
  * Auth by lite, and what Supabase Auth does otherwise (test/conformance/auth.test.ts): it refuses who is banned, lets nobody change their
@@ -40,7 +42,7 @@ export async function callAuth(
     return (isSignIn && (await refuseBanned(answer.clone(), url, lite))) || (await reissueTokens(answer, tokens));
   }
   const text = await new Response(body).text();
-  const change = userChange.safeParse(parse(text)).data;
+  const change = userChange.safeParse(text).data;
   if (change?.app_metadata != null) return refuse(403, "not_admin", "Updating app_metadata requires admin privileges");
   const answer = await lite.fetch(new Request(url, { method, headers, body: text }));
   if (answer.ok && change?.password !== undefined) await lite.endOtherSessions(String(caller?.session_id));
@@ -49,7 +51,7 @@ export async function callAuth(
 
 /** lite signs in also who is banned. */
 async function refuseBanned(answer: Response, url: URL, lite: Lite): Promise<Response | undefined> {
-  const { data } = session.safeParse(parse(await answer.text()));
+  const { data } = session.safeParse(await answer.text());
   if (data === undefined || !(await lite.isBanned(decodeJwt(data.access_token).sub ?? ""))) return undefined;
   const isRefresh = url.searchParams.get("grant_type") === "refresh_token";
   return refuse(400, "user_banned", isRefresh ? "Invalid Refresh Token: User Banned" : "User is banned");
@@ -57,11 +59,3 @@ async function refuseBanned(answer: Response, url: URL, lite: Lite): Promise<Res
 
 const refuse = (code: number, error_code: string, msg: string) =>
   Response.json({ code, error_code, msg }, { status: code });
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined; // lite says what is wrong with it
-  }
-}

@@ -14,7 +14,7 @@ import { withStorageFault } from "./storage-faults.ts";
 import { callStorage } from "./storage-route.ts";
 import { noSchemaCache, type Service, unavailable } from "./unavailable.ts";
 
-type PlatformOptions = Omit<LiteOptions, "sendMail"> & {
+export type PlatformOptions = Omit<LiteOptions, "sendMail"> & {
   signingKey: SigningKey;
   /** For fault tests, see storage-faults.ts. */
   storageFaultFile?: string | undefined;

@@ -69,24 +69,10 @@ export function openPool(options: LiteOptions): Pool {
 }
 
 /** lite passes JSON values as text, which the driver would quote a second time. */
-function jsonType(oid: number) {
-  return { to: oid, from: [oid], serialize: jsonText, parse: parseExactly };
-}
+const jsonType = (oid: number) => ({ to: oid, from: [oid], serialize: jsonText, parse: JSON.parse });
 
-/** Numbers that JavaScript cannot hold stay as they are written, as Postgres sends them to the Data API. */
-function parseExactly(text: string): unknown {
-  if (!/\d{16}|\d\.\d*0|\d[eE]/.test(text)) return JSON.parse(text);
-  return JSON.parse(text, (_name: string, value: unknown, { source }: { source?: string } = {}) =>
-    typeof value === "number" && source !== undefined ? exactNumber(source) : value,
-  );
-}
-
-const numberType = (oid: number) => ({
-  ...{ to: oid, from: [oid], serialize: String },
-  parse: (text: string): unknown => (Number.isNaN(Number(text)) || !/\d/.test(text) ? text : exactNumber(text)),
-});
-
-const exactNumber = (text: string): unknown => (String(Number(text)) === text ? Number(text) : JSON.rawJSON(text));
+/** The driver's own are texts. */
+const numberType = (oid: number) => ({ to: oid, from: [oid], serialize: String, parse: Number });
 
 function jsonText(value: unknown): string {
   if (typeof value !== "string") return JSON.stringify(value);
@@ -101,14 +87,6 @@ function jsonText(value: unknown): string {
 /** As in supabase/config.toml. */
 export const EXPOSED_SCHEMAS = ["public", "keyframe", "keyframe_worker"];
 export const isExposed = (schema: string): boolean => EXPOSED_SCHEMAS.includes(schema);
-
-declare global {
-  // TypeScript 7 does not know it yet; V8 does.
-  interface JSON {
-    rawJSON(text: string): unknown;
-    parse(text: string, reviver: (name: string, value: unknown, context?: { source?: string }) => unknown): unknown;
-  }
-}
 
 // lite's Storage is off by default.
 setExperimental("storage", true);

@@ -1,7 +1,6 @@
 import { decodeJwt, errors, exportJWK, generateKeyPair, importJWK, jwtVerify, SignJWT } from "jose";
 import { z } from "zod";
-import type { RestError } from "./rest/error.ts";
-import { type RestCaller, readRestToken } from "./rest/token.ts";
+import { readRestToken } from "./rest/token.ts";
 
 /** The roles a token may name. Any other role could be a superuser. */
 const ROLES = new Set<unknown>(["anon", "authenticated", "service_role"]);
@@ -11,39 +10,28 @@ type UserMetadata = {
   user_metadata?: Record<string, unknown> | undefined;
 };
 
-/** Issues and verifies session tokens as the hosted Auth does (ES256), and converts them for lite, which knows only HS256. */
-export type SessionTokens = {
-  /**
-   * Turns lite's HS256 token into the client's ES256 token with the claims that the hosted Auth adds. The signature is not
-   * checked, because the token comes from lite.
-   *
-   * @param metadata the user's, which lite's token lacks
-   */
-  issue(liteToken: string, metadata?: UserMetadata): Promise<string>;
-  /** The same claims signed for lite, after a check of algorithm, key, issuer, expiry and role. For Auth and Storage. */
-  toLite(token: string): Promise<string | "expired" | "invalid">;
-  /** Who asks the Data API, by the rules of PostgREST. */
-  readForRest(token: string): Promise<RestCaller | RestError>;
-  /** A token with which lite takes a request of the Data API for one of this role. */
-  ofRole(role: string): Promise<string>;
-};
+export type SessionTokens = Awaited<ReturnType<typeof createSessionTokens>>;
 
 /**
+ * Issues and verifies session tokens as the hosted Auth does (ES256), and converts them for lite, which knows only HS256.
+ *
  * @param options.issuer `${publicUrl}/auth/v1`
  * @param options.liteSecret lite's HS256 secret; never leaves this process
  */
-export async function createSessionTokens(options: {
-  key: SigningKey;
-  issuer: string;
-  liteSecret: string;
-}): Promise<SessionTokens> {
+export async function createSessionTokens(options: { key: SigningKey; issuer: string; liteSecret: string }) {
   const { key, issuer } = options;
   const privateKey = await importJWK(key, "ES256");
   const publicKey = await importJWK(publicKeySet(key).keys[0] ?? key, "ES256");
   if (publicKey instanceof Uint8Array) throw new Error("an ES256 key is no secret");
   const liteSecret = new TextEncoder().encode(options.liteSecret);
   return {
-    issue(liteToken, metadata = {}) {
+    /**
+     * Turns lite's HS256 token into the client's ES256 token with the claims that the hosted Auth adds. The signature is not
+     * checked, because the token comes from lite.
+     *
+     * @param metadata the user's, which lite's token lacks
+     */
+    issue(liteToken: string, metadata: UserMetadata = {}): Promise<string> {
       const claims = decodeJwt(liteToken);
       const added = {
         phone: "",
@@ -58,14 +46,17 @@ export async function createSessionTokens(options: {
         .sign(privateKey);
     },
 
-    readForRest: (token) => readRestToken(token, { key: publicKey, kid: key.kid, now: new Date() }),
+    /** Who asks the Data API, by the rules of PostgREST. */
+    readForRest: (token: string) => readRestToken(token, { key: publicKey, kid: key.kid, now: new Date() }),
 
-    async ofRole(role) {
+    /** A token with which lite takes a request of the Data API for one of this role. */
+    async ofRole(role: string): Promise<string> {
       const header = { alg: "HS256", typ: "JWT" };
       return await new SignJWT({ role }).setProtectedHeader(header).setExpirationTime("1h").sign(liteSecret);
     },
 
-    async toLite(token) {
+    /** The same claims signed for lite, after a check of algorithm, key, issuer, expiry and role. For Auth and Storage. */
+    async toLite(token: string) {
       try {
         const checks = { algorithms: ["ES256"], issuer, requiredClaims: ["exp"] };
         const { payload } = await jwtVerify(token, publicKey, checks);

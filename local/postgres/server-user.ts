@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
+import { outputOf } from "../../command-line/output-of.ts";
 import type { Binaries } from "./find-binaries.ts";
 import { PostgresError } from "./postgres-error.ts";
 
@@ -68,8 +69,7 @@ async function copyWhole(from: string, to: string): Promise<void> {
   await Deno.mkdir(CACHE, { recursive: true, mode: 0o755 });
   const unfinished = await Deno.makeTempDir({ dir: CACHE, prefix: "unfinished-" });
   try {
-    const copy = await new Deno.Command("cp", { args: ["-PR", from, `${unfinished}/native`] }).output();
-    if (!copy.success) throw new Error(new TextDecoder().decode(copy.stderr).trim());
+    await outputOf("cp", ["-PR", from, `${unfinished}/native`]);
     if (!existsSync(to)) await Deno.rename(`${unfinished}/native`, to);
   } finally {
     await Deno.remove(unfinished, { recursive: true });

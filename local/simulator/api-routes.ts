@@ -1,17 +1,8 @@
 import { Hono } from "hono";
 import { createHash } from "node:crypto";
-import { within } from "../bounded-wait.ts";
 import { models } from "./models.ts";
 import { type Prediction, predictionJson } from "./prediction.ts";
-import {
-  listPage,
-  notFound,
-  parseCancelAfter,
-  parseCreateRequest,
-  parseJson,
-  parsePreferWait,
-  Problem,
-} from "./requests.ts";
+import { listPage, notFound, parseCancelAfter, parseCreateRequest, parseJson, Problem } from "./requests.ts";
 import type { Connection } from "./serve-http.ts";
 import type { Simulator } from "./simulator.ts";
 import { fileJson } from "./stored-files.ts";
@@ -71,9 +62,7 @@ export function apiRoutes(simulator: Simulator): Hono<Env> {
       connection.drop();
       return new Response(null, { status: 502 });
     }
-    const wait = parsePreferWait(request.headers.get("prefer"));
-    if (wait > 0) await within(Promise.race([created.ended.promise, connection.closed]), wait, () => undefined);
-    return Response.json(json(created), { status: wait > 0 && created.completedAt === null ? 202 : 201 });
+    return Response.json(json(created), { status: 201 });
   };
   api.post("/predictions", (c) => create(null, c.req.raw, c.env.connection));
   api.post("/models/:owner/:name/predictions", (c) =>

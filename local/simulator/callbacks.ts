@@ -1,6 +1,7 @@
 import { sign } from "../sign.ts";
 import { type EventType, type Prediction, predictionJson } from "./prediction.ts";
 import { randomId, randomWebhookSecret } from "./random.ts";
+import type { SimulatorSettings } from "./settings.ts";
 import type { SimulatedClock } from "./simulated-clock.ts";
 
 const ATTEMPT_TIMEOUT_MS = 10_000;
@@ -11,37 +12,30 @@ type Message = { id: string; url: string; body: string; secret: string };
 /** The callbacks of one prediction: each waits for the first attempt of the previous one, not for its retries. */
 type Lane = { tail: Promise<void>; waiting: (() => Promise<void>)[]; sentAt: Map<EventType, number> };
 
-type CallbackSettings = {
-  webhookSecret: string;
-  /** Milliseconds before the second, third … attempt. */
-  callbackRetryMs: readonly number[];
-  baseUrl: () => string;
-  clock: SimulatedClock;
-  fetch: typeof fetch;
-};
-
 /** Sends callbacks: one POST per event with a Standard Webhooks signature, repeated with the same `webhook-id` until a 2xx. */
 export class CallbackSender {
   readonly counts = { sent: 0, delivered: 0, retried: 0, given_up: 0 };
-  readonly #settings: CallbackSettings;
+  readonly #settings: SimulatorSettings;
+  readonly #clock: SimulatedClock;
   readonly #lanes = new WeakMap<Prediction, Lane>();
   readonly #stopped = new AbortController();
 
-  constructor(settings: CallbackSettings) {
+  constructor(settings: SimulatorSettings, clock: SimulatedClock) {
     this.#settings = settings;
+    this.#clock = clock;
   }
 
   /** Sends `event` with the prediction's current state, unless its filter, the throttle or a fault prevents it. */
   send(prediction: Prediction, event: EventType): void {
     const { webhook: url, webhookEvents, faults } = prediction;
     if (!url || faults.has("callback_lost") || webhookEvents?.includes(event) === false) return;
-    const { clock, webhookSecret, baseUrl } = this.#settings;
+    const { webhookSecret, baseUrl } = this.#settings;
     const lane: Lane = this.#lanes.get(prediction) ?? { tail: Promise.resolve(), waiting: [], sentAt: new Map() };
     this.#lanes.set(prediction, lane);
     const isThrottled = event === "output" || event === "logs";
-    if (isThrottled && clock.now() - (lane.sentAt.get(event) ?? Number.NEGATIVE_INFINITY) < THROTTLE_MS) return;
+    if (isThrottled && this.#clock.now() - (lane.sentAt.get(event) ?? Number.NEGATIVE_INFINITY) < THROTTLE_MS) return;
     const isFirst = lane.sentAt.size === 0;
-    lane.sentAt.set(event, clock.now());
+    lane.sentAt.set(event, this.#clock.now());
 
     const late = faults.get("callback_late");
     const delayMs = late === undefined ? 0 : Number.parseInt(late, 10) || 2000;
@@ -67,13 +61,13 @@ export class CallbackSender {
   }
 
   async #deliver(message: Message, delayMs: number): Promise<void> {
-    await this.#settings.clock.wait(delayMs, this.#stopped.signal).catch(() => undefined);
+    await this.#clock.wait(delayMs, this.#stopped.signal).catch(() => undefined);
     if (!(await this.#attempt(message))) void this.#retry(message).catch(() => undefined);
   }
 
   async #retry(message: Message): Promise<void> {
     for (const wait of this.#settings.callbackRetryMs) {
-      await this.#settings.clock.wait(wait, this.#stopped.signal);
+      await this.#clock.wait(wait, this.#stopped.signal);
       this.counts.retried += 1;
       if (await this.#attempt(message)) return;
     }

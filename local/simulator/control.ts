@@ -25,8 +25,8 @@ export function controlOf(simulator: Simulator) {
     clear: () => faults.clear(),
     /** In milliseconds, for runs from now on. */
     delays: ({ start_ms, run_ms }: z.infer<typeof delaysSchema>) => {
-      settings.delays.startMs = start_ms ?? settings.delays.startMs;
-      settings.delays.runMs = run_ms ?? settings.delays.runMs;
+      settings.startDelayMs = start_ms ?? settings.startDelayMs;
+      settings.runDelayMs = run_ms ?? settings.runDelayMs;
     },
     /** Moves the clock forward, with all that becomes due: expiry, deadlines, delays and retries. */
     advance: (seconds: number) => simulator.clock.advance(seconds * 1000),

@@ -6,9 +6,10 @@ import { drawPicture } from "./draw/picture.ts";
 import type { Model } from "./models.ts";
 import type { Prediction } from "./prediction.ts";
 import { hashText } from "./random.ts";
+import type { SimulatorSettings } from "./settings.ts";
 import type { OutputBytes, StoredFiles } from "./stored-files.ts";
 
-export type InputSource = { files: StoredFiles; settings: { baseUrl: () => string; fetch: typeof fetch } };
+export type InputSource = { files: StoredFiles; settings: SimulatorSettings };
 type InputImages = { first: Image | undefined; last: Image | undefined; references: Image[] };
 
 /** Loads every image of the input. A field that the model ignores together with another one is not loaded. */

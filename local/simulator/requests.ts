@@ -74,12 +74,6 @@ export function parseCancelAfter(header: string | undefined): number | null {
   );
 }
 
-/** Milliseconds that a `Prefer: wait` or `wait=N` header asks to wait for the end: 60 s at most, and without a number. 0 when absent. */
-export function parsePreferWait(header: string | null): number {
-  const [found, seconds] = /\bwait(?:=(\d+))?/.exec(header ?? "") ?? [];
-  return found === undefined ? 0 : Math.max(1, Math.min(60, Number(seconds ?? 60))) * 1000;
-}
-
 const PAGE_SIZE = 100;
 
 /** One page of the list of predictions (`all`: newest first), by created_after and cursor. */

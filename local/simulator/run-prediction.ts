@@ -12,7 +12,6 @@ type Stage = InputSource & {
   callbacks: CallbackSender;
   outputs: Outputs;
   givenFiles: ReadonlyMap<string, Uint8Array>;
-  settings: { delays: { startMs: number; runMs: number }; imageWidth: number };
 };
 
 const IMAGE_STEPS = 28;
@@ -41,7 +40,7 @@ export async function runPrediction(prediction: Prediction, model: Model, stage:
   try {
     plan(prediction, model, settings.imageWidth);
     callbacks.send(prediction, "start");
-    await clock.wait(settings.delays.startMs, stop.signal);
+    await clock.wait(settings.startDelayMs, stop.signal);
     stop.signal.throwIfAborted();
     if (faults.has("aborted")) throw new Stop("aborted");
     prediction.status = "processing";
@@ -94,10 +93,10 @@ async function work(prediction: Prediction, model: Model, stage: Stage): Promise
   };
   report(0);
   // With a run delay, that is the first half of a video's progress and the encoding is the second.
-  const isPaused = settings.delays.runMs > 0;
+  const isPaused = settings.runDelayMs > 0;
   const pausedSteps = isPaused ? (film ? Math.floor(steps / 2) : steps - 1) : 0;
   for (let pause = 1; isPaused && pause <= PAUSES; pause++) {
-    await clock.wait(settings.delays.runMs / PAUSES, prediction.stop.signal);
+    await clock.wait(settings.runDelayMs / PAUSES, prediction.stop.signal);
     report(Math.floor((pausedSteps * pause) / PAUSES));
   }
   const rejected = faults.get("content_rejected");

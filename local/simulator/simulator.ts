@@ -6,22 +6,12 @@ import { type Prediction, Stop } from "./prediction.ts";
 import { randomId } from "./random.ts";
 import { type CreateRequest, invalidInput, notFound, Problem } from "./requests.ts";
 import { runPrediction } from "./run-prediction.ts";
+import type { SimulatorSettings } from "./settings.ts";
 import { SimulatedClock } from "./simulated-clock.ts";
 import { Outputs, StoredFiles } from "./stored-files.ts";
 
 /** The provider removes a prediction's data so long after its end. */
 const DATA_LIFETIME_MS = 3_600_000;
-
-type SimulatorSettings = {
-  token: string;
-  webhookSecret: string;
-  /** Milliseconds a prediction waits before it starts, and runs in addition to the drawing. */
-  delays: { startMs: number; runMs: number };
-  callbackRetryMs: readonly number[];
-  imageWidth: number;
-  baseUrl: () => string;
-  fetch: typeof fetch;
-};
 
 /** The provider without HTTP: predictions, files, outputs, callbacks and faults, all in memory. */
 export class Simulator {
@@ -36,7 +26,7 @@ export class Simulator {
   readonly #answers: Partial<Record<AnswerFault, number>> = {};
 
   constructor(readonly settings: SimulatorSettings) {
-    this.callbacks = new CallbackSender({ ...settings, clock: this.clock });
+    this.callbacks = new CallbackSender(settings, this.clock);
   }
 
   /** Creates a prediction and starts it; "no answer" when the request is to get none. Throws a {@link Problem} when it is refused. */

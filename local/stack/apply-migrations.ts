@@ -1,5 +1,6 @@
 import { join } from "node:path";
-import postgres, { type Sql } from "postgres";
+import type { Sql } from "postgres";
+import { onServer } from "../postgres/on-server.ts";
 import { PROJECT_ROOT } from "./project-root.ts";
 import { readMigrations, statementsOf } from "./read-migrations.ts";
 import { supabaseCli } from "./supabase-cli.ts";
@@ -50,16 +51,12 @@ export async function applyMigrations(
 
 /** The applied migrations: version → statements, null where the history has none. */
 async function readApplied(databaseUrl: string): Promise<Map<string, string | null>> {
-  const sql = postgres(databaseUrl, { max: 1, onnotice: () => undefined });
-  try {
-    const rows = await sql<{ version: string; text: string | null }[]>`
-      select version, array_to_string(statements, ' ') as text from supabase_migrations.schema_migrations`;
-    return new Map(rows.map(({ version, text }) => [version, text === null ? null : statementsOf(text)]));
-  } catch {
-    return new Map(); // there is no such table, or the CLI says what is wrong
-  } finally {
-    await sql.end({ timeout: 1 });
-  }
+  const rows = await onServer(
+    databaseUrl,
+    (sql) => sql<{ version: string; text: string | null }[]>`
+      select version, array_to_string(statements, ' ') as text from supabase_migrations.schema_migrations`,
+  ).catch(() => []); // there is no such table, or the CLI says what is wrong
+  return new Map(rows.map(({ version, text }) => [version, text === null ? null : statementsOf(text)]));
 }
 
 const otherMigrations = () =>

@@ -1,6 +1,6 @@
 import { readLines, spawnWithParent } from "../spawn-with-parent.ts";
 import { within } from "../bounded-wait.ts";
-import { Backoff, LogFile } from "./keep-running.ts";
+import { keepRunning, LogFile } from "./keep-running.ts";
 
 const STOP_TIMEOUT_MS = 8_000;
 
@@ -9,14 +9,10 @@ export type SupervisedOptions = ChildOptions & {
   onUnexpectedEnd: (line: string) => void;
 };
 
-/**
- * One child process of the stack. After an unexpected end it is restarted, as on the hosted platform, with growing
- * pauses while it keeps ending.
- */
+/** One child process of the stack, restarted after an unexpected end. */
 export class ChildProcess {
   readonly #options: SupervisedOptions;
   readonly #stopping = new AbortController();
-  readonly #backoff = new Backoff();
   #process: Deno.ChildProcess | undefined;
   #supervised: Promise<void> | undefined;
 
@@ -34,7 +30,7 @@ export class ChildProcess {
 
   /** Starts it and waits until it serves. Otherwise ends it and throws a one-line error with its last output. */
   async start(): Promise<void> {
-    const run = this.#launch();
+    let run = this.#launch();
     try {
       await run.ready;
     } catch (error) {
@@ -42,7 +38,15 @@ export class ChildProcess {
       await run.ended;
       throw error;
     }
-    this.#supervised = this.#supervise(run);
+    const ended = async () => {
+      const how = await run.ended;
+      if (!this.#stopping.signal.aborted) this.#options.onUnexpectedEnd(`${this.name} ended (${how}); restarting it`);
+    };
+    const restart = async () => {
+      run = this.#launch();
+      await run.ready;
+    };
+    this.#supervised = keepRunning({ ended, restart, onFailure: () => this.kill("SIGKILL") }, this.#stopping.signal);
   }
 
   /** Ends it for good with SIGTERM, and with SIGKILL after 8 s. May be called twice. */
@@ -61,23 +65,6 @@ export class ChildProcess {
       this.#process?.kill(signal);
     } catch {
       // It has ended already.
-    }
-  }
-
-  async #supervise(first: Run): Promise<void> {
-    let run = first;
-    while (true) {
-      const how = await run.ended;
-      if (this.#stopping.signal.aborted) return;
-      this.#options.onUnexpectedEnd(`${this.name} ended (${how}); restarting it`);
-      await this.#backoff.pause(this.#stopping.signal);
-      if (this.#stopping.signal.aborted) return;
-      // No await may stand between this check and the spawn in #launch, or stop() could miss the new process.
-      run = this.#launch();
-      run.ready.then(
-        () => this.#backoff.served(),
-        () => this.kill("SIGKILL"),
-      );
     }
   }
 

@@ -17,15 +17,10 @@ const recordSchema = z.object({
 type RunningStack = z.infer<typeof recordSchema>;
 
 /** The exclusive use of a data folder. The system releases it when the process ends in any way. */
-export type DataClaim = {
-  /** Records where this stack listens. */
-  announce(stack: Omit<RunningStack, "pid">): void;
-  /** May be called twice. */
-  release(): void;
-};
+export type DataClaim = ReturnType<typeof claimData>;
 
 /** Creates the data folder when it is missing and claims it for one stack. Throws a one-line error when it cannot. */
-export function claimData(dataDir: string): DataClaim {
+export function claimData(dataDir: string) {
   const file = open(dataDir);
   if (!file.tryLockSync(true)) {
     file.close();
@@ -34,17 +29,15 @@ export function claimData(dataDir: string): DataClaim {
     throw new Error(`The data in ${dataDir} is in use by ${who}: stop it first, or choose another folder with --data.`);
   }
   file.truncateSync(0);
-  let held = true;
   return {
-    announce: (stack) => {
+    /** Records where this stack listens. */
+    announce: (stack: Omit<RunningStack, "pid">) => {
       const record: RunningStack = { pid: Deno.pid, ...stack };
       file.truncateSync(0);
       file.seekSync(0, Deno.SeekMode.Start);
       file.writeSync(new TextEncoder().encode(JSON.stringify(record)));
     },
     release: () => {
-      if (!held) return;
-      held = false;
       // The file stays: if it were removed, two stacks could lock two different files of the same name.
       file.truncateSync(0);
       file.close();

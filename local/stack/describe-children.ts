@@ -1,6 +1,9 @@
 import { join } from "node:path";
 import type { Installed } from "../extensions/install-extensions.ts";
+import type { SchedulerSettings } from "../extensions/main.ts";
+import type { GatewaySettings } from "../platform/main.ts";
 import { publicKeySet } from "../platform/session-tokens.ts";
+import type { SimulatorOptions } from "../simulator/settings.ts";
 import { DASHBOARD_FOLDER } from "./build-dashboard.ts";
 import type { SupervisedOptions } from "./child-process.ts";
 import { demoUserOf, type StackKeys } from "./stack-keys.ts";
@@ -18,6 +21,9 @@ type Setting = StackOptions & {
   simulatorPort: number | undefined;
   functionPorts: Record<string, number>;
 };
+
+/** What every child needs. */
+type Place = Pick<Setting, "dataDir" | "onProblem">;
 
 const START_TIMEOUT_MS = 30_000;
 
@@ -67,49 +73,52 @@ export const describeAddresses = (setting: Pick<Setting, "functionPorts">): Reco
   Object.fromEntries(FUNCTION_NAMES.map((name) => [name, `http://127.0.0.1:${portOf(setting, name)}`]));
 
 export function describeGateway(setting: Setting, databaseUrl: string): SupervisedOptions {
-  return module(setting, "gateway", "local/platform/main.ts", {
-    GATEWAY_PORT: String(setting.port),
-    PUBLIC_URL: setting.url,
-    DATABASE_URL: databaseUrl,
-    PLATFORM_JWK: JSON.stringify(setting.keys.signingKey),
-    LITE_JWT_SECRET: setting.keys.liteJwtSecret,
-    PUBLISHABLE_KEY: setting.keys.publishableKey,
-    SECRET_KEY: setting.keys.secretKey,
-    // bcrypt at its usual cost takes a tenth of a second of the gateway's only thread; a temporary stack has nobody's real password.
-    ...(setting.durable === false ? { LITE_AUTH_BCRYPT_COST: "4" } : {}),
-    STORAGE_DIR: join(setting.dataDir, "storage"),
-    ...(setting.storageFaultFile === undefined ? {} : { STORAGE_FAULT_FILE: setting.storageFaultFile }),
-    FUNCTIONS: JSON.stringify(describeAddresses(setting)),
-    DASHBOARD_DIR: DASHBOARD_FOLDER,
-    DEMO_USER: JSON.stringify(demoUserOf(setting.keys)),
-  });
+  const { port, keys, url, dataDir, storageFaultFile, durable } = setting;
+  const settings: GatewaySettings = {
+    port,
+    publicUrl: url,
+    databaseUrl,
+    signingKey: keys.signingKey,
+    liteSecret: keys.liteJwtSecret,
+    publishableKey: keys.publishableKey,
+    secretKey: keys.secretKey,
+    storageFolder: join(dataDir, "storage"),
+    storageFaultFile,
+    functions: describeAddresses(setting),
+    dashboard: { folder: DASHBOARD_FOLDER, demoUser: demoUserOf(keys) },
+  };
+  // bcrypt at its usual cost takes a tenth of a second of the gateway's only thread; a temporary stack has nobody's real password.
+  const variables = durable === false ? { LITE_AUTH_BCRYPT_COST: "4" } : {};
+  return part(setting, "gateway", "local/platform/main.ts", settings, variables);
 }
 
-export function describeScheduler(setting: Setting, databaseUrl: string, extensions: Installed): SupervisedOptions {
-  return module(setting, "scheduler", "local/extensions/main.ts", {
-    DATABASE_URL: databaseUrl,
-    RUN_PG_NET: extensions.pg_net === "stand-in" ? "1" : "0",
-    RUN_PG_CRON: extensions.pg_cron === "stand-in" ? "1" : "0",
-  });
+export function describeScheduler(place: Place, databaseUrl: string, extensions: Installed): SupervisedOptions {
+  const standIns = (["pg_net", "pg_cron"] as const).filter((name) => extensions[name] === "stand-in");
+  const settings: SchedulerSettings = { databaseUrl, standIns };
+  return part(place, "scheduler", "local/extensions/main.ts", settings);
 }
 
 export function describeSimulator(setting: Setting, port: number): SupervisedOptions {
-  return module(setting, "simulator", "local/simulator/main.ts", {
-    SIMULATOR_PORT: String(port),
-    SIMULATOR_TOKEN: setting.keys.replicateToken,
-    SIMULATOR_WEBHOOK_SECRET: setting.keys.replicateWebhookSecret,
-    SIMULATOR_START_DELAY_MS: String(setting.simulator?.startDelayMs ?? 400),
-    SIMULATOR_RUN_DELAY_MS: String(setting.simulator?.runDelayMs ?? 1200),
-    SIMULATOR_IMAGE_WIDTH: String(setting.simulator?.imageWidth ?? 640),
-  });
+  const { replicateToken: token, replicateWebhookSecret: webhookSecret } = setting.keys;
+  const settings: SimulatorOptions = {
+    ...{ port, token, webhookSecret },
+    ...(setting.simulator ?? { startDelayMs: 400, runDelayMs: 1200 }),
+  };
+  return part(setting, "simulator", "local/simulator/main.ts", settings);
 }
 
-/** A part of the local stack: trusted code with all permissions, which prints one line when it serves. */
-function module(setting: Setting, name: string, path: string, variables: Record<string, string>): SupervisedOptions {
+/** Trusted code with all permissions, which prints one line when it serves: local/run-child.ts. */
+function part(
+  place: Place,
+  name: string,
+  path: string,
+  settings: object,
+  variables: Record<string, string> = {},
+): SupervisedOptions {
   return {
-    ...common(setting, name),
+    ...common(place, name),
     args: ["run", "-A", "--unstable-no-legacy-abort", join(PROJECT_ROOT, path)],
-    env: { ...machineVariables(), ...variables },
+    env: { ...machineVariables(), ...variables, SETTINGS: JSON.stringify(settings) },
     ready: async (firstLine) => {
       const line = await firstLine;
       if (!line.includes('"ready":true')) throw new Error(line);
@@ -117,13 +126,13 @@ function module(setting: Setting, name: string, path: string, variables: Record<
   };
 }
 
-function common(setting: Setting, name: string) {
+function common({ dataDir, onProblem }: Place, name: string) {
   return {
     name,
     cwd: PROJECT_ROOT,
-    logFile: join(setting.dataDir, "logs", `${name}.log`),
+    logFile: join(dataDir, "logs", `${name}.log`),
     startTimeoutMs: START_TIMEOUT_MS,
-    onUnexpectedEnd: setting.onProblem ?? (() => undefined),
+    onUnexpectedEnd: onProblem ?? (() => undefined),
   };
 }
 
@@ -167,7 +176,7 @@ function portOf(setting: Pick<Setting, "functionPorts">, name: FunctionName): nu
 }
 
 /** The variables a program needs on any machine; no other is passed on. */
-function machineVariables(): Record<string, string> {
+export function machineVariables(): Record<string, string> {
   const names = ["PATH", "HOME", "TMPDIR", "DENO_DIR", "LANG", "TZ", "SYSTEMROOT"];
   const kept = Object.entries(Deno.env.toObject()).filter(([name]) => names.includes(name));
   return { ...Object.fromEntries(kept), NO_COLOR: "1", DENO_NO_UPDATE_CHECK: "1" };

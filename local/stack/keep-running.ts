@@ -5,22 +5,28 @@ const BACKOFF = { minDelayMs: 250, maxDelayMs: 10_000 };
 /** After serving for this long, pauses are short again. */
 const STEADY_MS = 5_000;
 
-/** Growing pauses between the restarts of a process that keeps ending. */
-export class Backoff {
-  #failures = 0;
-  #servedAt = Number.POSITIVE_INFINITY;
+type Kept = {
+  /** Settles when the present run has ended. */
+  ended: () => Promise<unknown>;
+  /** Settles when it serves. Starts the program before anything is awaited: the end of the whole stack must not miss it. */
+  restart: () => Promise<void>;
+  onFailure: (error: unknown) => void;
+};
 
-  /** Waits before the next attempt. Ends early when aborted. */
-  async pause(signal: AbortSignal): Promise<void> {
-    if (performance.now() - this.#servedAt >= STEADY_MS) this.#failures = 0;
-    this.#servedAt = Number.POSITIVE_INFINITY;
-    this.#failures += 1;
-    await pause(retryDelay(this.#failures, BACKOFF), signal);
-  }
-
-  /** To be called when the process serves again. */
-  served(): void {
-    this.#servedAt = performance.now();
+/** Restarts what has ended until `stopping` is aborted, as the hosted platform does, with growing pauses while it keeps ending. */
+export async function keepRunning({ ended, restart, onFailure }: Kept, stopping: AbortSignal): Promise<void> {
+  let failures = 0;
+  let servedAt = Number.POSITIVE_INFINITY;
+  while (true) {
+    await ended();
+    if (performance.now() - servedAt >= STEADY_MS) failures = 0;
+    servedAt = Number.POSITIVE_INFINITY;
+    failures += 1;
+    await pause(retryDelay(failures, BACKOFF), stopping);
+    if (stopping.aborted) return;
+    await restart().then(() => {
+      servedAt = performance.now();
+    }, onFailure);
   }
 }
 

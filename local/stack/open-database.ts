@@ -1,9 +1,9 @@
 import { join } from "node:path";
-import postgres from "postgres";
+import { onServer } from "../postgres/on-server.ts";
 import { PostgresError } from "../postgres/postgres-error.ts";
-import { type RunningPostgres, startPostgres } from "../postgres/start-postgres.ts";
+import { startPostgres } from "../postgres/start-postgres.ts";
 import { oneLine } from "../../command-line/run-main.ts";
-import { Backoff, LogFile } from "./keep-running.ts";
+import { keepRunning, LogFile } from "./keep-running.ts";
 import type { StackOptions } from "./stack-settings.ts";
 
 type Database = {
@@ -29,58 +29,38 @@ export async function openDatabase(options: StackOptions): Promise<Database> {
       durable: options.durable ?? true,
       onLog: (line) => log.write(line),
     });
-  const first = await start();
-  const stopKeeping = keepRunning(first, start, options.onProblem ?? (() => undefined));
+  let server = await start();
+  const { url, port } = server;
+  const onProblem = options.onProblem ?? (() => undefined);
+  const stopping = new AbortController();
+  const ended = async () => {
+    await server.exited;
+    if (!stopping.signal.aborted) onProblem("The database ended; restarting it (see postgres.log)");
+  };
+  const restart = async () => {
+    server = await start(port);
+    if (stopping.signal.aborted) await server.stop();
+  };
+  const kept = keepRunning({ ended, restart, onFailure: (error) => onProblem(oneLine(error)) }, stopping.signal);
   return {
-    url: first.url,
-    migrationUrl: (password) => migrationUrl(first.url, password),
+    url,
+    migrationUrl: (password) => migrationUrl(url, password),
     stop: async () => {
-      await stopKeeping();
+      stopping.abort();
+      await server.stop();
+      await kept;
       log.close();
     },
   };
 }
 
-/** Restarts the server on its port after an unexpected end. Returns a function that stops it for good. */
-function keepRunning(
-  first: RunningPostgres,
-  start: (port: number) => Promise<RunningPostgres>,
-  onProblem: (line: string) => void,
-): () => Promise<void> {
-  const stopping = new AbortController();
-  const backoff = new Backoff();
-  let server = first;
-  const kept = (async () => {
-    while (true) {
-      await server.exited;
-      if (stopping.signal.aborted) return;
-      onProblem("The database ended; restarting it (see postgres.log)");
-      await backoff.pause(stopping.signal);
-      if (stopping.signal.aborted) return;
-      try {
-        server = await start(first.port);
-        backoff.served();
-      } catch (error) {
-        onProblem(oneLine(error));
-      }
-      if (stopping.signal.aborted) await server.stop();
-    }
-  })();
-  return async () => {
-    stopping.abort();
-    await server.stop();
-    await kept;
-  };
-}
-
-async function migrationUrl(superuserUrl: string, password: string): Promise<string> {
-  const sql = postgres(superuserUrl, { max: 1, onnotice: () => undefined });
-  try {
+/** The URL for migrations: role `postgres`, unless that is a superuser, as where the given server has made it one. */
+export async function migrationUrl(superuserUrl: string, password: string): Promise<string> {
+  const isSuperuser = await onServer(superuserUrl, async (sql) => {
     const [role] = await sql<{ rolsuper: boolean }[]>`select rolsuper from pg_roles where rolname = 'postgres'`;
-    if (role?.rolsuper) return superuserUrl;
-  } finally {
-    await sql.end({ timeout: 1 });
-  }
+    return role?.rolsuper;
+  });
+  if (isSuperuser) return superuserUrl;
   const url = new URL(superuserUrl);
   url.username = "postgres";
   url.password = password;
@@ -95,37 +75,25 @@ const NEWEST = 17;
  * migrations. Throws a PostgresError `given_…`.
  */
 export async function checkGivenPostgres(url: string): Promise<{ major: number; isUsed: boolean }> {
-  const sql = connect(url);
-  try {
-    const [row] = await sql<{ major: number; superuser: boolean; isUsed: boolean }[]>`
+  const [row] = await onServer(
+    url,
+    (sql) => sql<{ major: number; superuser: boolean; isUsed: boolean }[]>`
       select current_setting('server_version_num')::int / 10000 as major, rolsuper as superuser,
         to_regnamespace('supabase_migrations') is not null as "isUsed"
-      from pg_roles where rolname = current_user`;
-    if (!row?.superuser) {
-      throw new PostgresError("given_not_superuser", "The role in KEYFRAME_DATABASE_URL must be a superuser.");
-    }
-    if (row.major < OLDEST || row.major > NEWEST) {
-      const message = `KEYFRAME_DATABASE_URL is Postgres ${row.major}; it must be ${OLDEST} to ${NEWEST}.`;
-      throw new PostgresError("given_version", message);
-    }
-    return { major: row.major, isUsed: row.isUsed };
-  } catch (error) {
-    throw error instanceof PostgresError ? error : unreachable(error);
-  } finally {
-    await sql.end({ timeout: 1 });
+      from pg_roles where rolname = current_user`,
+  ).catch(refuseUnreachable);
+  if (!row?.superuser) {
+    throw new PostgresError("given_not_superuser", "The role in KEYFRAME_DATABASE_URL must be a superuser.");
   }
-}
-
-function connect(url: string): postgres.Sql {
-  try {
-    return postgres(url, { max: 1, connect_timeout: 10, onnotice: () => undefined });
-  } catch (error) {
-    throw unreachable(error);
+  if (row.major < OLDEST || row.major > NEWEST) {
+    const message = `KEYFRAME_DATABASE_URL is Postgres ${row.major}; it must be ${OLDEST} to ${NEWEST}.`;
+    throw new PostgresError("given_version", message);
   }
+  return { major: row.major, isUsed: row.isUsed };
 }
 
 /** The message never contains the URL, which has a password. */
-function unreachable(error: unknown): PostgresError {
+function refuseUnreachable(error: unknown): never {
   const reason = error instanceof Error ? error.message || error.name : String(error);
-  return new PostgresError("given_unreachable", `The Postgres of KEYFRAME_DATABASE_URL cannot be used: ${reason}`);
+  throw new PostgresError("given_unreachable", `The Postgres of KEYFRAME_DATABASE_URL cannot be used: ${reason}`);
 }

@@ -60,22 +60,35 @@ export async function startStack(options: StackOptions): Promise<Stack> {
   }
   const port = claimPort(options.port);
   const claim = claimData(options.dataDir);
-  const teardown = new Teardown();
-  teardown.last(async () => claim.release());
+  const children = new Map<string, ChildProcess>();
+  const ends = new AsyncDisposableStack();
+  ends.defer(claim.release);
+  const stopChildren = () => Promise.all([...children.values()].map((child) => child.stop()));
+  let stopped: Promise<void> | undefined;
+  /** First all children together, then the rest in reverse order. A failed end does not stop the others. */
+  const stop = () => {
+    stopped ??= stopChildren()
+      .then(() => ends.disposeAsync())
+      .catch(() => undefined);
+    return stopped;
+  };
   // Ends what the start waits for, and so the start.
-  const giveUp = () => void teardown.stopChildren();
+  const giveUp = () => void stopChildren();
   options.signal?.addEventListener("abort", giveUp);
   try {
-    return await bringUp(options, port, claim, teardown);
+    return await bringUp(options, port, claim, { children, ends, stop });
   } catch (error) {
-    await teardown.run();
+    await stop();
     throw error;
   } finally {
     options.signal?.removeEventListener("abort", giveUp);
   }
 }
 
-async function bringUp(options: StackOptions, port: number, claim: DataClaim, teardown: Teardown): Promise<Stack> {
+type Parts = Pick<Stack, "children" | "stop"> & { ends: AsyncDisposableStack };
+
+async function bringUp(options: StackOptions, port: number, claim: DataClaim, parts: Parts): Promise<Stack> {
+  const { children, ends, stop } = parts;
   const { dataDir, signal, provider } = options;
   const stages: Stage[] = [];
   const stage = async <T>(name: string, work: () => Promise<T>): Promise<T> => {
@@ -100,7 +113,7 @@ async function bringUp(options: StackOptions, port: number, claim: DataClaim, te
   const startChild = async (child: SupervisedOptions) => {
     signal?.throwIfAborted();
     const process = new ChildProcess(child);
-    teardown.children.set(child.name, process);
+    children.set(child.name, process);
     await process.start();
   };
   // Functions and simulator start without a database, so they start at the same time.
@@ -115,10 +128,10 @@ async function bringUp(options: StackOptions, port: number, claim: DataClaim, te
   for (const work of [early, dashboard]) work.catch(() => undefined); // awaited below
 
   const database = await stage("Postgres", () => openDatabase(options));
-  teardown.last(database.stop);
+  ends.defer(database.stop);
 
   const sql = postgres(database.url, { max: 1, onnotice: () => undefined });
-  teardown.last(() => sql.end({ timeout: 1 }));
+  ends.defer(() => sql.end({ timeout: 1 }));
   const extensions = await stage("Platform", async () => {
     await bootstrapPlatform(sql, { postgresPassword: keys.postgresPassword });
     const installed = await installExtensions(sql);
@@ -155,38 +168,11 @@ async function bringUp(options: StackOptions, port: number, claim: DataClaim, te
     migrationUrl,
     extensions,
     simulator: simulatorPort === undefined ? null : { url: `http://127.0.0.1:${simulatorPort}` },
-    children: teardown.children,
+    children,
     functionUrls: describeAddresses(setting),
     stages,
-    stop: () => teardown.run(),
+    stop,
   };
-}
-
-/** Stops what has started: first all children together, then the rest in reverse order. */
-class Teardown {
-  readonly children = new Map<string, ChildProcess>();
-  readonly #ends: (() => Promise<void>)[] = [];
-  #done: Promise<void> | undefined;
-
-  /** Registers an end that runs after the children and after those registered later. */
-  last(end: () => Promise<void>): void {
-    this.#ends.push(end);
-  }
-
-  async stopChildren(): Promise<void> {
-    await Promise.all([...this.children.values()].map((child) => child.stop()));
-  }
-
-  /** May be called twice. A failed end does not stop the others. */
-  run(): Promise<void> {
-    this.#done ??= this.#run();
-    return this.#done;
-  }
-
-  async #run(): Promise<void> {
-    await this.stopChildren();
-    for (const end of this.#ends.reverse()) await end().catch(() => undefined);
-  }
 }
 
 /** Signs the demo user in through Auth, and up at the first start. Throws a sentence that says what to do. */

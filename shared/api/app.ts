@@ -1,6 +1,6 @@
 import { type Context, Hono } from "hono";
 import { getPath } from "hono/utils/url";
-import { OPERATIONS, type OperationId } from "../contract/operations/index.ts";
+import { OPERATIONS } from "../contract/operations/index.ts";
 import type { Operation } from "../contract/operations/operation.ts";
 import { METRICS_TYPE } from "../contract/service.ts";
 import { ApiError, readRequestId } from "../http/errors.ts";
@@ -12,9 +12,9 @@ import { type AnyCall, readCall } from "./http/read-call.ts";
 import { type Answer, respond, respondToPreflight, respondWithDocument, respondWithError } from "./http/respond.ts";
 import type { Deps } from "./routes/handler.ts";
 import { readMetrics } from "./routes/metrics.ts";
-import { explainNotFound, HANDLERS, listRoutes } from "./routes/routes.ts";
+import { explainNotFound, HANDLERS, ROUTES } from "./routes/routes.ts";
 
-/** The fields that the log line of a request needs. */
+/** For the log line. `route` is the pattern, never the path, which can contain anything. `clientId`: the OAuth client that acted for the owner. */
 type Env = { Variables: { requestId: string; route?: string; ownerId?: string; clientId?: string; actor?: "server" } };
 
 /**
@@ -38,11 +38,10 @@ export function createApp(deps: Deps): { fetch: (request: Request) => Response |
     c.set("requestId", requestId);
     if (c.req.method === "OPTIONS") c.res = respondToPreflight(requestId);
     else await next();
-    const [route, ownerId, clientId, actor] = [c.get("route"), c.get("ownerId"), c.get("clientId"), c.get("actor")]; // c.var is built again at each access
-    const milliseconds = performance.now() - began;
-    const { method } = c.req;
-    const { status } = c.res;
-    logRequest(deps.log, { requestId, method, route, status, ownerId, clientId, actor, milliseconds, error: c.error });
+    const { requestId: _, route, ...who } = c.var;
+    const duration_ms = Math.round((performance.now() - began) * 10) / 10;
+    const fields = { requestId, method: c.req.method, route, status: c.res.status, ...who, duration_ms };
+    logRequest(deps.log, fields, c.error);
   });
   const answerError = async (error: Error, c: Context<Env>) => {
     c.error = error; // for the log line
@@ -54,7 +53,7 @@ export function createApp(deps: Deps): { fetch: (request: Request) => Response |
   app.onError(answerError);
   app.notFound((c) => answerError(new ApiError("not_found", explainNotFound(c.req.path.replace(/^\/api/, ""))), c));
 
-  for (const { at, pattern, operations } of listRoutes()) {
+  for (const { at, pattern, operations } of ROUTES) {
     app.all(`/api${pattern}`, async (c) => {
       c.set("route", `/api${at}`);
       const method = c.req.method === "HEAD" ? "GET" : c.req.method;
@@ -67,7 +66,9 @@ export function createApp(deps: Deps): { fetch: (request: Request) => Response |
       if (caller.by === "server") c.set("actor", "server");
       const path = (name: string) => c.req.param(name) ?? "";
       const call = await readCall(operation, c.req.raw, caller, path, deps.readBody);
-      return respond(c.get("requestId"), operation.status, await handle(id, call, deps));
+      // readCall validated the call with the schemas of the operation that this handler serves.
+      const handle = HANDLERS[id] as (call: AnyCall, deps: Deps) => Promise<Answer>;
+      return respond(c.get("requestId"), operation.status, await handle(call, deps));
     });
   }
   const document = (at: string, contentType: string, read: (request: Request) => string | Promise<string>) =>
@@ -89,12 +90,6 @@ async function identify({ caller }: Operation, headers: Headers, deps: Deps): Pr
   return caller === "manager" ? deps.verifyManager(headers) : deps.verifyUser(headers);
 }
 
-/** The cast is safe: readCall validated the call with the schemas of the operation that this handler serves. */
-function handle(id: OperationId, call: AnyCall, deps: Deps): Promise<Answer> {
-  const handler = HANDLERS[id] as (call: AnyCall, deps: Deps) => Promise<Answer>;
-  return handler(call, deps);
-}
-
 function notAllowed(methods: string[]): ApiError {
   const known = ["GET", "POST", "PATCH", "DELETE"].filter((method) => methods.includes(method));
   const allow = known.map((method) => (method === "GET" ? "GET, HEAD" : method)).join(", ");
@@ -112,24 +107,8 @@ const KNOWN = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
 const withKnownMethod = (request: Request): Request =>
   KNOWN.includes(request.method) ? request : new Request(request.url, { method: "OTHER", headers: request.headers });
 
-/** The fields of a log line. `route` is the pattern, never the path, which can contain anything. */
-type RequestFields = {
-  requestId: string;
-  method: string;
-  route: string | undefined;
-  status: number;
-  ownerId: string | undefined;
-  /** The OAuth client that acted for the owner. */
-  clientId: string | undefined;
-  /** A server acted for the owner. */
-  actor: "server" | undefined;
-  milliseconds: number;
-  error: Error | undefined;
-};
-
 /** Writes one line per request, without tokens, bodies or signed URLs. Our own errors are logged with their cause. */
-function logRequest(log: Log, { error, milliseconds, ...request }: RequestFields): void {
-  const fields = { ...request, duration_ms: Math.round(milliseconds * 10) / 10 };
+function logRequest(log: Log, fields: Record<string, unknown>, error: Error | undefined): void {
   if (error === undefined) log.info("request", fields);
   else if (!(error instanceof ApiError)) log.error("request", { ...fields, code: "internal", cause: plain(error) });
   else {

@@ -34,7 +34,6 @@ export const schemaOutdated = (cause: unknown): ApiError =>
 export const unauthorized = (sentence: string, cause?: UpstreamFailure): ApiError =>
   new ApiError("unauthorized", `${sentence} Sign in and send the session token as Authorization: Bearer <token>.`, {
     cause,
-    headers: { "WWW-Authenticate": "Bearer" },
   });
 
 /** A body can have thousands of unknown fields with long names; this keeps the answer small. */

@@ -16,7 +16,7 @@ const modelName = z
 
 /** Null means the same as an absent field, unless the description says otherwise: so `input` of an answer can be sent again. */
 const control = <Schema extends z.ZodType>(schema: Schema, description: string) =>
-  schema.nullish().meta({ description });
+  schema.nullish().describe(description);
 
 /**
  * The fields of a start, and of `input` in answers. These bounds hold for every model; Postgres checks the rest against the model's row.
@@ -64,23 +64,28 @@ export const controls = {
 const isAbsent = z
   .null("This step does not have this field. Leave it out.")
   .optional()
-  .meta({ description: "This step does not have this field." });
+  .describe("This step does not have this field.");
 
 /** The fields of a start, without those in `absent`. */
 export const startFields = <Name extends keyof typeof controls = never>(...absent: Name[]) => ({
   projectId: id,
-  model: modelName.optional().meta({
-    description:
+  model: modelName
+    .optional()
+    .describe(
       "A model from GET /api/models. Default: the default of the step. A model that you name is never replaced by another.",
-  }),
+    ),
   elementIds: control(
     elementIds(20),
     "The elements to use: their images join the references, their texts the prompt. An element that the prompt names as @name is used too. Default: the project's, else those that the prompt names, else all of its film; a video that starts at a frame then gets only their texts. Empty: no elements, and @ has no meaning.",
   ),
-  count: z.int().min(1).max(8).optional().meta({
-    description:
+  count: z
+    .int()
+    .min(1)
+    .max(8)
+    .optional()
+    .describe(
       "How many takes, all or none. With a seed, each has the next one. Default: one, without `predictions` in the answer.",
-  }),
+    ),
   ...controls,
   ...(Object.fromEntries(absent.map((name) => [name, isAbsent])) as Record<Name, typeof isAbsent>), // its keys are `absent`
 });
@@ -90,16 +95,17 @@ export const predictionInput = z
   .object(controls)
   .required()
   .extend({
-    prompt: z.string().meta({ description: "The prompt of the request, or the project's textPrompt at that time." }),
-    firstFramePredictionId: id.nullable().meta({ description: "It may have been deleted." }),
-    lastFramePredictionId: id.nullable().meta({ description: "It may have been deleted." }),
+    prompt: z.string().describe("The prompt of the request, or the project's textPrompt at that time."),
+    firstFramePredictionId: id.nullable().describe("It may have been deleted."),
+    lastFramePredictionId: id.nullable().describe("It may have been deleted."),
     referenceImagePaths: z.array(referenceImagePath),
-    referenceImagePath: referenceImagePath.nullable().meta({ description: "The first of referenceImagePaths." }),
-    elements: z.array(usedElement).meta({
-      description:
+    referenceImagePath: referenceImagePath.nullable().describe("The first of referenceImagePaths."),
+    elements: z
+      .array(usedElement)
+      .describe(
         "The elements that it was made with: their texts are in `prompt`, their images in `referenceImagePaths`.",
-    }),
-    durationSeconds: z.int().nullable().meta({ description: "Only for a video." }),
+      ),
+    durationSeconds: z.int().nullable().describe("Only for a video."),
   })
   .meta({
     id: "PredictionInput",
@@ -113,23 +119,20 @@ const forced = z.record(z.string(), value);
 
 export const modelControl = z
   .object({
-    values: z.array(value).optional().meta({ description: "The allowed values, in order." }),
+    values: z.array(value).optional().describe("The allowed values, in order."),
     min: z.number().optional(),
-    max: z.number().optional().meta({ description: "The largest value; for referenceImages, the maximum number." }),
-    default: value.optional().meta({ description: "Used when a start leaves it out." }),
-    maxLength: z.int().optional().meta({ description: "For texts: the maximum, in characters." }),
-    required: z.boolean().optional().meta({ description: "The model needs this image." }),
-    countsFrames: z
-      .boolean()
-      .optional()
-      .meta({ description: "For referenceImages: the frames of a video count towards max." }),
-    needs: names.meta({ description: "Controls that must be used too." }),
-    excludes: names.meta({ description: "Controls that cannot be used with it." }),
-    forces: forced.optional().meta({ description: "The values that other controls get when this one is used." }),
+    max: z.number().optional().describe("The largest value; for referenceImages, the maximum number."),
+    default: value.optional().describe("Used when a start leaves it out."),
+    maxLength: z.int().optional().describe("For texts: the maximum, in characters."),
+    required: z.boolean().optional().describe("The model needs this image."),
+    countsFrames: z.boolean().optional().describe("For referenceImages: the frames of a video count towards max."),
+    needs: names.describe("Controls that must be used too."),
+    excludes: names.describe("Controls that cannot be used with it."),
+    forces: forced.optional().describe("The values that other controls get when this one is used."),
     forcesByValue: z
       .record(z.string(), forced)
       .optional()
-      .meta({ description: "For each value of this control, the values that other controls get." }),
+      .describe("For each value of this control, the values that other controls get."),
   })
   .meta({ id: "ModelControl" });
 
@@ -137,15 +140,16 @@ const yesNoOrUnknown = z.enum(["yes", "no", "unknown"]);
 
 const modelPrice = z
   .object({
-    appliesTo: z.record(z.string(), value).meta({
-      description:
+    appliesTo: z
+      .record(z.string(), value)
+      .describe(
         "The control values for which the price applies. If several prices apply, the one with the most values is used.",
-    }),
+      ),
     metric: z
       .enum(["run", "image", "output_second", "input_megapixel", "output_megapixel", "hardware_second"])
-      .meta({ description: "The unit that is priced. The metrics of a model add up." }),
+      .describe("The unit that is priced. The metrics of a model add up."),
     priceUsd: z.number(),
-    checkedAt: z.iso.date().meta({ description: "When the price was last checked against its source." }),
+    checkedAt: z.iso.date().describe("When the price was last checked against its source."),
   })
   .meta({ id: "ModelPrice" });
 
@@ -154,23 +158,24 @@ const model = z
     model: modelName,
     label: z.string(),
     vendor: z.string(),
-    isDefault: z.boolean().meta({ description: "True: used when a start names no model." }),
-    available: z.boolean().meta({ description: "False: the vendor has retired it, or the provider does not know it." }),
-    acceptsFaces: yesNoOrUnknown.meta({ description: "Whether it accepts images that show people's faces." }),
-    shutdownAt: time.nullable().meta({ description: "When the vendor retires it, if announced." }),
-    successor: modelName.nullable().meta({
-      description: "The model that is used instead when this one is not available and a start sets no options.",
-    }),
-    promptMaxLength: z.int().meta({ description: "In characters." }),
+    isDefault: z.boolean().describe("True: used when a start names no model."),
+    available: z.boolean().describe("False: the vendor has retired it, or the provider does not know it."),
+    acceptsFaces: yesNoOrUnknown.describe("Whether it accepts images that show people's faces."),
+    shutdownAt: time.nullable().describe("When the vendor retires it, if announced."),
+    successor: modelName
+      .nullable()
+      .describe("The model that is used instead when this one is not available and a start sets no options."),
+    promptMaxLength: z.int().describe("In characters."),
     notes: z.string().optional(),
-    prices: z.array(modelPrice).meta({ description: "Current prices; empty when none is known." }),
-    billedWhen: z.object({ failed: yesNoOrUnknown, rejected: yesNoOrUnknown, canceled: yesNoOrUnknown }).meta({
-      description: "Whether the provider bills a run that failed, whose content was rejected, or that was canceled.",
-    }),
-    controls: z.record(z.string(), modelControl).meta({
-      description:
+    prices: z.array(modelPrice).describe("Current prices; empty when none is known."),
+    billedWhen: z
+      .object({ failed: yesNoOrUnknown, rejected: yesNoOrUnknown, canceled: yesNoOrUnknown })
+      .describe("Whether the provider bills a run that failed, whose content was rejected, or that was canceled."),
+    controls: z
+      .record(z.string(), modelControl)
+      .describe(
         "The controls that it supports, by name: fields of a start, plus firstFrame, lastFrame and referenceImages. A missing control cannot be used.",
-    }),
+      ),
   })
   .meta({ id: "Model" });
 

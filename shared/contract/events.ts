@@ -7,7 +7,6 @@ import { FAILURE_CODES } from "./predictions.ts";
 /** ISO 8601 in UTC with milliseconds, as Postgres writes it: `2026-03-01T09:30:00.000Z`. */
 const time = z.iso.datetime({ precision: 3 });
 
-/** `project.created`: the project's row was saved. Sent once for each project. */
 export const projectCreated = z.strictObject({
   type: z.literal("project.created"),
   /** When the project was created. */
@@ -44,7 +43,6 @@ const generation = {
   completedAt: time,
 };
 
-/** `generation.succeeded`: the file is in Storage. Sent once for each prediction. It has no link: links expire. */
 export const generationSucceeded = z.strictObject({
   type: z.literal("generation.succeeded"),
   /** When it ended: data.completedAt. */
@@ -70,10 +68,6 @@ export const generationSucceeded = z.strictObject({
   }),
 });
 
-/**
- * `generation.failed`: it failed at the provider or in the queue. Sent once for each prediction; a canceled one sends nothing.
- * `error.retryable` says whether starting the step again can help.
- */
 export const generationFailed = z.strictObject({
   type: z.literal("generation.failed"),
   /** When it ended: data.completedAt. */
@@ -89,10 +83,6 @@ export const generationFailed = z.strictObject({
   data: z.strictObject(generation),
 });
 
-/**
- * `budget.exhausted`: a budget refused a start. Sent once for each budget in each of its periods, to the owner's endpoints for the
- * owner's budget, and to service-wide ones.
- */
 export const budgetExhausted = z.strictObject({
   type: z.literal("budget.exhausted"),
   timestamp: time,
@@ -108,10 +98,6 @@ export const budgetExhausted = z.strictObject({
   }),
 });
 
-/**
- * `balance.low`: a start or a refund has left less than the service's threshold. Sent once after each credit, to the owner's endpoints
- * and to service-wide ones.
- */
 export const balanceLow = z.strictObject({
   type: z.literal("balance.low"),
   timestamp: time,
@@ -123,7 +109,6 @@ export const balanceLow = z.strictObject({
   }),
 });
 
-/** `balance.exhausted`: the balance refused a start. Sent once after each credit, as balance.low. */
 export const balanceExhausted = z.strictObject({
   type: z.literal("balance.exhausted"),
   timestamp: time,
@@ -135,7 +120,6 @@ export const balanceExhausted = z.strictObject({
   }),
 });
 
-/** `webhook.test`: a test of this endpoint was requested. */
 export const webhookTest = z.strictObject({
   type: z.literal("webhook.test"),
   timestamp: time,
@@ -143,7 +127,8 @@ export const webhookTest = z.strictObject({
 });
 
 /**
- * The body of every webhook, by its `type`; at most 20 kB of JSON. Strict: no other field is sent.
+ * The body of every webhook, by its `type`; at most 20 kB of JSON. Strict: no other field is sent. openapi/events.ts says when each is
+ * sent; those about an owner's budget or balance go to the owner's endpoints and to service-wide ones.
  * The identifier of the event is in the header `webhook-id`, not in the body.
  */
 export const webhookEvent = z.discriminatedUnion("type", [

@@ -47,7 +47,7 @@ export const line = textWithout(
   "Must be one line without control characters and bidirectional overrides.",
 );
 
-export const title = line(1, 200).meta({ description: "One line with at least one visible character." });
+export const title = line(1, 200).describe("One line with at least one visible character.");
 
 /** The body of a change: every field is optional, and at least one is given. */
 export const changeBody = <Shape extends z.ZodRawShape>(id: string, shape: Shape) =>
@@ -58,13 +58,36 @@ export const changeBody = <Shape extends z.ZodRawShape>(id: string, shape: Shape
     })
     .meta({ id, minProperties: 1 });
 
+/** A list in which nothing is twice. */
+export const listOf = (
+  item: z.ZodString | typeof id,
+  most: number,
+  tooMany = `Must have at most ${most}.`,
+  twice = "Must not contain one twice.",
+) =>
+  z
+    .array(item)
+    .max(most, tooMany)
+    .refine((all) => new Set(all.map((one) => one.toLowerCase())).size === all.length, twice)
+    .meta({ uniqueItems: true });
+
+/** An optional parameter of a query with one value. */
+export const only = <Value extends string>(value: Value, description: string) =>
+  z
+    .literal(value, { error: `Must be ${value}.` })
+    .optional()
+    .describe(description);
+
+/** What an Idempotency-Key and the key of a credit look like. */
+export const visibleAscii = z.string().regex(/^[\x21-\x7e]{1,255}$/, "Must have 1 to 255 visible ASCII characters.");
+
 export const imagePath = z
   .string()
   .regex(/^projects\/[A-Za-z0-9_-][A-Za-z0-9._-]{0,199}$/, "Must have the shape projects/<file_name>.")
   .refine((path) => !path.includes(".."), "Must not contain '..'.");
-export const referenceImagePath = imagePath.meta({
-  description: "The path of a reference image, as returned by the upload: projects/<file_name>.",
-});
+export const referenceImagePath = imagePath.describe(
+  "The path of a reference image, as returned by the upload: projects/<file_name>.",
+);
 
 /** The body of paths that take no fields. */
 export const noFields = z.strictObject({});
@@ -86,14 +109,9 @@ const limit = z
     },
   });
 
-const cursor = z
-  .string()
-  .optional()
-  .meta({ description: "The nextCursor of the previous page. Omit it for the first page." });
+const cursor = z.string().optional().describe("The nextCursor of the previous page. Omit it for the first page.");
 
-export const pageQuery = { limit, cursor };
+export const pageFields = { limit, cursor };
+export const pageQuery = z.strictObject(pageFields);
 
-export const nextCursor = z
-  .string()
-  .nullable()
-  .meta({ description: "The cursor of the next page; null on the last one. Opaque." });
+export const nextCursor = z.string().nullable().describe("The cursor of the next page; null on the last one. Opaque.");

@@ -2,67 +2,55 @@ import { z } from "zod";
 import { predictionInput, startFields } from "./controls.ts";
 import { estimate } from "./costs.ts";
 import { elementIds } from "./elements.ts";
-import { changeBody, id, nextCursor, pageQuery, step, text, time, title } from "./fields.ts";
+import { changeBody, id, listOf, nextCursor, only, step, text, time, title } from "./fields.ts";
 import { prediction } from "./predictions.ts";
 import { ofEachStep, predictionsText, project, takesText } from "./projects.ts";
 import { SAMPLE_FILM } from "./samples.ts";
 
 const descriptionText = "Free text, for example what happens in the film.";
-const description = text(0, 4000).meta({ description: descriptionText });
+const description = text(0, 4000).describe(descriptionText);
 
-const cast = elementIds(50).meta({
-  description:
-    "Its cast: the elements that its shots are made with, unless a shot has its own elements. If a shot's prompt names some as @name, only those are used.",
-});
+const cast = elementIds(50).describe(
+  "Its cast: the elements that its shots are made with, unless a shot has its own elements. If a shot's prompt names some as @name, only those are used.",
+);
 
 export const createFilmBody = z
   .strictObject({
     title,
-    description: description.default("").meta({ description: `${descriptionText} Default: empty.` }),
+    description: description.default("").describe(`${descriptionText} Default: empty.`),
     elementIds: cast.optional(),
   })
   .meta({ id: "CreateFilm" });
 
-const projectIds = z
-  .array(id)
-  .max(500, "A film has at most 500 shots.")
-  .refine(
-    (ids) => new Set(ids.map((one) => one.toLowerCase())).size === ids.length,
-    "A project can be in it only once.",
-  )
-  .meta({ uniqueItems: true });
+const projectIds = listOf(id, 500, "A film has at most 500 shots.", "A project can be in it only once.");
 
 export const changeFilmBody = changeBody("ChangeFilm", {
   title: title.optional(),
   description: description.optional(),
-  projectIds: projectIds.optional().meta({
-    description:
+  projectIds: projectIds
+    .optional()
+    .describe(
       "The complete list of shots, in order. A project that is missing from it leaves the film and is kept; a project of another film is moved here.",
-  }),
+    ),
   elementIds: cast.optional(),
 });
 
 export const filmPath = z.strictObject({ filmId: id });
 
-export const listFilmsQuery = z.strictObject(pageQuery);
-
 export const deleteFilmQuery = z.strictObject({
-  projects: z
-    .literal("delete", { error: "Must be delete." })
-    .optional()
-    .meta({ description: "delete: deletes the film's projects too, with their predictions and files." }),
+  projects: only("delete", "delete: deletes the film's projects too, with their predictions and files."),
 });
 
 const fields = {
   filmId: id,
   title: z.string(),
   description: z.string(),
-  projectIds: z.array(id).meta({ description: "The film's shots, in order." }),
-  elementIds: z.array(id).meta({ description: "Its cast: the elements that its shots are made with." }),
+  projectIds: z.array(id).describe("The film's shots, in order."),
+  elementIds: z.array(id).describe("Its cast: the elements that its shots are made with."),
   createdAt: time,
-  updatedAt: time.meta({
-    description: "Updated when the texts, the cast, the shots or their order change; the ETag is this value in quotes.",
-  }),
+  updatedAt: time.describe(
+    "Updated when the texts, the cast, the shots or their order change; the ETag is this value in quotes.",
+  ),
 };
 
 export const film = z.object(fields).meta({ id: "Film", examples: [SAMPLE_FILM] });
@@ -84,7 +72,7 @@ const shot = z.object({ ...project.shape, ...shotSteps }).meta({ id: "Shot" });
 export type Shot = z.infer<typeof shot>;
 
 export const filmWithShots = z
-  .object({ ...fields, shots: z.array(shot).meta({ description: "The projects of projectIds." }) })
+  .object({ ...fields, shots: z.array(shot).describe("The projects of projectIds.") })
   .meta({ id: "FilmWithShots" });
 
 export const filmStepPath = z.strictObject({ filmId: id, step });
@@ -94,22 +82,24 @@ export const startFilmBody = z
   .strictObject(startFields())
   .omit({ projectId: true, count: true })
   .extend({
-    projectIds: projectIds.max(60, "At most 60 shots start at once.").optional().meta({
-      description:
+    projectIds: projectIds
+      .max(60, "At most 60 shots start at once.")
+      .optional()
+      .describe(
         "Only these shots, if they are missing the step. Default: all shots that are missing it, at most the first 60.",
-    }),
-    outdated: z.boolean().optional().meta({
-      description:
+      ),
+    outdated: z
+      .boolean()
+      .optional()
+      .describe(
         "True: also the shots whose shown take is outdated and not selected, and shots that continue one that is made again.",
-    }),
+      ),
   })
   .meta({ id: "StartFilm" });
 
 export const startedFilm = z
   .object({
-    predictions: z
-      .array(prediction)
-      .meta({ description: "In the order of the shots. Empty if no shot is missing the step." }),
+    predictions: z.array(prediction).describe("In the order of the shots. Empty if no shot is missing the step."),
   })
   .meta({ id: "StartedFilm" });
 
@@ -120,10 +110,9 @@ export const filmEstimate = z
   .object({
     shots: z
       .array(z.object({ projectId: id, model: model.nullable(), estimateMicros, atMostMicros, elements, error }))
-      .meta({
-        description:
-          "The shots that are missing the step, in order. `error`: why a shot cannot start. It has amounts only for `frame_not_ready`: what its video will cost once it has a frame to start on.",
-      }),
+      .describe(
+        "The shots that are missing the step, in order. `error`: why a shot cannot start. It has amounts only for `frame_not_ready`: what its video will cost once it has a frame to start on.",
+      ),
     ...amounts,
   })
   .meta({ id: "FilmEstimate", description: "The amounts are the sum of all shots that can start." });

@@ -6,11 +6,12 @@ import {
   id,
   line,
   nextCursor,
-  pageQuery,
+  only,
+  pageFields,
   referenceImagePath,
-  step,
-  type Step,
   STEPS,
+  type Step,
+  step,
   text,
   time,
   title,
@@ -18,20 +19,22 @@ import {
 import { prediction, startFirstFrameBody, startLastFrameBody, startVideoBody } from "./predictions.ts";
 import { SAMPLE_PROJECT } from "./samples.ts";
 
-const textPrompt = text(1, 4000).meta({
-  description:
-    "The prompt of the scene; a step may have its own prompt. No control characters except tabs and line breaks.",
-});
+const textPrompt = text(1, 4000).describe(
+  "The prompt of the scene; a step may have its own prompt. No control characters except tabs and line breaks.",
+);
 const descriptionText = "Free text, for example notes on the look. Not sent to the provider.";
-const description = text(0, 4000).meta({ description: descriptionText });
+const description = text(0, 4000).describe(descriptionText);
 
-const projectRatio = aspectRatio.meta({
-  description: "Width to height of its frames and videos, such as 9:16. A start can set another. Default: 16:9.",
-});
+const projectRatio = aspectRatio.describe(
+  "Width to height of its frames and videos, such as 9:16. A start can set another. Default: 16:9.",
+);
 
-const ownElements = elementIds(50).nullable().meta({
-  description: "The elements that it is made with. Null, the default: those of its film. A start can name others.",
-});
+const ownElements = elementIds(50)
+  .nullable()
+  .describe("The elements that it is made with. Null, the default: those of its film. A start can name others.");
+
+export const ofEachStep = <Schema extends z.ZodType>(schema: Schema) =>
+  Object.fromEntries(STEPS.map((name) => [name, schema.nullable()])) as Record<Step, z.ZodNullable<Schema>>;
 
 /** Fields that a plan cannot have: the project's own, and those that would make all takes alike. */
 const NOT_PLANNED = {
@@ -56,19 +59,19 @@ export const createProjectBody = z
   .strictObject({
     title,
     textPrompt,
-    description: description.default("").meta({ description: `${descriptionText} Default: empty.` }),
-    filmId: id.optional().meta({ description: "Adds it to this film, as the last shot. Default: none." }),
+    description: description.default("").describe(`${descriptionText} Default: empty.`),
+    filmId: id.optional().describe("Adds it to this film, as the last shot. Default: none."),
     elementIds: ownElements.optional(),
     plan: plan.optional(),
     aspectRatio: projectRatio.optional(), // no default here: a retry by a client that does not know the field must stay the same request
   })
   .meta({ id: "CreateProject" });
 
-const projectReference = referenceImagePath.nullable().meta({
-  description:
+const projectReference = referenceImagePath
+  .nullable()
+  .describe(
     "The look of the next frames: a start of a frame uses it, if its model accepts one, unless the start or the plan has references. `referenceImagePaths: []`: none.",
-});
-const selectedTake = id.nullable();
+  );
 const selectedText =
   "The selected take of each step; the next video and last frame are made from the selected frames. Null: the latest that succeeded and is not hidden.";
 
@@ -78,9 +81,10 @@ export const changeProjectBody = changeBody("ChangeProject", {
   description: description.optional(),
   referenceImagePath: projectReference.optional(),
   aspectRatio: projectRatio.optional(),
-  filmId: id.nullable().optional().meta({
-    description: "Moves it to this film, as the last shot; null: removes it from its film. Its own film: no change.",
-  }),
+  filmId: id
+    .nullable()
+    .optional()
+    .describe("Moves it to this film, as the last shot; null: removes it from its film. Its own film: no change."),
   elementIds: ownElements.optional(),
   plan: z
     .strictObject({
@@ -89,15 +93,12 @@ export const changeProjectBody = changeBody("ChangeProject", {
       video: planOfStep.video.nullish(),
     })
     .optional()
-    .meta({ description: `${planText} A step is replaced as a whole. An omitted step stays as it is; null: no plan.` }),
+    .describe(`${planText} A step is replaced as a whole. An omitted step stays as it is; null: no plan.`),
   selected: z
-    .strictObject({
-      "first-frame": selectedTake.optional(),
-      "last-frame": selectedTake.optional(),
-      video: selectedTake.optional(),
-    })
+    .strictObject(ofEachStep(id))
+    .partial()
     .optional()
-    .meta({ description: `${selectedText} An omitted step stays as it is.` }),
+    .describe(`${selectedText} An omitted step stays as it is.`),
 });
 
 export const projectPath = z.strictObject({ projectId: id });
@@ -109,24 +110,17 @@ const fields = {
   description: z.string(),
   referenceImagePath: projectReference,
   aspectRatio: projectRatio,
-  filmId: id.nullable().meta({ description: "The film whose shot it is; null: none." }),
-  elementIds: z
-    .array(id)
-    .nullable()
-    .meta({ description: "The elements that it is made with; null: those of its film." }),
+  filmId: id.nullable().describe("The film whose shot it is; null: none."),
+  elementIds: z.array(id).nullable().describe("The elements that it is made with; null: those of its film."),
   plan,
-  selected: z
-    .object({ "first-frame": selectedTake, "last-frame": selectedTake, video: selectedTake })
-    .meta({ id: "SelectedTakes", description: selectedText }),
+  selected: z.object(ofEachStep(id)).meta({ id: "SelectedTakes", description: selectedText }),
   createdAt: time,
-  updatedAt: time.meta({ description: "Updated by every change; the ETag is this value in quotes." }),
+  updatedAt: time.describe("Updated by every change; the ETag is this value in quotes."),
 };
 
 export const project = z.object(fields).meta({ id: "Project", examples: [SAMPLE_PROJECT] });
 export type Project = z.infer<typeof project>;
 
-export const ofEachStep = <Schema extends z.ZodType>(schema: Schema) =>
-  Object.fromEntries(STEPS.map((name) => [name, schema.nullable()])) as Record<Step, z.ZodNullable<Schema>>;
 export const predictionsText = "The latest prediction of each step; null where none was started.";
 const predictions = z.object(ofEachStep(prediction)).meta({ id: "LatestPredictions", description: predictionsText });
 export const takesText =
@@ -139,13 +133,12 @@ export const projectWithPredictions = z
   .meta({ id: "ProjectWithPredictions" });
 
 export const listProjectsQuery = z.strictObject({
-  ...pageQuery,
-  search: line(1, 200)
-    .optional()
-    .meta({ description: "Only projects whose title contains this text; case is ignored." }),
-  include: z.literal("predictions", { error: "Must be predictions." }).optional().meta({
-    description: "predictions: adds `predictions` and `takes` to each project, as its own read returns them.",
-  }),
+  ...pageFields,
+  search: line(1, 200).optional().describe("Only projects whose title contains this text; case is ignored."),
+  include: only(
+    "predictions",
+    "predictions: adds `predictions` and `takes` to each project, as its own read returns them.",
+  ),
 });
 
 export const projectPage = z
@@ -160,16 +153,10 @@ export const projectPage = z
   .meta({ id: "ProjectPage" });
 
 export const listPredictionsQuery = z.strictObject({
-  step: step.optional().meta({ description: "Only predictions of this step." }),
-  status: z
-    .literal("succeeded", { error: "Must be succeeded." })
-    .optional()
-    .meta({ description: "succeeded: only takes." }),
-  hidden: z
-    .literal("true", { error: "Must be true." })
-    .optional()
-    .meta({ description: "true: hidden ones too. They are left out otherwise." }),
-  ...pageQuery,
+  step: step.optional().describe("Only predictions of this step."),
+  status: only("succeeded", "succeeded: only takes."),
+  hidden: only("true", "true: hidden ones too. They are left out otherwise."),
+  ...pageFields,
 });
 
 export const predictionPage = z.object({ predictions: z.array(prediction), nextCursor }).meta({ id: "PredictionPage" });

@@ -17,6 +17,7 @@ export const SAMPLE = {
   referenceImagePath: "projects/6d3f2b1a-0e9c-4b8d-8f7a-5c4e3d2b1a81.png",
 } as const;
 
+const TIMES = { createdAt: "2026-11-21T12:00:00.000Z", updatedAt: "2026-11-21T12:00:00.000Z" };
 const path = `${SAMPLE.ownerId}/${SAMPLE.projectId}/${SAMPLE.firstFrameId}.png`;
 
 export const SAMPLE_PROJECT = {
@@ -30,8 +31,7 @@ export const SAMPLE_PROJECT = {
   elementIds: null as string[] | null,
   plan: { video: { durationSeconds: 5 } },
   selected: { "first-frame": null, "last-frame": null, video: null },
-  createdAt: "2026-11-21T12:00:00.000Z",
-  updatedAt: "2026-11-21T12:00:00.000Z",
+  ...TIMES,
 };
 
 export const SAMPLE_FILM = {
@@ -40,8 +40,7 @@ export const SAMPLE_FILM = {
   description: "",
   projectIds: [SAMPLE.projectId] as string[],
   elementIds: [SAMPLE.elementId] as string[],
-  createdAt: "2026-11-21T12:00:00.000Z",
-  updatedAt: "2026-11-21T12:00:00.000Z",
+  ...TIMES,
 };
 
 export const SAMPLE_ELEMENT = {
@@ -50,8 +49,7 @@ export const SAMPLE_ELEMENT = {
   name: "Anna",
   text: "A woman of 30 in a red coat",
   imagePaths: [SAMPLE.referenceImagePath] as string[],
-  createdAt: "2026-11-21T12:00:00.000Z",
-  updatedAt: "2026-11-21T12:00:00.000Z",
+  ...TIMES,
 };
 
 export const SAMPLE_SHARE = {
@@ -137,8 +135,7 @@ export const SAMPLE_WEBHOOK = {
   disabledReason: null,
   failingSince: null,
   serviceWide: false,
-  createdAt: "2026-11-21T12:00:00.000Z",
-  updatedAt: "2026-11-21T12:00:00.000Z",
+  ...TIMES,
 };
 
 export const SAMPLE_DELIVERY = {

@@ -2,41 +2,42 @@ import { z } from "zod";
 import { step } from "./fields.ts";
 
 const natural = z.int().min(0);
-const count = (description: string) => natural.meta({ description });
+const count = (description: string) => natural.describe(description);
+const flag = (description: string) => z.boolean().describe(description);
+const text = (description: string) => z.string().describe(description);
+const textOrNull = (description: string) => z.string().nullable().describe(description);
 const seconds = z.number().min(0).nullable();
-const age = (description: string) => seconds.meta({ description: `${description} In seconds.` });
+const age = (description: string) => seconds.describe(`${description} In seconds.`);
 
 const cronJob = z.object({
-  scheduled: z.boolean().meta({ description: "Whether pg_cron has an entry of the job that runs in this database." }),
-  obstacle: z
-    .string()
-    .nullable()
-    .meta({ description: "Why an entry of the job does not run here, or “missing”; null: every entry runs here." }),
+  scheduled: flag("Whether pg_cron has an entry of the job that runs in this database."),
+  obstacle: textOrNull("Why an entry of the job does not run here, or “missing”; null: every entry runs here."),
   lastSuccessSeconds: age("Time since the job's last success; null: not recently."),
-  lastError: z.string().nullable().meta({ description: "Why its last run failed; null: it has succeeded since." }),
-  isLate: z.boolean().meta({ description: "Whether the job has not succeeded for longer than its schedule allows." }),
+  lastError: textOrNull("Why its last run failed; null: it has succeeded since."),
+  isLate: flag("Whether the job has not succeeded for longer than its schedule allows."),
 });
 
 const largest = (what: string, subject: string) =>
   z
     .array(
       z.object({
-        ownerId: z.string().nullable().meta({ description: "The owner; null: the service itself." }),
-        subject: z.string().meta({ description: `What most of them belong to: ${subject}` }),
+        ownerId: textOrNull("The owner; null: the service itself."),
+        subject: text(`What most of them belong to: ${subject}`),
         count: count("Number for this owner."),
         of: count("Number for all owners."),
       }),
     )
-    .meta({ description: `The owners with the most ${what}, at most three.` });
+    .describe(`The owners with the most ${what}, at most three.`);
 
 const lastKick = z
   .object({
-    outcome: z.enum(["none", "not_made", "unanswered", "accepted", "answered", "failed"]).meta({
-      description:
+    outcome: z
+      .enum(["none", "not_made", "unanswered", "accepted", "answered", "failed"])
+      .describe(
         "none: no kick since the database started. not_made: it could not be made. unanswered: no answer yet, or pg_net no longer has it. accepted: the function accepted it. answered: another status, perhaps from another server. failed: no connection, or no complete answer in time.",
-    }),
-    status: z.int().nullable().meta({ description: "The HTTP status of the answer to the last kick." }),
-    error: z.string().nullable().meta({ description: "Why it could not be made, or has no answer." }),
+      ),
+    status: z.int().nullable().describe("The HTTP status of the answer to the last kick."),
+    error: textOrNull("Why it could not be made, or has no answer."),
     madeSeconds: age("Time since the last kick was made."),
     acknowledgedAfterSeconds: age("Time from the kick until the function claimed work; null: it has not."),
   })
@@ -46,9 +47,7 @@ export type LastKick = z.infer<typeof lastKick>;
 const worker = z
   .object({
     claimedSeconds: age("Time since one of its workers last claimed work; null: not since the database started."),
-    isProcess: z.boolean().meta({
-      description: "Whether that worker was in a process of npm run worker; false: an edge function, or no claim.",
-    }),
+    isProcess: flag("Whether that worker was in a process of npm run worker; false: an edge function, or no claim."),
     oldestKickSeconds: age("Age of the first kick that no claim has followed. Over 20: the function does not run."),
     callSeconds: age(
       "How long the last database call of that worker took, as it measured it, without waiting for work.",
@@ -61,21 +60,21 @@ const worker = z
         slow: z
           .array(
             z.object({
-              name: z.string().meta({ description: "A model, or a host." }),
+              name: text("A model, or a host."),
               open: count("Slow pieces of work that wait for it."),
               of: count("How many pieces of work of its queue the same workers can lease at once."),
             }),
           )
-          .meta({ description: "The models and hosts that slow work waits for: at most five, most work first." }),
+          .describe("The models and hosts that slow work waits for: at most five, most work first."),
       })
-      .meta({ description: "What is leased now." }),
+      .describe("What is leased now."),
   })
   .meta({ id: "WorkerFigures" });
 export type WorkerFigures = z.infer<typeof worker>;
 
-const micros = (description: string) => natural.meta({ description: `${description} In micro-dollars.` });
+const micros = (description: string) => natural.describe(`${description} In micro-dollars.`);
 const naturalOrNull = natural.nullable();
-const microsOrNull = (description: string) => naturalOrNull.meta({ description: `${description} In micro-dollars.` });
+const microsOrNull = (description: string) => naturalOrNull.describe(`${description} In micro-dollars.`);
 
 const costs = z.object({
   settledMicros: micros("Cost of ended submits."),
@@ -87,20 +86,21 @@ const costs = z.object({
 
 const blocker = z
   .object({
-    pid: z.int().meta({ description: "Its process, for pg_terminate_backend; 0: a prepared transaction." }),
-    role: z.string().nullable().meta({ description: "Its database role." }),
+    pid: z.int().describe("Its process, for pg_terminate_backend; 0: a prepared transaction."),
+    role: textOrNull("Its database role."),
     seconds: age("How long it has been open."),
-    isIdle: z.boolean().meta({ description: "Whether it is idle in its transaction." }),
+    isIdle: flag("Whether it is idle in its transaction."),
     blocks: count("Sessions that wait for it, directly or indirectly; at most 50 are examined."),
-    tables: z.string().nullable().meta({
-      description:
-        "What it has locked, waits to lock or has written to, of the tables that Keyframe uses: its own, and some of Supabase.",
-    }),
-    locksTables: z.boolean().meta({ description: "Whether its locks stop all other writes to one of these tables." }),
-    waitsFor: z.int().nullable().meta({
-      description:
+    tables: textOrNull(
+      "What it has locked, waits to lock or has written to, of the tables that Keyframe uses: its own, and some of Supabase.",
+    ),
+    locksTables: flag("Whether its locks stop all other writes to one of these tables."),
+    waitsFor: z
+      .int()
+      .nullable()
+      .describe(
         "The process for which it waits, to lock a table: all later sessions wait behind it. 0: a prepared transaction. null: it waits for nobody.",
-    }),
+      ),
   })
   .meta({ id: "Blocker" });
 export type Blocker = z.infer<typeof blocker>;
@@ -108,16 +108,14 @@ export type Blocker = z.infer<typeof blocker>;
 const parts = {
   settings: z
     .object({
-      isReadOnly: z.boolean().meta({ description: "Whether the database refuses writes." }),
-      hasSettings: z.boolean().meta({ description: "Whether keyframe_private.settings has its row." }),
-      missingSecrets: z.array(z.string()).meta({
-        description: "Secrets that are missing from the Vault, or that it cannot decrypt, by name.",
-      }),
-      address: z.string().nullable().meta({
-        description: "The project that the database works for, by its Vault; null: that does not say.",
-      }),
+      isReadOnly: flag("Whether the database refuses writes."),
+      hasSettings: flag("Whether keyframe_private.settings has its row."),
+      missingSecrets: z
+        .array(z.string())
+        .describe("Secrets that are missing from the Vault, or that it cannot decrypt, by name."),
+      address: textOrNull("The project that the database works for, by its Vault; null: that does not say."),
     })
-    .meta({ description: "What an installation needs." }),
+    .describe("What an installation needs."),
   clockBackSeconds: age("How far the database's clock has been set back; null: not at all, if it was read."),
   due: z
     .object({
@@ -131,10 +129,9 @@ const parts = {
       delivery: age("Deliveries to endpoints to which nothing is being sent."),
       slot: age("Waiting predictions that could start: their owner has a free slot, or the previous shot has ended."),
     })
-    .meta({
-      description:
-        "How long the oldest due work of each kind has been due; null: none. Work that became due behind 1,000 pieces that no claim has made ready does not count.",
-    }),
+    .describe(
+      "How long the oldest due work of each kind has been due; null: none. Work that became due behind 1,000 pieces that no claim has made ready does not count.",
+    ),
   predictions: z.object({
     queued: count("Have a slot, and are not yet accepted by the provider."),
     starting: count("Accepted by the provider."),
@@ -162,7 +159,7 @@ const parts = {
       generationSucceeded: count("generation.succeeded."),
       generationFailed: count("generation.failed."),
     })
-    .meta({ description: "Events of the last five minutes." }),
+    .describe("Events of the last five minutes."),
   kicks: z
     .object({
       unsent: count("Kicks that pg_net has not sent yet."),
@@ -173,78 +170,72 @@ const parts = {
         "Kicks that a function answered with an error: 4xx, usually for another keyframe_kick_secret, or 5xx.",
       ),
       failed: count("Requests of pg_net without an answer, of all senders."),
-      servedDatabase: z.string().nullable().meta({
-        description: "The database that pg_net serves, if it is not this one: then no kick is sent. Otherwise null.",
-      }),
+      servedDatabase: textOrNull(
+        "The database that pg_net serves, if it is not this one: then no kick is sent. Otherwise null.",
+      ),
     })
-    .meta({ description: "From pg_net's tables, of the last five minutes." }),
+    .describe("From pg_net's tables, of the last five minutes."),
   lastKicks: z.object({ generate: lastKick, deliver: lastKick }),
   workers: z.object({ generate: worker, deliver: worker }),
   calls: z
     .object({
       slow: count("How many."),
-      slowest: z.string().nullable().meta({ description: "The function or table that most of them use." }),
+      slowest: textOrNull("The function or table that most of them use."),
       slowestSeconds: age("How long the longest has run."),
       owners: z
         .array(
           z.object({
-            ownerId: z.string().meta({ description: "The user." }),
+            ownerId: text("The user."),
             calls: count("How many."),
-            called: z.string().nullable().meta({ description: "The function or table that most of them use." }),
-            seconds: z.number().meta({ description: "Their total time so far." }),
+            called: textOrNull("The function or table that most of them use."),
+            seconds: z.number().describe("Their total time so far."),
           }),
         )
-        .meta({
-          description: "Owners with at least three running calls that have taken two seconds in total; at most three.",
-        }),
+        .describe("Owners with at least three running calls that have taken two seconds in total; at most three."),
     })
-    .meta({ description: "Database calls of Keyframe that have run for over two seconds." }),
+    .describe("Database calls of Keyframe that have run for over two seconds."),
   limitedOwners: z
     .array(
       z.object({
-        ownerId: z.string().meta({ description: "The user." }),
-        routeClass: z.string().meta({ description: "The class of keyframe_private.rate_limits." }),
+        ownerId: text("The user."),
+        routeClass: text("The class of keyframe_private.rate_limits."),
         seconds: age("How long each request has left less than a tenth of the owner's tokens."),
       }),
     )
-    .meta({ description: "Owners who have used up a rate limit for ten seconds or more; at most three." }),
+    .describe("Owners who have used up a rate limit for ten seconds or more; at most three."),
   snapshots: z
     .array(
       z.object({
         kind: z.enum(["session", "prepared", "slot", "standby"]),
-        name: z.string().meta({ description: "Its process, its gid, the slot, or the standby's application_name." }),
-        role: z.string().nullable().meta({ description: "Its database role." }),
+        name: text("Its process, its gid, the slot, or the standby's application_name."),
+        role: textOrNull("Its database role."),
         seconds: age("Since when; null: Postgres does not say."),
         transactions: count("How many transactions ago."),
       }),
     )
-    .meta({ description: "What has kept dead rows from being removed for long; at most three." }),
-  appTriggers: z.array(z.string()).meta({
-    description: "Triggers of the app on Keyframe's tables that serve all users, each with its table; at most 20.",
-  }),
+    .describe("What has kept dead rows from being removed for long; at most three."),
+  appTriggers: z
+    .array(z.string())
+    .describe("Triggers of the app on Keyframe's tables that serve all users, each with its table; at most 20."),
   skipped: z
     .object({
       count: count("How many rows."),
-      kinds: z.record(z.string(), z.int()).meta({ description: "How many of each kind of work." }),
+      kinds: z.record(z.string(), z.int()).describe("How many of each kind of work."),
       worst: z
         .object({
-          kind: z.string().meta({ description: "The kind of work; job: a row of keyframe_private.skipped_rows." }),
-          subject: z.string().meta({ description: "What it is about: the id of a prediction or owner, or a row." }),
-          code: z.string().meta({ description: "The SQLSTATE of the last error." }),
-          reason: z
-            .string()
-            .nullable()
-            .meta({ description: "Its message; null: the log of keyframe-generate has it." }),
+          kind: text("The kind of work; job: a row of keyframe_private.skipped_rows."),
+          subject: text("What it is about: the id of a prediction or owner, or a row."),
+          code: text("The SQLSTATE of the last error."),
+          reason: textOrNull("Its message; null: the log of keyframe-generate has it."),
           failures: count("How often it has failed in a row."),
         })
         .nullable()
-        .meta({ description: "The row that has failed most often." }),
+        .describe("The row that has failed most often."),
     })
-    .meta({
-      description:
-        "Rows that the database refuses, and that are skipped until their next try: those of jobs, and work of generate that it has refused three times in a row or more.",
-    }),
-  jobs: z.record(z.string(), cronJob).meta({ description: "The jobs of pg_cron, by their names without keyframe-." }),
+    .describe(
+      "Rows that the database refuses, and that are skipped until their next try: those of jobs, and work of generate that it has refused three times in a row or more.",
+    ),
+  jobs: z.record(z.string(), cronJob).describe("The jobs of pg_cron, by their names without keyframe-."),
   fileRemovals: z.object({
     pending: count("Files to remove from Storage."),
     oldestSeconds: age("Time since the oldest of them was requested."),
@@ -254,29 +245,28 @@ const parts = {
       z.object({
         step,
         model: z.string(),
-        reason: z.enum(["ended", "unknown"]).meta({
-          description: "ended: its shutdown_at has passed. unknown: the provider refused it as unknown.",
-        }),
-        isDefault: z.boolean().meta({ description: "Whether a start that names no model would use it." }),
-        successor: z.string().nullable().meta({
-          description: "The first model that takes its place; null: none is available.",
-        }),
+        reason: z
+          .enum(["ended", "unknown"])
+          .describe("ended: its shutdown_at has passed. unknown: the provider refused it as unknown."),
+        isDefault: flag("Whether a start that names no model would use it."),
+        successor: textOrNull("The first model that takes its place; null: none is available."),
       }),
     )
-    .meta({ description: "Enabled models that a start cannot use." }),
+    .describe("Enabled models that a start cannot use."),
   costs: z
     .object({
       today: costs,
       month: costs,
       unknownSubmits: count("Submits of this month whose cost is unknown."),
       cheapestStartMicros: microsOrNull("Upper bound for a start with the cheapest default model; null: unknown."),
-      spendingStopped: z.boolean().meta({ description: "Whether an administrator has stopped new generations." }),
+      spendingStopped: flag("Whether an administrator has stopped new generations."),
     })
-    .meta({ description: "Costs of all owners' submits, by UTC. docs/costs.md." }),
-  blockers: z.array(blocker).meta({
-    description:
+    .describe("Costs of all owners' submits, by UTC. docs/costs.md."),
+  blockers: z
+    .array(blocker)
+    .describe(
       "Transactions for which a session has waited for a second to use what Keyframe uses, or that have been open for 20 s and have locked rows of Keyframe, or for 0.3 s and have locked, or wait to lock, tables that Keyframe uses. At most five; others that wait are left out.",
-  }),
+    ),
 };
 
 /** Each part is read on its own; null: it could not be read. */
@@ -290,14 +280,12 @@ export const serviceFigures = z
     unread: z
       .array(
         z.object({
-          part: z.string().meta({ description: "The name of the part, which is null in the figures." }),
-          code: z.string().meta({
-            description: "The SQLSTATE; 55P03: a lock was in the way. 57014: it took too long, or no time was left.",
-          }),
-          reason: z.string().meta({ description: "The message of the error." }),
+          part: text("The name of the part, which is null in the figures."),
+          code: text("The SQLSTATE; 55P03: a lock was in the way. 57014: it took too long, or no time was left."),
+          reason: text("The message of the error."),
         }),
       )
-      .meta({ description: "Parts that could not be read." }),
+      .describe("Parts that could not be read."),
   })
   .meta({ id: "ServiceFigures" });
 export type ServiceFigures = z.infer<typeof serviceFigures>;
@@ -305,14 +293,15 @@ export type ServiceFigures = z.infer<typeof serviceFigures>;
 export type Part<Name extends keyof typeof parts> = NonNullable<ServiceFigures[Name]>;
 
 export const healthQuery = z.strictObject({
-  deep: z.enum(["1"]).optional().meta({
-    description: "1: with figures. Requires the project's secret key (sb_secret_…) as `apikey` or as bearer token.",
-  }),
+  deep: z
+    .enum(["1"])
+    .optional()
+    .describe("1: with figures. Requires the project's secret key (sb_secret_…) as `apikey` or as bearer token."),
 });
 
 export const health = z
   .object({
-    status: z.enum(["ok", "degraded"]).meta({ description: "degraded: the service answers, but has `problems`." }),
+    status: z.enum(["ok", "degraded"]).describe("degraded: the service answers, but has `problems`."),
     database: z.literal("ok"),
     schemaVersion: z
       .string()
@@ -321,12 +310,14 @@ export const health = z
         description: "The version whose migrations the database has; null, with deep=1 only: it could not be read.",
         examples: ["0.1.0"],
       }),
-    problems: z.array(z.string()).optional().meta({ description: "With deep=1: what does not work, and what to do." }),
-    notices: z.array(z.string()).optional().meta({
-      description:
+    problems: z.array(z.string()).optional().describe("With deep=1: what does not work, and what to do."),
+    notices: z
+      .array(z.string())
+      .optional()
+      .describe(
         "With deep=1: what may explain a slow or missing answer although the service works. They leave `status` as it is.",
-    }),
-    figures: serviceFigures.optional().meta({ description: "With deep=1." }),
+      ),
+    figures: serviceFigures.optional().describe("With deep=1."),
   })
   .meta({ id: "Health" });
 export type Health = z.infer<typeof health>;

@@ -5,9 +5,7 @@ import { SAMPLE_SHARE } from "./samples.ts";
 
 export const shareFilmBody = z
   .strictObject({
-    expiresAt: time
-      .optional()
-      .meta({ description: "When the link expires, in the future. Default: never, until it is revoked." }),
+    expiresAt: time.optional().describe("When the link expires, in the future. Default: never, until it is revoked."),
   })
   .meta({ id: "ShareFilm" });
 
@@ -18,7 +16,7 @@ export const share = z
     shareId: id,
     filmId: id,
     createdAt: time,
-    expiresAt: time.nullable().meta({ description: "When the link expires; null: never, until it is revoked." }),
+    expiresAt: time.nullable().describe("When the link expires; null: never, until it is revoked."),
   })
   .meta({ id: "Share", examples: [SAMPLE_SHARE] });
 export type Share = z.infer<typeof share>;
@@ -30,7 +28,7 @@ const token = z.string().regex(new RegExp(`^${TOKEN}$`));
 export const createdShare = z
   .object({
     ...share.shape,
-    token: token.meta({ description: "Opens the film for anyone who has it. Only this response has it: keep it." }),
+    token: token.describe("Opens the film for anyone who has it. Only this response has it: keep it."),
   })
   .meta({ id: "CreatedShare" });
 
@@ -49,11 +47,11 @@ export const sharedFilm = z
         z
           .object({
             title: z.string(),
-            video: video.nullable().meta({ description: "Null: this shot has no video yet." }),
+            video: video.nullable().describe("Null: this shot has no video yet."),
           })
           .meta({ id: "SharedShot" }),
       )
-      .meta({ description: "In order." }),
+      .describe("In order."),
   })
   .meta({ id: "SharedFilm" });
 export type SharedFilm = z.infer<typeof sharedFilm>;

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { changeBody, id, line, nextCursor, pageQuery, time } from "./fields.ts";
+import { changeBody, id, line, nextCursor, pageFields, time } from "./fields.ts";
 import { SAMPLE_DELIVERY, SAMPLE_WEBHOOK } from "./samples.ts";
 
 /** The event types an endpoint can select. */
@@ -12,35 +12,36 @@ export const EVENT_TYPES = [
   "balance.exhausted",
 ] as const;
 
-const url = line(1, 2048).meta({ description: "An https URL of a public address." });
-const description = line(0, 500).meta({ description: "The purpose of the endpoint, in one line." });
+const url = line(1, 2048).describe("An https URL of a public address.");
+const description = line(0, 500).describe("The purpose of the endpoint, in one line.");
 const enabled = z
   .boolean({ error: (issue) => (issue.input === undefined ? undefined : "Must be true or false.") })
-  .meta({ description: "Whether events are sent to it." });
+  .describe("Whether events are sent to it.");
 const eventTypes = z
   .array(z.enum(EVENT_TYPES, { error: `Must be one of ${EVENT_TYPES.join(", ")}.` }))
   .transform((types) => [...new Set(types)])
-  .meta({ description: "Which events to send; an empty list means all of them." });
+  .describe("Which events to send; an empty list means all of them.");
 const MAX_IN_FLIGHT = 8;
 const maxInFlight = z
   .int()
   .min(1)
   .max(MAX_IN_FLIGHT)
-  .meta({ description: "How many requests to it may be open at once. `1`: one after the other, oldest event first." });
+  .describe("How many requests to it may be open at once. `1`: one after the other, oldest event first.");
 
 /** The URL is checked further by shared/webhooks/check-url.ts. */
 export const createWebhookBody = z
   .strictObject({
     url,
-    description: description.default("").meta({ description: "The purpose of the endpoint. Default: empty." }),
+    description: description.default("").describe("The purpose of the endpoint. Default: empty."),
     eventTypes: eventTypes
       .default([])
-      .meta({ description: "Which events to send. Default: an empty list, which means all of them." }),
-    enabled: enabled.default(true).meta({ description: "Whether events are sent to it. Default: `true`." }),
-    maxInFlight: maxInFlight.default(MAX_IN_FLIGHT).meta({
-      description:
+      .describe("Which events to send. Default: an empty list, which means all of them."),
+    enabled: enabled.default(true).describe("Whether events are sent to it. Default: `true`."),
+    maxInFlight: maxInFlight
+      .default(MAX_IN_FLIGHT)
+      .describe(
         "How many requests to it may be open at once. `1`: one after the other, oldest event first. Default: `8`.",
-    }),
+      ),
   })
   .meta({ id: "CreateWebhook" });
 
@@ -54,10 +55,14 @@ export const changeWebhookBody = changeBody("ChangeWebhook", {
 
 export const rotateSecretBody = z
   .strictObject({
-    overlapHours: z.int().min(0).max(72).default(24).meta({
-      description:
+    overlapHours: z
+      .int()
+      .min(0)
+      .max(72)
+      .default(24)
+      .describe(
         "How many hours the old secret signs beside the new one; 0 revokes every old one at once. Default: `24`.",
-    }),
+      ),
   })
   .meta({ id: "RotateSecret" });
 
@@ -71,7 +76,7 @@ export const recoverWebhookBody = z
             ? undefined
             : "Must be a time in ISO 8601 with an offset, such as 2026-11-21T12:00:00Z.",
       })
-      .meta({ description: "ISO 8601 with an offset." }),
+      .describe("ISO 8601 with an offset."),
   })
   .meta({ id: "RecoverWebhook" });
 
@@ -89,8 +94,8 @@ export const listDeliveriesQuery = z.strictObject({
   eventType: z
     .enum([...EVENT_TYPES, "webhook.test"], { error: `Must be one of ${EVENT_TYPES.join(", ")}, webhook.test.` })
     .optional()
-    .meta({ description: "Only deliveries of this event." }),
-  ...pageQuery,
+    .describe("Only deliveries of this event."),
+  ...pageFields,
 });
 
 export const webhookPath = z.strictObject({ webhookId: id });
@@ -128,7 +133,7 @@ export const webhookList = z.object({ webhooks: z.array(webhook) }).meta({ id: "
 
 export const webhookSecretAnswer = z
   .object({
-    secret: z.string().meta({ description: "The current signing secret of Standard Webhooks: whsec_ and base64." }),
+    secret: z.string().describe("The current signing secret of Standard Webhooks: whsec_ and base64."),
   })
   .meta({ id: "WebhookSecret" });
 
@@ -155,10 +160,9 @@ const deliveryAttempt = z
         "content-type": z.string(),
         "user-agent": z.string(),
       })
-      .meta({
-        description:
-          "The headers of the request, without `webhook-signature`. Signatures are not stored: anyone who reads one could repeat the request for five minutes.",
-      }),
+      .describe(
+        "The headers of the request, without `webhook-signature`. Signatures are not stored: anyone who reads one could repeat the request for five minutes.",
+      ),
   })
   .meta({ id: "DeliveryAttempt" });
 
@@ -169,9 +173,9 @@ export const delivery = z
     webhookId: id,
     eventId: id,
     eventType: z.string(),
-    projectId: id.nullable().meta({ description: "The project of the event; null for `webhook.test`." }),
-    projectTitle: z.string().nullable().meta({ description: "Its current title; null when the project was deleted." }),
-    predictionId: id.nullable().meta({ description: "The prediction of the event; null for other events." }),
+    projectId: id.nullable().describe("The project of the event; null for `webhook.test`."),
+    projectTitle: z.string().nullable().describe("Its current title; null when the project was deleted."),
+    predictionId: id.nullable().describe("The prediction of the event; null for other events."),
     status: deliveryStatus,
     attempts: z.int(),
     nextAttemptAt: time.nullable(),
@@ -181,7 +185,7 @@ export const delivery = z
     createdAt: time,
     completedAt: time.nullable(),
     attemptLog: z.array(deliveryAttempt),
-    body: z.string().meta({ description: "The body of every attempt, byte for byte as it is signed and sent." }),
+    body: z.string().describe("The body of every attempt, byte for byte as it is signed and sent."),
   })
   .meta({ id: "Delivery", examples: [SAMPLE_DELIVERY] });
 export type Delivery = z.infer<typeof delivery>;

@@ -41,6 +41,12 @@ type ErrorBudget = { [field: string]: string | number | undefined };
 /** One invalid field: `path` is its dotted name, `message` a sentence. */
 export type ErrorDetail = { path: string; message: string };
 
+type MoreOfError = {
+  details?: ErrorDetail[] | undefined;
+  budget?: ErrorBudget | undefined;
+  balance?: ErrorBudget | undefined;
+};
+
 /**
  * An error that is sent to the caller. `message` is for people and says what to do next;
  * `headers` are added to the response (Retry-After, Allow, …).
@@ -49,13 +55,7 @@ export class ApiError extends Error {
   constructor(
     readonly code: ErrorCode,
     message: string,
-    readonly extra: {
-      details?: ErrorDetail[];
-      budget?: ErrorBudget;
-      balance?: ErrorBudget;
-      headers?: Record<string, string>;
-      cause?: unknown;
-    } = {},
+    readonly extra: MoreOfError & { headers?: Record<string, string>; cause?: unknown } = {},
   ) {
     super(message, { cause: extra.cause });
     this.name = "ApiError";
@@ -67,14 +67,7 @@ export class ApiError extends Error {
 }
 
 /** The error of a failed call. `requestId` is also in the log line of the request. */
-export type EnvelopeError = {
-  code: ErrorCode;
-  message: string;
-  details?: ErrorDetail[] | undefined;
-  budget?: ErrorBudget | undefined;
-  balance?: ErrorBudget | undefined;
-  requestId: string;
-};
+export type EnvelopeError = MoreOfError & { code: ErrorCode; message: string; requestId: string };
 
 /** The body of every response, from a 201 to a crash. */
 export type Envelope<Data> =

@@ -1,3 +1,4 @@
+import { type Clock, systemClock } from "../platform/clock.ts";
 import { retryAfterJitter } from "../platform/retry.ts";
 import { ApiError } from "./errors.ts";
 
@@ -22,21 +23,13 @@ export type BodyReader = (
   limits: BodyLimits,
 ) => Promise<Uint8Array<ArrayBuffer>>;
 
-export type BodyClock = {
-  /** Milliseconds of a monotonic clock. */
-  elapsed: () => number;
-  /** Calls `work` after `ms`. */
-  later: (work: () => void, ms: number) => void;
-};
-
-export const bodyClock: BodyClock = { elapsed: () => performance.now(), later: setTimeout };
-
-type Settings = BodyClock & {
+type Settings = {
   /** The limit on the memory of all open bodies together. */
   maxTotalBytes: number;
   /** The limit on open bodies that take more than one read. Each leaves several buffers to the garbage collector. */
   maxSlow?: number;
   maxIdleMs?: () => number;
+  clock?: Clock;
 };
 
 type OpenBody = {
@@ -56,10 +49,9 @@ type OpenBody = {
  */
 export function createBodyReader({
   maxTotalBytes,
-  elapsed,
-  later,
   maxSlow = Number.POSITIVE_INFINITY,
   maxIdleMs = () => MAX_IDLE_MS,
+  clock = systemClock,
 }: Settings): BodyReader {
   /** Open bodies in the order of their last progress. */
   const open = new Set<OpenBody>();
@@ -71,7 +63,7 @@ export function createBodyReader({
   function setBuffered(body: OpenBody, bytes: number): void {
     buffered += bytes - body.buffered;
     body.buffered = bytes;
-    body.cameAt = elapsed();
+    body.cameAt = clock.now();
     open.delete(body);
     open.add(body);
     for (const stalled of open) {
@@ -87,12 +79,12 @@ export function createBodyReader({
   async function acquirePermit(body: OpenBody): Promise<void> {
     if (slow >= maxSlow) {
       const oldest = [...open].find((one) => one.isSlow);
-      if (oldest !== undefined && elapsed() - oldest.cameAt >= PERMIT_GRACE_MS) oldest.refuse(crowdedOut());
+      if (oldest !== undefined && clock.now() - oldest.cameAt >= PERMIT_GRACE_MS) oldest.refuse(crowdedOut());
     }
     if (slow >= maxSlow) {
       await new Promise<void>((resolve) => {
         waiting.add(resolve);
-        later(() => waiting.delete(resolve) && resolve(), PERMIT_GRACE_MS);
+        clock.after(PERMIT_GRACE_MS, () => waiting.delete(resolve) && resolve());
       });
     }
     if (!open.has(body)) return; // it has ended
@@ -114,8 +106,8 @@ export function createBodyReader({
   function watch(): void {
     isWatching = open.size > 0;
     if (!isWatching) return;
-    later(watch, CHECK_EVERY_MS);
-    const now = elapsed();
+    clock.after(CHECK_EVERY_MS, watch);
+    const now = clock.now();
     const idleMs = maxIdleMs();
     for (const body of open) {
       if (now - body.cameAt >= idleMs) body.refuse(late(`No data arrived for ${idleMs / 1000} s.`));
@@ -130,7 +122,7 @@ export function createBodyReader({
     const reader = request.body?.getReader();
     if (reader === undefined) return new Uint8Array(0);
     let refusal: ApiError | undefined;
-    const now = elapsed();
+    const now = clock.now();
     const body: OpenBody = {
       buffered: 0,
       isSlow: false,
@@ -149,7 +141,7 @@ export function createBodyReader({
       setBuffered(body, READ_BUFFER_BYTES);
       if (!isWatching) {
         isWatching = true;
-        later(watch, CHECK_EVERY_MS);
+        clock.after(CHECK_EVERY_MS, watch);
       }
       if (declared > READ_BUFFER_BYTES) await acquirePermit(body);
       for (;;) {

@@ -205,7 +205,7 @@ function readTrack(trak: DataView, budget: Budget, isMovieTurned: boolean): Trac
     id: header.getUint32(id),
     kind,
     isEnabled: (header.getUint8(3) & 1) === 1,
-    stated: isWide(header) ? readWide(header, id + 8) : readNarrow(header, id + 8),
+    stated: readTime(header, id + 8),
     size: kind === "video" ? readSize(header, find(samples, "stsd"), budget, isMovieTurned) : null,
     scale: readScale(times),
     begin: units > 0 ? 0 : null,
@@ -271,12 +271,7 @@ function addFragment(movie: Movie, moof: DataView, budget: Budget): void {
     const usual =
       flags & 0x8 && at + 4 <= header.byteLength ? header.getUint32(at) : (movie.defaults.get(track.id) ?? 0);
     const time = find(boxes, "tfdt");
-    const begin =
-      time && time.byteLength >= (isWide(time) ? 12 : 8)
-        ? isWide(time)
-          ? readWide(time, 4)
-          : time.getUint32(4)
-        : track.end;
+    const begin = time && time.byteLength >= (isWide(time) ? 12 : 8) ? readTime(time, 4) : track.end;
     const units = boxes.reduce((sum, box) => (box.type === "trun" ? sum + runUnits(box.content, usual) : sum), 0);
     if (units === 0) continue;
     movie.hasFragments ||= track.kind !== null;
@@ -303,13 +298,8 @@ function runUnits(run: DataView, usual: number): number {
 function readSeconds(movie: DataView | null, fragments: DataView | null): number {
   if (!movie || movie.byteLength < (isWide(movie) ? 32 : 20)) return 0;
   const scale = readScale(movie);
-  const units = isWide(movie) ? readWide(movie, 24) : readNarrow(movie, 16);
-  const inFragments =
-    fragments && fragments.byteLength >= (isWide(fragments) ? 12 : 8)
-      ? isWide(fragments)
-        ? readWide(fragments, 4)
-        : readNarrow(fragments, 4)
-      : 0;
+  const units = readTime(movie, isWide(movie) ? 24 : 16);
+  const inFragments = fragments && fragments.byteLength >= (isWide(fragments) ? 12 : 8) ? readTime(fragments, 4) : 0;
   return scale === 0 ? 0 : Math.max(units, inFragments) / scale;
 }
 
@@ -321,8 +311,7 @@ function readScale(times: DataView | null): number {
 
 /** Version 1 has 64-bit times. All bits set mean unknown, read here as 0. */
 const isWide = (box: DataView) => box.byteLength > 0 && box.getUint8(0) === 1;
-const readNarrow = (box: DataView, at: number) => (box.getUint32(at) === 0xffffffff ? 0 : box.getUint32(at));
-const readWide = (box: DataView, at: number) => {
-  const units = box.getBigUint64(at);
-  return units === 0xffffffffffffffffn ? 0 : Number(units);
+const readTime = (box: DataView, at: number): number => {
+  const units = isWide(box) ? box.getBigUint64(at) : box.getUint32(at);
+  return units === 0xffffffffffffffffn || units === 0xffffffff ? 0 : Number(units);
 };

@@ -27,11 +27,11 @@ export function stripMetadata(bytes: Uint8Array, contentType: Image["contentType
   if (read === null) return null;
   const manifest = Buffer.concat(whole.manifest);
   if (whole.isWhole && isPlainManifest(manifest)) return { ...read, bytes };
-  let { all } = whole;
+  let all = whole.takeAll();
   if (whole.hasManifest) {
     const without = new KeptParts(all, false);
     STRIP[contentType](without);
-    all = without.all;
+    all = without.takeAll();
   }
   const sourceType = findSourceType(manifest) ?? whole.sourceType;
   if (sourceType !== null) all = INSERT_XMP[contentType](all, sourceTypeXmp(sourceType), bytes);
@@ -167,7 +167,7 @@ function stripPng(kept: KeptParts): Read | null {
     if (name === PNG_PROFILE) {
       kept.isChanged = true;
       const chunk = profileChunk(bytes.subarray(start + 8, end - 4));
-      if (chunk !== null && chunk.length <= end - start) kept.put(chunk);
+      if (chunk !== null) kept.put(chunk, end);
     } else if (PNG_NEEDED.has(name)) kept.keep(start, end);
     else if (name === PNG_MANIFEST) kept.keepManifest(start, end, start + 8, end - 4);
     else kept.remove(start + 8, end - 4);
@@ -260,7 +260,7 @@ function stripWebp(kept: KeptParts): Read | null {
     start = next;
   }
   if (!hasPicture) return null;
-  view.setUint32(4, kept.all.length - 8, true);
+  view.setUint32(4, kept.length - 8, true);
   if (isExtended) view.setUint8(20, view.getUint8(20) & ~(HAS_EXIF | HAS_XMP));
   return { orientation: orientation ?? 1 };
 }
@@ -290,7 +290,9 @@ class KeptParts {
   isChanged = false;
   readonly #keepsManifest: boolean;
   #manifestRoom = 1024 * 1024; // without thumbnails, one has some kilobytes
-  #length = 0;
+  length = 0;
+  /** The first part that had no room. */
+  #late: { at: number; part: Uint8Array } | undefined;
 
   constructor(bytes: Uint8Array, keepsManifest: boolean) {
     this.bytes = bytes;
@@ -314,15 +316,19 @@ class KeptParts {
 
   /** `start` must not be before the `end` of the previous call. Returns where the part now ends. */
   keep(start: number, end: number): number {
-    if (start !== this.#length) this.bytes.copyWithin(this.#length, start, end);
-    this.#length += end - start;
-    return this.#length;
+    if (start !== this.length) this.bytes.copyWithin(this.length, start, end);
+    this.length += end - start;
+    return this.length;
   }
 
-  /** Writes over a part that is not kept and is at least as long. */
-  put(part: Uint8Array): void {
-    this.bytes.set(part, this.#length);
-    this.#length += part.length;
+  /** Writes over what came before `until` and is not kept. A longer part is inserted at the end: it may be compressed worse than it was. */
+  put(part: Uint8Array, until: number): void {
+    if (part.length > until - this.length) {
+      this.#late ??= { at: this.length, part };
+      return;
+    }
+    this.bytes.set(part, this.length);
+    this.length += part.length;
   }
 
   /** Cleans a colour profile in these kept parts; the part's number is two bytes before each. */
@@ -347,11 +353,13 @@ class KeptParts {
 
   /** Nothing was removed or changed. */
   get isWhole(): boolean {
-    return this.#length === this.bytes.length && !this.isChanged;
+    return this.length === this.bytes.length && !this.isChanged;
   }
 
-  get all(): Uint8Array {
-    return this.bytes.subarray(0, this.#length);
+  /** To be read once: what had no room is inserted now. */
+  takeAll(): Uint8Array {
+    const all = this.bytes.subarray(0, this.length);
+    return this.#late === undefined ? all : insert(all, this.#late.at, this.#late.part, this.bytes);
   }
 }
 

@@ -1,7 +1,6 @@
 import { PostgrestClient } from "@supabase/postgrest-js";
 import { type Backoff, fetchOnce, pause, retry } from "./retry.ts";
 
-/** The time limit of one call. */
 export const TIMEOUT_MS = 10_000;
 
 /** The codes of PostgREST and Postgres for an unknown function, arguments or schema: code and database are of two versions. */

@@ -70,48 +70,37 @@ const allowLocalWebhooks = z
 
 const HOST = /^[a-z0-9-]+(\.[a-z0-9-]+)+$/;
 
-/**
- * Parses KEYFRAME_REPLICATE_OUTPUT_HOSTS, the hosts of outputs. `replicate.delivery` permits https on port 443 at that host and its
- * subdomains; `http://127.0.0.1:4000` permits exactly that origin, for a provider on the same machine.
- * Throws an Error without the entry, which may contain a password.
- */
-export function parseOutputHosts(list: string): (url: string) => boolean {
-  const entries = list
-    .split(",")
-    .map((entry) => entry.trim().toLowerCase())
-    .filter((entry) => entry !== "");
-  const origins = new Set(entries.filter((entry) => entry.includes("://")).map(readOrigin));
-  const hosts = entries.filter((entry) => !entry.includes("://"));
-  if (entries.length === 0 || !hosts.every((host) => HOST.test(host))) throw wrongEntry();
+/** Without a path; it may end with a slash. */
+const isOrigin = (entry: string) =>
+  /^https?:/.test(entry) && URL.canParse(entry) && new URL(entry).origin === entry.replace(/\/$/, "");
 
-  return (given) => {
+/**
+ * KEYFRAME_REPLICATE_OUTPUT_HOSTS, the hosts of outputs, as a function that tests a URL. `replicate.delivery` permits https on port 443 at
+ * that host and its subdomains; `http://127.0.0.1:4000` permits exactly that origin, for a provider on the same machine. The error does not
+ * repeat the entry, which may contain a password.
+ */
+export const outputHosts = z
+  .string()
+  .transform((list) =>
+    list
+      .split(",")
+      .map((entry) => entry.trim().toLowerCase())
+      .filter((entry) => entry !== ""),
+  )
+  .refine(
+    (entries) => entries.length > 0 && entries.every((entry) => HOST.test(entry) || isOrigin(entry)),
+    "must be host names or origins such as http://127.0.0.1:4000, separated by commas",
+  )
+  .transform((entries) => (given: string): boolean => {
     if (!URL.canParse(given)) return false;
     const url = new URL(given);
     if (url.username !== "" || url.password !== "") return false;
     // Not url.origin: for blob:https://… it is the origin of the inner URL.
-    if (origins.has(`${url.protocol}//${url.host}`)) return true;
+    const origin = `${url.protocol}//${url.host}`;
+    if (entries.includes(origin) || entries.includes(`${origin}/`)) return true;
     if (url.protocol !== "https:" || url.port !== "") return false;
-    return hosts.some((host) => url.hostname === host || url.hostname.endsWith(`.${host}`));
-  };
-}
-
-function readOrigin(entry: string): string {
-  const origin = URL.canParse(entry) ? new URL(entry).origin : "";
-  if (!/^https?:/.test(origin) || entry.replace(/\/$/, "") !== origin) throw wrongEntry();
-  return origin;
-}
-
-const wrongEntry = () => new Error("must be host names or origins such as http://127.0.0.1:4000, separated by commas");
-
-/** Parsed to a function that tests a URL. */
-const outputHosts = z.string().transform((list, context) => {
-  try {
-    return parseOutputHosts(list);
-  } catch (error) {
-    context.addIssue({ code: "custom", message: error instanceof Error ? error.message : String(error) });
-    return z.NEVER;
-  }
-});
+    return entries.some((host) => url.hostname === host || url.hostname.endsWith(`.${host}`));
+  });
 
 /** A variable that undici reads itself. Listed because the local stack permits a function only its own variables. */
 const readByUndici = z.string().optional();
@@ -162,7 +151,6 @@ export const functionEnvironments = {
   }),
 };
 
-/** The parsed variables of a function. */
 export type FunctionEnvironment<Name extends keyof typeof functionEnvironments> = z.output<
   (typeof functionEnvironments)[Name]
 >;

@@ -1,5 +1,5 @@
 import { ApiError, failed, readRequestId, succeeded } from "../http/errors.ts";
-import { type BodyClock, type BodyReader, bodyClock, createBodyReader, decodeBody } from "../http/read-body.ts";
+import { type BodyReader, createBodyReader, decodeBody } from "../http/read-body.ts";
 import type { Log } from "../platform/log.ts";
 
 /** For all bodies whose signature is not verified yet: enough for 256 that have not begun. */
@@ -15,7 +15,6 @@ type SignedHandlerSettings = {
   secret: string;
   maxBytes: number;
   log: Log;
-  clock?: BodyClock;
   /** Called only when signature and age are valid. */
   handle: (body: string, request: Request) => Promise<Response> | Response;
 };
@@ -25,8 +24,7 @@ type SignedHandlerSettings = {
  * the envelope.
  */
 export function createSignedHandler(settings: SignedHandlerSettings): (request: Request) => Promise<Response> {
-  const { clock = bodyClock } = settings;
-  const readBody = createBodyReader({ ...clock, maxTotalBytes: MAX_UNSIGNED_BYTES, maxSlow: MAX_SLOW });
+  const readBody = createBodyReader({ maxTotalBytes: MAX_UNSIGNED_BYTES, maxSlow: MAX_SLOW });
   return async (request) => {
     const requestId = readRequestId(request);
     const response = await answer(settings, request, readBody).catch((error) => refuse(error, requestId, settings.log));
@@ -123,7 +121,7 @@ async function signatureOf(secret: string, text: string): Promise<string | null>
 }
 
 /** In the same time wherever they differ. */
-function isSame(one: string, other: string): boolean {
+export function isSame(one: string, other: string): boolean {
   let difference = one.length ^ other.length;
   for (let at = 0; at < other.length; at++) difference |= one.charCodeAt(at) ^ other.charCodeAt(at);
   return difference === 0;

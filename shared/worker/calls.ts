@@ -1,6 +1,6 @@
 import { describeError, type Log } from "../platform/log.ts";
 import { retryDelay } from "../platform/retry.ts";
-import type { Clock } from "./clock.ts";
+import type { Clock } from "../platform/clock.ts";
 
 type CallsSettings = {
   /** The worker's open pieces of work, and results that are not recorded yet. */
@@ -26,7 +26,6 @@ export function createCalls({ load, isStaying, log, clock, limits }: CallsSettin
   }
 
   return {
-    /** The last answered call. */
     last: () => last,
 
     /**

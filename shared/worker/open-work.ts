@@ -1,5 +1,5 @@
 import { describeError, type Log } from "../platform/log.ts";
-import type { Clock } from "./clock.ts";
+import type { Clock } from "../platform/clock.ts";
 
 type OpenWorkSettings<Item> = {
   work(item: Item, signal: AbortSignal): Promise<void>;

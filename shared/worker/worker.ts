@@ -1,6 +1,6 @@
 import { describeError, type Log } from "../platform/log.ts";
 import { createCalls } from "./calls.ts";
-import { type Clock, createAlarm, systemClock } from "./clock.ts";
+import { type Clock, createAlarm, systemClock } from "../platform/clock.ts";
 import type { WorkerLimits } from "./limits.ts";
 import { createOpenWork } from "./open-work.ts";
 

@@ -58,34 +58,6 @@ comment on schema keyframe_worker is 'Keyframe: the functions that workers and a
 create schema keyframe_private;
 comment on schema keyframe_private is 'Keyframe: settings, limits, internals, and the administrators'' views. Never exposed through the Data API.';
 
--- Takes them from every role that the defaults of this database can have given them to: rights from default privileges cannot be revoked
--- for one schema. Rights that an administrator gave to another role stay.
-create function keyframe_private.revoke_all_rights()
-returns void language plpgsql volatile set search_path = '' as $$
-declare
-  ours text := 'keyframe, keyframe_worker, keyframe_private';
-  named text := (
-    select string_agg(distinct format('%I', r.rolname), ', ')
-    from pg_catalog.pg_roles r
-    where r.rolname <> current_user and (
-      r.rolname in ('anon', 'authenticated', 'service_role')
-      or r.oid in (
-        select a.grantee from pg_catalog.pg_default_acl d cross join pg_catalog.aclexplode(d.defaclacl) a
-        where d.defaclrole = current_user::regrole and d.defaclnamespace = 0)));
-  enumeration regtype;
-begin
-  execute format('revoke all on schema %s from public, %s cascade', ours, named);
-  execute format('revoke all on all tables in schema %s from public, %s cascade', ours, named); -- with their columns
-  execute format('revoke all on all sequences in schema %s from public, %s cascade', ours, named);
-  execute format('revoke all on all routines in schema %s from public, %s cascade', ours, named);
-  for enumeration in
-    select t.oid from pg_catalog.pg_type t
-    where t.typnamespace::regnamespace::text in ('keyframe', 'keyframe_worker', 'keyframe_private') and t.typtype in ('e', 'd')
-  loop
-    execute format('revoke all on type %s from %s cascade', enumeration, named); -- public may name a type, by default
-  end loop;
-end $$;
-
 -- supabase/schemas/00_foundation/20_common.sql
 
 -- Errors of the API: a stable code, a sentence for people, and what the caller can do about it.
@@ -114,10 +86,7 @@ end $$;
 
 -- Whether an SQLSTATE says that only another transaction's lock was in the way: lock_not_available, serialization_failure, deadlock_detected.
 create function keyframe_private.is_lock_wait(code text)
-returns boolean language plpgsql immutable set search_path = '' as $$
-begin
-  return code in ('55P03', '40001', '40P01');
-end $$;
+returns boolean language sql immutable set search_path = '' return code in ('55P03', '40001', '40P01');
 
 -- An error that a function returns instead of raising it.
 create type keyframe_private.refusal as (code text, sentence text, hint text);
@@ -143,10 +112,8 @@ end $$;
 -- Quotes a caller's value in an error message, if it looks like a number, a size or a ratio: Postgres logs refusals, and a prompt may be in
 -- any field.
 create function keyframe_private.quote_value(value text)
-returns text language plpgsql immutable strict set search_path = '' as $$
-begin
-  return case when value ~ '^(true|false|-?[0-9][0-9A-Za-z:. ]{0,9})$' then value else format('%s characters', char_length(value)) end;
-end $$;
+returns text language sql immutable strict set search_path = ''
+return case when value ~ '^(true|false|-?[0-9][0-9A-Za-z:. ]{0,9})$' then value else format('%s characters', char_length(value)) end;
 
 -- Used by several subjects: locks, times, secrets, identifiers, exact sums.
 
@@ -167,10 +134,8 @@ end $$;
 
 -- A signing secret of Standard Webhooks: whsec_ and the base64 of 32 random bytes. A UUID has 122 random bits.
 create function keyframe_private.random_secret()
-returns text language sql volatile set search_path = '' as $$
-  select 'whsec_' || encode(sha256(
-    uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid())), 'base64')
-$$;
+returns text language sql volatile set search_path = ''
+return 'whsec_' || encode(sha256(uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid())), 'base64');
 
 -- Settings of a transaction record what it has already done, so that it does it once. None identifies the caller. Rolling back a savepoint
 -- undoes them, with the work that they record.
@@ -310,8 +275,6 @@ end $$;
 
 -- supabase/schemas/00_foundation/30_settings.sql
 
--- The settings of the service, and which versions the database has.
-
 -- With longer times, statements that add them would exceed the dates that Postgres supports.
 create table keyframe_private.settings (
   only_row boolean primary key default true check (only_row),
@@ -448,10 +411,8 @@ end $$;
 -- Whether 80 % of this statement's statement_timeout has passed. Once the timer has fired and was caught, nothing limits the statement. Not
 -- 100 %, because the timer may start before statement_timestamp().
 create function keyframe_private.is_out_of_time()
-returns boolean language plpgsql volatile set search_path = '' as $$
-begin
-  return clock_timestamp() - statement_timestamp() > 0.8 * nullif(current_setting('statement_timeout')::interval, '0') is true;
-end $$;
+returns boolean language sql volatile set search_path = ''
+return clock_timestamp() - statement_timestamp() > 0.8 * nullif(current_setting('statement_timeout')::interval, '0') is true;
 
 -- Runs the action on at most max_rows rows of a table (alias o) that meet the condition, except rows that are locked or skipped. The first
 -- batch is all of them; after an error the batch is halved, after a success doubled:
@@ -594,8 +555,6 @@ end $$;
 
 -- supabase/schemas/05_requests/20_owners.sql
 
--- The caller of a request, and the owner of a row.
-
 -- The claims of the caller's token; null without one. For policies and the functions they call, which must not raise: auth.jwt() raises if
 -- the claims are not JSON.
 create function keyframe_private.claims()
@@ -665,20 +624,20 @@ end $$;
 -- The slot is held until the transaction ends. Raises rate_limited at once: a call that waited would keep a connection of the Data API from
 -- other owners.
 create function keyframe_private.acquire_call_slot()
-returns boolean language plpgsql volatile security definer set search_path = '' as $$
+returns void language plpgsql volatile security definer set search_path = '' as $$
 declare
   caller constant uuid := auth.uid();
   slots integer;
 begin
   if caller is null or current_setting('keyframe.call_of', true) = caller::text then
-    return true;
+    return;
   end if;
   slots := coalesce((select s.max_calls_per_owner from keyframe_private.settings s), 1);
   for slot in 1 .. slots loop
     if keyframe_private.acquire_lock('call ' || slot, caller, waits => false) then
       perform set_config('keyframe.call_of', caller::text, true);
       perform set_config('application_name', 'keyframe ' || caller, true); -- for pg_stat_activity, and the log of Postgres
-      return true;
+      return;
     end if;
   end loop;
   perform keyframe_private.raise_error('rate_limited',
@@ -758,12 +717,15 @@ begin
   perform keyframe_private.require_client_may(coalesce(needed,
     case route_class when 'read' then 'read' else 'generate' end::keyframe_private.client_right));
   perform keyframe_private.acquire_call_slot();
+  if holder is null then
+    return null;
+  end if;
   if acquire_token.route_class in ('create', 'generate', 'upload', 'change') then
     perform keyframe_private.require_not_moved(holder);
   end if;
   with limited as (
     select l.*, greatest(0, least(acquire_token.cost, l.capacity)) as taken from keyframe_private.rate_limits l
-    where l.route_class = acquire_token.route_class and holder is not null
+    where l.route_class = acquire_token.route_class
   ), taken as (
     insert into keyframe_private.rate_buckets as b (owner_id, route_class, tokens, refilled_at)
     select holder, l.route_class, l.capacity - l.taken, now() from limited l
@@ -782,7 +744,7 @@ begin
   )
   select l.*, t.tokens into bucket from limited l cross join taken t;
   if not found then
-    if acquire_token.route_class = 'change' and holder is not null then
+    if acquire_token.route_class = 'change' then
       perform keyframe_private.acquire_lock('changes', holder);
     end if;
     return null;
@@ -829,7 +791,6 @@ begin
     where l.route_class = rate_state.route_class and caller is not null);
 end $$;
 
--- The trigger names the class.
 create function keyframe_private.limit_inserts()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
@@ -854,7 +815,6 @@ end $$;
 -- supabase/schemas/05_requests/50_idempotency_keys.sql
 
 -- Idempotency-Key: the same key and body return the first result again. A unique key decides, so simultaneous requests are safe.
--- Pruning ends a key (keyframe_private.prune).
 
 create table keyframe_private.idempotency_keys (
   resource_id uuid primary key,
@@ -987,12 +947,10 @@ begin
 end $$;
 
 create function keyframe_private.key_json(client keyframe_private.allowed_clients)
-returns jsonb language plpgsql stable set search_path = '' as $$
-begin
-  return jsonb_build_object(
-    'id', client.client_id, 'name', client.name, 'may', client.may, 'day_limit_micros', client.owner_day_micros,
-    'created_at', client.created_at, 'expires_at', client.expires_at, 'last_used_at', client.last_used_at);
-end $$;
+returns jsonb language sql stable set search_path = ''
+return jsonb_build_object(
+  'id', client.client_id, 'name', client.name, 'may', client.may, 'day_limit_micros', client.owner_day_micros,
+  'created_at', client.created_at, 'expires_at', client.expires_at, 'last_used_at', client.last_used_at);
 
 -- The random bits are those of UUIDs: 60 in the name, 190 in the secret. A repeated request gets a new secret, which replaces the first one.
 create function keyframe.create_key(
@@ -1122,8 +1080,6 @@ comment on function keyframe_worker.verify_key is 'Whose key it is, by the SHA-2
 
 -- supabase/schemas/10_projects/10_projects.sql
 
--- A film is a sequence of shots. A project is one shot, in one film or in none.
-
 create table keyframe.films (
   id uuid primary key default gen_random_uuid(),
   owner_id uuid not null default auth.uid() references auth.users on delete cascade,
@@ -1141,7 +1097,6 @@ create table keyframe.films (
   constraint films_id_owner_id_key unique (id, owner_id)
 );
 comment on table keyframe.films is 'A sequence of shots: the projects with its film_id, by film_position. Owned by the user who created it.';
-comment on column keyframe.films.id is 'Named by filmId in the API.';
 comment on column keyframe.films.owner_id is 'The user whose film it is.';
 comment on column keyframe.films.title is 'One line of at most 200 characters.';
 comment on column keyframe.films.description is 'Free text.';
@@ -1149,14 +1104,13 @@ comment on column keyframe.films.updated_at is 'The film''s version: changes wit
 comment on column keyframe.films.element_ids is 'Its cast: the elements that a shot without element_ids of its own is made with.';
 create index films_owner_id_created_at_idx on keyframe.films (owner_id, created_at desc, id desc);
 
+-- The API's ETag is updated_at in milliseconds, so every change moves it; now() may be before the last change.
 create function keyframe_private.move_version()
 returns trigger language plpgsql volatile set search_path = '' as $$
 begin
-  new.updated_at := greatest(now(), old.updated_at + interval '1 millisecond'); -- as for a project
+  new.updated_at := greatest(now(), old.updated_at + interval '1 millisecond');
   return new;
 end $$;
-
--- A project: a title and the prompt of one shot. Its frames and videos are predictions.
 
 create function keyframe_private.is_reference_path(path text)
 returns boolean language plpgsql immutable strict set search_path = '' as $$
@@ -1200,7 +1154,6 @@ create table keyframe.projects (
   constraint position_if_and_only_if_in_a_film check ((film_position is null) = (film_id is null))
 );
 comment on table keyframe.projects is 'One shot. Owned by the user who created it.';
-comment on column keyframe.projects.id is 'Named by projectId in the API.';
 comment on column keyframe.projects.owner_id is 'The user whose project it is. An administrator may leave it out while there is only one user.';
 comment on column keyframe.projects.title is 'One line of at most 200 characters.';
 comment on column keyframe.projects.text_prompt is 'The scene to generate. A prediction copies it unless its request has a prompt.';
@@ -1234,21 +1187,8 @@ begin
   return new;
 end $$;
 
-create function keyframe_private.stamp_project()
-returns trigger language plpgsql volatile set search_path = '' as $$
-begin
-  old.film_position := new.film_position; -- the order of a film is the film's
-  if old is distinct from new then
-    -- The API's ETag is this time in milliseconds, so every change moves it; now() may be before the last change.
-    new.updated_at := greatest(now(), old.updated_at + interval '1 millisecond');
-  end if;
-  return new;
-end $$;
-
 create function keyframe_private.max_shots()
-returns integer language sql immutable set search_path = '' as $$
-  select 500
-$$;
+returns integer language sql immutable set search_path = '' return 500;
 
 -- A project enters a film, as its last shot, or leaves one. Locks the film until the transaction ends, so that two shots cannot get the
 -- same position.
@@ -1281,7 +1221,6 @@ comment on type keyframe.generation_step is 'What a prediction makes: a first fr
 
 -- Deletions of projects. One with many predictions is deleted in parts.
 
--- Returns the caller's projects that are being deleted in parts.
 create function keyframe_private.deleted_projects()
 returns uuid[] language plpgsql stable security definer set search_path = '' as $$
 begin
@@ -1353,13 +1292,14 @@ begin
     format('The %s has changed since you read it. Read it again, then repeat your request with its new ETag.', kind));
 end $$;
 
-create function keyframe_private.own_project(project uuid, versions timestamptz[] default null)
+create function keyframe_private.own_project(
+  project uuid, versions timestamptz[] default null, missing text default 'You have no project with this projectId.')
 returns keyframe.projects language plpgsql stable set search_path = '' as $$
 declare
   wanted keyframe.projects;
 begin
   select p.* into wanted from keyframe.projects p where p.id = project and keyframe_private.is_own(p.owner_id) and p.deleted_at is null;
-  perform keyframe_private.raise_if(not found, 'not_found', 'You have no project with this projectId.');
+  perform keyframe_private.raise_if(not found, 'not_found', missing);
   perform keyframe_private.require_version('project', wanted.updated_at, versions);
   return wanted;
 end $$;
@@ -1376,10 +1316,8 @@ begin
   request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash);
   perform keyframe_private.require_user();
   if request.replayed then
-    select p.* into created from keyframe.projects p
-    where p.id = request.resource_id and keyframe_private.is_own(p.owner_id) and p.deleted_at is null;
-    perform keyframe_private.raise_if(not found, 'not_found',
-      'The project that this Idempotency-Key created has been deleted. Send a new key.');
+    created := keyframe_private.own_project(
+      request.resource_id, missing => 'The project that this Idempotency-Key created has been deleted. Send a new key.');
   else
     insert into keyframe.projects (id, title, text_prompt, description, aspect_ratio, film_id, element_ids, plan)
     values (
@@ -1397,9 +1335,7 @@ comment on function keyframe.create_project is 'Creates a project of the caller;
 
 -- How many projects a token pays for: read with their predictions, or priced by a refused start of a film.
 create function keyframe_private.projects_per_token()
-returns integer language sql immutable set search_path = '' as $$
-  select 10
-$$;
+returns integer language sql immutable set search_path = '' return 10;
 
 -- The next page follows (before_created_at, before_id); the first one infinity, so that every plan is a walk along the index. A search
 -- looks at 5,000 projects (about 10 ms); `searched_until` is the last of them if the page is not full. With predictions it costs one token
@@ -1417,7 +1353,7 @@ declare
   refused keyframe_private.refusal;
 begin
   matches := array(
-    select row(l.*)::keyframe.projects from (
+    select l::keyframe.projects from (
       select p.* from keyframe.projects p
       where p.owner_id = auth.uid() and p.deleted_at is null and (p.created_at, p.id) < (before_created_at, before_id)
       order by p.created_at desc, p.id desc
@@ -1441,11 +1377,11 @@ begin
     'projects', (
       select coalesce(json_agg(
         case when with_predictions
-          then (select to_json(j) from (select (f.project).*, coalesce(s.predictions, '[]') as predictions) j)
-          else to_json(f.project) end
-        order by f.place), '[]')
-      from (select u as project, row_number() over () as place from unnest(matches) u) f
-      left join keyframe_private.step_predictions(case when with_predictions then matches end) s on s.project_id = (f.project).id),
+          then (select to_json(j) from (select p.*, coalesce(s.predictions, '[]') as predictions) j)
+          else to_json(p) end
+        order by p.created_at desc, p.id desc), '[]')
+      from unnest(matches) p
+      left join keyframe_private.step_predictions(case when with_predictions then matches end) s on s.project_id = p.id),
     'searched_until', searched_until, 'rate', rate);
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
@@ -1461,17 +1397,14 @@ declare
   refused keyframe_private.refusal;
 begin
   wanted := keyframe_private.own_project(project_id);
-  return json_build_object(
-    'project', to_json(wanted), 'predictions',
-      coalesce((select s.predictions from keyframe_private.step_predictions(array[wanted]) s), '[]'),
-    'rate', rate);
+  return json_build_object('project', to_json(wanted), 'rate', rate,
+    'predictions', coalesce((select s.predictions from keyframe_private.step_predictions(array[wanted]) s), '[]'));
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
   return keyframe_private.refuse(refused);
 end $$;
 comment on function keyframe.read_project is 'One project of the caller with the latest prediction and the shown take of each step.';
 
--- `changes`: columns and values.
 create function keyframe.update_project(project_id uuid, changes jsonb, versions timestamptz[] default null)
 returns jsonb language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -1521,8 +1454,6 @@ comment on function keyframe.delete_project is 'Deletes a project of the caller 
 
 -- supabase/schemas/10_projects/30_film_api.sql
 
--- Functions that api calls for films, one call per request.
-
 create function keyframe_private.shots_of(film uuid)
 returns uuid[] language plpgsql stable set search_path = '' as $$
 begin
@@ -1530,20 +1461,19 @@ begin
 end $$;
 
 create function keyframe_private.film_json(film keyframe.films)
-returns json language plpgsql stable set search_path = '' as $$
+returns jsonb language plpgsql stable set search_path = '' as $$
 begin
-  return json_build_object(
-    'id', film.id, 'title', film.title, 'description', film.description, 'project_ids', keyframe_private.shots_of(film.id),
-    'element_ids', film.element_ids, 'created_at', film.created_at, 'updated_at', film.updated_at);
+  return to_jsonb(film) - 'owner_id' || jsonb_build_object('project_ids', keyframe_private.shots_of(film.id));
 end $$;
 
-create function keyframe_private.own_film(film uuid, versions timestamptz[] default null)
+create function keyframe_private.own_film(
+  film uuid, versions timestamptz[] default null, missing text default 'You have no film with this filmId.')
 returns keyframe.films language plpgsql stable set search_path = '' as $$
 declare
   wanted keyframe.films;
 begin
   select f.* into wanted from keyframe.films f where f.id = film and keyframe_private.is_own(f.owner_id);
-  perform keyframe_private.raise_if(not found, 'not_found', 'You have no film with this filmId.');
+  perform keyframe_private.raise_if(not found, 'not_found', missing);
   perform keyframe_private.require_version('film', wanted.updated_at, versions);
   return wanted;
 end $$;
@@ -1560,9 +1490,8 @@ begin
   request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash);
   perform keyframe_private.require_user();
   if request.replayed then
-    select f.* into created from keyframe.films f where f.id = request.resource_id and keyframe_private.is_own(f.owner_id);
-    perform keyframe_private.raise_if(not found, 'not_found',
-      'The film that this Idempotency-Key created has been deleted. Send a new key.');
+    created := keyframe_private.own_film(
+      request.resource_id, missing => 'The film that this Idempotency-Key created has been deleted. Send a new key.');
   else
     insert into keyframe.films (id, title, description, element_ids)
     values (request.resource_id, create_film.title, create_film.description, create_film.element_ids)
@@ -1630,17 +1559,15 @@ returns void language plpgsql volatile set search_path = '' as $$
 declare
   unknown uuid;
 begin
-  if cardinality(project_ids) > keyframe_private.max_shots() then
-    perform keyframe_private.raise_error('invalid_request', format('A film has at most %s shots.', keyframe_private.max_shots()));
-  elsif (select count(distinct w.id) from unnest(project_ids) w (id)) < cardinality(project_ids) then -- null is not counted
-    perform keyframe_private.raise_error('invalid_request', 'A project can be in projectIds only once.');
-  end if;
+  perform keyframe_private.raise_if(cardinality(project_ids) > keyframe_private.max_shots(), 'invalid_request',
+    format('A film has at most %s shots.', keyframe_private.max_shots()));
+  perform keyframe_private.raise_if((select count(distinct w.id) from unnest(project_ids) w (id)) < cardinality(project_ids), -- null is not counted
+    'invalid_request', 'A project can be in projectIds only once.');
   select w.id into unknown from unnest(project_ids) w (id)
   where not exists (select from keyframe.projects p where p.id = w.id and p.owner_id = film.owner_id and p.deleted_at is null)
   limit 1;
-  if found then
-    perform keyframe_private.raise_error('not_found', format('You have no project with the projectId %s.', unknown));
-  elsif project_ids = keyframe_private.shots_of(film.id) then
+  perform keyframe_private.raise_if(found, 'not_found', format('You have no project with the projectId %s.', unknown));
+  if project_ids = keyframe_private.shots_of(film.id) then
     return;
   end if;
 
@@ -1686,7 +1613,7 @@ returns json language plpgsql volatile security definer set search_path = '' as 
 declare
   rate jsonb := keyframe_private.acquire_token('change', needed => 'manage'); -- before any lock
   wanted keyframe.films;
-  deleted json;
+  deleted jsonb;
   shots uuid[];
   refused keyframe_private.refusal;
 begin
@@ -1724,44 +1651,29 @@ create table keyframe.elements (
   text text not null default '' constraint text_has_at_most_1000_characters check (char_length(text) <= 1000),
   created_at timestamptz not null default now(),
   updated_at timestamptz not null default now(),
+  image_paths text[] not null default '{}' constraint element_has_at_most_8_images
+    check (cardinality(image_paths) <= 8 and coalesce(array_ndims(image_paths), 1) = 1),
   constraint name_has_a_visible_character check (keyframe_private.has_visible_character(name)),
   constraint name_is_one_line check (keyframe_private.is_one_line(name)),
   -- A prompt names it as @name.
   constraint name_has_no_at_and_no_space_around_it check (name !~ '^\s|\s$|@'),
   constraint text_is_plain_text check (keyframe_private.is_plain_text(text)),
   constraint times_are_in_years_of_four_digits check (
-    least(created_at, updated_at) >= '1970-01-01 00:00Z' and greatest(created_at, updated_at) < '9999-01-01 00:00Z'),
-  constraint elements_owner_id_id_key unique (owner_id, id)
+    least(created_at, updated_at) >= '1970-01-01 00:00Z' and greatest(created_at, updated_at) < '9999-01-01 00:00Z')
 );
 comment on table keyframe.elements is 'What several shots share: a character, place, prop or style. Owned by the user who created it.';
-comment on column keyframe.elements.id is 'Named by elementId in the API.';
 comment on column keyframe.elements.owner_id is 'The user whose element it is.';
 comment on column keyframe.elements.kind is 'character, place, prop or style.';
 comment on column keyframe.elements.name is 'The name that a prompt uses after an @. Case and Unicode form (NFC, NFD) do not matter.';
 comment on column keyframe.elements.text is 'What it looks like. Starts that use it add it to their prompt, as `name: text`.';
 comment on column keyframe.elements.updated_at is 'Its version: every change updates it.';
+comment on column keyframe.elements.image_paths is 'Its uploaded images, each as projects/<file_name>. Starts that use it send them as references.';
 create index elements_owner_id_created_at_idx on keyframe.elements (owner_id, created_at desc, id desc);
-
-create table keyframe.element_images (
-  owner_id uuid not null,
-  element_id uuid not null,
-  position integer not null constraint element_has_at_most_8_images check (position between 1 and 8),
-  path text not null constraint path_is_an_upload check (keyframe_private.is_reference_path(path)),
-  primary key (owner_id, element_id, position),
-  constraint element_images_element_fkey foreign key (owner_id, element_id) references keyframe.elements (owner_id, id) on delete cascade
-);
-comment on table keyframe.element_images is 'The images of elements. Starts that use an element send them as references.';
-comment on column keyframe.element_images.owner_id is 'The owner of the element and of the image.';
-comment on column keyframe.element_images.element_id is 'The element that it shows.';
-comment on column keyframe.element_images.position is 'Its place among them, from 1.';
-comment on column keyframe.element_images.path is 'projects/<file_name>: an uploaded image of the owner.';
 -- Finds whether an image is still in use.
-create index element_images_path_idx on keyframe.element_images (path);
+create index elements_image_paths_idx on keyframe.elements using gin (image_paths);
 
 create function keyframe_private.max_elements(list text)
-returns integer language sql immutable set search_path = '' as $$
-  select case list when 'owner' then 500 when 'film' then 50 when 'start' then 20 end
-$$;
+returns integer language sql immutable set search_path = '' return case list when 'owner' then 500 when 'film' then 50 when 'start' then 20 end;
 
 -- Locked until the transaction ends: a deletion waits, and then finds the list that names it.
 create function keyframe_private.require_elements(ids uuid[], owner uuid)
@@ -1801,41 +1713,16 @@ end $$;
 
 -- supabase/schemas/10_projects/50_element_api.sql
 
--- Functions that api calls for elements, one call per request.
-
-create function keyframe_private.images_of_element(element keyframe.elements)
-returns text[] language plpgsql stable set search_path = '' as $$
-begin
-  return array(
-    select i.path from keyframe.element_images i where i.owner_id = element.owner_id and i.element_id = element.id order by i.position);
-end $$;
-
-create function keyframe_private.element_json(element keyframe.elements)
-returns json language plpgsql stable set search_path = '' as $$
-begin
-  return json_build_object(
-    'id', element.id, 'kind', element.kind, 'name', element.name, 'text', element.text,
-    'image_paths', keyframe_private.images_of_element(element), 'created_at', element.created_at, 'updated_at', element.updated_at);
-end $$;
-
-create function keyframe_private.own_element(element uuid, versions timestamptz[] default null)
+create function keyframe_private.own_element(
+  element uuid, versions timestamptz[] default null, missing text default 'You have no element with this elementId.')
 returns keyframe.elements language plpgsql stable set search_path = '' as $$
 declare
   wanted keyframe.elements;
 begin
   select e.* into wanted from keyframe.elements e where e.id = element and keyframe_private.is_own(e.owner_id);
-  perform keyframe_private.raise_if(not found, 'not_found', 'You have no element with this elementId.');
+  perform keyframe_private.raise_if(not found, 'not_found', missing);
   perform keyframe_private.require_version('element', wanted.updated_at, versions);
   return wanted;
-end $$;
-
--- Triggers list for removal an image that nothing else uses.
-create function keyframe_private.write_element_images(element keyframe.elements, paths text[])
-returns void language plpgsql volatile set search_path = '' as $$
-begin
-  delete from keyframe.element_images i where i.owner_id = element.owner_id and i.element_id = element.id;
-  insert into keyframe.element_images (owner_id, element_id, position, path)
-  select element.owner_id, element.id, w.position, w.path from unnest(paths) with ordinality w (path, position);
 end $$;
 
 create function keyframe.create_element(
@@ -1850,20 +1737,19 @@ begin
   request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'create');
   perform keyframe_private.require_user();
   if request.replayed then
-    select e.* into created from keyframe.elements e where e.id = request.resource_id and keyframe_private.is_own(e.owner_id);
-    perform keyframe_private.raise_if(not found, 'not_found',
-      'The element that this Idempotency-Key created has been deleted. Send a new key.');
+    created := keyframe_private.own_element(
+      request.resource_id, missing => 'The element that this Idempotency-Key created has been deleted. Send a new key.');
   else
     perform keyframe_private.acquire_lock('elements', auth.uid());
     perform keyframe_private.raise_if(
       (select count(*) from keyframe.elements e where e.owner_id = auth.uid()) >= keyframe_private.max_elements('owner'), 'invalid_request',
       format('You have %s elements already. Delete one first.', keyframe_private.max_elements('owner')));
-    insert into keyframe.elements (id, kind, name, text)
-    values (request.resource_id, create_element.kind, create_element.name, create_element.text)
+    insert into keyframe.elements (id, kind, name, text, image_paths)
+    values (request.resource_id, create_element.kind, create_element.name, create_element.text,
+      coalesce(create_element.image_paths, '{}'))
     returning * into created;
-    perform keyframe_private.write_element_images(created, image_paths);
   end if;
-  return json_build_object('element', keyframe_private.element_json(created), 'replayed', request.replayed, 'rate', request.rate);
+  return json_build_object('element', to_jsonb(created) - 'owner_id', 'replayed', request.replayed, 'rate', request.rate);
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
   return keyframe_private.refuse(refused, 'create');
@@ -1882,7 +1768,7 @@ declare
     limit least(max_rows, 101));
 begin
   return json_build_object(
-    'elements', (select coalesce(json_agg(keyframe_private.element_json(e) order by e.created_at desc, e.id desc), '[]') from unnest(page) e),
+    'elements', (select coalesce(json_agg(to_jsonb(e) - 'owner_id' order by e.created_at desc, e.id desc), '[]') from unnest(page) e),
     'rate', rate);
 end $$;
 comment on function keyframe.list_elements is 'The caller''s elements, newest first, at most 101 per page.';
@@ -1893,56 +1779,46 @@ declare
   rate jsonb := keyframe_private.acquire_token('read');
   refused keyframe_private.refusal;
 begin
-  return json_build_object('element', keyframe_private.element_json(keyframe_private.own_element(element_id)), 'rate', rate);
+  return json_build_object('element', to_jsonb(keyframe_private.own_element(element_id)) - 'owner_id', 'rate', rate);
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
   return keyframe_private.refuse(refused);
 end $$;
 comment on function keyframe.read_element is 'One element of the caller.';
 
-create function keyframe.update_element(
-  element_id uuid, changes jsonb default '{}', image_paths text[] default null, versions timestamptz[] default null)
+create function keyframe.update_element(element_id uuid, changes jsonb default '{}', versions timestamptz[] default null)
 returns json language plpgsql volatile security definer set search_path = '' as $$
 declare
   rate jsonb := keyframe_private.acquire_token('change'); -- before any lock
   changed keyframe.elements;
-  images text[];
   refused keyframe_private.refusal;
 begin
   update keyframe.elements e
-  set (kind, name, text) = (select c.kind, c.name, c.text from jsonb_populate_record(e, changes) c)
+  set (kind, name, text, image_paths) = (select c.kind, c.name, c.text, c.image_paths from jsonb_populate_record(e, changes) c)
   where e.id = update_element.element_id and keyframe_private.is_own(e.owner_id)
     and (versions is null or date_trunc('milliseconds', e.updated_at) = any (versions))
   returning e.* into changed;
   if not found then
     perform keyframe_private.own_element(element_id, versions);
   end if;
-  images := keyframe_private.images_of_element(changed);
-  if image_paths <> images then
-    perform keyframe_private.write_element_images(changed, image_paths);
-    perform keyframe_private.require_may_remove(images);
-    update keyframe.elements e set updated_at = now() where e.id = changed.id returning e.* into changed;
-  end if;
-  return json_build_object('element', keyframe_private.element_json(changed), 'rate', rate);
+  return json_build_object('element', to_jsonb(changed) - 'owner_id', 'rate', rate);
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
   return keyframe_private.refuse(refused);
 end $$;
-comment on function keyframe.update_element is 'Changes the caller''s element. `changes` and `versions` as for update_project; image_paths replaces its images. Existing predictions keep what they were made with.';
+comment on function keyframe.update_element is 'Changes the caller''s element. `changes` and `versions` as for update_project. Existing predictions keep what they were made with.';
 
 create function keyframe.delete_element(element_id uuid, versions timestamptz[] default null)
 returns json language plpgsql volatile security definer set search_path = '' as $$
 declare
   rate jsonb := keyframe_private.acquire_token('change', needed => 'manage'); -- before any lock
   wanted keyframe.elements;
-  deleted json;
   refused keyframe_private.refusal;
 begin
   perform from keyframe.elements e where e.id = delete_element.element_id and keyframe_private.is_own(e.owner_id) for update;
   wanted := keyframe_private.own_element(element_id, versions);
-  deleted := keyframe_private.element_json(wanted);
   delete from keyframe.elements e where e.id = wanted.id;
-  return json_build_object('element', deleted, 'rate', rate);
+  return json_build_object('element', to_jsonb(wanted) - 'owner_id', 'rate', rate);
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
   return keyframe_private.refuse(refused);
@@ -2066,11 +1942,11 @@ begin
   shots := array(select p from keyframe.projects p where p.film_id = shared.film_id order by p.film_position);
   perform keyframe_private.acquire_token('shared', 1 + cardinality(shots) / keyframe_private.projects_per_token(), holder => shared.id);
   return json_build_object('owner_id', shared.owner_id, 'title', shared.title, 'rate', null, 'shots', (
-    select coalesce(json_agg(json_build_object('title', (s.project).title, 'video', case when v.id is not null then json_strip_nulls(
+    select coalesce(json_agg(json_build_object('title', p.title, 'video', case when v.id is not null then json_strip_nulls(
       json_build_object('path', v.output_path, 'content_type', v.output_content_type, 'width', v.output_width, 'height', v.output_height,
-        'duration_seconds', v.output_duration_seconds)) end) order by (s.project).film_position), '[]')
-    from (select u as project from unnest(shots) u) s
-    left join keyframe.predictions v on v.id = keyframe_private.shown_take(s.project, 'video')));
+        'duration_seconds', v.output_duration_seconds)) end) order by p.film_position), '[]')
+    from unnest(shots) p
+    left join keyframe.predictions v on v.id = keyframe_private.shown_take(p, 'video')));
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
   return keyframe_private.refuse(refused);
@@ -2359,14 +2235,17 @@ create type keyframe_private.open_lane as (resource text, lane uuid, max_rows in
 -- The next lanes with ready work, resource by resource. If the last claim ended at model A and lane 2, these are lanes 3, 1, 2 of model B,
 -- then lanes 3, 1, 2 of model A. Resources and owners at their limit are left out. Lanes of deliver are locked, and cleared of work that
 -- does not belong there (lock_endpoint_lane). Each resource and each lane is a probe of the index, of which a claim makes a limited number.
--- is_cut: there are more, and the next claim begins there.
+-- room: the most that these resources can lease now. Each leased row counts against the limit and lowers it by one, so this is half of what
+-- is left, or the few rows of a worker that is nearly full. is_cut: there are more lanes, and the next claim begins there.
 create function keyframe_private.open_lanes(
   wanted_queue keyframe_private.work_queue, for_worker uuid, max_lanes integer, open_now keyframe_private.open_work,
-  began keyframe_private.claim_cursor, out lanes keyframe_private.open_lane[], out reached keyframe_private.claim_cursor, out is_cut boolean)
+  began keyframe_private.claim_cursor, out lanes keyframe_private.open_lane[], out room integer, out reached keyframe_private.claim_cursor,
+  out is_cut boolean)
 language plpgsql volatile set search_path = '' as $$
 declare
   places constant integer := keyframe_private.places_of(wanted_queue);
   row_limit numeric;
+  open_of_resource bigint;
   of_resource keyframe_private.work;
   of_lane keyframe_private.work;
   locked record;
@@ -2375,6 +2254,7 @@ declare
   cleared integer := 0;
 begin
   lanes := '{}';
+  room := 0;
   reached := began;
   loop
     is_cut := probes >= 4 * max_lanes;
@@ -2383,7 +2263,9 @@ begin
     reached.resource := of_resource.resource;
     probes := probes + 1;
     row_limit := keyframe_private.limit_for_next_row(places, of_resource.is_unproven, open_now.total, open_now.unproven);
-    continue when coalesce((open_now.by_resource ->> of_resource.resource)::bigint, 0) >= row_limit;
+    open_of_resource := coalesce((open_now.by_resource ->> of_resource.resource)::bigint, 0);
+    continue when open_of_resource >= row_limit;
+    room := room + greatest(4, ceil((row_limit - open_of_resource) / 2));
     of_lane := null;
     loop
       of_lane := keyframe_private.next_lane(wanted_queue, of_resource.resource, began.lane, of_lane.lane);
@@ -2410,8 +2292,8 @@ end $$;
 
 -- Leases ready work for a worker: one row of each lane in turn, until a resource, an owner or the worker has reached its limit. If Ada's
 -- lane has three rows, Bob's one and Cem's two, a claim of four leases Ada 1, Bob 1, Cem 1, Ada 2. The next claim resumes after Cem's lane:
--- cursors has a cursor for each queue, whose lane is the last one leased from. Of a lane it takes at most its equal part of max_rows, even
--- if another lane has less. The table swings between empty and full faster than it is analyzed, so we force index scans.
+-- cursors has a cursor for each queue, whose lane is the last one leased from. Of a lane it takes at most its equal part of what may be
+-- leased, even if another lane has less. The table swings between empty and full faster than it is analyzed, so we force index scans.
 create function keyframe_private.lease_work(
   wanted_queue keyframe_private.work_queue, for_worker uuid, lease interval, max_rows integer, at timestamptz, inout cursors jsonb,
   out leased keyframe_private.work[], out is_cut boolean)
@@ -2424,6 +2306,7 @@ declare
   token constant uuid := gen_random_uuid();
   open_now keyframe_private.open_work;
   walked record;
+  lane_part integer;
   last_lane uuid;
 begin
   perform keyframe_private.make_ready(wanted_queue, at);
@@ -2437,6 +2320,7 @@ begin
   is_cut := walked.is_cut;
   last_lane := (walked.reached).lane;
   if cardinality(walked.lanes) > 0 then
+    lane_part := ceil(least(lease_work.max_rows, walked.room)::numeric / cardinality(walked.lanes));
     with candidate as (
       select r.*, l.resource, l.lane, l.turn_of_lane, row_number() over (partition by l.turn_of_lane order by r.id) as turn
       from unnest(walked.lanes) with ordinality l (resource, lane, max_rows, turn_of_lane)
@@ -2446,7 +2330,7 @@ begin
         select w.id, w.owner_id, w.is_unproven from keyframe_private.work w
         where w.queue = wanted_queue and w.state = 'ready' and w.resource = l.resource
           and (w.lane, w.id) > (l.lane, 0) and w.lane <= l.lane
-        order by w.lane, w.id limit least(l.max_rows, ceil(lease_work.max_rows::numeric / cardinality(walked.lanes))) for update skip locked) r
+        order by w.lane, w.id limit least(l.max_rows, lane_part) for update skip locked) r
     ), counted as (
       -- What is leased before this row, if all candidates are leased in turn: in all, unproven, of its resource and of its owner.
       select c.id, c.is_unproven, c.lane, c.turn_of_lane,
@@ -2649,9 +2533,7 @@ create table keyframe.models (
   notes text not null default '',
   billed_when jsonb not null default '{"failed": "unknown", "rejected": "unknown", "canceled": "yes"}'
     constraint billed_when_says_yes_no_or_unknown check (
-      coalesce(billed_when ->> 'failed', '') in ('yes', 'no', 'unknown')
-        and coalesce(billed_when ->> 'rejected', '') in ('yes', 'no', 'unknown')
-      and coalesce(billed_when ->> 'canceled', '') in ('yes', 'no', 'unknown')
+      array[billed_when ->> 'failed', billed_when ->> 'rejected', billed_when ->> 'canceled'] <@ array['yes', 'no', 'unknown']
         and billed_when - array['failed', 'rejected', 'canceled'] = '{}'),
   cost_ceiling_micros bigint constraint cost_ceiling_is_at_most_a_million_dollars check (cost_ceiling_micros between 0 and 1000000000000),
   primary key (step, model),
@@ -2944,12 +2826,10 @@ end $$;
 create function keyframe_private.require_well_formed_model()
 returns trigger language plpgsql volatile set search_path = '' as $$
 declare
-  mistakes text := (select string_agg(m, ' ' order by m collate "C")
-    from keyframe_private.shape_mistakes(new.step, new.controls, new.fixed) m);
+  mistakes text := coalesce(
+    (select string_agg(m, ' ' order by m collate "C") from keyframe_private.shape_mistakes(new.step, new.controls, new.fixed) m),
+    (select string_agg(m, ' ' order by m collate "C") from keyframe_private.meaning_mistakes(new.controls, new.fixed) m));
 begin
-  if mistakes is null then
-    select string_agg(m, ' ' order by m collate "C") into mistakes from keyframe_private.meaning_mistakes(new.controls, new.fixed) m;
-  end if;
   if mistakes is not null then
     raise exception '%', mistakes using errcode = 'check_violation', constraint = 'model_is_well_formed',
       hint = 'docs/models.md has every key of controls.';
@@ -2978,7 +2858,6 @@ comment on table keyframe_private.model_prices is 'What a model costs per unit o
 comment on column keyframe_private.model_prices.id is 'Runs keep the ids of their prices.';
 comment on column keyframe_private.model_prices.applies_to is 'The values of an input for which it applies, for example {"resolution": "1080p", "audio": true}. Of the matching rows, the one with the most values counts.';
 comment on column keyframe_private.model_prices.metric is 'run, image, output_second, input_megapixel, output_megapixel or hardware_second.';
-comment on column keyframe_private.model_prices.price_usd is 'US dollars for one unit of the metric.';
 comment on column keyframe_private.model_prices.valid_from is 'When it starts to apply, until a later row with the same applies_to.';
 comment on column keyframe_private.model_prices.source is 'The address of the page with the price.';
 
@@ -3028,7 +2907,6 @@ create table keyframe_private.model_markups (
   markup numeric not null constraint markup_is_between_0_and_10 check (markup between 0 and 10)
 );
 comment on table keyframe_private.model_markups is 'Markups of single models, instead of the one in settings.';
-comment on column keyframe_private.model_markups.markup is 'What users pay is what the provider bills times this, from 0 to 10: 1.3 charges 30 % more.';
 
 create function keyframe_private.require_known_model()
 returns trigger language plpgsql volatile set search_path = '' as $$
@@ -3069,8 +2947,6 @@ begin
   return null;
 end $$;
 
--- The list of models, with what the default of each step costs.
-
 -- What a run should cost (estimate) and the most that it can cost, each as what the provider bills and as what the user pays (charge). If a
 -- price is missing, price_ids and the estimates are null, and the most is the ceiling of the model, or null if there is none.
 create type keyframe_private.run_cost as (
@@ -3079,11 +2955,9 @@ create type keyframe_private.run_cost as (
 -- Whether a run can replace the one that was asked for: the most that the provider bills and the most that the user pays are no higher. Any
 -- run can replace one whose cost is unknown.
 create function keyframe_private.costs_no_more(run keyframe_private.run_cost, asked keyframe_private.run_cost)
-returns boolean language plpgsql immutable set search_path = '' as $$
-begin
-  return asked.most_micros is null
-    or coalesce(run.most_micros <= asked.most_micros and run.most_charge_micros <= asked.most_charge_micros, false);
-end $$;
+returns boolean language sql immutable set search_path = ''
+return asked.most_micros is null
+  or coalesce(run.most_micros <= asked.most_micros and run.most_charge_micros <= asked.most_charge_micros, false);
 
 create function keyframe_private.default_cost(chosen keyframe.models, at timestamptz)
 returns keyframe_private.run_cost language plpgsql stable set search_path = '' as $$
@@ -3282,36 +3156,6 @@ create index predictions_succeeded_idx on keyframe.predictions (project_id, step
 -- Reads only a range of days.
 create index predictions_created_day_idx on keyframe.predictions (((created_at at time zone 'UTC')::date), owner_id);
 
--- The rules of an input. As table checks they were parsed and planned at each write of a row (about six), a tenth of the Postgres time of a
--- frame (npm run bench -- flow). Their triggers always fire, as checks do, even if session_replication_role disables triggers.
-create function keyframe_private.require_sound_input()
-returns trigger language plpgsql volatile set search_path = '' as $$
-declare
-  broken constant text := case
-    when not coalesce(char_length(new.input ->> 'prompt'), 0) between 1 and 4000 then 'prompt_has_1_to_4000_characters'
-    when not keyframe_private.has_visible_character(new.input ->> 'prompt') then 'prompt_has_a_visible_character'
-    when not keyframe_private.is_plain_text(new.input ->> 'prompt') then 'prompt_is_plain_text'
-    when not keyframe_private.has_visible_character(new.input ->> 'negativePrompt') then 'negative_prompt_has_a_visible_character'
-    when not keyframe_private.is_plain_text(new.input ->> 'negativePrompt') then 'negative_prompt_is_plain_text'
-    -- A deletion reads the images of several owners' inputs: one malformed input would stop all of it.
-    when not (jsonb_typeof(new.input -> 'referenceImagePaths') = 'array'
-      and not new.input @? 'strict $.referenceImagePaths[*] ? (@.type() != "string")') then 'reference_images_are_a_list'
-    -- As is_uuid, which users may not call.
-    when not (new.input ->> 'firstFramePredictionId' ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'
-      and new.input ->> 'lastFramePredictionId' ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$') then 'frames_are_predictions'
-    when new.step = 'first-frame' and coalesce(new.input ->> 'firstFramePredictionId', new.input ->> 'firstFrameImagePath') is not null
-      then 'first_frame_builds_on_no_frame'
-    when new.step <> 'video' and coalesce(new.input ->> 'lastFramePredictionId', new.input ->> 'lastFrameImagePath') is not null
-      then 'only_video_has_a_last_frame'
-  end;
-begin
-  if broken is not null then
-    raise check_violation using schema = 'keyframe', table = 'predictions', constraint = broken,
-      message = format('new row for relation "predictions" violates check constraint "%s"', broken);
-  end if;
-  return null;
-end $$;
-
 create table keyframe_private.prediction_moves (
   from_status keyframe.prediction_status not null,
   to_status keyframe.prediction_status not null,
@@ -3406,24 +3250,6 @@ begin
     input ->> 'lastFrameImagePath', input #>> '{referenceImagePaths,0}') is not null;
 end $$;
 
-create function keyframe_private.write_prediction_images()
-returns trigger language plpgsql volatile security definer set search_path = '' as $$
-declare
-  used record;
-begin
-  if not exists (select from started s where keyframe_private.has_images(s.input)) then
-    return null;
-  end if;
-  for used in
-    select distinct s.owner_id, i.path from started s, keyframe_private.images_of(s.input) i where i.path is not null order by 1, 2
-  loop
-    perform keyframe_private.keep_reference(used.path, used.owner_id);
-  end loop;
-  insert into keyframe_private.prediction_images (prediction_id, role, position, path, source_prediction_id)
-  select s.id, i.* from started s, keyframe_private.images_of(s.input) i;
-  return null;
-end $$;
-
 -- Ordered as the model gets them. The name is null when the prediction that made the image is deleted.
 create function keyframe_private.images_json(prediction uuid)
 returns jsonb language plpgsql stable set search_path = '' as $$
@@ -3470,6 +3296,34 @@ begin
   return array_remove(array(
     select keyframe_private.shown_take(p, step) from keyframe.projects p, unnest(enum_range(null::keyframe.generation_step)) step
     where p.id = project), null);
+end $$;
+
+-- Whether a take no longer belongs to what its project shows, for one of these reasons:
+--
+--   a frame that it was made with is deleted
+--   a frame of its own project that it was made with is no longer the shown take of its step
+--   it continues a video that is no longer the shown take of the previous shot; which shot that is, the current order of the film says
+--
+-- Uploaded frames and frames of other projects are always current. `shown` are the project's shown takes, if the caller knows them.
+create function keyframe_private.is_outdated(prediction keyframe.predictions, shown uuid[])
+returns boolean language plpgsql stable set search_path = '' as $$
+declare
+  frame uuid;
+  project uuid;
+begin
+  foreach frame in array array_remove(
+    array[(prediction.input ->> 'firstFramePredictionId')::uuid, (prediction.input ->> 'lastFramePredictionId')::uuid], null)
+  loop
+    shown := coalesce(shown, keyframe_private.shown_takes(prediction.project_id));
+    continue when frame = any (shown);
+    select p.project_id into project from keyframe.predictions p where p.id = frame;
+    if not found or project = prediction.project_id then
+      return true;
+    end if;
+  end loop;
+  return coalesce(prediction.input -> 'continuesPreviousShot' = 'true', false) and (
+    select keyframe_private.shown_take(keyframe_private.previous_shot(p), 'video')::text from keyframe.projects p
+    where p.id = prediction.project_id) is distinct from prediction.input ->> 'continuesPredictionId';
 end $$;
 
 create function keyframe_private.require_success(take keyframe.predictions)
@@ -3522,7 +3376,8 @@ end $$;
 
 -- supabase/schemas/30_predictions/20_submits.sql
 
--- The ledger has one row for each submit to the provider: what happened to the submit, to its provider run and to the money.
+-- The ledger has one row for each submit to the provider: what happened to the submit, to its provider run and to the money. The functions
+-- end a submit, search for its run, or add the next submit.
 
 -- No foreign keys: a row outlives its prediction, project and account. Of about three updates the last is HOT if its page has space.
 create table keyframe_private.provider_submits (
@@ -3769,7 +3624,96 @@ begin
 end $$;
 comment on function keyframe_worker.record_search_ended is 'Ends the search for the provider runs of submits. work_id: the search that this was; without it, it was part of a submit. Returns whether the submit after last_attempt is still to be sent: the run that was found may have ended it, by a call whose answer was lost.';
 
--- supabase/schemas/30_predictions/25_plans.sql
+-- Submits a queued prediction once more, or fails it if that does not fit its budget. A submit needs no budget if it replaces one that was
+-- released in this transaction (ended_at = now()) and costs no more; another start may already hold what was released earlier.
+create function keyframe_private.add_next_submit(prediction keyframe.predictions, due_at timestamptz, failures integer, reason text)
+returns void language plpgsql volatile set search_path = '' as $$
+declare
+  released keyframe_private.provider_submits;
+  refused keyframe_private.refusal;
+begin
+  if exists (
+    select from keyframe_private.provider_submits s
+    where s.prediction_id = prediction.id and s.submitted_at is null and s.ended_at is null) then
+    return; -- one waits already, with its work
+  end if;
+  perform keyframe_private.acquire_lock('slots', prediction.owner_id);
+  select s.* into released from keyframe_private.provider_submits s
+  where s.prediction_id = prediction.id and s.attempt = prediction.attempt and s.ended_at = now() and not exists (
+    select from keyframe_private.provider_submits o
+    where o.prediction_id = s.prediction_id and o.attempt = s.attempt and o.cost_state <> 'released')
+  limit 1;
+  perform keyframe_private.add_submits(array[prediction], released, due_at, failures, reason);
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  perform keyframe_private.note_exhausted(prediction.owner_id, refused.code, refused.hint);
+  perform keyframe_private.mark_failed(prediction.id, refused.code, refused.sentence, true);
+end $$;
+
+-- `since`: when the provider began to refuse the model as unknown; null when it has the model again. An administrator who holds the row
+-- decides.
+create function keyframe_private.set_refused(wanted_step keyframe.generation_step, wanted_model text, since timestamptz)
+returns void language plpgsql volatile set search_path = '' as $$
+begin
+  update keyframe.models m set refused_at = since
+  where (m.step, m.model) in (
+    select l.step, l.model from keyframe.models l where l.step = wanted_step and l.model = wanted_model for no key update skip locked);
+end $$;
+
+-- From now on the model is unavailable. The prediction moves to the next model that accepts its input, unless the caller named this one.
+create function keyframe_worker.record_model_refused(
+  work_id bigint, lease_token uuid, prediction_id uuid, message text, attempt_without_run integer)
+returns text language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
+declare
+  held constant keyframe_private.work := keyframe_private.lock_held_work(work_id, lease_token);
+  subject constant uuid := coalesce(held.subject, prediction_id);
+  row_now keyframe.predictions;
+  project keyframe.projects;
+  gone keyframe.models;
+  next_model keyframe.models;
+begin
+  select p.* into row_now from keyframe.predictions p where p.id = subject for update;
+  perform keyframe_private.end_without_run(subject, attempt_without_run);
+  if not keyframe_private.is_current(held) or row_now.status <> 'queued' then
+    perform keyframe_private.reschedule_or_finish(held);
+    return 'too_late';
+  end if;
+  perform keyframe_private.finish_work(held);
+  perform keyframe_private.set_refused(row_now.step, row_now.model, now());
+  if row_now.requested_model is distinct from row_now.model then
+    select j.* into project from keyframe.projects j where j.id = row_now.project_id;
+    select m.* into gone from keyframe.models m where m.step = row_now.step and m.model = row_now.model;
+    next_model := keyframe_private.find_successor(gone, row_now.input, project);
+  end if;
+  if next_model.model is null then
+    perform keyframe_private.mark_failed(row_now.id, 'model_unavailable', message, false);
+    return 'failed';
+  end if;
+  update keyframe.predictions p
+  set model = next_model.model, requested_model = coalesce(p.requested_model, p.model),
+      input = keyframe_private.resolve_input(p.input, project, next_model), updated_at = now()
+  where p.id = row_now.id
+  returning p.* into row_now;
+  perform keyframe_private.add_next_submit(row_now, now(), 0, 'model_unavailable');
+  return 'moved';
+end $$;
+comment on function keyframe_worker.record_model_refused is 'Records that the provider does not have the model of a submit. Returns moved (to the next model), failed or too_late.';
+
+-- Repeated for a day: no run lasts longer. is_unknown: the provider no longer has the run, so its end is unknown.
+create function keyframe_worker.record_run_not_canceled(work_id bigint, lease_token uuid, is_unknown boolean)
+returns void language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
+declare
+  held constant keyframe_private.work := keyframe_private.lock_held_work(work_id, lease_token);
+begin
+  perform keyframe_private.end_submit(s.id, 'lost') from keyframe_private.provider_submits s
+  where s.id = held.submit_id and s.ended_at is null and (is_unknown or s.answered_at < now() - interval '1 day');
+  perform keyframe_private.reschedule_or_finish(held);
+end $$;
+comment on function keyframe_worker.record_run_not_canceled is 'Records that canceling a provider run has not ended it.';
+
+-- supabase/schemas/30_predictions/25_shots.sql
+
+-- What a start takes from its shot and from the previous one: the plan, and how a video begins.
 
 -- The plan of a shot says how its steps are made. It has fields of a start for each step, and the model of the start:
 --
@@ -3904,37 +3848,7 @@ begin
   return planned;
 end $$;
 
--- Leaves out of a plan the values that the model of the start does not take. If the request names a model and the plan names another or
--- none, all values of controls are left out: they were chosen for another model.
-create function keyframe_private.fit_choices(planned jsonb, chosen keyframe.models, is_other_model boolean)
-returns jsonb language plpgsql stable set search_path = '' as $$
-begin
-  return planned - array(
-    select c.name from keyframe_private.known_controls() c
-    where (c.kind = 'choice' or c.name = 'negativePrompt')
-      and (is_other_model or not chosen.controls ? c.name
-        or c.kind = 'choice' and not keyframe_private.control_takes(chosen.controls -> c.name, planned -> c.name)));
-end $$;
-
--- Completes the reference images of a plan. A start uses those of the request, otherwise those of the plan. A first or last frame without
--- either uses the project's reference image. One exception: a last frame always has its first frame as a reference, so a model that takes
--- one image gets only the first frame.
-create function keyframe_private.fit_references(
-  planned jsonb, wanted keyframe.predictions, project keyframe.projects, chosen keyframe.models)
-returns jsonb language plpgsql stable set search_path = '' as $$
-begin
-  if not chosen.controls ? 'referenceImages' then
-    return planned - 'referenceImagePaths'::text;
-  elsif wanted.step <> 'video' and project.reference_image_path is not null
-    and not (planned || wanted.input) ?| keyframe_private.fields_of_image('referenceImages')
-    and ((chosen.controls #>> '{referenceImages,max}')::integer > 1 or wanted.step = 'first-frame'
-      or keyframe_private.shown_take(project, 'first-frame') is null) then
-    return planned || jsonb_build_object('referenceImagePaths', jsonb_build_array(project.reference_image_path));
-  end if;
-  return planned;
-end $$;
-
--- See the head of this file.
+-- See the beginning of this file.
 create function keyframe_private.apply_plan(inout wanted keyframe.predictions, project keyframe.projects)
 language plpgsql stable set search_path = '' as $$
 declare
@@ -3945,7 +3859,7 @@ declare
   chosen keyframe.models;
   image text;
 begin
-  if jsonb_typeof(wanted.input) <> 'object' or planned = '{}' and project.reference_image_path is null then
+  if planned = '{}' and project.reference_image_path is null then
     return;
   end if;
   wanted.model := coalesce(wanted.model, planned_model);
@@ -3960,8 +3874,22 @@ begin
       planned := planned - keyframe_private.fields_of_image(image);
     end if;
   end loop;
-  planned := keyframe_private.fit_choices(planned, chosen, is_other_model);
-  planned := keyframe_private.fit_references(planned, wanted, project, chosen);
+  -- Values of controls that were chosen for another model, or that the model of the start does not take, are left out.
+  planned := planned - array(
+    select c.name from keyframe_private.known_controls() c
+    where (c.kind = 'choice' or c.name = 'negativePrompt')
+      and (is_other_model or not chosen.controls ? c.name
+        or c.kind = 'choice' and not keyframe_private.control_takes(chosen.controls -> c.name, planned -> c.name)));
+  -- A first or last frame whose references neither the request nor the plan names uses the project's reference image. But a last frame
+  -- always has its first frame as a reference, so a model that takes one image gets only that.
+  if not chosen.controls ? 'referenceImages' then
+    planned := planned - 'referenceImagePaths'::text;
+  elsif wanted.step <> 'video' and project.reference_image_path is not null
+    and not (planned || wanted.input) ?| keyframe_private.fields_of_image('referenceImages')
+    and ((chosen.controls #>> '{referenceImages,max}')::integer > 1 or wanted.step = 'first-frame'
+      or keyframe_private.shown_take(project, 'first-frame') is null) then
+    planned := planned || jsonb_build_object('referenceImagePaths', jsonb_build_array(project.reference_image_path));
+  end if;
   if wanted.step = 'video' then
     planned := keyframe_private.fit_frames(planned, wanted.input, chosen, is_planned_model);
   end if;
@@ -3970,8 +3898,6 @@ begin
   end if;
   wanted.input := planned || wanted.input;
 end $$;
-
--- supabase/schemas/30_predictions/27_continuing_shots.sql
 
 -- How a video begins: on a frame of its own, or where the previous shot of the film ends.
 
@@ -4039,9 +3965,6 @@ declare
   ratio text;
 begin
   wanted.waits_for := null;
-  if jsonb_typeof(wanted.input) <> 'object' then
-    return; -- read_input refuses it
-  end if;
   perform keyframe_private.raise_if(jsonb_typeof(asked) not in ('boolean', 'null'), 'invalid_request',
     'continuesPreviousShot must be true or false.');
   if asked is distinct from 'true' then
@@ -4198,7 +4121,7 @@ begin
   return case
     when control ? 'values' then
       (select string_agg(v, ', ') from jsonb_array_elements_text(keyframe_private.control_values(control)) v)
-    when control ?| array['min', 'max'] then format('%s to %s', coalesce(control ->> 'min', 'any'), coalesce(control ->> 'max', 'any'))
+    when control ? 'min' then format('%s to %s', control ->> 'min', control ->> 'max')
     else format('at most %s characters', coalesce(control ->> 'maxLength', '4000'))
   end;
 end $$;
@@ -4353,29 +4276,16 @@ returns text[] language sql immutable set search_path = '' as $$
     || array(select c.name from keyframe_private.known_controls() c where c.kind in ('text', 'choice'))
 $$;
 
--- The reference images that an input names. The input of an answer has both fields, with the same first image.
-create function keyframe_private.read_references(input jsonb)
-returns jsonb language plpgsql volatile set search_path = '' as $$
-declare
-  first_path constant jsonb := nullif(input -> 'referenceImagePath', 'null');
-  paths constant jsonb := coalesce(nullif(input -> 'referenceImagePaths', 'null'), '[]' || coalesce(first_path, '[]'));
-begin
-  perform keyframe_private.raise_if(first_path is not null and first_path is distinct from paths -> 0, 'invalid_request',
-    'Send referenceImagePath or referenceImagePaths, not two different ones.');
-  perform keyframe_private.raise_if(jsonb_typeof(paths) <> 'array' or paths @? '$[*] ? (@.type() <> "string")', 'invalid_request',
-    'referenceImagePaths must be a list of paths.');
-  return paths;
-end $$;
-
 -- The requested input with the resolved frames. Its fields are checked, but it is not yet complete.
 create function keyframe_private.read_input(input jsonb, step keyframe.generation_step, project keyframe.projects)
 returns jsonb language plpgsql volatile set search_path = '' as $$
 declare
   asked jsonb := input;
+  first_reference constant jsonb := nullif(input -> 'referenceImagePath', 'null');
+  paths constant jsonb := coalesce(nullif(input -> 'referenceImagePaths', 'null'), '[]' || coalesce(first_reference, '[]'));
   unwanted text;
   frame text;
 begin
-  perform keyframe_private.raise_if(jsonb_typeof(input) is distinct from 'object', 'invalid_request', 'input must be an object.');
   perform keyframe_private.raise_if(input - keyframe_private.input_fields() <> '{}', 'invalid_request',
     'input has an unknown field.');
 
@@ -4393,8 +4303,12 @@ begin
   perform keyframe_private.raise_if(
     asked ->> 'aspectRatio' is not null and not keyframe_private.has_shape(asked -> 'aspectRatio', 'a ratio such as "16:9"'), 'invalid_request',
     'aspectRatio must be a ratio such as "16:9".');
-  asked := asked || jsonb_build_object('referenceImagePaths', keyframe_private.read_references(input));
-  asked := asked - array['referenceImagePath', 'firstFrameImagePath', 'lastFrameImagePath'];
+  -- The input of an answer has both fields, with the same first image.
+  perform keyframe_private.raise_if(first_reference is not null and first_reference is distinct from paths -> 0, 'invalid_request',
+    'Send referenceImagePath or referenceImagePaths, not two different ones.');
+  perform keyframe_private.raise_if(jsonb_typeof(paths) <> 'array' or paths @? '$[*] ? (@.type() <> "string")', 'invalid_request',
+    'referenceImagePaths must be a list of paths.');
+  asked := asked - array['referenceImagePath', 'firstFrameImagePath', 'lastFrameImagePath'] || jsonb_build_object('referenceImagePaths', paths);
   if step <> 'first-frame' then
     asked := asked || keyframe_private.resolve_frame(input, 'firstFrame', project);
   end if;
@@ -4446,6 +4360,36 @@ begin
   return images || keyframe_private.resolve_values(values_asked, used, chosen);
 end $$;
 
+-- The rules of an input. As table checks they were parsed and planned at each write of a row (about six), a tenth of the Postgres time of a
+-- frame (npm run bench -- flow). Their triggers always fire, as checks do, even if session_replication_role disables triggers.
+create function keyframe_private.require_sound_input()
+returns trigger language plpgsql volatile set search_path = '' as $$
+declare
+  broken constant text := case
+    when not coalesce(char_length(new.input ->> 'prompt'), 0) between 1 and 4000 then 'prompt_has_1_to_4000_characters'
+    when not keyframe_private.has_visible_character(new.input ->> 'prompt') then 'prompt_has_a_visible_character'
+    when not keyframe_private.is_plain_text(new.input ->> 'prompt') then 'prompt_is_plain_text'
+    when not keyframe_private.has_visible_character(new.input ->> 'negativePrompt') then 'negative_prompt_has_a_visible_character'
+    when not keyframe_private.is_plain_text(new.input ->> 'negativePrompt') then 'negative_prompt_is_plain_text'
+    -- A deletion reads the images of several owners' inputs: one malformed input would stop all of it.
+    when not (jsonb_typeof(new.input -> 'referenceImagePaths') = 'array'
+      and not new.input @? 'strict $.referenceImagePaths[*] ? (@.type() != "string")') then 'reference_images_are_a_list'
+    -- As is_uuid, which users may not call.
+    when not (new.input ->> 'firstFramePredictionId' ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'
+      and new.input ->> 'lastFramePredictionId' ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$') then 'frames_are_predictions'
+    when new.step = 'first-frame' and coalesce(new.input ->> 'firstFramePredictionId', new.input ->> 'firstFrameImagePath') is not null
+      then 'first_frame_builds_on_no_frame'
+    when new.step <> 'video' and coalesce(new.input ->> 'lastFramePredictionId', new.input ->> 'lastFrameImagePath') is not null
+      then 'only_video_has_a_last_frame'
+  end;
+begin
+  if broken is not null then
+    raise check_violation using schema = 'keyframe', table = 'predictions', constraint = broken,
+      message = format('new row for relation "predictions" violates check constraint "%s"', broken);
+  end if;
+  return null;
+end $$;
+
 -- supabase/schemas/30_predictions/35_elements.sql
 
 -- The elements of a start: their images are added to its references, their texts to its prompt, and its input keeps a record of each.
@@ -4456,7 +4400,7 @@ returns jsonb language plpgsql stable set search_path = '' as $$
 begin
   return jsonb_build_object(
     'elementId', element.id, 'updatedAt', keyframe_private.wire_time(element.updated_at), 'name', element.name, 'text', element.text,
-    'imagePaths', to_jsonb(keyframe_private.images_of_element(element)));
+    'imagePaths', element.image_paths);
 end $$;
 
 -- Whether a character continues the name before it: a letter, a digit, an underscore, or a mark such as an accent. An empty text does not.
@@ -4646,9 +4590,7 @@ begin
     cross join lateral (select case
       when e.id is null then array['deleted']
       when keyframe_private.wire_time(e.updated_at) <> r.used ->> 'updatedAt' then array_remove(array[
-        case when r.used -> 'imagePaths' <> (
-          select coalesce(jsonb_agg(i.path order by i.position), '[]') from keyframe.element_images i
-          where i.owner_id = e.owner_id and i.element_id = e.id) then 'imagePaths' end,
+        case when r.used -> 'imagePaths' <> to_jsonb(e.image_paths) then 'imagePaths' end,
         case when e.name <> r.used ->> 'name' then 'name' end,
         case when e.text <> r.used ->> 'text' then 'text' end], null)
       else '{}' end) c (fields)
@@ -4747,6 +4689,7 @@ begin
   where p.id = wanted.project_id and (auth.uid() is null or keyframe_private.is_own(p.owner_id)) and p.deleted_at is null
   for key share;
   perform keyframe_private.raise_if(not found, 'not_found', 'You have no project with this projectId.');
+  perform keyframe_private.raise_if(jsonb_typeof(wanted.input) is distinct from 'object', 'invalid_request', 'input must be an object.');
   wanted.owner_id := project.owner_id;
   wanted.model := nullif(wanted.model, ''); -- the column's default: none is named
   wanted := keyframe_private.apply_plan(wanted, project);
@@ -4807,6 +4750,18 @@ begin
   return new;
 end $$;
 
+create function keyframe_private.write_prediction_images()
+returns trigger language plpgsql volatile security definer set search_path = '' as $$
+begin
+  if exists (select from started s where keyframe_private.has_images(s.input)) then
+    perform keyframe_private.keep_reference(u.path, u.owner_id) from (
+      select distinct s.owner_id, i.path from started s, keyframe_private.images_of(s.input) i where i.path is not null order by 1, 2) u;
+    insert into keyframe_private.prediction_images (prediction_id, role, position, path, source_prediction_id)
+    select s.id, i.* from started s, keyframe_private.images_of(s.input) i;
+  end if;
+  return null;
+end $$;
+
 -- An administrator may start for several owners at once; a user's rows have one owner, and one client or none. Without a generic plan it is
 -- planned at each start.
 create function keyframe_private.begin_starts()
@@ -4836,18 +4791,14 @@ end $$;
 create function keyframe_private.refuse_used_id()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
-  if auth.uid() is not null then
-    return null; -- users cannot choose an identifier
-  end if;
-  if exists (
-    select from keyframe.webhook_events v
-    where v.prediction_id = new.id and v.type in ('generation.succeeded', 'generation.failed')
-  ) or exists (select from keyframe_private.provider_submits s where s.prediction_id = new.id and s.submitted_at is not null)
-    or exists (
-      select from keyframe_private.file_removals r where r.bucket = 'keyframe-outputs'
-        and r.name = any (array(select keyframe_private.output_names(new)))
-    ) then
-    perform keyframe_private.raise_error('invalid_request',
+  if auth.uid() is null then -- users cannot choose an identifier
+    perform keyframe_private.raise_if(
+      exists (
+        select from keyframe.webhook_events v where v.prediction_id = new.id and v.type in ('generation.succeeded', 'generation.failed'))
+      or exists (select from keyframe_private.provider_submits s where s.prediction_id = new.id and s.submitted_at is not null)
+      or exists (
+        select from keyframe_private.file_removals r
+        where r.bucket = 'keyframe-outputs' and r.name = any (array(select keyframe_private.output_names(new)))), 'invalid_request',
       'An earlier prediction with this id has left an event, a submit or a file. Leave the id out, or use another one.');
   end if;
   return null;
@@ -4930,6 +4881,97 @@ begin
   );
 end $$;
 
+-- What api calls to start one prediction or several takes of it.
+
+-- Consecutive seeds make different takes, each of which can be repeated.
+create function keyframe_private.input_of_take(input jsonb, number bigint)
+returns jsonb language plpgsql immutable set search_path = '' as $$
+begin
+  return case when number > 1 and jsonb_typeof(input -> 'seed') = 'number'
+    then input || jsonb_build_object('seed', (input ->> 'seed')::numeric + number - 1) else input end;
+end $$;
+
+-- Starts a step of these projects, all or none: as many takes of a project as it is named. The first prediction has the id of the request.
+-- If there are several, their ids are kept for a repetition of the request.
+create function keyframe_private.start_all(request_id uuid, projects uuid[], step keyframe.generation_step, input jsonb, model text)
+returns keyframe.predictions[] language plpgsql volatile set search_path = '' as $$
+declare
+  started keyframe.predictions[];
+begin
+  with made as (
+    insert into keyframe.predictions as p (id, project_id, step, input, model)
+    select case s.place when 1 then request_id else gen_random_uuid() end, s.project, start_all.step,
+      keyframe_private.input_of_take(start_all.input, row_number() over (partition by s.project order by s.place)), start_all.model
+    from unnest(projects) with ordinality s (project, place)
+    order by s.place
+    returning p)
+  select coalesce(array_agg(m.p), '{}') into started from made m;
+  if cardinality(started) > 1 then
+    update keyframe_private.idempotency_keys k set answer = to_jsonb(array(select s.id from unnest(started) s))
+    where k.resource_id = request_id;
+  end if;
+  return started;
+end $$;
+
+-- What a repeated request has started (start_all), without deleted predictions. Only of a film may all be deleted.
+create function keyframe_private.started_before(answer jsonb, request_id uuid, of_film boolean)
+returns keyframe.predictions[] language plpgsql stable set search_path = '' as $$
+declare
+  started constant keyframe.predictions[] := array(
+    select p from jsonb_array_elements_text(coalesce(answer, jsonb_build_array(request_id))) with ordinality i (id, number)
+    join keyframe.predictions p on p.id = i.id::uuid
+    where keyframe_private.is_own(p.owner_id) and p.project_id <> all ((select keyframe_private.deleted_projects())::uuid[])
+    order by i.number);
+begin
+  perform keyframe_private.raise_if(started = '{}' and not of_film, 'not_found',
+    'The prediction that this Idempotency-Key started has been deleted. Send a new key.');
+  return started;
+end $$;
+
+create function keyframe_private.started_json(started keyframe.predictions[])
+returns json language plpgsql stable set search_path = '' as $$
+begin
+  return (select coalesce(json_agg(keyframe_private.prediction_json(p)), '[]') from unnest(started) p);
+end $$;
+
+-- The answer to a start of one prediction or, with is_list, of several.
+create function keyframe_private.start_json(started keyframe.predictions[], is_list boolean, replayed boolean, rate jsonb)
+returns json language plpgsql stable set search_path = '' as $$
+declare
+  predictions constant json := case when is_list then keyframe_private.started_json(started) end;
+begin
+  return json_build_object(
+    'prediction', coalesce(predictions -> 0, keyframe_private.prediction_json(started[1])), 'predictions', predictions,
+    'replayed', replayed, 'rate', coalesce(rate, keyframe_private.rate_state('generate')));
+end $$;
+
+-- Without a generic plan it is planned at each start.
+create function keyframe.start_prediction(
+  project_id uuid, step keyframe.generation_step, input jsonb default '{}', model text default null, idempotency_key text default null,
+  request_hash text default null, count integer default null)
+returns json language plpgsql volatile security definer set search_path = '' set plan_cache_mode = force_generic_plan as $$
+declare
+  request record;
+  started keyframe.predictions[];
+  refused keyframe_private.refusal;
+begin
+  request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash);
+  perform keyframe_private.require_user();
+  perform keyframe_private.raise_if(start_prediction.count not between 1 and 8, 'invalid_request', 'count must be 1 to 8.');
+  if request.replayed then
+    started := keyframe_private.started_before(request.answer, request.resource_id, of_film => false);
+  else
+    started := keyframe_private.start_all(
+      request.resource_id, array_fill(project_id, array[coalesce(start_prediction.count, 1)]), step, input, model);
+  end if;
+  return keyframe_private.start_json(started, start_prediction.count is not null, request.replayed, request.rate);
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  perform keyframe_private.note_exhausted(auth.uid(), refused.code, refused.hint);
+  return keyframe_private.refuse(refused, 'generate');
+end $$;
+comment on function keyframe.start_prediction is 'Starts one run of a step of the caller''s project; with count, several takes of it: all or none.';
+
 -- supabase/schemas/30_predictions/50_transitions.sql
 
 -- One function per transition, guarded in its WHERE. A late or duplicate call changes no row, which is no error. Those of workers have
@@ -4951,7 +4993,8 @@ begin
   set status = wanted, provider_prediction_id = run, started_at = coalesce(p.started_at, now()),
       progress = greatest(p.progress, done), provider_output_url = output_url, updated_at = now(),
       deadline_at = case when wanted = 'storing' then greatest(p.deadline_at, now() + interval '50 minutes') else p.deadline_at end
-  where p.id = prediction and p.completed_at is null and (p.status < wanted or p.status = 'processing' and wanted = 'processing');
+  where p.id = prediction and p.completed_at is null
+    and (p.status < wanted or p.status = 'processing' and wanted = 'processing' and done > coalesce(p.progress, 0));
   return found;
 end $$;
 
@@ -4964,32 +5007,6 @@ begin
       error_stage = stage, completed_at = clock_timestamp(), updated_at = now()
   where p.id = prediction and p.completed_at is null;
   return found;
-end $$;
-
--- Submits a queued prediction once more, or fails it if that does not fit its budget. A submit needs no budget if it replaces one that was
--- released in this transaction (ended_at = now()) and costs no more; another start may already hold what was released earlier.
-create function keyframe_private.add_next_submit(prediction keyframe.predictions, due_at timestamptz, failures integer, reason text)
-returns void language plpgsql volatile set search_path = '' as $$
-declare
-  released keyframe_private.provider_submits;
-  refused keyframe_private.refusal;
-begin
-  if exists (
-    select from keyframe_private.provider_submits s
-    where s.prediction_id = prediction.id and s.submitted_at is null and s.ended_at is null) then
-    return; -- one waits already, with its work
-  end if;
-  perform keyframe_private.acquire_lock('slots', prediction.owner_id);
-  select s.* into released from keyframe_private.provider_submits s
-  where s.prediction_id = prediction.id and s.attempt = prediction.attempt and s.ended_at = now() and not exists (
-    select from keyframe_private.provider_submits o
-    where o.prediction_id = s.prediction_id and o.attempt = s.attempt and o.cost_state <> 'released')
-  limit 1;
-  perform keyframe_private.add_submits(array[prediction], released, due_at, failures, reason);
-exception when sqlstate 'KEYFR' then
-  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
-  perform keyframe_private.note_exhausted(prediction.owner_id, refused.code, refused.hint);
-  perform keyframe_private.mark_failed(prediction.id, refused.code, refused.sentence, true);
 end $$;
 
 -- queued (its run had failed when the create was answered), starting, processing → queued: the provider run failed for a temporary cause,
@@ -5023,16 +5040,6 @@ begin
   set status = 'canceled', completed_at = clock_timestamp(), updated_at = now()
   where p.id = prediction and p.completed_at is null;
   return found;
-end $$;
-
--- `since`: when the provider began to refuse the model as unknown; null when it has the model again. An administrator who holds the row
--- decides.
-create function keyframe_private.set_refused(wanted_step keyframe.generation_step, wanted_model text, since timestamptz)
-returns void language plpgsql volatile set search_path = '' as $$
-begin
-  update keyframe.models m set refused_at = since
-  where (m.step, m.model) in (
-    select l.step, l.model from keyframe.models l where l.step = wanted_step and l.model = wanted_model for no key update skip locked);
 end $$;
 
 create function keyframe_worker.complete_prediction(
@@ -5070,14 +5077,11 @@ declare
 begin
   perform from keyframe.predictions p where p.id = subject for update;
   perform keyframe_private.end_without_run(subject, attempt_without_run);
-  if held.id is null then
-    return false;
-  end if;
   if keyframe_private.is_current(held) then
     perform keyframe_private.mark_failed(subject, code, message, retryable, fail_prediction.stage);
   end if;
   perform keyframe_private.finish_work(held);
-  return true;
+  return held.id is not null;
 end $$;
 comment on function keyframe_worker.fail_prediction is 'active → failed, for the holder of the lease. False: the lease is lost. attempt_without_run: the attempt whose submit the provider refused, or that was not sent.';
 
@@ -5096,9 +5100,7 @@ begin
   select p.* into row_now from keyframe.predictions p where p.id = subject for update;
   perform keyframe_private.end_without_run(subject, attempt_without_run);
   perform keyframe_private.search_again(subject, unanswered_attempt) where unanswered_attempt is not null;
-  if held.id is null then
-    return 'too_late';
-  elsif not keyframe_private.is_current(held) then
+  if not keyframe_private.is_current(held) then
     perform keyframe_private.reschedule_or_finish(held);
     return 'too_late';
   end if;
@@ -5117,59 +5119,6 @@ begin
   return 'later';
 end $$;
 comment on function keyframe_worker.retry_prediction_later is 'Retries the current task later (later), fails the prediction when its failures are used up (failed), or finds that the lease is gone (too_late). attempt_without_run: the attempt whose submit the provider refused, or that was not sent. unanswered_attempt: the attempt whose submit got no answer, so that its run is searched for.';
-
--- From now on the model is unavailable. The prediction moves to the next model that accepts its input, unless the caller named this one.
-create function keyframe_worker.record_model_refused(
-  work_id bigint, lease_token uuid, prediction_id uuid, message text, attempt_without_run integer)
-returns text language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
-declare
-  held constant keyframe_private.work := keyframe_private.lock_held_work(work_id, lease_token);
-  subject constant uuid := coalesce(held.subject, prediction_id);
-  row_now keyframe.predictions;
-  project keyframe.projects;
-  gone keyframe.models;
-  next_model keyframe.models;
-begin
-  select p.* into row_now from keyframe.predictions p where p.id = subject for update;
-  perform keyframe_private.end_without_run(subject, attempt_without_run);
-  if held.id is null or not keyframe_private.is_current(held) or row_now.status <> 'queued' then
-    perform keyframe_private.reschedule_or_finish(held);
-    return 'too_late';
-  end if;
-  perform keyframe_private.finish_work(held);
-  perform keyframe_private.set_refused(row_now.step, row_now.model, now());
-  if row_now.requested_model is distinct from row_now.model then
-    select j.* into project from keyframe.projects j where j.id = row_now.project_id;
-    select m.* into gone from keyframe.models m where m.step = row_now.step and m.model = row_now.model;
-    next_model := keyframe_private.find_successor(gone, row_now.input, project);
-  end if;
-  if next_model.model is null then
-    perform keyframe_private.mark_failed(row_now.id, 'model_unavailable', message, false);
-    return 'failed';
-  end if;
-  update keyframe.predictions p
-  set model = next_model.model, requested_model = coalesce(p.requested_model, p.model),
-      input = keyframe_private.resolve_input(p.input, project, next_model), updated_at = now()
-  where p.id = row_now.id
-  returning p.* into row_now;
-  perform keyframe_private.add_next_submit(row_now, now(), 0, 'model_unavailable');
-  return 'moved';
-end $$;
-comment on function keyframe_worker.record_model_refused is 'Records that the provider does not have the model of a submit. Returns moved (to the next model), failed or too_late.';
-
--- Repeated for a day: no run lasts longer. is_unknown: the provider no longer has the run, so its end is unknown.
-create function keyframe_worker.record_run_not_canceled(work_id bigint, lease_token uuid, is_unknown boolean)
-returns void language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
-declare
-  held constant keyframe_private.work := keyframe_private.lock_held_work(work_id, lease_token);
-begin
-  perform keyframe_private.end_submit(s.id, 'lost') from keyframe_private.provider_submits s
-  where s.id = held.submit_id and s.ended_at is null and (is_unknown or s.answered_at < now() - interval '1 day');
-  perform keyframe_private.reschedule_or_finish(held);
-end $$;
-comment on function keyframe_worker.record_run_not_canceled is 'Records that canceling a provider run has not ended it.';
-
--- supabase/schemas/30_predictions/52_run_states.sql
 
 -- The state of a provider run, from a submit, a poll, a cancel or a callback: report_run takes it from the worker, record_run_state writes it
 -- to the ledger, and move_prediction decides what becomes of the prediction.
@@ -5191,7 +5140,7 @@ begin
         when 'starting' then run.status = 'starting'
         when 'processing' then run.status = 'starting'
           or run.status = 'processing' and coalesce(run.progress <= coalesce(p.progress, 0), true)
-        when 'storing' then run.status in ('starting', 'processing', 'succeeded', 'failed', 'canceled', 'aborted')
+        when 'storing' then true -- the run has succeeded
         else false
       end
   );
@@ -5243,55 +5192,13 @@ begin
   return coalesce(case when is_unambiguous then likely_url end, named_url);
 end $$;
 
--- A run has succeeded: its output is copied, or the prediction fails because there is none that can be used.
-create function keyframe_private.move_after_success(prediction keyframe.predictions, run keyframe_private.provider_run)
-returns boolean language plpgsql volatile set search_path = '' as $$
-declare
-  named text;
-  file text;
-begin
-  select m.output into named from keyframe.models m where m.step = prediction.step and m.model = prediction.model;
-  file := coalesce(keyframe_private.find_output(prediction, named, run.output_files), run.output_url);
-  if file is not null then
-    return keyframe_private.follow_run(prediction.id, 'storing', run.id, 1, file);
-  elsif run.output_files is not null then
-    return keyframe_private.mark_failed(prediction.id, 'output_not_usable', format(
-      'The provider''s output has several files: %s. An administrator must name one in the column output of the model %s%s.',
-      left((
-        select string_agg(f ->> 'at', ', ' order by place) from jsonb_array_elements(run.output_files) with ordinality e (f, place)), 500),
-      prediction.model, ', which has ' || named), false);
-  end if;
-  return keyframe_private.mark_failed(prediction.id, 'provider_no_output',
-    'The provider finished without an output. Run the step again.', true);
-end $$;
-
--- A run has failed: the prediction is submitted again if the cause may be temporary, or it fails.
-create function keyframe_private.move_after_failure(prediction keyframe.predictions, run keyframe_private.provider_run)
-returns boolean language plpgsql volatile set search_path = '' as $$
-begin
-  if run.failure = 'content_rejected' then
-    return keyframe_private.mark_failed(prediction.id, 'content_rejected',
-      coalesce(nullif(run.error_message, ''),
-        'The model''s safety filter rejected the prompt or an image. Try different wording or images.'), false, stage => run.stage);
-  elsif run.failure = 'input_unreachable' then
-    if keyframe_private.mark_queued_again(prediction.id, run.failure, keyframe_private.max_failures()) then
-      return true;
-    end if;
-    return keyframe_private.mark_failed(prediction.id, 'input_unreachable',
-      'The provider could not read the images of this step. Run the step again.', true);
-  elsif run.failure = 'interrupted' then
-    -- One more run: a temporary cause is over by then, and each failed run may have been paid for.
-    if keyframe_private.mark_queued_again(prediction.id, 'provider_failed', 2) then
-      return true;
-    end if;
-  end if;
-  return keyframe_private.mark_failed(prediction.id, 'provider_failed',
-    coalesce(nullif(run.error_message, ''), 'The provider could not generate this. Change the prompt.'), true);
-end $$;
-
 -- Moves an active prediction to the state of its run. False: nothing changes.
 create function keyframe_private.move_prediction(prediction keyframe.predictions, run keyframe_private.provider_run)
 returns boolean language plpgsql volatile set search_path = '' as $$
+declare
+  output_field text;
+  file text;
+  is_queued_again boolean;
 begin
   if prediction.status = 'storing' then
     return false; -- the output is being copied, whatever the run reports now
@@ -5302,14 +5209,38 @@ begin
       return keyframe_private.follow_run(prediction.id,
         case when prediction.started_at is null then keyframe.prediction_status 'starting' else 'processing' end, run.id, null, null);
     when 'processing' then
-      if prediction.status = 'processing' and coalesce(run.progress <= coalesce(prediction.progress, 0), true) then
-        return false;
-      end if;
       return keyframe_private.follow_run(prediction.id, 'processing', run.id, run.progress, null);
     when 'succeeded' then
-      return keyframe_private.move_after_success(prediction, run);
+      select m.output into output_field from keyframe.models m where m.step = prediction.step and m.model = prediction.model;
+      file := coalesce(keyframe_private.find_output(prediction, output_field, run.output_files), run.output_url);
+      if file is not null then
+        return keyframe_private.follow_run(prediction.id, 'storing', run.id, 1, file);
+      elsif run.output_files is not null then
+        return keyframe_private.mark_failed(prediction.id, 'output_not_usable', format(
+          'The provider''s output has several files: %s. An administrator must name one in the column output of the model %s%s.',
+          left((
+            select string_agg(f ->> 'at', ', ' order by place) from jsonb_array_elements(run.output_files) with ordinality e (f, place)), 500),
+          prediction.model, ', which has ' || output_field), false);
+      end if;
+      return keyframe_private.mark_failed(prediction.id, 'provider_no_output',
+        'The provider finished without an output. Run the step again.', true);
     when 'failed' then
-      return keyframe_private.move_after_failure(prediction, run);
+      -- The cause may be temporary. After an interruption there is one more run: each may have been paid for.
+      is_queued_again := case run.failure
+        when 'input_unreachable' then keyframe_private.mark_queued_again(prediction.id, run.failure, keyframe_private.max_failures())
+        when 'interrupted' then keyframe_private.mark_queued_again(prediction.id, 'provider_failed', 2) end;
+      if is_queued_again then
+        return true;
+      elsif run.failure = 'content_rejected' then
+        return keyframe_private.mark_failed(prediction.id, 'content_rejected',
+          coalesce(nullif(run.error_message, ''),
+            'The model''s safety filter rejected the prompt or an image. Try different wording or images.'), false, stage => run.stage);
+      elsif run.failure = 'input_unreachable' then
+        return keyframe_private.mark_failed(prediction.id, 'input_unreachable',
+          'The provider could not read the images of this step. Run the step again.', true);
+      end if;
+      return keyframe_private.mark_failed(prediction.id, 'provider_failed',
+        coalesce(nullif(run.error_message, ''), 'The provider could not generate this. Change the prompt.'), true);
     when 'canceled' then
       return keyframe_private.mark_failed(prediction.id, 'provider_canceled',
         'The run was canceled at the provider. Run the step again.', true);
@@ -5490,7 +5421,8 @@ begin
   insert into keyframe_private.quotes (
     owner_id, client_id, film_id, project_ids, with_outdated, step, asked, asked_model, asked_count, digest, most_micros)
   values (priced[1].owner_id, client, film, array(select p.project_id from unnest(priced) with ordinality p order by p.ordinality),
-    add_quote.with_outdated, priced[1].step, add_quote.asked, add_quote.asked_model, add_quote.asked_count, keyframe_private.digest_of(priced), cost.most_charge_micros)
+    add_quote.with_outdated, priced[1].step, add_quote.asked, add_quote.asked_model, add_quote.asked_count,
+    keyframe_private.digest_of(priced), cost.most_charge_micros)
   returning * into made;
   return made;
 end $$;
@@ -5532,16 +5464,13 @@ begin
     format('atMostMicros must be the price of this quote, %s. Nothing was started.', quote.most_micros));
   -- The hash refuses a key that a caller sent with another request.
   request := keyframe_private.reserve_idempotency_key(start_key, encode(sha256(start_key::bytea), 'hex'));
-  if quote.film_id is null then
-    started := case when request.replayed then keyframe_private.takes_started_before(request.answer, request.resource_id)
-      else keyframe_private.start_takes(
-        request.resource_id, quote.project_ids[1], quote.step, quote.asked, quote.asked_model, quote.asked_count) end;
-  elsif request.replayed then
-    started := keyframe_private.started_before(request.answer);
+  if request.replayed then
+    started := keyframe_private.started_before(request.answer, request.resource_id, of_film => quote.film_id is not null);
     request.rate := keyframe_private.acquire_more_tokens(request.rate, cardinality(started), keyframe_private.projects_per_token());
   else
-    shots := keyframe_private.lock_shots_without(quote.film_id, quote.step, quote.project_ids, quote.with_outdated);
-    started := keyframe_private.start_shots(request.resource_id, shots, quote.step, quote.asked, quote.asked_model);
+    shots := case when quote.film_id is null then array_fill(quote.project_ids[1], array[coalesce(quote.asked_count, 1)])
+      else keyframe_private.shots_without(quote.film_id, quote.step, quote.project_ids, quote.with_outdated, for_start => true) end;
+    started := keyframe_private.start_all(request.resource_id, shots, quote.step, quote.asked, quote.asked_model);
     shots := '{}'; -- they have started: what follows does not refuse one of them
   end if;
   perform keyframe_private.raise_if(started = '{}', 'precondition_failed',
@@ -5562,35 +5491,7 @@ comment on function keyframe.start_quote is 'Starts what the caller''s quote is 
 
 -- supabase/schemas/30_predictions/60_api.sql
 
--- Functions that api calls for predictions.
-
--- Whether a take no longer belongs to what its project shows, for one of these reasons:
---
---   a frame that it was made with is deleted
---   a frame of its own project that it was made with is no longer the shown take of its step
---   it continues a video that is no longer the shown take of the previous shot; which shot that is, the current order of the film says
---
--- Uploaded frames and frames of other projects are always current. `shown` are the project's shown takes, if the caller knows them.
-create function keyframe_private.is_outdated(prediction keyframe.predictions, shown uuid[])
-returns boolean language plpgsql stable set search_path = '' as $$
-declare
-  frame uuid;
-  project uuid;
-begin
-  foreach frame in array array_remove(
-    array[(prediction.input ->> 'firstFramePredictionId')::uuid, (prediction.input ->> 'lastFramePredictionId')::uuid], null)
-  loop
-    shown := coalesce(shown, keyframe_private.shown_takes(prediction.project_id));
-    continue when frame = any (shown);
-    select p.project_id into project from keyframe.predictions p where p.id = frame;
-    if not found or project = prediction.project_id then
-      return true;
-    end if;
-  end loop;
-  return coalesce(prediction.input -> 'continuesPreviousShot' = 'true', false) and (
-    select keyframe_private.shown_take(keyframe_private.previous_shot(p), 'video')::text from keyframe.projects p
-    where p.id = prediction.project_id) is distinct from prediction.input ->> 'continuesPredictionId';
-end $$;
+-- Functions that api calls for predictions that were started.
 
 -- The API shows the columns listed here; the Data API shows owners the whole row. json, not jsonb: copying jsonb took four fifths of the
 -- time of a page of projects.
@@ -5613,138 +5514,13 @@ begin
     'output_path', prediction.output_path, 'output_content_type', prediction.output_content_type,
     'output_bytes', prediction.output_bytes, 'output_sha256', prediction.output_sha256, 'output_width', prediction.output_width,
     'output_height', prediction.output_height, 'output_duration_seconds', prediction.output_duration_seconds,
-    'output_has_audio', prediction.output_has_audio, 'end_image_path', prediction.end_image_path, 'cost', keyframe_private.cost_json(prediction.id), 'hidden', prediction.hidden,
+    'output_has_audio', prediction.output_has_audio, 'end_image_path', prediction.end_image_path,
+    'cost', keyframe_private.cost_json(prediction.id), 'hidden', prediction.hidden,
     'outdated', json_array_length(changed) > 0 or prediction.status = 'succeeded' and keyframe_private.is_outdated(prediction, shown),
     'changed_elements', changed,
     'created_at', prediction.created_at, 'started_at', prediction.started_at, 'completed_at', prediction.completed_at
   );
 end $$;
-
--- Consecutive seeds make different takes, each of which can be repeated.
-create function keyframe_private.input_of_take(input jsonb, number integer)
-returns jsonb language plpgsql immutable set search_path = '' as $$
-begin
-  return case when number > 1 and jsonb_typeof(input -> 'seed') = 'number'
-    then input || jsonb_build_object('seed', (input ->> 'seed')::numeric + number - 1) else input end;
-end $$;
-
--- What a repeated request has started, without deleted predictions.
-create function keyframe_private.started_before(ids jsonb)
-returns keyframe.predictions[] language plpgsql stable set search_path = '' as $$
-begin
-  return array(
-    select p from jsonb_array_elements_text(ids) with ordinality i (id, number) join keyframe.predictions p on p.id = i.id::uuid
-    where keyframe_private.is_own(p.owner_id) and p.project_id <> all ((select keyframe_private.deleted_projects())::uuid[])
-    order by i.number);
-end $$;
-
-create function keyframe_private.started_json(started keyframe.predictions[])
-returns json language plpgsql stable set search_path = '' as $$
-begin
-  return (select coalesce(json_agg(keyframe_private.prediction_json(p)), '[]') from unnest(started) p);
-end $$;
-
--- The answer to a start of one prediction or, with is_list, of several.
-create function keyframe_private.start_json(started keyframe.predictions[], is_list boolean, replayed boolean, rate jsonb)
-returns json language plpgsql stable set search_path = '' as $$
-declare
-  predictions constant json := case when is_list then keyframe_private.started_json(started) end;
-begin
-  return json_build_object(
-    'prediction', coalesce(predictions -> 0, keyframe_private.prediction_json(started[1])), 'predictions', predictions,
-    'replayed', replayed, 'rate', coalesce(rate, keyframe_private.rate_state('generate')));
-end $$;
-
--- Starts one prediction with this id or, with count, several: the first has this id. Their ids are kept for a repetition of the request.
-create function keyframe_private.start_takes(
-  first_id uuid, project_id uuid, step keyframe.generation_step, input jsonb, model text, count integer)
-returns keyframe.predictions[] language plpgsql volatile set search_path = '' as $$
-declare
-  started keyframe.predictions[];
-begin
-  with made as (
-    insert into keyframe.predictions as p (id, project_id, step, input, model)
-    select case t.number when 1 then first_id else gen_random_uuid() end, start_takes.project_id, start_takes.step,
-      keyframe_private.input_of_take(start_takes.input, t.number), start_takes.model
-    from generate_series(1, coalesce(start_takes.count, 1)) t (number)
-    returning p)
-  select array_agg(m.p) into started from made m;
-  if start_takes.count is not null then
-    update keyframe_private.idempotency_keys k set answer = to_jsonb(array(select s.id from unnest(started) s))
-    where k.resource_id = first_id;
-  end if;
-  return started;
-end $$;
-
--- The predictions of a repeated request. Raises not_found if they are deleted.
-create function keyframe_private.takes_started_before(answer jsonb, first_id uuid)
-returns keyframe.predictions[] language plpgsql stable set search_path = '' as $$
-declare
-  started constant keyframe.predictions[] := keyframe_private.started_before(coalesce(answer, jsonb_build_array(first_id)));
-begin
-  perform keyframe_private.raise_if(started = '{}', 'not_found',
-    'The prediction that this Idempotency-Key started has been deleted. Send a new key.');
-  return started;
-end $$;
-
--- Without a generic plan it is planned at each start.
-create function keyframe.start_prediction(
-  project_id uuid, step keyframe.generation_step, input jsonb default '{}', model text default null, idempotency_key text default null,
-  request_hash text default null, count integer default null)
-returns json language plpgsql volatile security definer set search_path = '' set plan_cache_mode = force_generic_plan as $$
-declare
-  request record;
-  started keyframe.predictions[];
-  refused keyframe_private.refusal;
-begin
-  request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash);
-  perform keyframe_private.require_user();
-  perform keyframe_private.raise_if(start_prediction.count not between 1 and 8, 'invalid_request', 'count must be 1 to 8.');
-  if request.replayed then
-    started := keyframe_private.takes_started_before(request.answer, request.resource_id);
-  else
-    started := keyframe_private.start_takes(request.resource_id, project_id, step, input, model, start_prediction.count);
-  end if;
-  return keyframe_private.start_json(started, start_prediction.count is not null, request.replayed, request.rate);
-exception when sqlstate 'KEYFR' then
-  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
-  perform keyframe_private.note_exhausted(auth.uid(), refused.code, refused.hint);
-  return keyframe_private.refuse(refused, 'generate');
-end $$;
-comment on function keyframe.start_prediction is 'Starts one run of a step of the caller''s project; with count, several takes of it: all or none.';
-
-create function keyframe.estimate_prediction(
-  project_id uuid, step keyframe.generation_step, input jsonb default '{}', model text default null, count integer default null,
-  quote boolean default false)
-returns json language plpgsql volatile security definer set search_path = '' as $$
-declare
-  rate jsonb := keyframe_private.acquire_token(case when quote then 'create' else 'read' end);
-  number constant integer := coalesce(estimate_prediction.count, 1);
-  made keyframe_private.quotes;
-  priced record;
-  cost keyframe_private.run_cost;
-  refused keyframe_private.refusal;
-begin
-  perform keyframe_private.require_user();
-  perform keyframe_private.raise_if(number not between 1 and 8, 'invalid_request', 'count must be 1 to 8.');
-  priced := keyframe_private.price_start(project_id, step, input, model);
-  if number > 1 then
-    perform keyframe_private.price_start(project_id, step, keyframe_private.input_of_take(input, number), model); -- its seed is the highest
-  end if;
-  cost := keyframe_private.sum_of(array_fill(priced.cost, array[number]));
-  if quote then
-    made := keyframe_private.add_quote(
-      array[priced.wanted], null, estimate_prediction.input, estimate_prediction.model, estimate_prediction.count, cost);
-  end if;
-  return json_build_object('rate', rate, 'estimate', jsonb_build_object(
-    'model', (priced.wanted).model, 'requestedModel', nullif((priced.wanted).requested_model, (priced.wanted).model),
-    'elements', keyframe_private.element_names((priced.wanted).input), 'quoteId', made.id, 'quotedUntil', keyframe_private.wire_time(made.expires_at))
-    || keyframe_private.estimate_json(cost));
-exception when sqlstate 'KEYFR' then
-  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
-  return keyframe_private.refuse(refused);
-end $$;
-comment on function keyframe.estimate_prediction is 'What a start would cost, with every check of a start. With quote it raises the errors of the start, and holds the price; otherwise it stores nothing.';
 
 -- Volatile, because it uses a token: PostgREST runs stable functions read-only.
 create function keyframe.read_prediction(
@@ -5755,15 +5531,10 @@ declare
   wanted keyframe.predictions;
   refused keyframe_private.refusal;
 begin
-  if prediction_id is null then
-    select p.* into wanted from keyframe.predictions p
-    where p.project_id = read_prediction.project_id and p.step = read_prediction.step
-    order by p.created_at desc, p.id desc
-    limit 1;
-  else
-    select p.* into wanted from keyframe.predictions p
-    where p.id = prediction_id and p.project_id = read_prediction.project_id and p.step = read_prediction.step;
-  end if;
+  select p.* into wanted from keyframe.predictions p
+  where p.project_id = read_prediction.project_id and p.step = read_prediction.step and p.id = coalesce(prediction_id, (
+    select l.id from keyframe.predictions l where l.project_id = read_prediction.project_id and l.step = read_prediction.step
+    order by l.created_at desc, l.id desc limit 1));
   -- Checked after the query: in its WHERE, it would read all predictions of another user's project.
   if wanted.id is null or not keyframe_private.is_own(wanted.owner_id) or exists (
     select from keyframe.projects p where p.id = read_prediction.project_id and p.deleted_at is not null) then
@@ -5992,15 +5763,22 @@ end $$;
 
 -- The shots of the caller's film that have no take of a step (with_outdated: no current take) and no running prediction, in order; with
 -- project_ids, only these. Skips first frames that no video needs. At most 60: a full bucket of starts by default, and what a request can
--- do in its time.
-create function keyframe_private.shots_without(film_id uuid, wanted keyframe.generation_step, project_ids uuid[], with_outdated boolean)
+-- do in its time. for_start: no other start of this user's films runs until the transaction ends, so a second one finds what this one has
+-- started.
+create function keyframe_private.shots_without(
+  film_id uuid, wanted keyframe.generation_step, project_ids uuid[], with_outdated boolean, for_start boolean default false)
 returns uuid[] language plpgsql volatile set search_path = '' as $$
 declare
-  film constant keyframe.films := keyframe_private.own_film(film_id);
+  film keyframe.films;
   shot keyframe.projects;
   is_wanted boolean := false;
   shots uuid[] := '{}';
 begin
+  if for_start then
+    perform keyframe_private.acquire_token('generate', 0); -- its bucket is locked before the film; the insert takes a token for each shot
+    perform keyframe_private.acquire_lock('films', auth.uid());
+  end if;
+  film := keyframe_private.own_film(film_id);
   perform from keyframe.films f where f.id = film.id for key share; -- delete_film locks the same shots in another order
   perform keyframe_private.raise_if(not coalesce(project_ids, '{}') <@ keyframe_private.shots_of(film.id), 'not_found',
     'projectIds has a project that is not a shot of this film. Read the film again.');
@@ -6070,42 +5848,16 @@ begin
   estimate := jsonb_build_object('shots', shots) || keyframe_private.estimate_json(cost);
 end $$;
 
--- The shots without a step (shots_without), for the only start of this user's films at the moment: a second one finds what this one has
--- started. Locks the bucket of tokens before the film; the insert takes a token for each shot.
-create function keyframe_private.lock_shots_without(film_id uuid, step keyframe.generation_step, project_ids uuid[], outdated boolean)
-returns uuid[] language plpgsql volatile set search_path = '' as $$
-begin
-  perform keyframe_private.acquire_token('generate', 0);
-  perform keyframe_private.acquire_lock('films', auth.uid());
-  return keyframe_private.shots_without(film_id, step, project_ids, outdated);
-end $$;
-
--- Starts a step of these shots, all or none. The ids of the predictions are kept for a repetition of the request `request_id`.
-create function keyframe_private.start_shots(
-  request_id uuid, shots uuid[], step keyframe.generation_step, input jsonb, model text)
-returns keyframe.predictions[] language plpgsql volatile set search_path = '' as $$
-declare
-  started keyframe.predictions[];
-begin
-  with made as (
-    insert into keyframe.predictions as p (project_id, step, input, model)
-    select s.id, start_shots.step, start_shots.input, start_shots.model from unnest(shots) with ordinality s (id, place) order by s.place
-    returning p)
-  select coalesce(array_agg(m.p), '{}') into started from made m;
-  update keyframe_private.idempotency_keys k set answer = to_jsonb(array(select s.id from unnest(started) s))
-  where k.resource_id = request_id;
-  return started;
-end $$;
-
 -- Returns the refusal of a start (refuse), and names all of `shots` that cannot start: the first of them has ended the insert. Naming the
--- others costs Postgres two milliseconds per shot, and the caller more tokens. Without shots the start was refused before the insert.
+-- others costs Postgres two milliseconds per shot, and the caller more tokens. Without a film there are only takes of one project; without
+-- shots the start was refused before the insert.
 create function keyframe_private.refuse_shots(
   refused keyframe_private.refusal, film_id uuid, shots uuid[], step keyframe.generation_step, input jsonb, model text)
 returns json language plpgsql volatile set search_path = '' as $$
 declare
   refusals record;
 begin
-  if shots = '{}' or refused.code = 'rate_limited' then
+  if film_id is null or shots = '{}' or refused.code = 'rate_limited' then
     return keyframe_private.refuse(refused, 'generate');
   end if;
   perform keyframe_private.acquire_token('generate', 1 + cardinality(shots) / keyframe_private.projects_per_token());
@@ -6120,6 +5872,39 @@ begin
   return keyframe_private.refuse(refused);
 end $$;
 
+create function keyframe.estimate_prediction(
+  project_id uuid, step keyframe.generation_step, input jsonb default '{}', model text default null, count integer default null,
+  quote boolean default false)
+returns json language plpgsql volatile security definer set search_path = '' as $$
+declare
+  rate jsonb := keyframe_private.acquire_token(case when quote then 'create' else 'read' end);
+  number constant integer := coalesce(estimate_prediction.count, 1);
+  made keyframe_private.quotes;
+  priced record;
+  cost keyframe_private.run_cost;
+  refused keyframe_private.refusal;
+begin
+  perform keyframe_private.require_user();
+  perform keyframe_private.raise_if(number not between 1 and 8, 'invalid_request', 'count must be 1 to 8.');
+  priced := keyframe_private.price_start(project_id, step, input, model);
+  if number > 1 then
+    perform keyframe_private.price_start(project_id, step, keyframe_private.input_of_take(input, number), model); -- its seed is the highest
+  end if;
+  cost := keyframe_private.sum_of(array_fill(priced.cost, array[number]));
+  if quote then
+    made := keyframe_private.add_quote(
+      array[priced.wanted], null, estimate_prediction.input, estimate_prediction.model, estimate_prediction.count, cost);
+  end if;
+  return json_build_object('rate', rate, 'estimate', jsonb_build_object(
+    'model', (priced.wanted).model, 'requestedModel', nullif((priced.wanted).requested_model, (priced.wanted).model),
+    'elements', keyframe_private.element_names((priced.wanted).input), 'quoteId', made.id, 'quotedUntil', keyframe_private.wire_time(made.expires_at))
+    || keyframe_private.estimate_json(cost));
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused);
+end $$;
+comment on function keyframe.estimate_prediction is 'What a start would cost, with every check of a start. With quote it raises the errors of the start, and holds the price; otherwise it stores nothing.';
+
 create function keyframe.start_film(
   film_id uuid, step keyframe.generation_step, input jsonb default '{}', model text default null, project_ids uuid[] default null,
   idempotency_key text default null, request_hash text default null, outdated boolean default false)
@@ -6133,11 +5918,11 @@ begin
   request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash);
   perform keyframe_private.require_user();
   if request.replayed then
-    started := keyframe_private.started_before(request.answer);
+    started := keyframe_private.started_before(request.answer, request.resource_id, of_film => true);
     request.rate := keyframe_private.acquire_more_tokens(request.rate, cardinality(started), keyframe_private.projects_per_token());
   else
-    shots := keyframe_private.lock_shots_without(film_id, step, project_ids, outdated);
-    started := keyframe_private.start_shots(request.resource_id, shots, step, input, model);
+    shots := keyframe_private.shots_without(film_id, step, project_ids, outdated, for_start => true);
+    started := keyframe_private.start_all(request.resource_id, shots, step, input, model);
   end if;
   return json_build_object('predictions', keyframe_private.started_json(started), 'replayed', request.replayed,
     'rate', coalesce(request.rate, keyframe_private.rate_state('generate')));
@@ -6204,7 +5989,7 @@ end $$;
 --   store     prediction  add_work_of_prediction    complete_prediction, fail_prediction, retry_prediction_later (later)
 --   search    prediction  add_search                record_search_ended
 --   cancel    prediction  add_cancel                report_run, record_run_not_canceled (later)
---   expire    prediction  add_overdue               expire_prediction
+--   expire    prediction  sweep                     expire_prediction
 --   continue  prediction  add_waiting_work,         admit_predictions
 --                         admit_or_queue or begin_waiting, if a start need not wait any more
 --   admit     owner       admit_next, if it failed  admit_predictions
@@ -6489,17 +6274,6 @@ comment on function keyframe_worker.claim_tasks is 'Leases due tasks for lease_s
 -- The sweep adds work that has become due or was lost. It only inserts: the worker does the work, one call for each, so that a row that
 -- raises or is locked blocks no other.
 
-create function keyframe_private.add_overdue(max_rows integer)
-returns void language plpgsql volatile set search_path = '' as $$
-begin
-  perform keyframe_private.add_work('ask', 'expire', p.id, p.owner_id, 'expire')
-  from (
-    select o.id, o.owner_id from keyframe.predictions o
-    where o.admitted_at is not null and o.completed_at is null and o.deadline_at <= now()
-      and not keyframe_private.has_work(o.id, 'expire')
-    order by o.deadline_at limit max_rows) p;
-end $$;
-
 -- Owners with a waiting prediction, from an id downwards: one probe of the index for each. Descending, because recent admissions leave dead
 -- entries at the start of each owner's range.
 create function keyframe_private.owners_waiting(start uuid, max_owners integer)
@@ -6594,7 +6368,12 @@ end $$;
 create function keyframe_private.sweep(max_rows integer default 500)
 returns void language plpgsql volatile security definer set search_path = '' as $$
 begin
-  perform keyframe_private.add_overdue(max_rows);
+  perform keyframe_private.add_work('ask', 'expire', p.id, p.owner_id, 'expire')
+  from (
+    select o.id, o.owner_id from keyframe.predictions o
+    where o.admitted_at is not null and o.completed_at is null and o.deadline_at <= now()
+      and not keyframe_private.has_work(o.id, 'expire')
+    order by o.deadline_at limit max_rows) p;
   perform keyframe_private.add_admissions(max_rows);
   perform keyframe_private.add_continuing('00000000-0000-0000-0000-000000000000', max_rows);
   perform keyframe_private.add_continuing(gen_random_uuid(), max_rows);
@@ -6620,7 +6399,7 @@ end $$;
 --    them (settle_by_file).
 -- 4. Given back, if an administrator fails the prediction (give_back_run): its owner pays nothing, and the provider's bill stays.
 --
--- Steps 2 to 4 add rows to cost_changes, which the job merge_costs adds to cost_sums (20_sums.sql). Budgets, balances and usage
+-- Steps 2 to 4 add rows to cost_changes (add_cost_change), which the job merge_costs adds to cost_sums (20_sums.sql). Budgets, balances and usage
 -- read both. A cost (micros) is what the provider bills, a charge (charge_micros) what the owner pays: the cost times the markup. Both are
 -- in millionths of a US dollar. Days and months are those of UTC.
 
@@ -6681,21 +6460,18 @@ declare
   cost keyframe_private.run_cost;
 begin
   select
-    case when bool_and(p.id is not null) then array_agg(p.id order by p.id) end,
-    case when bool_and(p.amount is not null) then least(ceil(sum(p.amount) * 1000000), 1000000000000) end
+    case when bool_and(p.matches) then array_agg(p.id order by p.id) end,
+    case when bool_and(a.amount is not null) then least(ceil(sum(a.amount) * 1000000), 1000000000000) end
   into cost.price_ids, cost.estimate_micros
   from (
-    select distinct o.metric from keyframe_private.model_prices o where o.model = estimate_cost.model and o.valid_from <= estimate_cost.at
-  ) billed
-  left join lateral (
-    select o.id,
-      case when o.price_usd = 0 then 0 else o.price_usd * keyframe_private.most_quantity(o.metric, estimate_cost.input) end as amount
+    select distinct on (o.metric) o.*, o.applies_to <@ estimate_cost.input as matches
     from keyframe_private.model_prices o
-    where o.model = estimate_cost.model and o.metric = billed.metric and o.valid_from <= estimate_cost.at
-      and o.applies_to <@ estimate_cost.input
-    order by (select count(*) from jsonb_object_keys(o.applies_to)) desc, o.valid_from desc
-    limit 1
-  ) p on true;
+    where o.model = estimate_cost.model and o.valid_from <= estimate_cost.at
+    order by o.metric, matches desc, (select count(*) from jsonb_object_keys(o.applies_to)) desc, o.valid_from desc
+  ) p
+  cross join lateral (
+    select case when not p.matches then null when p.price_usd = 0 then 0
+      else p.price_usd * keyframe_private.most_quantity(p.metric, estimate_cost.input) end) a (amount);
   cost.most_micros := coalesce(cost.estimate_micros,
     (select max(m.cost_ceiling_micros) from keyframe.models m where m.model = estimate_cost.model));
   cost.markup := keyframe_private.markup_of(estimate_cost.model);
@@ -6783,17 +6559,12 @@ begin
       where m.step = new.step and m.model in (new.model, (select p.model from keyframe.predictions p where p.id = new.prediction_id))
       order by m.model <> new.model limit 1)
   end;
-  if billed in ('yes', 'unknown') then
-    cost := keyframe_private.settled_cost(new.price_ids, new.metrics, null);
-  end if;
-  if billed = 'unknown' and cost > 0 then
-    cost := null; -- whether it is billed is unknown; only a cost of 0 is certain
-  end if;
-  new.cost_micros := cost;
+  cost := case when billed in ('yes', 'unknown') then keyframe_private.settled_cost(new.price_ids, new.metrics, null) end;
+  new.cost_micros := case when billed = 'yes' or cost = 0 then cost end; -- if nobody knows whether it is billed, only a cost of 0 is certain
   new.cost_state := case
     when new.outcome is null then 'held' -- the run of a lost submit was found
     when billed = 'no' then 'released'
-    when cost is not null then 'settled'
+    when new.cost_micros is not null then 'settled'
     when new.outcome = 'succeeded' and exists (
       select from keyframe.predictions p where p.id = new.prediction_id and p.completed_at is null) then 'held'
     else 'unknown'
@@ -6809,11 +6580,10 @@ declare
     'durationSeconds', new.output_duration_seconds, 'width', new.output_width, 'height', new.output_height) end;
 begin
   update keyframe_private.provider_submits s
-  set cost_micros = case when c.micros > o.most_micros then o.most_micros else c.micros end,
-      cost_state = case when c.micros is null then 'unknown' else 'settled' end
-  from keyframe_private.provider_submits o
-  cross join lateral (select keyframe_private.settled_cost(o.price_ids, o.metrics, file) as micros) c
-  where o.prediction_id = old.id and o.outcome = 'succeeded' and o.cost_state = 'held' and s.id = o.id;
+  set (cost_micros, cost_state) = (
+    select case when c.micros is not null then least(c.micros, s.most_micros) end, case when c.micros is null then 'unknown' else 'settled' end
+    from keyframe_private.settled_cost(s.price_ids, s.metrics, file) c (micros))
+  where s.prediction_id = old.id and s.outcome = 'succeeded' and s.cost_state = 'held';
   return null;
 end $$;
 
@@ -6821,6 +6591,29 @@ create function keyframe_private.give_back_run()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
   update keyframe_private.provider_submits s set markup = 0 where s.prediction_id = new.id;
+  return null;
+end $$;
+
+-- Called for each change of a submit by a worker or an administrator: subtracts what it cost before.
+create function keyframe_private.add_cost_change()
+returns trigger language plpgsql volatile security definer set search_path = '' as $$
+begin
+  insert into keyframe_private.cost_changes (
+    owner_id, day, step, model, project_id, predictions, held_micros, settled_micros, unknown_micros, unknown_submits,
+    held_charge_micros, settled_charge_micros, unknown_charge_micros)
+  select s.owner_id, (s.created_at at time zone 'UTC')::date, s.step, s.model, s.project_id,
+    sum(c.sign * s.is_first::integer),
+    coalesce(sum(c.sign * s.most_micros) filter (where s.cost_state = 'held'), 0),
+    coalesce(sum(c.sign * s.cost_micros), 0),
+    coalesce(sum(c.sign * s.most_micros) filter (where s.cost_state = 'unknown'), 0),
+    coalesce(sum(c.sign) filter (where s.cost_state = 'unknown'), 0),
+    coalesce(sum(c.sign * s.most_charge_micros) filter (where s.cost_state = 'held'), 0),
+    coalesce(sum(c.sign * s.charge_micros), 0),
+    coalesce(sum(c.sign * s.most_charge_micros) filter (where s.cost_state = 'unknown'), 0)
+  from unnest(array[old, new]::keyframe_private.provider_submits[]) with ordinality s
+  cross join lateral (select case s.ordinality when 1 then -1 else 1 end) c (sign)
+  where s.id is not null -- there is no old row of an insert, and no new one of a deletion
+  group by 1, 2, 3, 4, 5;
   return null;
 end $$;
 
@@ -6878,91 +6671,45 @@ comment on type keyframe_private.cost_sum_kind is 'owner_day: by owner, day, ste
 create table keyframe_private.cost_sums (
   kind keyframe_private.cost_sum_kind not null,
   like keyframe_private.cost_changes including identity including defaults including comments,
-  primary key (id)
+  primary key (id),
+  constraint one_row_for_each_sum unique nulls not distinct (owner_id, kind, day, step, model, project_id)
 );
-comment on table keyframe_private.cost_sums is 'The sums of cost_changes. There may be several rows of one sum. Those of a day are kept for 13 months, owner_total for good.';
-create index cost_sums_owner_id_idx on keyframe_private.cost_sums (owner_id, kind, day, step, model, project_id);
+comment on table keyframe_private.cost_sums is 'The sums of cost_changes. Those of a day are kept for 13 months, owner_total for good.';
 create index cost_sums_day_idx on keyframe_private.cost_sums (day);
 create index cost_sums_service_day_idx on keyframe_private.cost_sums (day) where kind = 'service_day';
 
 create view keyframe_private.costs with (security_invoker = true) as
 table keyframe_private.cost_sums
-union all select 'owner_day', c.* from keyframe_private.cost_changes c
-union all select 'service_day', c.* from keyframe_private.cost_changes c
-union all select 'project_day', c.* from keyframe_private.cost_changes c
-union all select 'owner_total', c.* from keyframe_private.cost_changes c;
+union all
+select k.kind, c.* from unnest(enum_range(null::keyframe_private.cost_sum_kind)) k (kind) cross join keyframe_private.cost_changes c;
 comment on view keyframe_private.costs is 'What all submits cost, merged or not. Add up the rows of one kind: a sum can have any number of rows, and each kind has all costs.';
 
--- Called for each change of a submit by a worker or an administrator: subtracts what it cost before.
-create function keyframe_private.add_cost_change()
-returns trigger language plpgsql volatile security definer set search_path = '' as $$
-begin
-  if tg_op = 'UPDATE'
-    and (old.owner_id, old.project_id, old.created_at, old.step, old.model, old.is_first, old.most_micros, old.cost_micros, old.cost_state,
-      old.markup)
-    is not distinct from
-    (new.owner_id, new.project_id, new.created_at, new.step, new.model, new.is_first, new.most_micros, new.cost_micros, new.cost_state,
-      new.markup) then
-    return null;
-  end if;
-  insert into keyframe_private.cost_changes (
-    owner_id, day, step, model, project_id, predictions, held_micros, settled_micros, unknown_micros, unknown_submits,
-    held_charge_micros, settled_charge_micros, unknown_charge_micros)
-  select s.owner_id, (s.created_at at time zone 'UTC')::date, s.step, s.model, s.project_id,
-    sum(c.sign * s.is_first::integer),
-    coalesce(sum(c.sign * s.most_micros) filter (where s.cost_state = 'held'), 0),
-    coalesce(sum(c.sign * s.cost_micros), 0),
-    coalesce(sum(c.sign * s.most_micros) filter (where s.cost_state = 'unknown'), 0),
-    coalesce(sum(c.sign) filter (where s.cost_state = 'unknown'), 0),
-    coalesce(sum(c.sign * s.most_charge_micros) filter (where s.cost_state = 'held'), 0),
-    coalesce(sum(c.sign * s.charge_micros), 0),
-    coalesce(sum(c.sign * s.most_charge_micros) filter (where s.cost_state = 'unknown'), 0)
-  from unnest(array[old, new]::keyframe_private.provider_submits[]) with ordinality s
-  cross join lateral (select case s.ordinality when 1 then -1 else 1 end) c (sign)
-  where s.id is not null -- there is no old row of an insert, and no new one of a deletion
-  group by 1, 2, 3, 4, 5;
-  return null;
-end $$;
-
--- Deletes these changes, and adds each to its four sums, one of each kind. All rows of a changed sum become one row, except the rows that
--- another transaction has locked. Each kind has a query of its own for these rows, because each finds them by other columns of an index.
+-- Deletes these changes, and adds each to its four sums, one of each kind.
 create function keyframe_private.merge_cost_changes(rows tid[])
 returns void language plpgsql volatile set search_path = '' as $$
 begin
   with merged as (
     delete from keyframe_private.cost_changes c where c.ctid = any (rows) returning c.*
-  ), added as (
-    select k.*, m.predictions, m.held_micros, m.settled_micros, m.unknown_micros, m.unknown_submits, m.held_charge_micros,
-      m.settled_charge_micros, m.unknown_charge_micros
-    from merged m
-    cross join lateral (values
-      ('owner_day'::keyframe_private.cost_sum_kind, m.id, m.owner_id, m.day, m.step, m.model, null::uuid),
-      ('service_day', m.id, null, m.day, m.step, m.model, null),
-      ('project_day', m.id, m.owner_id, m.day, null, null, m.project_id),
-      ('owner_total', m.id, m.owner_id, null, null, null, null)) k (kind, id, owner_id, day, step, model, project_id)
-  ), replaced as (
-    delete from keyframe_private.cost_sums s where s.id = any (array(
-      select o.id from (select distinct m.owner_id, m.day, m.step, m.model from merged m) k
-      join keyframe_private.cost_sums o using (owner_id, day, step, model)
-      where o.kind = 'owner_day' for update of o skip locked) || array(
-      select o.id from (select distinct m.day, m.step, m.model from merged m) k
-      join keyframe_private.cost_sums o using (day, step, model)
-      where o.kind = 'service_day' and o.owner_id is null for update of o skip locked) || array(
-      select o.id from (select distinct m.owner_id, m.day, m.project_id from merged m) k
-      join keyframe_private.cost_sums o using (owner_id, day, project_id)
-      where o.kind = 'project_day' and o.step is null and o.model is null for update of o skip locked) || array(
-      select o.id from (select distinct m.owner_id from merged m) k
-      join keyframe_private.cost_sums o using (owner_id)
-      where o.kind = 'owner_total' for update of o skip locked))
-    returning s.*
   )
-  insert into keyframe_private.cost_sums (
+  insert into keyframe_private.cost_sums as s (
     kind, owner_id, day, step, model, project_id, predictions, held_micros, settled_micros, unknown_micros, unknown_submits,
     held_charge_micros, settled_charge_micros, unknown_charge_micros)
-  select c.kind, c.owner_id, c.day, c.step, c.model, c.project_id, sum(c.predictions), sum(c.held_micros), sum(c.settled_micros),
-    sum(c.unknown_micros), sum(c.unknown_submits), sum(c.held_charge_micros), sum(c.settled_charge_micros), sum(c.unknown_charge_micros)
-  from (table added union all table replaced) c
-  group by 1, 2, 3, 4, 5, 6;
+  select k.*, sum(m.predictions), sum(m.held_micros), sum(m.settled_micros), sum(m.unknown_micros), sum(m.unknown_submits),
+    sum(m.held_charge_micros), sum(m.settled_charge_micros), sum(m.unknown_charge_micros)
+  from merged m
+  cross join lateral (values
+    ('owner_day'::keyframe_private.cost_sum_kind, m.owner_id, m.day, m.step, m.model, null::uuid),
+    ('service_day', null, m.day, m.step, m.model, null),
+    ('project_day', m.owner_id, m.day, null, null, m.project_id),
+    ('owner_total', m.owner_id, null, null, null, null)) k (kind, owner_id, day, step, model, project_id)
+  group by 1, 2, 3, 4, 5, 6
+  on conflict on constraint one_row_for_each_sum do update
+  set predictions = s.predictions + excluded.predictions, unknown_submits = s.unknown_submits + excluded.unknown_submits,
+      held_micros = s.held_micros + excluded.held_micros, held_charge_micros = s.held_charge_micros + excluded.held_charge_micros,
+      settled_micros = s.settled_micros + excluded.settled_micros,
+      settled_charge_micros = s.settled_charge_micros + excluded.settled_charge_micros,
+      unknown_micros = s.unknown_micros + excluded.unknown_micros,
+      unknown_charge_micros = s.unknown_charge_micros + excluded.unknown_charge_micros;
 end $$;
 
 create function keyframe_private.merge_costs(max_rows integer default 20000)
@@ -6971,8 +6718,6 @@ begin
   perform keyframe_private.run_in_batches('keyframe_private.cost_changes', 'true order by o.owner_id, o.id', max_rows, 'merge',
     'select keyframe_private.merge_cost_changes($1)');
 end $$;
-
--- A user's usage and costs.
 
 -- At most 1,000 groups: of the projects those that cost most. Planned for the arguments of each call: a plan for any days reads many rows
 -- one by one.
@@ -7037,9 +6782,7 @@ create table keyframe_private.owner_budgets (
   month_micros bigint check (month_micros between 0 and 9007199254740991),
   note text
 );
-comment on table keyframe_private.owner_budgets is 'Budgets of single owners, instead of those in settings. Null: unlimited.';
-comment on column keyframe_private.owner_budgets.day_micros is 'For a day (UTC), in millionths of a dollar; null: unlimited.';
-comment on column keyframe_private.owner_budgets.month_micros is 'For a calendar month (UTC), in millionths of a dollar; null: unlimited.';
+comment on table keyframe_private.owner_budgets is 'Budgets of single owners for a day and a month (UTC), in micro-dollars, instead of those in settings. Null: unlimited.';
 
 -- The budgets that a start of this owner, by this OAuth client or key, must fit into. settled_micros includes the most that runs of unknown
 -- cost can have cost. The sums have no clients, so what a client has spent today is read from the ledger.
@@ -7265,11 +7008,9 @@ begin
   perform keyframe_private.require_not_moved(new.owner_id);
   if new.key <> 'opening' and not exists (select from keyframe_private.credits c where c.owner_id = new.owner_id) then
     insert into keyframe_private.credits (owner_id, micros, kind, key, note)
-    select new.owner_id, t.settled, 'adjustment', 'opening', 'Settled before the first credit.'
-    from (
-      select keyframe_private.exact_sum(sum(c.settled_charge_micros)) as settled
-      from keyframe_private.costs c where c.kind = 'owner_total' and c.owner_id = new.owner_id) t
-    where t.settled > 0
+    select new.owner_id, keyframe_private.exact_sum(sum(c.settled_charge_micros)), 'adjustment', 'opening', 'Settled before the first credit.'
+    from keyframe_private.costs c where c.kind = 'owner_total' and c.owner_id = new.owner_id
+    having sum(c.settled_charge_micros) > 0
     on conflict do nothing;
   end if;
   return new;
@@ -8557,7 +8298,7 @@ returns boolean language plpgsql stable set search_path = '' as $$
 begin
   return exists (select from keyframe_private.prediction_images i where i.path = is_reference_used.path)
     or exists (select from keyframe.projects p where p.reference_image_path = is_reference_used.path)
-    or exists (select from keyframe.element_images i where i.path = is_reference_used.path)
+    or exists (select from keyframe.elements e where e.image_paths @> array[is_reference_used.path])
     or exists (select from keyframe.predictions v where v.end_image_path = is_reference_used.path)
     or exists (
       select from keyframe.projects p
@@ -8593,19 +8334,15 @@ begin
   end if;
 end $$;
 
--- Adds removals of those of an owner's uploaded images that nothing uses, and returns how many. Under the lock that a first use takes: a
--- new prediction with the same image is either visible here, or finds the removal recorded.
+-- Adds removals of those of an owner's uploaded images that nothing uses. Under the lock that a first use takes: a new prediction with the
+-- same image is either visible here, or finds the removal recorded.
 create function keyframe_private.add_removals_of_unused(owner uuid, paths text[])
-returns integer language plpgsql volatile set search_path = '' as $$
-declare
-  added integer;
+returns void language plpgsql volatile set search_path = '' as $$
 begin
   perform keyframe_private.acquire_lock('references', owner);
   insert into keyframe_private.file_removals (bucket, name, owner_id)
   select 'projects', keyframe_private.file_name_of(i.path), owner from unnest(paths) i (path) where not keyframe_private.is_reference_used(i.path)
   on conflict do nothing;
-  get diagnostics added = row_count;
-  return added;
 end $$;
 
 create function keyframe_private.add_removals_of_deleted()
@@ -8623,14 +8360,14 @@ begin
   return null;
 end $$;
 
-create function keyframe_private.add_removal_of_element_image()
+create function keyframe_private.add_removals_of_element_images()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
-  perform keyframe_private.add_removals_of_unused(old.owner_id, array[old.path]);
+  perform keyframe_private.require_may_remove(old.image_paths);
+  perform keyframe_private.add_removals_of_unused(old.owner_id, old.image_paths);
   return null;
 end $$;
 
--- Its reference image and those of its plan.
 create function keyframe_private.images_of_project(project keyframe.projects)
 returns text[] language plpgsql immutable set search_path = '' as $$
 begin
@@ -8666,15 +8403,20 @@ begin
   perform keyframe_private.require_upload(path, owner); -- again, because it may have been removed before the lock
 end $$;
 
--- The trigger names the column of the path.
-create function keyframe_private.keep_reference_of_row()
+create function keyframe_private.keep_reference_of_project()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
-declare
-  path constant text := to_jsonb(new) ->> tg_argv[0];
 begin
-  if tg_op = 'INSERT' or path is distinct from to_jsonb(old) ->> tg_argv[0] then
-    perform keyframe_private.keep_reference(path, new.owner_id);
+  if new.reference_image_path is distinct from old.reference_image_path then
+    perform keyframe_private.keep_reference(new.reference_image_path, new.owner_id);
   end if;
+  return new;
+end $$;
+
+create function keyframe_private.keep_element_images()
+returns trigger language plpgsql volatile security definer set search_path = '' as $$
+begin
+  perform keyframe_private.keep_reference(i.path, new.owner_id) from unnest(new.image_paths) i (path)
+  where array_position(coalesce(old.image_paths, '{}'), i.path) is null;
   return new;
 end $$;
 
@@ -8729,40 +8471,33 @@ begin
 end $$;
 comment on function keyframe_worker.record_files_removed is 'Records a task that removes files: refused ones are retried later. `refused`: a list of {bucket, name}.';
 
--- Adds removals of uploads that nothing uses: unused_references_after their upload, or when the owner's account is deleted. Returns how
--- many. Reads the whole list of images, because we cannot add an index to Storage's table: call it rarely.
+-- Adds removals of uploads that nothing uses: unused_references_after their upload, or when the owner's account is deleted. Reads the whole
+-- list of images, because we cannot add an index to Storage's table: call it rarely.
 create function keyframe_private.add_removals_of_unused_uploads(max_images integer default 1000)
-returns integer language plpgsql volatile security definer set search_path = '' as $$
+returns void language plpgsql volatile security definer set search_path = '' as $$
 declare
   owner uuid;
   paths text[];
-  added integer := 0;
 begin
   for owner, paths in
-    with images as (
-      -- A file without a user's id is an administrator's and is kept.
-      select case when keyframe_private.is_uuid(o.id) then o.id::uuid end as owner_id, b.name, b.created_at
-      from storage.objects b
-      cross join lateral (select b.user_metadata ->> 'ownerId' as id) o
-      where b.bucket_id = 'projects'
-    ), unused as (
-      select i.owner_id, i.name from images i
-      where i.owner_id is not null
+    select u.id, array_agg('projects/' || u.name) from (
+      select o.id, b.name from storage.objects b
+      cross join lateral (
+        select case when keyframe_private.is_uuid(b.user_metadata ->> 'ownerId') then (b.user_metadata ->> 'ownerId')::uuid end as id) o
+      where b.bucket_id = 'projects' and o.id is not null -- a file without a user's id is an administrator's and is kept
         and (
-          i.created_at < now() - (select s.unused_references_after from keyframe_private.settings s)
-          or not exists (select from auth.users u where u.id = i.owner_id))
-        and not keyframe_private.is_reference_used('projects/' || i.name)
-        and not exists (select from keyframe_private.file_removals r where r.bucket = 'projects' and r.name = i.name)
+          b.created_at < now() - (select s.unused_references_after from keyframe_private.settings s)
+          or not exists (select from auth.users a where a.id = o.id))
+        and not keyframe_private.is_reference_used('projects/' || b.name)
+        and not exists (select from keyframe_private.file_removals r where r.bucket = 'projects' and r.name = b.name)
       -- in turn: an owner with thousands does not delay the others
-      order by row_number() over (partition by i.owner_id order by i.created_at)
-      limit max_images
-    )
-    select u.owner_id, array_agg('projects/' || u.name) from unused u group by u.owner_id order by u.owner_id
+      order by row_number() over (partition by o.id order by b.created_at)
+      limit max_images) u
+    group by u.id order by u.id
   loop
     continue when not keyframe_private.acquire_lock('references', owner, waits => false); -- an open transaction leaves them to the next run
-    added := added + keyframe_private.add_removals_of_unused(owner, paths);
+    perform keyframe_private.add_removals_of_unused(owner, paths);
   end loop;
-  return added;
 end $$;
 
 -- supabase/schemas/80_jobs/10_pruning.sql
@@ -8857,8 +8592,6 @@ end $$;
 
 -- supabase/schemas/80_jobs/20_jobs.sql
 
--- The jobs of pg_cron.
-
 -- Deployments schedule every job, and health watches it (job_figures). `late_after`: after this time without a success, it is late. Each has
 -- a time limit, because an app's trigger may sleep. pg_cron's background workers do not enforce it, but batches check it (is_out_of_time).
 create function keyframe_private.jobs()
@@ -8944,7 +8677,6 @@ select keyframe_private.schedule_jobs();
 -- Plain health, and the figures of the service for GET /api/health?deep=1 and GET /api/metrics; shared/contract/service.ts explains them.
 -- Counts stop at 10,000 rows, and an oldest row is found by an index. More is read for `costs` (all changes that merge_costs has not merged),
 -- `deliveries` (all endpoints), `kicks` (pg_net's queue) and `lastKicks` (the answers of some minutes).
--- Elsewhere: read_secret in 00_foundation/25_address.sql, is_out_of_time in 00_foundation/40_batches.sql, make_ready in 15_queue/20_leases.sql.
 
 -- Definer, because anyone may call it. Answers even if tables are locked: it waits for all locks together for 300 ms. `writes` is ok,
 -- read_only, settings_missing or locked. locked: someone has locked a table that a new project, a start, a result or this function needs.
@@ -8985,9 +8717,8 @@ comment on function keyframe.health is 'Answers when the database does, with the
 
 -- A future moment counts as 0.
 create function keyframe_private.seconds_since(moment timestamptz)
-returns numeric language sql stable set search_path = '' as $$
-  select case when moment is not null then round(greatest(0, extract(epoch from now() - moment)), 3) end
-$$;
+returns numeric language sql stable set search_path = ''
+return case when moment is not null then round(greatest(0, extract(epoch from now() - moment)), 3) end;
 
 -- Reads each part on its own: one that is locked, fails or takes too long is null, and `unread` says why. Together they wait for locks for
 -- 300 ms, and then for 10 ms each. Once the time limit has ended a part, nothing limits the next one, so none is read any more. That is why
@@ -9001,8 +8732,6 @@ declare
   unread jsonb := '[]';
   part record;
   value jsonb;
-  code text;
-  reason text;
 begin
   for part in
     select * from (values
@@ -9014,32 +8743,23 @@ begin
       ('lastKicks', 'last_kick_figures')
     ) p (name, function_name)
   loop
-    value := null;
-    code := null;
     begin
       if keyframe_private.is_out_of_time() then
-        code := '57014';
-        reason := 'no time was left';
-      else
-        perform set_config('lock_timeout', greatest(10, 300 - floor(1000 * extract(epoch from clock_timestamp() - began)))::text, true);
-        execute format('select keyframe_private.%I()', part.function_name) into value;
+        raise query_canceled using message = 'no time was left';
       end if;
+      perform set_config('lock_timeout', greatest(10, 300 - floor(1000 * extract(epoch from clock_timestamp() - began)))::text, true);
+      execute format('select keyframe_private.%I()', part.function_name) into value;
     exception when others or query_canceled then
-      code := sqlstate;
-      reason := left(sqlerrm, 200);
+      value := null;
+      unread := unread || jsonb_build_object('part', part.name, 'code', sqlstate, 'reason', left(sqlerrm, 200));
     end;
     figures := figures || jsonb_build_object(part.name, value);
-    if code is not null then
-      unread := unread || jsonb_build_object('part', part.name, 'code', code, 'reason', reason);
-    end if;
   end loop;
   return figures || jsonb_build_object('unread', unread);
 end $$;
 comment on function keyframe_worker.service_figures is 'The figures (docs/operate.md) for GET /api/health?deep=1 and GET /api/metrics.';
 
 -- supabase/schemas/85_health/20_work_figures.sql
-
--- The figures of the work: predictions, deliveries, files, models, costs.
 
 -- Due work that no claim has made ready yet: of each queue the 1,000 scheduled rows that have been due longest, which is what a claim makes
 -- ready at once, and the work whose lease has expired.
@@ -9188,7 +8908,6 @@ returns jsonb language sql stable set search_path = '' set jit = off set enable_
   ) c
 $$;
 
--- Counts the events of the last five minutes.
 create function keyframe_private.event_figures()
 returns jsonb language sql stable set search_path = '' as $$
   select jsonb_build_object(
@@ -9224,8 +8943,7 @@ returns jsonb language sql stable set search_path = '' as $$
       join keyframe.models m on m.step = d.step and m.model = d.model),
     'unknownSubmits', (
       select coalesce(sum(c.unknown_submits), 0) from keyframe_private.costs c
-      where c.kind = 'service_day' and c.day >= date_trunc('month', t.today)),
-    'today', f.figures -> 'today', 'month', f.figures -> 'month')
+      where c.kind = 'service_day' and c.day >= date_trunc('month', t.today))) || f.figures
   from keyframe_private.settings s
   cross join (select (now() at time zone 'UTC')::date as today) t
   cross join lateral (
@@ -9242,8 +8960,6 @@ returns jsonb language sql stable set search_path = '' as $$
 $$;
 
 -- supabase/schemas/85_health/30_platform_figures.sql
-
--- The figures of the platform: kicks, workers, jobs, rate limits, the app's triggers, settings.
 
 -- Kicks in pg_net. In its queue, the header webhook-id marks ours; in its answers, the header keyframe-function marks those of our functions.
 -- A request without an answer may belong to any user of pg_net in this project.
@@ -9414,8 +9130,6 @@ $$;
 
 -- supabase/schemas/85_health/40_session_figures.sql
 
--- The figures of sessions: what blocks others, what keeps dead rows, and calls that take long.
-
 -- The transactions that keep work of ours waiting and wait for none themselves: at most five, those that block the most sessions first. The
 -- query follows the chains of lock waits that begin at each session that
 --
@@ -9478,19 +9192,16 @@ returns jsonb language sql volatile set search_path = '' as $$
     union
     select c.victim, b.pid, case when b.pid not in (select t.pid from table_waiters t) then pg_catalog.pg_blocking_pids(b.pid) else '{}' end
     from wait_chains c cross join lateral unnest(c.behind) b (pid)
-  ), chain_ends as (
-    select c.pid, count(distinct c.victim) filter (where c.victim <> c.pid) as blocks
-    from wait_chains c where c.behind = '{}' group by c.pid
   ), worst as (
-    select e.pid, e.blocks, s.usename, s.xact_start, s.state, bool_or(t.stops_writes) as locks_tables,
-      string_agg(distinct t.relation::regclass::text, ', ') as tables
-    from chain_ends e
-    left join sessions s on s.pid = e.pid
-    left join table_locks t on t.pid = e.pid
-    where (s.backend_type is distinct from 'autovacuum worker' or e.blocks > 0)
+    select c.pid, count(distinct c.victim) filter (where c.victim <> c.pid) as blocks, s.usename, s.xact_start, s.state,
+      bool_or(t.stops_writes) as locks_tables, string_agg(distinct t.relation::regclass::text, ', ') as tables
+    from wait_chains c
+    left join sessions s on s.pid = c.pid
+    left join table_locks t on t.pid = c.pid
+    where c.behind = '{}'
       and coalesce(s.xact_start < clock_timestamp() - locked_for, true) -- a young transaction is ordinary queueing, not a blocker
-    group by e.pid, e.blocks, s.usename, s.xact_start, s.state
-    order by e.blocks desc, s.xact_start limit 5
+    group by c.pid, s.usename, s.xact_start, s.state
+    order by blocks desc, s.xact_start limit 5
   )
   select coalesce(jsonb_agg(jsonb_build_object(
     'pid', n.pid, 'role', n.usename, 'seconds', keyframe_private.seconds_since(n.xact_start), 'isIdle', coalesce(n.state like 'idle%', false),
@@ -9557,11 +9268,13 @@ $$;
 -- Views for administrators in Studio. security_invoker: a mistaken grant on a view reveals nothing. Columns without a comment are those of
 -- the tables.
 
--- Both halves read active rows only, through partial indexes.
+-- Each part of the condition is that of a partial index: only active rows are read.
 create view keyframe_private.admin_queue with (security_invoker = true) as
 select
   p.id as prediction_id, p.owner_id, p.project_id, p.step, p.model, p.status,
   case
+    when p.waits_for is not null then 'continues'
+    when p.admitted_at is null then 'waiting'
     when w.state = 'leased' and w.due_at > now() then 'worked_on'
     when w.state = 'leased' then 'lease_expired'
     when w.due_at <= now() then 'due'
@@ -9570,36 +9283,25 @@ select
     else 'at_the_provider'
   end as why,
   now() - p.created_at as since_created,
-  null::bigint as queue_position,
+  case when p.admitted_at is null and p.waits_for is null then
+    row_number() over (partition by p.owner_id, p.admitted_at is null, p.waits_for is null order by p.created_at, p.id) end as queue_position,
   p.attempt, w.failures, w.last_error,
   case when w.state = 'leased' then w.due_at end as leased_until,
   w.due_at, p.deadline_at, p.provider_prediction_id
 from keyframe.predictions p
 left join lateral (
   select o.* from keyframe_private.work o
-  where o.subject = p.id and o.queue <> 'deliver' and o.kind = case p.status
+  where p.admitted_at is not null and o.subject = p.id and o.queue <> 'deliver' and o.kind = case p.status
     when 'queued' then 'submit' when 'storing' then 'store' else 'poll' end
   order by o.state desc, o.due_at limit 1) w on true
 where p.admitted_at is not null and p.completed_at is null
-union all
-select
-  p.id, p.owner_id, p.project_id, p.step, p.model, p.status, 'waiting',
-  now() - p.created_at,
-  row_number() over (partition by p.owner_id order by p.created_at, p.id),
-  p.attempt, null, null, null, null, null, null
-from keyframe.predictions p
-where p.admitted_at is null and p.status = 'queued' and p.waits_for is null
-union all
-select
-  p.id, p.owner_id, p.project_id, p.step, p.model, p.status, 'continues', now() - p.created_at, null, p.attempt, null, null, null, null, null, null
-from keyframe.predictions p
-where p.status = 'queued' and p.waits_for is not null;
+  or p.admitted_at is null and p.status = 'queued' and p.waits_for is null
+  or p.status = 'queued' and p.waits_for is not null;
 comment on view keyframe_private.admin_queue is 'For administrators: every active prediction, its age, and why it waits.';
 comment on column keyframe_private.admin_queue.why is 'worked_on: a worker holds its lease. lease_expired: the worker died; another will claim it. due: not claimed yet. backing_off: retried at due_at because of last_error. no_work: its work is lost; the sweep adds it after a minute. at_the_provider: running there, polled at due_at. waiting: its owner has max_active_per_owner predictions running. continues: the previous shot''s video, or its end image, is missing.';
 comment on column keyframe_private.admin_queue.queue_position is '1: the owner''s next prediction to run; null once it has a slot.';
 comment on column keyframe_private.admin_queue.due_at is 'When its next task is due; null while it waits for a slot.';
 
--- Reads the counts in webhook_hours, and the pending deliveries of each endpoint.
 create view keyframe_private.admin_webhook_health with (security_invoker = true) as
 select
   e.id as endpoint_id, e.owner_id, e.url, e.description, e.event_types, e.enabled, e.disabled_reason, e.disabled_at, e.failing_since,
@@ -9656,9 +9358,6 @@ from keyframe_private.costs c
 where c.kind = 'owner_day'
 group by c.day, c.owner_id, c.step, c.model;
 comment on view keyframe_private.admin_costs is 'For administrators: what the provider bills for the submits of a day, and what their owners pay (charge), by owner, step and model, in US dollars.';
-comment on column keyframe_private.admin_costs.settled_usd is 'What the provider bills for ended submits.';
-comment on column keyframe_private.admin_costs.held_usd is 'Upper bound for submits that have not ended.';
-comment on column keyframe_private.admin_costs.unknown_usd is 'Upper bound for submits whose cost is unknown.';
 
 create view keyframe_private.admin_balances with (security_invoker = true) as
 select c.owner_id, round(c.credits / 1e6, 6) as credits_usd, round(b.available_micros / 1e6, 6) as balance_usd,
@@ -9670,18 +9369,15 @@ comment on column keyframe_private.admin_balances.held_usd is 'What is reserved 
 
 -- supabase/schemas/90_triggers.sql
 
--- All triggers of each table, in the order in which they fire: those before the change, then those after it.
+-- All triggers, table by table, in the order in which they fire: those before the change, then those after it.
 
--- keyframe_private.settings
 create trigger _100_keep before delete or truncate on keyframe_private.settings
   for each statement execute function keyframe_private.refuse_change('settings_keep_their_row',
     'The row of keyframe_private.settings cannot be deleted: it has the budgets. To set a value: update keyframe_private.settings set … where only_row. To restore a shipped value, set it to default.');
 
--- keyframe_private.moved_owners
 create trigger _500_wait_for_changes after insert on keyframe_private.moved_owners
   for each row execute function keyframe_private.wait_for_changes();
 
--- keyframe.films
 create trigger _100_limit_changes before update or delete on keyframe.films
   for each statement execute function keyframe_private.limit_changes();
 create trigger _110_limit before insert on keyframe.films for each row execute function keyframe_private.limit_inserts('create');
@@ -9692,27 +9388,27 @@ create trigger _130_stamp before update on keyframe.films
 create trigger _140_require_own_elements before insert or update of element_ids on keyframe.films
   for each row execute function keyframe_private.require_own_elements();
 
--- keyframe.elements
 create trigger _100_stamp before update on keyframe.elements
   for each row when (old is distinct from new) execute function keyframe_private.move_version();
 -- Not when an account is deleted: its films and projects go too.
 create trigger _110_leave_lists before delete on keyframe.elements
   for each row when (pg_trigger_depth() = 0) execute function keyframe_private.leave_lists();
+create trigger _120_keep_images before insert or update of image_paths on keyframe.elements
+  for each row execute function keyframe_private.keep_element_images();
+create trigger _500_add_removals after update of image_paths on keyframe.elements
+  for each row when (old.image_paths <> new.image_paths) execute function keyframe_private.add_removals_of_element_images();
+create trigger _510_add_removals_of_deleted after delete on keyframe.elements
+  for each row when (old.image_paths <> '{}') execute function keyframe_private.add_removals_of_element_images();
 
--- keyframe.element_images
-create trigger _100_keep before insert or update on keyframe.element_images
-  for each row execute function keyframe_private.keep_reference_of_row('path');
-create trigger _500_add_removal after delete on keyframe.element_images
-  for each row execute function keyframe_private.add_removal_of_element_image();
-
--- keyframe.projects
 create trigger _100_limit_changes before update or delete on keyframe.projects
   for each statement execute function keyframe_private.limit_changes();
 create trigger _110_limit before insert on keyframe.projects for each row execute function keyframe_private.limit_inserts('create');
 create trigger _120_complete_owner before insert on keyframe.projects
   for each row when (new.owner_id is null) execute function keyframe_private.complete_owner();
 create trigger _130_delete before delete on keyframe.projects for each row execute function keyframe_private.delete_by_user();
-create trigger _140_stamp before update on keyframe.projects for each row execute function keyframe_private.stamp_project();
+-- Not if only its position changes: the order of a film is the film's.
+create trigger _140_stamp before update on keyframe.projects
+  for each row when (to_jsonb(old) - 'film_position' <> to_jsonb(new) - 'film_position') execute function keyframe_private.move_version();
 -- Before the film is locked: the deletion of an element locks the element, then its films.
 create trigger _145_require_own_elements before insert or update of element_ids on keyframe.projects
   for each row when (new.element_ids is not null) execute function keyframe_private.require_own_elements();
@@ -9726,11 +9422,9 @@ create trigger _170_require_selected_takes
   before insert or update of selected_first_frame_id, selected_last_frame_id, selected_video_id on keyframe.projects
   for each row execute function keyframe_private.require_selected_takes();
 create trigger _180_keep_reference before insert or update on keyframe.projects
-  for each row when (new.reference_image_path is not null) execute function keyframe_private.keep_reference_of_row('reference_image_path');
-create trigger _190_require_plan before insert on keyframe.projects
+  for each row when (new.reference_image_path is not null) execute function keyframe_private.keep_reference_of_project();
+create trigger _190_require_plan before insert or update of plan on keyframe.projects
   for each row when (new.plan <> '{}') execute function keyframe_private.require_plan();
-create trigger _195_require_changed_plan before update of plan on keyframe.projects
-  for each row when (old.plan <> new.plan) execute function keyframe_private.require_plan();
 create trigger _500_stamp_film after delete on keyframe.projects
   for each row when (old.film_id is not null) execute function keyframe_private.change_film();
 create trigger _505_require_may_remove after update of reference_image_path, plan on keyframe.projects
@@ -9740,7 +9434,6 @@ create trigger _510_add_removals after delete on keyframe.projects
   for each row when (old.reference_image_path is not null or old.plan <> '{}') execute function keyframe_private.add_removals_of_project_images();
 create trigger _520_emit_created after insert on keyframe.projects for each row execute function keyframe_private.emit_project_created();
 
--- keyframe.models
 create trigger _100_require_well_formed before insert or update on keyframe.models
   for each row execute function keyframe_private.require_well_formed_model();
 create trigger _110_keep_used before delete on keyframe.models for each row execute function keyframe_private.keep_used_model();
@@ -9753,7 +9446,6 @@ create trigger _500_rename_prices after update of model on keyframe.models
 create constraint trigger _510_rename_predictions after update of step, model on keyframe.models deferrable initially deferred
   for each row when ((old.step, old.model) <> (new.step, new.model)) execute function keyframe_private.rename_model();
 
--- keyframe.step_defaults
 create trigger _100_keep_deleted before delete on keyframe.step_defaults
   for each row execute function keyframe_private.refuse_change('every_step_keeps_a_default',
     'Every step needs a default. Choose another: update keyframe.step_defaults set model = ''…'' where step = ''…''.');
@@ -9764,7 +9456,6 @@ create trigger _110_keep_moved before update on keyframe.step_defaults
 create trigger _120_require_enabled before insert or update on keyframe.step_defaults
   for each row execute function keyframe_private.require_enabled_default();
 
--- keyframe_private.model_prices
 create trigger _100_require_well_formed before insert or update on keyframe_private.model_prices
   for each row execute function keyframe_private.require_well_formed_price();
 create trigger _110_keep_changed before update on keyframe_private.model_prices
@@ -9777,11 +9468,9 @@ create trigger _120_keep_deleted before delete on keyframe_private.model_prices
   for each row when (old.valid_from <= now()) execute function keyframe_private.refuse_change('price_in_force_stays',
     'Runs were started at this price, so it cannot be deleted. Insert a row with the new price, which applies from its valid_from.');
 
--- keyframe_private.model_markups
 create trigger _100_require_known_model before insert or update on keyframe_private.model_markups
   for each row execute function keyframe_private.require_known_model();
 
--- keyframe.predictions
 create trigger _090_limit before insert on keyframe.predictions for each statement execute function keyframe_private.limit_inserts('generate');
 create trigger _100_guard_move before update of status on keyframe.predictions
   for each row when (old.status is distinct from new.status) execute function keyframe_private.guard_prediction_move();
@@ -9838,19 +9527,20 @@ create trigger _660_begin after insert on keyframe.predictions
   referencing new table as started
   for each statement execute function keyframe_private.begin_starts();
 
--- keyframe_private.provider_submits
 create trigger _100_settle before update of outcome on keyframe_private.provider_submits
   for each row when (old.outcome is distinct from new.outcome) execute function keyframe_private.settle_ended();
--- outcome: _100_settle writes the cost of an end.
-create trigger _500_add_cost_change
-  after insert or update of owner_id, project_id, created_at, step, model, is_first, outcome, most_micros, cost_micros, cost_state, markup
-  on keyframe_private.provider_submits
+create trigger _500_add_cost after insert on keyframe_private.provider_submits
   for each row execute function keyframe_private.add_cost_change();
+create trigger _510_add_changed_cost after update on keyframe_private.provider_submits
+  for each row when (
+    (old.owner_id, old.project_id, old.created_at, old.step, old.model, old.is_first, old.most_micros, old.cost_micros, old.cost_state, old.markup)
+    is distinct from
+    (new.owner_id, new.project_id, new.created_at, new.step, new.model, new.is_first, new.most_micros, new.cost_micros, new.cost_state, new.markup))
+  execute function keyframe_private.add_cost_change();
 -- Its sums are deleted with it when both are 13 months old.
-create trigger _510_add_removed_cost after delete on keyframe_private.provider_submits
+create trigger _520_add_removed_cost after delete on keyframe_private.provider_submits
   for each row when (old.created_at >= now() - interval '13 months') execute function keyframe_private.add_cost_change();
 
--- keyframe_private.credits
 create trigger _100_keep before update of id, owner_id, micros, kind, key, created_at or delete or truncate on keyframe_private.credits
   for each statement execute function keyframe_private.refuse_change('credits_are_only_inserted',
     'A credit cannot change. Insert an adjustment with the difference.');
@@ -9859,7 +9549,6 @@ create trigger _110_open_balance before insert on keyframe_private.credits
 create trigger _500_note_low after insert on keyframe_private.credits
   for each row when (new.micros < 0) execute function keyframe_private.note_low_after_credit();
 
--- keyframe.webhook_endpoints
 create trigger _100_limit before insert on keyframe.webhook_endpoints
   for each row when (new.owner_id is not null) execute function keyframe_private.limit_endpoints();
 create trigger _110_refuse_changed_owner before update of owner_id on keyframe.webhook_endpoints
@@ -9874,11 +9563,9 @@ create trigger _510_record_deleted after delete on keyframe.webhook_endpoints
 create trigger _520_resume after update of enabled on keyframe.webhook_endpoints
   for each row when (new.enabled and not old.enabled) execute function keyframe_private.resume_endpoint();
 
--- keyframe_private.webhook_secrets
 create trigger _500_delete_vault_secret after delete on keyframe_private.webhook_secrets
   for each row execute function keyframe_private.delete_vault_secret();
 
--- keyframe.webhook_deliveries
 -- Workers record attempts themselves.
 create trigger _500_add_changed after update of status, next_attempt_at on keyframe.webhook_deliveries
   for each row when (new.status = 'pending' and new.attempts <= old.attempts
@@ -9890,7 +9577,6 @@ create trigger _520_count_changed after update on keyframe.webhook_deliveries
   referencing old table as changed_from new table as changed_to
   for each statement execute function keyframe_private.count_deliveries();
 
--- keyframe_private.file_removals
 create trigger _500_add_work after insert on keyframe_private.file_removals
   referencing new table as added
   for each statement execute function keyframe_private.add_removal_work();
@@ -10118,31 +9804,20 @@ from (values
 -- supabase/schemas/98_policies.sql
 
 -- Policies decide who sees and changes which rows; what of that an OAuth client or a key may change, triggers decide
--- (05_requests/10_oauth_clients.sql). They come last, because on the hosted platform each one locks all tables of Storage and Auth until commit. None may raise outside a request of the
--- Data API: Realtime reads the rows of many subscribers in one transaction, and Storage also lists the app's files.
+-- (05_requests/10_oauth_clients.sql). They come last, because on the hosted platform each one locks all tables of Storage and Auth until
+-- commit. None may raise outside a request of the Data API: Realtime reads the rows of many subscribers in one transaction, and Storage
+-- also lists the app's files.
 
--- <table>_all_client on every table that users read. Restrictive, so that it stops OAuth clients even if a policy of the app opens all rows.
-do $$
-declare
-  name text;
-begin
-  foreach name in array array['films', 'projects', 'elements', 'element_images', 'models', 'step_defaults', 'predictions',
-    'webhook_endpoints', 'webhook_events', 'webhook_deliveries', 'webhook_attempts']
-  loop
-    execute format(
-      'create policy %1$s_all_client on keyframe.%1$s as restrictive to authenticated using ((select keyframe_private.client_may(%2$L)))',
-      name, case when name like 'webhook_%' then 'manage' else 'read' end);
-  end loop;
-end $$;
-
--- <table>_select_owner: users see their own rows. A subquery in a condition runs once per statement.
+-- For every table that users read: <table>_all_client, restrictive, so that it stops OAuth clients even if a policy of the app opens all rows,
+-- and <table>_select_owner: users see their own rows. A subquery in a condition runs once per statement.
 do $$
 declare
   seen record;
 begin
   for seen in
     select * from (values
-      ('films', ''), ('elements', ''), ('element_images', ''), ('webhook_endpoints', ''),
+      ('models', null), ('step_defaults', null), -- everyone sees all rows
+      ('films', ''), ('elements', ''), ('webhook_endpoints', ''),
       ('projects', ' and deleted_at is null'),
       ('predictions', ' and project_id <> all ((select keyframe_private.deleted_projects())::uuid[])'),
       -- Without those of deleted endpoints.
@@ -10150,21 +9825,20 @@ begin
       ('webhook_deliveries', ' and endpoint_id in (select e.id from keyframe.webhook_endpoints e)'),
       ('webhook_attempts', ' and exists (select from keyframe.webhook_deliveries d where d.id = delivery_id)')) v (name, condition)
   loop
-    execute format('create policy %1$s_select_owner on keyframe.%1$s for select to authenticated
-      using (owner_id = (select keyframe_private.caller_id()) and (select keyframe_private.may_read())%2$s)', seen.name, seen.condition);
+    execute format(
+      'create policy %1$s_all_client on keyframe.%1$s as restrictive to authenticated using ((select keyframe_private.client_may(%2$L)))',
+      seen.name, case when seen.name like 'webhook_%' then 'manage' else 'read' end);
+    execute format('create policy %1$s_select_%2$s on keyframe.%1$s for select to authenticated using (%3$s)', seen.name,
+      case when seen.condition is null then 'everyone' else 'owner' end,
+      coalesce('owner_id = (select keyframe_private.caller_id()) and (select keyframe_private.may_read())' || seen.condition, 'true'));
   end loop;
 end $$;
 
-create policy models_select_everyone on keyframe.models for select to authenticated using (true);
-create policy step_defaults_select_everyone on keyframe.step_defaults for select to authenticated using (true);
-
--- keyframe.films
 create policy films_insert_owner on keyframe.films for insert to authenticated with check (owner_id = (select keyframe_private.caller_id()));
 create policy films_update_owner on keyframe.films for update to authenticated
   using (owner_id = (select keyframe_private.caller_id())) with check (owner_id = (select keyframe_private.caller_id()));
 create policy films_delete_owner on keyframe.films for delete to authenticated using (owner_id = (select keyframe_private.caller_id()));
 
--- keyframe.projects
 create policy projects_insert_owner on keyframe.projects for insert to authenticated with check (owner_id = (select keyframe_private.caller_id()));
 create policy projects_update_owner on keyframe.projects for update to authenticated
   using (owner_id = (select keyframe_private.caller_id()) and deleted_at is null) with check (owner_id = (select keyframe_private.caller_id()));
@@ -10197,15 +9871,33 @@ create policy keyframe_files_all_client on storage.objects as restrictive to aut
 -- All rights, on everything. Each version's migration ends with the files 99_*: an app's default privileges may have opened what it
 -- created (docs/decisions/0025-rights-are-made-last.md).
 
-select keyframe_private.revoke_all_rights();
-
--- Every table has row-level security, so that a table without a policy is closed.
+-- First, all are taken from every role that the defaults of this database can have given them to: rights from default privileges cannot be
+-- revoked for one schema. Rights that an administrator gave to another role stay. Every table has row-level security, so that one without a
+-- policy is closed.
 do $$
 declare
-  name regclass;
+  named text := (
+    select string_agg(distinct format('%I', r.rolname), ', ')
+    from pg_roles r
+    where r.rolname <> current_user and (
+      r.rolname in ('anon', 'authenticated', 'service_role')
+      or r.oid in (
+        select a.grantee from pg_default_acl d cross join aclexplode(d.defaclacl) a
+        where d.defaclrole = current_user::regrole and d.defaclnamespace = 0)));
+  objects text;
+  name text;
 begin
+  foreach objects in array array['schema', 'all tables in schema', 'all sequences in schema', 'all routines in schema'] loop
+    execute format('revoke all on %s keyframe, keyframe_worker, keyframe_private from public, %s cascade', objects, named);
+  end loop;
   for name in
-    select c.oid from pg_class c
+    select t.oid::regtype from pg_type t
+    where t.typnamespace::regnamespace::text in ('keyframe', 'keyframe_worker', 'keyframe_private') and t.typtype in ('e', 'd')
+  loop
+    execute format('revoke all on type %s from %s cascade', name, named); -- public may name a type, by default
+  end loop;
+  for name in
+    select c.oid::regclass from pg_class c
     where c.relnamespace::regnamespace::text in ('keyframe', 'keyframe_worker', 'keyframe_private') and c.relkind = 'r'
       and not c.relrowsecurity
   loop
@@ -10219,17 +9911,12 @@ grant usage on schema keyframe_worker to service_role;
 
 -- Tables. Users cannot set id: a reused id would get no event (docs/decisions/0020-postgres-makes-ids.md).
 grant select on
-  keyframe.elements, keyframe.element_images, keyframe.films, keyframe.models, keyframe.predictions, keyframe.projects,
+  keyframe.elements, keyframe.films, keyframe.models, keyframe.predictions, keyframe.projects,
   keyframe.step_defaults, keyframe.webhook_attempts, keyframe.webhook_deliveries, keyframe.webhook_endpoints, keyframe.webhook_events
-to service_role;
-grant select on
-  keyframe.elements, keyframe.element_images, keyframe.models, keyframe.step_defaults, keyframe.webhook_attempts,
-  keyframe.webhook_deliveries, keyframe.webhook_endpoints, keyframe.webhook_events
-to authenticated;
-grant select, insert (title, description, element_ids), update (title, description, element_ids), delete on keyframe.films to authenticated;
-grant select, insert (project_id, step, input, model) on keyframe.predictions to authenticated;
+to authenticated, service_role;
+grant insert (title, description, element_ids), update (title, description, element_ids), delete on keyframe.films to authenticated;
+grant insert (project_id, step, input, model) on keyframe.predictions to authenticated;
 grant
-  select,
   insert (title, text_prompt, description, aspect_ratio, film_id, element_ids, plan),
   update (
     title, text_prompt, description, reference_image_path, aspect_ratio, selected_first_frame_id, selected_last_frame_id, selected_video_id,
@@ -10240,31 +9927,14 @@ on keyframe.projects to authenticated;
 -- deleted rows to everybody who may select them, and asks the policies once for each such subscriber and change.
 grant select (created_at) on keyframe.predictions to anon;
 
--- The API. Without a session only health is open.
-grant execute on function keyframe.health to anon, authenticated, service_role;
-
--- With a user's token.
-grant execute on function
-  keyframe.create_project, keyframe.delete_project, keyframe.list_projects, keyframe.read_project, keyframe.update_project,
-  keyframe.create_film, keyframe.delete_film, keyframe.list_films, keyframe.read_film, keyframe.update_film,
-  keyframe.create_element, keyframe.delete_element, keyframe.list_elements, keyframe.read_element, keyframe.update_element,
-  keyframe.estimate_film, keyframe.start_film,
-  keyframe.share_film, keyframe.list_film_shares, keyframe.revoke_film_share,
-  keyframe.create_key, keyframe.list_keys, keyframe.revoke_key,
-  keyframe.list_models,
-  keyframe.cancel_prediction, keyframe.delete_prediction, keyframe.estimate_prediction, keyframe.list_predictions, keyframe.read_prediction,
-  keyframe.start_prediction, keyframe.start_quote, keyframe.update_prediction,
-  keyframe.read_usage,
-  keyframe.webhook_health,
-  keyframe.admit_upload
-to authenticated;
-
--- With a user's token, or with the secret key for service-wide endpoints.
+-- The API: all with a user's token, health without a session, and webhooks also with the secret key, for service-wide endpoints.
+grant execute on all functions in schema keyframe to authenticated;
+grant execute on function keyframe.health to anon, service_role;
 grant execute on function
   keyframe.rotate_webhook_secret, keyframe.create_webhook_endpoint, keyframe.delete_webhook_endpoint, keyframe.list_webhook_endpoints,
   keyframe.read_webhook_endpoint, keyframe.reveal_webhook_secret, keyframe.update_webhook_endpoint, keyframe.list_webhook_deliveries,
   keyframe.read_webhook_delivery, keyframe.recover_webhook_endpoint, keyframe.redeliver_webhook, keyframe.test_webhook_endpoint
-to authenticated, service_role;
+to service_role;
 
 -- Only with the secret key: workers, and calls of `api` that no user may make.
 grant execute on all functions in schema keyframe_worker to service_role;

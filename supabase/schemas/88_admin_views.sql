@@ -1,11 +1,13 @@
 -- Views for administrators in Studio. security_invoker: a mistaken grant on a view reveals nothing. Columns without a comment are those of
 -- the tables.
 
--- Both halves read active rows only, through partial indexes.
+-- Each part of the condition is that of a partial index: only active rows are read.
 create view keyframe_private.admin_queue with (security_invoker = true) as
 select
   p.id as prediction_id, p.owner_id, p.project_id, p.step, p.model, p.status,
   case
+    when p.waits_for is not null then 'continues'
+    when p.admitted_at is null then 'waiting'
     when w.state = 'leased' and w.due_at > now() then 'worked_on'
     when w.state = 'leased' then 'lease_expired'
     when w.due_at <= now() then 'due'
@@ -14,36 +16,25 @@ select
     else 'at_the_provider'
   end as why,
   now() - p.created_at as since_created,
-  null::bigint as queue_position,
+  case when p.admitted_at is null and p.waits_for is null then
+    row_number() over (partition by p.owner_id, p.admitted_at is null, p.waits_for is null order by p.created_at, p.id) end as queue_position,
   p.attempt, w.failures, w.last_error,
   case when w.state = 'leased' then w.due_at end as leased_until,
   w.due_at, p.deadline_at, p.provider_prediction_id
 from keyframe.predictions p
 left join lateral (
   select o.* from keyframe_private.work o
-  where o.subject = p.id and o.queue <> 'deliver' and o.kind = case p.status
+  where p.admitted_at is not null and o.subject = p.id and o.queue <> 'deliver' and o.kind = case p.status
     when 'queued' then 'submit' when 'storing' then 'store' else 'poll' end
   order by o.state desc, o.due_at limit 1) w on true
 where p.admitted_at is not null and p.completed_at is null
-union all
-select
-  p.id, p.owner_id, p.project_id, p.step, p.model, p.status, 'waiting',
-  now() - p.created_at,
-  row_number() over (partition by p.owner_id order by p.created_at, p.id),
-  p.attempt, null, null, null, null, null, null
-from keyframe.predictions p
-where p.admitted_at is null and p.status = 'queued' and p.waits_for is null
-union all
-select
-  p.id, p.owner_id, p.project_id, p.step, p.model, p.status, 'continues', now() - p.created_at, null, p.attempt, null, null, null, null, null, null
-from keyframe.predictions p
-where p.status = 'queued' and p.waits_for is not null;
+  or p.admitted_at is null and p.status = 'queued' and p.waits_for is null
+  or p.status = 'queued' and p.waits_for is not null;
 comment on view keyframe_private.admin_queue is 'For administrators: every active prediction, its age, and why it waits.';
 comment on column keyframe_private.admin_queue.why is 'worked_on: a worker holds its lease. lease_expired: the worker died; another will claim it. due: not claimed yet. backing_off: retried at due_at because of last_error. no_work: its work is lost; the sweep adds it after a minute. at_the_provider: running there, polled at due_at. waiting: its owner has max_active_per_owner predictions running. continues: the previous shot''s video, or its end image, is missing.';
 comment on column keyframe_private.admin_queue.queue_position is '1: the owner''s next prediction to run; null once it has a slot.';
 comment on column keyframe_private.admin_queue.due_at is 'When its next task is due; null while it waits for a slot.';
 
--- Reads the counts in webhook_hours, and the pending deliveries of each endpoint.
 create view keyframe_private.admin_webhook_health with (security_invoker = true) as
 select
   e.id as endpoint_id, e.owner_id, e.url, e.description, e.event_types, e.enabled, e.disabled_reason, e.disabled_at, e.failing_since,
@@ -100,9 +91,6 @@ from keyframe_private.costs c
 where c.kind = 'owner_day'
 group by c.day, c.owner_id, c.step, c.model;
 comment on view keyframe_private.admin_costs is 'For administrators: what the provider bills for the submits of a day, and what their owners pay (charge), by owner, step and model, in US dollars.';
-comment on column keyframe_private.admin_costs.settled_usd is 'What the provider bills for ended submits.';
-comment on column keyframe_private.admin_costs.held_usd is 'Upper bound for submits that have not ended.';
-comment on column keyframe_private.admin_costs.unknown_usd is 'Upper bound for submits whose cost is unknown.';
 
 create view keyframe_private.admin_balances with (security_invoker = true) as
 select c.owner_id, round(c.credits / 1e6, 6) as credits_usd, round(b.available_micros / 1e6, 6) as balance_usd,

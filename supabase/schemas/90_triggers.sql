@@ -1,15 +1,12 @@
--- All triggers of each table, in the order in which they fire: those before the change, then those after it.
+-- All triggers, table by table, in the order in which they fire: those before the change, then those after it.
 
--- keyframe_private.settings
 create trigger _100_keep before delete or truncate on keyframe_private.settings
   for each statement execute function keyframe_private.refuse_change('settings_keep_their_row',
     'The row of keyframe_private.settings cannot be deleted: it has the budgets. To set a value: update keyframe_private.settings set … where only_row. To restore a shipped value, set it to default.');
 
--- keyframe_private.moved_owners
 create trigger _500_wait_for_changes after insert on keyframe_private.moved_owners
   for each row execute function keyframe_private.wait_for_changes();
 
--- keyframe.films
 create trigger _100_limit_changes before update or delete on keyframe.films
   for each statement execute function keyframe_private.limit_changes();
 create trigger _110_limit before insert on keyframe.films for each row execute function keyframe_private.limit_inserts('create');
@@ -20,27 +17,27 @@ create trigger _130_stamp before update on keyframe.films
 create trigger _140_require_own_elements before insert or update of element_ids on keyframe.films
   for each row execute function keyframe_private.require_own_elements();
 
--- keyframe.elements
 create trigger _100_stamp before update on keyframe.elements
   for each row when (old is distinct from new) execute function keyframe_private.move_version();
 -- Not when an account is deleted: its films and projects go too.
 create trigger _110_leave_lists before delete on keyframe.elements
   for each row when (pg_trigger_depth() = 0) execute function keyframe_private.leave_lists();
+create trigger _120_keep_images before insert or update of image_paths on keyframe.elements
+  for each row execute function keyframe_private.keep_element_images();
+create trigger _500_add_removals after update of image_paths on keyframe.elements
+  for each row when (old.image_paths <> new.image_paths) execute function keyframe_private.add_removals_of_element_images();
+create trigger _510_add_removals_of_deleted after delete on keyframe.elements
+  for each row when (old.image_paths <> '{}') execute function keyframe_private.add_removals_of_element_images();
 
--- keyframe.element_images
-create trigger _100_keep before insert or update on keyframe.element_images
-  for each row execute function keyframe_private.keep_reference_of_row('path');
-create trigger _500_add_removal after delete on keyframe.element_images
-  for each row execute function keyframe_private.add_removal_of_element_image();
-
--- keyframe.projects
 create trigger _100_limit_changes before update or delete on keyframe.projects
   for each statement execute function keyframe_private.limit_changes();
 create trigger _110_limit before insert on keyframe.projects for each row execute function keyframe_private.limit_inserts('create');
 create trigger _120_complete_owner before insert on keyframe.projects
   for each row when (new.owner_id is null) execute function keyframe_private.complete_owner();
 create trigger _130_delete before delete on keyframe.projects for each row execute function keyframe_private.delete_by_user();
-create trigger _140_stamp before update on keyframe.projects for each row execute function keyframe_private.stamp_project();
+-- Not if only its position changes: the order of a film is the film's.
+create trigger _140_stamp before update on keyframe.projects
+  for each row when (to_jsonb(old) - 'film_position' <> to_jsonb(new) - 'film_position') execute function keyframe_private.move_version();
 -- Before the film is locked: the deletion of an element locks the element, then its films.
 create trigger _145_require_own_elements before insert or update of element_ids on keyframe.projects
   for each row when (new.element_ids is not null) execute function keyframe_private.require_own_elements();
@@ -54,11 +51,9 @@ create trigger _170_require_selected_takes
   before insert or update of selected_first_frame_id, selected_last_frame_id, selected_video_id on keyframe.projects
   for each row execute function keyframe_private.require_selected_takes();
 create trigger _180_keep_reference before insert or update on keyframe.projects
-  for each row when (new.reference_image_path is not null) execute function keyframe_private.keep_reference_of_row('reference_image_path');
-create trigger _190_require_plan before insert on keyframe.projects
+  for each row when (new.reference_image_path is not null) execute function keyframe_private.keep_reference_of_project();
+create trigger _190_require_plan before insert or update of plan on keyframe.projects
   for each row when (new.plan <> '{}') execute function keyframe_private.require_plan();
-create trigger _195_require_changed_plan before update of plan on keyframe.projects
-  for each row when (old.plan <> new.plan) execute function keyframe_private.require_plan();
 create trigger _500_stamp_film after delete on keyframe.projects
   for each row when (old.film_id is not null) execute function keyframe_private.change_film();
 create trigger _505_require_may_remove after update of reference_image_path, plan on keyframe.projects
@@ -68,7 +63,6 @@ create trigger _510_add_removals after delete on keyframe.projects
   for each row when (old.reference_image_path is not null or old.plan <> '{}') execute function keyframe_private.add_removals_of_project_images();
 create trigger _520_emit_created after insert on keyframe.projects for each row execute function keyframe_private.emit_project_created();
 
--- keyframe.models
 create trigger _100_require_well_formed before insert or update on keyframe.models
   for each row execute function keyframe_private.require_well_formed_model();
 create trigger _110_keep_used before delete on keyframe.models for each row execute function keyframe_private.keep_used_model();
@@ -81,7 +75,6 @@ create trigger _500_rename_prices after update of model on keyframe.models
 create constraint trigger _510_rename_predictions after update of step, model on keyframe.models deferrable initially deferred
   for each row when ((old.step, old.model) <> (new.step, new.model)) execute function keyframe_private.rename_model();
 
--- keyframe.step_defaults
 create trigger _100_keep_deleted before delete on keyframe.step_defaults
   for each row execute function keyframe_private.refuse_change('every_step_keeps_a_default',
     'Every step needs a default. Choose another: update keyframe.step_defaults set model = ''…'' where step = ''…''.');
@@ -92,7 +85,6 @@ create trigger _110_keep_moved before update on keyframe.step_defaults
 create trigger _120_require_enabled before insert or update on keyframe.step_defaults
   for each row execute function keyframe_private.require_enabled_default();
 
--- keyframe_private.model_prices
 create trigger _100_require_well_formed before insert or update on keyframe_private.model_prices
   for each row execute function keyframe_private.require_well_formed_price();
 create trigger _110_keep_changed before update on keyframe_private.model_prices
@@ -105,11 +97,9 @@ create trigger _120_keep_deleted before delete on keyframe_private.model_prices
   for each row when (old.valid_from <= now()) execute function keyframe_private.refuse_change('price_in_force_stays',
     'Runs were started at this price, so it cannot be deleted. Insert a row with the new price, which applies from its valid_from.');
 
--- keyframe_private.model_markups
 create trigger _100_require_known_model before insert or update on keyframe_private.model_markups
   for each row execute function keyframe_private.require_known_model();
 
--- keyframe.predictions
 create trigger _090_limit before insert on keyframe.predictions for each statement execute function keyframe_private.limit_inserts('generate');
 create trigger _100_guard_move before update of status on keyframe.predictions
   for each row when (old.status is distinct from new.status) execute function keyframe_private.guard_prediction_move();
@@ -166,19 +156,20 @@ create trigger _660_begin after insert on keyframe.predictions
   referencing new table as started
   for each statement execute function keyframe_private.begin_starts();
 
--- keyframe_private.provider_submits
 create trigger _100_settle before update of outcome on keyframe_private.provider_submits
   for each row when (old.outcome is distinct from new.outcome) execute function keyframe_private.settle_ended();
--- outcome: _100_settle writes the cost of an end.
-create trigger _500_add_cost_change
-  after insert or update of owner_id, project_id, created_at, step, model, is_first, outcome, most_micros, cost_micros, cost_state, markup
-  on keyframe_private.provider_submits
+create trigger _500_add_cost after insert on keyframe_private.provider_submits
   for each row execute function keyframe_private.add_cost_change();
+create trigger _510_add_changed_cost after update on keyframe_private.provider_submits
+  for each row when (
+    (old.owner_id, old.project_id, old.created_at, old.step, old.model, old.is_first, old.most_micros, old.cost_micros, old.cost_state, old.markup)
+    is distinct from
+    (new.owner_id, new.project_id, new.created_at, new.step, new.model, new.is_first, new.most_micros, new.cost_micros, new.cost_state, new.markup))
+  execute function keyframe_private.add_cost_change();
 -- Its sums are deleted with it when both are 13 months old.
-create trigger _510_add_removed_cost after delete on keyframe_private.provider_submits
+create trigger _520_add_removed_cost after delete on keyframe_private.provider_submits
   for each row when (old.created_at >= now() - interval '13 months') execute function keyframe_private.add_cost_change();
 
--- keyframe_private.credits
 create trigger _100_keep before update of id, owner_id, micros, kind, key, created_at or delete or truncate on keyframe_private.credits
   for each statement execute function keyframe_private.refuse_change('credits_are_only_inserted',
     'A credit cannot change. Insert an adjustment with the difference.');
@@ -187,7 +178,6 @@ create trigger _110_open_balance before insert on keyframe_private.credits
 create trigger _500_note_low after insert on keyframe_private.credits
   for each row when (new.micros < 0) execute function keyframe_private.note_low_after_credit();
 
--- keyframe.webhook_endpoints
 create trigger _100_limit before insert on keyframe.webhook_endpoints
   for each row when (new.owner_id is not null) execute function keyframe_private.limit_endpoints();
 create trigger _110_refuse_changed_owner before update of owner_id on keyframe.webhook_endpoints
@@ -202,11 +192,9 @@ create trigger _510_record_deleted after delete on keyframe.webhook_endpoints
 create trigger _520_resume after update of enabled on keyframe.webhook_endpoints
   for each row when (new.enabled and not old.enabled) execute function keyframe_private.resume_endpoint();
 
--- keyframe_private.webhook_secrets
 create trigger _500_delete_vault_secret after delete on keyframe_private.webhook_secrets
   for each row execute function keyframe_private.delete_vault_secret();
 
--- keyframe.webhook_deliveries
 -- Workers record attempts themselves.
 create trigger _500_add_changed after update of status, next_attempt_at on keyframe.webhook_deliveries
   for each row when (new.status = 'pending' and new.attempts <= old.attempts
@@ -218,7 +206,6 @@ create trigger _520_count_changed after update on keyframe.webhook_deliveries
   referencing old table as changed_from new table as changed_to
   for each statement execute function keyframe_private.count_deliveries();
 
--- keyframe_private.file_removals
 create trigger _500_add_work after insert on keyframe_private.file_removals
   referencing new table as added
   for each statement execute function keyframe_private.add_removal_work();

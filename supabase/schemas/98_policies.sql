@@ -1,29 +1,18 @@
 -- Policies decide who sees and changes which rows; what of that an OAuth client or a key may change, triggers decide
--- (05_requests/10_oauth_clients.sql). They come last, because on the hosted platform each one locks all tables of Storage and Auth until commit. None may raise outside a request of the
--- Data API: Realtime reads the rows of many subscribers in one transaction, and Storage also lists the app's files.
+-- (05_requests/10_oauth_clients.sql). They come last, because on the hosted platform each one locks all tables of Storage and Auth until
+-- commit. None may raise outside a request of the Data API: Realtime reads the rows of many subscribers in one transaction, and Storage
+-- also lists the app's files.
 
--- <table>_all_client on every table that users read. Restrictive, so that it stops OAuth clients even if a policy of the app opens all rows.
-do $$
-declare
-  name text;
-begin
-  foreach name in array array['films', 'projects', 'elements', 'element_images', 'models', 'step_defaults', 'predictions',
-    'webhook_endpoints', 'webhook_events', 'webhook_deliveries', 'webhook_attempts']
-  loop
-    execute format(
-      'create policy %1$s_all_client on keyframe.%1$s as restrictive to authenticated using ((select keyframe_private.client_may(%2$L)))',
-      name, case when name like 'webhook_%' then 'manage' else 'read' end);
-  end loop;
-end $$;
-
--- <table>_select_owner: users see their own rows. A subquery in a condition runs once per statement.
+-- For every table that users read: <table>_all_client, restrictive, so that it stops OAuth clients even if a policy of the app opens all rows,
+-- and <table>_select_owner: users see their own rows. A subquery in a condition runs once per statement.
 do $$
 declare
   seen record;
 begin
   for seen in
     select * from (values
-      ('films', ''), ('elements', ''), ('element_images', ''), ('webhook_endpoints', ''),
+      ('models', null), ('step_defaults', null), -- everyone sees all rows
+      ('films', ''), ('elements', ''), ('webhook_endpoints', ''),
       ('projects', ' and deleted_at is null'),
       ('predictions', ' and project_id <> all ((select keyframe_private.deleted_projects())::uuid[])'),
       -- Without those of deleted endpoints.
@@ -31,21 +20,20 @@ begin
       ('webhook_deliveries', ' and endpoint_id in (select e.id from keyframe.webhook_endpoints e)'),
       ('webhook_attempts', ' and exists (select from keyframe.webhook_deliveries d where d.id = delivery_id)')) v (name, condition)
   loop
-    execute format('create policy %1$s_select_owner on keyframe.%1$s for select to authenticated
-      using (owner_id = (select keyframe_private.caller_id()) and (select keyframe_private.may_read())%2$s)', seen.name, seen.condition);
+    execute format(
+      'create policy %1$s_all_client on keyframe.%1$s as restrictive to authenticated using ((select keyframe_private.client_may(%2$L)))',
+      seen.name, case when seen.name like 'webhook_%' then 'manage' else 'read' end);
+    execute format('create policy %1$s_select_%2$s on keyframe.%1$s for select to authenticated using (%3$s)', seen.name,
+      case when seen.condition is null then 'everyone' else 'owner' end,
+      coalesce('owner_id = (select keyframe_private.caller_id()) and (select keyframe_private.may_read())' || seen.condition, 'true'));
   end loop;
 end $$;
 
-create policy models_select_everyone on keyframe.models for select to authenticated using (true);
-create policy step_defaults_select_everyone on keyframe.step_defaults for select to authenticated using (true);
-
--- keyframe.films
 create policy films_insert_owner on keyframe.films for insert to authenticated with check (owner_id = (select keyframe_private.caller_id()));
 create policy films_update_owner on keyframe.films for update to authenticated
   using (owner_id = (select keyframe_private.caller_id())) with check (owner_id = (select keyframe_private.caller_id()));
 create policy films_delete_owner on keyframe.films for delete to authenticated using (owner_id = (select keyframe_private.caller_id()));
 
--- keyframe.projects
 create policy projects_insert_owner on keyframe.projects for insert to authenticated with check (owner_id = (select keyframe_private.caller_id()));
 create policy projects_update_owner on keyframe.projects for update to authenticated
   using (owner_id = (select keyframe_private.caller_id()) and deleted_at is null) with check (owner_id = (select keyframe_private.caller_id()));

@@ -1,15 +1,33 @@
 -- All rights, on everything. Each version's migration ends with the files 99_*: an app's default privileges may have opened what it
 -- created (docs/decisions/0025-rights-are-made-last.md).
 
-select keyframe_private.revoke_all_rights();
-
--- Every table has row-level security, so that a table without a policy is closed.
+-- First, all are taken from every role that the defaults of this database can have given them to: rights from default privileges cannot be
+-- revoked for one schema. Rights that an administrator gave to another role stay. Every table has row-level security, so that one without a
+-- policy is closed.
 do $$
 declare
-  name regclass;
+  named text := (
+    select string_agg(distinct format('%I', r.rolname), ', ')
+    from pg_roles r
+    where r.rolname <> current_user and (
+      r.rolname in ('anon', 'authenticated', 'service_role')
+      or r.oid in (
+        select a.grantee from pg_default_acl d cross join aclexplode(d.defaclacl) a
+        where d.defaclrole = current_user::regrole and d.defaclnamespace = 0)));
+  objects text;
+  name text;
 begin
+  foreach objects in array array['schema', 'all tables in schema', 'all sequences in schema', 'all routines in schema'] loop
+    execute format('revoke all on %s keyframe, keyframe_worker, keyframe_private from public, %s cascade', objects, named);
+  end loop;
   for name in
-    select c.oid from pg_class c
+    select t.oid::regtype from pg_type t
+    where t.typnamespace::regnamespace::text in ('keyframe', 'keyframe_worker', 'keyframe_private') and t.typtype in ('e', 'd')
+  loop
+    execute format('revoke all on type %s from %s cascade', name, named); -- public may name a type, by default
+  end loop;
+  for name in
+    select c.oid::regclass from pg_class c
     where c.relnamespace::regnamespace::text in ('keyframe', 'keyframe_worker', 'keyframe_private') and c.relkind = 'r'
       and not c.relrowsecurity
   loop
@@ -23,17 +41,12 @@ grant usage on schema keyframe_worker to service_role;
 
 -- Tables. Users cannot set id: a reused id would get no event (docs/decisions/0020-postgres-makes-ids.md).
 grant select on
-  keyframe.elements, keyframe.element_images, keyframe.films, keyframe.models, keyframe.predictions, keyframe.projects,
+  keyframe.elements, keyframe.films, keyframe.models, keyframe.predictions, keyframe.projects,
   keyframe.step_defaults, keyframe.webhook_attempts, keyframe.webhook_deliveries, keyframe.webhook_endpoints, keyframe.webhook_events
-to service_role;
-grant select on
-  keyframe.elements, keyframe.element_images, keyframe.models, keyframe.step_defaults, keyframe.webhook_attempts,
-  keyframe.webhook_deliveries, keyframe.webhook_endpoints, keyframe.webhook_events
-to authenticated;
-grant select, insert (title, description, element_ids), update (title, description, element_ids), delete on keyframe.films to authenticated;
-grant select, insert (project_id, step, input, model) on keyframe.predictions to authenticated;
+to authenticated, service_role;
+grant insert (title, description, element_ids), update (title, description, element_ids), delete on keyframe.films to authenticated;
+grant insert (project_id, step, input, model) on keyframe.predictions to authenticated;
 grant
-  select,
   insert (title, text_prompt, description, aspect_ratio, film_id, element_ids, plan),
   update (
     title, text_prompt, description, reference_image_path, aspect_ratio, selected_first_frame_id, selected_last_frame_id, selected_video_id,
@@ -44,31 +57,14 @@ on keyframe.projects to authenticated;
 -- deleted rows to everybody who may select them, and asks the policies once for each such subscriber and change.
 grant select (created_at) on keyframe.predictions to anon;
 
--- The API. Without a session only health is open.
-grant execute on function keyframe.health to anon, authenticated, service_role;
-
--- With a user's token.
-grant execute on function
-  keyframe.create_project, keyframe.delete_project, keyframe.list_projects, keyframe.read_project, keyframe.update_project,
-  keyframe.create_film, keyframe.delete_film, keyframe.list_films, keyframe.read_film, keyframe.update_film,
-  keyframe.create_element, keyframe.delete_element, keyframe.list_elements, keyframe.read_element, keyframe.update_element,
-  keyframe.estimate_film, keyframe.start_film,
-  keyframe.share_film, keyframe.list_film_shares, keyframe.revoke_film_share,
-  keyframe.create_key, keyframe.list_keys, keyframe.revoke_key,
-  keyframe.list_models,
-  keyframe.cancel_prediction, keyframe.delete_prediction, keyframe.estimate_prediction, keyframe.list_predictions, keyframe.read_prediction,
-  keyframe.start_prediction, keyframe.start_quote, keyframe.update_prediction,
-  keyframe.read_usage,
-  keyframe.webhook_health,
-  keyframe.admit_upload
-to authenticated;
-
--- With a user's token, or with the secret key for service-wide endpoints.
+-- The API: all with a user's token, health without a session, and webhooks also with the secret key, for service-wide endpoints.
+grant execute on all functions in schema keyframe to authenticated;
+grant execute on function keyframe.health to anon, service_role;
 grant execute on function
   keyframe.rotate_webhook_secret, keyframe.create_webhook_endpoint, keyframe.delete_webhook_endpoint, keyframe.list_webhook_endpoints,
   keyframe.read_webhook_endpoint, keyframe.reveal_webhook_secret, keyframe.update_webhook_endpoint, keyframe.list_webhook_deliveries,
   keyframe.read_webhook_delivery, keyframe.recover_webhook_endpoint, keyframe.redeliver_webhook, keyframe.test_webhook_endpoint
-to authenticated, service_role;
+to service_role;
 
 -- Only with the secret key: workers, and calls of `api` that no user may make.
 grant execute on all functions in schema keyframe_worker to service_role;

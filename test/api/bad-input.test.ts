@@ -113,17 +113,8 @@ describe("a body", () => {
     expect([status, JSON.parse(body).error.code]).toEqual([413, "payload_too_large"]);
   });
 
+  // Other sentences: test/security/mcp.test.ts.
   test.each<[path: string, json: object, details: Record<string, string>]>([
-    [
-      "/api/projects",
-      { title: 7, colour: "red", prompt: "A" },
-      {
-        title: "Must be text.",
-        textPrompt: "Is required.",
-        colour: "Unknown field. Leave it out.",
-        prompt: "Unknown field. Did you mean textPrompt?",
-      },
-    ],
     [
       "/api/projects",
       { title: "", textPrompt: "\u200b", description: "a\0b" },
@@ -132,11 +123,6 @@ describe("a body", () => {
         textPrompt: "Must contain a visible character.",
         description: "Must not contain control characters other than tabs and line breaks.",
       },
-    ],
-    [
-      "/api/projects/generate/cancel",
-      { projectId: "x" },
-      { projectId: "Must be a UUID.", predictionId: "Is required." },
     ],
     [
       "/api/elements",

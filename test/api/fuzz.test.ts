@@ -26,12 +26,10 @@ let reals: Record<string, Real[]>;
 let refill: ReturnType<typeof setInterval>;
 beforeAll(async () => {
   [scene, image] = await Promise.all([prepareScene(sql), drawImage()]);
-  const { user, newcomer, receiver } = scene;
+  const { user, newcomer, receiver, doomed } = scene;
   const some = (make: () => Promise<Real>) => Promise.all(Array.from({ length: 10 }, make));
   const stranger = await signUp();
   const foreign = await some(async () => ({ projectId: await stranger.createProject() }));
-  // Without one of its own, what changes a take could find that it was deleted.
-  const take = await user.finish(await user.start("first-frame", { projectId: await user.createProject() }));
   const webhooks = await some(async () => ({ webhookId: (await register(newcomer, { url: receiver.url })).webhookId }));
   const sent = await newcomer.post(`/api/webhooks/${webhooks[0]?.webhookId}/test`, {});
   scene.real = { ...scene.real, ...webhooks[0], deliveryId: Object(sent.data).deliveryId };
@@ -39,14 +37,15 @@ beforeAll(async () => {
   const starts = [{}, ...foreign.slice(0, 7)];
   await fillBuckets(sql, user.id);
   reals = {
-    cancelPrediction: [await scene.freshRun(), {}],
-    deletePrediction: [{ projectId: take.projectId, firstFrameId: take.predictionId }],
-    deleteProject: await some(() => scene.freshProject()),
-    deleteFilm: await some(() => scene.freshFilm()),
-    deleteElement: await some(() => scene.freshElement()),
-    shareFilm: await some(() => scene.freshFilm()),
-    revokeShare: await some(() => scene.freshShare()),
-    revokeKey: await some(() => scene.freshKey()),
+    cancelPrediction: [await doomed.cancelPrediction(), {}],
+    // Without one of its own, what changes a take could find that it was deleted.
+    deletePrediction: [await doomed.deletePrediction()],
+    deleteProject: await some(doomed.deleteProject),
+    deleteFilm: await some(doomed.deleteFilm),
+    deleteElement: await some(doomed.deleteElement),
+    shareFilm: await some(doomed.deleteFilm),
+    revokeShare: await some(doomed.revokeShare),
+    revokeKey: await some(doomed.revokeKey),
     // One that may be switched off gets no tests.
     changeWebhook: webhooks.slice(1, 2),
     deleteWebhook: webhooks.slice(2),

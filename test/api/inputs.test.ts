@@ -69,21 +69,6 @@ describe("a start with all that its model takes", () => {
 describe("a video without frames", () => {
   const NONE = { firstFramePredictionId: null, lastFramePredictionId: null };
 
-  test("a video of text, or of references alone → made in the project's ratio; its input, sent again, is the same request", async () => {
-    const tall = await user.createProject({ aspectRatio: "9:16" });
-    const referenceImagePaths = [await user.upload(await drawImage())];
-    for (const wanted of [NONE, { ...NONE, model: "bytedance/seedance-2.5", referenceImagePaths }]) {
-      const { status, input, output } = await user.finish(await user.start("video", { projectId: tall, ...wanted }));
-      expect([status, input.aspectRatio, Number(output?.width) < Number(output?.height)]).toEqual([
-        "succeeded",
-        "9:16",
-        true,
-      ]);
-      const { referenceImagePath: _, ...again } = input;
-      expect((await user.start("video", { projectId: tall, ...wanted, ...again })).input).toEqual(input);
-    }
-  });
-
   test("GET /api/models → says whether each model makes videos without frames; a refused start names those that do", async () => {
     const referenceImagePaths = [await user.upload(await drawImage())];
     const able = (model: Model, ...images: string[]) =>

@@ -3,7 +3,7 @@ import { openDatabase } from "../support/api/database.ts";
 import { listFilms } from "../support/api/films.ts";
 import { listPredictions, listProjects } from "../support/api/projects.ts";
 import { signUp, type User, useUser } from "../support/api/user.ts";
-import { listDeliveries, register } from "../support/api/webhooks.ts";
+import { insertDelivery, listDeliveries, register } from "../support/api/webhooks.ts";
 import { seedPrediction } from "../support/database/predictions.ts";
 
 const sql = openDatabase();
@@ -68,14 +68,7 @@ async function deliveriesOf(user: User, filter = {}): Promise<List> {
   const { webhookId } = await register(user, { enabled: false, eventTypes: ["project.created"] });
   let turn = 0;
   return {
-    // Their events are of today, or the pruning of old ones would take them away meanwhile.
-    add: (at) => sql`
-      with event as (
-        insert into keyframe.webhook_events (type, owner_id, endpoint_id, payload)
-        values ('webhook.test', ${user.id}, ${webhookId}, '{}') returning id)
-      insert into keyframe.webhook_deliveries (event_id, endpoint_id, owner_id, event_type, status, attempts, created_at, completed_at)
-      select id, ${webhookId}, ${user.id}, 'webhook.test', ${["exhausted", "delivered"][turn++ % 2] ?? ""}::keyframe.delivery_status, 0,
-        ${at}::text::timestamptz, ${at}::text::timestamptz from event`,
+    add: (at) => insertDelivery(sql, user, webhookId, ["exhausted", "delivered"][turn++ % 2] ?? "", at),
     read: async (query) => {
       const { deliveries, nextCursor } = await listDeliveries(user, webhookId, { ...query, ...filter });
       return { ids: deliveries.map(({ deliveryId }) => deliveryId), nextCursor };

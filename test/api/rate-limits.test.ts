@@ -11,10 +11,9 @@ import {
   type Scene,
   setScene,
 } from "../support/api/requests.ts";
-import { asProject } from "../support/api/webhooks.ts";
-import { until } from "../support/until.ts";
 
 // The limits themselves are shared with every other test, so each test here empties a bucket of its own user instead.
+// How tokens are counted and come back, and that the secret key has no limit: test/db/rights/rate-limits.test.ts.
 
 const sql = openDatabase();
 let other: Scene;
@@ -55,31 +54,4 @@ test("a Data API call that is refused for another reason → its token stays tak
   const { error, status } = await other.user.supabase.rpc("read_film", { film_id: crypto.randomUUID() });
   expect([status, error?.code, error?.message]).toEqual([400, "KEYFR", "not_found"]);
   expect(await tokensTaken(sql, other.user.id, "read")).toBeGreaterThan(0.9);
-});
-
-// How tokens are counted and come back, and what a changed limit does: test/db/rights/rate-limits.test.ts.
-test("requests with the secret key → no limit, and no RateLimit headers", async () => {
-  const { status, headers } = await asProject().call("/api/webhooks");
-  expect([status, headers.get("ratelimit"), headers.get("ratelimit-policy")]).toEqual([200, null, null]);
-});
-
-test("many requests of a user wait in the database → reads of a table through the Data API are answered meanwhile", async () => {
-  const { user, projectId } = await setScene(sql);
-  const change = () => user.call(`/api/projects/${projectId}`, { method: "PATCH", json: { title: "Pier" } });
-  let changes: ReturnType<typeof change>[] = [];
-  await sql.begin(async (transaction) => {
-    await transaction`select from keyframe.projects where id = ${projectId} for update`;
-    changes = Array.from({ length: 12 }, change);
-    await until("some of them wait", async () => {
-      const waiting = await sql`
-        select from pg_stat_activity where application_name = ${`keyframe ${user.id}`} and wait_event_type = 'Lock'`;
-      return waiting.length >= 4;
-    });
-    for (let reads = 0; reads < 20; reads++) {
-      const { error } = await user.supabase.from("projects").select("id").eq("id", projectId);
-      expect(error).toBeNull();
-    }
-  });
-  // 503: on a slow machine the reads take longer than the two seconds that a change waits.
-  for (const { status } of await Promise.all(changes)) expect([200, 503]).toContain(status);
 });

@@ -5,6 +5,7 @@ import { fillBuckets } from "../support/api/buckets.ts";
 import { leftBehind, openDatabase } from "../support/api/database.ts";
 import { drawImage, imageOf } from "../support/media/images.ts";
 import { providerRuns, uniquePrompt } from "../support/api/provider.ts";
+import { imageForm, refusedUpload, UPLOADS } from "../support/api/uploads.ts";
 import { useUser } from "../support/api/user.ts";
 import {
   drawPhoto,
@@ -22,23 +23,10 @@ const sql = openDatabase();
 const user = useUser();
 beforeEach(() => fillBuckets(sql, user.id));
 
-const PATH = "/api/projects/reference-images";
 const LIMIT = 10 * 1024 * 1024;
 
-function formOf(image: Uint8Array<ArrayBuffer>, type = "image/png") {
-  const form = new FormData();
-  form.append("file", new File([image], "IMG_0001", { type }));
-  return form;
-}
-
-async function refused(body: BodyInit, type?: string, alsoMessage = false) {
-  const before = await leftBehind(sql, user.id);
-  const headers: Record<string, string> = type === undefined ? {} : { "content-type": type };
-  const { status, error } = await user.call(PATH, { method: "POST", body, headers });
-  expect(await leftBehind(sql, user.id)).toEqual(before);
-  return [status, error?.code, ...(alsoMessage ? [error?.message] : [])];
-}
-const refusal = (body: Uint8Array<ArrayBuffer>) => refused(body, "image/jpeg", true);
+const refused = async (body: BodyInit, type?: string) => (await refusedUpload(sql, user, body, type)).slice(0, 2);
+const refusal = (body: Uint8Array<ArrayBuffer>) => refusedUpload(sql, user, body, "image/jpeg");
 
 test.each([
   ["png", "image/png", "png"],
@@ -67,7 +55,7 @@ test.each(PHOTO_KINDS)(
     const plain = await drawPhoto(kind);
     const photo = withLocation(kind, plain, 1);
     expect(readMetadata(photo).gps).toMatchObject({ Latitude: expect.closeTo(37.8087, 4) });
-    const { data: answer } = await user.call(PATH, { body: formOf(photo, `image/${kind}`) });
+    const { data: answer } = await user.call(UPLOADS, { body: imageForm(photo, `image/${kind}`) });
     const { referenceImagePath } = uploadedReferenceImage.parse(answer);
     for (const path of [await user.upload(photo, `image/${kind}`), referenceImagePath]) {
       const { data } = await user.supabase.storage.from("projects").download(path.slice("projects/".length));
@@ -93,7 +81,7 @@ test.each([
   "a %s sent as %s, also in a form → 201, stored as .%s and served as that: the bytes decide",
   async (kind, declared, extension) => {
     const image = await drawImage(kind);
-    const { data } = await user.call(PATH, { body: formOf(image, declared) });
+    const { data } = await user.call(UPLOADS, { body: imageForm(image, declared) });
     for (const path of [await user.upload(image, declared), uploadedReferenceImage.parse(data).referenceImagePath]) {
       expect(path.endsWith(`.${extension}`)).toBe(true);
       const [row] =
@@ -176,7 +164,7 @@ test("a compressed upload → 415 that says it is compressed, and nothing is sto
   const body = await new Response(
     new Blob([await drawImage()]).stream().pipeThrough(new CompressionStream("gzip")),
   ).blob();
-  const { status, error } = await user.call(PATH, {
+  const { status, error } = await user.call(UPLOADS, {
     body,
     headers: { "content-type": "image/png", "content-encoding": "gzip" },
   });
@@ -187,10 +175,10 @@ test("a compressed upload → 415 that says it is compressed, and nothing is sto
 test("an image of exactly 10 MiB, as body and in a form → 201; one byte more, also in chunks → 413, and nothing is stored", async () => {
   const image = await imageOf(LIMIT);
   expect(await user.upload(image)).toMatch(/\.png$/);
-  expect((await user.call(PATH, { body: formOf(image) })).status).toBe(201);
+  expect((await user.call(UPLOADS, { body: imageForm(image) })).status).toBe(201);
   const larger = await imageOf(LIMIT + 1);
   const inPieces = new Blob([larger]).stream(); // has no Content-Length
-  for (const [body, type] of [[larger, "image/png"], [formOf(larger)], [inPieces, "image/png"]] as const)
+  for (const [body, type] of [[larger, "image/png"], [imageForm(larger)], [inPieces, "image/png"]] as const)
     expect(await refused(body, type)).toEqual([413, "payload_too_large"]);
 });
 

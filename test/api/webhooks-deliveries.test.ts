@@ -3,7 +3,7 @@ import { delivery } from "../../shared/contract/webhooks.ts";
 import { openDatabase } from "../support/api/database.ts";
 import { useUser } from "../support/api/user.ts";
 import { dataOf } from "../support/api/envelope.ts";
-import { listDeliveries, register } from "../support/api/webhooks.ts";
+import { insertDelivery, listDeliveries, register } from "../support/api/webhooks.ts";
 
 const sql = openDatabase();
 const user = useUser();
@@ -11,13 +11,6 @@ const user = useUser();
 const quiet = async (fields: Record<string, unknown> = {}) =>
   (await register(user, { enabled: false, eventTypes: ["project.created"], ...fields })).webhookId;
 
-/** One delivery of the first day of 2026. Its event is of today, or the pruning of old events would take it away meanwhile. */
-const deliver = (webhookId: string, status = "exhausted") => sql`
-  with event as (
-    insert into keyframe.webhook_events (type, owner_id, endpoint_id, payload)
-    values ('webhook.test', ${user.id}, ${webhookId}, '{}') returning id)
-  insert into keyframe.webhook_deliveries (event_id, endpoint_id, owner_id, event_type, status, attempts, created_at, completed_at)
-  select id, ${webhookId}, ${user.id}, 'webhook.test', ${status}::keyframe.delivery_status, 0, '2026-01-01', '2026-01-01' from event`;
 const inDatabase = async (webhookId: string) =>
   (
     await sql<{ id: string }[]>`
@@ -44,7 +37,7 @@ test("POST test of a disabled endpoint → 400, and nothing is sent", async () =
 
 test("GET of a delivery → its attempts, first to last, with the beginning of each answer", async () => {
   const webhookId = await quiet();
-  await deliver(webhookId);
+  await insertDelivery(sql, user, webhookId, "exhausted", "2026-01-01");
   const [deliveryId] = await inDatabase(webhookId);
   await sql`
     insert into keyframe.webhook_attempts (delivery_id, owner_id, attempt, started_at, duration_ms, status_code, error, response_excerpt)

@@ -37,7 +37,7 @@ function endedRuns(id: string, count: number): Promise<Run[]> {
 }
 
 describe("scheduling", () => {
-  test("cron.schedule → a job of the caller; the same name again changes it; without a name each call is a new job", async () => {
+  test("cron.schedule → a job of the caller; the same name again changes it", async () => {
     const id = await schedule("conformance-a", "5 4 * * *", "select 1");
     await database.admin`update cron.job set active = false where jobid = ${id}`;
     expect(await schedule("conformance-a", "30 seconds", "select 2")).toBe(id);
@@ -48,11 +48,6 @@ describe("scheduling", () => {
       ...{ jobname: "conformance-a", schedule: "30 seconds", command: "select 2" },
       ...{ here: true, username: "postgres", active: false },
     });
-    const unnamed = await sql<{ id: string }[]>`
-      select cron.schedule('0 0 * * *', 'select 1') as id from generate_series(1, 2)`;
-    const jobs =
-      await sql`select cron.unschedule(jobid) from cron.job where jobid in ${sql(unnamed.map(({ id }) => id))}`;
-    expect(jobs).toHaveLength(2);
   });
 
   test("a schedule of five cron fields, whatever follows, or of '[1-59] seconds' → accepted; any other → invalid schedule", async () => {
@@ -113,9 +108,8 @@ describe("privileges", () => {
 
   test("anon, authenticated and service_role → may not use the schema cron", async () => {
     for (const role of ["anon", "authenticated", "service_role"] as const) {
-      await expect(database.as(role)`select cron.schedule('* * * * *', 'select 1')`).rejects.toThrow(
-        /permission denied/,
-      );
+      const schedule = database.as(role)`select cron.schedule('conformance-none', '* * * * *', 'select 1')`;
+      await expect(schedule).rejects.toThrow(/permission denied/);
     }
   });
 });

@@ -1,17 +1,15 @@
 import { readFileSync } from "node:fs";
-import { CompactSign, decodeJwt, importJWK } from "jose";
+import { CompactSign, importJWK } from "jose";
 import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
 import { openDatabase } from "../support/api/database.ts";
 import { forgeToken, tokenPart } from "../support/api/tokens.ts";
 import { until } from "../support/until.ts";
 
-// The local Data API against what PostgREST 14.14 answered to the same requests, in support/postgrest-answers.json.
+// The local Data API against what PostgREST 14.14 answered to the same requests.
 
 const { url, publishableKey, secretKey, signingKey } = inject("stack");
 const sql = openDatabase();
-const support = new URL("./support/", import.meta.url);
-type Answer = { status: number; headers?: Record<string, string>; text: string };
-const answers: Record<string, Answer> = JSON.parse(readFileSync(new URL("postgrest-answers.json", support), "utf8"));
+const MADE = readFileSync(new URL("./support/postgrest.sql", import.meta.url), "utf8");
 
 const DROP = `
   drop table if exists public.conformance_rows;
@@ -25,7 +23,7 @@ beforeAll(async () => {
   await sql.unsafe(DROP);
   await sql.begin(async (transaction) => {
     await transaction.unsafe("set local role postgres");
-    await transaction.unsafe(readFileSync(new URL("postgrest.sql", support), "utf8"));
+    await transaction.unsafe(MADE);
   });
   await until("the functions are known", async () => (await call("conformance_stable")).status === 200);
 });
@@ -45,22 +43,28 @@ async function ask(method: string, path: string, asked: Asked = {}) {
 const call = (name: string, args: unknown = {}, asked: Asked = {}) =>
   ask("POST", `/rpc/${name}`, { body: typeof args === "string" ? args : JSON.stringify(args), ...asked });
 
-/** Without white space between the parts of JSON, and with the fields of an error in one order. */
-function comparable(status: number, text: string): unknown {
-  return status < 400 || text === ""
-    ? text.replaceAll(/(?<=["\d\]}el]),\s+|(?<="):\s+/g, (part) => part.trim())
-    : JSON.parse(text);
+/** What a refusal says. */
+const problem = (code: string, message: string, details: string | null = null, hint: string | null = null) => ({
+  ...{ code, details, hint, message },
+});
+
+type Asking = ReturnType<typeof ask>;
+
+/** The text is compared without the white space of Postgres's JSON; of the headers, the range of rows. */
+async function expectRows(asking: Asking, text: string, range = "0-0/*", status = 200): Promise<void> {
+  const answer = await asking;
+  const said = answer.text.replaceAll(/(?<=["\d\]}el]),\s+|(?<="):\s+/g, (part) => part.trim());
+  expect([answer.status, said, answer.headers.get("content-range")]).toEqual([status, text, range]);
 }
 
-function expectAnswer(name: string, { status, headers, text }: Awaited<ReturnType<typeof ask>>): void {
-  const expected = answers[name];
-  if (expected === undefined) throw new Error(`There is no answer ${name}.`);
-  const named = Object.fromEntries(Object.keys(expected.headers ?? {}).map((key) => [key, headers.get(key)]));
-  expect([status, comparable(status, text), named]).toEqual([
-    expected.status,
-    comparable(expected.status, expected.text),
-    expected.headers ?? {},
-  ]);
+async function expectProblem(asking: Asking, status: number, said: ReturnType<typeof problem>): Promise<void> {
+  const answer = await asking;
+  expect([answer.status, JSON.parse(answer.text)]).toEqual([status, said]);
+  const { code, message } = said;
+  const because = `Bearer error="invalid_token", error_description=${JSON.stringify(message)}`;
+  const challenge = status === 401 ? (code.startsWith("PGRST30") ? because : "Bearer") : null;
+  const headers = { "www-authenticate": challenge, "retry-after": status === 503 ? "0" : null };
+  expect(Object.fromEntries(Object.keys(headers).map((name) => [name, answer.headers.get(name)]))).toEqual(headers);
 }
 
 describe("a token", () => {
@@ -68,34 +72,72 @@ describe("a token", () => {
   const user = crypto.randomUUID();
   const claims = (change: Record<string, unknown>) => forgeToken(user, { claims: change });
   const parts = async () => (await forgeToken(user)).split(".");
-  test.each<[name: string, token: () => Promise<string> | string]>([
-    ["expired token", () => claims({ exp: seconds(-600) })],
-    ["expired 10 s ago", () => claims({ exp: seconds(-10) })],
-    ["token of the future", () => claims({ iat: seconds(600) })],
-    ["nbf future", () => claims({ nbf: seconds(600) })],
-    ["bad signature", async () => `${(await forgeToken(user)).slice(0, -6)}AAAAAA`],
-    ["no jwt", () => "abc"],
-    ["two parts", () => "abc.def"],
-    ["alg none", async () => `${tokenPart({ alg: "none", typ: "JWT" })}.${(await parts())[1]}.`],
-    ["other kid", () => forgeToken(user, { header: { kid: "other" } })],
-    ["no kid", () => forgeToken(user, { header: { kid: undefined } })],
-    ["role postgres", () => claims({ role: "postgres" })],
-    ["role unknown", () => claims({ role: "nobody" })],
-    ["no role", () => claims({ role: undefined })],
-    ["no exp", () => claims({ exp: undefined })],
-    ["exp text", () => tokenOf({ ...decodeJwt("e30.e30.e30"), role: "authenticated", sub: user, exp: "tomorrow" })],
-    ["foreign issuer", () => claims({ iss: "https://other" })],
-    ["sub missing", () => claims({ sub: undefined })],
-    ["secret key as bearer, publishable as apikey", () => secretKey],
-  ])("token: %s", async (name, token) => {
-    const authorization = `Bearer ${await token()}`;
-    const asked = { profile: "keyframe", apikey: publishableKey, authorization };
-    expectAnswer(name, await ask("GET", "/projects?select=id", asked));
+  const read = (authorization: string) =>
+    ask("GET", "/projects?select=id", { profile: "keyframe", apikey: publishableKey, authorization });
+  const denied = problem("42501", "permission denied for table projects");
+  const noKey = (why: string) => problem("PGRST301", "No suitable key or wrong key type", why);
+  const parts3 = (got: number) => problem("PGRST301", `Expected 3 parts in JWT; got ${got}`);
+  const wrongTime = (message: string) => problem("PGRST303", message);
+
+  test.each<[what: string, token: () => Promise<string>]>([
+    ["that expired 10 s ago", () => claims({ exp: seconds(-10) })],
+    ["without kid", () => forgeToken(user, { header: { kid: undefined } })],
+    ["without exp", () => claims({ exp: undefined })],
+    ["of another issuer", () => claims({ iss: "https://other" })],
+    ["without sub", () => claims({ sub: undefined })],
+  ])("a token %s → accepted by the Data API", async (_what, token) => {
+    await expectRows(read(`Bearer ${await token()}`), "[]", "*/*");
   });
 
-  test("basic", async () => {
-    const asked = { profile: "keyframe", apikey: publishableKey, authorization: "Basic abc" };
-    expectAnswer("basic", await ask("GET", "/projects?select=id", asked));
+  test.each<[what: string, token: () => Promise<string>, status: number, said: ReturnType<typeof problem>]>([
+    ["that expired", () => claims({ exp: seconds(-600) }), 401, wrongTime("JWT expired")],
+    ["of the future", () => claims({ iat: seconds(600) }), 401, wrongTime("JWT issued at future")],
+    ["that is not valid yet", () => claims({ nbf: seconds(600) }), 401, wrongTime("JWT not yet valid")],
+    [
+      "whose exp is a text",
+      () => tokenOf({ role: "authenticated", sub: user, exp: "tomorrow" }),
+      401,
+      wrongTime("The JWT 'exp' claim must be a number"),
+    ],
+    [
+      "with another signature",
+      async () => `${(await forgeToken(user)).slice(0, -6)}AAAAAA`,
+      401,
+      noKey("None of the keys was able to decode the JWT"),
+    ],
+    [
+      "of another key",
+      () => forgeToken(user, { header: { kid: "other" } }),
+      401,
+      noKey("No suitable key was found to decode the JWT"),
+    ],
+    ["that is none", async () => "abc", 401, parts3(1)],
+    ["of two parts", async () => "abc.def", 401, parts3(2)],
+    ["that is the secret key, beside the publishable one", async () => secretKey, 401, parts3(1)],
+    [
+      "that is not signed",
+      async () => `${tokenPart({ alg: "none", typ: "JWT" })}.${(await parts())[1]}.`,
+      401,
+      problem(
+        "PGRST301",
+        "Wrong or unsupported encoding algorithm",
+        "JWT is unsecured but expected 'alg' was not 'none'",
+      ),
+    ],
+    [
+      "of the role postgres",
+      () => claims({ role: "postgres" }),
+      403,
+      problem("42501", 'permission denied to set role "postgres"'),
+    ],
+    ["of an unknown role", () => claims({ role: "nobody" }), 401, problem("22023", 'role "nobody" does not exist')],
+    ["without a role", () => claims({ role: undefined }), 401, denied],
+  ])("a token %s → refused by the Data API with its code", async (_what, token, status, said) => {
+    await expectProblem(read(`Bearer ${await token()}`), status, said);
+  });
+
+  test("basic authorization → ignored: the caller is anon", async () => {
+    await expectProblem(read("Basic abc"), 401, denied);
   });
 
   // By its source (jose-jwt reads alg, kid, typ and cty of a header); there is no recorded answer.
@@ -104,8 +146,7 @@ describe("a token", () => {
       { role: "authenticated", sub: user, exp: seconds(60) },
       { crit: ["x-own"], "x-own": true },
     );
-    const asked = { profile: "keyframe", apikey: publishableKey, authorization: `Bearer ${token}` };
-    expect(await ask("GET", "/projects?select=id", asked)).toMatchObject({ status: 200, text: "[]" });
+    expect(await read(`Bearer ${token}`)).toMatchObject({ status: 200, text: "[]" });
   });
 
   /** Also of claims and headers that the library would refuse to sign. */
@@ -117,21 +158,40 @@ describe("a token", () => {
 });
 
 describe("an error of Postgres", () => {
-  test.each(Object.keys(answers).filter((name) => /^raise \w+$/.test(name)))("error of Postgres: %s", async (name) => {
-    const code = name.slice("raise ".length);
-    expectAnswer(name, await call("conformance_raise", { code, message: "msg", detail: "det", hint: "hin" }));
+  test.each([
+    [400, ["KEYFR", "P0001", "22023", "23514", "0A000", "2F000", "ZZ999"]],
+    [402, ["PT402"]],
+    [403, ["42501"]],
+    [404, ["42883"]],
+    [405, ["25006"]],
+    [409, ["23505", "23503", "PT409"]],
+    [500, ["P0002", "57014", "55P03", "53400", "XX000", "21000"]],
+    [503, ["57P01", "53300", "08006"]],
+  ])("a status of %i → for the errors of Postgres %j", async (status, codes) => {
+    for (const code of codes) {
+      const raised = { code, message: "msg", detail: "det", hint: "hin" };
+      await expectProblem(call("conformance_raise", raised), status, problem(code, "msg", "det", "hin"));
+    }
   });
 
-  test("raise 42501, as a user and as anon", async () => {
+  test.each(["40001X", "PT4xx"])("an error code that Postgres does not take, %s → 400", async (code) => {
+    const said = problem("42704", `unrecognized exception condition "${code}"`);
+    await expectProblem(call("conformance_raise", { code }), 400, said);
+  });
+
+  test("raise 42501 → 403 for a user, 401 for anon", async () => {
     const authorization = `Bearer ${await forgeToken(crypto.randomUUID())}`;
-    const raised = { code: "42501" };
-    const apikey = publishableKey;
-    expectAnswer("raise 42501 as user", await call("conformance_raise", raised, { apikey, authorization }));
-    expectAnswer("raise 42501 as anon", await call("conformance_raise", raised, { apikey }));
+    const raise = (who: Asked) => call("conformance_raise", { code: "42501" }, { apikey: publishableKey, ...who });
+    await expectProblem(raise({ authorization }), 403, problem("42501", "m", "", ""));
+    await expectProblem(raise({}), 401, problem("42501", "m", "", ""));
   });
 
-  test.each([1, 2, 3, 409])("trigger %i, at an insert", async (n) => {
-    expectAnswer(`trigger ${n}`, await ask("POST", "/conformance_rows", { body: JSON.stringify({ n }) }));
+  test.each([
+    [1, 400, problem("P0001", "plain")],
+    [3, 400, problem("KEYFR", "x", "sentence", '{"a":1}')],
+    [409, 409, problem("PT409", "no", "d", "h")],
+  ])("an insert whose trigger raises error %i → %i", async (n, status, said) => {
+    await expectProblem(ask("POST", "/conformance_rows", { body: JSON.stringify({ n }) }), status, said);
   });
 
   // An order, a limit or a list of columns filters no rows.
@@ -148,85 +208,88 @@ describe("an error of Postgres", () => {
 });
 
 describe("arguments", () => {
-  test.each<[string, unknown]>([
-    ["text", { t: "x" }],
-    ["textNumber", { t: 5 }],
-    ["textBool", { t: true }],
-    ["textObject", { t: { a: 1 } }],
-    ["textArray", { t: [1, "a"] }],
-    ["intText", { i: "5" }],
-    ["intFloat", { i: 5 }],
-    ["intNull", { i: null }],
-    ["numeric", { n: 1.1 }],
-    ["boolText", { b: "yes" }],
-    ["boolNumber", { b: 1 }],
-    ["jsonObject", { j: { a: [1, null, "é"] } }],
-    ["jsonText", { j: "abc" }],
-    ["jsonTextJson", { j: '{"a":1}' }],
-    ["jsonTextNumber", { j: "5" }],
-    ["jsonNumber", { j: 5 }],
-    ["jsonNull", { j: null }],
-    ["jsonBool", { j: true }],
-    ["jsonArray", { j: [] }],
-    ["jsonTextNull", { j: "null" }],
-    ["jsonEmptyText", { j: "" }],
-    ["array", { a: ["a", "b,c", 'd"e', "", null] }],
-    ["arrayText", { a: "{a,b}" }],
-    ["arrayEmpty", { a: [] }],
-    ["arrayNumber", { a: [1, 2] }],
-    ["arrayNested", { a: [["a"], ["b"]] }],
-    ["uuidsBad", { u: ["x"] }],
-    ["tsNumber", { ts: 5 }],
-    ["big number", '{"n":12345678901234567890.123456789,"j":{"x":12345678901234567890.123456789,"y":1.0,"z":1e2}}'],
-  ])("arguments of a call: %s", async (name, args) => {
-    expectAnswer(`args ${name}`, await call("conformance_args", args));
+  test.each<[args: unknown, read: string]>([
+    [{ t: "x" }, '{"t":"x"}'],
+    [{ t: 5 }, '{"t":"5"}'],
+    [{ t: true }, '{"t":"true"}'],
+    [{ t: { a: 1 } }, '{"t":"{\\"a\\":1}"}'],
+    [{ t: [1, "a"] }, '{"t":"[1,\\"a\\"]"}'],
+    [{ i: "5" }, '{"i":5}'],
+    [{ i: 5 }, '{"i":5}'],
+    [{ i: null }, "{}"],
+    [{ n: 1.1 }, '{"n":1.1}'],
+    [{ b: "yes" }, '{"b":true}'],
+    [{ b: 1 }, '{"b":true}'],
+    [{ j: { a: [1, null, "é"] } }, '{"j":{"a":[1,null,"é"]},"jt":"object"}'],
+    [{ j: "abc" }, '{"j":"abc","jt":"string"}'],
+    [{ j: '{"a":1}' }, '{"j":"{\\"a\\":1}","jt":"string"}'],
+    [{ j: "5" }, '{"j":"5","jt":"string"}'],
+    [{ j: 5 }, '{"j":5,"jt":"number"}'],
+    [{ j: null }, "{}"],
+    [{ j: true }, '{"j":true,"jt":"boolean"}'],
+    [{ j: [] }, '{"j":[],"jt":"array"}'],
+    [{ j: "null" }, '{"j":"null","jt":"string"}'],
+    [{ j: "" }, '{"j":"","jt":"string"}'],
+    [{ a: ["a", "b,c", 'd"e', "", null] }, '{"a":["a","b,c","d\\"e","",null]}'],
+    [{ a: "{a,b}" }, '{"a":["a","b"]}'],
+    [{ a: [] }, '{"a":[]}'],
+    [{ a: [1, 2] }, '{"a":["1","2"]}'],
+    [{ a: [["a"], ["b"]] }, '{"a":[["a"],["b"]]}'],
+    [
+      '{"n":12345678901234567890.123456789,"j":{"x":12345678901234567890.123456789,"y":1.0,"z":1e2}}',
+      '{"j":{"x":12345678901234567890.123456789,"y":1.0,"z":100},"n":12345678901234567890.123456789,"jt":"object"}',
+    ],
+    ['{"t":"\\ud83d\\ude00"}', '{"t":"😀"}'],
+  ])("the arguments %j of a call → %s", async (args, read) => {
+    await expectRows(call("conformance_args", args), read);
   });
 
-  test.each<[string, string, string]>([
-    ["broken json", "conformance_stable", "{"],
-    ["create project nul", "conformance_args", '{"t":"a\\u0000b"}'],
-    ["create project lone surrogate", "conformance_args", '{"t":"a\\ud800b"}'],
-    ["create project raw surrogate escape", "conformance_args", '{"\\udfff":"b"}'],
-  ])("malformed arguments: %s", async (name, called, body) => {
-    expectAnswer(name, await call(called, body));
+  const notJson = problem("PGRST102", "Empty or invalid json");
+  const notNumber = (text: string) => problem("22P02", `invalid input syntax for type bigint: "${text}"`);
+  test.each<[args: unknown, said: ReturnType<typeof problem>]>([
+    [{ u: ["x"] }, problem("22P02", 'invalid input syntax for type uuid: "x"')],
+    [{ ts: 5 }, problem("22007", 'invalid input syntax for type timestamp with time zone: "5"')],
+    ["{", notJson],
+    [
+      '{"t":"a\\u0000b"}',
+      problem("22P05", "unsupported Unicode escape sequence", "\\u0000 cannot be converted to text."),
+    ],
+    ['{"t":"a\\ud800b"}', notJson],
+    ['{"\\udfff":"b"}', notJson],
+    ...["1.5", "1e3", "1.0", "1e30"].map((text): [string, typeof notJson] => [`{"big":${text}}`, notNumber(text)]),
+  ])("the arguments %j of a call → 400", async (args, said) => {
+    await expectProblem(call("conformance_args", args), 400, said);
   });
 
   test.each(["", "null", "5", "[]"])("a call with the body %j → the function without arguments", async (body) => {
-    expectAnswer("stable get", await call("conformance_stable", body));
+    await expectRows(call("conformance_stable", body), '"x"');
   });
 
-  test("a call with a list → the arguments of its first object; a pair of surrogates → its character", async () => {
-    expect(await call("conformance_out", '[{"x":5}]')).toMatchObject({ status: 200, text: '{"y":5,"z":"a"}' });
-    expect((await call("conformance_args", '{"t":"\\ud83d\\ude00"}')).text).toContain('"t": "😀"');
-  });
-
-  test.each<[string, string]>([
-    ["add credit float", "1.5"],
-    ["add credit 1e3", "1e3"],
-    ["add credit 1.0", "1.0"],
-    ["add credit huge", "1e30"],
-  ])("amount in a body: %s", async (name, amount) => {
-    const body = `{"user_id":"${crypto.randomUUID()}","amount_micros":${amount},"kind":"purchase","key":"r"}`;
-    expectAnswer(name, await call("add_credit", body, { profile: "keyframe_worker" }));
+  test("a call with a list → the arguments of its first object", async () => {
+    await expectRows(call("conformance_out", '[{"x":5}]'), '{"y":5,"z":"a"}');
   });
 });
 
 describe("a call", () => {
-  test.each<[name: string, called: string, args: object]>([
-    ["sleep2 1 s", "sleep", {}],
-    ["void", "void", {}],
-    ["null", "null", {}],
-    ["bigint", "bigint", {}],
-    ["status 400", "status", { st: "400" }],
-    ["status 418", "status", { st: "418" }],
-    ["status abc", "status", { st: "abc" }],
-    ["headers", "headers", {}],
-    ["out", "out", { x: 5 }],
-    ["table fn 0", "table", { n: 0 }],
-    ["variadic", "variadic", { v: ["a", "b"] }],
-    ["overload two", "overload", { a: 1, b: 2 }],
-  ])("a function called, case %s → the answer that PostgREST gives", async (name, called, args) => {
-    expectAnswer(name, await call(`conformance_${called}`, args));
+  test.each<[called: string, args: object, text: string, range?: string, status?: number]>([
+    ["void", {}, "", "0-0/*", 204],
+    ["null", {}, "null"],
+    ["bigint", {}, "9007199254740993"],
+    ["status", { st: "400" }, '{"a":1}', "0-0/*", 400],
+    ["status", { st: "418" }, '{"a":1}', "0-0/*", 418],
+    ["out", { x: 5 }, '{"y":5,"z":"a"}'],
+    ["table", { n: 0 }, "[]", "*/*"],
+    ["variadic", { v: ["a", "b"] }, '"a,b"'],
+    ["overload", { a: 1, b: 2 }, '"two"'],
+  ])("the function %s called with %j → the answer that PostgREST gives", async (called, args, ...answer) => {
+    await expectRows(call(`conformance_${called}`, args), ...answer);
+  });
+
+  test("a call beyond its function's own statement_timeout, or with a status that is none → 500", async () => {
+    const late = problem("57014", "canceling statement due to statement timeout");
+    await expectProblem(call("conformance_sleep"), 500, late);
+    const wrong = problem("PGRST112", "response.status guc must be a valid status code");
+    await expectProblem(call("conformance_status", { st: "abc" }), 500, wrong);
   });
 
   test("a call that returns more rows than max_rows → the first thousand", async () => {
@@ -239,13 +302,6 @@ describe("a call", () => {
     const { status, headers } = await ask("POST", "/conformance_rows?select=n", asked);
     expect([status, headers.get("preference-applied")]).toEqual([201, "return=representation"]);
     expect((await ask("GET", "/conformance_rows?select=n&n=eq.7")).text).toBe('[{"n":7}]');
-  });
-
-  // What is inserted into a table goes through JavaScript here.
-  test("numbers beyond 2^53, and odd spellings of numbers → returned from a table as Postgres has them", async () => {
-    expectAnswer("numbers of a table", await ask("GET", "/conformance_rows?select=n,b,j&order=id&limit=1"));
-    await sql`insert into public.conformance_rows (id, b) values (1000, 9007199254740993)`;
-    expect((await ask("GET", "/conformance_rows?select=b&id=eq.1000")).text).toBe('[{"b":9007199254740993}]');
   });
 
   test("two calls that deadlock, and one that conflicts → repeated until they are done", async () => {

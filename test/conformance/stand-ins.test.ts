@@ -3,19 +3,26 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import postgres from "postgres";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { installExtensions } from "../../local/extensions/install-extensions.ts";
+import { type Installed, installExtensions } from "../../local/extensions/install-extensions.ts";
 import { isDue } from "../../local/extensions/pg-cron-worker.ts";
 import { freePort } from "../../local/network.ts";
 import { type RunningPostgres, startPostgres } from "../../local/postgres/start-postgres.ts";
+import { ChildProcess } from "../../local/stack/child-process.ts";
+import { describeScheduler } from "../../local/stack/describe-children.ts";
 import { until } from "../support/until.ts";
 import { startReceiver } from "./support/receiver.ts";
-import { type Scheduler, startScheduler } from "./support/scheduler.ts";
 
 // What is true of the stand-ins only, or cannot be tried on a server that is not ours to kill.
 let folder: string;
 let server: RunningPostgres;
 let sql: postgres.Sql;
-let scheduler: Scheduler | undefined;
+let scheduler: ChildProcess | undefined;
+const STAND_INS = {
+  pg_net: "stand-in",
+  pg_cron: "stand-in",
+  supabase_vault: "stand-in",
+  notes: [],
+} satisfies Installed;
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "keyframe-stand-ins-"));
@@ -26,7 +33,7 @@ beforeAll(async () => {
 });
 
 afterAll(async () => {
-  expect((await scheduler?.stop())?.code).toBe(0);
+  await scheduler?.stop();
   await sql.end({ timeout: 1 });
   await server.stop();
   await rm(folder, { recursive: true });
@@ -34,10 +41,9 @@ afterAll(async () => {
 
 describe("installing", () => {
   test("a plain Postgres → gets all three stand-ins; installed a second time → the data stay", async () => {
-    const standIns = { pg_net: "stand-in", pg_cron: "stand-in", supabase_vault: "stand-in", notes: [] };
-    expect(await installExtensions(sql)).toEqual(standIns);
+    expect(await installExtensions(sql)).toEqual(STAND_INS);
     await sql`select vault.create_secret('kept', 'kept'), cron.schedule('kept', '0 0 1 1 *', 'select 1')`;
-    expect(await installExtensions(sql, { useReal: false })).toEqual(standIns);
+    expect(await installExtensions(sql, { useReal: false })).toEqual(STAND_INS);
     const [row] = await sql`
       select (select decrypted_secret from vault.decrypted_secrets where name = 'kept') as secret,
         (select count(*)::int from cron.job where jobname = 'kept') as jobs`;
@@ -83,18 +89,17 @@ test.each([
 });
 
 describe("the scheduler", () => {
-  test("pg_net's worker is killed → the next one sends the batch again, whole", async () => {
+  test("pg_net's worker is killed → the next one, which starts by itself, sends the batch again, whole", async () => {
     const { promise: released, resolve: release } = Promise.withResolvers<void>();
     const receiver = startReceiver(async (path) => {
       if (path === "/slow" && receiver.countOf("/slow") === 1) await released;
       return new Response("done");
     });
-    const worker = await startScheduler(server.url, "pg_net");
-    expect(worker.lines).toEqual(['{"ready":true,"port":0}']);
+    scheduler = new ChildProcess(describeScheduler({ dataDir: folder }, server.url, STAND_INS));
+    await scheduler.start();
     await sql`select net.http_post(${`${receiver.url}/slow`}), net.http_post(${`${receiver.url}/quick`})`;
     await Promise.all([receiver.of("/slow"), receiver.of("/quick")]);
-    await worker.stop("SIGKILL");
-    scheduler = await startScheduler(server.url, "pg_net");
+    scheduler.kill("SIGKILL");
     await until("both are sent twice", () => receiver.countOf("/slow") === 2 && receiver.countOf("/quick") === 2);
     release();
     await until("both responses", async () => {

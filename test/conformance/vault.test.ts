@@ -6,7 +6,7 @@ let database: ExtensionDatabase;
 let sql: postgres.Sql;
 
 beforeAll(async () => {
-  database = await extensionDatabase("none");
+  database = await extensionDatabase("supabase_vault");
   sql = database.as("postgres");
 });
 

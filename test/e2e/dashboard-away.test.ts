@@ -4,13 +4,16 @@ import { expectGoodLooks, type Visit, visitDashboard } from "../support/dashboar
 import {
   become,
   choose,
+  filmOf,
   hold,
   loseAnswers,
   newFilm,
   openNewProject,
   openProject,
+  shotTitles,
   stepCard,
   untilGenerateIsInWindow,
+  untilLoaded,
 } from "../support/dashboard/film.ts";
 import { newPerson } from "../support/dashboard/person.ts";
 import { until } from "../support/until.ts";
@@ -26,9 +29,8 @@ const OFFLINE = "You are offline.";
 async function atProjects(): Promise<Visit> {
   const { session, keyframe } = await newPerson();
   await keyframe.createProject({ title: "Harbour", textPrompt: "A harbour at dawn", description: "" });
-  const visited = await visit({ session });
-  visited.watch.allow(/Failed to load resource|ERR_FAILED|ERR_INTERNET_DISCONNECTED/);
-  await visited.page.goto("/#/projects");
+  const allow = /Failed to load resource|ERR_FAILED|ERR_INTERNET_DISCONNECTED/;
+  const visited = await visit({ session, allow, at: "/#/projects" });
   await visited.page.getByRole("article").getByText("Harbour").first().waitFor();
   return visited;
 }
@@ -86,10 +88,9 @@ test.each([
 );
 
 test("a start was carried out but answered 500 → Generate again makes one run before that run's end is shown, and one after", async () => {
-  const { session, keyframe } = await newPerson();
-  const { projectId } = await keyframe.createProject({ title: "Harbour", textPrompt: "A harbour at dawn" });
-  const { page, watch } = await visit({ session });
-  watch.allow(/Failed to load resource/);
+  const { person, projectId } = await newFilm();
+  const { session, keyframe } = person;
+  const { page } = await visit({ session, allow: /Failed to load resource/ });
   await page.clock.install();
   await page.goto(`/#/projects/${projectId}`);
   const card = stepCard(page, "First frame");
@@ -124,12 +125,8 @@ test("a start was carried out but answered 500 → Generate again makes one run 
 });
 
 test("the answers to a shot's new position and new titles are lost → the changes are made, and nothing else", async () => {
-  const { session, keyframe } = await newPerson();
-  const { filmId } = await keyframe.films.create({ title: "The pier" });
-  const day = await keyframe.createProject({ title: "Day", textPrompt: "Day", filmId });
-  await keyframe.createProject({ title: "Night", textPrompt: "Night", filmId });
-  const { page, watch } = await visit({ session });
-  watch.allow(/Failed to load resource|ERR_FAILED/);
+  const { session, keyframe, filmId, shots } = await filmOf("Day", "Night");
+  const { page } = await visit({ session, allow: /Failed to load resource|ERR_FAILED/ });
   const lose = (path: string) => loseAnswers(page, path, "PATCH", [1]);
   const rename = async (name: string, title: string) => {
     await choose(page, name, "Rename");
@@ -144,19 +141,16 @@ test("the answers to a shot's new position and new titles are lost → the chang
   await page.getByRole("status").getByText("Night is shot 1 of 2.").waitFor({ state: "attached" });
   await lose("**/films/*");
   await rename("Actions for the film", "The sea");
-  await page.goto(`/#/projects/${day.projectId}`);
+  await page.goto(`/#/projects/${shots[0].projectId}`);
   await lose("**/projects/*");
   await rename("Actions for Day", "Noon");
-  const { title, shots } = await keyframe.films.read(filmId);
-  expect([title, ...shots.map((shot) => shot.title)]).toEqual(["The sea", "Night", "Noon"]);
+  const saved = await keyframe.films.read(filmId);
+  expect([saved.title, ...saved.shots.map((shot) => shot.title)]).toEqual(["The sea", "Night", "Noon"]);
 });
 
 test("a shot's new position has no answer yet → the film shows it; a change that fails is taken back", async () => {
-  const { session, keyframe } = await newPerson();
-  const { filmId } = await keyframe.films.create({ title: "The pier" });
-  for (const title of ["Day", "Night"]) await keyframe.createProject({ title, textPrompt: title, filmId });
-  const { page, watch } = await visit({ session });
-  watch.allow(/status of 500/);
+  const { session, filmId } = await filmOf("Day", "Night");
+  const { page } = await visit({ session, allow: /status of 500/ });
   await page.clock.install();
   await page.goto(`/#/films/${filmId}`);
   const up = page.getByRole("button", { name: "Move Night up" });
@@ -175,20 +169,17 @@ test("a shot's new position has no answer yet → the film shows it; a change th
   });
   await up.click();
   await untilChangeEnds(page, page.getByRole("status").getByText("Night is shot 1 of 2."));
-  const titles = () => page.getByRole("list", { name: "Shots" }).getByRole("link").allTextContents();
-  expect(await titles()).toEqual(["Night", "Day"]);
+  expect(await shotTitles(page)).toEqual(["Night", "Day"]);
   await page.route(`**/films/${filmId}`, (route) => route.fulfill({ status: 500 }), { times: 1 });
   await page.getByRole("button", { name: "Move Day up" }).click();
   await page.getByRole("alert").waitFor();
-  expect(await titles()).toEqual(["Night", "Day"]);
+  expect(await shotTitles(page)).toEqual(["Night", "Day"]);
 });
 
 test("an image's URL has expired while the service is away → the image shows when the service is back", async () => {
-  const { session, keyframe } = await newPerson();
-  const { projectId } = await keyframe.createProject({ title: "Harbour", textPrompt: "A harbour at dawn" });
-  await keyframe.waitFor(await keyframe.generate("first-frame", { projectId }));
-  const { page, watch } = await visit({ session });
-  watch.allow(/Failed to load resource/);
+  const { person, projectId, make } = await newFilm();
+  await make("first-frame");
+  const { page } = await visit({ session: person.session, allow: /Failed to load resource/ });
   await page.clock.install();
   const held = Promise.withResolvers<Awaited<ReturnType<typeof hold>>>();
   await page.route("**/keyframe-outputs/**", async (route) => {
@@ -202,15 +193,12 @@ test("an image's URL has expired while the service is away → the image shows w
   await page.waitForTimeout(500); // a second failure would be final
   await page.unroute("**/keyframe-outputs/**");
   release();
-  const picture = stepCard(page, "First frame").getByRole("img").first();
-  await until("the picture", () => picture.evaluate((one: HTMLImageElement) => one.naturalWidth > 0));
+  await untilLoaded(stepCard(page, "First frame").getByRole("img").first());
 });
 
 test("no answer after a text is saved and a step started → text and run show, and nobody starts the step twice", async () => {
-  const { session, keyframe } = await newPerson();
-  const { projectId } = await keyframe.createProject({ title: "Harbour", textPrompt: "A harbour at dawn" });
-  const { page, watch } = await visit({ session });
-  watch.allow(/Failed to load resource|ERR_FAILED/);
+  const { person, projectId } = await newFilm();
+  const { page } = await visit({ session: person.session, allow: /Failed to load resource|ERR_FAILED/ });
   await page.clock.install();
   await page.goto(`/#/projects/${projectId}`);
   let isAway = false;
@@ -220,8 +208,7 @@ test("no answer after a text is saved and a step started → text and run show, 
     isAway = true;
     await route.fulfill({ response: await route.fetch() });
   });
-  const prompt = page.getByLabel("Prompt", { exact: true });
-  await prompt.fill("A harbour at noon");
+  await prompt(page).fill("A harbour at noon");
   const card = stepCard(page, "First frame");
   await card.getByRole("button", { name: "Save and generate" }).click();
   await untilChangeEnds(page, page.getByText(UNREACHABLE));
@@ -230,7 +217,7 @@ test("no answer after a text is saved and a step started → text and run show, 
   await untilChangeEnds(page, again.and(page.locator(":not([aria-busy])")));
   expect(await again.getAttribute("aria-disabled")).toBe("true");
   await gone(page, "Not saved");
-  expect(await prompt.inputValue()).toBe("A harbour at noon");
+  expect(await prompt(page).inputValue()).toBe("A harbour at noon");
   expect(await page.getByRole("alert").allTextContents()).toEqual([UNREACHABLE]);
 });
 
@@ -252,8 +239,7 @@ test("offline → a banner, and the page's data stay; online again → no banner
 
 test("a database that lacks migrations → a banner that says what to do, without blaming the connection", async () => {
   const message = "The database lacks migrations that this version of the functions needs. Apply them.";
-  const { page, watch } = await visit({ session: (await newPerson()).session });
-  watch.allow(/Failed to load resource/);
+  const { page } = await visit({ session: (await newPerson()).session, allow: /Failed to load resource/ });
   await page.route(API, (route) => {
     const error = { code: "schema_outdated", message, requestId: "r" };
     return route.fulfill({ status: 503, json: { success: false, data: null, error } });
@@ -367,22 +353,16 @@ test("a step is generated with an unsaved prompt → saved first and used; a sav
 
 test("the page is left while a start has no answer, and opened again → still starting, and a click starts nothing more", async () => {
   const { page } = await openNewProject(visit);
-  const answer = Promise.withResolvers<void>();
-  let starts = 0;
-  await page.route("**/generate/first-frame", async (route) => {
-    starts++;
-    await answer.promise;
-    await route.continue();
-  });
+  const starts = await hold(page, "**/generate/first-frame");
   const card = stepCard(page, "First frame");
   const generate = card.getByRole("button", { name: /^Generate:/ });
   await generate.click();
-  await page.getByRole("banner").getByRole("link", { name: "Projects", exact: true }).click();
+  await follow(page, "Projects");
   await page.getByRole("article").getByText("Harbour").first().click();
   await generate.waitFor();
   expect(await generate.getAttribute("aria-busy")).toBe("true");
   await generate.click({ force: true });
-  answer.resolve();
+  starts.release();
   await card.getByText("Done").waitFor();
-  expect(starts).toBe(1);
+  expect(starts.count()).toBe(1);
 });

@@ -7,13 +7,17 @@ import { createMp4Reader } from "../../shared/media/mp4-reader.ts";
 import { uniquePrompt } from "../support/api/provider.ts";
 import { expectGoodLooks, primaries, visitDashboard } from "../support/dashboard/browser.ts";
 import {
-  chainOfTwo,
   choose,
+  createShot,
+  filmOf,
   newFilm,
   photoFile,
   runStep,
+  shotTitles,
   stepCard,
   untilFocused,
+  untilLoaded,
+  untilPlays,
   untilShows,
 } from "../support/dashboard/film.ts";
 import { fillCredentials, newPerson } from "../support/dashboard/person.ts";
@@ -23,8 +27,7 @@ import { until } from "../support/until.ts";
 const visit = visitDashboard();
 
 test("sign up, project, reference image, three steps → the video plays; another user sees none of it", async () => {
-  const { page } = await visit();
-  await page.goto("/#/sign-up");
+  const { page } = await visit({ at: "/#/sign-up" });
   const email = `film-${crypto.randomUUID()}@keyframe.local`;
   await fillCredentials(page, { email, password: "a long enough password" }, "Create account");
 
@@ -48,9 +51,7 @@ test("sign up, project, reference image, three steps → the video plays; anothe
     element.muted = true;
     await element.play();
   });
-  const time = () => player.evaluate((element: HTMLVideoElement) => element.currentTime);
-  const started = await time();
-  await until("the video plays", async () => (await time()) > started + 0.1);
+  await untilPlays(player);
 
   const downloading = page.waitForEvent("download");
   await video.getByRole("button", { name: "Download the video" }).click();
@@ -58,20 +59,12 @@ test("sign up, project, reference image, three steps → the video plays; anothe
 
   await page.getByRole("link", { name: "Projects", exact: true }).first().click();
   const card = page.getByRole("article").filter({ hasText: "Harbour" });
-  await until("the card shows its frame", () =>
-    card
-      .locator("img")
-      .first()
-      .evaluate((image: HTMLImageElement) => image.naturalWidth > 0),
-  );
+  await untilLoaded(card.locator("img").first());
   await card.getByRole("link", { name: "Harbour" }).click();
   await page.getByRole("heading", { level: 1, name: "Harbour" }).waitFor();
 
-  const address = page.url();
   const { session } = await newPerson();
-  const { page: other, watch } = await visit({ session });
-  watch.allow(/status of 404/);
-  await other.goto(address);
+  const { page: other } = await visit({ session, allow: /status of 404/, at: page.url() });
   await other.getByRole("heading", { name: "Project not found" }).waitFor();
   await other.getByRole("link", { name: "Go to projects", exact: true }).click();
   await other.getByRole("heading", { name: "No projects yet" }).waitFor();
@@ -79,21 +72,14 @@ test("sign up, project, reference image, three steps → the video plays; anothe
 
 test("a film → the next shot from the last frame, plays; shots are moved, dragged, removed, added; film deleted, shots stay", async () => {
   const { session, keyframe } = await newPerson();
-  const { page, watch } = await visit({ session });
-  await page.goto("/#/films");
+  const { page, watch } = await visit({ session, at: "/#/films" });
   await page.getByRole("button", { name: "New film" }).click();
   await page.getByRole("dialog", { name: "New film" }).getByLabel("Title").fill("The pier");
   await page.getByRole("button", { name: "Create film" }).click();
   await page.getByRole("heading", { level: 1, name: "The pier" }).waitFor();
 
-  const fillShot = async (title: string) => {
-    const form = page.getByRole("dialog", { name: "New shot" });
-    await form.getByLabel("Title").fill(title);
-    await form.getByLabel("Prompt").fill(`${title}, a harbour at dawn`);
-    await form.getByRole("button", { name: "Create shot" }).click();
-  };
   await page.getByRole("button", { name: "New shot" }).click();
-  await fillShot("The boat leaves");
+  await createShot(page, "The boat leaves");
   await page.getByRole("link", { name: "The boat leaves" }).click();
   await runStep(page, "First frame");
   await runStep(page, "Last frame");
@@ -108,7 +94,7 @@ test("a film → the next shot from the last frame, plays; shots are moved, drag
   await shot.getByRole("button", { name: "Cancel" }).click();
   await next.click();
   expect(await shot.getByLabel("Title").inputValue()).toBe("");
-  await fillShot("Open sea");
+  await createShot(page, "Open sea");
   await page.getByRole("heading", { level: 1, name: "Open sea" }).waitFor();
   await stepCard(page, "Video").getByAltText("Chosen first frame").waitFor();
   expect(await primaries(page)).toEqual(["Generate"]); // the video's: it needs no first frame of its own
@@ -121,7 +107,6 @@ test("a film → the next shot from the last frame, plays; shots are moved, drag
   expect(shots[1]?.takes.video?.input.firstFramePredictionId).toBe(shots[0]?.takes["last-frame"]?.predictionId);
 
   await page.getByRole("link", { name: "The pier", exact: true }).click();
-  const titles = () => page.getByRole("list", { name: "Shots" }).getByRole("link").allTextContents();
   const savedTitles = async () => {
     const { shots: saved } = await keyframe.films.read(film?.filmId ?? "");
     return saved.map(({ title }) => title).join();
@@ -143,7 +128,7 @@ test("a film → the next shot from the last frame, plays; shots are moved, drag
   const up = page.getByRole("button", { name: "Move Open sea up" });
   await up.focus();
   await page.keyboard.press("Enter");
-  await until("the order is shown", async () => (await titles()).join() === "Open sea,The boat leaves");
+  await until("the order is shown", async () => (await shotTitles(page)).join() === "Open sea,The boat leaves");
   await page.getByRole("status").getByText("Open sea is shot 1 of 2.").waitFor({ state: "attached" });
   expect(await savedTitles()).toBe("Open sea,The boat leaves");
   expect(await up.evaluate((it) => it === document.activeElement)).toBe(true);
@@ -158,7 +143,7 @@ test("a film → the next shot from the last frame, plays; shots are moved, drag
   };
   await drag("Open sea", "The boat leaves");
   await until("the order is saved", async () => (await savedTitles()) === "The boat leaves,Open sea");
-  expect((await titles()).join()).toBe("The boat leaves,Open sea");
+  expect((await shotTitles(page)).join()).toBe("The boat leaves,Open sea");
   await page.getByRole("status").getByText("Open sea is shot 2 of 2.").waitFor({ state: "attached" });
   const changedElsewhere = async (route: Route) => {
     if (route.request().method() !== "PATCH") return route.fallback();
@@ -171,7 +156,7 @@ test("a film → the next shot from the last frame, plays; shots are moved, drag
   await drag("Open sea", "The boat leaves");
   await page.getByRole("alert").getByText("It was changed elsewhere.").waitFor();
   await page.getByRole("heading", { level: 1, name: "The long pier" }).waitFor();
-  expect((await titles()).join()).toBe("The boat leaves,Open sea");
+  expect((await shotTitles(page)).join()).toBe("The boat leaves,Open sea");
 
   await choose(page, "Actions for the film", "Rename");
   await page.getByRole("dialog", { name: "Rename film" }).getByLabel("Title").fill("The sea");
@@ -208,12 +193,16 @@ test("a film → the next shot from the last frame, plays; shots are moved, drag
 });
 
 test("a shot is clicked → the film plays from there; a complete film offers its download first; the list has thumbnails", async () => {
-  const { person, filmId, boat, sea, make } = await chainOfTwo();
+  const {
+    session,
+    filmId,
+    shots: [boat, sea],
+    make,
+  } = await filmOf("The boat leaves", "Open sea");
   const first = await make("first-frame", boat);
   await make("last-frame", boat);
   const one = await make("video", boat);
-  const { page } = await visit({ session: person.session });
-  await page.goto(`/#/films/${filmId}`);
+  const { page } = await visit({ session, at: `/#/films/${filmId}` });
   await page.getByText("Shot 1 of 2: The boat leaves").waitFor();
   expect(await page.getByLabel("Shot 1: The boat leaves").getAttribute("poster")).toContain(first.predictionId);
   expect(await primaries(page)).toEqual(["New shot"]);
@@ -221,11 +210,9 @@ test("a shot is clicked → the film plays from there; a complete film offers it
   await page.reload();
   await page.getByRole("button", { name: "Play from Open sea" }).click();
   const player = page.getByLabel("Shot 2: Open sea");
-  await until("it plays", () => player.evaluate((video: HTMLVideoElement) => video.currentTime > 0));
-  const seconds = (one.output?.durationSeconds ?? 0) + (other.output?.durationSeconds ?? 0);
-  await page
-    .getByText(new RegExp(`^0:0[${Math.floor(one.output?.durationSeconds ?? 0)}-9] / 0:${Math.floor(seconds)}$`))
-    .waitFor();
+  await untilPlays(player);
+  const [before = 0, after = 0] = [one.output.durationSeconds, other.output.durationSeconds];
+  await page.getByText(new RegExp(`^0:0[${Math.floor(before)}-9] / 0:${Math.floor(before + after)}$`)).waitFor();
   await player.evaluate((video: HTMLVideoElement) => video.pause());
   expect(await primaries(page)).toEqual(["Download"]);
   await expectGoodLooks(page);
@@ -305,7 +292,7 @@ test("a film of videos → plays in order and downloads as one MP4 in sync; canc
   });
   await page.getByText("Shot 2 of 3: Night").waitFor();
   const second = page.getByLabel("Shot 2: Night");
-  await until("it plays", () => second.evaluate((one: HTMLVideoElement) => !one.paused && one.currentTime > 0));
+  await untilPlays(second);
   expect(await second.evaluate((one) => [document.fullscreenElement === one, document.activeElement === one])).toEqual([
     true,
     true,
@@ -313,9 +300,7 @@ test("a film of videos → plays in order and downloads as one MP4 in sync; canc
   await page.evaluate(() => document.exitFullscreen());
 
   const form = page.getByRole("dialog", { name: "Download film" });
-  const open = async () => {
-    await page.getByRole("button", { name: "Download" }).click();
-  };
+  const open = () => page.getByRole("button", { name: "Download" }).click();
   await open();
   const start = () => form.getByRole("button", { name: "Download" }).click();
   const files = () => page.evaluate(async () => await Array.fromAsync((await navigator.storage.getDirectory()).keys()));
@@ -458,8 +443,7 @@ test("a film is shared → plays on a phone without an account; revoked → the 
   await keyframe.films.change(filmId, { projectIds: [projectId, later.projectId] });
   await make("first-frame");
   await make("video");
-  const { page } = await visit({ session: person.session });
-  await page.goto(`/#/films/${filmId}`);
+  const { page } = await visit({ session: person.session, at: `/#/films/${filmId}` });
   await choose(page, "Actions for the film", "Share");
   const window = page.getByRole("dialog", { name: "Share film" });
   await window.getByLabel("Link expires").selectOption({ label: "After 7 days" });
@@ -471,14 +455,13 @@ test("a film is shared → plays on a phone without an account; revoked → the 
   await expectGoodLooks(page);
   await window.getByRole("button", { name: "Done" }).click();
 
-  const { page: phone, watch } = await visit({ isPhone: true });
-  await phone.goto(link);
+  const { page: phone, watch } = await visit({ isPhone: true, at: link });
   await phone.getByRole("heading", { level: 1, name: "The pier" }).waitFor();
   await phone.getByText("2. Open sea · No video yet").waitFor();
   await expectGoodLooks(phone);
   await phone.getByRole("button", { name: "1. Harbour" }).tap();
   const player = phone.getByLabel("Shot 1: Harbour");
-  await until("it plays", () => player.evaluate((video: HTMLVideoElement) => video.currentTime > 0));
+  await untilPlays(player);
   expect(await phone.locator("body").textContent()).not.toMatch(/secret prompt|Sign in/);
 
   await choose(page, "Actions for the film", "Share");

@@ -2,10 +2,11 @@ import type { Page, Route } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { expectGoodLooks, untilHeading, visitDashboard } from "../support/dashboard/browser.ts";
 import {
-  chainOfTwo,
   cutOff,
   newFilmOfTwoFrames,
+  openNewProject,
   openProject,
+  openSettings,
   photoFile,
   stepCard,
   untilFocused,
@@ -30,8 +31,7 @@ beforeAll(async () => {
 afterAll(() => receiver?.close());
 
 test("a phone → the burger opens the list of pages; following one closes it and focuses the page", async () => {
-  const { page } = await visit({ session: newcomer.session, isPhone: true });
-  await page.goto("/#/projects");
+  const { page } = await visit({ session: newcomer.session, isPhone: true, at: "/#/projects" });
   await page.getByRole("heading", { level: 1, name: "Projects" }).waitFor();
   expect(await page.getByRole("navigation").count()).toBe(0);
   const burger = page.getByRole("button", { name: "Open navigation" });
@@ -90,8 +90,7 @@ async function tabTo(page: Page, name: string): Promise<void> {
 
 test("keyboard only → signs in, and makes a project", async () => {
   const person = await newPerson();
-  const { page } = await visit();
-  await page.goto("/");
+  const { page } = await visit({ at: "/" });
   await page.getByRole("heading", { name: "Sign in" }).waitFor();
   await tabTo(page, "Email");
   await page.keyboard.type(person.email);
@@ -114,19 +113,16 @@ test("keyboard only → signs in, and makes a project", async () => {
 });
 
 test("Ctrl+Enter → generates the next step from the project's prompt, and that step from a step's settings", async () => {
-  const { person, boat } = await chainOfTwo();
-  const { page } = await visit({ session: person.session });
-  await page.goto(`/#/projects/${boat.projectId}`);
+  const { person, projectId, page } = await openNewProject(visit);
   await stepCard(page, "First frame").getByText("about $").waitFor();
   await page.getByLabel("Prompt", { exact: true }).fill("A harbour in fog");
   await page.keyboard.press("Control+Enter");
   await stepCard(page, "First frame").getByText("Done").waitFor();
-  const card = stepCard(page, "Last frame");
-  await card.getByRole("button", { name: "Settings" }).click();
+  const card = await openSettings(page, "Last frame");
   await card.getByLabel("Prompt for this step").fill("At night");
   await page.keyboard.press("Control+Enter");
   await card.getByText("Done").waitFor();
-  const { predictions } = await person.keyframe.readProject(boat.projectId);
+  const { predictions } = await person.keyframe.readProject(projectId);
   const prompts = [predictions["first-frame"], predictions["last-frame"], predictions.video].map(
     (one) => one?.input.prompt,
   );
@@ -140,8 +136,7 @@ test("1280 × 800, the longest texts, a reference image → every Generate butto
   const texts = { title, textPrompt: "A harbour at dawn, fog. ".repeat(160) };
   const { projectId } = await person.keyframe.createProject(texts);
   await person.keyframe.changeProject(projectId, { referenceImagePath });
-  const { page } = await visit({ session: person.session });
-  await openProject(page, projectId);
+  const { page } = await visit({ session: person.session, at: `/#/projects/${projectId}` });
   await page.getByRole("img", { name: "Reference image" }).waitFor();
   await page.getByRole("button", { name: "Description" }).click();
   await page.getByLabel("Description", { exact: true }).waitFor();
@@ -260,8 +255,7 @@ test.each<[string, () => Person | null, () => Stop[]]>([
 });
 
 test("an injected script, and an image and a call from elsewhere → blocked by the page's policy, and reported", async () => {
-  const { page, watch } = await visit();
-  await page.goto("/");
+  const { page, watch } = await visit({ at: "/" });
   await page.getByRole("heading", { name: "Sign in" }).waitFor();
   const ran = await page.evaluate(async () => {
     const script = document.createElement("script");

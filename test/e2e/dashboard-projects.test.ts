@@ -18,8 +18,7 @@ test("a search among more projects than one answer covers → continues by itsel
       select ${person.session.user.id}, case i when 8000 then 'Buoy' else 'Harbour' end, 'p', now() + i * interval '1 millisecond'
       from generate_series(1, 20000) i`;
   });
-  const { page } = await visit({ session: person.session });
-  await page.goto("/#/projects");
+  const { page } = await visit({ session: person.session, at: "/#/projects" });
   const search = page.getByLabel("Search projects");
   await search.fill("buoy");
   await page.getByRole("link", { name: "Buoy", exact: true }).waitFor();
@@ -36,8 +35,7 @@ test("30 projects → searched by title, still after going back; renamed from th
   await openDatabase()`
     insert into keyframe.projects (owner_id, title, text_prompt, created_at)
     select ${person.session.user.id}, 'Shot ' || i, 'A harbour', now() + i * interval '1 millisecond' from generate_series(1, 30) i`;
-  const { page } = await visit({ session: person.session });
-  await page.goto("/#/projects");
+  const { page } = await visit({ session: person.session, at: "/#/projects" });
   const card = (title: string) =>
     page.getByRole("article").filter({ has: page.getByRole("link", { name: title, exact: true }) });
   await card("Shot 30").waitFor();

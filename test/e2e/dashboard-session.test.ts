@@ -29,9 +29,7 @@ const refuse = (route: Route) => {
 
 test("a wrong password, or Auth is away → an error in words, and the email stays; right password, Auth back → signed in", async () => {
   const person = await newPerson();
-  const { page, watch } = await visit();
-  watch.allow(/status of 400|Failed to load resource/);
-  await page.goto("/");
+  const { page } = await visit({ allow: /status of 400|Failed to load resource/, at: "/" });
   await fillCredentials(page, { email: person.email, password: "not this one" });
   await page.getByRole("alert").getByText("Wrong email or password.").waitFor();
   expect(await page.getByLabel("Email").inputValue()).toBe(person.email);
@@ -67,8 +65,7 @@ test("invalid sign-in fields → each says why, the first has the focus, nothing
 });
 
 test("one click → signed in as demo user, whose menu names the installed version; no button where config.json has no user", async () => {
-  const { page } = await visit();
-  await page.goto("/");
+  const { page } = await visit({ at: "/" });
   await page.getByRole("button", { name: "Continue as demo user" }).click();
   await untilHeading(page, "Projects");
   await page.getByRole("button", { name: "Account and theme" }).click();
@@ -89,9 +86,7 @@ test("signing out → of every tab, and makes a pending deletion; the next user 
   await keyframe.createProject({ title: "Of the first", textPrompt: "A harbour at dawn" });
   await keyframe.createProject({ title: "Too many", textPrompt: "A harbour at dawn" });
   const next = await newPerson();
-  const { page, newTab, watch } = await visit({ session });
-  watch.allow(/Failed to load resource/);
-  await page.goto("/");
+  const { page, newTab } = await visit({ session, allow: /Failed to load resource/, at: "/" });
   await page.getByText("Of the first").waitFor();
   await page.goto("/#/webhooks");
   await untilHeading(page, "Webhooks");
@@ -125,9 +120,7 @@ test("signing out → of every tab, and makes a pending deletion; the next user 
 test("a session cannot be refreshed, or is refused while a page is open → says so, and returns there after sign-in", async () => {
   const person = await newPerson();
   const session = { ...person.session, expires_at: PAST, refresh_token: "revoked" };
-  const { page, watch } = await visit({ session });
-  watch.allow(/status of 40[01]/);
-  await page.goto("/#/webhooks");
+  const { page } = await visit({ session, allow: /status of 40[01]/, at: "/#/webhooks" });
   await page.getByText("Your session has expired.").waitFor();
   await page.getByRole("link", { name: "Create an account" }).click();
   await page.getByRole("link", { name: "Already have an account? Sign in" }).click();
@@ -144,8 +137,7 @@ test("a session cannot be refreshed, or is refused while a page is open → says
 test("a session ends or the page reloads while texts are typed → they are restored; after a sign-out they are not", async () => {
   const person = await newPerson();
   const { projectId } = await person.keyframe.createProject({ title: "Harbour", textPrompt: "A harbour" });
-  const { page, watch } = await visit({ session: person.session });
-  watch.allow(/status of 401/);
+  const { page } = await visit({ session: person.session, allow: /status of 401/ });
   const create = async () => {
     await page.getByRole("button", { name: "New project" }).first().click();
     return page.getByRole("dialog", { name: "New project" });
@@ -230,8 +222,7 @@ test.each(lessStorage)(
   "the browser %s → signed in, and text typed into one field stays when the next one is typed",
   async (_, limit) => {
     const person = await newPerson();
-    const { page, watch } = await visit();
-    watch.allow(/localStorage is blocked/);
+    const { page } = await visit({ allow: /localStorage is blocked/ });
     await page.addInitScript(limit);
     await page.goto("/");
     await fillCredentials(page, person);
@@ -246,8 +237,7 @@ test.each(lessStorage)(
 
 test("Auth is away when a token expires → a banner, “You stay signed in”; Auth is back → goes on silently", async () => {
   const { session } = await newPerson();
-  const { page, watch } = await visit({ session });
-  watch.allow(/Failed to load resource|Failed to fetch/);
+  const { page } = await visit({ session, allow: /Failed to load resource|Failed to fetch/ });
   await page.clock.install();
   await page.goto("/#/projects");
   await untilHeading(page, "Projects");
@@ -325,9 +315,7 @@ test("a forgotten password → the email's link sets a new one, once; an unknown
   await page.getByText("Password changed.").waitFor();
   await untilHeading(page, "Projects");
 
-  const { page: later, watch } = await visit();
-  watch.allow(/status of 400/);
-  await later.goto(link);
+  const { page: later } = await visit({ allow: /status of 400/, at: link });
   await later.getByText(USED).waitFor();
   await untilHeading(later, "Sign in");
   expect(later.url()).not.toContain("error");
@@ -343,10 +331,8 @@ test("a forgotten password → the email's link sets a new one, once; an unknown
 });
 
 test("a key is created by keyboard → shown once, with lines for each program; works until it is revoked on a phone", async () => {
-  const { url } = inject("stack");
   const person = await newPerson();
-  const { page } = await visit({ session: person.session });
-  await page.goto("/#/keys");
+  const { page } = await visit({ session: person.session, at: "/#/keys" });
   await page.getByText("No keys yet").waitFor();
   await expectGoodLooks(page);
   await page.getByRole("button", { name: "New key" }).press("Enter");
@@ -387,8 +373,7 @@ test("a key is created by keyboard → shown once, with lines for each program; 
   await expect(script.deleteProject(projectId)).rejects.toMatchObject({ code: "client_not_allowed" });
   await expect(script.keys.list()).rejects.toMatchObject({ code: "client_not_allowed" });
 
-  const { page: phone } = await visit({ session: person.session, isPhone: true });
-  await phone.goto("/#/projects");
+  const { page: phone } = await visit({ session: person.session, isPhone: true, at: "/#/projects" });
   await phone.getByRole("button", { name: "Open navigation" }).tap();
   await phone.getByRole("link", { name: "Keys" }).tap();
   const card = phone.getByRole("listitem").filter({ hasText: "Claude Code" });

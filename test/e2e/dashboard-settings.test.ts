@@ -11,10 +11,12 @@ import {
   newFilmOfTwoFrames,
   openNewProject,
   openProject,
+  openSettings,
   photoFile,
   runStep,
   signOut,
   stepCard,
+  untilLoaded,
 } from "../support/dashboard/film.ts";
 import { newPerson } from "../support/dashboard/person.ts";
 import { until } from "../support/until.ts";
@@ -45,12 +47,11 @@ test("a reference image is chosen in one browser → it shows in another; remove
   await page.getByText("The image is larger than 10 MiB. Choose a smaller one.").waitFor();
   await upload({});
   await page.getByRole("button", { name: "Replace" }).waitFor();
-  const { page: other, watch } = await visit({ session: person.session });
-  watch.allow(/ERR_FAILED/);
+  const { page: other } = await visit({ session: person.session, allow: /ERR_FAILED/ });
   await other.route("**/object/sign/**", (route) => route.abort(), { times: 1 }); // away for a moment
   await openProject(other, projectId);
   const image = other.getByRole("region", { name: "Reference image" }).getByRole("img", { name: "Reference" });
-  await until("the image", () => image.evaluate((one: HTMLImageElement) => one.naturalWidth > 0));
+  await untilLoaded(image);
   const address = await image.getAttribute("src");
   await stepCard(other, "First frame").getByRole("button", { name: "Generate" }).click();
   const frame = await until("a first frame", async () => {
@@ -77,8 +78,7 @@ test("another model, its values and two images → used for the frame, also afte
   );
   const resolution = model?.controls.resolution?.values?.find((one) => one !== model.controls.resolution?.default);
   watch.allow(/status of 422 .*estimate/s); // while there are more images than the model takes
-  const card = stepCard(page, "First frame");
-  await card.getByRole("button", { name: "Settings" }).click();
+  const card = await openSettings(page, "First frame");
   await card.getByLabel("Model").selectOption(model?.model ?? "none");
   await card.getByRole("radiogroup", { name: "Resolution" }).getByText(String(resolution), { exact: true }).click();
   await card.getByLabel("Seed").fill("7");
@@ -176,7 +176,7 @@ test("an earlier frame cannot be read → says so; clicked twice while other set
     .evaluateAll((all) => all.map((one) => (one as HTMLOptionElement).value));
   await card.getByLabel("Model").selectOption(model);
   await settings.click();
-  await stepCard(page, "Last frame").getByRole("button", { name: "Settings" }).click();
+  await openSettings(page, "Last frame");
   await stepCard(page, "Last frame").getByLabel("Prompt for this step").fill("At night");
   release();
   await until("it is saved", async () => {
@@ -209,16 +209,14 @@ test("“End at the last frame” is removed → the next video has none; anothe
   const { person, projectId, make } = await newFilm();
   await make("first-frame");
   await make("last-frame");
-  const { page, watch } = await visit({ session: person.session });
-  watch.allow(/status of 422 .*video\/estimate/s); // until there is a portrait frame, a portrait video is refused
-  await openProject(page, projectId);
+  const allow = /status of 422 .*video\/estimate/s; // until there is a portrait frame, a portrait video is refused
+  const { page } = await visit({ session: person.session, allow, at: `/#/projects/${projectId}` });
   const card = stepCard(page, "Video");
   await card.getByRole("img", { name: "Latest last frame" }).waitFor();
   await card.getByRole("button", { name: "Settings" }).click();
   await card.getByLabel("End at the last frame").uncheck();
   await card.getByRole("img", { name: "Latest last frame" }).waitFor({ state: "detached" });
-  await card.getByRole("button", { name: "Generate" }).click();
-  await card.getByText("Done").waitFor();
+  await runStep(page, "Video");
   await page.getByLabel("Aspect ratio").selectOption("9:16");
   await until("the project has it", async () => (await person.keyframe.readProject(projectId)).aspectRatio === "9:16");
   const frame = stepCard(page, "First frame");
@@ -248,8 +246,7 @@ test("“Start at the first frame” is removed → references replace frames, a
   await card.getByText("PixVerse V6 takes no reference images.").waitFor();
   await expectGoodLooks(page);
   await card.getByLabel("Model").selectOption("bytedance/seedance-2.0");
-  await card.getByRole("button", { name: "Generate" }).click();
-  await card.getByText("Done").waitFor();
+  await runStep(page, "Video");
   const { video } = (await person.keyframe.readProject(projectId)).predictions;
   expect(video?.input).toMatchObject({ firstFramePredictionId: null, firstFrameImagePath: null, aspectRatio: "16:9" });
   expect(video?.input.referenceImagePaths).toHaveLength(1);
@@ -263,8 +260,7 @@ test("an uploaded image as first frame → the video starts; of another ratio, o
   await card.getByRole("button", { name: "Settings" }).click();
   await card.locator("input[type=file]").first().setInputFiles(photoFile(person.email));
   await card.getByRole("button", { name: "Remove first frame" }).waitFor();
-  await card.getByRole("button", { name: "Generate" }).click();
-  await card.getByText("Done").waitFor();
+  await runStep(page, "Video");
   const { predictions } = await person.keyframe.readProject(projectId);
   expect(predictions.video?.input.firstFrameImagePath).toMatch(/^projects\//);
 
@@ -294,11 +290,8 @@ test("the chosen model no longer exists at the provider → says so, uses the de
   await sql`
     insert into keyframe.models (step, model, label, vendor, position, controls)
     values ('first-frame', ${model}, 'Gone', 'Test', 100000, '{"prompt": {"field": "prompt"}}')`;
-  const { page, watch } = await visit({ session: person.session });
-  watch.allow(/status of 409/);
-  await openProject(page, projectId);
-  const card = stepCard(page, "First frame");
-  await card.getByRole("button", { name: "Settings" }).click();
+  const { page } = await visit({ session: person.session, allow: /status of 409/, at: `/#/projects/${projectId}` });
+  const card = await openSettings(page, "First frame");
   await card.getByLabel("Model").selectOption(model);
   await card.getByLabel("Prompt for this step").fill(uniquePrompt(`[[fault:model_gone=${model}]]`));
   await card.getByRole("button", { name: "Generate" }).click();
@@ -322,8 +315,7 @@ test("a character and a place in the cast → a frame has them; one of them chan
   const { projectId } = await keyframe.createProject(shot);
   await keyframe.elements.create({ kind: "place", name: "The pier", text: "Wooden, in fog" });
 
-  const { page, watch } = await visit({ session: person.session });
-  await page.goto(`/#/films/${filmId}`);
+  const { page, watch } = await visit({ session: person.session, at: `/#/films/${filmId}` });
   await page.getByLabel("Add to the cast").selectOption({ label: "The pier (place)" });
   const cast = page.getByRole("list", { name: "Cast" });
   await cast.getByText("The pier").waitFor();
@@ -397,9 +389,7 @@ test("@ is typed in a prompt → names are offered, by keyboard and pointer; the
   const elementIds = (await Promise.all(cast)).map(({ elementId }) => elementId);
   const { filmId } = await keyframe.films.create({ title: "The pier", elementIds });
   const { projectId } = await keyframe.createProject({ title: "The boat", textPrompt: "no people", filmId });
-  const { page, watch } = await visit({ session });
-  watch.allow(/status of 400/);
-  await openProject(page, projectId);
+  const { page } = await visit({ session, allow: /status of 400/, at: `/#/projects/${projectId}` });
   const card = stepCard(page, "First frame");
   await card.getByText("With Anna, Jon, The pier").waitFor();
   const prompt = page.getByLabel("Prompt", { exact: true });
@@ -448,8 +438,7 @@ test("@ is typed in a prompt → names are offered, by keyboard and pointer; the
 
 test("the page of elements → creates, changes and deletes them, and says where each is used", async () => {
   const { keyframe, session } = await newPerson();
-  const { page } = await visit({ session });
-  await page.goto("/#/elements");
+  const { page } = await visit({ session, at: "/#/elements" });
   await page.getByRole("button", { name: "New element" }).click();
   await page.getByLabel("Name").fill("Anna");
   await page.getByRole("button", { name: "Create element" }).click();

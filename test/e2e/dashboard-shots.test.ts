@@ -6,13 +6,16 @@ import { uniquePrompt } from "../support/api/provider.ts";
 import { expectGoodLooks, visitDashboard } from "../support/dashboard/browser.ts";
 import {
   become,
-  chainOfTwo,
   choose,
+  createShot,
+  filmOf,
   hold,
   loseAnswers,
   newFilm,
+  openSettings,
   photoFile,
   runStep,
+  shotTitles,
   startStuckBy,
   stepCard,
   untilShows,
@@ -23,19 +26,8 @@ import { until } from "../support/until.ts";
 const visit = visitDashboard();
 const sql = openDatabase();
 
-async function filmOf(...titles: string[]) {
-  const person = await newPerson();
-  const { keyframe } = person;
-  const { filmId } = await keyframe.films.create({ title: "The pier" });
-  const ids: string[] = [];
-  for (const title of titles) ids.push((await keyframe.createProject({ title, textPrompt: title, filmId })).projectId);
-  const saved = async () => (await keyframe.films.read(filmId)).shots.map(({ title }) => title);
-  return { ...person, filmId, ids, saved };
-}
-
 /** The page that the menu marks. */
 const marked = (page: Page) => page.locator("header nav [aria-current=page]").allTextContents();
-const shown = (page: Page) => page.getByRole("list", { name: "Shots" }).getByRole("link").allTextContents();
 
 async function deleteShot(page: Page, title: string): Promise<void> {
   await choose(page, `Actions for ${title}`, "Delete");
@@ -45,30 +37,27 @@ async function deleteShot(page: Page, title: string): Promise<void> {
 }
 
 test("a shot of a film → its position, neighbours and way back; deleted → back to the film; a shot just made → stays", async () => {
-  const { session, filmId, ids, saved, keyframe } = await filmOf("Day", "Noon", "Night");
-  const { page, watch } = await visit({ session });
-  watch.allow(/status of 404/); // the deleted shot
+  const { session, filmId, shots, saved, keyframe } = await filmOf("Day", "Noon", "Night");
+  const { page } = await visit({ session, allow: /status of 404/ }); // the deleted shot
   await page.clock.install();
-  await page.goto(`/#/projects/${ids[0]}`);
-  const shots = page.getByRole("navigation", { name: "Shots" });
-  await shots.getByText("Shot 1 of 3").waitFor();
+  await page.goto(`/#/projects/${shots[0].projectId}`);
+  const place = page.getByRole("navigation", { name: "Shots" });
+  await place.getByText("Shot 1 of 3").waitFor();
   expect(await marked(page)).toEqual(["Films"]);
-  expect(await shots.getByRole("link", { name: "Previous shot" }).count()).toBe(0);
-  await shots.getByRole("link", { name: "Next shot: Noon" }).press("Enter");
+  expect(await place.getByRole("link", { name: "Previous shot" }).count()).toBe(0);
+  await place.getByRole("link", { name: "Next shot: Noon" }).press("Enter");
   await page.getByRole("heading", { level: 1, name: "Noon" }).waitFor();
-  await shots.getByText("Shot 2 of 3").waitFor();
+  await place.getByText("Shot 2 of 3").waitFor();
   await expectGoodLooks(page);
-  await shots.getByRole("link", { name: "Previous shot: Day" }).waitFor();
+  await place.getByRole("link", { name: "Previous shot: Day" }).waitFor();
   await deleteShot(page, "Noon");
   await page.getByRole("heading", { level: 1, name: "The pier" }).waitFor();
-  await until("it is gone", async () => (await shown(page)).join() === "Day,Night");
+  await until("it is gone", async () => (await shotTitles(page)).join() === "Day,Night");
 
   await page.getByRole("button", { name: "New shot" }).click();
-  await page.getByLabel("Title").fill("Dusk");
-  await page.getByLabel("Prompt").fill("Dusk");
-  await page.getByRole("button", { name: "Create shot" }).click();
+  await createShot(page, "Dusk");
   await page.getByText("“Dusk” is the last shot.").waitFor();
-  await until("it is there", async () => (await shown(page)).join() === "Day,Night,Dusk");
+  await until("it is there", async () => (await shotTitles(page)).join() === "Day,Night,Dusk");
   await page.getByRole("heading", { level: 1, name: "The pier" }).waitFor();
   await page.getByRole("button", { name: "Move Dusk up" }).press("Enter");
   await page.getByRole("status").getByText("Dusk is shot 2 of 3.").waitFor({ state: "attached" });
@@ -87,20 +76,19 @@ test("a shot of a film → its position, neighbours and way back; deleted → ba
 
 test("a shot is deleted → undo restores its position; leaving the page deletes it; a refused deletion brings it back", async () => {
   const { session, filmId, saved } = await filmOf("Day", "Noon", "Night");
-  const { page, watch } = await visit({ session });
-  await page.goto(`/#/films/${filmId}`);
+  const { page, watch } = await visit({ session, at: `/#/films/${filmId}` });
   await deleteShot(page, "Noon");
-  await until("it is hidden", async () => (await shown(page)).join() === "Day,Night");
+  await until("it is hidden", async () => (await shotTitles(page)).join() === "Day,Night");
   await expectGoodLooks(page);
   await page.getByRole("button", { name: "Move Night up" }).press("Enter");
   await page.getByRole("status").getByText("Night is shot 1 of 2.").waitFor({ state: "attached" });
   await page.getByRole("button", { name: "Undo: delete Noon" }).press("Enter");
-  await until("it is shown again", async () => (await shown(page)).join() === "Night,Noon,Day");
+  await until("it is shown again", async () => (await shotTitles(page)).join() === "Night,Noon,Day");
   expect(await saved()).toEqual(["Night", "Noon", "Day"]);
 
   await deleteShot(page, "Noon");
   await page.keyboard.press("Control+z");
-  await until("it is back by keys", async () => (await shown(page)).join() === "Night,Noon,Day");
+  await until("it is back by keys", async () => (await shotTitles(page)).join() === "Night,Noon,Day");
   await deleteShot(page, "Noon");
   expect(await saved()).toEqual(["Night", "Noon", "Day"]);
   await page.goto("about:blank");
@@ -115,19 +103,17 @@ test("a shot is deleted → undo restores its position; leaving the page deletes
   await deleteShot(page, "Day");
   await page.clock.fastForward(10_000);
   await page.getByText("Could not delete “Day”").waitFor();
-  await until("it is back", async () => (await shown(page)).join() === "Night,Day");
+  await until("it is back", async () => (await shotTitles(page)).join() === "Night,Day");
 });
 
 test("a shot or its film is duplicated → texts, ratio, image, cast and settings, the copy behind the shot; no takes", async () => {
-  const { session, filmId, ids, saved, keyframe } = await filmOf("Day", "Night");
-  const [projectId = ""] = ids;
+  const { session, filmId, shots, saved, keyframe, make } = await filmOf("Day", "Night");
+  const [{ projectId }] = shots;
   const { referenceImagePath } = await keyframe.uploadReferenceImage(photoFile("a").buffer);
   await keyframe.changeProject(projectId, { aspectRatio: "9:16", referenceImagePath, elementIds: [] });
-  await keyframe.waitFor(await keyframe.generate("first-frame", { projectId }));
-  const { page } = await visit({ session });
-  await page.goto(`/#/projects/${projectId}`);
-  const card = stepCard(page, "First frame");
-  await card.getByRole("button", { name: "Settings" }).click();
+  await make("first-frame", shots[0]);
+  const { page } = await visit({ session, at: `/#/projects/${projectId}` });
+  const card = await openSettings(page, "First frame");
   const saving = await hold(page, `**/api/projects/${projectId}`);
   await card.getByRole("radiogroup", { name: "Resolution" }).getByText("2K").click();
   await choose(page, "Actions for Day", "Duplicate");
@@ -146,7 +132,7 @@ test("a shot or its film is duplicated → texts, ratio, image, cast and setting
 
   await choose(page, "Actions for the film", "Duplicate");
   await page.getByRole("heading", { level: 1, name: "The pier (copy)" }).waitFor();
-  await until("all are there", async () => (await shown(page)).join() === "Day,Day (copy),Night,Night (copy)");
+  await until("all are there", async () => (await shotTitles(page)).join() === "Day,Day (copy),Night,Night (copy)");
   const [copy] = (await keyframe.films.list()).films;
   const [first, ...others] = (await keyframe.films.read(copy?.filmId ?? "")).shots;
   expect(first).toMatchObject({
@@ -157,10 +143,9 @@ test("a shot or its film is duplicated → texts, ratio, image, cast and setting
 });
 
 test("settings cannot be saved → says so, and nothing is copied or started without them, also after a reload", async () => {
-  const { session, filmId, ids, saved, keyframe } = await filmOf("Day");
-  const [projectId = ""] = ids;
-  const { page, watch } = await visit({ session });
-  watch.allow(/Failed to load resource/);
+  const { session, filmId, shots, saved, keyframe } = await filmOf("Day");
+  const [{ projectId }] = shots;
+  const { page } = await visit({ session, allow: /Failed to load resource/ });
   let saves = 0;
   await page.route("**/api/projects/*", (route) => {
     if (route.request().method() !== "PATCH") return route.fallback();
@@ -168,8 +153,7 @@ test("settings cannot be saved → says so, and nothing is copied or started wit
     return route.abort();
   });
   await page.goto(`/#/projects/${projectId}`);
-  const card = stepCard(page, "First frame");
-  await card.getByRole("button", { name: "Settings" }).click();
+  const card = await openSettings(page, "First frame");
   await card.getByRole("radiogroup", { name: "Resolution" }).getByText("2K").click();
   await page.getByText("Could not save the settings").waitFor();
   await choose(page, "Actions for Day", "Duplicate");
@@ -185,9 +169,7 @@ test("settings cannot be saved → says so, and nothing is copied or started wit
   await choose(page, "Actions for the film", "Duplicate");
   await page.getByText("Could not duplicate “The pier”").waitFor();
   await page.getByRole("button", { name: "New shot" }).click();
-  await page.getByLabel("Title").fill("Dusk");
-  await page.getByLabel("Prompt").fill("Dusk");
-  await page.getByRole("button", { name: "Create shot" }).click();
+  await createShot(page, "Dusk");
   await page.getByText("Could not create the shot").waitFor();
   await page.keyboard.press("Escape");
   await page.getByRole("button", { name: "Generate what is missing" }).click();
@@ -202,12 +184,17 @@ test("settings cannot be saved → says so, and nothing is copied or started wit
 });
 
 test("a film whose frames were made again → each row shows what its video was made from, and a join that no longer fits", async () => {
-  const { person, filmId, boat, sea, make } = await chainOfTwo();
+  const {
+    session,
+    filmId,
+    shots: [boat, sea],
+    make,
+  } = await filmOf("The boat leaves", "Open sea");
   const first = await make("first-frame", boat);
   const last = await make("last-frame", boat);
   await make("video", boat);
   await make("video", sea, { firstFramePredictionId: last.predictionId });
-  const { page } = await visit({ session: person.session });
+  const { page } = await visit({ session });
   const row = (title: string) => page.getByRole("listitem").filter({ hasText: title });
   const starts = (title: string) => row(title).getByRole("img", { name: `First frame of ${title}` });
   const noJoin = row("Open sea").getByText("It does not start where shot 1 ends.");
@@ -243,16 +230,14 @@ test("a film whose frames were made again → each row shows what its video was 
 });
 
 test("a new shot → has the previous shot's ratio, reference and settings, not its prompts; a project joins by its title", async () => {
-  const { person, filmId, sea } = await chainOfTwo();
-  const { keyframe } = person;
-  const { referenceImagePath } = await keyframe.uploadReferenceImage(photoFile(person.email).buffer);
-  await keyframe.changeProject(sea.projectId, { aspectRatio: "9:16", referenceImagePath });
+  const { session, keyframe, email, filmId, shots: all } = await filmOf("The boat leaves", "Open sea");
+  const [, { projectId }] = all;
+  const { referenceImagePath } = await keyframe.uploadReferenceImage(photoFile(email).buffer);
+  await keyframe.changeProject(projectId, { aspectRatio: "9:16", referenceImagePath });
   await keyframe.createProject({ title: "Lighthouse", textPrompt: "A lighthouse" });
   await keyframe.createProject({ title: "Buoy", textPrompt: "A buoy" });
-  const { page } = await visit({ session: person.session });
-  await page.goto(`/#/projects/${sea.projectId}`);
-  const card = stepCard(page, "First frame");
-  await card.getByRole("button", { name: "Settings" }).click();
+  const { page } = await visit({ session, at: `/#/projects/${projectId}` });
+  const card = await openSettings(page, "First frame");
   await card.getByLabel("Prompt for this step").fill("At night");
   await card.getByRole("radiogroup", { name: "Resolution" }).getByText("2K").click();
   await card.getByText("2K", { exact: true }).first().waitFor();
@@ -291,16 +276,12 @@ test("the answer to a new shot is lost, and the project is put into another film
   ];
   const { projectId } = await keyframe.createProject({ title: "Day", textPrompt: "Day", filmId: before.filmId });
   await keyframe.waitFor(await keyframe.generate("last-frame", { projectId }));
-  const { page, watch } = await visit({ session });
-  watch.allow(/Failed to load resource/);
+  const { page } = await visit({ session, allow: /Failed to load resource/ });
   await loseAnswers(page, "**/api/projects", "POST");
   await page.goto(`/#/projects/${projectId}`);
   const form = page.getByRole("dialog", { name: "New shot" });
-  const create = form.getByRole("button", { name: "Create shot" });
   await page.getByRole("button", { name: "New shot after this" }).click();
-  await form.getByLabel("Title").fill("Night");
-  await form.getByLabel("Prompt").fill("Night");
-  await create.click();
+  await createShot(page, "Night");
   await form.getByText("Could not create the shot").waitFor();
   expect(await form.getByLabel("Title").inputValue()).toBe("Night");
   await page.keyboard.press("Escape");
@@ -309,7 +290,7 @@ test("the answer to a new shot is lost, and the project is put into another film
   await keyframe.changeProject(projectId, { filmId: after.filmId });
   await page.locator(`a[href$="${after.filmId}"]`).waitFor();
   await page.getByRole("button", { name: "New shot after this" }).click();
-  await create.click();
+  await form.getByRole("button", { name: "Create shot" }).click();
   await page.getByRole("heading", { level: 1, name: "Night" }).waitFor();
   expect((await keyframe.films.read(after.filmId)).shots.map(({ title }) => title)).toEqual(["Day", "Night"]);
 });
@@ -320,23 +301,19 @@ test("the next shot from the actual last frame of a text-only video → its vide
   const { filmId } = await keyframe.films.create({ title: "The pier" });
   await keyframe.changeProject(projectId, { filmId });
   await make("last-frame");
-  const { page } = await visit({ session: person.session });
-  await page.goto(`/#/projects/${projectId}`);
-  const video = stepCard(page, "Video");
-  await video.getByRole("button", { name: "Settings" }).click();
+  const { page } = await visit({ session: person.session, at: `/#/projects/${projectId}` });
+  const video = await openSettings(page, "Video");
   await video.getByLabel("Start at the first frame").uncheck();
   await runStep(page, "Video");
   const { takes } = await keyframe.readProject(projectId);
   const { width, height } = mustSucceed(takes.video ?? expect.fail("There is no take.")).output;
   await page.getByRole("button", { name: "New shot after this" }).click();
   const form = page.getByRole("dialog", { name: "New shot" });
-  await form.getByLabel("Title").fill("Open sea");
-  await form.getByLabel("Prompt").fill("The boat on the open sea");
   await form.getByLabel("The previous shot's last frame").waitFor();
   await form.getByLabel("A new first frame").waitFor();
   expect(await form.getByLabel("The end of the previous video").isChecked()).toBe(true);
   await expectGoodLooks(page);
-  await form.getByRole("button", { name: "Create shot" }).click();
+  await createShot(page, "Open sea");
   await page.getByRole("heading", { level: 1, name: "Open sea" }).waitFor();
   const start = video.getByRole("img", { name: "End of the previous shot" });
   await until("the picture of the size of the video", () =>
@@ -354,8 +331,7 @@ test("the next shot from the actual last frame of a text-only video → its vide
   await missing.getByText("Each shot has a first frame, needs none, or is generating one.").waitFor();
   await page.keyboard.press("Escape");
   await page.getByRole("link", { name: "Open sea" }).click();
-  await video.getByRole("button", { name: /^Generate/ }).click();
-  await video.getByText("Done").waitFor();
+  await runStep(page, "Video");
   const { shots } = await keyframe.films.read(filmId);
   expect(shots.map(({ title }) => title)).toEqual(["Harbour", "Open sea"]);
   expect(shots[1]?.takes.video?.input).toMatchObject({
@@ -366,24 +342,18 @@ test("the next shot from the actual last frame of a text-only video → its vide
 
 /** A film of three shots whose first one has a first frame. */
 async function filmOfThree() {
-  const { session, keyframe } = await newPerson();
-  const { filmId } = await keyframe.films.create({ title: "The pier" });
-  const ids: string[] = [];
-  for (const title of ["The boat leaves", "Open sea", "The island"]) {
-    ids.push((await keyframe.createProject({ title, textPrompt: title, filmId })).projectId);
-  }
-  const [first = "", second = "", third = ""] = ids;
-  mustSucceed(await keyframe.waitFor(await keyframe.generate("first-frame", { projectId: first })));
-  return { session, keyframe, filmId, first, second, third };
+  const film = await filmOf("The boat leaves", "Open sea", "The island");
+  const [first, second, third] = film.shots;
+  await film.make("first-frame", first);
+  return { ...film, first: first.projectId, second: second.projectId, third: third.projectId };
 }
 
 test("the way a shot is made is set in one browser → another browser shows it, and every start uses it", async () => {
   const { session, keyframe, second } = await filmOfThree();
-  const { page, watch } = await visit({ session });
-  watch.allow(/status of 412/); // of two changes at once, one is made again
-  await page.goto(`/#/projects/${second}`);
-  const video = stepCard(page, "Video");
-  await video.getByRole("button", { name: "Settings" }).click();
+  const at = `/#/projects/${second}`;
+  const allow = /status of 412/; // of two changes at once, one is made again
+  const { page } = await visit({ session, allow, at });
+  const video = await openSettings(page, "Video");
   await video.getByLabel("Continue the previous shot").check();
   await video.getByLabel("Prompt for this step").fill("The boat on the open sea");
   await video.getByText("Generate the previous shot's video first.").waitFor();
@@ -393,9 +363,7 @@ test("the way a shot is made is set in one browser → another browser shows it,
     const { plan } = await keyframe.readProject(second);
     return plan.video?.continuesPreviousShot === true && plan.video.prompt === "The boat on the open sea";
   });
-  const { page: other, watch: watchOther } = await visit({ session });
-  watchOther.allow(/status of 412/);
-  await other.goto(`/#/projects/${second}`);
+  const { page: other } = await visit({ session, allow, at });
   const there = stepCard(other, "Video");
   await there.getByRole("button", { name: "Settings, custom prompt" }).click();
   expect(await there.getByLabel("Continue the previous shot").isChecked()).toBe(true);
@@ -453,8 +421,7 @@ test("three shots, each continuing the one before → one click makes the film f
 
 test("a shot becomes dearer while a film's price is shown → nothing is started at another price", async () => {
   const { session, keyframe, filmId, first } = await filmOfThree();
-  const { page } = await visit({ session });
-  await page.goto(`/#/films/${filmId}`);
+  const { page } = await visit({ session, at: `/#/films/${filmId}` });
   await page.getByRole("button", { name: "Generate what is missing" }).click();
   const form = page.getByRole("dialog", { name: "Generate what is missing" });
   await form.getByText("Video", { exact: true }).click();
@@ -470,14 +437,11 @@ test("a shot becomes dearer while a film's price is shown → nothing is started
 });
 
 test("a film generates what is missing → shows the price and what the budget lacks; each shot, what runs or why it failed", async () => {
-  const person = await newPerson();
-  const { keyframe, session } = person;
-  const { filmId } = await keyframe.films.create({ title: "The pier" });
+  const { person, keyframe, session, filmId } = await filmOf();
   const addShot = async (title: string, textPrompt = "A pier") =>
     (await keyframe.createProject({ title, textPrompt, filmId })).projectId;
   await startStuckBy(person, "first-frame", await addShot("One"));
-  const { page } = await visit({ session });
-  await page.goto(`/#/films/${filmId}`);
+  const { page } = await visit({ session, at: `/#/films/${filmId}` });
   const steps = (title: string) => page.getByRole("list", { name: `Steps of ${title}` });
   const missing = page.getByRole("button", { name: "Generate what is missing" });
   await steps("One").getByText("First frame: Starting").waitFor();

@@ -16,13 +16,15 @@ import {
   openNewProject,
   openProject,
   photoFile,
+  runStep,
   startStuckBy,
   stepCard,
   takeAt,
   untilFocused,
+  untilLoaded,
   untilShows,
 } from "../support/dashboard/film.ts";
-import { newPerson } from "../support/dashboard/person.ts";
+import { newPerson, type Person } from "../support/dashboard/person.ts";
 import { until } from "../support/until.ts";
 
 // A first frame by the default model costs $0.067 in 1K and $0.101 in 2K.
@@ -39,6 +41,12 @@ beforeAll(async () => {
 const cardTakes = (page: Page, name: Parameters<typeof stepCard>[1]) =>
   stepCard(page, name).getByRole("list", { name: "Takes of the" }).getByRole("button");
 
+const untilSecondVideo = ({ keyframe }: Person, projectId: string) =>
+  until("the second video", async () => {
+    const { predictions } = await keyframe.listPredictions(projectId, { step: "video" });
+    return predictions.length === 2 ? predictions[0] : undefined;
+  });
+
 const chooseResolution = (page: Page, value: string) =>
   stepCard(page, "First frame")
     .getByRole("radiogroup", { name: "Resolution" })
@@ -50,13 +58,12 @@ test("three takes are chosen → the price is for all, one click starts them, an
   const card = stepCard(page, "First frame");
   await card.getByLabel("Takes: first frame").selectOption("3 takes");
   await card.getByText("about $0.20").waitFor();
-  await card.getByRole("button", { name: /^Generate:/ }).click();
-  await card.getByText("Done").waitFor();
+  await runStep(page, "First frame");
   await until("all takes", async () => {
     const { predictions } = await person.keyframe.listPredictions(projectId, { status: "succeeded" });
     return predictions.length === 3;
   });
-  const takes = card.getByRole("list", { name: "Takes of the first frame" }).getByRole("button");
+  const takes = cardTakes(page, "First frame");
   await until(
     "three with a price",
     async () => (await takes.allTextContents()).filter((one) => one === "$0.07").length === 3,
@@ -74,8 +81,7 @@ test("three takes are chosen → the price is for all, one click starts them, an
 
 test("an earlier first frame is selected → it is used everywhere, also after a reload; the newer one is a click away", async () => {
   const { person, projectId, older, newer } = film;
-  const { page } = await visit({ session: person.session });
-  await openProject(page, projectId);
+  const { page } = await visit({ session: person.session, at: `/#/projects/${projectId}` });
   const [frame, video] = [stepCard(page, "First frame"), stepCard(page, "Video")];
   const madeFrom = video.getByRole("img", { name: "First frame of this video" });
   await untilShows(madeFrom, older);
@@ -91,8 +97,7 @@ test("an earlier first frame is selected → it is used everywhere, also after a
   await page.getByRole("button", { name: "Used for the next video", pressed: true }).waitFor();
   await expectGoodLooks(page);
   await page.keyboard.press("Escape");
-  const elsewhere = (await visit({ session: person.session })).page;
-  await openProject(elsewhere, projectId);
+  const { page: elsewhere } = await visit({ session: person.session, at: `/#/projects/${projectId}` });
   await page.reload();
   for (const one of [page, elsewhere]) {
     await untilShows(stepCard(one, "First frame").getByRole("img").first(), older);
@@ -121,8 +126,7 @@ test("an earlier first frame is selected → it is used everywhere, also after a
 
 test("an image is enlarged, and two are compared by keyboard → inputs, and what differs; Escape returns the focus", async () => {
   const { person, projectId, older, newer } = film;
-  const { page } = await visit({ session: person.session });
-  await openProject(page, projectId);
+  const { page } = await visit({ session: person.session, at: `/#/projects/${projectId}` });
   const enlarge = page.getByRole("button", { name: "Enlarge the first frame" });
   await enlarge.press("Enter");
   const one = page.getByRole("dialog", { name: "First frame", exact: true });
@@ -163,8 +167,7 @@ test("the inputs of an earlier video are used again → prompt, frame and length
   const { person, projectId, older, video, newer } = film;
   const prompt = uniquePrompt(`[[fault:failed]] ${"fog, ".repeat(200)}`);
   await person.keyframe.waitFor(await person.keyframe.generate("first-frame", { projectId, prompt }));
-  const { page } = await visit({ session: person.session });
-  await openProject(page, projectId);
+  const { page } = await visit({ session: person.session, at: `/#/projects/${projectId}` });
   const card = stepCard(page, "Video");
   await card.getByRole("button", { name: "All takes: video" }).click();
   const list = page.getByRole("dialog", { name: "Takes of the video" });
@@ -187,11 +190,7 @@ test("the inputs of an earlier video are used again → prompt, frame and length
   await frame.getByRole("button", { name: "Settings, custom prompt" }).waitFor();
   expect(await cutOff(frame)).toEqual([]);
   await card.getByRole("button", { name: "Generate again" }).click();
-  const again = await until("the second video", async () => {
-    const { predictions } = await person.keyframe.listPredictions(projectId, { step: "video" });
-    return predictions.length === 2 ? predictions[0] : undefined;
-  });
-  expect(again.input).toEqual(video.input);
+  expect((await untilSecondVideo(person, projectId)).input).toEqual(video.input);
 });
 
 test("a frame fails and a video is canceled → both earlier takes stay, marked as earlier, and the list shows the same", async () => {
@@ -200,8 +199,7 @@ test("a frame fails and a video is canceled → both earlier takes stay, marked 
   await make("video");
   await make("first-frame", { prompt: uniquePrompt("[[fault:failed]]") });
   await startStuckBy(person, "video", projectId);
-  const { page } = await visit({ session: person.session });
-  await openProject(page, projectId);
+  const { page } = await visit({ session: person.session, at: `/#/projects/${projectId}` });
   const card = stepCard(page, "First frame");
   await card.getByText("Ready, but the latest attempt failed").waitFor();
   await card.getByText("Earlier picture").waitFor();
@@ -252,8 +250,7 @@ test("an earlier video is used, hidden, shown again → card and project follow;
   const frame = await make("first-frame");
   const older = await make("video", { durationSeconds: 3 });
   const newer = await make("video", { durationSeconds: 5 });
-  const { page, watch, newTab } = await visit({ session: person.session });
-  watch.allow(/status of 409/);
+  const { page, newTab } = await visit({ session: person.session, allow: /status of 409/ });
   await page.clock.install();
   await openProject(page, projectId);
   const card = stepCard(page, "Video");
@@ -344,12 +341,9 @@ test("a video from an uploaded image and another project's frame → both show; 
   const { referenceImagePath: image } = await person.keyframe.uploadReferenceImage(photoFile(person.email).buffer);
   const video = await make("video", { firstFrameImagePath: image, lastFramePredictionId: shot.predictionId });
   expect(video.status).toBe("succeeded");
-  const { page } = await visit({ session: person.session });
-  await openProject(page, projectId);
+  const { page } = await visit({ session: person.session, at: `/#/projects/${projectId}` });
   const card = stepCard(page, "Video");
-  const loaded = (name: string) =>
-    until(name, () => card.getByRole("img", { name }).evaluate((one: HTMLImageElement) => one.naturalWidth > 0));
-  await loaded("First frame of this video");
+  await untilLoaded(card.getByRole("img", { name: "First frame of this video" }));
   await untilShows(card.getByRole("img", { name: "Last frame of this video" }), shot);
   await until("the poster", async () => (await card.locator("video").getAttribute("poster"))?.includes("projects/"));
   await card.getByText("Generate the first frame first.").waitFor();
@@ -359,11 +353,7 @@ test("a video from an uploaded image and another project's frame → both show; 
   await page.getByText("The inputs are set, with the first frame and the last frame of that video.").waitFor();
   await card.getByText("The next video starts from the same frame.").waitFor();
   await card.getByRole("button", { name: "Generate again" }).click();
-  const again = await until("the second video", async () => {
-    const { predictions } = await person.keyframe.listPredictions(projectId, { step: "video" });
-    return predictions.length === 2 ? predictions[0] : undefined;
-  });
-  expect(again.input).toEqual(video.input);
+  expect((await untilSecondVideo(person, projectId)).input).toEqual(video.input);
   await page.goto("/#/projects");
   await page.getByText("First frame: An uploaded image").waitFor();
 });
@@ -371,8 +361,7 @@ test("a video from an uploaded image and another project's frame → both show; 
 test("a run is canceled and the next fails → each has a card with what to do and whether it was charged; both are listed", async () => {
   const { person, projectId } = await newFilm();
   await startStuckBy(person, "first-frame", projectId);
-  const { page } = await visit({ session: person.session });
-  await openProject(page, projectId);
+  const { page } = await visit({ session: person.session, at: `/#/projects/${projectId}` });
   const card = stepCard(page, "First frame");
   const runAgain = card.getByRole("button", { name: "Generate again" });
 
@@ -409,9 +398,7 @@ test("a run is canceled and the next fails → each has a card with what to do a
 test("a run that has just ended is canceled → its end shows, and no error", async () => {
   const { person, projectId } = await newFilm();
   const { predictionId } = await startStuckBy(person, "first-frame", projectId);
-  const { page, watch } = await visit({ session: person.session });
-  watch.allow(/status of 409/);
-  await openProject(page, projectId);
+  const { page } = await visit({ session: person.session, allow: /status of 409/, at: `/#/projects/${projectId}` });
   const card = stepCard(page, "First frame");
   await page.route("**/generate/cancel", async (route) => {
     await sql`select keyframe_private.mark_failed(${predictionId}, 'failed_by_administrator', 'Ended.', false)`;
@@ -487,9 +474,11 @@ test("another resolution is chosen → the old price is dimmed until the new one
 test("a start over the budget → announced before, refused with what is left; a cheaper one → made and counted", async () => {
   const person = await newPerson();
   await sql`insert into keyframe_private.owner_budgets (owner_id, month_micros) values (${person.session.user.id}, 100000)`;
-  const { page, watch } = await visit({ session: person.session });
-  watch.allow(/status of 402/);
-  await openProject(page, (await newFilmOf(person)).projectId);
+  const { page } = await visit({
+    session: person.session,
+    allow: /status of 402/,
+    at: `/#/projects/${(await newFilmOf(person)).projectId}`,
+  });
   const card = stepCard(page, "First frame");
   await card.getByText("about $0.07").waitFor();
   await card.getByRole("button", { name: "Settings" }).click();
@@ -525,8 +514,7 @@ test("a start over the budget → announced before, refused with what is left; a
 test("a balance below the cost of 8 takes → stated next to their button, with the app's link, in the menu and in the usage", async () => {
   const person = await newPerson();
   await sql`select keyframe_private.add_credit(${person.session.user.id}, 500000, 'grant', 'welcome', 'fifty cents')`;
-  const { page, watch } = await visit({ session: person.session });
-  watch.allow(/status of 402/);
+  const { page } = await visit({ session: person.session, allow: /status of 402/ });
   const { publishableKey } = inject("stack");
   const json = { publishableKey, creditUrl: "https://app.example/credit" };
   await page.route("**/config.json", (route) => route.fulfill({ json }));

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { expectGoodLooks, visitDashboard } from "../support/dashboard/browser.ts";
 import { hold, untilFocused } from "../support/dashboard/film.ts";
 import { newPerson } from "../support/dashboard/person.ts";
@@ -19,8 +19,7 @@ const arrived = (count: number) => until(`${count} requests`, () => receiver.arr
 
 test("an endpoint → tested and verified, rotated, sent again with both signatures; another user sees none of it", async () => {
   const { session } = await newPerson();
-  const { page } = await visit({ session });
-  await page.goto("/#/webhooks");
+  const { page } = await visit({ session, at: "/#/webhooks" });
   await page.getByRole("button", { name: "Add endpoint" }).click();
   const adding = page.getByRole("dialog");
   // Refused while it is typed, as soon as the page has the rules.
@@ -111,11 +110,8 @@ test("an endpoint → tested and verified, rotated, sent again with both signatu
   release();
   await until("the new secret shows all the same", async () => (await shown.textContent()) !== former);
 
-  const address = page.url();
   const stranger = await newPerson();
-  const { page: other, watch } = await visit({ session: stranger.session });
-  watch.allow(/status of 404/);
-  await other.goto(address);
+  const { page: other } = await visit({ session: stranger.session, allow: /status of 404/, at: page.url() });
   await other.getByRole("heading", { name: "Endpoint not found" }).waitFor();
   await other.getByRole("link", { name: "Go to endpoints", exact: true }).click();
   await other.getByRole("heading", { name: "No endpoints yet" }).waitFor();
@@ -123,16 +119,11 @@ test("an endpoint → tested and verified, rotated, sent again with both signatu
 
 test("deliveries by status → a list that is read stays still while newer ones wait; missed ones are recovered", async () => {
   const { session, keyframe } = await newPerson();
-  const { webhookId } = await keyframe.webhooks.create({
-    url: receiver.url,
-    description: "The archive",
-    eventTypes: [],
-  });
-  const project = (title: string) =>
-    keyframe.createProject({ title, textPrompt: "A harbour at dawn", description: "" });
+  const { webhookId } = await keyframe.webhooks.create({ url: receiver.url, description: "The archive" });
+  const project = (title: string) => keyframe.createProject({ title, textPrompt: "A harbour at dawn" });
   await project("The first");
-  const { page } = await visit({ session, isPhone: true }); // where there is least room for a button more
-  await page.goto(`/#/webhooks/${webhookId}`);
+  // On a phone there is least room for a button more.
+  const { page } = await visit({ session, isPhone: true, at: `/#/webhooks/${webhookId}` });
   const list = page.getByRole("region", { name: "Deliveries" });
   const rows = list.getByRole("heading", { level: 3 });
   await list.getByRole("button", { name: /Delivered.*project\.created/s }).waitFor();
@@ -187,55 +178,48 @@ test("deliveries by status → a list that is read stays still while newer ones 
 });
 
 test("an open page of deliveries → follows what happens; a delivery shows its project, body and headers, and is sent again", async () => {
-  const repaired = await startFlowReceiver(answers(503, { "retry-after": "3600" })); // then the next attempt is an hour away
-  try {
-    const { session, keyframe } = await newPerson();
-    const { webhookId } = await keyframe.webhooks.create({
-      url: repaired.url,
-      description: "Repaired",
-      eventTypes: [],
-    });
-    const { page } = await visit({ session });
-    await page.goto(`/#/webhooks/${webhookId}`);
-    await page.getByText("No deliveries yet").first().waitFor();
-    await keyframe.createProject({ title: "Harbour", textPrompt: "A harbour at dawn" });
-    const list = page.getByRole("region", { name: "Deliveries" });
-    const row = list.getByRole("button", { name: /project\.created.*Harbour/s });
-    await row.getByText("Retrying").waitFor();
-    const health = page.getByRole("region", { name: "Last 24 hours" });
-    await health.getByText("Failing").waitFor();
+  const later = answers(503, { "retry-after": "3600" }); // the next attempt is an hour away
+  const repaired = await startFlowReceiver(later);
+  onTestFinished(() => repaired.close());
+  const { session, keyframe } = await newPerson();
+  const { webhookId } = await keyframe.webhooks.create({ url: repaired.url, description: "Repaired" });
+  const { page } = await visit({ session, at: `/#/webhooks/${webhookId}` });
+  await page.getByText("No deliveries yet").first().waitFor();
+  await keyframe.createProject({ title: "Harbour", textPrompt: "A harbour at dawn" });
+  const list = page.getByRole("region", { name: "Deliveries" });
+  const row = list.getByRole("button", { name: /project\.created.*Harbour/s });
+  await row.getByText("Retrying").waitFor();
+  const health = page.getByRole("region", { name: "Last 24 hours" });
+  await health.getByText("Failing").waitFor();
 
-    await list.getByText("Pending", { exact: true }).first().click();
-    await row.click();
-    repaired.behave(answers(204));
-    await list.getByRole("button", { name: "Send again" }).click();
-    await row.getByText("Delivered").waitFor(); // though the list is of what is pending
-    await health.getByText("Healthy").waitFor();
-    const sent = repaired.arrivals.at(-1);
-    await list.getByText("Request headers").last().click();
-    const shown = (await list.locator("details pre").last().textContent()) ?? "";
-    const { deliveries } = await keyframe.webhooks.deliveries(webhookId);
-    for (const [name, value] of Object.entries(deliveries[0]?.attemptLog.at(-1)?.requestHeaders ?? {})) {
-      expect([name, sent?.headers[name]]).toEqual([name, value]);
-      expect(shown).toContain(`${name}: ${value}`);
-    }
-    expect(shown).not.toContain(sent?.headers["webhook-signature"] ?? "v1,");
-    await list.getByText(sent?.body ?? "", { exact: true }).waitFor();
-    expect(deliveries[0]?.body).toBe(sent?.body);
-    await expectGoodLooks(page);
-
-    await list.getByLabel("Filter by event").selectOption("webhook.test");
-    await list.getByText("Only deliveries of webhook.test are shown.").waitFor();
-
-    repaired.behave(answers(503, { "retry-after": "3600" }));
-    await page.getByRole("button", { name: "Send test" }).click();
-    const testing = page.getByRole("dialog", { name: "Test event" });
-    await testing.getByText("Not delivered.").waitFor();
-    await testing.getByText("It is retried automatically; the next attempt is").waitFor();
-    await testing.getByText("Your server asked to retry later. Keyframe follows its Retry-After.").waitFor();
-  } finally {
-    await repaired.close();
+  await list.getByText("Pending", { exact: true }).first().click();
+  await row.click();
+  repaired.behave(answers(204));
+  await list.getByRole("button", { name: "Send again" }).click();
+  await row.getByText("Delivered").waitFor(); // though the list is of what is pending
+  await health.getByText("Healthy").waitFor();
+  const sent = repaired.arrivals.at(-1);
+  await list.getByText("Request headers").last().click();
+  const shown = (await list.locator("details pre").last().textContent()) ?? "";
+  const { deliveries } = await keyframe.webhooks.deliveries(webhookId);
+  for (const [name, value] of Object.entries(deliveries[0]?.attemptLog.at(-1)?.requestHeaders ?? {})) {
+    expect([name, sent?.headers[name]]).toEqual([name, value]);
+    expect(shown).toContain(`${name}: ${value}`);
   }
+  expect(shown).not.toContain(sent?.headers["webhook-signature"] ?? "v1,");
+  await list.getByText(sent?.body ?? "", { exact: true }).waitFor();
+  expect(deliveries[0]?.body).toBe(sent?.body);
+  await expectGoodLooks(page);
+
+  await list.getByLabel("Filter by event").selectOption("webhook.test");
+  await list.getByText("Only deliveries of webhook.test are shown.").waitFor();
+
+  repaired.behave(later);
+  await page.getByRole("button", { name: "Send test" }).click();
+  const testing = page.getByRole("dialog", { name: "Test event" });
+  await testing.getByText("Not delivered.").waitFor();
+  await testing.getByText("It is retried automatically; the next attempt is").waitFor();
+  await testing.getByText("Your server asked to retry later. Keyframe follows its Retry-After.").waitFor();
 });
 
 test("an endpoint is deleted → it leaves the list; one that another tab deleted first does, too", async () => {
@@ -243,8 +227,7 @@ test("an endpoint is deleted → it leaves the list; one that another tab delete
   const create = (description: string) =>
     keyframe.webhooks.create({ url: receiver.url, description, eventTypes: ["generation.failed"] });
   const kept = await create("Kept");
-  const { page, watch } = await visit({ session });
-  watch.allow(/status of 404/);
+  const { page } = await visit({ session, allow: /status of 404/ });
   for (const isElsewhere of [false, true]) {
     const { webhookId } = await create("Doomed");
     await page.goto(`/#/webhooks/${webhookId}`);

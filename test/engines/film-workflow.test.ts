@@ -208,12 +208,12 @@ describe("events", () => {
   const about = { predictionId: crypto.randomUUID(), filmId: crypto.randomUUID() };
 
   test("an event that is forged, too large, of an unknown or no film, or of another type → refused, or without effect", async () => {
-    const post = (body: string, secret = secretOf()) => signedPost(studio.eventsUrl, secret, { body });
-    expect(await post(event(about), `whsec_${btoa("k".repeat(32))}`)).toMatchObject({ status: 401 });
-    expect(await post("x".repeat(70_000))).toMatchObject({ status: 413 });
+    const post = (body: string, secret = secretOf()) => signedPost(studio.eventsUrl, secret, body);
+    expect(await post(event(about), `whsec_${btoa("k".repeat(32))}`)).toBe(401);
+    expect(await post("x".repeat(70_000))).toBe(413);
     expect((await fetch(studio.eventsUrl)).status).toBe(405);
     for (const body of [event(about), event({ ...about, filmId: undefined }), event(about, "project.created")]) {
-      expect(await post(body)).toMatchObject({ status: 204 });
+      expect(await post(body)).toBe(204);
     }
     const left = await studio.query(`select * from sys_promise where service_key = '${about.filmId}'`);
     expect(left).toEqual([]);
@@ -225,7 +225,7 @@ describe("events", () => {
     const videos = await untilReady(film);
     const body = event({ predictionId: videos[0], filmId: film.filmId }, "generation.failed");
     for (const _ of ["again", "once more"]) {
-      expect(await signedPost(studio.eventsUrl, secretOf(), { body })).toMatchObject({ status: 204 });
+      expect(await signedPost(studio.eventsUrl, secretOf(), body)).toBe(204);
     }
     await expectFilm(film, chosen, videos);
   });

@@ -7,11 +7,10 @@ import { insertProjects, register } from "../support/receiver/register.ts";
 import { isDelivered, untilStories } from "../support/receiver/story.ts";
 import { type OwnStack, startOwnStack } from "../support/stack/own-stack.ts";
 import { untilNobodyLooks } from "../support/stack/restarts.ts";
-import { spawnWorkerProcess } from "../support/stack/worker-process.ts";
+import { signalFunctions, spawnWorkerProcess } from "../support/stack/worker-process.ts";
 import { until } from "../support/until.ts";
 
 // Two stacks, one of them on a copy of the other's database, as after a restore beside the original.
-const FUNCTIONS = ["keyframe-generate", "keyframe-deliver"];
 let original: OwnStack;
 beforeAll(async () => {
   original = await startOwnStack({ workers: "functions" });
@@ -28,12 +27,12 @@ test("a copied database next to its original → the original does all work, the
   onTestFinished(() => receiver.close());
   const { webhookId } = await register(maker, receiver.url);
   await untilNobodyLooks(original.sql);
-  for (const name of FUNCTIONS) original.child(name).kill("SIGSTOP");
+  signalFunctions(original, "SIGSTOP");
   const made = await maker.start("first-frame");
   await insertProjects(original.sql, maker.userId, 1);
   const copy = await startOwnStack({ workers: "functions", databaseUrl: await copyDatabase(original.databaseUrl) });
   onTestFinished(() => copy.stop());
-  for (const name of FUNCTIONS) original.child(name).kill("SIGCONT");
+  signalFunctions(original, "SIGCONT");
 
   expect(await maker.untilEnded(made)).toMatchObject({ status: "succeeded" });
   // The project, and the end of the run.

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import { freePort } from "../../local/network.ts";
 import { newFilmMaker, promptWith } from "../support/film/film-maker.ts";
 import { cloneTemplate } from "../support/database/clone-database.ts";
@@ -9,28 +9,26 @@ import { insertProjects, register } from "../support/receiver/register.ts";
 import { expectSoundDeliveries, isDelivered, untilStories } from "../support/receiver/story.ts";
 import { type OwnStack, startOwnStack } from "../support/stack/own-stack.ts";
 import { untilNobodyLooks } from "../support/stack/restarts.ts";
-import { spawnWorkerProcess, startWorkerProcess, type WorkerProcess } from "../support/stack/worker-process.ts";
+import {
+  endAfterEach,
+  signalFunctions,
+  spawnWorkerProcess,
+  startWorkerProcess,
+} from "../support/stack/worker-process.ts";
 import { until } from "../support/until.ts";
 
 // What a process of `npm run worker` checks before it takes work. The functions stand still, so that work is there to take.
-const FUNCTIONS = ["keyframe-generate", "keyframe-deliver"];
 const LOGIN = `test_login_${crypto.randomUUID().slice(0, 8)}`;
 let stack: OwnStack;
 beforeAll(async () => {
   stack = await startOwnStack({ workers: "functions" });
   await stack.sql.unsafe(`create role ${LOGIN} login noinherit password 'geheim'`);
   await untilNobodyLooks(stack.sql);
-  for (const name of FUNCTIONS) stack.child(name).kill("SIGSTOP");
+  signalFunctions(stack, "SIGSTOP");
 });
-const processes: WorkerProcess[] = [];
-afterEach(async () => {
-  for (const process of processes.splice(0)) {
-    process.kill("SIGKILL");
-    await process.ended;
-  }
-});
+const ended = endAfterEach();
 afterAll(async () => {
-  for (const name of FUNCTIONS) stack.child(name).kill("SIGCONT");
+  signalFunctions(stack, "SIGCONT");
   await stack.sql.unsafe(`drop role ${LOGIN}`);
   await stack.stop();
 });
@@ -79,8 +77,7 @@ const WRONG: [string, () => Promise<Parameters<typeof spawnWorkerProcess>[1]>, R
 test.each(WRONG)(
   "%s → the worker process claims nothing, says what is wrong and what to do, and exits 1",
   async (_what, change, says) => {
-    const process = await spawnWorkerProcess(stack, await change());
-    processes.push(process);
+    const process = ended(await spawnWorkerProcess(stack, await change()));
     expect(await process.ended).toBe(1);
     expect(process.lines.at(-1)).toMatch(says);
     expect(process.lines.join()).not.toMatch(/geheim|sb_secret|worker_started/);
@@ -90,8 +87,7 @@ test.each(WRONG)(
 
 test("Postgres is away when a worker process starts → it waits and says so, health is 503; Postgres is back → it claims", async () => {
   const port = freePort();
-  const process = await spawnWorkerProcess(stack, { databaseUrl: ofLogin({ port: String(port) }) });
-  processes.push(process);
+  const process = ended(await spawnWorkerProcess(stack, { databaseUrl: ofLogin({ port: String(port) }) }));
   await until("it says twice what it waits for", () => process.lines.length >= 2);
   expect(JSON.parse(process.lines[1] ?? "")).toMatchObject({
     level: "warn",
@@ -110,8 +106,7 @@ test("Postgres is away when a worker process starts → it waits and says so, he
 });
 
 test("SIGTERM while a worker process waits for Postgres → exits 0", async () => {
-  const process = await spawnWorkerProcess(stack, { databaseUrl: ofLogin({ port: "9" }) });
-  processes.push(process);
+  const process = ended(await spawnWorkerProcess(stack, { databaseUrl: ofLogin({ port: "9" }) }));
   await until("it waits", () => process.lines.length > 0);
   process.kill("SIGTERM");
   expect(await process.ended).toBe(0);
@@ -121,8 +116,7 @@ test.each([
   ["ten minutes ahead", 600_000],
   ["ten minutes behind", -600_000],
 ])("a worker process whose clock is %s → says so, and signs events with the database's time", async (_how, aheadMs) => {
-  const process = await startWorkerProcess(stack, { databaseUrl: stack.databaseUrl, aheadMs });
-  processes.push(process);
+  const process = ended(await startWorkerProcess(stack, { databaseUrl: stack.databaseUrl, aheadMs }));
   const [receiver, maker] = await Promise.all([startFlowReceiver(answers(200)), newFilmMaker(stack)]);
   const { webhookId } = await register(maker, receiver.url);
   await insertProjects(stack.sql, maker.userId, 1);

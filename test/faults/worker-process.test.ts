@@ -8,11 +8,15 @@ import { insertProjects, register } from "../support/receiver/register.ts";
 import { expectSoundDeliveries, isDelivered, letLeaseRunOut, untilStories } from "../support/receiver/story.ts";
 import { type OwnStack, startOwnStack } from "../support/stack/own-stack.ts";
 import { letLeaseRunOut as letTaskLeaseRunOut, untilNobodyLooks } from "../support/stack/restarts.ts";
-import { startWorkerProcess, type WorkerProcess } from "../support/stack/worker-process.ts";
+import {
+  endAfterEach,
+  signalFunctions,
+  startWorkerProcess,
+  type WorkerProcess,
+} from "../support/stack/worker-process.ts";
 import { until } from "../support/until.ts";
 
 // `npm run worker` beside the functions. Processes in their place: `--mode workers`.
-const FUNCTIONS = ["keyframe-generate", "keyframe-deliver"];
 let stack: OwnStack;
 let loginUrl: string;
 beforeAll(async () => {
@@ -21,30 +25,18 @@ beforeAll(async () => {
   await stack.sql.unsafe(`create role ${login} login noinherit password 'geheim' in role service_role`);
   loginUrl = Object.assign(new URL(stack.databaseUrl), { username: login, password: "geheim" }).href;
 });
-const processes: WorkerProcess[] = [];
 const receivers: FlowReceiver[] = [];
 afterEach(async () => {
-  for (const process of processes.splice(0)) {
-    process.kill("SIGKILL");
-    await process.ended;
-  }
-  thawFunctions();
+  signalFunctions(stack, "SIGCONT");
   for (const receiver of receivers.splice(0)) await receiver.close();
   await stack.setRunDelay(0);
 });
+const ended = endAfterEach(); // before the functions go on
 afterAll(() => stack.stop());
-
-function freezeFunctions(): void {
-  for (const name of FUNCTIONS) stack.child(name).kill("SIGSTOP");
-}
-function thawFunctions(): void {
-  for (const name of FUNCTIONS) stack.child(name).kill("SIGCONT");
-}
 
 async function startProcess(databaseUrl?: string): Promise<WorkerProcess> {
   await untilNobodyLooks(stack.sql);
-  const process = await startWorkerProcess(stack, { databaseUrl });
-  processes.push(process);
+  const process = ended(await startWorkerProcess(stack, { databaseUrl }));
   await stack.sql`delete from keyframe_private.kicks where id > 0`;
   return process;
 }
@@ -64,7 +56,7 @@ describe.each([
 ])("by %s", (_way, databaseUrl) => {
   test("a worker process, with the functions frozen, makes a film → files stored, events delivered, its health is 200", async () => {
     const process = await startProcess(databaseUrl());
-    freezeFunctions();
+    signalFunctions(stack, "SIGSTOP");
     const { maker, receiver, webhookId } = await makeScene();
     for (const step of ["first-frame", "last-frame", "video"] as const) {
       const made = await maker.start(step);
@@ -89,7 +81,7 @@ describe.each([
 
   test("SIGTERM amid a submit and a delivery → both end and are recorded once, exit 0; later work kicks the functions", async () => {
     const process = await startProcess(databaseUrl());
-    freezeFunctions(); // on a busy machine a late heartbeat would let them take the output
+    signalFunctions(stack, "SIGSTOP"); // on a busy machine a late heartbeat would let them take the output
     const { maker, receiver, webhookId } = await makeScene();
     const { promise: released, resolve: release } = Promise.withResolvers<void>();
     receiver.behave((response) => void released.then(() => response.writeHead(200).end()));
@@ -103,7 +95,7 @@ describe.each([
     });
     process.kill("SIGTERM");
     await untilNobodyLooks(stack.sql);
-    thawFunctions();
+    signalFunctions(stack, "SIGCONT");
     release();
     expect(await process.ended).toBe(0);
     expect(process.lines.filter((line) => /work_failed|worker_stopped|call_failed/.test(line))).toEqual([]);
@@ -119,7 +111,7 @@ describe.each([
 
   test("kill -9 of a worker process → new work kicks the functions, which take over its leases when they end", async () => {
     const process = await startProcess(databaseUrl());
-    freezeFunctions();
+    signalFunctions(stack, "SIGSTOP");
     const { maker, receiver, webhookId, prompt } = await makeScene();
     await stack.setRunDelay(60_000);
     const held = await maker.start("first-frame", { prompt });
@@ -131,7 +123,7 @@ describe.each([
     await stack.setRunDelay(0);
     await stack.passTimeAtProvider(60);
     await letTaskLeaseRunOut(stack.sql, held.predictionId);
-    thawFunctions();
+    signalFunctions(stack, "SIGCONT");
     const next = await maker.start("first-frame", { prompt: promptWith() });
     for (const made of [held, next]) expect(await maker.untilEnded(made)).toMatchObject({ status: "succeeded" });
     expect(await providerRuns(prompt, stack)).toHaveLength(1);

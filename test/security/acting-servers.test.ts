@@ -1,9 +1,10 @@
 import { beforeAll, describe, expect, inject, test } from "vitest";
 import { callApi, sendToApi } from "../support/api/call.ts";
-import { footprint, openDatabase } from "../support/api/database.ts";
+import { openDatabase } from "../support/api/database.ts";
 import { forgeToken } from "../support/api/tokens.ts";
 import { signUp, type User } from "../support/api/user.ts";
 import { rawExchange } from "../support/security/raw.ts";
+import { expectRefusedEverywhere } from "../support/security/refused.ts";
 import { rest } from "../support/security/rest.ts";
 
 const sql = openDatabase();
@@ -16,21 +17,8 @@ beforeAll(async () => {
   projectId = await victim.createProject();
 });
 
-const PROJECT = { title: "Mine", textPrompt: "Mine" };
-
-/** What a caller tries, each at an operation of its own; nothing of the victim's may change, not even a token of a rate limit. */
-async function expectRefused(headers: Record<string, string>, status: number, code: string): Promise<void> {
-  const before = await footprint(sql, victim.id);
-  const replies = await Promise.all([
-    callApi("/api/projects", { headers }),
-    callApi("/api/projects", { headers, json: PROJECT }),
-    callApi(`/api/projects/${projectId}`, { headers, method: "DELETE" }),
-    callApi("/api/projects/reference-images", { headers: { ...headers, "content-type": "image/png" }, body: "x" }),
-    callApi("/api/webhooks", { headers }),
-  ]);
-  expect(replies.map(({ status, error }) => [status, error?.code])).toEqual(replies.map(() => [status, code]));
-  expect(await footprint(sql, victim.id)).toEqual(before);
-}
+const expectRefused = (headers: Record<string, string>, status: number, code: string) =>
+  expectRefusedEverywhere(sql, { victim, projectId }, headers, [status, code]);
 
 describe("Keyframe-User from anybody but a server with the secret key", () => {
   test.each<[who: string, headers: () => Record<string, string> | Promise<Record<string, string>>, status: number]>([

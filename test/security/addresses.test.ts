@@ -4,7 +4,7 @@ import { createAttempt } from "../../supabase/functions/keyframe-deliver/send/at
 import { createCheckedLookup, type Resolve } from "../../supabase/functions/keyframe-deliver/send/dial.ts";
 import { createPost } from "../../supabase/functions/keyframe-deliver/send/post.ts";
 import { checkAddress, checkUrl } from "../../shared/webhooks/check-url.ts";
-import { parseOutputHosts } from "../../shared/platform/environment.ts";
+import { outputHosts } from "../../shared/platform/environment.ts";
 import { openDatabase } from "../support/api/database.ts";
 import { signUp } from "../support/api/user.ts";
 
@@ -216,7 +216,7 @@ test("a receiver that answers 301, 302, 303, 307 or 308 with an internal address
   expect(asked).toEqual(["/301", "/302", "/303", "/307", "/308"]);
 });
 
-const isAllowed = parseOutputHosts("replicate.delivery, https://origin.test, http://127.0.0.1:4000/");
+const isAllowed = outputHosts.parse("replicate.delivery, https://origin.test, http://127.0.0.1:4000/");
 
 test.each(
   words(`
@@ -249,7 +249,7 @@ test.each([
   "a_b",
   "",
 ])('a list of output hosts "%s" → refused at the start, with the form it must have', (list) => {
-  expect(() => parseOutputHosts(list)).toThrow("must be host names or origins");
+  expect(() => outputHosts.parse(list)).toThrow("must be host names or origins");
 });
 
 test("a webhook whose receiver is the stack's own gateway or simulator → posted without any key of the stack", async () => {

@@ -2,13 +2,13 @@ import { beforeEach, describe, expect, inject, test } from "vitest";
 import { createCheckedCopy } from "../../supabase/functions/keyframe-generate/tasks/store.ts";
 import { OutputError } from "../../supabase/functions/keyframe-generate/files/open-output.ts";
 import { fillBuckets } from "../support/api/buckets.ts";
-import { footprint, leftBehind, openDatabase } from "../support/api/database.ts";
+import { footprint, openDatabase } from "../support/api/database.ts";
 import { drawImage } from "../support/media/images.ts";
+import { imageForm, refusedUpload, UPLOADS } from "../support/api/uploads.ts";
 import { useUser } from "../support/api/user.ts";
 import { CUT_OFF, NO_IMAGES, POLYGLOTS } from "../support/security/files.ts";
 
 const sql = openDatabase();
-const PATH = "/api/projects/reference-images";
 const user = useUser();
 beforeEach(() => fillBuckets(sql, user.id));
 
@@ -21,20 +21,9 @@ async function copyOf(bytes: Uint8Array): Promise<string> {
   return `${result()?.width} × ${result()?.height}`;
 }
 
-const inForm = (bytes: Uint8Array<ArrayBuffer>, type = "image/png", name = "a.png", field = "file") => {
-  const form = new FormData();
-  form.append(field, new File([bytes], name, { type }));
-  return form;
-};
-
 async function expectRefused(body: BodyInit, type?: string): Promise<void> {
-  const before = await leftBehind(sql, user.id);
-  const { status, error } = await user.call(PATH, {
-    body,
-    headers: type === undefined ? {} : { "content-type": type },
-  });
-  expect([type, status, error?.code]).toEqual([type, 415, "unsupported_media_type"]);
-  expect(await leftBehind(sql, user.id)).toEqual(before);
+  const [status, code] = await refusedUpload(sql, user, body, type);
+  expect([type, status, code]).toEqual([type, 415, "unsupported_media_type"]);
 }
 
 /** Decoders skip the two stray bytes FF 00 and see the first frame; a reader that takes them for a segment sees the second one. */
@@ -52,7 +41,7 @@ describe("a file that is not an image", () => {
       for (const type of ["image/png", "image/jpeg", "image/webp", "application/octet-stream"]) {
         await expectRefused(bytes, type);
       }
-      await expectRefused(inForm(bytes));
+      await expectRefused(imageForm(bytes));
       const code = await copyOf(bytes).catch((error) => (error instanceof OutputError ? error.code : error));
       expect(code).toBe("output_not_usable");
     },
@@ -133,8 +122,8 @@ test.each(["%2e%2e", "projects%2f..%2fkeyframe-outputs"])(
 test.each(["../x.png", "../../etc/passwd", "a.html", "x".repeat(300), 'a";filename="b.html', "a\u202egnp.html"])(
   "a form's file named %j, in any field → stored under an id of ours",
   async (name) => {
-    const { status, data } = await user.call(PATH, {
-      body: inForm(await drawImage(), "image/png", name, "cover image"),
+    const { status, data } = await user.call(UPLOADS, {
+      body: imageForm(await drawImage(), "image/png", name, "cover image"),
     });
     const referenceImagePath = expect.stringMatching(/^projects\/[0-9a-f-]{36}\.png$/);
     expect([status, data]).toEqual([201, { referenceImagePath }]);

@@ -6,7 +6,7 @@ import { fillBuckets } from "../support/api/buckets.ts";
 import { type CallOptions, requestInit } from "../support/api/call.ts";
 import { footprint, leftBehind, openDatabase } from "../support/api/database.ts";
 import { readReply } from "../support/api/envelope.ts";
-import { makeKey } from "../support/api/keys.ts";
+import { makeKey, withChecksum } from "../support/api/keys.ts";
 import { OPERATION_IDS, prepare, REQUESTS, type Scene, setScene } from "../support/api/requests.ts";
 import { forgeToken } from "../support/api/tokens.ts";
 import { signUp } from "../support/api/user.ts";
@@ -61,11 +61,6 @@ const namesResource = (id: OperationId) =>
 
 const bearer = (key: string) => ({ authorization: `Bearer ${key}` });
 const flipped = (key: string, at: number) => key.slice(0, at) + (key[at] === "0" ? "1" : "0") + key.slice(at + 1);
-/** A well-formed key with its checksum, as anybody can write one. */
-async function withChecksum(body: string): Promise<string> {
-  const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(body));
-  return body + new Uint8Array(digest).toHex().slice(0, 8);
-}
 
 type Attack = {
   what: string;

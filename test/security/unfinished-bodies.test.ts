@@ -2,10 +2,10 @@ import { readdir, readFile, readlink } from "node:fs/promises";
 import { describe, expect, inject, onTestFinished, test } from "vitest";
 import { openUnfinished } from "../support/security/open-unfinished.ts";
 import { residentMb, watchMemory } from "../../lab/bench/process-usage.ts";
-import { sign } from "../../local/sign.ts";
 import { openDatabase } from "../support/api/database.ts";
 import { drawImage } from "../support/media/images.ts";
 import { signUp, type User, useUser } from "../support/api/user.ts";
+import { signedPost } from "../support/receiver/signed-post.ts";
 import { until } from "../support/until.ts";
 
 // Connections whose bodies do not end, written to the functions of the running stack: through the gateway, and straight to
@@ -55,14 +55,11 @@ const bytesOf = (text: string) => new TextEncoder().encode(text);
 const codeOf = ({ status, body }: { status: number; body: string }) => [status, JSON.parse(body).error?.code];
 
 /** A genuine callback about a prediction that nobody knows: it is answered 404 after a question to the database. */
-async function sendCallback(address: (path: string) => string): Promise<number> {
+function sendCallback(address: (path: string) => string): Promise<number> {
   const body = JSON.stringify({ id: "run", status: "processing", output: null, error: null, logs: "" });
-  const { replicateWebhookSecret } = inject("stack");
-  const headers = sign(replicateWebhookSecret, `msg_${crypto.randomUUID()}`, new Date(), body);
   const query = new URLSearchParams({ prediction: crypto.randomUUID(), attempt: "1" });
-  const response = await fetch(address(`/keyframe-replicate-webhook?${query}`), { method: "POST", headers, body });
-  await response.body?.cancel();
-  return response.status;
+  const { replicateWebhookSecret } = inject("stack");
+  return signedPost(address(`/keyframe-replicate-webhook?${query}`), replicateWebhookSecret, body);
 }
 
 describe.each(WAYS)("unfinished bodies, sent %s", (_way, address) => {

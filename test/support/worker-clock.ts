@@ -1,5 +1,5 @@
 import { setImmediate } from "node:timers";
-import type { Clock } from "../../shared/worker/clock.ts";
+import type { Clock } from "../../shared/platform/clock.ts";
 
 const MOST_READS = 1_000_000;
 

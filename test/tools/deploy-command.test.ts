@@ -17,7 +17,7 @@ import { supabaseCli } from "../../local/stack/supabase-cli.ts";
 import type { Stage } from "../../tools/deploy/stage.ts";
 import { STAGES } from "../../tools/deploy/stages.ts";
 import { readSource } from "../../tools/install/source.ts";
-import { onServer } from "../support/database/make-template.ts";
+import { onServer } from "../../local/postgres/on-server.ts";
 import { FUNCTION_NAMES } from "../../local/stack/function-arguments.ts";
 import { filesOfFunction } from "../support/tools/deploy-graph.ts";
 import { type DeployPlatform, PROJECT, REPLICATE_TOKEN, SIGNING_SECRET } from "../support/tools/deploy-platform.ts";
@@ -416,17 +416,6 @@ describe("a later deployment", () => {
     expect(scene.platform.secrets.get("KEYFRAME_KICK_SECRET")).toBe(kick?.decrypted_secret);
     expectNoSecretShown(said);
   });
-
-  test.each(["keyframe_functions_url", "keyframe_kick_secret"])(
-    "%s is lost from the Vault → written again, and set for the functions",
-    async (name) => {
-      await scene.sql`delete from vault.secrets where name = ${name}`;
-      await scene.take([databaseStage, vaultStage, secretsStage]);
-      const [url, kick] = await vaultEntries();
-      expect(url?.decrypted_secret).toBe(`https://${PROJECT}.supabase.co/functions/v1`);
-      expect(scene.platform.secrets.get("KEYFRAME_KICK_SECRET")).toBe(kick?.decrypted_secret);
-    },
-  );
 
   test("one function is refused → the stage, what the platform said, and where to see which versions run", async () => {
     scene.platform.faults = {

@@ -215,7 +215,8 @@ describe("a repository with tables, functions, seeds and exposed schemas of its 
     expect([refused, await app.files()]).toEqual([{ code: 1, said: named }, had]);
     await scene.sql`delete from auth.users`;
     const removed = await app.install(["remove", "--yes"], newer);
-    const next = /db push.*functions delete api.*out of the exposed schemas.*PGRST106.*(drop schema [^;]*)/s;
+    const next =
+      /db push.*functions delete <name>.*for each of api,.*out of the exposed schemas.*PGRST106.*(drop schema [^;]*)/s;
     expect(removed).toEqual({ code: 0, said: expect.stringMatching(next) });
     const migrations = /^supabase\/migrations\/\d+_keyframe_/;
     const kept = [...(await app.files())].filter(([path]) => !migrations.test(path));

@@ -153,14 +153,4 @@ describe("symbolic links", () => {
     expect(await readFile(behind, "utf8")).toBe("the app's\n");
     expect((await lstat(join(folder, RECORD))).isFile()).toBe(true);
   });
-
-  test("a symbolic link in the place of copied code → neither add nor remove touches its target", async () => {
-    await add(version1);
-    const source = await outside();
-    await rename(join(folder, "supabase/functions/api"), source);
-    await symlink(source, join(folder, "supabase/functions/api"));
-    const before = await files(source);
-    for (const command of [add, remove]) await expect(command(version1)).rejects.toThrow("supabase/functions/api");
-    expect(await files(source)).toEqual(before);
-  });
 });

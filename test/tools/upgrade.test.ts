@@ -13,7 +13,7 @@ import { type Stack, startStack } from "../../local/stack/start-stack.ts";
 import type { Prediction } from "../../shared/contract/predictions.ts";
 import { project } from "../../shared/contract/projects.ts";
 import { asAdministrator, readRecipes } from "../support/database/admin-recipes.ts";
-import { onServer } from "../support/database/make-template.ts";
+import { onServer } from "../../local/postgres/on-server.ts";
 import { type FilmMaker, newFilmMaker } from "../support/film/film-maker.ts";
 import { answers } from "../support/receiver/habits.ts";
 import { type FlowReceiver, startFlowReceiver } from "../support/receiver/receiver.ts";

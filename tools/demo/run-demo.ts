@@ -18,7 +18,7 @@ export async function runDemo(options: DemoOptions): Promise<ShownFilm | null> {
     const start = performance.now();
     const made = await work();
     const step = { name, ms: Math.round(performance.now() - start), result: result(made) };
-    steps.push(step);
+    steps?.push(step);
     display?.onStage(step);
     return made;
   };

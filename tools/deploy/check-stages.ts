@@ -1,8 +1,8 @@
 import { z } from "zod";
 import { webhookSecret } from "../../shared/platform/environment.ts";
 import { FUNCTION_NAMES } from "../../local/stack/function-arguments.ts";
-import { readMigrations } from "../../local/stack/read-migrations.ts";
-import { migrationDigest } from "../digests.ts";
+import { readMigrations, statementsOf } from "../../local/stack/read-migrations.ts";
+import { sha256Hex } from "../digests.ts";
 import { DeployError } from "./reporting.ts";
 import type { Deployment, Stage } from "./stage.ts";
 
@@ -75,7 +75,7 @@ const about = z.object({
   missing: z.string().nullable(),
 });
 
-/** The digest is that of migrationDigest(). */
+/** The digest is that of statementsOf(). */
 const HISTORY = `select version::text, name::text, encode(sha256(convert_to(
     btrim(regexp_replace(array_to_string(statements, ' '), '[; \\t\\r\\n]+', ' ', 'g'), ' '), 'UTF8')), 'hex') as digest
   from supabase_migrations.schema_migrations order by version`;
@@ -121,7 +121,7 @@ export const databaseStage: Stage = {
     }
     const digests = new Map(ours.map(({ version, digest }) => [version, digest]));
     const changed = local.filter(
-      ({ version, text }) => digests.has(version) && digests.get(version) !== migrationDigest(text),
+      ({ version, text }) => digests.has(version) && digests.get(version) !== sha256Hex(statementsOf(text)),
     );
     if (changed.length > 0) {
       const files = changed.map(({ file }) => file).join(", ");

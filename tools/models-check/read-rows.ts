@@ -1,9 +1,10 @@
 import { join } from "node:path";
 import { PostgrestClient } from "@supabase/postgrest-js";
-import postgres from "postgres";
+import type postgres from "postgres";
 import { z } from "zod";
 import { installExtensions } from "../../local/extensions/install-extensions.ts";
 import { bootstrapPlatform } from "../../local/platform/bootstrap-platform.ts";
+import { onServer } from "../../local/postgres/on-server.ts";
 import { startPostgres } from "../../local/postgres/start-postgres.ts";
 import { removeData } from "../../local/stack/data-folder.ts";
 import { readMigrations } from "../../local/stack/read-migrations.ts";
@@ -27,15 +28,11 @@ async function onThrowAwayDatabase<T>(work: (sql: postgres.Sql) => Promise<T>): 
   const folder = await Deno.makeTempDir({ prefix: "keyframe-database-" });
   try {
     const server = await startPostgres({ dataDir: join(folder, "postgres"), durable: false });
-    const sql = postgres(server.url, { max: 1, onnotice: () => undefined });
-    try {
+    return await onServer(server.url, async (sql) => {
       await bootstrapPlatform(sql);
       await installExtensions(sql, { useReal: false });
       return await work(sql);
-    } finally {
-      await sql.end({ timeout: 1 });
-      await server.stop();
-    }
+    }).finally(server.stop);
   } finally {
     await removeData(folder);
   }

@@ -1,5 +1,6 @@
-import postgres from "postgres";
+import type postgres from "postgres";
 import type { KeyframeClient } from "../../client/index.ts";
+import { onServer } from "../../local/postgres/on-server.ts";
 import type { Stack } from "../../local/stack/start-stack.ts";
 import { pause } from "../../shared/platform/retry.ts";
 import { registerReceiver } from "../demo/expect-events.ts";
@@ -19,8 +20,7 @@ export async function makeEndpoint(keyframe: KeyframeClient, databaseUrl: string
     if (performance.now() > end) throw new Error("The test events were not delivered in time.");
     await pause(CHECK_EVERY_MS);
   }
-  const sql = postgres(databaseUrl, { max: 1, onnotice: () => undefined });
-  await spreadDeliveries(sql).finally(() => sql.end({ timeout: 1 }));
+  await onServer(databaseUrl, spreadDeliveries);
   return webhookId;
 }
 
@@ -57,7 +57,7 @@ export async function makeDemoData(
   at: Pick<DemoOptions, "url" | "publishableKey" | "signal">,
 ) {
   const receiver = await registerReceiver(keyframe, at.signal);
-  const options = { ...at, timeoutMs: 60_000, steps: [] };
+  const options = { ...at, timeoutMs: 60_000 };
   const timed: Timed = (_name, work) => work();
   try {
     const filmId = await makeFilm(keyframe, receiver, timed, { ...options, shots: 3, withCast: true });

@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { outputOf } from "../../command-line/output-of.ts";
 import { PROJECT_ROOT } from "../../local/stack/project-root.ts";
 
 /** Packs client/ as npm publishes it, and unpacks the tarball into the app's node_modules. */
@@ -9,7 +10,7 @@ export async function installClient(app: string): Promise<void> {
     const installed = join(app, "node_modules/keyframe-client");
     await Deno.remove(installed, { recursive: true }).catch(() => undefined);
     await Deno.mkdir(installed, { recursive: true });
-    await run("tar", ["-xzf", tarball, "-C", installed, "--strip-components", "1"], folder);
+    await outputOf("tar", ["-xzf", tarball, "-C", installed, "--strip-components", "1"]);
   } finally {
     await Deno.remove(folder, { recursive: true });
   }
@@ -28,18 +29,12 @@ export async function packClient(folder: string): Promise<string> {
     }
     await Deno.copyFile(join(PROJECT_ROOT, "package.json"), join(copy, "package.json")); // which says what modules are
     await Deno.symlink(join(PROJECT_ROOT, "node_modules"), join(copy, "node_modules")); // React's types
-    await run("npm", ["pack", "--silent", "--pack-destination", folder], join(copy, "client"));
+    const PATH = `${join(PROJECT_ROOT, "node_modules/.bin")}:${Deno.env.get("PATH")}`;
+    const place = { cwd: join(copy, "client"), env: { PATH } };
+    await outputOf("npm", ["pack", "--silent", "--pack-destination", folder], place);
     const { version } = JSON.parse(await Deno.readTextFile(join(copy, "client/package.json")));
     return join(folder, `keyframe-client-${version}.tgz`);
   } finally {
     await Deno.remove(copy, { recursive: true });
   }
-}
-
-async function run(program: string, args: string[], cwd: string): Promise<void> {
-  const PATH = `${join(PROJECT_ROOT, "node_modules/.bin")}:${Deno.env.get("PATH")}`;
-  const { success, stdout, stderr } = await new Deno.Command(program, { args, cwd, env: { PATH } }).output();
-  if (success) return;
-  const said = [stdout, stderr].map((bytes) => new TextDecoder().decode(bytes)).join("\n");
-  throw new Error(`${program} ${args[0]} failed:\n${said}`);
 }

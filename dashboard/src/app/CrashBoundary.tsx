@@ -1,5 +1,6 @@
 import { Button } from "@mantine/core";
-import { Component, type ReactNode, useEffect } from "react";
+import { useWindowEvent } from "@mantine/hooks";
+import { Component, type ReactNode } from "react";
 import { IconAlertTriangle } from "../ui/icons.tsx";
 import { EmptyState } from "../ui/page-parts.tsx";
 
@@ -26,12 +27,9 @@ const NOT_LOADED = /dynamically imported module|importing a module script|preloa
  */
 function Crashed({ error }: { error: Error }) {
   const isNotLoaded = NOT_LOADED.test(error.message);
-  useEffect(() => {
-    if (!isNotLoaded) return;
-    const reload = () => window.location.reload();
-    window.addEventListener("online", reload);
-    return () => window.removeEventListener("online", reload);
-  }, [isNotLoaded]);
+  useWindowEvent("online", () => {
+    if (isNotLoaded) window.location.reload();
+  });
   return (
     <div role="alert">
       <EmptyState

@@ -1,7 +1,7 @@
 import { Box, Burger, Container, Group, NavLink as MantineNavLink } from "@mantine/core";
-import { useDisclosure } from "@mantine/hooks";
+import { useDidUpdate, useDisclosure } from "@mantine/hooks";
 import { skipToken, useQuery } from "@tanstack/react-query";
-import { Suspense, useEffect, useRef } from "react";
+import { Suspense, useRef } from "react";
 import { Link, NavigationType, Outlet, useLocation, useNavigationType } from "react-router";
 import type { Project } from "../../../client/index.ts";
 import { projectKey } from "../queries/query-client.ts";
@@ -18,16 +18,13 @@ export function Layout() {
   const { pathname } = useLocation();
   const isBack = useNavigationType() === NavigationType.Pop;
   const main = useRef<HTMLElement>(null);
-  const shown = useRef(pathname);
 
   // Screen readers and keyboards start at the top of the new page.
-  useEffect(() => {
-    if (shown.current === pathname) return;
-    shown.current = pathname;
+  useDidUpdate(() => {
     close();
     if (!isBack) window.scrollTo(0, 0); // the browser returns to where the page was
     if (document.activeElement === document.body || document.activeElement?.closest("nav")) main.current?.focus();
-  }, [pathname, isBack, close]);
+  }, [pathname]);
 
   return (
     <>

@@ -31,6 +31,7 @@ export const theme = createTheme({
     DrawerHeader: { defaultProps: { role: "presentation" } },
     ModalCloseButton: { defaultProps: { "aria-label": "Close" } },
     DrawerCloseButton: { defaultProps: { "aria-label": "Close" } },
+    Notification: { defaultProps: { closeButtonProps: { "aria-label": "Dismiss" } } },
     // The placeholder is not a menu item, which axe reports.
     Menu: { defaultProps: { withInitialFocusPlaceholder: false } },
   },

@@ -3,8 +3,9 @@ import type { ReactNode } from "react";
 import type { Element } from "../../../client/index.ts";
 import { useDeleteLater } from "../queries/delete-later.tsx";
 import { Frame } from "../takes/Sources.tsx";
-import { IconPencil, IconTrash } from "../ui/icons.tsx";
-import { type Action, ActionsMenu, DeleteWindow, type WindowProps } from "../ui/windows.tsx";
+import { IconPencil } from "../ui/icons.tsx";
+import { type Action, ActionsMenu, deletion } from "../ui/ActionsMenu.tsx";
+import { DeleteWindow, type WindowProps } from "../ui/windows.tsx";
 import { ElementWindow, NO_PROJECT } from "./ElementWindow.tsx";
 
 type Props = {
@@ -45,12 +46,7 @@ export function ElementRow({ element, beside, actions = [], children }: Props) {
             window: (opened) => <ElementWindow key={element.updatedAt} {...{ beside, element }} {...opened} />,
           },
           ...actions,
-          {
-            label: "Delete",
-            Icon: IconTrash,
-            isDelete: true,
-            window: (opened) => <DeleteElement element={element} {...opened} />,
-          },
+          deletion((opened) => <DeleteElement element={element} {...opened} />),
         ]}
       />
     </Group>

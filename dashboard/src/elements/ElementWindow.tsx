@@ -1,9 +1,8 @@
 import { NativeSelect, Textarea, TextInput } from "@mantine/core";
-import { useState } from "react";
 import type { Element, Film } from "../../../client/index.ts";
 import { type ElementFields, useSaveElement } from "../queries/element-queries.ts";
 import { ImageField } from "../step-settings/ImageField.tsx";
-import { FormWindow, type WindowProps } from "../ui/windows.tsx";
+import { FormWindow, useTyped, type WindowProps } from "../ui/windows.tsx";
 import { capitalized } from "../ui/words.ts";
 
 const KINDS = ["character", "place", "prop", "style"] as const;
@@ -21,25 +20,19 @@ type Props = WindowProps & {
   film?: Film;
 };
 
-export function ElementWindow({ film, beside, element, isOpen, onClose }: Props) {
-  const [typed, setTyped] = useState<Partial<ElementFields>>({});
-  const close = () => {
-    setTyped({});
-    onClose();
-  };
+export function ElementWindow({ film, beside, element, ...opened }: Props) {
+  const [typed, set, window] = useTyped<Partial<ElementFields>>({}, opened);
   const { kind, name, text, imagePaths } = { ...(element ?? NOTHING), ...typed };
-  const saving = useSaveElement(element, film ?? null, close);
+  const saving = useSaveElement(element, film ?? null, window.onClose);
   const isTaken = beside.some(
     (other) => other.elementId !== element?.elementId && other.name.toLowerCase() === name.trim().toLowerCase(),
   );
-  const set = (fields: Partial<ElementFields>) => setTyped((all) => ({ ...all, ...fields }));
   return (
     <FormWindow
       title={element === null ? "New element" : "Edit element"}
       submit={element === null ? "Create element" : "Save"}
       failed="Could not save the element"
-      isOpen={isOpen}
-      onClose={close}
+      {...window}
       saving={saving}
       canSubmit={name.trim() !== "" && !isTaken}
       onSubmit={() => saving.mutate({ kind, name: name.trim(), text, imagePaths })}

@@ -1,27 +1,25 @@
 import { Radio, Stack, Text, TextInput } from "@mantine/core";
 import { useDebouncedValue } from "@mantine/hooks";
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
-import { useState } from "react";
 import type { Film } from "../../../client/index.ts";
 import { useDeleted } from "../queries/delete-later.tsx";
 import { useFilmChoice } from "../queries/film-queries.ts";
 import { useChangeProject } from "../queries/project-queries.ts";
 import { useKeyframe } from "../services.ts";
-import { FormWindow, type WindowProps } from "../ui/windows.tsx";
+import { FormWindow, useTyped, type WindowProps } from "../ui/windows.tsx";
 
 /** So many fit into the window; a search finds the others. */
 const MOST_SHOWN = 8;
 
 /** Puts an existing project into a film, as its last shot. */
-export function AddShot({ film, isOpen, onClose }: WindowProps & { film: Film }) {
+export function AddShot({ film, ...opened }: WindowProps & { film: Film }) {
   const keyframe = useKeyframe();
-  const [typed, setTyped] = useState("");
-  const [chosen, setChosen] = useState("");
+  const [{ typed, chosen }, set, window] = useTyped({ typed: "", chosen: "" }, opened);
   const [search] = useDebouncedValue(typed.trim(), 250);
   const { data, error } = useQuery({
     queryKey: ["projects", "to add", search],
     queryFn: ({ signal }) => keyframe.listProjects({ search: search || undefined, limit: 50 }, { signal }),
-    enabled: isOpen,
+    enabled: window.isOpen,
     placeholderData: keepPreviousData,
   });
   const deleted = useDeleted();
@@ -34,21 +32,15 @@ export function AddShot({ film, isOpen, onClose }: WindowProps & { film: Film })
     const other = films?.find(({ filmId }) => filmId === id);
     return other ? `“${other.title}”` : "another film";
   };
-  const close = () => {
-    setChosen("");
-    setTyped("");
-    onClose();
-  };
   return (
     <FormWindow
       title="Add an existing shot"
       submit="Add as last shot"
       failed="Could not add the shot"
-      isOpen={isOpen}
-      onClose={close}
+      {...window}
       saving={{ ...change, error: change.error ?? error }}
       canSubmit={chosen !== ""}
-      onSubmit={() => change.mutate({ change: { filmId: film.filmId } }, { onSuccess: close })}
+      onSubmit={() => change.mutate({ change: { filmId: film.filmId } }, { onSuccess: window.onClose })}
     >
       <TextInput
         type="search"
@@ -56,9 +48,9 @@ export function AddShot({ film, isOpen, onClose }: WindowProps & { film: Film })
         data-autofocus
         maxLength={200}
         value={typed}
-        onChange={({ currentTarget }) => setTyped(currentTarget.value)}
+        onChange={({ currentTarget }) => set({ typed: currentTarget.value })}
       />
-      <Radio.Group label="Shot" value={chosen} onChange={setChosen}>
+      <Radio.Group label="Shot" value={chosen} onChange={(value) => set({ chosen: value })}>
         <Stack gap="xs" mt="xs">
           {offered?.map(({ projectId, title, filmId }) => (
             <Radio

@@ -3,8 +3,9 @@ import type { Film, FilmWithShots, KeyframeClient } from "../../../client/index.
 import { copyOf, copyTitle, createShot, useDuplicate } from "../projects/create-shot.ts";
 import { useDeleteLater } from "../queries/delete-later.tsx";
 import { useChangeFilm } from "../queries/film-queries.ts";
-import { IconCopy, IconPencil, IconPlus, IconSend, IconTrash } from "../ui/icons.tsx";
-import { ActionsMenu, DeleteWindow, TitleWindow } from "../ui/windows.tsx";
+import { IconCopy, IconPlus, IconSend } from "../ui/icons.tsx";
+import { ActionsMenu, deletion, renaming } from "../ui/ActionsMenu.tsx";
+import { DeleteWindow } from "../ui/windows.tsx";
 import { ShareFilm } from "./ShareFilm.tsx";
 
 /** Copies a film with its cast and the shots that are shown, as they are planned. Their takes are not copied. */
@@ -39,30 +40,13 @@ export function FilmMenu({ film, onAdd }: { film: FilmWithShots; onAdd: () => vo
       actions={[
         { label: "Add an existing shot", Icon: IconPlus, run: onAdd },
         { label: "Share", Icon: IconSend, window: (opened) => <ShareFilm {...opened} film={film} /> },
-        {
-          label: "Rename",
-          Icon: IconPencil,
-          window: (opened) => (
-            <TitleWindow
-              {...opened}
-              noun="film"
-              initial={title}
-              saving={change}
-              onSubmit={(typed) => change.mutate({ title: typed }, { onSuccess: opened.onClose })}
-            />
-          ),
-        },
+        renaming("film", title, change, (typed, onDone) => change.mutate({ title: typed }, onDone)),
         { label: "Duplicate", Icon: IconCopy, run: duplicate },
-        {
-          label: "Delete",
-          Icon: IconTrash,
-          isDelete: true,
-          window: (opened) => (
-            <DeleteWindow {...opened} noun="film" removal={removal}>
-              “{title}” will be deleted. Its shots stay, without a film.
-            </DeleteWindow>
-          ),
-        },
+        deletion((opened) => (
+          <DeleteWindow {...opened} noun="film" removal={removal}>
+            “{title}” will be deleted. Its shots stay, without a film.
+          </DeleteWindow>
+        )),
       ]}
     />
   );

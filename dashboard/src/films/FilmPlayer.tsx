@@ -1,5 +1,5 @@
 import { Group, Text } from "@mantine/core";
-import { type RefObject, useEffect, useRef, useState } from "react";
+import { useEffect, useRef, useState } from "react";
 import { FilmVideo, TakeMedia } from "../takes/TakeMedia.tsx";
 import { isPicture, type ShownFile } from "../takes/TakePicture.tsx";
 import screen from "../takes/takes.module.css";
@@ -14,22 +14,12 @@ const PICTURE_SECONDS = 4;
 const secondsOf = ({ durationSeconds, contentType }: PlayedFile) =>
   durationSeconds ?? (isPicture(contentType) ? PICTURE_SECONDS : 0);
 
-type Player = {
-  frame: RefObject<HTMLDivElement | null>;
-  videos: ShotVideo[];
-  shown: ShotVideo | undefined;
-  /** Whether somebody plays the film. */
-  isAsked: boolean;
-  show: (id: string | null) => void;
-  /** From the beginning of a shot. */
-  play: (id: string) => void;
-};
-
 /** What plays of a film. `videos`: those of the shots that have one, in order. */
-export function useFilmPlayer(videos: ShotVideo[]): Player {
+export function useFilmPlayer(videos: ShotVideo[]) {
   const frame = useRef<HTMLDivElement>(null);
   const [played, show] = useState<string | null>(null);
   const shown = videos.find(({ id }) => id === played) ?? videos[0];
+  /** From the beginning of a shot. */
   const play = (id: string) => {
     show(id);
     frame.current?.scrollIntoView({ block: "nearest" });
@@ -38,11 +28,11 @@ export function useFilmPlayer(videos: ShotVideo[]): Player {
     video.currentTime = 0;
     video.play().catch(() => undefined); // paused meanwhile
   };
-  return { frame, videos, shown, isAsked: played !== null, show, play };
+  return { frame, videos, shown, isAsked: played !== null, show, play }; // isAsked: somebody plays the film
 }
 
 /** Plays the videos of the shots one after the other, in one player: another one would end full screen and lose the focus. */
-export function FilmPlayer({ player, count }: { player: Player; count: number }) {
+export function FilmPlayer({ player, count }: { player: ReturnType<typeof useFilmPlayer>; count: number }) {
   const { frame, videos, shown, isAsked, show } = player;
   const [at, setAt] = useState({ path: "", seconds: 0 });
   const isShown = shown !== undefined && isPicture(shown.output.contentType);

@@ -22,14 +22,13 @@ export function Component() {
     (keyframe, title: string, once) => keyframe.films.create({ title }, once),
     ({ filmId }) => void navigate(`/films/${filmId}`),
   );
-  const films = list.data?.pages.flatMap((page) => page.films);
   return (
     <ListPage
       title="Films"
       query={list}
       what="films"
       heights={[76, 76, 76]}
-      isEmpty={films?.length === 0}
+      isEmpty={list.data?.length === 0}
       create={<NewButton onClick={creating.open}>New film</NewButton>}
       empty={{
         Icon: IconMovie,
@@ -37,7 +36,7 @@ export function Component() {
         text: "A film is a sequence of shots. Each can start where the previous one ends.",
       }}
     >
-      {films?.map((film) => (
+      {list.data?.map((film) => (
         <FilmCard key={film.filmId} film={film} />
       ))}
       <LoadMore of={list} />

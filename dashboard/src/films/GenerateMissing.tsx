@@ -8,7 +8,7 @@ import { useKeyframe } from "../services.ts";
 import { aboutWords, exceedsBalance, ofPart, overBudgetWords } from "../takes/cost-words.ts";
 import { countWords, PLAYING_ORDER, STEP_NAME } from "../takes/status-words.ts";
 import { CreditLink, ErrorNotice } from "../ui/notices.tsx";
-import { FormWindow, type WindowProps } from "../ui/windows.tsx";
+import { FormWindow, useTyped, type WindowProps } from "../ui/windows.tsx";
 import { capitalized } from "../ui/words.ts";
 
 /** Null: one is not known. */
@@ -60,16 +60,17 @@ function listShots({ projectIds, shots }: FilmWithShots, step: Step, missing: Mi
   return listed;
 }
 
+type Choice = { chosen?: Step; unticked: string[] };
+
 /** Starts a step for the shots that lack it, each as it is planned. People see the first frames before they pay for the videos. */
-export function GenerateMissing({ film, isOpen, onClose }: WindowProps & { film: FilmWithShots }) {
+export function GenerateMissing({ film, ...opened }: WindowProps & { film: FilmWithShots }) {
   const { filmId, shots } = film;
-  const [chosen, setChosen] = useState<Step | null>(null);
+  const [{ chosen, unticked }, set, window] = useTyped<Choice>({ unticked: [] }, opened);
   const [outdated, setOutdated] = useState(true);
-  const [unticked, setUnticked] = useState<string[]>([]);
-  const frames = useFilmEstimate(film, "first-frame", outdated, isOpen);
-  const videos = useFilmEstimate(film, "video", outdated, isOpen);
+  const frames = useFilmEstimate(film, "first-frame", outdated, window.isOpen);
+  const videos = useFilmEstimate(film, "video", outdated, window.isOpen);
   const step = chosen ?? (frames.data?.shots.length === 0 ? "video" : "first-frame");
-  const { data, error } = useFilmEstimate(film, step, outdated, isOpen);
+  const { data, error } = useFilmEstimate(film, step, outdated, window.isOpen);
   const starting = useOnce(startAtPrice, undefined, ["start film", filmId]);
 
   const listed = data && listShots(film, step, data.shots, unticked);
@@ -77,18 +78,12 @@ export function GenerateMissing({ film, isOpen, onClose }: WindowProps & { film:
   const atMostMicros = sumOf(wanted.map((one) => one.atMostMicros));
   const hasAllVideos = shots.every(({ takes }) => takes.video !== null);
   const stepName = STEP_NAME[step].toLowerCase();
-  const close = () => {
-    setChosen(null);
-    setUnticked([]);
-    onClose();
-  };
   return (
     <FormWindow
       title={`Generate what is ${hasAllVideos ? "outdated" : "missing"}`}
       submit={wanted.length === 0 ? "Generate" : `Generate ${countWords(step, wanted.length)}`}
       failed="Could not start"
-      isOpen={isOpen}
-      onClose={close}
+      {...window}
       saving={starting}
       canSubmit={wanted.length > 0}
       done={starting.data && <Started step={starting.variables.step} count={starting.data.length} />}
@@ -100,7 +95,7 @@ export function GenerateMissing({ film, isOpen, onClose }: WindowProps & { film:
       <SegmentedControl
         aria-label="Step"
         value={step}
-        onChange={setChosen}
+        onChange={(value) => set({ chosen: value })}
         data={PLAYING_ORDER.map((value) => ({ value, label: STEP_NAME[value] }))}
       />
       <Text size="sm">Uses each shot's settings, prompt and cast.</Text>
@@ -122,7 +117,7 @@ export function GenerateMissing({ film, isOpen, onClose }: WindowProps & { film:
             checked={isOn}
             disabled={isOff}
             onChange={() =>
-              setUnticked((some) => (isOn ? [...some, projectId] : some.filter((id) => id !== projectId)))
+              set({ unticked: isOn ? [...unticked, projectId] : unticked.filter((id) => id !== projectId) })
             }
           />
         ))}

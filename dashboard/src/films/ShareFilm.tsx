@@ -1,11 +1,11 @@
-import { Code, Group, Stack, Text } from "@mantine/core";
+import { Group, Stack, Text } from "@mantine/core";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import type { Film, Share } from "../../../client/index.ts";
 import { useOnce } from "../queries/use-once.ts";
 import { useKeyframe } from "../services.ts";
 import { SmallButton } from "../ui/buttons.tsx";
-import { CopyButton } from "../ui/CopyButton.tsx";
+import { CopyText } from "../ui/CopyButton.tsx";
 import { unlessGone } from "../ui/errors.ts";
 import { ExpirySelect, expiryAfter } from "../ui/ExpirySelect.tsx";
 import { ErrorNotice } from "../ui/notices.tsx";
@@ -44,12 +44,7 @@ export function ShareFilm({ film: { filmId }, isOpen, onClose }: WindowProps & {
             <Text size="sm" role="status">
               Copy the link now. It is not shown again. Anyone who has it can watch the film, without an account.
             </Text>
-            <Code block style={{ userSelect: "all" }}>
-              {link}
-            </Code>
-            <Group>
-              <CopyButton text={link} label="Copy link" />
-            </Group>
+            <CopyText text={link} label="Copy link" />
           </>
         )
       }

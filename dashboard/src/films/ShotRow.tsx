@@ -1,4 +1,5 @@
 import { ActionIcon, Anchor, Card, Group, Stack, Text, UnstyledButton } from "@mantine/core";
+import { useDrag } from "@mantine/hooks";
 import { Fragment } from "react";
 import { Link } from "react-router";
 import type { Shot } from "../../../client/index.ts";
@@ -81,6 +82,7 @@ export function ShotRow({ order, onPlay, ...place }: Props) {
 
 function ShotHead({ shot, at, shots, order }: Place & { order: ShotOrder }) {
   const { projectId, title } = shot;
+  const handle = useDrag((state) => order.follow(at, state));
   // Not disabled: a button would lose the keyboard focus.
   const mover = (Mark: Icon, where: string, to: number) => (
     <ActionIcon
@@ -102,7 +104,7 @@ function ShotHead({ shot, at, shots, order }: Place & { order: ShotOrder }) {
         </Anchor>
       </Text>
       <Group gap={4} wrap="nowrap">
-        <span title="Drag to move" {...order.handleOf(at)}>
+        <span ref={handle.ref} title="Drag to move" style={{ touchAction: "none", cursor: "grab" }}>
           <IconGripVertical size={18} style={{ display: "block" }} />
         </span>
         {mover(IconArrowUp, "up", at - 1)}

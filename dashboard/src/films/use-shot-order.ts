@@ -1,4 +1,5 @@
-import { type CSSProperties, type PointerEvent, useState } from "react";
+import type { UseDragState } from "@mantine/hooks";
+import { type CSSProperties, useState } from "react";
 import type { FilmWithShots } from "../../../client/index.ts";
 import { useChangeFilm } from "../queries/film-queries.ts";
 
@@ -19,45 +20,29 @@ export function useShotOrder(film: FilmWithShots) {
 }
 
 /** `boxes`: of all items when it began. The others are moved, so they are not measured again. */
-type Drag = { from: number; to: number; by: number; startY: number; boxes: DOMRect[] };
+type Drag = { from: number; to: number; by: number; startY: number; items: Element[]; boxes: DOMRect[] };
 
-/** Orders the items of a list by handles that are dragged with mouse, pen or finger. A library for it is 15 kB or more. */
+/** Orders the items of a list by handles that are dragged with mouse, pen or finger. `follow`: what `useDrag` of a handle calls. */
 function useDragOrder(onDrop: (from: number, to: number) => void) {
   const [drag, setDrag] = useState<Drag | null>(null);
-  const end = () => setDrag(null);
-  const itemsOf = (handle: HTMLElement) => [...(handle.closest("ol")?.children ?? [])];
 
-  /** From the event: what an event before it has set may not be rendered yet. */
-  const dragTo = ({ pageY }: PointerEvent): Drag | null => {
-    const box = drag?.boxes[drag.from];
-    if (!drag || !box) return null;
+  const follow = (from: number, { first, last, canceled, event: { target, pageY } }: UseDragState) => {
+    if (first && target instanceof Element) {
+      const items = [...(target.closest("ol")?.children ?? [])];
+      const boxes = items.map((item) => item.getBoundingClientRect());
+      return setDrag({ from, to: from, by: 0, startY: pageY, items, boxes });
+    }
+    if (last) setDrag(null);
+    const box = drag?.boxes[from];
+    if (!drag || !box || canceled) return;
     const by = pageY - drag.startY;
     const edge = by + (by > 0 ? box.bottom : box.top);
-    const to = drag.boxes.filter((one, at) => at !== drag.from && one.top + one.height / 2 < edge).length;
-    return { ...drag, by, to };
+    const to = drag.boxes.filter((one, at) => at !== from && one.top + one.height / 2 < edge).length;
+    if (!last) {
+      if (to !== drag.to) drag.items[to]?.scrollIntoView({ block: "nearest" });
+      setDrag({ ...drag, by, to });
+    } else if (to !== from) onDrop(from, to);
   };
-
-  const handleOf = (from: number) => ({
-    style: { touchAction: "none", cursor: "grab" } as const,
-    onPointerDown: (event: PointerEvent<HTMLElement>) => {
-      if (event.button !== 0) return;
-      event.preventDefault(); // selects no text
-      event.currentTarget.setPointerCapture(event.pointerId);
-      const boxes = itemsOf(event.currentTarget).map((item) => item.getBoundingClientRect());
-      setDrag({ from, to: from, by: 0, startY: event.pageY, boxes });
-    },
-    onPointerMove: (event: PointerEvent<HTMLElement>) => {
-      const next = dragTo(event);
-      if (next && next.to !== drag?.to) itemsOf(event.currentTarget)[next.to]?.scrollIntoView({ block: "nearest" });
-      setDrag(next);
-    },
-    onPointerUp: (event: PointerEvent<HTMLElement>) => {
-      const to = dragTo(event)?.to ?? from;
-      if (to !== from) onDrop(from, to);
-      end();
-    },
-    onPointerCancel: end,
-  });
 
   const styleOf = (at: number): CSSProperties => {
     if (drag === null) return {};
@@ -67,5 +52,5 @@ function useDragOrder(onDrop: (from: number, to: number) => void) {
     const room = `calc(${boxes[from]?.height ?? 0}px + var(--mantine-spacing-sm))`;
     return { transform: `translateY(calc(${to > from ? -1 : 1} * ${room}))` };
   };
-  return { handleOf, styleOf };
+  return { follow, styleOf };
 }

@@ -47,12 +47,10 @@ export function Component() {
   );
 }
 
-const hasEnded = ({ expiresAt }: Key) => expiresAt !== null && Date.parse(expiresAt) <= Date.now();
-
 function KeyCard({ of: one }: { of: Key }) {
   const { keyId, name, may, dayLimitMicros, createdAt, expiresAt, lastUsedAt } = one;
   const revoking = useWindow();
-  const isOver = hasEnded(one);
+  const isOver = expiresAt !== null && Date.parse(expiresAt) <= Date.now();
   return (
     <Card component="li" withBorder padding="md">
       <Group justify="space-between" align="flex-start" wrap="nowrap">

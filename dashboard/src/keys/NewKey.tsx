@@ -1,12 +1,12 @@
-import { Code, Group, NativeSelect, NumberInput, Radio, Stack, Text, TextInput } from "@mantine/core";
+import { NativeSelect, NumberInput, Radio, Stack, Text, TextInput } from "@mantine/core";
 import { useState } from "react";
 import type { CreatedKey, KeyRight } from "../../../client/index.ts";
 import { useOnce } from "../queries/use-once.ts";
 import { useServices } from "../services.ts";
 import { ExpirySelect, expiryAfter } from "../ui/ExpirySelect.tsx";
 import { focusProblem } from "../ui/window-focus.ts";
-import { FormWindow, type WindowProps } from "../ui/windows.tsx";
-import { CopyButton } from "../ui/CopyButton.tsx";
+import { FormWindow, useTyped, type WindowProps } from "../ui/windows.tsx";
+import { CopyText } from "../ui/CopyButton.tsx";
 
 const MOST_DOLLARS = 1_000_000;
 
@@ -19,34 +19,27 @@ const RIGHTS: Record<KeyRight, { label: string; text: string }> = {
 
 export const rightName = (may: KeyRight): string => RIGHTS[may]?.label ?? may;
 
-export function NewKey({ isOpen, onClose }: WindowProps) {
-  const [name, setName] = useState("");
+export function NewKey(opened: WindowProps) {
+  const [{ name, isTried }, set, window] = useTyped({ name: "", isTried: false }, opened);
   const [may, setMay] = useState<KeyRight>("generate");
   const [dollars, setDollars] = useState<number | string>(5);
   const [days, setDays] = useState("");
-  const [isTried, setTried] = useState(false);
   const create = useOnce((client, asked: Parameters<typeof client.keys.create>[0], once) =>
     client.keys.create(asked, once),
   );
   const problem = name.trim() === "" ? "Enter a name." : null;
   const limit = may === "read" || dollars === "" ? null : Math.round(Number(dollars) * 1_000_000);
-  const close = () => {
-    setName("");
-    setTried(false);
-    onClose();
-  };
   return (
     <FormWindow
       title={create.data === undefined ? "New key" : "Key created"}
       submit="Create key"
       failed="Could not create the key"
       size="lg"
-      isOpen={isOpen}
-      onClose={close}
+      {...window}
       saving={create}
       done={create.data && <ShowKey created={create.data} />}
       onSubmit={(form) => {
-        setTried(true);
+        set({ isTried: true });
         if (focusProblem(form, { name: problem })) return;
         create.mutate({ name: name.trim(), may, dayLimitMicros: limit, expiresAt: expiryAfter(days) });
       }}
@@ -60,7 +53,7 @@ export function NewKey({ isOpen, onClose }: WindowProps) {
         maxLength={80}
         value={name}
         error={isTried && problem}
-        onChange={({ currentTarget }) => setName(currentTarget.value)}
+        onChange={({ currentTarget }) => set({ name: currentTarget.value })}
       />
       <Radio.Group label="What it may do" value={may} onChange={(value) => setMay(value as KeyRight)}>
         <Stack gap={8} mt={4}>
@@ -96,12 +89,7 @@ function ShowKey({ created: { key, name } }: { created: CreatedKey }) {
       <Text size="sm" role="status">
         Copy the key of “{name}” now: it is not shown again. Anyone who has it can act for you.
       </Text>
-      <Code block style={{ userSelect: "all" }}>
-        {key}
-      </Code>
-      <Group>
-        <CopyButton text={key} label="Copy key" />
-      </Group>
+      <CopyText text={key} label="Copy key" />
       <NativeSelect
         label="Use it in"
         data={Object.keys(lines)}
@@ -109,12 +97,7 @@ function ShowKey({ created: { key, name } }: { created: CreatedKey }) {
         onChange={({ currentTarget }) => setProgram(currentTarget.value)}
       />
       <Text size="sm">{where}</Text>
-      <Code block style={{ userSelect: "all" }} aria-label={`Lines for ${program}`}>
-        {text}
-      </Code>
-      <Group>
-        <CopyButton key={program} text={text} label={`Copy lines for ${program}`} />
-      </Group>
+      <CopyText key={program} name={`Lines for ${program}`} text={text} label={`Copy lines for ${program}`} />
     </>
   );
 }

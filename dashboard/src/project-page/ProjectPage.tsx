@@ -1,5 +1,6 @@
 import { ActionIcon, Box, Group, Text, VisuallyHidden } from "@mantine/core";
-import { useEffect, useRef, useState } from "react";
+import { useDidUpdate, usePrevious } from "@mantine/hooks";
+import { useState } from "react";
 import { Link, useNavigate, useParams } from "react-router";
 import type { ProjectWithPredictions, Shot } from "../../../client/index.ts";
 import { NewProject } from "../projects/NewProject.tsx";
@@ -136,11 +137,9 @@ function StatusAnnouncer({ project: { predictions } }: { project: ProjectWithPre
     return prediction === null ? "" : `${STEP_NAME[step]}: ${STATUS_WORD[prediction.status]}.`;
   });
   const [text, setText] = useState("");
-  const before = useRef(now);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the joined text stands for the list
-  useEffect(() => {
-    const changed = now.filter((words, at) => words !== "" && words !== before.current[at]);
-    before.current = now;
+  const before = usePrevious(now);
+  useDidUpdate(() => {
+    const changed = now.filter((words, at) => words !== "" && words !== before?.[at]);
     if (changed.length > 0) setText(changed.join(" "));
   }, [now.join(" ")]);
   return <VisuallyHidden role="status">{text}</VisuallyHidden>;

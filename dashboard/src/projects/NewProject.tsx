@@ -1,5 +1,4 @@
 import { Radio, Stack, TextInput } from "@mantine/core";
-import { useState } from "react";
 import { useNavigate } from "react-router";
 import type { Project, Shot } from "../../../client/index.ts";
 import { useCast } from "../queries/element-queries.ts";
@@ -8,10 +7,10 @@ import { useDraft } from "../session/use-draft.ts";
 import { type Beginning, planOfNextShot } from "../step-settings/step-options.ts";
 import { isPicture } from "../takes/TakePicture.tsx";
 import { createShot } from "./create-shot.ts";
-import { DescriptionField, PromptField, promptProblem, titleProblem } from "../prompts/project-fields.tsx";
-import { textProblem } from "../ui/errors.ts";
+import { DescriptionField, PromptField, promptProblem } from "../prompts/project-fields.tsx";
+import { textProblem, titleProblem } from "../ui/errors.ts";
 import { focusProblem } from "../ui/window-focus.ts";
-import { FormWindow, type WindowProps } from "../ui/windows.tsx";
+import { FormWindow, useTyped, type WindowProps } from "../ui/windows.tsx";
 
 type Props = WindowProps & {
   /** The film whose shot it becomes. */
@@ -27,13 +26,15 @@ const NO_TEXTS: ProjectTexts = { title: "", textPrompt: "", description: "" };
 
 type Asked = ProjectTexts & { filmId?: string | undefined; beginning: Beginning };
 
+type Typed = { isTried: boolean; chosen?: string };
+
 /** Creates a project. */
-export function NewProject({ isOpen, onClose, filmId, before, onCreated }: Props) {
+export function NewProject({ filmId, before, onCreated, ...opened }: Props) {
   const navigate = useNavigate();
-  const cast = useCast({ filmId: (isOpen && filmId) || null, elementIds: null });
+  const cast = useCast({ filmId: (opened.isOpen && filmId) || null, elementIds: null });
   const [texts, setTyped] = useDraft("new project", NO_TEXTS);
-  const [isTried, setTried] = useState(false);
-  const start = useStartChoice(before);
+  const [{ isTried, chosen }, set, window] = useTyped<Typed>({ isTried: false }, opened);
+  const start = startChoice(before, chosen);
   const create = useOnce(
     async (keyframe, { beginning, ...asked }: Asked, once) => {
       const saved = before && (await keyframe.readProject(before.projectId));
@@ -43,7 +44,7 @@ export function NewProject({ isOpen, onClose, filmId, before, onCreated }: Props
     (project) => {
       setTyped(() => NO_TEXTS);
       if (onCreated) {
-        close();
+        window.onClose();
         onCreated(project);
       } else void navigate(`/projects/${project.projectId}`);
     },
@@ -62,14 +63,9 @@ export function NewProject({ isOpen, onClose, filmId, before, onCreated }: Props
       setTyped((all) => ({ ...all, [name]: value })),
   });
   const submit = (form: HTMLFormElement) => {
-    setTried(true);
+    set({ isTried: true });
     if (focusProblem(form, problems)) return;
     create.mutate({ ...texts, filmId, beginning: start.beginning });
-  };
-  const close = () => {
-    start.reset();
-    setTried(false);
-    onClose();
   };
   return (
     <FormWindow
@@ -77,8 +73,7 @@ export function NewProject({ isOpen, onClose, filmId, before, onCreated }: Props
       size="lg"
       submit={`Create ${noun}`}
       failed={`Could not create the ${noun}`}
-      isOpen={isOpen}
-      onClose={close}
+      {...window}
       onCancel={() => setTyped(() => NO_TEXTS)}
       saving={create}
       onSubmit={submit}
@@ -86,7 +81,15 @@ export function NewProject({ isOpen, onClose, filmId, before, onCreated }: Props
       <TextInput label="Title" data-autofocus maxLength={200} {...field("title")} />
       <PromptField minRows={4} maxRows={14} elements={cast.ofFilm} {...field("textPrompt")} />
       <DescriptionField {...field("description")} />
-      {before && start.field}
+      {before && (
+        <Radio.Group label="Start from" value={start.value} onChange={(value) => set({ chosen: value })}>
+          <Stack gap="xs" mt="xs">
+            <Radio value={CONTINUES} label="The end of the previous video" />
+            {start.lastFrame && <Radio value={LAST_FRAME} label="The previous shot's last frame" />}
+            <Radio value={NEW_FRAME} label="A new first frame" />
+          </Stack>
+        </Radio.Group>
+      )}
     </FormWindow>
   );
 }
@@ -96,24 +99,11 @@ const LAST_FRAME = "last frame";
 const NEW_FRAME = "new frame";
 
 /** Where the video of the next shot starts, by default on the end of the previous one. */
-function useStartChoice(before: Shot | undefined) {
-  const [chosen, setChosen] = useState<string | null>(null);
+function startChoice(before: Shot | undefined, chosen: string | undefined) {
   const lastFrame = before?.takes["last-frame"] ?? null;
   const video = before?.takes.video?.output;
   const hasNoEnd = video ? isPicture(video.contentType) : lastFrame !== null; // that frame is there already
-  const start = chosen ?? (!hasNoEnd ? CONTINUES : lastFrame ? LAST_FRAME : NEW_FRAME);
-  const atLastFrame = start === LAST_FRAME && lastFrame ? { firstFramePredictionId: lastFrame.predictionId } : null;
-  return {
-    beginning: start === CONTINUES ? { continuesPreviousShot: true } : atLastFrame,
-    reset: () => setChosen(null),
-    field: (
-      <Radio.Group label="Start from" value={start} onChange={setChosen}>
-        <Stack gap="xs" mt="xs">
-          <Radio value={CONTINUES} label="The end of the previous video" />
-          {lastFrame && <Radio value={LAST_FRAME} label="The previous shot's last frame" />}
-          <Radio value={NEW_FRAME} label="A new first frame" />
-        </Stack>
-      </Radio.Group>
-    ),
-  };
+  const value = chosen ?? (!hasNoEnd ? CONTINUES : lastFrame ? LAST_FRAME : NEW_FRAME);
+  const atLastFrame = value === LAST_FRAME && lastFrame ? { firstFramePredictionId: lastFrame.predictionId } : null;
+  return { value, lastFrame, beginning: value === CONTINUES ? { continuesPreviousShot: true } : atLastFrame };
 }

@@ -1,13 +1,13 @@
 import { Alert, NativeSelect } from "@mantine/core";
 import { useMutation } from "@tanstack/react-query";
-import { useState } from "react";
-import { hasEnded, type Prediction, type Project, type Shot } from "../../../client/index.ts";
+import { hasEnded, type Project, type Shot } from "../../../client/index.ts";
 import { useDeleteLater } from "../queries/delete-later.tsx";
 import { useFilmChoice } from "../queries/film-queries.ts";
-import { type PageClient, useKeyframe } from "../services.ts";
-import { IconCopy, IconMovie, IconPencil, IconPlayerPlay, IconTrash } from "../ui/icons.tsx";
+import { useKeyframe } from "../services.ts";
+import { IconCopy, IconMovie, IconPlayerPlay } from "../ui/icons.tsx";
 import { notify } from "../ui/notices.tsx";
-import { ActionsMenu, DeleteWindow, FormWindow, TitleWindow, type WindowProps } from "../ui/windows.tsx";
+import { ActionsMenu, deletion, renaming } from "../ui/ActionsMenu.tsx";
+import { DeleteWindow, FormWindow, useTyped, type WindowProps } from "../ui/windows.tsx";
 import { copyOf, copyTitle, createShot, useDuplicate } from "./create-shot.ts";
 import { useChangeProject, runningOf } from "../queries/project-queries.ts";
 import { unless } from "../ui/errors.ts";
@@ -38,56 +38,34 @@ export function ProjectMenu({ project, noun, onDeleted, ...props }: Props) {
       color="gray"
       aria-label={`Actions for ${project.title}`}
       actions={[
-        {
-          label: "Rename",
-          Icon: IconPencil,
-          window: (opened) => (
-            <TitleWindow
-              {...opened}
-              noun={noun}
-              initial={project.title}
-              saving={change}
-              onSubmit={(title) => change.mutate({ change: { title } }, { onSuccess: opened.onClose })}
-            />
-          ),
-        },
+        renaming(noun, project.title, change, (title, onDone) => change.mutate({ change: { title } }, onDone)),
         { label: "Duplicate", Icon: IconCopy, run: duplicate },
         {
           label: project.filmId === null ? "Add to a film" : "Move or remove from film",
           Icon: IconMovie,
           window: (opened) => <ChooseFilm {...opened} {...{ project, noun }} />,
         },
-        {
-          label: "Delete",
-          Icon: IconTrash,
-          isDelete: true,
-          window: (opened) => <DeleteProject {...opened} {...{ project, noun, onDeleted }} />,
-        },
+        deletion((opened) => <DeleteProject {...opened} {...{ project, noun, onDeleted }} />),
       ]}
     />
   );
 }
 
 /** Moves a project into a film, as its last shot, or removes it. */
-function ChooseFilm({ project: { projectId, title, filmId }, noun, isOpen, onClose }: WindowProps & Props) {
-  const [chosen, setChosen] = useState<string>();
-  const films = useFilmChoice(isOpen);
+function ChooseFilm({ project: { projectId, title, filmId }, noun, ...opened }: WindowProps & Props) {
+  const [{ chosen }, set, window] = useTyped<{ chosen?: string }>({}, opened);
+  const films = useFilmChoice(window.isOpen);
   const change = useChangeProject(projectId);
   const value = chosen ?? filmId ?? "";
-  const close = () => {
-    setChosen(undefined);
-    onClose();
-  };
   return (
     <FormWindow
       title={`Film of this ${noun}`}
       submit="Save"
       failed="Could not change the film"
-      isOpen={isOpen}
-      onClose={close}
+      {...window}
       saving={{ ...change, error: change.error ?? films.error }}
       canSubmit={films.data !== undefined && value !== (filmId ?? "")}
-      onSubmit={() => change.mutate({ change: { filmId: value === "" ? null : value } }, { onSuccess: close })}
+      onSubmit={() => change.mutate({ change: { filmId: value === "" ? null : value } }, { onSuccess: window.onClose })}
     >
       <NativeSelect
         label="Film"
@@ -102,7 +80,7 @@ function ChooseFilm({ project: { projectId, title, filmId }, noun, isOpen, onClo
           ...(films.data ?? []).map((film) => ({ value: film.filmId, label: film.title })),
         ]}
         value={value}
-        onChange={({ currentTarget }) => setChosen(currentTarget.value)}
+        onChange={({ currentTarget }) => set({ chosen: currentTarget.value })}
       />
     </FormWindow>
   );
@@ -114,7 +92,9 @@ function DeleteProject({ project, noun, isOpen, onClose, onDeleted = onClose }: 
   const hide = useDeleteLater({ id, title, remove: (last) => last.deleteProject(id) }, onDeleted);
   const removal = useMutation({
     mutationFn: async () => {
-      const running = await runningIn(keyframe, id);
+      // All of them: its steps show only the latest of several takes.
+      const takes = await Array.fromAsync(keyframe.eachPrediction(id, { limit: 100, hidden: "true" }));
+      const running = takes.filter((take) => !hasEnded(take));
       if (running.length > 0 && !isRunning) return running; // asks once more
       for (const one of running) await keyframe.cancel(one).catch(unless("generation_ended"));
       return await hide.mutateAsync();
@@ -139,12 +119,4 @@ function DeleteProject({ project, noun, isOpen, onClose, onDeleted = onClose }: 
       </div>
     </DeleteWindow>
   );
-}
-
-/** All running predictions of a project: its steps show only the latest of several takes. */
-async function runningIn(keyframe: PageClient, projectId: string): Promise<Prediction[]> {
-  const running: Prediction[] = [];
-  for await (const prediction of keyframe.eachPrediction(projectId, { limit: 100, hidden: "true" }))
-    if (!hasEnded(prediction)) running.push(prediction);
-  return running;
 }

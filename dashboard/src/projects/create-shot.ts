@@ -1,4 +1,3 @@
-import { useDidUpdate } from "@mantine/hooks";
 import type { KeyframeClient, Project } from "../../../client/index.ts";
 import { useOnce } from "../queries/use-once.ts";
 import { notifyError } from "../ui/notices.tsx";
@@ -22,11 +21,9 @@ export function useDuplicate<Copy>(
   title: string,
   ...[make, onDone]: Parameters<typeof useOnce<void, Copy>>
 ) {
-  const { error, isPending, mutate } = useOnce(make, onDone, ["duplicate", id]);
-  useDidUpdate(() => {
-    if (error !== null) notifyError(`Could not duplicate “${title}”`, error);
-  }, [error]);
-  return () => !isPending && mutate();
+  const { isPending, mutate } = useOnce(make, onDone, ["duplicate", id]);
+  const onError = (error: Error) => notifyError(`Could not duplicate “${title}”`, error);
+  return () => !isPending && mutate(undefined, { onError });
 }
 
 /**

@@ -1,6 +1,6 @@
 import { Group, Text, type TextareaProps } from "@mantine/core";
 import type { Element } from "../../../client/index.ts";
-import { textProblem } from "../ui/errors.ts";
+import { MOST_CHARACTERS, textProblem } from "../ui/errors.ts";
 import { MentionTextarea } from "./MentionTextarea.tsx";
 
 type Props = Omit<TextareaProps, "value"> & { value: string };
@@ -21,10 +21,6 @@ export const DescriptionField = (field: Props) => (
   />
 );
 
-const MOST = 4000;
-
-export const titleProblem = (title: string): string | null => (title.trim() === "" ? "Enter a title." : null);
-
 export const promptProblem = (prompt: string): string | null =>
   prompt.trim() === "" ? "Enter a prompt." : textProblem(prompt);
 
@@ -34,7 +30,7 @@ function CountedField({ purpose, value, ...field }: Props & { purpose: string; e
     <Group component="span" justify="space-between" wrap="nowrap" align="flex-end">
       <span>{purpose}</span>
       <Text span inherit style={{ fontVariantNumeric: "tabular-nums", whiteSpace: "nowrap" }}>
-        {[...value].length} / {MOST}
+        {[...value].length} / {MOST_CHARACTERS}
       </Text>
     </Group>
   );

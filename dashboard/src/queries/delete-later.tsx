@@ -4,7 +4,7 @@ import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useCallback } from "react";
 import type { KeyframeClient } from "../../../client/index.ts";
 import { useServices } from "../services.ts";
-import { useUserMemory } from "../session/user-memory.tsx";
+import { type Ids, useUserMemory } from "../session/user-memory.tsx";
 import { SmallButton } from "../ui/buttons.tsx";
 import { unlessGone } from "../ui/errors.ts";
 import { notifyError } from "../ui/notices.tsx";
@@ -12,13 +12,11 @@ import { CHANGES_NOTHING, forget, readAgain } from "./query-client.ts";
 
 const UNDO_MS = 10_000;
 
-type Ids = ReadonlySet<string>;
-
 /** The ids that are deleted, and those about to be. */
 export const useDeleted = (): Ids => useUserMemory().deleted;
 
 /** The `select` of a query that shows nothing deleted. `without` must be a constant. */
-export function useSelectShown<Data>(without: (data: Data, deleted: Ids) => Data): (data: Data) => Data {
+export function useSelectShown<Data, Shown>(without: (data: Data, deleted: Ids) => Shown): (data: Data) => Shown {
   const ids = useDeleted();
   return useCallback((data) => without(data, ids), [without, ids]);
 }

@@ -1,6 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import type { Element, Film, Project } from "../../../client/index.ts";
 import { useKeyframe, useServices } from "../services.ts";
+import type { Ids } from "../session/user-memory.tsx";
 import { useSelectShown } from "./delete-later.tsx";
 import { useFilm } from "./film-queries.ts";
 import { useOnce } from "./use-once.ts";
@@ -16,7 +17,7 @@ export function useElements(enabled = true) {
   });
 }
 
-const withoutDeletedElements = (elements: Element[], deleted: ReadonlySet<string>) =>
+const withoutDeletedElements = (elements: Element[], deleted: Ids) =>
   elements.filter(({ elementId }) => !deleted.has(elementId));
 
 /** The elements of a shot: its film's cast, and its own list if it has one. Empty until they are read. */

@@ -8,6 +8,7 @@ import type {
   Shot,
 } from "../../../client/index.ts";
 import { useKeyframe } from "../services.ts";
+import type { Ids } from "../session/user-memory.tsx";
 import { isChangedElsewhere, isGone } from "../ui/errors.ts";
 import { useDeleted, useSelectShown, withDeleted } from "./delete-later.tsx";
 import { runningOf, WHILE_RUNNING_MS, withoutDeleted } from "./project-queries.ts";
@@ -18,12 +19,12 @@ const LOOK_MS = 10_000;
 
 const filmKey = (filmId: string | null) => ["film", filmId] as const;
 
-type Ids = ReadonlySet<string>;
 const withoutDeletedFilms = (films: Film[], deleted: Ids) => films.filter(({ filmId }) => !deleted.has(filmId));
-const withoutDeletedInPages = (data: InfiniteData<FilmPage>, deleted: Ids) => ({
-  ...data,
-  pages: data.pages.map((page) => ({ ...page, films: withoutDeletedFilms(page.films, deleted) })),
-});
+const shownOf = ({ pages }: InfiniteData<FilmPage>, deleted: Ids) =>
+  withoutDeletedFilms(
+    pages.flatMap(({ films }) => films),
+    deleted,
+  );
 
 /** The films page by page, newest first. */
 export function useFilms() {
@@ -31,7 +32,7 @@ export function useFilms() {
   return useInfiniteQuery({
     queryKey: ["films"],
     queryFn: ({ pageParam: cursor, signal }) => keyframe.films.list({ limit: A_PAGE, cursor }, { signal }),
-    select: useSelectShown(withoutDeletedInPages),
+    select: useSelectShown(shownOf),
     ...PAGED,
   });
 }

@@ -2,7 +2,7 @@ import { hashKey, notifyManager, type QueryClient, useQueryClient } from "@tanst
 import type { KeyframeClient, ProjectWithPredictions, ShotPlan, Step, UsedElement } from "../../../client/index.ts";
 import { useServices } from "../services.ts";
 import { draftNames, draftOf } from "../session/use-draft.ts";
-import { useSession } from "../session/use-session.ts";
+import { useUserId } from "../session/use-session.ts";
 import { useUserMemory } from "../session/user-memory.tsx";
 import { isChangedElsewhere, isGone } from "../ui/errors.ts";
 import { showChanged } from "./project-queries.ts";
@@ -47,7 +47,7 @@ type Page = { keyframe: KeyframeClient; queries: QueryClient; userId: string };
 /** Saves what was changed here in the plan of a project, in this visit or an earlier one. */
 async function saveEdits({ keyframe, queries, userId }: Page, projectId: string): Promise<void> {
   const { read, change } = draftOf(userId, editsName(projectId), NO_EDITS);
-  if (read().length === 0) return;
+  if (read().length === 0) return change(() => NO_EDITS); // also drops a damaged draft
   try {
     const known = queries.getQueryData<ProjectWithPredictions>(projectKey(projectId));
     let saved: Pick<ProjectWithPredictions, "plan" | "updatedAt"> = known ?? (await keyframe.readProject(projectId));
@@ -78,7 +78,7 @@ async function saveEdits({ keyframe, queries, userId }: Page, projectId: string)
 export function useSavePlans(): (projectIds?: string[]) => Promise<void> {
   const { keyframe } = useServices();
   const queries = useQueryClient();
-  const userId = useSession().session?.user.id ?? "";
+  const userId = useUserId();
   const { saving } = useUserMemory();
   return async (projectIds = editedProjects(userId)) => {
     const saves = projectIds.map((projectId) => {
@@ -100,7 +100,7 @@ const editedProjects = (userId: string) =>
  */
 export function usePlanClient(): KeyframeClient {
   const { keyframe } = useServices();
-  const userId = useSession().session?.user.id ?? "";
+  const userId = useUserId();
   const save = useSavePlans();
   const saveShots = async (filmId: string) => {
     if (editedProjects(userId).length > 0) await save((await keyframe.films.read(filmId)).projectIds);

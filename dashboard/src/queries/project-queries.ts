@@ -11,6 +11,7 @@ import {
   type Step,
 } from "../../../client/index.ts";
 import { useKeyframe } from "../services.ts";
+import type { Ids } from "../session/user-memory.tsx";
 import { isGone, unless } from "../ui/errors.ts";
 import { useSelectShown } from "./delete-later.tsx";
 import { projectKey, readAgain } from "./query-client.ts";
@@ -30,10 +31,7 @@ export const runningOf = ({ predictions }: { predictions?: Shot["predictions"] |
   Object.values(predictions ?? {}).filter(isRunning);
 
 /** A project or shot without the takes that are deleted, or about to be. */
-export function withoutDeleted<Of extends Pick<Shot, "predictions" | "takes">>(
-  of: Of,
-  deleted: ReadonlySet<string>,
-): Of {
+export function withoutDeleted<Of extends Pick<Shot, "predictions" | "takes">>(of: Of, deleted: Ids): Of {
   const each = (all: Shot["takes"], changed: (one: ShotPrediction) => ShotPrediction | null) =>
     Object.fromEntries(
       Object.entries(all).map(([step, one]) => [step, one && deleted.has(one.predictionId) ? changed(one) : one]),
@@ -50,7 +48,7 @@ export function useProject(projectId: string) {
   return useQuery({
     queryKey: projectKey(projectId),
     queryFn: ({ signal }) => keyframe.readProject(projectId, { signal }),
-    select: useSelectShown<ProjectWithPredictions>(withoutDeleted),
+    select: useSelectShown<ProjectWithPredictions, ProjectWithPredictions>(withoutDeleted),
     refetchInterval: ({ state: { data, error } }) =>
       isGone(error) ? false : data && runningOf(data).length > 0 ? WHILE_RUNNING_MS : LOOK_MS,
   });

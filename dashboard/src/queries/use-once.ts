@@ -3,7 +3,7 @@ import { useId } from "react";
 import type { KeyframeClient } from "../../../client/index.ts";
 import { randomKey } from "../../../client/settings.ts";
 import { useServices } from "../services.ts";
-import { useSession } from "../session/use-session.ts";
+import { useUserId } from "../session/use-session.ts";
 import { isRefused } from "../ui/errors.ts";
 import { usePlanClient } from "./plan-edits.ts";
 
@@ -20,7 +20,7 @@ export function useOnce<Asked, Answer>(
 ) {
   const keyframe = usePlanClient();
   const { unanswered } = useServices();
-  const userId = useSession().session?.user.id;
+  const userId = useUserId();
   const id = useId();
   const name = `${userId} ${String(mutationKey) || id}`;
   return useMutation({
@@ -28,7 +28,7 @@ export function useOnce<Asked, Answer>(
     mutationFn: (asked: Asked) => {
       const body = JSON.stringify(asked ?? null);
       const before = unanswered.get(name);
-      const { key } = before?.body === body ? before : { key: randomKey() };
+      const key = before?.body === body ? before.key : randomKey();
       unanswered.set(name, { body, key });
       return send(keyframe, asked, { idempotencyKey: key });
     },

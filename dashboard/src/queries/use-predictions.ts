@@ -1,21 +1,17 @@
 import { type InfiniteData, queryOptions, useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import type { Prediction, PredictionPage, ShotPrediction, Step } from "../../../client/index.ts";
 import { type Services, useKeyframe, useServices } from "../services.ts";
+import type { Ids } from "../session/user-memory.tsx";
 import { useDeleted, useSelectShown } from "./delete-later.tsx";
 import { isRunning, WHILE_RUNNING_MS } from "./project-queries.ts";
 import { PAGED } from "./query-client.ts";
 
-const A_PAGE = 10;
+export const A_PAGE = 10;
 
-const withoutDeletedInPages = (data: InfiniteData<PredictionPage>, deleted: ReadonlySet<string>) => ({
-  ...data,
-  pages: data.pages.map(({ predictions, ...page }) => ({
-    ...page,
-    predictions: predictions.filter(({ predictionId }) => !deleted.has(predictionId)),
-  })),
-});
+const shownOf = ({ pages }: InfiniteData<PredictionPage>, deleted: Ids) =>
+  pages.flatMap(({ predictions }) => predictions).filter(({ predictionId }) => !deleted.has(predictionId));
 
-/** All predictions of a step, newest first; hidden ones if requested. */
+/** All predictions of a step page by page, newest first; hidden ones if requested. */
 export function usePredictions(projectId: string, step: Step, enabled: boolean, withHidden = false) {
   const keyframe = useKeyframe();
   const hidden = withHidden ? "true" : undefined;
@@ -23,7 +19,7 @@ export function usePredictions(projectId: string, step: Step, enabled: boolean, 
     queryKey: ["predictions", projectId, step, withHidden],
     queryFn: ({ pageParam: cursor, signal }) =>
       keyframe.listPredictions(projectId, { step, limit: A_PAGE, cursor, hidden }, { signal }),
-    select: useSelectShown(withoutDeletedInPages),
+    select: useSelectShown(shownOf),
     ...PAGED,
     enabled,
     staleTime: 0, // another tab may have changed it

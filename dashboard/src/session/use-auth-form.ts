@@ -1,6 +1,7 @@
 import { type AuthError, isAuthRetryableFetchError } from "@supabase/auth-js";
 import { useMutation } from "@tanstack/react-query";
 import { type FormEvent, useState } from "react";
+import { UNREACHABLE } from "../ui/errors.ts";
 import { focusProblem } from "../ui/window-focus.ts";
 
 /** `id` changes with each error, so that screen readers announce the same text again. */
@@ -47,8 +48,6 @@ export function useAuthForm<Name extends string>(
   return { run, field, props: { isBusy, problem, onSubmit } };
 }
 
-type Refusal = { message: string; code?: string | undefined; status?: number | undefined };
-
 const SENTENCE: Record<string, string> = {
   invalid_credentials: "Wrong email or password.",
   email_not_confirmed: "This email address is not confirmed. Open the link in the email we sent you.",
@@ -64,8 +63,8 @@ const SENTENCE: Record<string, string> = {
 };
 
 /** The text for an Auth error; Auth's own message as fallback. */
-export function authSentence(error: Refusal): string {
-  if (isAuthRetryableFetchError(error)) return "Cannot reach the service. Check your connection, then try again.";
+export function authSentence(error: AuthError): string {
+  if (isAuthRetryableFetchError(error)) return UNREACHABLE;
   // Only the project knows its password rules; the message names them.
   if (error.code === "weak_password") return `This password is too weak. ${error.message}`;
   return SENTENCE[error.code ?? ""] ?? error.message;

@@ -1,5 +1,5 @@
 import { useMemo, useSyncExternalStore } from "react";
-import { useSession } from "./use-session.ts";
+import { useUserId } from "./use-session.ts";
 
 const PREFIX = "keyframe-draft";
 const keyOf = (userId: string, name: string) => [PREFIX, userId, name].join(" ");
@@ -25,7 +25,15 @@ function textOf(key: string): string | null {
   }
 }
 
-const parse = <Draft>(text: string | null, initial: Draft): Draft => (text === null ? initial : JSON.parse(text));
+/** A text that is damaged is no draft. */
+function parse<Draft>(text: string | null, initial: Draft): Draft {
+  try {
+    const draft = JSON.parse(text ?? "null");
+    return draft instanceof Object && Array.isArray(draft) === Array.isArray(initial) ? draft : initial;
+  } catch {
+    return initial;
+  }
+}
 
 function write(key: string, text: string | null): void {
   unstored.delete(key);
@@ -54,8 +62,7 @@ export function draftOf<Draft>(userId: string, name: string, initial: Draft) {
 
 /** The draft of the signed-in user. `initial` must be a constant. */
 export function useDraft<Draft>(name: string, initial: Draft) {
-  const { session } = useSession();
-  const draft = draftOf(session?.user.id ?? "", name, initial);
+  const draft = draftOf(useUserId(), name, initial);
   const text = useSyncExternalStore(follow, draft.text);
   return [useMemo(() => parse(text, initial), [text, initial]), draft.change] as const;
 }

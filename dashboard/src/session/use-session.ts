@@ -1,5 +1,5 @@
+import { createSafeContext } from "@mantine/core";
 import type { Session } from "@supabase/auth-js";
-import { createContext, useContext } from "react";
 import type { Notice } from "./start-session.ts";
 
 export type SessionState = {
@@ -14,10 +14,9 @@ export type SessionState = {
   endRecovery: () => void;
 };
 
-export const SessionContext = createContext<SessionState | null>(null);
+export const [SessionContext, useSession] = createSafeContext<SessionState>(
+  "useSession must be called inside SessionProvider.",
+);
 
-export function useSession(): SessionState {
-  const state = useContext(SessionContext);
-  if (state === null) throw new Error("useSession must be called inside SessionProvider.");
-  return state;
-}
+/** Of the signed-in user; empty without one. */
+export const useUserId = (): string => useSession().session?.user.id ?? "";

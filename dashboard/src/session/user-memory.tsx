@@ -1,34 +1,26 @@
-import {
-  createContext,
-  type Dispatch,
-  type ReactNode,
-  type SetStateAction,
-  useContext,
-  useEffect,
-  useMemo,
-  useState,
-} from "react";
+import { createSafeContext } from "@mantine/core";
+import { type Dispatch, type ReactNode, type SetStateAction, useEffect, useMemo, useState } from "react";
 
-type Ids = ReadonlySet<string>;
+export type Ids = ReadonlySet<string>;
 
-type Kept = {
+type UserMemory = {
   /** The save under way of each project's plan. One after the other: two of this page would refuse each other. */
   saving: Map<string, Promise<void>>;
   /** Makes each deletion that can still be undone, the newest last. */
   pending: Set<() => void>;
-};
-
-type UserMemory = Kept & {
   /** Ids that are deleted, or about to be: no list shows them. An id is never reused, so deleted ones are kept. */
   deleted: Ids;
   setDeleted: Dispatch<SetStateAction<Ids>>;
 };
 
-const UserMemoryContext = createContext<UserMemory | null>(null);
+const [UserMemoryContext, useUserMemory] = createSafeContext<UserMemory>(
+  "useUserMemory must be called inside UserMemoryProvider.",
+);
+export { useUserMemory };
 
 /** What must outlive the pages of a user. When the user leaves, pending deletions are made, as when the page is left. */
 export function UserMemoryProvider({ children }: { children: ReactNode }) {
-  const [kept] = useState((): Kept => ({ saving: new Map(), pending: new Set() }));
+  const [kept] = useState(() => ({ saving: new Map<string, Promise<void>>(), pending: new Set<() => void>() }));
   const [deleted, setDeleted] = useState<Ids>(new Set());
   const memory = useMemo(() => ({ ...kept, deleted, setDeleted }), [kept, deleted]);
   useEffect(
@@ -38,10 +30,4 @@ export function UserMemoryProvider({ children }: { children: ReactNode }) {
     [kept],
   );
   return <UserMemoryContext value={memory}>{children}</UserMemoryContext>;
-}
-
-export function useUserMemory(): UserMemory {
-  const memory = useContext(UserMemoryContext);
-  if (memory === null) throw new Error("useUserMemory must be called inside UserMemoryProvider.");
-  return memory;
 }

@@ -8,7 +8,7 @@ import { Frame, Thumb } from "../takes/Sources.tsx";
 import classes from "../takes/takes.module.css";
 import { frameOf, isUpload } from "../takes/input-words.ts";
 import { projectNoun } from "../queries/project-queries.ts";
-import { usePredictions } from "../queries/use-predictions.ts";
+import { A_PAGE, usePredictions } from "../queries/use-predictions.ts";
 
 type Props = {
   project: ProjectWithPredictions;
@@ -98,6 +98,6 @@ function useNewest(projectId: string): Prediction[] | undefined {
     usePredictions(projectId, "video", true),
   ];
   return lists.every(({ data }) => data !== undefined)
-    ? lists.flatMap(({ data }) => data?.pages[0]?.predictions ?? [])
+    ? lists.flatMap(({ data = [] }) => data.slice(0, A_PAGE))
     : undefined;
 }

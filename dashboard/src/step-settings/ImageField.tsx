@@ -3,6 +3,7 @@ import { type ReactNode, useRef, useState } from "react";
 import { SmallButton } from "../ui/buttons.tsx";
 import { errorSentence } from "../ui/errors.ts";
 import { IconPhotoPlus, IconX } from "../ui/icons.tsx";
+import { capitalized } from "../ui/words.ts";
 import type { Known } from "../queries/use-predictions.ts";
 import { KINDS, refuseImage, useAddReferences } from "../queries/reference-image.ts";
 import { Frame } from "../takes/Sources.tsx";
@@ -63,7 +64,7 @@ export function ImageField({ project, label, noun, addLabel, images, max, onChan
           const name = isOne ? noun : `${noun} ${at + 1}`;
           return (
             <div key={image} className={classes.reference}>
-              <Frame project={project} frame={image} alt={`${name.charAt(0).toUpperCase()}${name.slice(1)}`} />
+              <Frame project={project} frame={image} alt={capitalized(name)} />
               <ActionIcon size={24} variant="default" aria-label={`Remove ${name}`} onClick={() => remove(image)}>
                 <IconX size={14} />
               </ActionIcon>

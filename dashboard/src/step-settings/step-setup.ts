@@ -6,34 +6,19 @@ import type { StepOptions } from "../queries/plan-edits.ts";
 
 type Controls = Model["controls"];
 
-/** How a step would be made with its settings, by what the controls of its model say. The service decides. */
-export type StepSetup = {
-  step: Step;
-  options: StepOptions;
-  /** The models of the step, and the one that a start would use. Undefined until they are read. */
-  models: Model[] | undefined;
-  model: Model | undefined;
-  references: string[];
-  mostReferences: number;
-  /** The model makes no video without it. */
-  needsFirstFrame: boolean;
-  usesFirstFrame: boolean;
-  hasLastFrame: boolean;
-  usesLastFrame: boolean;
-  /** The values to show, and those that other choices force. */
-  values: Record<string, Value>;
-  forced: Record<string, Value>;
-};
+export type StepSetup = ReturnType<typeof setupOf>;
 
 /** What is offered until the models are read. */
 const UNKNOWN: Controls = { firstFrame: {}, lastFrame: {}, aspectRatio: {} };
 
+/** How a step would be made with its settings, by what the controls of its model say. The service decides. */
 export function setupOf(
-  models: Model[] | undefined,
+  models: Model[] | undefined, // until they are read
   step: Step,
   options: StepOptions,
   shot: Pick<Shot, "takes" | "referenceImagePath">,
-): StepSetup {
+) {
+  /** The one that a start would use. */
   const model = modelOf(models, options);
   const controls = model?.controls ?? UNKNOWN;
   const isVideo = step === "video";
@@ -57,9 +42,12 @@ export function setupOf(
   const { values, forced } = completeValues(controls, asked, used);
   return {
     ...{ step, options, models, model, references, mostReferences },
-    ...{ needsFirstFrame: needsFrame(controls), usesFirstFrame, hasLastFrame, usesLastFrame },
-    // A chosen value is not replaced by a forced one: the service refuses values that do not fit together.
+    /** The model makes no video without it. */
+    needsFirstFrame: needsFrame(controls),
+    ...{ usesFirstFrame, hasLastFrame, usesLastFrame },
+    /** To show. A chosen value is not replaced by a forced one: the service refuses values that do not fit together. */
     values: { ...values, ...asked },
+    /** By other choices. */
     forced,
   };
 }

@@ -1,5 +1,6 @@
 import { Button, Text } from "@mantine/core";
-import { type ComponentProps, useEffect, useRef, useState } from "react";
+import { useDidUpdate } from "@mantine/hooks";
+import { type ComponentProps, useRef, useState } from "react";
 import { isPicture, type Shown, type ShownFile, TakePicture, useRenewOutput } from "./TakePicture.tsx";
 import classes from "./takes.module.css";
 
@@ -42,12 +43,10 @@ export function FilmVideo({ prediction, output, label, ...player }: MediaProps &
     remember(element.current?.currentTime);
     setAddress(url);
   };
-  // biome-ignore lint/correctness/useExhaustiveDependencies: only a new address is a reason
-  useEffect(() => {
+  useDidUpdate(() => {
     if (element.current === null || element.current.paused || element.current.error !== null) switchToFreshUrl();
   }, [url]);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: only another file is a reason
-  useEffect(() => {
+  useDidUpdate(() => {
     goOnAt.current = 0;
     setAddress(url);
     onLoaded(); // the failures were those of the file before

@@ -3,8 +3,9 @@ import type { KeyframeClient, Prediction } from "../../../client/index.ts";
 import { useDeleteLater } from "../queries/delete-later.tsx";
 import { STEP_NAME } from "./status-words.ts";
 import { useKeyframe } from "../services.ts";
-import { IconDownload, IconEye, IconEyeOff, IconTrash } from "../ui/icons.tsx";
-import { ActionsMenu, DeleteWindow, type WindowProps } from "../ui/windows.tsx";
+import { IconDownload, IconEye, IconEyeOff } from "../ui/icons.tsx";
+import { ActionsMenu, deletion } from "../ui/ActionsMenu.tsx";
+import { DeleteWindow, type WindowProps } from "../ui/windows.tsx";
 import { useDownload } from "./use-download.ts";
 import { ErrorNotice } from "../ui/notices.tsx";
 
@@ -27,12 +28,7 @@ export function TakeMenu({ prediction, title }: { prediction: Prediction; title:
             Icon: hidden ? IconEye : IconEyeOff,
             run: () => !hide.isPending && hide.mutate(),
           },
-          {
-            label: "Delete",
-            Icon: IconTrash,
-            isDelete: true,
-            window: (opened) => <DeleteTake {...opened} {...{ prediction, title }} />,
-          },
+          deletion((opened) => <DeleteTake {...opened} {...{ prediction, title }} />),
         ]}
       />
       <ErrorNotice title={hidden ? "Could not unhide it" : "Could not hide it"} error={hide.error} />

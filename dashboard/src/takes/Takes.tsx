@@ -22,7 +22,7 @@ export function Takes({ project, selection, view, step }: TakesProps & { step: S
   const list = usePredictions(project.projectId, step, latest !== null);
   useDidUpdate(() => void list.refetch(), [latest?.predictionId]); // started in another tab
   if (latest === null) return null;
-  const all = list.data?.pages.flatMap(({ predictions }) => predictions) ?? [];
+  const all = list.data ?? [];
   const used = all.find((take) => isUsed(project, take));
   const shown = all.filter((take, at) => at < MOST_SHOWN || take === used);
   const nameOf = (take: Prediction) => (list.hasNextPage ? "Take" : `Take ${all.length - all.indexOf(take)}`);

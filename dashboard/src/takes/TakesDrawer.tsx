@@ -28,7 +28,7 @@ export function TakesDrawer({ step, isOpen, onClose, ...about }: Props) {
   /** The first of two takes to compare. */
   const [marked, setMarked] = useState<Prediction | null>(null);
   const list = usePredictions(project.projectId, step, isOpen, withHidden);
-  const all = list.data?.pages.flatMap((page) => page.predictions);
+  const all = list.data;
   const chosen = all?.find(({ predictionId }) => predictionId === chosenId) ?? all?.[0];
   const differencesOf = useDifferences(all ?? []);
   const press = (take: Prediction) => {

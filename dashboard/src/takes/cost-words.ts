@@ -14,13 +14,10 @@ export const takesOf = (count: number): Start =>
 
 type Limits = Pick<Estimate, "withinBudget" | "availableMicros" | "atMostMicros" | "balance">;
 
-export const exceedsBalance = ({ balance, atMostMicros }: Pick<Estimate, "balance" | "atMostMicros">): boolean =>
+export const exceedsBalance = ({ balance, atMostMicros }: Limits): boolean =>
   balance !== null && (atMostMicros ?? 0) > balance.availableMicros;
 
-const exceedsBudget = ({
-  availableMicros,
-  atMostMicros,
-}: Pick<Estimate, "availableMicros" | "atMostMicros">): boolean =>
+const exceedsBudget = ({ availableMicros, atMostMicros }: Limits): boolean =>
   availableMicros !== null && (atMostMicros ?? 0) > availableMicros;
 
 /** The same for a part of the estimate. Whether the service's budget allows it is then unknown. */
@@ -31,17 +28,15 @@ export function ofPart<All extends Limits>(all: All, atMostMicros: number | null
 }
 
 /** Why the budgets or the balance would refuse a start now; null if they would not. */
-export function overBudgetWords(
-  { withinBudget, availableMicros, atMostMicros, balance }: Limits,
-  start: Start,
-): string | null {
+export function overBudgetWords(limits: Limits, start: Start): string | null {
+  const { withinBudget, availableMicros, atMostMicros, balance } = limits;
   if (withinBudget) return null;
-  if (balance !== null && exceedsBalance({ balance, atMostMicros }))
+  if (balance !== null && exceedsBalance(limits))
     return balanceSentence(balance.availableMicros, atMostMicros ?? 0, start);
   if (availableMicros === 0) return "Your budget is used up for now.";
   if (availableMicros !== null && atMostMicros === null)
     return "Your budget requires a known price. Choose another model.";
-  if (availableMicros === null || atMostMicros === null || atMostMicros <= availableMicros)
+  if (availableMicros === null || atMostMicros === null || !exceedsBudget(limits))
     return "The service's budget does not allow this start now. Try again later.";
   const amount = apart(availableMicros, atMostMicros);
   return `${start.what} can cost ${amount(atMostMicros)}, and your budget has ${amount(availableMicros)} left. Choose ${cheaper(start)}.`;

@@ -1,4 +1,4 @@
-import { Button, type ButtonProps, VisuallyHidden } from "@mantine/core";
+import { Button, type ButtonProps, Code, Group, VisuallyHidden } from "@mantine/core";
 import { useClipboard } from "@mantine/hooks";
 import { IconAlertTriangle, IconCheck, IconCopy } from "./icons.tsx";
 
@@ -7,6 +7,18 @@ type Props = ButtonProps & {
   /** Such as "Copy link". */
   label: string;
 };
+
+/** A text that is selected by one click, with its button. `name`: for screen readers. */
+export const CopyText = ({ name, ...copied }: Props & { name?: string }) => (
+  <>
+    <Code block style={{ userSelect: "all" }} aria-label={name}>
+      {copied.text}
+    </Code>
+    <Group>
+      <CopyButton {...copied} />
+    </Group>
+  </>
+);
 
 /** Announces the outcome, also when the browser refuses. */
 export function CopyButton({ text, label, ...others }: Props) {

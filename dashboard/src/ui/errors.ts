@@ -1,10 +1,11 @@
 import { KeyframeError } from "../../../client/index.ts";
 import { exhaustedWords, refusalWords } from "./money.ts";
 
+export const UNREACHABLE = "Cannot reach the service. Check your connection, then try again.";
+
 export function errorSentence(error: unknown): string {
   if (!(error instanceof KeyframeError)) return error instanceof Error ? error.message : String(error);
-  if (error.code === "network" || error.code === "no_token")
-    return "Cannot reach the service. Check your connection, then try again.";
+  if (error.code === "network" || error.code === "no_token") return UNREACHABLE;
   if (error.code === "invalid_request" && error.details.length > 0) {
     return error.details.map(({ path, message }) => (path === "" ? message : `${path}: ${message}`)).join(" ");
   }
@@ -14,9 +15,14 @@ export function errorSentence(error: unknown): string {
   return error.message;
 }
 
+/** Of a prompt or a description. */
+export const MOST_CHARACTERS = 4000;
+
 /** Why a text is too long. The service's other rules are rarely broken: it names them when it refuses. */
-export const textProblem = (text: string, most = 4000): string | null =>
+export const textProblem = (text: string, most = MOST_CHARACTERS): string | null =>
   [...text].length > most ? `At most ${most.toLocaleString("en")} characters.` : null;
+
+export const titleProblem = (title: string): string | null => (title.trim() === "" ? "Enter a title." : null);
 
 export const isRefusal = (error: unknown, ...codes: string[]): boolean =>
   error instanceof KeyframeError && codes.includes(error.code);

@@ -43,15 +43,10 @@ export function CreditLink() {
 
 /** For an error of something that is no longer shown. */
 export function notifyError(title: string, error: unknown): void {
-  notifications.show({
-    color: "red",
-    title,
-    message: errorSentence(error),
-    closeButtonProps: { "aria-label": "Dismiss" },
-  });
+  notifications.show({ color: "red", title, message: errorSentence(error) });
 }
 
 /** A toast for success. Errors show where they happened. */
 export function notify(message: string): void {
-  notifications.show({ message, closeButtonProps: { "aria-label": "Dismiss" } });
+  notifications.show({ message });
 }

@@ -1,5 +1,6 @@
 import { Anchor, Button, Card, Group, Skeleton, Stack, Text, Title, VisuallyHidden } from "@mantine/core";
 import { useDocumentTitle } from "@mantine/hooks";
+import type { UseInfiniteQueryResult } from "@tanstack/react-query";
 import { Fragment, type ReactNode, useId } from "react";
 import { Link } from "react-router";
 import { BusyButton } from "./buttons.tsx";
@@ -136,16 +137,8 @@ export const EmptyState = ({ Icon, title, text, action, order = 2 }: EmptyStateP
   </Stack>
 );
 
-type Pages = {
-  error: unknown;
-  hasNextPage: boolean;
-  isFetchNextPageError: boolean;
-  isFetchingNextPage: boolean;
-  fetchNextPage: () => unknown;
-};
-
 /** The button at the end of a list; nothing when all of it is shown. */
-export const LoadMore = ({ of, label = "Load more" }: { of: Pages; label?: string }) => (
+export const LoadMore = ({ of, label = "Load more" }: { of: UseInfiniteQueryResult; label?: string }) => (
   <>
     {of.isFetchNextPageError && <ErrorNotice title="Could not load more" error={of.error} />}
     {of.hasNextPage && (

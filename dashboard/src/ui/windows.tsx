@@ -1,10 +1,10 @@
-import { ActionIcon, Button, Group, Menu, Modal, Stack, Text, TextInput } from "@mantine/core";
+import { Button, Group, Modal, Stack, Text, TextInput } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
-import { type ComponentProps, type FormEvent, Fragment, type ReactNode, useRef, useState } from "react";
+import { type FormEvent, type ReactNode, useState } from "react";
 import { BusyButton } from "./buttons.tsx";
-import { type Icon, IconDots } from "./icons.tsx";
+import { titleProblem } from "./errors.ts";
 import { ErrorNotice } from "./notices.tsx";
-import { focusOnMount, KeepFocus, useLast, useModal, type WindowProps } from "./window-focus.ts";
+import { focusOnMount, KeepFocus, useModal, type WindowProps } from "./window-focus.ts";
 
 export type { WindowProps } from "./window-focus.ts";
 
@@ -14,57 +14,18 @@ export function useWindow(): { open: () => void; window: WindowProps } {
   return { open, window: { isOpen, onClose: close } };
 }
 
-export type Action = {
-  label: string;
-  Icon: Icon;
-  run?: () => unknown;
-  /** Opens this instead. */
-  window?: (opened: WindowProps) => ReactNode;
-  isDelete?: boolean;
-};
-type ActionsProps = Omit<ComponentProps<typeof ActionIcon<"button">>, "children"> & {
-  /** Those that are false are not offered. */
-  actions: (Action | false)[];
-};
-
-/** A button with a menu of actions. Not in a portal, so that it belongs to the window or the landmark that it is in. */
-export function ActionsMenu({ actions: given, ...button }: ActionsProps) {
-  const actions = given.filter((one) => one !== false);
-  const target = useRef<HTMLButtonElement>(null);
-  const [opened, setOpened] = useState<string | null>(null);
-  // Only the one that was opened: a film has a menu for each of its shots.
-  const last = useLast(opened);
-  const window = actions.find(({ label }) => label === last)?.window;
-  return (
-    <>
-      <Menu position="bottom-end" withinPortal={false}>
-        <Menu.Target>
-          <ActionIcon ref={target} {...button}>
-            <IconDots size={18} />
-          </ActionIcon>
-        </Menu.Target>
-        <Menu.Dropdown>
-          {actions.map(({ label, Icon: Mark, run = () => setOpened(label), isDelete = false }) => (
-            <Menu.Item
-              key={label}
-              c={`var(--mantine-color-${isDelete ? "error" : "text"})`}
-              leftSection={<Mark size={16} />}
-              onClick={() => {
-                target.current?.focus(); // a modal returns the focus to the element that had it; this item is gone by then
-                run();
-              }}
-            >
-              {label}
-            </Menu.Item>
-          ))}
-        </Menu.Dropdown>
-      </Menu>
-      <Fragment key={last}>{window?.({ isOpen: opened !== null, onClose: () => setOpened(null) })}</Fragment>
-    </>
-  );
+/** What is typed and chosen in a window, until it closes; returned with the props of the window. */
+export function useTyped<Fields extends object>(initial: Fields, { isOpen, onClose }: WindowProps) {
+  const [typed, setTyped] = useState(initial);
+  const set = (changed: Partial<Fields>) => setTyped((all) => ({ ...all, ...changed }));
+  const close = () => {
+    setTyped(initial);
+    onClose();
+  };
+  return [typed, set, { isOpen, onClose: close }] as const;
 }
 
-type Saving = { error: unknown; isPending: boolean; reset: () => void };
+export type Saving = { error: unknown; isPending: boolean; reset: () => void };
 
 type FormWindowProps = WindowProps & {
   title: string;
@@ -157,23 +118,19 @@ type TitleWindowProps = WindowProps & {
   onSubmit: (title: string) => void;
 };
 
-export function TitleWindow({ noun, initial = "", onSubmit, onClose, ...form }: TitleWindowProps) {
+export function TitleWindow({ noun, initial = "", saving, onSubmit, ...opened }: TitleWindowProps) {
   const isNew = initial === "";
-  const [typed, setTyped] = useState<string | null>(null);
-  const title = typed ?? initial;
-  const isEmpty = title.trim() === "";
-  const close = () => {
-    setTyped(null);
-    onClose();
-  };
+  const [typed, set, window] = useTyped<{ title?: string }>({}, opened);
+  const { title = initial } = typed;
+  const problem = titleProblem(title);
   return (
     <FormWindow
-      {...form}
+      {...window}
+      saving={saving}
       title={`${isNew ? "New" : "Rename"} ${noun}`}
       submit={isNew ? `Create ${noun}` : "Rename"}
       failed={`Could not ${isNew ? "create" : "rename"} the ${noun}`}
-      onClose={close}
-      canSubmit={!isEmpty}
+      canSubmit={problem === null}
       onSubmit={() => onSubmit(title)}
     >
       <TextInput
@@ -181,8 +138,8 @@ export function TitleWindow({ noun, initial = "", onSubmit, onClose, ...form }: 
         data-autofocus
         maxLength={200}
         value={title}
-        error={isEmpty && typed !== null ? "Enter a title." : null}
-        onChange={({ currentTarget }) => setTyped(currentTarget.value)}
+        error={typed.title !== undefined && problem}
+        onChange={({ currentTarget }) => set({ title: currentTarget.value })}
       />
     </FormWindow>
   );

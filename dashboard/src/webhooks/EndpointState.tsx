@@ -1,5 +1,7 @@
 import { Alert, Group, Stack, Text } from "@mantine/core";
-import type { Webhook } from "../../../client/index.ts";
+import { useMutation } from "@tanstack/react-query";
+import type { KeyframeClient, Webhook } from "../../../client/index.ts";
+import { useKeyframe } from "../services.ts";
 import { Time } from "../ui/Time.tsx";
 import {
   type Icon,
@@ -13,7 +15,6 @@ import {
 import { endpointState, type EndpointStateKind, troubleWords } from "./endpoint.ts";
 import classes from "./health.module.css";
 import type { HealthSums } from "./health.ts";
-import { useChangeWebhook } from "./webhook-queries.ts";
 import { SmallButton } from "../ui/buttons.tsx";
 import { ErrorNotice } from "../ui/notices.tsx";
 
@@ -37,6 +38,14 @@ export function EndpointState({ webhook, sums }: { webhook: Webhook; sums: Healt
       </Text>
     </Group>
   );
+}
+
+type Change = Parameters<KeyframeClient["webhooks"]["change"]>[1];
+
+/** Enabling an endpoint makes its waiting deliveries due. */
+export function useChangeWebhook(webhookId: string) {
+  const keyframe = useKeyframe();
+  return useMutation({ mutationFn: (change: Change) => keyframe.webhooks.change(webhookId, change) });
 }
 
 /** The endpoint's problem and its remedy; nothing while healthy. */

@@ -23,14 +23,14 @@ export function HealthPanel({ webhook }: { webhook: Webhook }) {
   const health = useHealth(webhook.webhookId);
   const { data, error } = health;
   const known = data?.endpoints[0];
-  const hours = data === undefined ? undefined : fillHours(data.since, known?.hours ?? []);
-  const isEmpty = known !== undefined && known.hours.length === 0;
+  const hours = data && known && fillHours(data.since, known.hours);
+  const sums = known && sumHours(known.hours);
   return (
-    <Panel title="Last 24 hours" actions={<EndpointState webhook={webhook} sums={known && sumHours(known.hours)} />}>
+    <Panel title="Last 24 hours" actions={<EndpointState webhook={webhook} sums={sums} />}>
       <Stack>
         <Unread query={health} what="the last 24 hours" heights={[]} />
-        <HealthNumbers sums={hours ? sumHours(hours) : error === null ? undefined : null} />
-        {isEmpty ? (
+        <HealthNumbers sums={sums ?? (error === null ? undefined : null)} />
+        {known?.hours.length === 0 ? (
           <Center h={CHART_HEIGHT}>
             <Text c="dimmed">No deliveries in the last 24 hours.</Text>
           </Center>
@@ -39,7 +39,7 @@ export function HealthPanel({ webhook }: { webhook: Webhook }) {
         ) : (
           <HourChart hours={hours} />
         )}
-        <LastSent last={data === undefined ? undefined : (known?.last ?? null)} />
+        <LastSent last={known?.last} />
       </Stack>
     </Panel>
   );

@@ -6,7 +6,7 @@ import { useOnce } from "../queries/use-once.ts";
 import { useKeyframe } from "../services.ts";
 import { IconEye, IconEyeOff } from "../ui/icons.tsx";
 import { Panel } from "../ui/page-parts.tsx";
-import { FormWindow, useWindow, type WindowProps } from "../ui/windows.tsx";
+import { FormWindow, useTyped, useWindow, type WindowProps } from "../ui/windows.tsx";
 import { exactTime } from "../ui/format-time.ts";
 import { HowToVerify, SecretText } from "./secret-text.tsx";
 import { SmallButton } from "../ui/buttons.tsx";
@@ -54,28 +54,21 @@ export function SecretPanel({ webhookId }: { webhookId: string }) {
 
 type Props = WindowProps & { webhookId: string; onRotated: (secret: string) => void };
 
-const USUAL_HOURS = 24;
 const MAX_HOURS = 72;
 const HOUR_MS = 3_600_000;
 
 /**
  * A form for the overlap, then the new secret. An overlap of zero needs a confirmation, because a server with the old secret then fails.
  */
-function RotateWindow({ webhookId, isOpen, onClose, onRotated }: Props) {
+function RotateWindow({ webhookId, onRotated, ...opened }: Props) {
   const rotate = useOnce(
     (keyframe, overlapHours: number, once) => keyframe.webhooks.rotate(webhookId, { overlapHours }, once),
     ({ secret }) => onRotated(secret), // also when the window is closed meanwhile
   );
-  const [given, setGiven] = useState(String(USUAL_HOURS));
-  const [isSure, setSure] = useState(false);
+  const [{ given, isSure }, set, window] = useTyped({ given: "24", isSure: false }, opened);
   const hours = given === "" ? Number.NaN : Number(given);
   const isValid = Number.isInteger(hours) && hours >= 0 && hours <= MAX_HOURS;
   const isAtOnce = hours === 0;
-  const close = () => {
-    setGiven(String(USUAL_HOURS));
-    setSure(false);
-    onClose();
-  };
   const done = rotate.data !== undefined && (
     <>
       <Text size="sm" role="status">
@@ -94,8 +87,7 @@ function RotateWindow({ webhookId, isOpen, onClose, onRotated }: Props) {
       size="lg"
       submit="Rotate"
       failed="Could not rotate the secret"
-      isOpen={isOpen}
-      onClose={close}
+      {...window}
       saving={rotate}
       done={done}
       canSubmit={isValid && (!isAtOnce || isSure)}
@@ -109,7 +101,7 @@ function RotateWindow({ webhookId, isOpen, onClose, onRotated }: Props) {
         min={0}
         max={MAX_HOURS}
         value={given}
-        onChange={(event) => setGiven(event.currentTarget.value)}
+        onChange={(event) => set({ given: event.currentTarget.value })}
         error={isValid ? null : `A whole number from 0 to ${MAX_HOURS}.`}
         data-autofocus
       />
@@ -128,7 +120,7 @@ function RotateWindow({ webhookId, isOpen, onClose, onRotated }: Props) {
           <Checkbox
             label="Revoke every old secret now"
             checked={isSure}
-            onChange={(event) => setSure(event.currentTarget.checked)}
+            onChange={(event) => set({ isSure: event.currentTarget.checked })}
           />
         </>
       )}

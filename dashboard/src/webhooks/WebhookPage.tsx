@@ -1,24 +1,33 @@
 import { Divider, Grid, Group, Stack, Switch, Text } from "@mantine/core";
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useNavigate, useParams } from "react-router";
 import type { Webhook } from "../../../client/index.ts";
+import { forget } from "../queries/query-client.ts";
+import { useKeyframe } from "../services.ts";
 import { IconTrash } from "../ui/icons.tsx";
 import { BackLink, Missing, PageHead, Panel, Unread } from "../ui/page-parts.tsx";
 import { DeleteWindow, useWindow } from "../ui/windows.tsx";
 import { DeliveriesPanel } from "./deliveries/DeliveriesPanel.tsx";
 import { SendTest } from "./deliveries/SendTest.tsx";
 import { endpointName } from "./endpoint.ts";
-import { TroubleNotice } from "./EndpointState.tsx";
+import { TroubleNotice, useChangeWebhook } from "./EndpointState.tsx";
 import { HealthPanel } from "./HealthPanel.tsx";
 import { SecretPanel } from "./SecretPanel.tsx";
-import { useChangeWebhook, useDeleteWebhook, useWebhook } from "./webhook-queries.ts";
 import { useWebhookSettings, WebhookFields } from "./WebhookFields.tsx";
 import { BusyButton, SmallButton } from "../ui/buttons.tsx";
-import { isRefusal } from "../ui/errors.ts";
+import { isRefusal, unlessGone } from "../ui/errors.ts";
 import { ErrorNotice, notify } from "../ui/notices.tsx";
 
 export function Component() {
   const { webhookId = "" } = useParams();
-  const read = useWebhook(webhookId);
+  const keyframe = useKeyframe();
+  const queries = useQueryClient();
+  const read = useQuery({
+    queryKey: ["webhook", webhookId],
+    queryFn: ({ signal }) => keyframe.webhooks.read(webhookId, { signal }),
+    placeholderData: () => queries.getQueryData<Webhook[]>(["webhooks"])?.find((one) => one.webhookId === webhookId),
+    refetchInterval: 15_000, // it may begin to fail, or be disabled
+  });
   const webhook = read.data;
   if (isRefusal(read.error, "not_found", "invalid_request")) {
     return <Missing title="Endpoint not found" to="/webhooks" label="Go to endpoints" />;
@@ -114,7 +123,15 @@ function EnabledSwitch({ webhook }: { webhook: Webhook }) {
 function DeletePanel({ webhook }: { webhook: Webhook }) {
   const navigate = useNavigate();
   const deleting = useWindow();
-  const removal = useDeleteWebhook(webhook.webhookId, () => void navigate("/webhooks", { replace: true }));
+  const keyframe = useKeyframe();
+  const queries = useQueryClient();
+  const removal = useMutation({
+    mutationFn: async () => void (await keyframe.webhooks.delete(webhook.webhookId).catch(unlessGone)),
+    onSuccess: () => {
+      void navigate("/webhooks", { replace: true });
+      forget(queries, webhook.webhookId);
+    },
+  });
   return (
     <Panel title="Delete">
       <Text size="sm" c="dimmed" mb="md">

@@ -1,6 +1,8 @@
 import { Button, Card, Grid, Group, Stack, Text, Title } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
 import { Link } from "react-router";
 import type { CreatedWebhook as Created, Webhook } from "../../../client/index.ts";
+import { useKeyframe } from "../services.ts";
 import link from "../ui/cover-link.module.css";
 import { IconWebhook } from "../ui/icons.tsx";
 import { ListPage, Unread } from "../ui/page-parts.tsx";
@@ -12,13 +14,17 @@ import { fillHours, type Health, sumHours, useHealth } from "./health.ts";
 import { HealthNumbers, HourBars, LastSent } from "./HealthPanel.tsx";
 import { HowToVerify, SecretText } from "./secret-text.tsx";
 import { useOnce } from "../queries/use-once.ts";
-import { useWebhooks } from "./webhook-queries.ts";
 import type { WebhookSettings } from "./webhook-settings.ts";
 import { useWebhookSettings, WebhookFields } from "./WebhookFields.tsx";
 import { FormWindow, useWindow, type WindowProps } from "../ui/windows.tsx";
 
 export function Component() {
-  const read = useWebhooks();
+  const keyframe = useKeyframe();
+  const read = useQuery({
+    queryKey: ["webhooks"],
+    queryFn: async ({ signal }) => (await keyframe.webhooks.list({ signal })).webhooks, // their number is limited: no pages
+    refetchInterval: 15_000, // the service may disable one
+  });
   const health = useHealth(null);
   const adding = useWindow();
   return (

@@ -12,10 +12,12 @@ export function endpointName({ url, description }: Pick<Webhook, "url" | "descri
 }
 
 export type EndpointStateKind = "off" | "disabled" | "failing" | "troubled" | "healthy" | "quiet";
-export type EndpointState = { kind: EndpointStateKind; label: string };
 
 /** The endpoint's state; without `sums`, only from the endpoint. */
-export function endpointState(webhook: Webhook, sums: HealthSums | undefined): EndpointState {
+export function endpointState(
+  webhook: Webhook,
+  sums: HealthSums | undefined,
+): { kind: EndpointStateKind; label: string } {
   if (webhook.disabledReason === "by_owner") return { kind: "off", label: "Off" };
   if (!webhook.enabled) return { kind: "disabled", label: "Disabled" };
   if (webhook.failingSince !== null) return { kind: "failing", label: "Failing" };

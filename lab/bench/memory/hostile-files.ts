@@ -32,3 +32,17 @@ export function hostileFile(name: string, bytes: number): Uint8Array<ArrayBuffer
   for (let at = headOf(bytes).length; at + repeated.length <= bytes; at += repeated.length) file.set(repeated, at);
   return file;
 }
+
+const CHUNK_BYTES = 256 * 1024;
+
+/** The beginning of an MP4, whose media data do not end. */
+export function endlessVideo(): ReadableStream<Uint8Array> {
+  let chunk = new Uint8Array(CHUNK_BYTES);
+  chunk.set(join(box("ftyp", letters("isom"), number(0), letters("isommp42")), number(0xffffffff), letters("mdat")));
+  return new ReadableStream({
+    pull(controller) {
+      controller.enqueue(chunk);
+      chunk = new Uint8Array(CHUNK_BYTES);
+    },
+  });
+}

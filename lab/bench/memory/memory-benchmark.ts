@@ -2,9 +2,9 @@ import { fileURLToPath } from "node:url";
 import { createKeyframeClient, mustSucceed } from "../../../client/index.ts";
 import { type FunctionName, functionArguments } from "../../../local/stack/function-arguments.ts";
 import { pause } from "../../../shared/platform/retry.ts";
-import type { BenchContext, Benchmark, Result } from "../benchmark.ts";
+import type { Aim, BenchContext, Benchmark, Result } from "../benchmark.ts";
 import { openScene } from "../deliver/scene.ts";
-import { hostileFile, hostileNames } from "./hostile-files.ts";
+import { endlessVideo, hostileFile, hostileNames } from "./hostile-files.ts";
 import { runBurst } from "../deliver/runs.ts";
 import { keyframeWay } from "../deliver/ways.ts";
 import { type LoadRequest, runLoad } from "../load.ts";
@@ -22,69 +22,67 @@ const WARM_UP_BYTES = 1_000_000;
 export const memoryBenchmark: Benchmark = { name: "memory", run: measureMemory };
 
 /** In MB: before the work, and the maximum during each part. */
-type Measured = { name: string; idle: number; peaks: number[]; atMost: number };
+type Measured = { idle: number; peaks: number[] };
 
 async function measureMemory({ quick, openStack, progress }: BenchContext): Promise<Result> {
   const { deliveries, videoMb, times, calls } = quick ? QUICK : FULL;
   const stack = await openStack();
-  const measured: Measured[] = [];
+  const aims: Aim[] = [];
+  const measure = async (what: string, atMost: number, work: () => Promise<Measured>) => {
+    progress(what);
+    const { idle, peaks } = await work();
+    aims.push({ name: `${what}: MB above idle`, value: spreadOf(peaks.map((peak) => peak - idle)), atMost });
+  };
 
   const scene = await openScene(stack);
   const send = (events: number) => runBurst(scene, keyframeWay(scene), events);
-  try {
-    const name = `deliver, ${deliveries.toLocaleString("en-US")} deliveries of 1 KB`;
-    progress(name);
+  await measure(`deliver, ${deliveries.toLocaleString("en-US")} deliveries of 1 KB`, 100, async () => {
     await send(WARM_UP_DELIVERIES);
-    const peaks = await watchDuring(stack, "keyframe-deliver", 1, () => send(deliveries));
-    measured.push({ name, ...peaks, atMost: 100 });
-  } finally {
-    await scene.receiver.close();
-  }
+    return await watchDuring(stack, "keyframe-deliver", 1, () => send(deliveries));
+  }).finally(() => scene.receiver.close());
 
   const bytes = videoMb * 1_000_000;
-  const name = `generate, a video of ${videoMb} MB`;
-  progress(name);
   const store = await openVideos(stack.caller);
-  await store("output_padded", WARM_UP_BYTES);
-  const large = await watchDuring(stack, "keyframe-generate", times, () => store("output_padded", bytes));
-  measured.push({ name, ...large, atMost: 128 });
+  await measure(`generate, a video of ${videoMb} MB`, 128, async () => {
+    await store("output_padded", WARM_UP_BYTES);
+    return await watchDuring(stack, "keyframe-generate", times, () => store("output_padded", bytes));
+  });
 
-  const hostileName = `generate, a hostile file of ${videoMb} MB`;
-  progress(hostileName);
-  for (const file of hostileNames)
-    await fetch(`${stack.simulator?.url}/control/files/${file}`, { method: "PUT", body: hostileFile(file, bytes) });
-  const files = hostileNames.values();
-  // Whether it is stored or refused is known at its end.
-  const storeNext = () =>
-    store("output_file", bytes, files.next().value).catch((error) => {
-      if (error.code !== "output_not_usable") throw error;
-    });
-  const hostile = await watchDuring(stack, "keyframe-generate", hostileNames.length, storeNext);
-  measured.push({ name: hostileName, ...hostile, atMost: 128 });
+  await measure(`generate, a hostile file of ${videoMb} MB`, 128, async () => {
+    for (const file of hostileNames)
+      await fetch(`${stack.simulator?.url}/control/files/${file}`, { method: "PUT", body: hostileFile(file, bytes) });
+    const files = hostileNames.values();
+    // Whether it is stored or refused is known at its end.
+    const storeNext = () =>
+      store("output_file", bytes, files.next().value).catch((error) => {
+        if (error.code !== "output_not_usable") throw error;
+      });
+    return await watchDuring(stack, "keyframe-generate", hostileNames.length, storeNext);
+  });
 
-  const callsName = `keyframe-mcp, ${calls.toLocaleString("en-US")} reads of a project with its picture`;
-  progress(callsName);
-  const read = await readByAgent(stack.caller);
-  const readTimes = (count: number) => runLoad({ requests: [read], clients: 8, count });
-  await readTimes(WARM_UP_CALLS);
-  const agents = await watchDuring(stack, "keyframe-mcp", 1, () => readTimes(calls));
-  measured.push({ name: callsName, ...agents, atMost: 100 });
+  const reads = `keyframe-mcp, ${calls.toLocaleString("en-US")} reads of a project with its picture`;
+  await measure(reads, 100, async () => {
+    const read = await readByAgent(stack.caller);
+    const readTimes = (count: number) => runLoad({ requests: [read], clients: 8, count });
+    await readTimes(WARM_UP_CALLS);
+    return await watchDuring(stack, "keyframe-mcp", 1, () => readTimes(calls));
+  });
 
   const [row] = await stack.sql<{ copies: number }[]>`select keyframe_private.places_of('copy') as copies`;
   const copies = row?.copies ?? 0;
-  progress(`${copies} stalled copies`);
-  const stalled = await watchStalledCopies(copies);
-  measured.push({ name: `generate, ${copies} copies of videos while Storage reads nothing`, ...stalled, atMost: 118 });
-
-  return {
-    aims: measured.map(({ name, idle, peaks, atMost }) => {
-      return { name: `${name}: MB above idle`, value: spreadOf(peaks.map((peak) => peak - idle)), atMost };
-    }),
-  };
+  await measure(`generate, ${copies} copies of videos while Storage reads nothing`, 118, () =>
+    watchStalledCopies(copies),
+  );
+  return { aims };
 }
 
 /** Repeats some work and watches the memory of the function that does it. */
-async function watchDuring(stack: BenchStack, name: FunctionName, times: number, work: () => Promise<unknown>) {
+async function watchDuring(
+  stack: BenchStack,
+  name: FunctionName,
+  times: number,
+  work: () => Promise<unknown>,
+): Promise<Measured> {
   const pid = stack.children.get(name)?.pid;
   if (pid === undefined) throw new Error(`${name} does not run.`);
   const idle = await residentMb(pid);
@@ -100,10 +98,9 @@ async function watchDuring(stack: BenchStack, name: FunctionName, times: number,
 
 /** After this the buffers of all copies are full. */
 const STALLED_MS = 5_000;
-const CHUNK_BYTES = 256 * 1024;
 
 /** The copies run in their own process, with an output's host that is fast and a Storage that accepts no body. */
-async function watchStalledCopies(copies: number): Promise<{ idle: number; peaks: number[] }> {
+async function watchStalledCopies(copies: number): Promise<Measured> {
   const idle = Promise.withResolvers<number>();
   const open = new AbortController();
   const server = Deno.serve({ port: 0, hostname: "127.0.0.1", onListen: () => undefined }, async ({ url }) => {
@@ -129,25 +126,6 @@ async function watchStalledCopies(copies: number): Promise<{ idle: number; peaks
     open.abort();
     await server.shutdown();
   }
-}
-
-/** The beginning of an MP4, whose media data do not end. */
-function endlessVideo(): ReadableStream<Uint8Array> {
-  const head = new Uint8Array(CHUNK_BYTES);
-  const view = new DataView(head.buffer);
-  const write = (text: string, at: number) => head.set(new TextEncoder().encode(text), at);
-  view.setUint32(0, 24);
-  write("ftypisom", 4);
-  write("isommp42", 16);
-  view.setUint32(24, 0xffffffff);
-  write("mdat", 28);
-  let chunk = head;
-  return new ReadableStream({
-    pull(controller) {
-      controller.enqueue(chunk);
-      chunk = new Uint8Array(CHUNK_BYTES);
-    },
-  });
 }
 
 const VIDEO_TIMEOUT_MS = 180_000;

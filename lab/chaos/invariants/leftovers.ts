@@ -79,7 +79,7 @@ export const storageInvariants = {
         when 'keyframe-outputs' then not exists (select from keyframe.predictions p where p.output_path = o.name)
         when 'projects' then not exists (select from keyframe_private.prediction_images i where i.path = 'projects/' || o.name)
           and not exists (select from keyframe.projects p where p.reference_image_path = 'projects/' || o.name)
-          and not exists (select from keyframe.element_images i where i.path = 'projects/' || o.name)
+          and not exists (select from keyframe.elements e where 'projects/' || o.name = any (e.image_paths))
           and (
             -- Without a prediction stays only what an upload made and no start has used.
             not exists (select from keyframe_private.idempotency_keys k where k.resource_id::text = split_part(o.name, '.', 1))

@@ -1,6 +1,3 @@
-import { z } from "zod";
-import { jsonText } from "../../../shared/platform/json-text.ts";
-
 /** An error of Postgres as its driver gives it. */
 type DatabaseError = { code: string; message: string; detail?: string; hint?: string };
 
@@ -39,21 +36,7 @@ function statusOf({ code, message }: DatabaseError, role: string): number {
 /** What PostgREST makes of an error of Postgres in a request of this role. */
 export function restError(error: DatabaseError, role: string): RestError {
   const { code, message, detail, hint } = error;
-  return code === "PGRST" ? ownAnswer(error) : restRefusal(statusOf(error, role), code, message, detail, hint);
-}
-
-const ownBody = jsonText.pipe(
-  z.object({ code: z.string(), message: z.string(), details: z.string().nullish(), hint: z.string().nullish() }),
-);
-const ownStatus = jsonText.pipe(z.object({ status: z.int(), headers: z.record(z.string(), z.string()) }));
-
-/** `raise sqlstate 'PGRST'` says the whole answer, in message and detail. */
-function ownAnswer({ message, detail }: DatabaseError): RestError {
-  const [body, status] = [ownBody.safeParse(message).data, ownStatus.safeParse(detail).data];
-  if (body === undefined || status === undefined)
-    return restRefusal(500, "PGRST121", "Could not parse JSON in the \"RAISE SQLSTATE 'PGRST'\" error");
-  const { headers, ...answer } = restRefusal(status.status, body.code, body.message, body.details, body.hint);
-  return { ...answer, headers: { ...headers, ...status.headers } };
+  return restRefusal(statusOf(error, role), code, message, detail, hint);
 }
 
 export function restRefusal(

@@ -61,7 +61,7 @@ export function chooseFunction(functions: RestFunction[], names: string[]): Rest
 }
 
 /** What statementOf selects. */
-export type CallAnswer = { body: string | null; rows: number; status: string | null; headers: string | null };
+export type CallAnswer = { body: string | null; rows: number; status: string | null };
 
 const quote = (name: string) => `"${name.replaceAll('"', '""')}"`;
 
@@ -84,8 +84,7 @@ export function statementOf(called: RestFunction, { names, isList }: Arguments):
   const all = `json_agg(${value})`;
   return `
     select ${isSet ? all : `(${all} -> 0)`}::text as body, count(*)::int as rows,
-      nullif(current_setting('response.status', true), '') as status,
-      nullif(current_setting('response.headers', true), '') as headers
+      nullif(current_setting('response.status', true), '') as status
     from (${rows} limit ${MAX_ROWS}) called`;
 }
 
@@ -100,14 +99,6 @@ export function respondToCall(called: RestFunction, answer: CallAnswer): Respons
     "content-profile": schema,
     "content-range": last < 0 ? "*/*" : `0-${last}/*`,
   });
-  if (answer.headers !== null) {
-    const given = parseHeaders(answer.headers);
-    if (given === undefined) {
-      const form = "a JSON array composed of objects with a single key and a string value";
-      return respondWith(restRefusal(500, "PGRST111", `response.headers guc must be ${form}`));
-    }
-    for (const [name, value] of given) headers.set(name, value);
-  }
   const isEmpty = return_type === "void" && !isSet;
   const status = answer.status === null ? (isEmpty ? 204 : 200) : Number(answer.status);
   if (!(status >= 200 && status <= 599))
@@ -115,15 +106,4 @@ export function respondToCall(called: RestFunction, answer: CallAnswer): Respons
   if (!isEmpty) return new Response(answer.body ?? (isSet ? "[]" : "null"), { status, headers });
   headers.delete("content-type");
   return new Response(null, { status, headers });
-}
-
-function parseHeaders(text: string): [string, string][] | undefined {
-  try {
-    const list: unknown = JSON.parse(text);
-    if (!Array.isArray(list)) return undefined;
-    const pairs = list.map((one) => Object.entries(one as object)); // throws for null
-    return pairs.every((pair) => pair.length === 1 && typeof pair[0]?.[1] === "string") ? pairs.flat() : undefined;
-  } catch {
-    return undefined;
-  }
 }

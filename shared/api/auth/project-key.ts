@@ -1,7 +1,48 @@
 import { z } from "zod";
 import { ApiError } from "../../http/errors.ts";
+import { isSame } from "../../webhooks/signed-handler.ts";
 import { invalidFields } from "../errors.ts";
-import type { Caller, UserVerifier } from "./verify-session.ts";
+import { sha256 } from "../sha256.ts";
+import type { Caller, Verifier } from "./verify-session.ts";
+
+/** Its presence, even without a value, makes a request one of a server that acts for a user. */
+export const ACTING_FOR = "keyframe-user";
+
+/** Who calls, where the project may call by its secret key. */
+export function createProjectVerifiers(verifyUser: Verifier, secretKey: string) {
+  const project: Caller = { ownerId: null, token: secretKey };
+  return {
+    /** For the webhook paths: a user by session or key, or the project. When both a session and the key are sent, the session decides. */
+    verifyManager: async (headers: Headers): Promise<Caller> =>
+      (await isProject(headers, secretKey)) ? project : await verifyUser(headers),
+
+    /** For the figures. A session sent with the key is refused as a mistake of the caller. So is a user, who may not see them. */
+    async verifyProject(headers: Headers): Promise<Caller> {
+      if ((await isProject(headers, secretKey)) && !headers.has(ACTING_FOR)) return project;
+      throw new ApiError(
+        "unauthorized",
+        "This path accepts only the project's secret key (sb_secret_…). Send it as apikey, or as Authorization: Bearer <key>.",
+      );
+    },
+
+    /** For a server that acts for a user; Postgres decides whether there is one. Throws unauthorized, forbidden, invalid_request. */
+    async verifyServer(headers: Headers): Promise<Caller> {
+      if (!(await isProject(headers, secretKey))) {
+        throw new ApiError(
+          "forbidden",
+          "Only a server with the project's secret key (sb_secret_…) may send Keyframe-User, and no session beside it. Leave the header out: a session already acts for its user.",
+        );
+      }
+      const { data: userId } = z.guid().safeParse(headers.get(ACTING_FOR)); // a header sent twice is one text with a comma
+      if (userId === undefined) {
+        throw invalidFields([
+          { path: "Keyframe-User", message: "Must be the id of one user, a UUID, and appear once." },
+        ]);
+      }
+      return { ownerId: userId.toLowerCase(), token: secretKey, by: "server" };
+    },
+  };
+}
 
 /**
  * Whether the project calls, by its secret key in `apikey` or, as older clients and Prometheus send it, in Authorization. Anything else in
@@ -12,69 +53,13 @@ async function isProject(headers: Headers, secretKey: string): Promise<boolean> 
   const bearer = /^Bearer +([\x21-\x7e]+)$/i.exec(authorization ?? "")?.[1];
   const keys = [headers.get("apikey"), bearer].filter((value) => value?.startsWith("sb_secret_"));
   for (const key of keys) {
-    if (!(await isSame(key ?? "", secretKey))) throw wrongKey();
-  }
-  return keys.length > 0 && (authorization === null || keys.includes(bearer));
-}
-
-/** Compares every byte of the digests, so that the time it takes reveals nothing about the key. */
-async function isSame(given: string, expected: string): Promise<boolean> {
-  const digest = async (text: string) =>
-    new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text)));
-  const [one, other] = await Promise.all([digest(given), digest(expected)]);
-  return one.reduce((difference, byte, at) => difference | (byte ^ (other[at] ?? 0)), 0) === 0;
-}
-
-const wrongKey = () =>
-  new ApiError(
-    "unauthorized",
-    "The secret key is not this project's. Send the right one as apikey, or sign in and send the session token as Authorization: Bearer <token>.",
-    { headers: { "WWW-Authenticate": "Bearer" } },
-  );
-
-/** Its presence, even without a value, makes a request one of a server that acts for a user. */
-export const ACTING_FOR = "keyframe-user";
-
-const asProject = (secretKey: string): Caller => ({ ownerId: null, token: secretKey });
-
-/** Authenticates the caller of the webhook paths: a user by session or key, or the project by its secret key. Throws unauthorized. */
-export type ManagerVerifier = (headers: Headers) => Promise<Caller>;
-
-/** When both a session and the key are sent, the session decides. */
-export function createManagerVerifier(verifyUser: UserVerifier, secretKey: string): ManagerVerifier {
-  return async (headers) => ((await isProject(headers, secretKey)) ? asProject(secretKey) : await verifyUser(headers));
-}
-
-/** Accepts only the project, by its secret key. Throws unauthorized. */
-export type ProjectVerifier = (headers: Headers) => Promise<Caller>;
-
-/** A session sent with the key is refused as a mistake of the caller. So is a user, who may not see the figures. */
-export function createProjectVerifier(secretKey: string): ProjectVerifier {
-  return async (headers) => {
-    if ((await isProject(headers, secretKey)) && !headers.has(ACTING_FOR)) return asProject(secretKey);
-    throw new ApiError(
-      "unauthorized",
-      "This path accepts only the project's secret key (sb_secret_…). Send it as apikey, or as Authorization: Bearer <key>.",
-      { headers: { "WWW-Authenticate": "Bearer" } },
-    );
-  };
-}
-
-/** Authenticates a server that acts for a user; Postgres decides whether there is one. Throws unauthorized, forbidden, invalid_request. */
-export type ServerVerifier = (headers: Headers) => Promise<Caller>;
-
-export function createServerVerifier(secretKey: string): ServerVerifier {
-  return async (headers) => {
-    if (!(await isProject(headers, secretKey))) {
+    // Digests have one length: the time that the comparison takes reveals nothing about the key.
+    if (!isSame(await sha256(key ?? ""), await sha256(secretKey))) {
       throw new ApiError(
-        "forbidden",
-        "Only a server with the project's secret key (sb_secret_…) may send Keyframe-User, and no session beside it. Leave the header out: a session already acts for its user.",
+        "unauthorized",
+        "The secret key is not this project's. Send the right one as apikey, or sign in and send the session token as Authorization: Bearer <token>.",
       );
     }
-    const { data: userId } = z.guid().safeParse(headers.get(ACTING_FOR)); // a header sent twice is one text with a comma
-    if (userId === undefined) {
-      throw invalidFields([{ path: "Keyframe-User", message: "Must be the id of one user, a UUID, and appear once." }]);
-    }
-    return { ownerId: userId.toLowerCase(), token: secretKey, by: "server" };
-  };
+  }
+  return keys.length > 0 && (authorization === null || keys.includes(bearer));
 }

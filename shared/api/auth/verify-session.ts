@@ -25,8 +25,8 @@ export const NOBODY: Caller = { ownerId: null, token: null };
 
 export type SessionVerifier = (authorization: string | null) => Promise<Session>;
 
-/** Authenticates a user by session, or by a key of theirs. Throws unauthorized, key_ended, rate_limited. */
-export type UserVerifier = (headers: Headers) => Promise<Caller>;
+/** Authenticates the caller of a request. Throws ApiError, unauthorized among others. */
+export type Verifier = (headers: Headers) => Promise<Caller>;
 
 type JSONWebKeySet = Parameters<typeof createLocalJWKSet>[0];
 type Settings = { jwks: JSONWebKeySet; sharedKey?: string | undefined; issuers: string[]; now: () => Date };

@@ -2,10 +2,10 @@ import { PostgrestClient } from "@supabase/postgrest-js";
 import { StorageClient } from "@supabase/storage-js";
 import { z } from "zod";
 import { exceededBudget, exhaustedBalance } from "../../contract/costs.ts";
-import { ApiError, ERROR_STATUS, isErrorCode } from "../../http/errors.ts";
+import { ApiError, isErrorCode } from "../../http/errors.ts";
 import { OUTDATED_CODES } from "../../platform/call-database.ts";
-import { fetchOnce, pause, retry } from "../../platform/retry.ts";
 import { jsonText } from "../../platform/json-text.ts";
+import { fetchOnce, pause, retry } from "../../platform/retry.ts";
 import type { Caller } from "../auth/verify-session.ts";
 import { createBoundedCache } from "../bounded-cache.ts";
 import { internal, schemaOutdated, type UpstreamFailure, unauthorized, unavailable } from "../errors.ts";
@@ -55,8 +55,9 @@ const MAX_REFUSED = 10_000;
 
 export function createDatabase(
   { database, reads }: PlatformClient,
-  { acquireTurn = createCallTurns(), sleep = pause, elapsed = () => performance.now() } = {},
+  { sleep = pause, elapsed = () => performance.now() } = {},
 ): Database {
+  const acquireTurn = createCallTurns();
   const refusals = createBoundedCache<{ error: RateLimited; until: number }>(
     MAX_REFUSED,
     ({ until }) => until > elapsed(),
@@ -119,14 +120,13 @@ function databaseError(name: string, failure: Failure): ApiError {
   const cause: UpstreamFailure = { from: "database", operation: name, status, code };
   if (code === "KEYFR" && isErrorCode(message)) {
     const sentence = failure.details || "The request was refused.";
-    if (message === "rate_limited")
-      return new RateLimited(sentence, cause, jsonText.pipe(rateRefusal).parse(failure.hint ?? ""));
-    const headers = ERROR_STATUS[message] === 401 ? { "WWW-Authenticate": "Bearer" } : {};
-    const budget = message === "budget_exceeded" ? { budget: jsonText.pipe(exceededBudget).parse(failure.hint) } : {};
-    const balance =
-      message === "balance_exhausted" ? { balance: jsonText.pipe(exhaustedBalance).parse(failure.hint) } : {};
-    const figures = { ...budget, ...balance };
-    return new ApiError(message, sentence, { cause, headers, ...figures });
+    const hint = <Output>(schema: z.ZodType<Output>) => jsonText.pipe(schema).parse(failure.hint);
+    if (message === "rate_limited") return new RateLimited(sentence, cause, hint(rateRefusal));
+    return new ApiError(message, sentence, {
+      cause,
+      ...(message === "budget_exceeded" && { budget: hint(exceededBudget) }),
+      ...(message === "balance_exhausted" && { balance: hint(exhaustedBalance) }),
+    });
   }
   if (UNAVAILABLE_CODES.test(code) || hasNoCode(failure)) return unavailable(cause);
   if (OUTDATED_CODES.test(code)) return schemaOutdated(cause);
@@ -217,14 +217,17 @@ function createDatabaseClient(url: string, headers: Record<string, string>, fetc
   return new PostgrestClient(`${url}/rest/v1`, { headers, fetch, schema: "keyframe" });
 }
 
-/** The credentials of a call to the platform. Without a token the call is anonymous. */
+/** A key is not a JWT: the platform accepts it in Authorization only when apikey is the same. Without a token the call is anonymous. */
+export const credentialOf = (token: string | null): Record<string, string> => ({
+  ...(token !== null && { authorization: `Bearer ${token}` }),
+  ...(token?.startsWith("sb_secret_") && { apikey: token }),
+});
+
 export function setCredential<Request extends { setHeader(name: string, value: string): unknown }>(
   request: Request,
   token: string | null,
 ): Request {
-  if (token !== null) request.setHeader("authorization", `Bearer ${token}`);
-  // A key is not a JWT: the platform accepts it in Authorization only when apikey is the same.
-  if (token?.startsWith("sb_secret_")) request.setHeader("apikey", token);
+  for (const [name, value] of Object.entries(credentialOf(token))) request.setHeader(name, value);
   return request;
 }
 
@@ -244,6 +247,12 @@ export const fromRow = <Schema extends z.ZodType>(schema: Schema) =>
     const fields = Object.entries(row).map(([column, value]) => [camelCase(column), fieldValue(column, value)]);
     return { ...row, ...Object.fromEntries(fields) };
   }, schema);
+
+const snakeCase = (field: string) => field.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+
+/** Fields of the contract as arguments of a SQL function, or as columns: `textPrompt` is text_prompt. */
+export const toRow = (fields: object): Record<string, unknown> =>
+  Object.fromEntries(Object.entries(fields).map(([name, value]) => [snakeCase(name), value]));
 
 /** The fields by which a cursor identifies a row. `created_at` keeps the format of Postgres. */
 export const position = { id: z.string(), created_at: z.iso.datetime({ offset: true }) };

@@ -5,12 +5,9 @@ import type { Database } from "./database.ts";
 
 const healthAnswer = z.object({ schema: z.string().nullable(), writes });
 
-/** Checks whether the database works. */
-export type HealthCall = () => Promise<z.infer<typeof healthAnswer>>;
-
-/** Anyone may call, so a process calls the database once at a time: concurrent callers share the answer. */
-export function createHealthCall(database: Database): HealthCall {
-  let open: ReturnType<HealthCall> | null = null;
+/** Whether the database works. Anyone may call, so a process calls the database once at a time: concurrent callers share the answer. */
+export function createHealthCall(database: Database) {
+  let open: Promise<z.infer<typeof healthAnswer>> | null = null;
   return () => {
     open ??= database.read("health", {}, NOBODY, healthAnswer).finally(() => {
       open = null;

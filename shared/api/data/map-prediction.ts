@@ -40,7 +40,6 @@ export type PredictionRow = z.infer<typeof predictionRow>;
 export const wireStatus = ({ status, startedAt }: PredictionRow): PredictionStatus =>
   status === "storing" || (status === "queued" && startedAt !== null) ? "processing" : status;
 
-/** The paths of the outputs. */
 export const outputPaths = (rows: PredictionRow[]): string[] => rows.flatMap(({ output }) => output?.path ?? []);
 
 /** `files` are the signed outputs by path; a missing one has been removed from Storage. */

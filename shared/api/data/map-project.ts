@@ -5,7 +5,6 @@ import { fromRow, position } from "./database.ts";
 import { mapPrediction, predictionRow } from "./map-prediction.ts";
 import type { SignedFile } from "./storage.ts";
 
-/** A row of projects. */
 export const projectFields = project.omit({ projectId: true, selected: true }).extend({
   ...position,
   selectedFirstFrameId: z.string().nullable(),

@@ -14,20 +14,19 @@ const sharedAnswer = answerBase.extend({
   shots: z.array(shot.extend({ video: fromRow(video).nullable() })),
 });
 
-/** Reads the film of a link. Throws not_found and rate_limited. */
-export type SharedFilms = (token: string) => Promise<SharedFilm>;
-
 /** Hashes of 64 characters, each with its owner. */
 const MAX_KNOWN = 1000;
 
 /**
+ * Reads the film of a link. Throws not_found and rate_limited.
+ *
  * Anyone may call. The links of an owner that this process has opened before share call slots, like one caller, and
  * all other tokens share another set: guesses delay only each other and first visits. Only the token's hash leaves this function.
  */
-export function createSharedFilms(database: Database, storage: Storage, secretKey: string): SharedFilms {
+export function createSharedFilms(database: Database, storage: Storage, secretKey: string) {
   const known = createBoundedCache<string>(MAX_KNOWN, () => true);
-  return async (token) => {
-    const hash = await sha256(new TextEncoder().encode(token));
+  return async (token: string): Promise<SharedFilm> => {
+    const hash = await sha256(token);
     const turns = { ownerId: known.get(hash) ?? "unknown tokens", token: secretKey };
     const args = { token_hash: hash };
     const film = await database

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { ApiError, type ErrorCode } from "../../http/errors.ts";
-import type { Caller, SessionVerifier, UserVerifier } from "../auth/verify-session.ts";
+import type { Caller, SessionVerifier, Verifier } from "../auth/verify-session.ts";
 import { createBoundedCache } from "../bounded-cache.ts";
 import { sha256 } from "../sha256.ts";
 import { answerBase, type Database } from "./database.ts";
@@ -29,11 +29,13 @@ type Settings = {
 };
 
 /**
+ * Authenticates a user by session, or by a key of theirs. Throws unauthorized, key_ended, rate_limited.
+ *
  * The keys of an owner that this process has seen have turns of their own at the database, as one caller has, and all others share those of
  * one: guesses delay only each other and first uses. An address is all that X-Forwarded-For says, so that nobody can use up what another's
  * has. The key goes no further than here.
  */
-export function createUserVerifier({ database, verifySession, secretKey, elapsed }: Settings): UserVerifier {
+export function createUserVerifier({ database, verifySession, secretKey, elapsed }: Settings): Verifier {
   const known = createBoundedCache<{ caller: Caller; until: number }>(MAX_KNOWN, () => true);
   /** Keys that have ended, or whose user cannot sign in: they are no guesses, and are not looked up for a minute. */
   const ended = createBoundedCache<{ error: ApiError; until: number }>(MAX_KNOWN, ({ until }) => until > elapsed());
@@ -44,7 +46,7 @@ export function createUserVerifier({ database, verifySession, secretKey, elapsed
     if (keyId === undefined || !(await hasItsChecksum(key))) {
       throw notAKey("The key is incomplete or mistyped: it is kf_ and 72 characters from 0 to 9 and a to f.");
     }
-    const hash = await hashOf(key);
+    const hash = await sha256(key);
     const kept = known.get(hash);
     if (kept !== undefined && kept.until > elapsed()) return kept.caller;
     const end = ended.get(hash);
@@ -81,10 +83,8 @@ export function createUserVerifier({ database, verifySession, secretKey, elapsed
   };
 }
 
-const hashOf = (text: string) => sha256(new TextEncoder().encode(text));
-
 const hasItsChecksum = async (key: string) =>
-  (await hashOf(key.slice(0, -CHECKSUM_DIGITS))).startsWith(key.slice(-CHECKSUM_DIGITS));
+  (await sha256(key.slice(0, -CHECKSUM_DIGITS))).startsWith(key.slice(-CHECKSUM_DIGITS));
 
 const LONGEST_ADDRESS = 200;
 const addressOf = (headers: Headers) => (headers.get("x-forwarded-for") ?? "").slice(0, LONGEST_ADDRESS);
@@ -93,7 +93,6 @@ const notAKey = (sentence: string) =>
   new ApiError(
     "unauthorized",
     `${sentence} Make one in the dashboard under Keys, and send it as Authorization: Bearer <key>.`,
-    { headers: { "WWW-Authenticate": "Bearer" } },
   );
 
 const tooManyGuesses = (ms: number) =>

@@ -1,4 +1,5 @@
-import { z } from "zod";
+import type { z } from "zod";
+import { noFields, visibleAscii } from "../../contract/fields.ts";
 import type { BodyOf, OperationId, QueryOf } from "../../contract/operations/index.ts";
 import { type Operation, takesKey } from "../../contract/operations/operation.ts";
 import type { BodyReader } from "../../http/read-body.ts";
@@ -23,7 +24,6 @@ export type Call<Id extends OperationId> = {
   signal: AbortSignal;
 };
 
-/** A validated request of any operation. */
 export type AnyCall = Omit<Call<OperationId>, "query" | "body"> & { query: unknown; body: unknown };
 
 /**
@@ -38,7 +38,7 @@ export async function readCall(
   readBody: BodyReader,
 ): Promise<AnyCall> {
   const url = new URL(request.url);
-  const query = readQuery(url, operation.query ?? noQuery);
+  const query = readQuery(url, operation.query ?? noFields);
   const body = await bodyOf(operation, request, readBody);
   return {
     caller,
@@ -72,9 +72,6 @@ async function idempotencyOf(
   return { idempotency_key: key, request_hash: await hashRequest(request.method, path, body) };
 }
 
-/** The query of paths without parameters. */
-const noQuery = z.strictObject({});
-
 /** supabase-js adds it when a region is set. It is meant for the platform, which does not remove it. */
 const OF_THE_PLATFORM = "forceFunctionRegion";
 
@@ -100,9 +97,8 @@ export type Idempotency = { idempotency_key?: string; request_hash?: string };
 function readKey(headers: Headers): string | undefined {
   const key = headers.get("idempotency-key");
   if (key === null) return undefined;
-  if (!/^[\x21-\x7e]{1,255}$/.test(key)) {
-    throw invalidFields([{ path: "Idempotency-Key", message: "Must have 1 to 255 visible ASCII characters." }]);
-  }
+  const { error } = visibleAscii.safeParse(key);
+  if (error) throw invalidFields(error.issues.map(({ message }) => ({ path: "Idempotency-Key", message })));
   return key;
 }
 
@@ -112,10 +108,9 @@ function readKey(headers: Headers): string | undefined {
  */
 export async function hashRequest(method: string, path: string, body: unknown): Promise<string> {
   const content = body instanceof Uint8Array ? await sha256(body) : canonicalJson(body);
-  return await sha256(new TextEncoder().encode(`${method} ${path}\n${content}`));
+  return await sha256(`${method} ${path}\n${content}`);
 }
 
-/** JSON with the keys of every object sorted. */
 function canonicalJson(value: unknown): string {
   return JSON.stringify(value, (_name, inner: unknown) =>
     inner !== null && typeof inner === "object" && !Array.isArray(inner)

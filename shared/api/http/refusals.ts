@@ -11,17 +11,11 @@ const MAX_NAMED = 3;
 const MAX_OWNERS = 1_000;
 
 /** The owners whose requests this process refuses (rate_limited). */
-export type Refusals = {
-  /** Holds an answer for a second, except the first: a client that repeats at once in many loops then costs others little. */
-  hold(ownerId: string, signal: AbortSignal): Promise<void>;
-  /** Owners who have been refused without a pause for ten seconds, the longest first, at most three. */
-  named(): RefusedOwner[];
-};
-
-export function createRefusals({ elapsed, sleep }: HoldClock): Refusals {
+export function createRefusals({ elapsed, sleep }: HoldClock) {
   const owners = new Map<string, { since: number; last: number; held: number }>(); // the latest last
   return {
-    async hold(ownerId, signal) {
+    /** Holds an answer for a second, except the first: a client that repeats at once in many loops then costs others little. */
+    async hold(ownerId: string, signal: AbortSignal): Promise<void> {
       const now = elapsed();
       const known = owners.get(ownerId) ?? { since: now, last: Number.NEGATIVE_INFINITY, held: 0 };
       const isFirst = now - known.last > GAP_MS;
@@ -36,7 +30,8 @@ export function createRefusals({ elapsed, sleep }: HoldClock): Refusals {
       await sleep(HOLD_MS, signal);
       known.held -= 1;
     },
-    named() {
+    /** Owners who have been refused without a pause for ten seconds, the longest first, at most three. */
+    named(): RefusedOwner[] {
       const now = elapsed();
       return [...owners]
         .filter(([, { since, last }]) => now - last <= GAP_MS && now - since >= NAMED_AFTER_MS)

@@ -45,7 +45,9 @@ export const respond = (requestId: string, status: number, { data, headers }: An
 
 export function respondWithError(requestId: string, { code, message, status, extra }: ApiError): Response {
   const { details, budget, balance, headers } = extra;
-  return envelope(requestId, status, failed({ code, message, details, budget, balance, requestId }), headers);
+  const signIn = status === 401 ? { "WWW-Authenticate": "Bearer" } : {};
+  const body = failed({ code, message, details, budget, balance, requestId });
+  return envelope(requestId, status, body, { ...signIn, ...headers });
 }
 
 /** A document for tools, without the envelope. */

@@ -1,5 +1,6 @@
 import { ApiError } from "../../http/errors.ts";
-import { type BodyClock, type BodyReader, createBodyReader } from "../../http/read-body.ts";
+import { type BodyReader, createBodyReader } from "../../http/read-body.ts";
+import { type Clock, systemClock } from "../../platform/clock.ts";
 
 /**
  * The total Content-Length of the uploads that are read or stored at one time. An upload can be in memory three times: as received,
@@ -26,15 +27,14 @@ export type UploadTurns = <T>(
 
 type Upload = { ownerId: string | null; bytes: number };
 
-export function createUploadTurns({ elapsed, later }: BodyClock): UploadTurns {
+export function createUploadTurns(clock: Clock = systemClock): UploadTurns {
   const waiting = new Map<Upload, () => void>();
   const admitted = new Set<Upload>();
   let free = MAX_BYTES;
   const countOf = (uploads: Iterable<Upload>, ownerId: string | null) =>
     [...uploads].filter((upload) => upload.ownerId === ownerId).length;
   const readBody = createBodyReader({
-    elapsed,
-    later,
+    clock,
     maxTotalBytes: Number.POSITIVE_INFINITY, // bounded by MAX_WAITING_PER_OWNER and the total
     maxIdleMs: () => (waiting.size > 0 ? MAX_IDLE_WITH_WAITING_MS : 10_000),
   });
@@ -56,7 +56,7 @@ export function createUploadTurns({ elapsed, later }: BodyClock): UploadTurns {
     await new Promise<void>((begin, giveUp) => {
       waiting.set(upload, begin);
       admit();
-      if (waiting.has(upload)) later(() => waiting.delete(upload) && giveUp(noTurn()), MAX_WAIT_MS);
+      if (waiting.has(upload)) clock.after(MAX_WAIT_MS, () => waiting.delete(upload) && giveUp(noTurn()));
     });
     try {
       return await work(readBody);

@@ -1,11 +1,11 @@
 import { z } from "zod";
 import { type Element, element } from "../../contract/elements.ts";
+import { answerBase, fromRow, position, toRow } from "../data/database.ts";
 import { cutPage, pageArguments } from "../http/cursor.ts";
 import { answerHeaders, readVersions, versioned } from "../http/respond.ts";
-import { answerBase, fromRow, position } from "../data/database.ts";
 import type { Handler } from "./handler.ts";
 
-/** From keyframe_private.element_json. */
+/** From keyframe.elements. */
 const elementRow = fromRow(element.omit({ elementId: true }).extend(position));
 const mapElement = ({ id, created_at, ...fields }: z.infer<typeof elementRow>): Element => ({
   elementId: id,
@@ -15,37 +15,30 @@ const mapElement = ({ id, created_at, ...fields }: z.infer<typeof elementRow>): 
 const elementAnswer = answerBase.extend({ element: elementRow });
 const elementsAnswer = answerBase.extend({ elements: z.array(elementRow) });
 
-/** POST /api/elements → 201 with the element. */
 export const createElement: Handler<"createElement"> = async ({ body, idempotency, caller }, { database }) => {
-  const { imagePaths, ...fields } = body;
-  const args = { ...fields, image_paths: imagePaths, ...idempotency };
+  const args = { ...toRow(body), ...idempotency };
   const answer = await database.call("create_element", args, caller, elementAnswer);
   return versioned(mapElement(answer.element), answer);
 };
 
-/** GET /api/elements → 200 { elements, nextCursor }, newest first. */
 export const listElements: Handler<"listElements"> = async ({ query, caller }, { database }) => {
   const answer = await database.read("list_elements", pageArguments(query), caller, elementsAnswer);
   const { rows, nextCursor } = cutPage(answer.elements, query.limit);
   return { data: { elements: rows.map(mapElement), nextCursor }, headers: answerHeaders(answer) };
 };
 
-/** GET /api/elements/:elementId → 200 with the element. */
 export const readElement: Handler<"readElement"> = async ({ path, caller }, { database }) => {
   const answer = await database.read("read_element", { element_id: path("elementId") }, caller, elementAnswer);
   return versioned(mapElement(answer.element), answer);
 };
 
-/** PATCH /api/elements/:elementId → 200 with the changed element; 412 when it is no longer what If-Match names. */
 export const changeElement: Handler<"changeElement"> = async ({ path, body, caller, headers }, { database }) => {
-  const { imagePaths, ...changes } = body;
   const versions = readVersions(headers.get("if-match"));
-  const args = { element_id: path("elementId"), changes, image_paths: imagePaths, versions };
+  const args = { element_id: path("elementId"), changes: toRow(body), versions };
   const answer = await database.call("update_element", args, caller, elementAnswer);
   return versioned(mapElement(answer.element), answer);
 };
 
-/** DELETE /api/elements/:elementId → 200 with the deleted element, as it was. 412 as for PATCH. */
 export const deleteElement: Handler<"deleteElement"> = async ({ path, caller, headers }, { database }) => {
   const args = { element_id: path("elementId"), versions: readVersions(headers.get("if-match")) };
   const answer = await database.call("delete_element", args, caller, elementAnswer);

@@ -1,12 +1,12 @@
 import { z } from "zod";
 import { type Film, film, filmEstimate, type Shot } from "../../contract/films.ts";
 import type { PredictionOfEachStep } from "../../contract/projects.ts";
+import { answerBase, fromRow, position, toRow } from "../data/database.ts";
+import { mapPrediction, outputPaths, predictionRow } from "../data/map-prediction.ts";
+import { mapProject, mapSteps, projectFields, stepRows } from "../data/map-project.ts";
 import { cutPage, pageArguments } from "../http/cursor.ts";
 import type { Call } from "../http/read-call.ts";
 import { answerHeaders, readVersions, versioned } from "../http/respond.ts";
-import { answerBase, fromRow, position } from "../data/database.ts";
-import { mapPrediction, outputPaths, predictionRow } from "../data/map-prediction.ts";
-import { mapProject, mapSteps, projectFields, stepRows } from "../data/map-project.ts";
 import type { Handler } from "./handler.ts";
 
 /** From keyframe_private.film_json. */
@@ -19,22 +19,18 @@ const wholeFilmAnswer = filmAnswer.extend({ shots: z.array(fromRow(projectFields
 const startedAnswer = answerBase.extend({ predictions: z.array(predictionRow) });
 const estimateAnswer = answerBase.extend({ estimate: filmEstimate });
 
-/** POST /api/films → 201 with the film. */
 export const createFilm: Handler<"createFilm"> = async ({ body, idempotency, caller }, { database }) => {
-  const { elementIds, ...fields } = body;
-  const args = { ...fields, element_ids: elementIds, ...idempotency };
+  const args = { ...toRow(body), ...idempotency };
   const answer = await database.call("create_film", args, caller, filmAnswer);
   return versioned(mapFilm(answer.film), answer);
 };
 
-/** GET /api/films → 200 { films, nextCursor }, newest first. */
 export const listFilms: Handler<"listFilms"> = async ({ query, caller }, { database }) => {
   const answer = await database.read("list_films", pageArguments(query), caller, filmsAnswer);
   const { rows, nextCursor } = cutPage(answer.films, query.limit);
   return { data: { films: rows.map(mapFilm), nextCursor }, headers: answerHeaders(answer) };
 };
 
-/** GET /api/films/:filmId → 200 with the film and its shots in order, each as its own read has it. */
 export const readFilm: Handler<"readFilm"> = async (call, { database, storage }) => {
   const answer = await database.read("read_film", { film_id: call.path("filmId") }, call.caller, wholeFilmAnswer);
   const included = answer.shots.flatMap(({ predictions }) => predictions.map(({ prediction }) => prediction));
@@ -60,12 +56,11 @@ function withoutElements(takes: PredictionOfEachStep): Shot["takes"] {
   return Object.fromEntries(entries); // complete, which the type of fromEntries cannot express
 }
 
-/** PATCH /api/films/:filmId → 200 with the changed film; 412 when it is no longer what If-Match names. */
 export const changeFilm: Handler<"changeFilm"> = async ({ path, body, caller, headers }, { database }) => {
-  const { projectIds, elementIds, ...texts } = body;
+  const { projectIds, ...changes } = body;
   const args = {
     film_id: path("filmId"),
-    changes: { ...texts, element_ids: elementIds },
+    changes: toRow(changes),
     project_ids: projectIds,
     versions: readVersions(headers.get("if-match")),
   };
@@ -78,7 +73,6 @@ const startOf = ({ path, body }: Pick<Call<"startFilm">, "path" | "body">) => {
   return { film_id: path("filmId"), step: path("step"), input, model, project_ids: projectIds, outdated };
 };
 
-/** POST /api/films/:filmId/generate/:step → 202 with what was started, in the order of the shots. */
 export const startFilm: Handler<"startFilm"> = async (call, { database, storage }) => {
   const args = { ...startOf(call), ...call.idempotency };
   const answer = await database.call("start_film", args, call.caller, startedAnswer);
@@ -87,14 +81,12 @@ export const startFilm: Handler<"startFilm"> = async (call, { database, storage 
   return { data: { predictions }, headers: answerHeaders(answer) };
 };
 
-/** POST of the same path with /estimate → 200 with what the start would cost. Stores nothing without quote=true. */
 export const estimateFilm: Handler<"estimateFilm"> = async (call, { database }) => {
   const args = { ...startOf(call), quote: call.query.quote === "true" };
   const answer = await database.read("estimate_film", args, call.caller, estimateAnswer);
   return { data: answer.estimate, headers: answerHeaders(answer) };
 };
 
-/** DELETE /api/films/:filmId → 200 with the deleted film, as it was. 412 as for PATCH. */
 export const deleteFilm: Handler<"deleteFilm"> = async ({ path, query, caller, headers }, { database }) => {
   const args = {
     film_id: path("filmId"),

@@ -6,11 +6,11 @@ import type { AnswerOf } from "../../contract/operations/index.ts";
 import type { Prediction } from "../../contract/predictions.ts";
 import { describeError } from "../../platform/log.ts";
 import type { Caller } from "../auth/verify-session.ts";
+import { answerBase, toRow } from "../data/database.ts";
+import { mapPrediction, outputPaths, predictionRow, wireStatus } from "../data/map-prediction.ts";
 import { holdAnswer, readWait } from "../http/hold-answer.ts";
 import type { Call } from "../http/read-call.ts";
 import { type Answer, answerHeaders, isCurrent, type KnownTag, readTag, tagOf } from "../http/respond.ts";
-import { answerBase } from "../data/database.ts";
-import { mapPrediction, outputPaths, predictionRow, wireStatus } from "../data/map-prediction.ts";
 import type { Deps, Handler } from "./handler.ts";
 
 const models = answerBase.extend(modelList.shape);
@@ -26,8 +26,7 @@ type EstimateId = "estimateFirstFrame" | "estimateLastFrame" | "estimateVideo";
 type ReadId = "readFirstFrame" | "readLastFrame" | "readVideo";
 type Waiting = Pick<Call<StartId>, "caller" | "headers" | "signal">;
 
-/** POST /api/projects/generate/:step → 202 with the prediction; Location is the URL to poll. Prefer: wait holds the answer. */
-export const startPrediction =
+const startPrediction =
   (step: Step): Handler<StartId> =>
   async (call, deps) => {
     const { projectId, model, count, ...input } = call.body;
@@ -35,10 +34,12 @@ export const startPrediction =
     return answerStart(await deps.database.call("start_prediction", args, call.caller, startedRows), call, deps);
   };
 
-/** POST /api/projects/generate/quote → 202 with the prediction, as the start of its step; the same one when it is repeated. */
+export const startFirstFrame = startPrediction("first-frame");
+export const startLastFrame = startPrediction("last-frame");
+export const startVideo = startPrediction("video");
+
 export const startQuote: Handler<"startQuote"> = async (call, deps) => {
-  const args = { quote_id: call.body.quoteId, at_most_micros: call.body.atMostMicros };
-  return answerStart(await deps.database.call("start_quote", args, call.caller, startedRows), call, deps);
+  return answerStart(await deps.database.call("start_quote", toRow(call.body), call.caller, startedRows), call, deps);
 };
 
 async function answerStart(
@@ -69,8 +70,7 @@ async function answerStart(
   return { ...first, data: { ...first.data, predictions } };
 }
 
-/** POST /api/projects/generate/:step/estimate → 200 with what a start would cost. Stores nothing without quote=true. */
-export const estimatePrediction =
+const estimatePrediction =
   (step: Step): Handler<EstimateId> =>
   async ({ query, body, caller }, { database }) => {
     const { projectId, model, count, ...input } = body;
@@ -79,28 +79,28 @@ export const estimatePrediction =
     return { data: answer.estimate, headers: answerHeaders(answer) };
   };
 
-/** GET /api/usage → 200 with the caller's predictions and their costs. */
+export const estimateFirstFrame = estimatePrediction("first-frame");
+export const estimateLastFrame = estimatePrediction("last-frame");
+export const estimateVideo = estimatePrediction("video");
+
 export const readUsage: Handler<"readUsage"> = async ({ query, caller }, { database }) => {
   const args = { from_day: query.from, to_day: query.to, group_by: query.groupBy };
   const { rate, ...answer } = await database.read("read_usage", args, caller, used);
   return { data: answer, headers: answerHeaders({ rate }) };
 };
 
-/** POST /api/credits → 201 with the credit and the balance. With the secret key itself: no user may add credit. */
+/** Calls with the secret key itself: no user may add credit. */
 export const addCredit: Handler<"addCredit"> = async ({ body, caller: { ownerId, token } }, { database }) => {
-  const { amountMicros: amount_micros, ...rest } = body;
-  const args = { user_id: ownerId, amount_micros, ...rest };
+  const args = { user_id: ownerId, ...toRow(body) };
   const answer = await database.call("add_credit", args, { ownerId, token }, credited, "keyframe_worker");
   return { data: answer.credit, headers: answerHeaders(answer) };
 };
 
-/** GET /api/projects/generate/:step → 200 with the prediction, also when the generation failed. Never calls the provider. */
-export const readPrediction =
+const readPrediction =
   (step: Step): Handler<ReadId> =>
   async (call, deps) => {
-    const { projectId, predictionId } = call.query;
     const known = readTag(call.headers.get("if-none-match"));
-    const args = { project_id: projectId, step, prediction_id: predictionId };
+    const args = { ...toRow(call.query), step };
     const found = await deps.database.read("read_prediction", args, call.caller, read);
     const before = known?.status ?? wireStatus(found.prediction);
     // The latest prediction can differ from the caller's copy.
@@ -111,16 +111,17 @@ export const readPrediction =
     return answerWith(answer.prediction, { ...answerHeaders(answer), ...waited }, call.caller, deps, known);
   };
 
-/** GET /api/models → 200 { steps }. */
+export const readFirstFrame = readPrediction("first-frame");
+export const readLastFrame = readPrediction("last-frame");
+export const readVideo = readPrediction("video");
+
 export const listModels: Handler<"listModels"> = async ({ caller }, { database }) => {
   const answer = await database.read("list_models", {}, caller, models);
   return { data: { steps: answer.steps }, headers: answerHeaders(answer) };
 };
 
-/** POST /api/projects/generate/cancel → 200 with the prediction. It can be repeated. */
 export const cancelPrediction: Handler<"cancelPrediction"> = async (call, deps) => {
-  const { projectId, predictionId } = call.body;
-  const args = { project_id: projectId, prediction_id: predictionId, ...call.idempotency };
+  const args = { ...toRow(call.body), ...call.idempotency };
   const answer = await deps.database.call("cancel_prediction", args, call.caller, read);
   return answerWith(answer.prediction, answerHeaders(answer), call.caller, deps);
 };
@@ -130,15 +131,12 @@ const predictionOf = ({ path }: Pick<Call<"changePrediction">, "path">) => ({
   prediction_id: path("predictionId"),
 });
 
-/** PATCH /api/projects/:projectId/predictions/:predictionId → 200 with the prediction, hidden or shown, or with its end image. */
 export const changePrediction: Handler<"changePrediction"> = async (call, deps) => {
-  const { hidden, endImagePath } = call.body;
-  const args = { ...predictionOf(call), changes: { hidden, end_image_path: endImagePath } };
+  const args = { ...predictionOf(call), changes: toRow(call.body) };
   const answer = await deps.database.call("update_prediction", args, call.caller, read);
   return answerWith(answer.prediction, answerHeaders(answer), call.caller, deps);
 };
 
-/** DELETE of the same path → 200 with the deleted prediction; its file is removed shortly afterwards. */
 export const deletePrediction: Handler<"deletePrediction"> = async (call, { database }) => {
   const answer = await database.call("delete_prediction", predictionOf(call), call.caller, read);
   return { data: mapPrediction(answer.prediction, new Map()), headers: answerHeaders(answer) };

@@ -19,7 +19,7 @@ export const readHealth: Handler<"readHealth"> = async ({ query, headers }, deps
   // Both run at once, because each may wait for a lock.
   const [{ schema: schemaVersion, writes }, figures] = await Promise.all([
     project === null ? askDatabase(deps.askHealth) : askHealthAnyway(deps),
-    project === null ? undefined : askFigures(project, deps),
+    project === null ? undefined : readFigures(project, deps),
   ]);
   if (figures === undefined && writes !== "ok") {
     throw unavailable({ from: "database", operation: "health", status: 200, code: writes });
@@ -36,16 +36,9 @@ export const readHealth: Handler<"readHealth"> = async ({ query, headers }, deps
   return { data: { status, database: "ok", schemaVersion, problems, notices, figures } };
 };
 
-/** Requires the project's secret key. Throws ApiError: unauthorized, unavailable. */
-export async function readFigures(
-  headers: Headers,
-  deps: Pick<Deps, "database" | "verifyProject">,
-): Promise<ServiceFigures> {
-  return await askFigures(await deps.verifyProject(headers), deps);
-}
-
-const askFigures = (project: Caller, deps: Pick<Deps, "database">): Promise<ServiceFigures> =>
-  askDatabase(() => deps.database.read("service_figures", {}, project, serviceFigures, "keyframe_worker"));
+/** Throws unavailable. */
+export const readFigures = (project: Caller, { database }: Pick<Deps, "database">): Promise<ServiceFigures> =>
+  askDatabase(() => database.read("service_figures", {}, project, serviceFigures, "keyframe_worker"));
 
 /** For deep health: the figures may be readable although this call fails. */
 async function askHealthAnyway({ askHealth, log }: Deps): Promise<{ schema: string | null; writes: Writes }> {

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { createdKey, type Key, key } from "../../contract/keys.ts";
+import { answerBase, fromRow, toRow } from "../data/database.ts";
 import { answerHeaders } from "../http/respond.ts";
-import { answerBase, fromRow } from "../data/database.ts";
 import type { Handler } from "./handler.ts";
 
 const keyRow = fromRow(key.omit({ keyId: true }).extend({ id: key.shape.keyId }));
@@ -11,21 +11,17 @@ const createdAnswer = answerBase.extend({ created: keyRow, key: createdKey.shape
 const keysAnswer = answerBase.extend({ keys: z.array(keyRow) });
 const endedAnswer = answerBase.extend({ ended: keyRow });
 
-/** POST /api/keys → 201 with the key, which no later answer has. */
 export const createKey: Handler<"createKey"> = async ({ body, idempotency, caller }, { database }) => {
-  const { name, may, dayLimitMicros, expiresAt } = body;
-  const args = { name, may, day_limit_micros: dayLimitMicros, expires_at: expiresAt, ...idempotency };
+  const args = { ...toRow(body), ...idempotency };
   const answer = await database.call("create_key", args, caller, createdAnswer);
   return { data: { ...mapKey(answer.created), key: answer.key }, headers: answerHeaders(answer) };
 };
 
-/** GET /api/keys → 200 { keys }, newest first. */
 export const listKeys: Handler<"listKeys"> = async ({ caller }, { database }) => {
   const answer = await database.read("list_keys", {}, caller, keysAnswer);
   return { data: { keys: answer.keys.map(mapKey) }, headers: answerHeaders(answer) };
 };
 
-/** DELETE /api/keys/:keyId → 200 with the key that has ended. */
 export const revokeKey: Handler<"revokeKey"> = async ({ path, caller }, { database }) => {
   const answer = await database.call("revoke_key", { key_id: path("keyId") }, caller, endedAnswer);
   return { data: mapKey(answer.ended), headers: answerHeaders(answer) };

@@ -6,7 +6,7 @@ import { readFigures } from "./health.ts";
 
 /** GET /api/metrics: the figures of health?deep=1 in the text format of Prometheus. Throws ApiError: unauthorized, unavailable. */
 export async function readMetrics(headers: Headers, deps: Deps): Promise<string> {
-  return metricsText(await readFigures(headers, deps));
+  return metricsText(await readFigures(await deps.verifyProject(headers), deps));
 }
 
 const BY_UTC = "by UTC, in micro-dollars; held and unknown are upper bounds.";
@@ -14,108 +14,94 @@ const BY_UTC = "by UTC, in micro-dollars; held and unknown are upper bounds.";
 /** Figures that could not be read are left out. */
 export function metricsText(figures: ServiceFigures): string {
   const { shape } = serviceFigures;
-  const { lastKicks, workers, costs } = figures;
+  const { predictions, deliveries, due, events, kicks, lastKicks, workers, costs, blockers } = figures;
   const isOk = (name: "generate" | "deliver") => lastKicks && workers && kickWorks(lastKicks[name], workers[name]);
   return [
-    ...ofPart(figures.predictions, ({ waiting, queued, starting, processing, storing }) =>
-      gauge("predictions", "Predictions that have not ended; waiting: for a slot of their owner.", "status", {
-        waiting,
-        queued,
-        starting,
-        processing,
-        storing,
-      }),
+    gauge(
+      "predictions",
+      "Predictions that have not ended; waiting: for a slot of their owner.",
+      "status",
+      pick(predictions, "waiting", "queued", "starting", "processing", "storing"),
     ),
-    ...ofPart(figures.deliveries, ({ due, sending, pending, paused }) =>
-      gauge(
-        "deliveries",
-        "Webhook deliveries that have not ended; pending: at enabled endpoints, and counts due and sending again; paused: at disabled ones.",
-        "state",
-        { due, sending, pending, paused },
-      ),
+    gauge(
+      "deliveries",
+      "Webhook deliveries that have not ended; pending: at enabled endpoints, and counts due and sending again; paused: at disabled ones.",
+      "state",
+      pick(deliveries, "due", "sending", "pending", "paused"),
     ),
-    ...ofPart(figures.due, (due) =>
-      gauge("due_seconds", "How long the oldest due work of each kind has been due.", "kind", zeros(due)),
+    gauge(
+      "due_seconds",
+      "How long the oldest due work of each kind has been due.",
+      "kind",
+      ofEach(due, (seconds) => seconds ?? 0),
     ),
-    ...ofPart(figures.events, ({ projectCreated, generationSucceeded, generationFailed }) =>
-      gauge("events_5m", "Events of the last five minutes.", "type", {
-        "project.created": projectCreated,
-        "generation.succeeded": generationSucceeded,
-        "generation.failed": generationFailed,
-      }),
+    gauge(
+      "events_5m",
+      "Events of the last five minutes.",
+      "type",
+      events && {
+        "project.created": events.projectCreated,
+        "generation.succeeded": events.generationSucceeded,
+        "generation.failed": events.generationFailed,
+      },
     ),
-    ...ofPart(figures.kicks, ({ accepted, refused, failed }) =>
-      gauge("kicks_5m", "Kicks of the last five minutes by outcome; failed: also requests of others.", "outcome", {
-        accepted,
-        refused,
-        failed,
-      }),
+    gauge(
+      "kicks_5m",
+      "Kicks of the last five minutes by outcome; failed: also requests of others.",
+      "outcome",
+      pick(kicks, "accepted", "refused", "failed"),
     ),
-    ...ofPart(costs, ({ today }) =>
-      gauge("costs_today_micros", `Costs of the submits of today, ${BY_UTC}`, "state", costsOf(today)),
-    ),
-    ...ofPart(costs, ({ month }) =>
-      gauge("costs_month_micros", `Costs of the submits of this month, ${BY_UTC}`, "state", costsOf(month)),
+    gauge("costs_today_micros", `Costs of the submits of today, ${BY_UTC}`, "state", costs && costsOf(costs.today)),
+    gauge(
+      "costs_month_micros",
+      `Costs of the submits of this month, ${BY_UTC}`,
+      "state",
+      costs && costsOf(costs.month),
     ),
     gauge(
       "last_kick_ok",
       "1: the last kick was acknowledged, or accepted and no earlier one waits for 20 s; 0: not; absent: not known.",
       "function",
-      {
-        generate: isOk("generate"),
-        deliver: isOk("deliver"),
-      },
+      { generate: isOk("generate"), deliver: isOk("deliver") },
     ),
-    ...ofPart(figures.unavailableModels, ({ length }) =>
-      gauge("models_unavailable", "Enabled models that a start cannot use.", "", alone(length)),
+    single("models_unavailable", "Enabled models that a start cannot use.", figures.unavailableModels?.length),
+    single(
+      "rows_skipped",
+      "Rows that the database refuses, and that are skipped until their next try.",
+      figures.skipped?.count,
     ),
-    ...ofPart(figures.skipped, ({ count }) =>
-      gauge(
-        "rows_skipped",
-        "Rows that the database refuses, and that are skipped until their next try.",
-        "",
-        alone(count),
-      ),
+    single(
+      "oldest_transaction_seconds",
+      "Age of the oldest of the transactions that Keyframe's work waits for, or may wait for; at most five are examined.",
+      blockers && Math.max(0, ...blockers.map(({ seconds }) => seconds ?? 0)),
     ),
-    ...ofPart(figures.blockers, (blockers) =>
-      gauge(
-        "oldest_transaction_seconds",
-        "Age of the oldest of the transactions that Keyframe's work waits for, or may wait for; at most five are examined.",
-        "",
-        alone(Math.max(0, ...blockers.map(({ seconds }) => seconds ?? 0))),
-      ),
+    single(
+      "sessions_blocked",
+      "Sessions that wait for such a transaction.",
+      blockers && sum(blockers.map(({ blocks }) => blocks)),
     ),
-    ...ofPart(figures.blockers, (blockers) =>
-      gauge(
-        "sessions_blocked",
-        "Sessions that wait for such a transaction.",
-        "",
-        alone(sum(blockers.map(({ blocks }) => blocks))),
-      ),
-    ),
-    gauge(
+    single(
       "clock_back_seconds",
       "How far the database's clock has been set back, in seconds.",
-      "",
-      alone(figures.clockBackSeconds),
+      figures.clockBackSeconds,
     ),
-    gauge("figures_unread", "Parts of these figures that could not be read.", "", alone(figures.unread.length)),
+    single("figures_unread", "Parts of these figures that could not be read.", figures.unread.length),
     ...gauges(shape.settings, "", alone(figures.settings), {
       isReadOnly: "database_read_only",
       hasSettings: "settings_exist",
     }),
     ...gauges(shape.calls, "", alone(figures.calls), { slow: "calls_slow", slowestSeconds: "calls_slowest_seconds" }),
-    ...gauges(shape.predictions, "", alone(figures.predictions), {
+    ...gauges(shape.predictions, "", alone(predictions), {
       oldestWaitingSeconds: "predictions_oldest_waiting_seconds",
       retrying: "predictions_retrying",
       runsToCancel: "provider_runs_to_cancel",
     }),
-    ...gauges(shape.deliveries, "", alone(figures.deliveries), {
+    ...gauges(shape.deliveries, "", alone(deliveries), {
       oldestDueSeconds: "deliveries_oldest_due_seconds",
       endpointsSwitchedOff: "webhook_endpoints_switched_off",
       unsignedEndpoints: "webhook_endpoints_unsigned",
     }),
-    ...gauges(shape.kicks, "", alone(figures.kicks), {
+    ...gauges(shape.kicks, "", alone(kicks), {
       unsent: "kicks_unsent",
       othersUnsent: "pg_net_others_unsent",
       oldestUnsentSeconds: "kicks_oldest_unsent_seconds",
@@ -132,17 +118,17 @@ export function metricsText(figures: ServiceFigures): string {
       callSeconds: "worker_call_seconds",
       slowWork: "worker_slow_work",
     }),
-    ...ofPart(workers, ({ generate, deliver }) =>
-      gauge("worker_places_open", "Pieces of work that are leased.", "function", {
-        generate: generate.places.open,
-        deliver: deliver.places.open,
-      }),
+    gauge(
+      "worker_places_open",
+      "Pieces of work that are leased.",
+      "function",
+      ofEach(workers, ({ places }) => places.open),
     ),
-    ...ofPart(workers, ({ generate, deliver }) =>
-      gauge("worker_places_slow", "Pieces of work that wait for something slow.", "function", {
-        generate: slowOf(generate),
-        deliver: slowOf(deliver),
-      }),
+    gauge(
+      "worker_places_slow",
+      "Pieces of work that wait for something slow.",
+      "function",
+      ofEach(workers, ({ places }) => sum(places.slow.map(({ open }) => open))),
     ),
     ...gauges(shape.jobs.unwrap().valueType, "job", figures.jobs ?? {}, {
       scheduled: "cron_scheduled",
@@ -173,13 +159,15 @@ const costsOf = ({ settledMicros, heldMicros, unknownMicros }: Part<"costs">["to
 
 const sum = (values: number[]): number => values.reduce((total, value) => total + value, 0);
 
-const slowOf = ({ places }: Part<"workers">["generate"]) => sum(places.slow.map(({ open }) => open));
+const pick = <Name extends string>(part: Record<Name, Value> | null, ...names: Name[]): Values | null =>
+  part && Object.fromEntries(names.map((name) => [name, part[name]]));
 
-const zeros = (ages: Record<string, number | null>): Record<string, number> =>
-  Object.fromEntries(Object.entries(ages).map(([kind, age]) => [kind, age ?? 0]));
+const ofEach = <Of>(part: Record<string, Of> | null, toValue: (of: Of) => Value): Values | null =>
+  part && Object.fromEntries(Object.entries(part).map(([key, of]) => [key, toValue(of)]));
 
-const ofPart = <Read>(part: Read | null, toText: (part: Read) => string): string[] =>
-  part === null ? [] : [toText(part)];
+/** Without a label. */
+const alone = <Of>(of: Of): Record<string, Of> => ({ "": of });
+const single = (name: string, help: string, value: Value): string => gauge(name, help, "", alone(value));
 
 /**
  * A metric for each of these figures, by its name here; the help is the figure's description in the contract. The keys of `groups` are
@@ -193,28 +181,26 @@ function gauges<Group extends object>(
 ): string[] {
   const object = schema instanceof z.ZodNullable ? schema.unwrap() : schema;
   const shape = object instanceof z.ZodObject ? object.shape : {};
-  const read = Object.entries(groups).filter((entry): entry is [string, Group] => entry[1] !== null);
   return Object.entries<string>(names as Record<string, string>).map(([field, name]) => {
-    const values = read.map(([key, group]) => {
-      const value = Reflect.get(group, field) as Value | undefined; // every field named here is a figure
-      return [key, value ?? (field.startsWith("oldest") ? 0 : null)] as const;
+    const values = ofEach(groups, (group) => {
+      const value = group && (Reflect.get(group, field) as Value); // every field named here is a figure
+      return group === null ? null : (value ?? (field.startsWith("oldest") ? 0 : null));
     });
-    return gauge(name, shape[field]?.meta()?.description ?? "", label, Object.fromEntries(values));
+    return gauge(name, shape[field]?.meta()?.description ?? "", label, values);
   });
 }
 
-/** Figures without a label. */
-const alone = <Of>(of: Of): Record<string, Of> => ({ "": of });
-
-type Value = number | boolean | null;
+type Value = number | boolean | null | undefined;
+type Values = Record<string, Value>;
 
 /**
  * One metric: https://prometheus.io/docs/instrumenting/exposition_formats. The keys of `values` are the values of its label, or "" without
- * one. Nothing is escaped: names, helps and labels are all written here, in the contract and in keyframe_private.jobs.
+ * one. What could not be read is left out. Nothing is escaped: names, helps and labels are all written here, in the contract and in
+ * keyframe_private.jobs.
  */
-function gauge(name: string, help: string, label: string, values: Record<string, Value>): string {
-  const samples = Object.entries(values).flatMap(([key, value]) =>
-    value === null ? [] : `keyframe_${name}${key === "" ? "" : `{${label}="${key}"}`} ${Number(value)}\n`,
+function gauge(name: string, help: string, label: string, values: Values | null): string {
+  const samples = Object.entries(values ?? {}).flatMap(([key, value]) =>
+    value == null ? [] : `keyframe_${name}${key === "" ? "" : `{${label}="${key}"}`} ${Number(value)}\n`,
   );
   if (samples.length === 0) return "";
   return `# HELP keyframe_${name} ${help}\n# TYPE keyframe_${name} gauge\n${samples.join("")}`;

@@ -1,24 +1,20 @@
 import { z } from "zod";
-import { cutPage, pageArguments } from "../http/cursor.ts";
-import { answerHeaders, readVersions, versioned } from "../http/respond.ts";
-import { answerBase, fromRow, position } from "../data/database.ts";
+import { answerBase, fromRow, position, toRow } from "../data/database.ts";
 import { mapPrediction, outputPaths, predictionRow } from "../data/map-prediction.ts";
 import { mapProject, mapSteps, projectFields, projectRow, stepRows } from "../data/map-project.ts";
+import { cutPage, pageArguments } from "../http/cursor.ts";
+import { answerHeaders, readVersions, versioned } from "../http/respond.ts";
 import type { Handler } from "./handler.ts";
 
 const projectAnswer = answerBase.extend({ project: projectRow });
 const wholeProjectAnswer = projectAnswer.extend({ predictions: stepRows });
 
-/** POST /api/projects → 201 with the project. */
 export const createProject: Handler<"createProject"> = async ({ body, idempotency, caller }, { database }) => {
-  const { title, textPrompt, description, aspectRatio, filmId, elementIds, plan } = body;
-  const fields = { title, text_prompt: textPrompt, description, aspect_ratio: aspectRatio, film_id: filmId };
-  const args = { ...fields, element_ids: elementIds, plan, ...idempotency };
+  const args = { ...toRow(body), ...idempotency };
   const answer = await database.call("create_project", args, caller, projectAnswer);
   return versioned(mapProject(answer.project), answer);
 };
 
-/** GET /api/projects/:projectId → 200 with the project, and the latest prediction of each step and the take that it shows. */
 export const readProject: Handler<"readProject"> = async (call, { database, storage }) => {
   const args = { project_id: call.path("projectId") };
   const answer = await database.read("read_project", args, call.caller, wholeProjectAnswer);
@@ -27,28 +23,19 @@ export const readProject: Handler<"readProject"> = async (call, { database, stor
   return versioned({ ...mapProject(project), ...mapSteps(predictions, files) }, answer);
 };
 
-/** PATCH /api/projects/:projectId → 200 with the changed project; 412 when it is no longer what If-Match names. */
 export const changeProject: Handler<"changeProject"> = async ({ path, body, caller, headers }, { database }) => {
-  const { title, textPrompt, description, referenceImagePath, aspectRatio, selected, filmId, elementIds, plan } = body;
+  const { selected, ...fields } = body;
   const changes = {
-    title,
-    text_prompt: textPrompt,
-    description,
-    reference_image_path: referenceImagePath,
-    aspect_ratio: aspectRatio,
+    ...toRow(fields),
     selected_first_frame_id: selected?.["first-frame"],
     selected_last_frame_id: selected?.["last-frame"],
     selected_video_id: selected?.video,
-    film_id: filmId,
-    element_ids: elementIds,
-    plan,
   };
   const args = { project_id: path("projectId"), changes, versions: readVersions(headers.get("if-match")) };
   const answer = await database.call("update_project", args, caller, projectAnswer);
   return versioned(mapProject(answer.project), answer);
 };
 
-/** DELETE /api/projects/:projectId → 200 with the deleted project; its files are removed shortly afterwards. 412 as for PATCH. */
 export const deleteProject: Handler<"deleteProject"> = async ({ path, caller, headers }, { database }) => {
   const args = { project_id: path("projectId"), versions: readVersions(headers.get("if-match")) };
   const answer = await database.call("delete_project", args, caller, projectAnswer);
@@ -61,7 +48,6 @@ const projectsAnswer = answerBase.extend({
 });
 const predictionsAnswer = answerBase.extend({ predictions: z.array(predictionRow) });
 
-/** GET /api/projects → 200 { projects, nextCursor }, newest first. */
 export const listProjects: Handler<"listProjects"> = async (call, { database, storage }) => {
   const { query, caller } = call;
   const args = { ...pageArguments(query), with_predictions: query.include === "predictions", search: query.search };
@@ -76,7 +62,6 @@ export const listProjects: Handler<"listProjects"> = async (call, { database, st
   return { data: { projects: listed, nextCursor }, headers: answerHeaders(answer) };
 };
 
-/** GET /api/projects/:projectId/predictions → 200 { predictions, nextCursor }, newest first. */
 export const listPredictions: Handler<"listPredictions"> = async (call, { database, storage }) => {
   const { path, query, caller } = call;
   const flags = { only_takes: query.status === "succeeded", with_hidden: query.hidden === "true" };

@@ -2,98 +2,28 @@ import { STEPS } from "../../contract/fields.ts";
 import { KEY_ID } from "../../contract/keys.ts";
 import { OPERATIONS, type OperationId } from "../../contract/operations/index.ts";
 import { TOKEN } from "../../contract/shares.ts";
-import { changeElement, createElement, deleteElement, listElements, readElement } from "./elements.ts";
-import { changeFilm, createFilm, deleteFilm, estimateFilm, listFilms, readFilm, startFilm } from "./films.ts";
-import {
-  addCredit,
-  cancelPrediction,
-  changePrediction,
-  deletePrediction,
-  estimatePrediction,
-  listModels,
-  readPrediction,
-  readUsage,
-  startPrediction,
-  startQuote,
-} from "./generate.ts";
+import * as elements from "./elements.ts";
+import * as films from "./films.ts";
+import * as generation from "./generate.ts";
 import type { Handler } from "./handler.ts";
 import { readHealth } from "./health.ts";
-import { createKey, listKeys, revokeKey } from "./keys.ts";
-import { changeProject, createProject, deleteProject, listPredictions, listProjects, readProject } from "./projects.ts";
-import { listShares, readShared, revokeShare, shareFilm } from "./shares.ts";
-import {
-  changeWebhook,
-  createWebhook,
-  deleteWebhook,
-  listDeliveries,
-  listWebhooks,
-  readDelivery,
-  readWebhook,
-  recoverWebhook,
-  redeliver,
-  revealSecret,
-  rotateSecret,
-  testWebhook,
-} from "./webhooks.ts";
+import * as keys from "./keys.ts";
+import * as projects from "./projects.ts";
+import * as shares from "./shares.ts";
+import * as webhooks from "./webhooks.ts";
 
 /** The handler of each operation of the contract. */
 export const HANDLERS: { [Id in OperationId]: Handler<Id> } = {
-  createProject,
-  listProjects,
-  readProject,
-  changeProject,
-  deleteProject,
-  listPredictions,
-  changePrediction,
-  deletePrediction,
+  ...elements,
+  ...films,
+  ...generation,
+  ...keys,
+  ...projects,
+  ...shares,
+  ...webhooks,
+  readHealth,
   // Loaded with the first upload: node:zlib takes an eighth of the function's start.
   uploadReferenceImage: async (...given) => (await import("./reference-images.ts")).uploadReferenceImage(...given),
-  createFilm,
-  listFilms,
-  readFilm,
-  changeFilm,
-  deleteFilm,
-  createElement,
-  listElements,
-  readElement,
-  changeElement,
-  deleteElement,
-  startFilm,
-  estimateFilm,
-  shareFilm,
-  listShares,
-  revokeShare,
-  readShared,
-  startFirstFrame: startPrediction("first-frame"),
-  startLastFrame: startPrediction("last-frame"),
-  startVideo: startPrediction("video"),
-  estimateFirstFrame: estimatePrediction("first-frame"),
-  estimateLastFrame: estimatePrediction("last-frame"),
-  estimateVideo: estimatePrediction("video"),
-  startQuote,
-  readFirstFrame: readPrediction("first-frame"),
-  readLastFrame: readPrediction("last-frame"),
-  readVideo: readPrediction("video"),
-  cancelPrediction,
-  listModels,
-  readUsage,
-  addCredit,
-  createWebhook,
-  listWebhooks,
-  readWebhook,
-  changeWebhook,
-  deleteWebhook,
-  revealSecret,
-  rotateSecret,
-  testWebhook,
-  listDeliveries,
-  readDelivery,
-  redeliver,
-  recoverWebhook,
-  createKey,
-  listKeys,
-  revokeKey,
-  readHealth,
 };
 
 /** One path of the API and its operations by method. */
@@ -105,25 +35,21 @@ type Route = {
   operations: Partial<Record<string, OperationId>>;
 };
 
-type Form = { pattern: string; rule: string };
+const form = (pattern: string, rule: string) => ({ pattern, rule, whole: new RegExp(`^${pattern}$`) });
 
 /** The form of an identifier in a path; anything else is not_found. */
-const UUID: Form = {
-  pattern: "[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}",
-  rule: "a UUID",
-};
+const UUID = form("[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}", "a UUID");
 
 /** The forms of other path parameters. */
-const FORMS: Record<string, Form> = {
-  step: { pattern: `(?:${STEPS.join("|")})`, rule: "first-frame, last-frame or video" },
-  token: { pattern: TOKEN, rule: "the 43 characters at the end of a film's link" },
-  keyId: { pattern: KEY_ID, rule: "the first 19 characters of a key" },
+const FORMS: Record<string, typeof UUID> = {
+  step: form(`(?:${STEPS.join("|")})`, "first-frame, last-frame or video"),
+  token: form(TOKEN, "the 43 characters at the end of a film's link"),
+  keyId: form(KEY_ID, "the first 19 characters of a key"),
 };
 
-const formOf = (name: string): Form => FORMS[name] ?? UUID;
+const formOf = (name: string) => FORMS[name] ?? UUID;
 
-/** All paths of the contract. */
-export function listRoutes(): Route[] {
+function listRoutes(): Route[] {
   const routes = new Map<string, Route>();
   for (const [id, { method, at }] of Object.entries(OPERATIONS)) {
     const pattern = at.replaceAll(/:(\w+)/g, (_, name) => `:${name}{${formOf(name).pattern}}`);
@@ -135,14 +61,19 @@ export function listRoutes(): Route[] {
   return [...routes.values()];
 }
 
+/** All paths of the contract. */
+export const ROUTES = listRoutes();
+
+/** The paths with parameters of any form; made at the first 404. */
+let loosePaths: RegExp[] | undefined;
+
 /** Why no route has this path (below /api): a parameter has another form, or nothing is like it. */
 export function explainNotFound(path: string): string {
-  for (const { at } of Object.values(OPERATIONS)) {
-    const given = new RegExp(`^${at.replaceAll(/:(\w+)/g, "(?<$1>[^/]+)")}$`).exec(path)?.groups ?? {};
-    for (const [name, value] of Object.entries(given)) {
-      const { pattern, rule } = formOf(name);
-      if (!new RegExp(`^${pattern}$`).test(value))
-        return `This path does not exist. Check its spelling: ${name} must be ${rule}.`;
+  loosePaths ??= ROUTES.map(({ at }) => new RegExp(`^${at.replaceAll(/:(\w+)/g, "(?<$1>[^/]+)")}$`));
+  for (const loose of loosePaths) {
+    for (const [name, value] of Object.entries(loose.exec(path)?.groups ?? {})) {
+      const { whole, rule } = formOf(name);
+      if (!whole.test(value)) return `This path does not exist. Check its spelling: ${name} must be ${rule}.`;
     }
   }
   return "This path does not exist. Check its spelling.";

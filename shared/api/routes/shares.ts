@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { type Share, share } from "../../contract/shares.ts";
+import { answerBase, fromRow, toRow } from "../data/database.ts";
 import { answerHeaders } from "../http/respond.ts";
-import { answerBase, fromRow } from "../data/database.ts";
 import type { Handler } from "./handler.ts";
 
 const shareRow = fromRow(share.omit({ shareId: true }).extend({ id: z.string() }));
@@ -11,27 +11,23 @@ const shareAnswer = answerBase.extend({ share: shareRow });
 const createdAnswer = shareAnswer.extend({ token: z.string() });
 const sharesAnswer = answerBase.extend({ shares: z.array(shareRow) });
 
-/** POST /api/films/:filmId/share → 201 with the share and its token. */
 export const shareFilm: Handler<"shareFilm"> = async ({ path, body, idempotency, caller }, { database }) => {
-  const args = { film_id: path("filmId"), expires_at: body.expiresAt, ...idempotency };
+  const args = { film_id: path("filmId"), ...toRow(body), ...idempotency };
   const answer = await database.call("share_film", args, caller, createdAnswer);
   return { data: { ...mapShare(answer.share), token: answer.token }, headers: answerHeaders(answer) };
 };
 
-/** GET /api/films/:filmId/shares → 200 { shares }, newest first. */
 export const listShares: Handler<"listShares"> = async ({ path, caller }, { database }) => {
   const answer = await database.read("list_film_shares", { film_id: path("filmId") }, caller, sharesAnswer);
   return { data: { shares: answer.shares.map(mapShare) }, headers: answerHeaders(answer) };
 };
 
-/** DELETE /api/films/:filmId/shares/:shareId → 200 with the revoked share. */
 export const revokeShare: Handler<"revokeShare"> = async ({ path, caller }, { database }) => {
   const args = { film_id: path("filmId"), share_id: path("shareId") };
   const answer = await database.call("revoke_film_share", args, caller, shareAnswer);
   return { data: mapShare(answer.share), headers: answerHeaders(answer) };
 };
 
-/** GET /api/shared/:token → 200 with the film, without a session. */
 export const readShared: Handler<"readShared"> = async ({ path }, { sharedFilms }) => ({
   data: await sharedFilms(path("token")),
 });

@@ -1,10 +1,10 @@
 import { z } from "zod";
 import { type Delivery, delivery, type Webhook, webhook } from "../../contract/webhooks.ts";
 import { requestHeaders } from "../../webhooks/request-headers.ts";
+import { answerBase, fromRow, position, toRow } from "../data/database.ts";
 import { invalidFields } from "../errors.ts";
 import { cutPage, pageArguments } from "../http/cursor.ts";
 import { answerHeaders } from "../http/respond.ts";
-import { answerBase, fromRow, position } from "../data/database.ts";
 import type { Deps, Handler } from "./handler.ts";
 
 /** A row of webhook_endpoints. */
@@ -42,50 +42,34 @@ const endpointAnswer = answerBase.extend({ endpoint: endpointRow });
 const endpointsAnswer = answerBase.extend({ endpoints: z.array(endpointRow) });
 const createdAnswer = endpointAnswer.extend({ secret: z.string() });
 
-/** GET /api/webhooks → 200 { webhooks }, newest first. */
 export const listWebhooks: Handler<"listWebhooks"> = async ({ caller }, { database }) => {
   const answer = await database.read("list_webhook_endpoints", {}, caller, endpointsAnswer);
   return { data: { webhooks: answer.endpoints.map(mapEndpoint) }, headers: answerHeaders(answer) };
 };
 
-/** POST /api/webhooks → 201 with the endpoint and its secret, also for a repeated request. */
 export const createWebhook: Handler<"createWebhook"> = async (call, { database, refuseUrl }) => {
-  const { url, description, eventTypes, enabled, maxInFlight } = call.body;
-  await requireUsable(url, refuseUrl);
-  const args = { url, description, event_types: eventTypes, enabled, max_in_flight: maxInFlight, ...call.idempotency };
+  await requireUsable(call.body.url, refuseUrl);
+  const args = { ...toRow(call.body), ...call.idempotency };
   const answer = await database.call("create_webhook_endpoint", args, call.caller, createdAnswer);
   return { data: { ...mapEndpoint(answer.endpoint), secret: answer.secret }, headers: answerHeaders(answer) };
 };
 
-/** GET /api/webhooks/:webhookId → 200 with the endpoint. */
 export const readWebhook: Handler<"readWebhook"> = async ({ path, caller }, { database }) => {
-  const answer = await database.read(
-    "read_webhook_endpoint",
-    { endpoint_id: path("webhookId") },
-    caller,
-    endpointAnswer,
-  );
+  const args = { endpoint_id: path("webhookId") };
+  const answer = await database.read("read_webhook_endpoint", args, caller, endpointAnswer);
   return { data: mapEndpoint(answer.endpoint), headers: answerHeaders(answer) };
 };
 
-/** PATCH /api/webhooks/:webhookId → 200 with the changed endpoint. */
 export const changeWebhook: Handler<"changeWebhook"> = async ({ path, body, caller }, { database, refuseUrl }) => {
-  const { url, description, eventTypes, enabled, maxInFlight } = body;
-  if (url !== undefined) await requireUsable(url, refuseUrl);
-  const settings = { url, description, event_types: eventTypes, enabled, max_in_flight: maxInFlight };
-  const args = { endpoint_id: path("webhookId"), ...settings };
+  if (body.url !== undefined) await requireUsable(body.url, refuseUrl);
+  const args = { endpoint_id: path("webhookId"), ...toRow(body) };
   const answer = await database.call("update_webhook_endpoint", args, caller, endpointAnswer);
   return { data: mapEndpoint(answer.endpoint), headers: answerHeaders(answer) };
 };
 
-/** DELETE /api/webhooks/:webhookId → 200 with the deleted endpoint. Its secrets and deliveries are deleted too. */
 export const deleteWebhook: Handler<"deleteWebhook"> = async ({ path, caller }, { database }) => {
-  const answer = await database.call(
-    "delete_webhook_endpoint",
-    { endpoint_id: path("webhookId") },
-    caller,
-    endpointAnswer,
-  );
+  const args = { endpoint_id: path("webhookId") };
+  const answer = await database.call("delete_webhook_endpoint", args, caller, endpointAnswer);
   return { data: mapEndpoint(answer.endpoint), headers: answerHeaders(answer) };
 };
 
@@ -96,16 +80,14 @@ async function requireUsable(address: string, refuseUrl: Deps["refuseUrl"]): Pro
 
 const secretAnswer = answerBase.extend({ secret: z.string() });
 
-/** GET /api/webhooks/:webhookId/secret → 200 { secret }: the one that signs now. */
 export const revealSecret: Handler<"revealSecret"> = async ({ path, caller }, { database }) => {
   const answer = await database.call("reveal_webhook_secret", { endpoint_id: path("webhookId") }, caller, secretAnswer);
   return { data: { secret: answer.secret }, headers: answerHeaders(answer) };
 };
 
-/** POST /api/webhooks/:webhookId/secret/rotate → 200 { secret }: the new one, which signs at once. */
 export const rotateSecret: Handler<"rotateSecret"> = async (call, { database }) => {
   const { path, body, idempotency, caller } = call;
-  const args = { endpoint_id: path("webhookId"), overlap_hours: body.overlapHours, ...idempotency };
+  const args = { endpoint_id: path("webhookId"), ...toRow(body), ...idempotency };
   const answer = await database.call("rotate_webhook_secret", args, caller, secretAnswer);
   return { data: { secret: answer.secret }, headers: answerHeaders(answer) };
 };
@@ -114,14 +96,12 @@ const deliveryAnswer = answerBase.extend({ delivery: deliveryRow });
 const deliveriesAnswer = answerBase.extend({ deliveries: z.array(deliveryRow) });
 const recoveredAnswer = answerBase.extend({ recovered: z.int() });
 
-/** POST /api/webhooks/:webhookId/test → 202 with the delivery of a webhook.test event. */
 export const testWebhook: Handler<"testWebhook"> = async ({ path, idempotency, caller }, { database }) => {
   const args = { endpoint_id: path("webhookId"), ...idempotency };
   const answer = await database.call("test_webhook_endpoint", args, caller, deliveryAnswer);
   return { data: mapDelivery(answer.delivery), headers: answerHeaders(answer) };
 };
 
-/** GET /api/webhooks/:webhookId/deliveries → 200 { deliveries, nextCursor }, newest first, each with its attempts. */
 export const listDeliveries: Handler<"listDeliveries"> = async ({ path, query, caller }, { database }) => {
   const { status, eventType } = query;
   const args = { endpoint_id: path("webhookId"), status, event_type: eventType, ...pageArguments(query) };
@@ -130,28 +110,21 @@ export const listDeliveries: Handler<"listDeliveries"> = async ({ path, query, c
   return { data: { deliveries: rows.map(mapDelivery), nextCursor }, headers: answerHeaders(answer) };
 };
 
-/** GET /api/webhooks/deliveries/:deliveryId/attempts → 200 with the delivery and its attempts. */
 export const readDelivery: Handler<"readDelivery"> = async ({ path, caller }, { database }) => {
-  const answer = await database.read(
-    "read_webhook_delivery",
-    { delivery_id: path("deliveryId") },
-    caller,
-    deliveryAnswer,
-  );
+  const args = { delivery_id: path("deliveryId") };
+  const answer = await database.read("read_webhook_delivery", args, caller, deliveryAnswer);
   return { data: mapDelivery(answer.delivery), headers: answerHeaders(answer) };
 };
 
-/** POST /api/webhooks/deliveries/:deliveryId/redeliver → 202 with the delivery, due again whatever its status was. */
 export const redeliver: Handler<"redeliver"> = async ({ path, idempotency, caller }, { database }) => {
   const args = { delivery_id: path("deliveryId"), ...idempotency };
   const answer = await database.call("redeliver_webhook", args, caller, deliveryAnswer);
   return { data: mapDelivery(answer.delivery), headers: answerHeaders(answer) };
 };
 
-/** POST /api/webhooks/:webhookId/recover → 202 { recovered }: how many failed or missed deliveries since a time are due again. */
 export const recoverWebhook: Handler<"recoverWebhook"> = async (call, { database }) => {
   const { path, body, idempotency, caller } = call;
-  const args = { endpoint_id: path("webhookId"), since: body.since, ...idempotency };
+  const args = { endpoint_id: path("webhookId"), ...toRow(body), ...idempotency };
   const answer = await database.call("recover_webhook_endpoint", args, caller, recoveredAnswer);
   return { data: { recovered: answer.recovered }, headers: answerHeaders(answer) };
 };

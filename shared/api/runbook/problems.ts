@@ -25,7 +25,6 @@ export function problemsOf(figures: ServiceFigures, writes: Writes = "ok", platf
   ];
 }
 
-/** How long a process has refused an owner's requests. */
 export type RefusedOwner = { ownerId: string; seconds: number };
 
 /** What an operator should know although the service works: not a reason for `degraded`. `refused`: by this process. */

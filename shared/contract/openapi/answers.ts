@@ -79,15 +79,14 @@ const models = {
   ],
 };
 const amountsOf = (micros: number) => ({
-  ...{
-    estimateMicros: micros,
-    atMostMicros: micros,
-    currency: "USD",
-    availableMicros: 8_120_000,
-    balance: null,
-    withinBudget: true,
-    ...{ quoteId: null, quotedUntil: null },
-  },
+  estimateMicros: micros,
+  atMostMicros: micros,
+  currency: "USD",
+  availableMicros: 8_120_000,
+  balance: null,
+  withinBudget: true,
+  quoteId: null,
+  quotedUntil: null,
 });
 const elements = [{ elementId: SAMPLE.elementId, name: SAMPLE_ELEMENT.name }];
 const estimateOf = (model: string, micros: number) => ({ model, requestedModel: null, elements, ...amountsOf(micros) });

@@ -43,7 +43,7 @@ export function openApiDocument(serverUrl: string, version: string) {
       servers: [{ url: serverUrl }],
       tags: Object.entries(TAGS).map(([name, description]) => ({ name, description })),
       paths: pathsOf(),
-      ...(events ? { webhooks: events } : {}),
+      webhooks: events,
       components: {
         securitySchemes: {
           session: {

@@ -1,10 +1,11 @@
 import { z } from "zod";
 import type {
+  ZodOpenApiContentObject,
   ZodOpenApiOperationObject,
-  ZodOpenApiPathItemObject,
   ZodOpenApiPathsObject,
   ZodOpenApiRequestBodyObject,
 } from "zod-openapi";
+import type { ErrorCode } from "../../http/errors.ts";
 import { OPERATIONS, type OperationId } from "../operations/index.ts";
 import type { Operation } from "../operations/operation.ts";
 import { METRICS_TYPE } from "../service.ts";
@@ -43,8 +44,10 @@ function describe(operationId: string, operation: Operation, sample: unknown): Z
   };
 }
 
+type Security = Record<string, string[]>[];
+
 /** An empty object in the list: also without credentials. */
-function securityOf({ caller, needsSecretKey }: Operation): Record<string, string[]>[] {
+function securityOf({ caller, needsSecretKey }: Operation): Security {
   if (needsSecretKey !== undefined) return [{}, { secretKey: [] }];
   if (caller === "server") return [{ secretKey: [] }];
   return caller === "nobody" ? [] : [{ session: [] }, { secretKey: [] }];
@@ -85,46 +88,51 @@ const document = z.looseObject({
   paths: z.looseObject({}),
 });
 
-/** Not an operation of the contract, because its answer has no envelope. */
-const selfPath: ZodOpenApiPathItemObject = {
-  get: {
-    operationId: "readOpenApi",
-    tags: ["Service"],
-    summary: "Read this document",
-    description:
-      "Returns the document without the envelope, as tools expect it; errors are in the envelope. Import its URL into an API client, or generate types from it.",
-    security: [],
-    requestParams: { header: z.object({ "X-Request-Id": requestIdGiven }) },
-    responses: {
-      "200": {
-        description: "Success.",
-        headers: z.object({ "X-Request-Id": requestId }),
-        content: { "application/json": { schema: document } },
-      },
-      ...errorResponses(["method_not_allowed", "internal"]),
-    },
-    "x-examples": [{ summary: "No session needed" }],
-  },
+type Plain = {
+  operationId: string;
+  summary: string;
+  description: string;
+  example: string;
+  content: ZodOpenApiContentObject;
 };
 
 /** Not an operation of the contract, because its answer has no envelope. */
-const metricsPath: ZodOpenApiPathItemObject = {
+const plainPath = ({ example, content, ...about }: Plain, security: Security, errors: ErrorCode[]) => ({
   get: {
-    operationId: "readMetrics",
+    ...about,
     tags: ["Service"],
+    security,
+    requestParams: { header: z.object({ "X-Request-Id": requestIdGiven }) },
+    responses: {
+      "200": { description: "Success.", headers: z.object({ "X-Request-Id": requestId }), content },
+      ...errorResponses(errors),
+    },
+    "x-examples": [{ summary: example }],
+  },
+});
+
+const selfPath = plainPath(
+  {
+    operationId: "readOpenApi",
+    summary: "Read this document",
+    description:
+      "Returns the document without the envelope, as tools expect it; errors are in the envelope. Import its URL into an API client, or generate types from it.",
+    example: "No session needed",
+    content: { "application/json": { schema: document } },
+  },
+  [],
+  ["method_not_allowed", "internal"],
+);
+
+const metricsPath = plainPath(
+  {
+    operationId: "readMetrics",
     summary: "The figures of health?deep=1 for Prometheus",
     description:
       "Returns the text format of Prometheus without the envelope; errors are in the envelope. Send the project's secret key (`sb_secret_…`) as `apikey` or as bearer token: on supabase.com it is under Settings, API Keys, and that of `npm start` is `secretKey` in `.keyframe/keys.json`. Each scrape reads the figures from the database.",
-    security: [{ secretKey: [] }],
-    requestParams: { header: z.object({ "X-Request-Id": requestIdGiven }) },
-    responses: {
-      "200": {
-        description: "Success.",
-        headers: z.object({ "X-Request-Id": requestId }),
-        content: { [METRICS_TYPE]: { schema: z.string() } },
-      },
-      ...errorResponses(["unauthorized", "method_not_allowed", "internal", "unavailable", "schema_outdated"]),
-    },
-    "x-examples": [{ summary: "With the secret key" }],
+    example: "With the secret key",
+    content: { [METRICS_TYPE]: { schema: z.string() } },
   },
-};
+  [{ secretKey: [] }],
+  ["unauthorized", "method_not_allowed", "internal", "unavailable", "schema_outdated"],
+);

@@ -17,11 +17,11 @@ const failure = (codes: ErrorCode[]) =>
     data: z.null(),
     error: z.strictObject({
       code: z.enum(codes),
-      message: z.string().meta({ description: "A sentence for a person that says what to do next." }),
+      message: z.string().describe("A sentence for a person that says what to do next."),
       details: z.array(errorDetail).optional(),
-      budget: exceededBudget.optional().meta({ description: "Only for budget_exceeded." }),
-      balance: exhaustedBalance.optional().meta({ description: "Only for balance_exhausted." }),
-      requestId: z.string().meta({ description: "Also in the log line of the request." }),
+      budget: exceededBudget.optional().describe("Only for budget_exceeded."),
+      balance: exhaustedBalance.optional().describe("Only for balance_exhausted."),
+      requestId: z.string().describe("Also in the log line of the request."),
     }),
   });
 
@@ -75,7 +75,8 @@ function errorResponse(codes: ErrorCode[]): ZodOpenApiResponseObject {
   return response;
 }
 
-const pascal = (code: string) => code.replaceAll(/(?:^|_)([a-z])/g, (_, letter: string) => letter.toUpperCase());
+export const pascal = (name: string) =>
+  name.replaceAll(/(?:^|[_.])([a-z])/g, (_, letter: string) => letter.toUpperCase());
 
 /** What errors with these codes have in addition. */
 const EXAMPLE_OF: Partial<Record<ErrorCode, object>> = {

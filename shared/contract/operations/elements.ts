@@ -1,11 +1,5 @@
-import {
-  changeElementBody,
-  createElementBody,
-  element,
-  elementPage,
-  elementPath,
-  listElementsQuery,
-} from "../elements.ts";
+import { changeElementBody, createElementBody, element, elementPage, elementPath } from "../elements.ts";
+import { pageQuery } from "../fields.ts";
 import { SAMPLE, SAMPLE_ELEMENT } from "../samples.ts";
 import type { Operation } from "./operation.ts";
 
@@ -38,7 +32,7 @@ export const elementOperations = {
     description:
       "Returns one page. Pass `nextCursor` as `cursor` to read the next page; it is null on the last one.\n\n" +
       "If a cursor is refused with `invalid_request`, start again without it.",
-    query: listElementsQuery,
+    query: pageQuery,
     status: 200,
     answer: elementPage,
     examples: [{ summary: "The newest 20" }],

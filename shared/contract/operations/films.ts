@@ -1,3 +1,5 @@
+import { estimateQuery } from "../costs.ts";
+import { pageQuery } from "../fields.ts";
 import {
   changeFilmBody,
   createFilmBody,
@@ -8,13 +10,11 @@ import {
   filmPath,
   filmStepPath,
   filmWithShots,
-  listFilmsQuery,
   startedFilm,
   startFilmBody,
 } from "../films.ts";
-import { estimateQuery } from "../costs.ts";
 import { SAMPLE } from "../samples.ts";
-import { OVER_BUDGET } from "./generation.ts";
+import { OF_STARTS, OVER_BUDGET } from "./generation.ts";
 import type { Operation } from "./operation.ts";
 
 const path = { filmId: SAMPLE.filmId };
@@ -54,7 +54,7 @@ export const filmOperations = {
     description:
       "Returns one page. Pass `nextCursor` as `cursor` to read the next page; it is null on the last one.\n\n" +
       "If a cursor is refused with `invalid_request`, start again without it.",
-    query: listFilmsQuery,
+    query: pageQuery,
     status: 200,
     answer: filmPage,
     examples: [{ summary: "The newest 20" }],
@@ -97,7 +97,7 @@ export const filmOperations = {
       "At most 60 shots start at once: repeat the request with a new key until `predictions` is empty. After a timeout or a 5xx, repeat it with the same `Idempotency-Key`: nothing is charged twice.",
     status: 202,
     answer: startedFilm,
-    errors: ["not_found", "frame_not_ready", "unsupported_input", "model_unavailable", ...OVER_BUDGET],
+    errors: [...OF_STARTS, "frame_not_ready"],
   },
   estimateFilm: {
     ...ofShots,

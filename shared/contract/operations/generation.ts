@@ -4,8 +4,8 @@ import {
   cancelPredictionBody,
   prediction,
   readPredictionQuery,
-  startFirstFrameBody,
   startedPrediction,
+  startFirstFrameBody,
   startLastFrameBody,
   startVideoBody,
 } from "../predictions.ts";
@@ -22,6 +22,7 @@ const PAID =
   "\n\nWith `count` it starts several takes: all or none. The answer is the first, and `predictions` has them all. Each take counts as one start for the rate limit; `Prefer: wait` waits for the first.";
 
 export const OVER_BUDGET = ["budget_exceeded", "balance_exhausted", "spending_stopped", "price_unknown"] as const;
+export const OF_STARTS = ["not_found", "unsupported_input", "model_unavailable", ...OVER_BUDGET] as const;
 
 const start = {
   method: "POST",
@@ -46,7 +47,7 @@ const priced = {
   query: estimateQuery,
   status: 200,
   answer: estimate,
-  errors: ["not_found", "frame_not_ready", "unsupported_input", "model_unavailable", ...OVER_BUDGET],
+  errors: [...OF_STARTS, "frame_not_ready"],
 } as const;
 
 /** One operation for each step, as for the starts. */
@@ -116,7 +117,7 @@ export const generationOperations = {
     summary: "Generate a first frame",
     description: `Generates an image from \`prompt\`, or from the project's \`textPrompt\` if you leave it out. Reference images set the look.${PAID}`,
     body: startFirstFrameBody,
-    errors: ["not_found", "unsupported_input", "model_unavailable", ...OVER_BUDGET],
+    errors: OF_STARTS,
     examples: [
       { summary: "From the project's prompt", body: { projectId } },
       {
@@ -132,7 +133,7 @@ export const generationOperations = {
     summary: "Generate a last frame",
     description: `Generates an image from \`prompt\`, or from the project's \`textPrompt\` if you leave it out. The first frame, if there is one, serves as a reference so that both frames look alike. \`firstFramePredictionId: null\` leaves it out. \`frame_not_ready\` means that the first frame you named has not succeeded.${PAID}`,
     body: startLastFrameBody,
-    errors: ["not_found", "frame_not_ready", "unsupported_input", "model_unavailable", ...OVER_BUDGET],
+    errors: [...OF_STARTS, "frame_not_ready"],
     examples: [
       {
         summary: "With a prompt and a first frame",
@@ -147,7 +148,7 @@ export const generationOperations = {
     summary: "Generate the video between the frames",
     description: `Generates a video that starts at the first frame and ends at the last frame, if there is one. By default it uses the project's selected frames, else the latest that succeeded; \`lastFramePredictionId: null\` leaves the last frame out. Each frame can also be from another of your projects, such as the last frame of the previous shot, or an image that you uploaded (\`firstFrameImagePath\`, \`lastFrameImagePath\`). Frames of another aspect ratio than the video are refused with \`unsupported_input\`. \`frame_not_ready\` means that the project has no first frame that succeeded, or that a frame you named has not: \`message\` says which.\n\nWith \`firstFramePredictionId: null\` the video has no first frame: it is made from the prompt and the reference images, if there are any, in the project's aspect ratio. In \`GET /api/models\`, \`firstFrame.required\` says that a model needs a frame, and \`referenceImages.excludes\` that it takes references only without frames.${PAID}`,
     body: startVideoBody,
-    errors: ["not_found", "frame_not_ready", "unsupported_input", "model_unavailable", ...OVER_BUDGET],
+    errors: [...OF_STARTS, "frame_not_ready"],
     examples: [
       { summary: "From the latest frames", body: { projectId, durationSeconds: 5 } },
       {
@@ -183,7 +184,7 @@ export const generationOperations = {
     ...priced,
     at: "/projects/generate/first-frame/estimate",
     summary: "Estimate the cost of a first frame",
-    errors: ["not_found", "unsupported_input", "model_unavailable", ...OVER_BUDGET],
+    errors: OF_STARTS,
     body: startFirstFrameBody,
     examples: [
       { summary: "From the project's prompt", body: { projectId } },
@@ -218,10 +219,7 @@ export const generationOperations = {
       "`not_found` means that you have no quote with this quoteId, or that it has expired; `precondition_failed` that the price, the model, the prompt, the elements, the frames or the missing shots have changed since. Estimate again. `idempotency_mismatch` means that you used the key `quote:` with this quoteId in another request. Every error of a start is possible too, such as `budget_exceeded` when something else was started meanwhile.",
     happensOnce: true,
     body: startQuoteBody,
-    errors: [
-      ...(["not_found", "frame_not_ready", "unsupported_input", "model_unavailable", "precondition_failed"] as const),
-      ...(["idempotency_mismatch", ...OVER_BUDGET] as const),
-    ],
+    errors: [...OF_STARTS, "frame_not_ready", "precondition_failed", "idempotency_mismatch"],
     examples: [{ summary: "At the price of its estimate", body: { quoteId, atMostMicros: 67_000 } }],
   },
   readFirstFrame: {

@@ -1,6 +1,6 @@
 import type { CallDatabase } from "../../../shared/platform/call-database.ts";
 import type { Log } from "../../../shared/platform/log.ts";
-import { systemClock } from "../../../shared/worker/clock.ts";
+import { systemClock } from "../../../shared/platform/clock.ts";
 import { createWorker } from "../../../shared/worker/worker.ts";
 import { createExchange, type Exchange } from "./deliveries/database.ts";
 import { createDeliveryWork, DELIVER_LIMITS } from "./deliveries/work.ts";

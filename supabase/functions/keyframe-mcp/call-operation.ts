@@ -19,16 +19,10 @@ export function createCallOperation(api: (request: Request) => Response | Promis
     const asked = rest.filter(([name]) => isQuery(name)).map(([name, value]) => [name, asText(value)]);
     const sent = Object.fromEntries(rest.filter(([name]) => !isQuery(name)));
     const at = operation.at.replaceAll(/:(\w+)/g, (_, name: string) => encodeURIComponent(String(args[name])));
-    const headers = { ...others, authorization, "x-request-id": requestId };
+    const headers = { ...others, authorization, "x-request-id": requestId, "content-type": "application/json" };
     const url = `http://api/api${at}?${new URLSearchParams(asked)}`;
-    const response = await api(
-      body === undefined
-        ? new Request(url, { method, headers, signal })
-        : new Request(url, {
-            ...{ method, signal, body: JSON.stringify(sent) },
-            headers: { ...headers, "content-type": "application/json" },
-          }),
-    );
+    const content = body === undefined ? null : JSON.stringify(sent);
+    const response = await api(new Request(url, { method, signal, headers, body: content }));
     const envelope: Envelope<unknown> = await response.json(); // every answer of the API is one
     return { ...envelope, retryAfter: response.headers.get("retry-after") };
   };

@@ -1,11 +1,14 @@
 import type { CallToolResult } from "@modelcontextprotocol/server";
-import type { OperationId } from "../../../shared/contract/operations/index.ts";
-import type { CallOperation, From, Outcome } from "./call-operation.ts";
-import { problemsOf } from "./check-arguments.ts";
+import { z } from "zod";
+import { invalidRequest, issueSentence, unknownField } from "../../../shared/api/errors.ts";
+import { OPERATIONS, type OperationId } from "../../../shared/contract/operations/index.ts";
+import type { Operation } from "../../../shared/contract/operations/operation.ts";
+import type { ErrorDetail } from "../../../shared/http/errors.ts";
+import { asText, type CallOperation, type From, type Outcome } from "./call-operation.ts";
 import { type Asked, type createReadPictures, outputsOf } from "./pictures.ts";
 import { refuse, refused, succeed } from "./results.ts";
 import { shorten } from "./shorten.ts";
-import { fieldsOf, TOOLS } from "./tools.ts";
+import { fieldsOf, partsOf, TOOLS, type Tool } from "./tools.ts";
 
 type Deps = {
   callOperation: CallOperation;
@@ -76,4 +79,24 @@ async function wait(args: Record<string, unknown>, from: From, notify: Notify, d
     await notify({ progress: Math.ceil(passed / 1000), message: `${step}: ${status}${done}${place}` });
     await deps.sleep(Math.max(0, PAUSE_MS - (deps.elapsed() - lookedAt)), from.signal);
   }
+}
+
+/** A longer list would fill an agent's context. */
+const MOST_UNKNOWN = 10;
+
+/** All problems of a tool's arguments at once: the API would report the path first, then the body. */
+function problemsOf(tool: Tool, args: Record<string, unknown>): ErrorDetail[] {
+  const known = fieldsOf(tool);
+  const unknown = Object.keys(args)
+    .filter((name) => !known.includes(name))
+    .slice(0, MOST_UNKNOWN)
+    .map((name) => ({ path: name.slice(0, 100), message: unknownField(name, known) }));
+  const given = { ...Object.fromEntries(known.map((name) => [name, args[name]])), ...tool.fixed };
+  const { query }: Operation = OPERATIONS[tool.of];
+  const issues = partsOf(tool).flatMap((part) => {
+    const own = Object.entries(given).filter(([name, value]) => name in part.shape && value !== undefined);
+    const sent = own.map(([name, value]) => [name, part === query ? asText(value) : value]);
+    return part.safeParse(Object.fromEntries(sent), { error: issueSentence }).error?.issues ?? [];
+  });
+  return [...unknown, ...(invalidRequest(new z.ZodError(issues)).extra.details ?? [])];
 }

@@ -1,26 +1,23 @@
 import { createMcpHandler, Server } from "@modelcontextprotocol/server";
 import type { z } from "zod";
-import { ApiError, readRequestId } from "../../../shared/http/errors.ts";
-import { bodyClock, createBodyReader } from "../../../shared/http/read-body.ts";
-import type { functionEnvironments } from "../../../shared/platform/environment.ts";
-import { describeError } from "../../../shared/platform/log.ts";
-import { SCHEMA_VERSION } from "../../../shared/platform/schema-version.ts";
 import { createApi, type System } from "../../../shared/api/create-api.ts";
 import { internal } from "../../../shared/api/errors.ts";
 import { respondWithError } from "../../../shared/api/http/respond.ts";
+import { ApiError, readRequestId } from "../../../shared/http/errors.ts";
+import { createBodyReader } from "../../../shared/http/read-body.ts";
+import type { functionEnvironments } from "../../../shared/platform/environment.ts";
+import { jsonText } from "../../../shared/platform/json-text.ts";
+import { describeError } from "../../../shared/platform/log.ts";
+import { SCHEMA_VERSION } from "../../../shared/platform/schema-version.ts";
 import { createCallOperation } from "./call-operation.ts";
 import { callTool } from "./call-tool.ts";
 import { createDiscovery } from "./discovery.ts";
 import { listTools } from "./list-tools.ts";
-import { createPictureSpaces } from "./picture-space.ts";
-import { type Asked, createReadPictures } from "./pictures.ts";
+import { type Asked, createPictureSpaces, createReadPictures } from "./pictures.ts";
 
 /** A call is the body of an operation, and the API takes 64 kB. */
 const BODY = { maxBytes: 128 * 1024, maxMs: 30_000 };
 const MAX_TOTAL_BYTES = 16 * 1024 * 1024;
-
-/** Identifies a request to its tool. A client's own value is overwritten. */
-const REQUEST = "x-keyframe-mcp-request";
 
 /** Codex reads the first 512 characters before it chooses a tool, and clients cut what is longer than 2,048. */
 const INSTRUCTIONS = `Keyframe makes AI films. A film is a sequence of shots; a project is one shot, with a first frame, a last frame and the video between them. Only start spends money, at most the price of its quote for a run. Ask the user before you spend. Amounts are in millionths of a US dollar.
@@ -35,12 +32,13 @@ export function createMcp(environment: z.infer<typeof functionEnvironments.api>,
   const clientUrl = environment.KEYFRAME_CLIENT_URL ?? supabaseUrl;
   const discovery = createDiscovery(supabaseUrl, clientUrl);
   const api = createApi(environment, system);
-  const readBody = createBodyReader({ ...bodyClock, maxTotalBytes: MAX_TOTAL_BYTES });
+  const readBody = createBodyReader({ maxTotalBytes: MAX_TOTAL_BYTES });
   const callOperation = createCallOperation(api.fetch);
   const readPictures = createReadPictures({ supabaseUrl, clientUrl, fetch });
   const deps = { callOperation, readPictures, elapsed, sleep };
   const openSpace = createPictureSpaces();
-  const asked = new Map<string, Asked>();
+  /** The library gives a tool the request itself, if its body is parsed before. */
+  const asked = new WeakMap<Request, Asked>();
 
   const handler = createMcpHandler(
     ({ requestInfo }) => {
@@ -64,7 +62,7 @@ export function createMcp(environment: z.infer<typeof functionEnvironments.api>,
             if (progressToken === undefined) return;
             await mcpReq.notify({ method: "notifications/progress", params: { progressToken, ...progress } });
           },
-          asked.get(requestInfo?.headers.get(REQUEST) ?? ""),
+          requestInfo && asked.get(requestInfo),
           deps,
         );
       });
@@ -81,26 +79,21 @@ export function createMcp(environment: z.infer<typeof functionEnvironments.api>,
     headers.set("x-request-id", requestId);
     const { method, url, signal } = request;
     if (method !== "POST") return handler.fetch(new Request(url, { method, headers, signal }));
-    const parsedBody = parseJson(new TextDecoder().decode(await readBody(request, BODY)));
+    const { data: parsedBody } = jsonText.safeParse(new TextDecoder().decode(await readBody(request, BODY)));
     if (parsedBody === undefined) return refuseMessage(-32700, "The message is no JSON.");
     if (Array.isArray(parsedBody))
       return refuseMessage(-32600, "Send one message per request: batches are not supported.");
     const accept = headers.get("accept") ?? "*/*";
     if (TAKES_JSON.test(accept)) headers.set("accept", "application/json, text/event-stream");
-    const name = crypto.randomUUID();
     const space = openSpace(caller.ownerId ?? "");
-    const end = () => {
-      space.end();
-      asked.delete(name);
-    };
-    headers.set(REQUEST, name);
-    asked.set(name, { caller, space });
-    const made = handler.fetch(new Request(url, { method, headers, signal }), { parsedBody });
+    const message = new Request(url, { method, headers, signal });
+    asked.set(message, { caller, space });
+    const made = handler.fetch(message, { parsedBody });
     const response = await (TAKES_EVENTS.test(accept) ? made : made.then(withoutStream)).catch((error) => {
-      end();
+      space.end();
       throw error;
     });
-    return new Response(whenSent(response.body, end), response);
+    return new Response(whenSent(response.body, space.end), response);
   }
 
   function refuse(error: unknown, request: Request, requestId: string): Response {
@@ -123,14 +116,6 @@ export function createMcp(environment: z.infer<typeof functionEnvironments.api>,
       return withCors(request, response, requestId);
     },
   };
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 const refuseMessage = (code: number, message: string) =>

@@ -2,19 +2,11 @@
 const SCOPE = "email";
 const PATH = "/functions/v1/keyframe-mcp";
 
-/** How a client that has no token finds who gives one (RFC 9728). */
-export type Discovery = {
-  /** The metadata, where the request is for it. */
-  metadata(request: Request): Response | undefined;
-  /** The header WWW-Authenticate of a refusal. */
-  challenge(request: Request): string;
-};
-
 /**
- * Clients compare `resource` with the address that they were given, to the letter: both have the slash of the request, and the host that
+ * How a client that has no token finds who gives one (RFC 9728). Clients compare `resource` with the address that they were given, to the letter: both have the slash of the request, and the host that
  * was asked, where it is the project's own and the app has another. Not its query: Supabase Auth refuses a `resource` with one.
  */
-export function createDiscovery(supabaseUrl: string, clientUrl: string): Discovery {
+export function createDiscovery(supabaseUrl: string, clientUrl: string) {
   const hosts = new Map([supabaseUrl, clientUrl].map((base) => [new URL(base).hostname, base]));
   const addressOf = ({ url, headers }: Request, suffix = "") => {
     const [host = ""] = (headers.get("x-forwarded-host") ?? "").toLowerCase().split(":");
@@ -22,7 +14,8 @@ export function createDiscovery(supabaseUrl: string, clientUrl: string): Discove
     return `${hosts.get(host) ?? clientUrl}${PATH}${suffix}${slash}`;
   };
   return {
-    metadata(request) {
+    /** The metadata, where the request is for it. */
+    metadata(request: Request): Response | undefined {
       if (!/\/oauth-protected-resource\/?$/.test(new URL(request.url).pathname)) return undefined;
       return Response.json({
         resource: addressOf(request),
@@ -32,7 +25,8 @@ export function createDiscovery(supabaseUrl: string, clientUrl: string): Discove
         resource_name: "Keyframe",
       });
     },
-    challenge(request) {
+    /** The header WWW-Authenticate of a refusal. */
+    challenge(request: Request): string {
       const error = request.headers.has("authorization") ? 'error="invalid_token", ' : "";
       return `Bearer ${error}scope="${SCOPE}", resource_metadata="${addressOf(request, "/oauth-protected-resource")}"`;
     },

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { OPERATIONS } from "../../../shared/contract/operations/index.ts";
 import type { Operation } from "../../../shared/contract/operations/operation.ts";
-import { inputOf, type Tool, TOOLS } from "./tools.ts";
+import { inputOf, TOOLS, type Tool } from "./tools.ts";
 
 type Json = Record<string, unknown>;
 

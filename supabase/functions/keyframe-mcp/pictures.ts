@@ -1,8 +1,8 @@
 import { Buffer } from "node:buffer";
-import { output } from "../../../shared/contract/predictions.ts";
-import { bodyClock, createBodyReader } from "../../../shared/http/read-body.ts";
 import type { Caller } from "../../../shared/api/auth/verify-session.ts";
-import type { PictureSpace } from "./picture-space.ts";
+import { credentialOf } from "../../../shared/api/data/database.ts";
+import { output } from "../../../shared/contract/predictions.ts";
+import { createBodyReader } from "../../../shared/http/read-body.ts";
 
 export type Shown = { name: string; output: ReturnType<typeof output.parse> };
 
@@ -36,7 +36,7 @@ const WIDTH = 768;
 const TIMEOUT_MS = 10_000;
 
 /** Who has asked, and the space for pictures of the answer. */
-export type Asked = { caller: Caller; space: PictureSpace };
+export type Asked = { caller: Caller; space: ReturnType<ReturnType<typeof createPictureSpaces>> };
 
 type Settings = { supabaseUrl: string; clientUrl: string; fetch: typeof fetch };
 
@@ -45,7 +45,7 @@ type Settings = { supabaseUrl: string; clientUrl: string; fetch: typeof fetch };
  * is, if it is small enough. One that cannot be read, or for which there is no space, is left out: its link stays.
  */
 export function createReadPictures({ supabaseUrl, clientUrl, fetch }: Settings) {
-  const readBody = createBodyReader({ ...bodyClock, maxTotalBytes: Number.POSITIVE_INFINITY }); // bounded by the space
+  const readBody = createBodyReader({ maxTotalBytes: Number.POSITIVE_INFINITY }); // bounded by the space
   const read = async (url: string, credential: object, left: AbortSignal): Promise<Picture | null> => {
     const headers = { accept: "image/webp,image/*", ...credential };
     const signal = AbortSignal.any([left, AbortSignal.timeout(TIMEOUT_MS)]);
@@ -71,7 +71,7 @@ export function createReadPictures({ supabaseUrl, clientUrl, fetch }: Settings) 
       if (!space.take(MAX_BYTES)) return null;
       const small = `${supabaseUrl}/storage/v1/render/image/authenticated/keyframe-outputs/${path}?width=${WIDTH}&resize=contain`;
       const whole = supabaseUrl + url.slice(clientUrl.length);
-      const resized = await read(small, credentialOf(caller), signal).catch(() => null);
+      const resized = await read(small, credentialOf(caller.token), signal).catch(() => null);
       const picture = resized ?? (bytes > MAX_BYTES ? null : await read(whole, {}, signal).catch(() => null));
       space.giveBack(MAX_BYTES - Math.min(MAX_BYTES, picture?.data.length ?? 0));
       return picture;
@@ -80,8 +80,37 @@ export function createReadPictures({ supabaseUrl, clientUrl, fetch }: Settings) 
   };
 }
 
-/** The platform takes its own key in Authorization only when apikey is the same. */
-const credentialOf = ({ token, by }: Caller) => ({
-  authorization: `Bearer ${token}`,
-  ...(by === undefined ? {} : { apikey: token }),
-});
+/**
+ * The pictures of all answers that are being made or sent. Each is in memory up to five times: as read, in base64, and in the text of
+ * the answer. So they take at most 80 MiB of the 256 MB of a hosted function.
+ */
+const MAX_BYTES_IN_ALL = 16 * 1024 * 1024;
+/** Two answers with four pictures of the largest size. */
+const MAX_BYTES_PER_OWNER = 8 * 1024 * 1024;
+
+/** Counts the size of the pictures of each answer. */
+export function createPictureSpaces() {
+  const taken = new Map<string, number>();
+  let total = 0;
+  return (ownerId: string) => {
+    let own = 0;
+    const change = (bytes: number) => {
+      own += bytes;
+      total += bytes;
+      const owners = (taken.get(ownerId) ?? 0) + bytes;
+      if (owners > 0) taken.set(ownerId, owners);
+      else taken.delete(ownerId);
+    };
+    return {
+      /** False: no space is free. */
+      take(bytes: number): boolean {
+        if (total + bytes > MAX_BYTES_IN_ALL || (taken.get(ownerId) ?? 0) + bytes > MAX_BYTES_PER_OWNER) return false;
+        change(bytes);
+        return true;
+      },
+      giveBack: (bytes: number) => change(-bytes),
+      /** The answer has been sent. */
+      end: () => change(-own),
+    };
+  };
+}

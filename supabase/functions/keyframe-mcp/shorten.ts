@@ -1,6 +1,6 @@
-import type { AnswerOf, OperationId } from "../../../shared/contract/operations/index.ts";
-import { type Step, STEPS } from "../../../shared/contract/fields.ts";
+import { STEPS, type Step } from "../../../shared/contract/fields.ts";
 import type { Film, Shot } from "../../../shared/contract/films.ts";
+import type { AnswerOf, OperationId } from "../../../shared/contract/operations/index.ts";
 import type { Prediction } from "../../../shared/contract/predictions.ts";
 import type { Project } from "../../../shared/contract/projects.ts";
 import { dollars } from "./results.ts";

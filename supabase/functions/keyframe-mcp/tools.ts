@@ -46,8 +46,8 @@ export const TOOLS: Record<string, Tool> = {
   list_models: {
     of: "listModels",
     input: z.strictObject({
-      step: step.optional().meta({ description: "Only this step's models." }),
-      model: z.string().optional().meta({ description: "Everything about this model." }),
+      step: step.optional().describe("Only this step's models."),
+      model: z.string().optional().describe("Everything about this model."),
     }),
     toArguments: () => ({}),
     says: "The models of each step, the controls they accept, and their prices. With model: everything about one, such as its ratios and what its controls require or exclude.",
@@ -64,7 +64,7 @@ export const TOOLS: Record<string, Tool> = {
   read_film: {
     of: "readFilm",
     input: filmPath.extend({
-      from: z.int().min(1).optional().meta({ description: "The number of the first shot to read. Default: 1." }),
+      from: z.int().min(1).optional().describe("The number of the first shot to read. Default: 1."),
     }),
     toArguments: ({ filmId }) => ({ filmId }),
     says: "The shots in order, 20 at a time: the take that each step shows and, if it is another, the latest prediction. Long prompts are cut: read_project has a whole shot, wait a whole prediction.",
@@ -77,9 +77,7 @@ export const TOOLS: Record<string, Tool> = {
     of: "changeFilm",
     input: filmPath.extend({
       ...changeFilmBody.shape,
-      updatedAt: time
-        .optional()
-        .meta({ description: "The value that you read. The call fails if the film has changed since." }),
+      updatedAt: time.optional().describe("The value that you read. The call fails if the film has changed since."),
     }),
     toArguments: ({ updatedAt: _, ...given }) => given,
     title: "Change a film: texts, cast, order of its shots",
@@ -140,7 +138,7 @@ export const TOOLS: Record<string, Tool> = {
     of: "changeProject",
     input: projectPath.extend({
       step,
-      predictionId: id.nullable().meta({ description: "One from list_takes. Null: the latest that succeeded." }),
+      predictionId: id.nullable().describe("One from list_takes. Null: the latest that succeeded."),
     }),
     toArguments: ({ projectId, step: name, predictionId }) => ({
       projectId,
@@ -151,7 +149,7 @@ export const TOOLS: Record<string, Tool> = {
   },
   hide_take: {
     of: "changePrediction",
-    input: predictionPath.extend({ hidden: z.boolean().meta({ description: "False: shows it again." }) }),
+    input: predictionPath.extend({ hidden: z.boolean().describe("False: shows it again.") }),
     title: "Hide a take, or show it again",
     says: "Lists leave a hidden take out, and its step shows another one unless this one is selected.",
   },

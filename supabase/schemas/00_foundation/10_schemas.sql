@@ -53,31 +53,3 @@ comment on schema keyframe_worker is 'Keyframe: the functions that workers and a
 
 create schema keyframe_private;
 comment on schema keyframe_private is 'Keyframe: settings, limits, internals, and the administrators'' views. Never exposed through the Data API.';
-
--- Takes them from every role that the defaults of this database can have given them to: rights from default privileges cannot be revoked
--- for one schema. Rights that an administrator gave to another role stay.
-create function keyframe_private.revoke_all_rights()
-returns void language plpgsql volatile set search_path = '' as $$
-declare
-  ours text := 'keyframe, keyframe_worker, keyframe_private';
-  named text := (
-    select string_agg(distinct format('%I', r.rolname), ', ')
-    from pg_catalog.pg_roles r
-    where r.rolname <> current_user and (
-      r.rolname in ('anon', 'authenticated', 'service_role')
-      or r.oid in (
-        select a.grantee from pg_catalog.pg_default_acl d cross join pg_catalog.aclexplode(d.defaclacl) a
-        where d.defaclrole = current_user::regrole and d.defaclnamespace = 0)));
-  enumeration regtype;
-begin
-  execute format('revoke all on schema %s from public, %s cascade', ours, named);
-  execute format('revoke all on all tables in schema %s from public, %s cascade', ours, named); -- with their columns
-  execute format('revoke all on all sequences in schema %s from public, %s cascade', ours, named);
-  execute format('revoke all on all routines in schema %s from public, %s cascade', ours, named);
-  for enumeration in
-    select t.oid from pg_catalog.pg_type t
-    where t.typnamespace::regnamespace::text in ('keyframe', 'keyframe_worker', 'keyframe_private') and t.typtype in ('e', 'd')
-  loop
-    execute format('revoke all on type %s from %s cascade', enumeration, named); -- public may name a type, by default
-  end loop;
-end $$;

@@ -24,10 +24,7 @@ end $$;
 
 -- Whether an SQLSTATE says that only another transaction's lock was in the way: lock_not_available, serialization_failure, deadlock_detected.
 create function keyframe_private.is_lock_wait(code text)
-returns boolean language plpgsql immutable set search_path = '' as $$
-begin
-  return code in ('55P03', '40001', '40P01');
-end $$;
+returns boolean language sql immutable set search_path = '' return code in ('55P03', '40001', '40P01');
 
 -- An error that a function returns instead of raising it.
 create type keyframe_private.refusal as (code text, sentence text, hint text);
@@ -53,10 +50,8 @@ end $$;
 -- Quotes a caller's value in an error message, if it looks like a number, a size or a ratio: Postgres logs refusals, and a prompt may be in
 -- any field.
 create function keyframe_private.quote_value(value text)
-returns text language plpgsql immutable strict set search_path = '' as $$
-begin
-  return case when value ~ '^(true|false|-?[0-9][0-9A-Za-z:. ]{0,9})$' then value else format('%s characters', char_length(value)) end;
-end $$;
+returns text language sql immutable strict set search_path = ''
+return case when value ~ '^(true|false|-?[0-9][0-9A-Za-z:. ]{0,9})$' then value else format('%s characters', char_length(value)) end;
 
 -- Used by several subjects: locks, times, secrets, identifiers, exact sums.
 
@@ -77,10 +72,8 @@ end $$;
 
 -- A signing secret of Standard Webhooks: whsec_ and the base64 of 32 random bytes. A UUID has 122 random bits.
 create function keyframe_private.random_secret()
-returns text language sql volatile set search_path = '' as $$
-  select 'whsec_' || encode(sha256(
-    uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid())), 'base64')
-$$;
+returns text language sql volatile set search_path = ''
+return 'whsec_' || encode(sha256(uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid())), 'base64');
 
 -- Settings of a transaction record what it has already done, so that it does it once. None identifies the caller. Rolling back a savepoint
 -- undoes them, with the work that they record.

@@ -1,5 +1,3 @@
--- The settings of the service, and which versions the database has.
-
 -- With longer times, statements that add them would exceed the dates that Postgres supports.
 create table keyframe_private.settings (
   only_row boolean primary key default true check (only_row),

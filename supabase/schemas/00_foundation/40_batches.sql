@@ -35,10 +35,8 @@ end $$;
 -- Whether 80 % of this statement's statement_timeout has passed. Once the timer has fired and was caught, nothing limits the statement. Not
 -- 100 %, because the timer may start before statement_timestamp().
 create function keyframe_private.is_out_of_time()
-returns boolean language plpgsql volatile set search_path = '' as $$
-begin
-  return clock_timestamp() - statement_timestamp() > 0.8 * nullif(current_setting('statement_timeout')::interval, '0') is true;
-end $$;
+returns boolean language sql volatile set search_path = ''
+return clock_timestamp() - statement_timestamp() > 0.8 * nullif(current_setting('statement_timeout')::interval, '0') is true;
 
 -- Runs the action on at most max_rows rows of a table (alias o) that meet the condition, except rows that are locked or skipped. The first
 -- batch is all of them; after an error the batch is halved, after a success doubled:

@@ -1,5 +1,3 @@
--- The caller of a request, and the owner of a row.
-
 -- The claims of the caller's token; null without one. For policies and the functions they call, which must not raise: auth.jwt() raises if
 -- the claims are not JSON.
 create function keyframe_private.claims()

@@ -3,20 +3,20 @@
 -- The slot is held until the transaction ends. Raises rate_limited at once: a call that waited would keep a connection of the Data API from
 -- other owners.
 create function keyframe_private.acquire_call_slot()
-returns boolean language plpgsql volatile security definer set search_path = '' as $$
+returns void language plpgsql volatile security definer set search_path = '' as $$
 declare
   caller constant uuid := auth.uid();
   slots integer;
 begin
   if caller is null or current_setting('keyframe.call_of', true) = caller::text then
-    return true;
+    return;
   end if;
   slots := coalesce((select s.max_calls_per_owner from keyframe_private.settings s), 1);
   for slot in 1 .. slots loop
     if keyframe_private.acquire_lock('call ' || slot, caller, waits => false) then
       perform set_config('keyframe.call_of', caller::text, true);
       perform set_config('application_name', 'keyframe ' || caller, true); -- for pg_stat_activity, and the log of Postgres
-      return true;
+      return;
     end if;
   end loop;
   perform keyframe_private.raise_error('rate_limited',

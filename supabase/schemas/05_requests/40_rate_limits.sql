@@ -46,12 +46,15 @@ begin
   perform keyframe_private.require_client_may(coalesce(needed,
     case route_class when 'read' then 'read' else 'generate' end::keyframe_private.client_right));
   perform keyframe_private.acquire_call_slot();
+  if holder is null then
+    return null;
+  end if;
   if acquire_token.route_class in ('create', 'generate', 'upload', 'change') then
     perform keyframe_private.require_not_moved(holder);
   end if;
   with limited as (
     select l.*, greatest(0, least(acquire_token.cost, l.capacity)) as taken from keyframe_private.rate_limits l
-    where l.route_class = acquire_token.route_class and holder is not null
+    where l.route_class = acquire_token.route_class
   ), taken as (
     insert into keyframe_private.rate_buckets as b (owner_id, route_class, tokens, refilled_at)
     select holder, l.route_class, l.capacity - l.taken, now() from limited l
@@ -70,7 +73,7 @@ begin
   )
   select l.*, t.tokens into bucket from limited l cross join taken t;
   if not found then
-    if acquire_token.route_class = 'change' and holder is not null then
+    if acquire_token.route_class = 'change' then
       perform keyframe_private.acquire_lock('changes', holder);
     end if;
     return null;
@@ -117,7 +120,6 @@ begin
     where l.route_class = rate_state.route_class and caller is not null);
 end $$;
 
--- The trigger names the class.
 create function keyframe_private.limit_inserts()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin

@@ -1,5 +1,4 @@
 -- Idempotency-Key: the same key and body return the first result again. A unique key decides, so simultaneous requests are safe.
--- Pruning ends a key (keyframe_private.prune).
 
 create table keyframe_private.idempotency_keys (
   resource_id uuid primary key,

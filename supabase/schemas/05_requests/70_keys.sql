@@ -10,12 +10,10 @@ begin
 end $$;
 
 create function keyframe_private.key_json(client keyframe_private.allowed_clients)
-returns jsonb language plpgsql stable set search_path = '' as $$
-begin
-  return jsonb_build_object(
-    'id', client.client_id, 'name', client.name, 'may', client.may, 'day_limit_micros', client.owner_day_micros,
-    'created_at', client.created_at, 'expires_at', client.expires_at, 'last_used_at', client.last_used_at);
-end $$;
+returns jsonb language sql stable set search_path = ''
+return jsonb_build_object(
+  'id', client.client_id, 'name', client.name, 'may', client.may, 'day_limit_micros', client.owner_day_micros,
+  'created_at', client.created_at, 'expires_at', client.expires_at, 'last_used_at', client.last_used_at);
 
 -- The random bits are those of UUIDs: 60 in the name, 190 in the secret. A repeated request gets a new secret, which replaces the first one.
 create function keyframe.create_key(

@@ -1,5 +1,3 @@
--- A film is a sequence of shots. A project is one shot, in one film or in none.
-
 create table keyframe.films (
   id uuid primary key default gen_random_uuid(),
   owner_id uuid not null default auth.uid() references auth.users on delete cascade,
@@ -17,7 +15,6 @@ create table keyframe.films (
   constraint films_id_owner_id_key unique (id, owner_id)
 );
 comment on table keyframe.films is 'A sequence of shots: the projects with its film_id, by film_position. Owned by the user who created it.';
-comment on column keyframe.films.id is 'Named by filmId in the API.';
 comment on column keyframe.films.owner_id is 'The user whose film it is.';
 comment on column keyframe.films.title is 'One line of at most 200 characters.';
 comment on column keyframe.films.description is 'Free text.';
@@ -25,14 +22,13 @@ comment on column keyframe.films.updated_at is 'The film''s version: changes wit
 comment on column keyframe.films.element_ids is 'Its cast: the elements that a shot without element_ids of its own is made with.';
 create index films_owner_id_created_at_idx on keyframe.films (owner_id, created_at desc, id desc);
 
+-- The API's ETag is updated_at in milliseconds, so every change moves it; now() may be before the last change.
 create function keyframe_private.move_version()
 returns trigger language plpgsql volatile set search_path = '' as $$
 begin
-  new.updated_at := greatest(now(), old.updated_at + interval '1 millisecond'); -- as for a project
+  new.updated_at := greatest(now(), old.updated_at + interval '1 millisecond');
   return new;
 end $$;
-
--- A project: a title and the prompt of one shot. Its frames and videos are predictions.
 
 create function keyframe_private.is_reference_path(path text)
 returns boolean language plpgsql immutable strict set search_path = '' as $$
@@ -76,7 +72,6 @@ create table keyframe.projects (
   constraint position_if_and_only_if_in_a_film check ((film_position is null) = (film_id is null))
 );
 comment on table keyframe.projects is 'One shot. Owned by the user who created it.';
-comment on column keyframe.projects.id is 'Named by projectId in the API.';
 comment on column keyframe.projects.owner_id is 'The user whose project it is. An administrator may leave it out while there is only one user.';
 comment on column keyframe.projects.title is 'One line of at most 200 characters.';
 comment on column keyframe.projects.text_prompt is 'The scene to generate. A prediction copies it unless its request has a prompt.';
@@ -110,21 +105,8 @@ begin
   return new;
 end $$;
 
-create function keyframe_private.stamp_project()
-returns trigger language plpgsql volatile set search_path = '' as $$
-begin
-  old.film_position := new.film_position; -- the order of a film is the film's
-  if old is distinct from new then
-    -- The API's ETag is this time in milliseconds, so every change moves it; now() may be before the last change.
-    new.updated_at := greatest(now(), old.updated_at + interval '1 millisecond');
-  end if;
-  return new;
-end $$;
-
 create function keyframe_private.max_shots()
-returns integer language sql immutable set search_path = '' as $$
-  select 500
-$$;
+returns integer language sql immutable set search_path = '' return 500;
 
 -- A project enters a film, as its last shot, or leaves one. Locks the film until the transaction ends, so that two shots cannot get the
 -- same position.
@@ -157,7 +139,6 @@ comment on type keyframe.generation_step is 'What a prediction makes: a first fr
 
 -- Deletions of projects. One with many predictions is deleted in parts.
 
--- Returns the caller's projects that are being deleted in parts.
 create function keyframe_private.deleted_projects()
 returns uuid[] language plpgsql stable security definer set search_path = '' as $$
 begin

@@ -10,13 +10,14 @@ begin
     format('The %s has changed since you read it. Read it again, then repeat your request with its new ETag.', kind));
 end $$;
 
-create function keyframe_private.own_project(project uuid, versions timestamptz[] default null)
+create function keyframe_private.own_project(
+  project uuid, versions timestamptz[] default null, missing text default 'You have no project with this projectId.')
 returns keyframe.projects language plpgsql stable set search_path = '' as $$
 declare
   wanted keyframe.projects;
 begin
   select p.* into wanted from keyframe.projects p where p.id = project and keyframe_private.is_own(p.owner_id) and p.deleted_at is null;
-  perform keyframe_private.raise_if(not found, 'not_found', 'You have no project with this projectId.');
+  perform keyframe_private.raise_if(not found, 'not_found', missing);
   perform keyframe_private.require_version('project', wanted.updated_at, versions);
   return wanted;
 end $$;
@@ -33,10 +34,8 @@ begin
   request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash);
   perform keyframe_private.require_user();
   if request.replayed then
-    select p.* into created from keyframe.projects p
-    where p.id = request.resource_id and keyframe_private.is_own(p.owner_id) and p.deleted_at is null;
-    perform keyframe_private.raise_if(not found, 'not_found',
-      'The project that this Idempotency-Key created has been deleted. Send a new key.');
+    created := keyframe_private.own_project(
+      request.resource_id, missing => 'The project that this Idempotency-Key created has been deleted. Send a new key.');
   else
     insert into keyframe.projects (id, title, text_prompt, description, aspect_ratio, film_id, element_ids, plan)
     values (
@@ -54,9 +53,7 @@ comment on function keyframe.create_project is 'Creates a project of the caller;
 
 -- How many projects a token pays for: read with their predictions, or priced by a refused start of a film.
 create function keyframe_private.projects_per_token()
-returns integer language sql immutable set search_path = '' as $$
-  select 10
-$$;
+returns integer language sql immutable set search_path = '' return 10;
 
 -- The next page follows (before_created_at, before_id); the first one infinity, so that every plan is a walk along the index. A search
 -- looks at 5,000 projects (about 10 ms); `searched_until` is the last of them if the page is not full. With predictions it costs one token
@@ -74,7 +71,7 @@ declare
   refused keyframe_private.refusal;
 begin
   matches := array(
-    select row(l.*)::keyframe.projects from (
+    select l::keyframe.projects from (
       select p.* from keyframe.projects p
       where p.owner_id = auth.uid() and p.deleted_at is null and (p.created_at, p.id) < (before_created_at, before_id)
       order by p.created_at desc, p.id desc
@@ -98,11 +95,11 @@ begin
     'projects', (
       select coalesce(json_agg(
         case when with_predictions
-          then (select to_json(j) from (select (f.project).*, coalesce(s.predictions, '[]') as predictions) j)
-          else to_json(f.project) end
-        order by f.place), '[]')
-      from (select u as project, row_number() over () as place from unnest(matches) u) f
-      left join keyframe_private.step_predictions(case when with_predictions then matches end) s on s.project_id = (f.project).id),
+          then (select to_json(j) from (select p.*, coalesce(s.predictions, '[]') as predictions) j)
+          else to_json(p) end
+        order by p.created_at desc, p.id desc), '[]')
+      from unnest(matches) p
+      left join keyframe_private.step_predictions(case when with_predictions then matches end) s on s.project_id = p.id),
     'searched_until', searched_until, 'rate', rate);
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
@@ -118,17 +115,14 @@ declare
   refused keyframe_private.refusal;
 begin
   wanted := keyframe_private.own_project(project_id);
-  return json_build_object(
-    'project', to_json(wanted), 'predictions',
-      coalesce((select s.predictions from keyframe_private.step_predictions(array[wanted]) s), '[]'),
-    'rate', rate);
+  return json_build_object('project', to_json(wanted), 'rate', rate,
+    'predictions', coalesce((select s.predictions from keyframe_private.step_predictions(array[wanted]) s), '[]'));
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
   return keyframe_private.refuse(refused);
 end $$;
 comment on function keyframe.read_project is 'One project of the caller with the latest prediction and the shown take of each step.';
 
--- `changes`: columns and values.
 create function keyframe.update_project(project_id uuid, changes jsonb, versions timestamptz[] default null)
 returns jsonb language plpgsql volatile security definer set search_path = '' as $$
 declare

@@ -1,5 +1,3 @@
--- Functions that api calls for films, one call per request.
-
 create function keyframe_private.shots_of(film uuid)
 returns uuid[] language plpgsql stable set search_path = '' as $$
 begin
@@ -7,20 +5,19 @@ begin
 end $$;
 
 create function keyframe_private.film_json(film keyframe.films)
-returns json language plpgsql stable set search_path = '' as $$
+returns jsonb language plpgsql stable set search_path = '' as $$
 begin
-  return json_build_object(
-    'id', film.id, 'title', film.title, 'description', film.description, 'project_ids', keyframe_private.shots_of(film.id),
-    'element_ids', film.element_ids, 'created_at', film.created_at, 'updated_at', film.updated_at);
+  return to_jsonb(film) - 'owner_id' || jsonb_build_object('project_ids', keyframe_private.shots_of(film.id));
 end $$;
 
-create function keyframe_private.own_film(film uuid, versions timestamptz[] default null)
+create function keyframe_private.own_film(
+  film uuid, versions timestamptz[] default null, missing text default 'You have no film with this filmId.')
 returns keyframe.films language plpgsql stable set search_path = '' as $$
 declare
   wanted keyframe.films;
 begin
   select f.* into wanted from keyframe.films f where f.id = film and keyframe_private.is_own(f.owner_id);
-  perform keyframe_private.raise_if(not found, 'not_found', 'You have no film with this filmId.');
+  perform keyframe_private.raise_if(not found, 'not_found', missing);
   perform keyframe_private.require_version('film', wanted.updated_at, versions);
   return wanted;
 end $$;
@@ -37,9 +34,8 @@ begin
   request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash);
   perform keyframe_private.require_user();
   if request.replayed then
-    select f.* into created from keyframe.films f where f.id = request.resource_id and keyframe_private.is_own(f.owner_id);
-    perform keyframe_private.raise_if(not found, 'not_found',
-      'The film that this Idempotency-Key created has been deleted. Send a new key.');
+    created := keyframe_private.own_film(
+      request.resource_id, missing => 'The film that this Idempotency-Key created has been deleted. Send a new key.');
   else
     insert into keyframe.films (id, title, description, element_ids)
     values (request.resource_id, create_film.title, create_film.description, create_film.element_ids)
@@ -107,17 +103,15 @@ returns void language plpgsql volatile set search_path = '' as $$
 declare
   unknown uuid;
 begin
-  if cardinality(project_ids) > keyframe_private.max_shots() then
-    perform keyframe_private.raise_error('invalid_request', format('A film has at most %s shots.', keyframe_private.max_shots()));
-  elsif (select count(distinct w.id) from unnest(project_ids) w (id)) < cardinality(project_ids) then -- null is not counted
-    perform keyframe_private.raise_error('invalid_request', 'A project can be in projectIds only once.');
-  end if;
+  perform keyframe_private.raise_if(cardinality(project_ids) > keyframe_private.max_shots(), 'invalid_request',
+    format('A film has at most %s shots.', keyframe_private.max_shots()));
+  perform keyframe_private.raise_if((select count(distinct w.id) from unnest(project_ids) w (id)) < cardinality(project_ids), -- null is not counted
+    'invalid_request', 'A project can be in projectIds only once.');
   select w.id into unknown from unnest(project_ids) w (id)
   where not exists (select from keyframe.projects p where p.id = w.id and p.owner_id = film.owner_id and p.deleted_at is null)
   limit 1;
-  if found then
-    perform keyframe_private.raise_error('not_found', format('You have no project with the projectId %s.', unknown));
-  elsif project_ids = keyframe_private.shots_of(film.id) then
+  perform keyframe_private.raise_if(found, 'not_found', format('You have no project with the projectId %s.', unknown));
+  if project_ids = keyframe_private.shots_of(film.id) then
     return;
   end if;
 
@@ -163,7 +157,7 @@ returns json language plpgsql volatile security definer set search_path = '' as 
 declare
   rate jsonb := keyframe_private.acquire_token('change', needed => 'manage'); -- before any lock
   wanted keyframe.films;
-  deleted json;
+  deleted jsonb;
   shots uuid[];
   refused keyframe_private.refusal;
 begin

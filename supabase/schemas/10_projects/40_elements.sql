@@ -11,44 +11,29 @@ create table keyframe.elements (
   text text not null default '' constraint text_has_at_most_1000_characters check (char_length(text) <= 1000),
   created_at timestamptz not null default now(),
   updated_at timestamptz not null default now(),
+  image_paths text[] not null default '{}' constraint element_has_at_most_8_images
+    check (cardinality(image_paths) <= 8 and coalesce(array_ndims(image_paths), 1) = 1),
   constraint name_has_a_visible_character check (keyframe_private.has_visible_character(name)),
   constraint name_is_one_line check (keyframe_private.is_one_line(name)),
   -- A prompt names it as @name.
   constraint name_has_no_at_and_no_space_around_it check (name !~ '^\s|\s$|@'),
   constraint text_is_plain_text check (keyframe_private.is_plain_text(text)),
   constraint times_are_in_years_of_four_digits check (
-    least(created_at, updated_at) >= '1970-01-01 00:00Z' and greatest(created_at, updated_at) < '9999-01-01 00:00Z'),
-  constraint elements_owner_id_id_key unique (owner_id, id)
+    least(created_at, updated_at) >= '1970-01-01 00:00Z' and greatest(created_at, updated_at) < '9999-01-01 00:00Z')
 );
 comment on table keyframe.elements is 'What several shots share: a character, place, prop or style. Owned by the user who created it.';
-comment on column keyframe.elements.id is 'Named by elementId in the API.';
 comment on column keyframe.elements.owner_id is 'The user whose element it is.';
 comment on column keyframe.elements.kind is 'character, place, prop or style.';
 comment on column keyframe.elements.name is 'The name that a prompt uses after an @. Case and Unicode form (NFC, NFD) do not matter.';
 comment on column keyframe.elements.text is 'What it looks like. Starts that use it add it to their prompt, as `name: text`.';
 comment on column keyframe.elements.updated_at is 'Its version: every change updates it.';
+comment on column keyframe.elements.image_paths is 'Its uploaded images, each as projects/<file_name>. Starts that use it send them as references.';
 create index elements_owner_id_created_at_idx on keyframe.elements (owner_id, created_at desc, id desc);
-
-create table keyframe.element_images (
-  owner_id uuid not null,
-  element_id uuid not null,
-  position integer not null constraint element_has_at_most_8_images check (position between 1 and 8),
-  path text not null constraint path_is_an_upload check (keyframe_private.is_reference_path(path)),
-  primary key (owner_id, element_id, position),
-  constraint element_images_element_fkey foreign key (owner_id, element_id) references keyframe.elements (owner_id, id) on delete cascade
-);
-comment on table keyframe.element_images is 'The images of elements. Starts that use an element send them as references.';
-comment on column keyframe.element_images.owner_id is 'The owner of the element and of the image.';
-comment on column keyframe.element_images.element_id is 'The element that it shows.';
-comment on column keyframe.element_images.position is 'Its place among them, from 1.';
-comment on column keyframe.element_images.path is 'projects/<file_name>: an uploaded image of the owner.';
 -- Finds whether an image is still in use.
-create index element_images_path_idx on keyframe.element_images (path);
+create index elements_image_paths_idx on keyframe.elements using gin (image_paths);
 
 create function keyframe_private.max_elements(list text)
-returns integer language sql immutable set search_path = '' as $$
-  select case list when 'owner' then 500 when 'film' then 50 when 'start' then 20 end
-$$;
+returns integer language sql immutable set search_path = '' return case list when 'owner' then 500 when 'film' then 50 when 'start' then 20 end;
 
 -- Locked until the transaction ends: a deletion waits, and then finds the list that names it.
 create function keyframe_private.require_elements(ids uuid[], owner uuid)

@@ -1,38 +1,13 @@
--- Functions that api calls for elements, one call per request.
-
-create function keyframe_private.images_of_element(element keyframe.elements)
-returns text[] language plpgsql stable set search_path = '' as $$
-begin
-  return array(
-    select i.path from keyframe.element_images i where i.owner_id = element.owner_id and i.element_id = element.id order by i.position);
-end $$;
-
-create function keyframe_private.element_json(element keyframe.elements)
-returns json language plpgsql stable set search_path = '' as $$
-begin
-  return json_build_object(
-    'id', element.id, 'kind', element.kind, 'name', element.name, 'text', element.text,
-    'image_paths', keyframe_private.images_of_element(element), 'created_at', element.created_at, 'updated_at', element.updated_at);
-end $$;
-
-create function keyframe_private.own_element(element uuid, versions timestamptz[] default null)
+create function keyframe_private.own_element(
+  element uuid, versions timestamptz[] default null, missing text default 'You have no element with this elementId.')
 returns keyframe.elements language plpgsql stable set search_path = '' as $$
 declare
   wanted keyframe.elements;
 begin
   select e.* into wanted from keyframe.elements e where e.id = element and keyframe_private.is_own(e.owner_id);
-  perform keyframe_private.raise_if(not found, 'not_found', 'You have no element with this elementId.');
+  perform keyframe_private.raise_if(not found, 'not_found', missing);
   perform keyframe_private.require_version('element', wanted.updated_at, versions);
   return wanted;
-end $$;
-
--- Triggers list for removal an image that nothing else uses.
-create function keyframe_private.write_element_images(element keyframe.elements, paths text[])
-returns void language plpgsql volatile set search_path = '' as $$
-begin
-  delete from keyframe.element_images i where i.owner_id = element.owner_id and i.element_id = element.id;
-  insert into keyframe.element_images (owner_id, element_id, position, path)
-  select element.owner_id, element.id, w.position, w.path from unnest(paths) with ordinality w (path, position);
 end $$;
 
 create function keyframe.create_element(
@@ -47,20 +22,19 @@ begin
   request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'create');
   perform keyframe_private.require_user();
   if request.replayed then
-    select e.* into created from keyframe.elements e where e.id = request.resource_id and keyframe_private.is_own(e.owner_id);
-    perform keyframe_private.raise_if(not found, 'not_found',
-      'The element that this Idempotency-Key created has been deleted. Send a new key.');
+    created := keyframe_private.own_element(
+      request.resource_id, missing => 'The element that this Idempotency-Key created has been deleted. Send a new key.');
   else
     perform keyframe_private.acquire_lock('elements', auth.uid());
     perform keyframe_private.raise_if(
       (select count(*) from keyframe.elements e where e.owner_id = auth.uid()) >= keyframe_private.max_elements('owner'), 'invalid_request',
       format('You have %s elements already. Delete one first.', keyframe_private.max_elements('owner')));
-    insert into keyframe.elements (id, kind, name, text)
-    values (request.resource_id, create_element.kind, create_element.name, create_element.text)
+    insert into keyframe.elements (id, kind, name, text, image_paths)
+    values (request.resource_id, create_element.kind, create_element.name, create_element.text,
+      coalesce(create_element.image_paths, '{}'))
     returning * into created;
-    perform keyframe_private.write_element_images(created, image_paths);
   end if;
-  return json_build_object('element', keyframe_private.element_json(created), 'replayed', request.replayed, 'rate', request.rate);
+  return json_build_object('element', to_jsonb(created) - 'owner_id', 'replayed', request.replayed, 'rate', request.rate);
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
   return keyframe_private.refuse(refused, 'create');
@@ -79,7 +53,7 @@ declare
     limit least(max_rows, 101));
 begin
   return json_build_object(
-    'elements', (select coalesce(json_agg(keyframe_private.element_json(e) order by e.created_at desc, e.id desc), '[]') from unnest(page) e),
+    'elements', (select coalesce(json_agg(to_jsonb(e) - 'owner_id' order by e.created_at desc, e.id desc), '[]') from unnest(page) e),
     'rate', rate);
 end $$;
 comment on function keyframe.list_elements is 'The caller''s elements, newest first, at most 101 per page.';
@@ -90,56 +64,46 @@ declare
   rate jsonb := keyframe_private.acquire_token('read');
   refused keyframe_private.refusal;
 begin
-  return json_build_object('element', keyframe_private.element_json(keyframe_private.own_element(element_id)), 'rate', rate);
+  return json_build_object('element', to_jsonb(keyframe_private.own_element(element_id)) - 'owner_id', 'rate', rate);
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
   return keyframe_private.refuse(refused);
 end $$;
 comment on function keyframe.read_element is 'One element of the caller.';
 
-create function keyframe.update_element(
-  element_id uuid, changes jsonb default '{}', image_paths text[] default null, versions timestamptz[] default null)
+create function keyframe.update_element(element_id uuid, changes jsonb default '{}', versions timestamptz[] default null)
 returns json language plpgsql volatile security definer set search_path = '' as $$
 declare
   rate jsonb := keyframe_private.acquire_token('change'); -- before any lock
   changed keyframe.elements;
-  images text[];
   refused keyframe_private.refusal;
 begin
   update keyframe.elements e
-  set (kind, name, text) = (select c.kind, c.name, c.text from jsonb_populate_record(e, changes) c)
+  set (kind, name, text, image_paths) = (select c.kind, c.name, c.text, c.image_paths from jsonb_populate_record(e, changes) c)
   where e.id = update_element.element_id and keyframe_private.is_own(e.owner_id)
     and (versions is null or date_trunc('milliseconds', e.updated_at) = any (versions))
   returning e.* into changed;
   if not found then
     perform keyframe_private.own_element(element_id, versions);
   end if;
-  images := keyframe_private.images_of_element(changed);
-  if image_paths <> images then
-    perform keyframe_private.write_element_images(changed, image_paths);
-    perform keyframe_private.require_may_remove(images);
-    update keyframe.elements e set updated_at = now() where e.id = changed.id returning e.* into changed;
-  end if;
-  return json_build_object('element', keyframe_private.element_json(changed), 'rate', rate);
+  return json_build_object('element', to_jsonb(changed) - 'owner_id', 'rate', rate);
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
   return keyframe_private.refuse(refused);
 end $$;
-comment on function keyframe.update_element is 'Changes the caller''s element. `changes` and `versions` as for update_project; image_paths replaces its images. Existing predictions keep what they were made with.';
+comment on function keyframe.update_element is 'Changes the caller''s element. `changes` and `versions` as for update_project. Existing predictions keep what they were made with.';
 
 create function keyframe.delete_element(element_id uuid, versions timestamptz[] default null)
 returns json language plpgsql volatile security definer set search_path = '' as $$
 declare
   rate jsonb := keyframe_private.acquire_token('change', needed => 'manage'); -- before any lock
   wanted keyframe.elements;
-  deleted json;
   refused keyframe_private.refusal;
 begin
   perform from keyframe.elements e where e.id = delete_element.element_id and keyframe_private.is_own(e.owner_id) for update;
   wanted := keyframe_private.own_element(element_id, versions);
-  deleted := keyframe_private.element_json(wanted);
   delete from keyframe.elements e where e.id = wanted.id;
-  return json_build_object('element', deleted, 'rate', rate);
+  return json_build_object('element', to_jsonb(wanted) - 'owner_id', 'rate', rate);
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
   return keyframe_private.refuse(refused);

@@ -113,11 +113,11 @@ begin
   shots := array(select p from keyframe.projects p where p.film_id = shared.film_id order by p.film_position);
   perform keyframe_private.acquire_token('shared', 1 + cardinality(shots) / keyframe_private.projects_per_token(), holder => shared.id);
   return json_build_object('owner_id', shared.owner_id, 'title', shared.title, 'rate', null, 'shots', (
-    select coalesce(json_agg(json_build_object('title', (s.project).title, 'video', case when v.id is not null then json_strip_nulls(
+    select coalesce(json_agg(json_build_object('title', p.title, 'video', case when v.id is not null then json_strip_nulls(
       json_build_object('path', v.output_path, 'content_type', v.output_content_type, 'width', v.output_width, 'height', v.output_height,
-        'duration_seconds', v.output_duration_seconds)) end) order by (s.project).film_position), '[]')
-    from (select u as project from unnest(shots) u) s
-    left join keyframe.predictions v on v.id = keyframe_private.shown_take(s.project, 'video')));
+        'duration_seconds', v.output_duration_seconds)) end) order by p.film_position), '[]')
+    from unnest(shots) p
+    left join keyframe.predictions v on v.id = keyframe_private.shown_take(p, 'video')));
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
   return keyframe_private.refuse(refused);

@@ -149,14 +149,17 @@ create type keyframe_private.open_lane as (resource text, lane uuid, max_rows in
 -- The next lanes with ready work, resource by resource. If the last claim ended at model A and lane 2, these are lanes 3, 1, 2 of model B,
 -- then lanes 3, 1, 2 of model A. Resources and owners at their limit are left out. Lanes of deliver are locked, and cleared of work that
 -- does not belong there (lock_endpoint_lane). Each resource and each lane is a probe of the index, of which a claim makes a limited number.
--- is_cut: there are more, and the next claim begins there.
+-- room: the most that these resources can lease now. Each leased row counts against the limit and lowers it by one, so this is half of what
+-- is left, or the few rows of a worker that is nearly full. is_cut: there are more lanes, and the next claim begins there.
 create function keyframe_private.open_lanes(
   wanted_queue keyframe_private.work_queue, for_worker uuid, max_lanes integer, open_now keyframe_private.open_work,
-  began keyframe_private.claim_cursor, out lanes keyframe_private.open_lane[], out reached keyframe_private.claim_cursor, out is_cut boolean)
+  began keyframe_private.claim_cursor, out lanes keyframe_private.open_lane[], out room integer, out reached keyframe_private.claim_cursor,
+  out is_cut boolean)
 language plpgsql volatile set search_path = '' as $$
 declare
   places constant integer := keyframe_private.places_of(wanted_queue);
   row_limit numeric;
+  open_of_resource bigint;
   of_resource keyframe_private.work;
   of_lane keyframe_private.work;
   locked record;
@@ -165,6 +168,7 @@ declare
   cleared integer := 0;
 begin
   lanes := '{}';
+  room := 0;
   reached := began;
   loop
     is_cut := probes >= 4 * max_lanes;
@@ -173,7 +177,9 @@ begin
     reached.resource := of_resource.resource;
     probes := probes + 1;
     row_limit := keyframe_private.limit_for_next_row(places, of_resource.is_unproven, open_now.total, open_now.unproven);
-    continue when coalesce((open_now.by_resource ->> of_resource.resource)::bigint, 0) >= row_limit;
+    open_of_resource := coalesce((open_now.by_resource ->> of_resource.resource)::bigint, 0);
+    continue when open_of_resource >= row_limit;
+    room := room + greatest(4, ceil((row_limit - open_of_resource) / 2));
     of_lane := null;
     loop
       of_lane := keyframe_private.next_lane(wanted_queue, of_resource.resource, began.lane, of_lane.lane);
@@ -200,8 +206,8 @@ end $$;
 
 -- Leases ready work for a worker: one row of each lane in turn, until a resource, an owner or the worker has reached its limit. If Ada's
 -- lane has three rows, Bob's one and Cem's two, a claim of four leases Ada 1, Bob 1, Cem 1, Ada 2. The next claim resumes after Cem's lane:
--- cursors has a cursor for each queue, whose lane is the last one leased from. Of a lane it takes at most its equal part of max_rows, even
--- if another lane has less. The table swings between empty and full faster than it is analyzed, so we force index scans.
+-- cursors has a cursor for each queue, whose lane is the last one leased from. Of a lane it takes at most its equal part of what may be
+-- leased, even if another lane has less. The table swings between empty and full faster than it is analyzed, so we force index scans.
 create function keyframe_private.lease_work(
   wanted_queue keyframe_private.work_queue, for_worker uuid, lease interval, max_rows integer, at timestamptz, inout cursors jsonb,
   out leased keyframe_private.work[], out is_cut boolean)
@@ -214,6 +220,7 @@ declare
   token constant uuid := gen_random_uuid();
   open_now keyframe_private.open_work;
   walked record;
+  lane_part integer;
   last_lane uuid;
 begin
   perform keyframe_private.make_ready(wanted_queue, at);
@@ -227,6 +234,7 @@ begin
   is_cut := walked.is_cut;
   last_lane := (walked.reached).lane;
   if cardinality(walked.lanes) > 0 then
+    lane_part := ceil(least(lease_work.max_rows, walked.room)::numeric / cardinality(walked.lanes));
     with candidate as (
       select r.*, l.resource, l.lane, l.turn_of_lane, row_number() over (partition by l.turn_of_lane order by r.id) as turn
       from unnest(walked.lanes) with ordinality l (resource, lane, max_rows, turn_of_lane)
@@ -236,7 +244,7 @@ begin
         select w.id, w.owner_id, w.is_unproven from keyframe_private.work w
         where w.queue = wanted_queue and w.state = 'ready' and w.resource = l.resource
           and (w.lane, w.id) > (l.lane, 0) and w.lane <= l.lane
-        order by w.lane, w.id limit least(l.max_rows, ceil(lease_work.max_rows::numeric / cardinality(walked.lanes))) for update skip locked) r
+        order by w.lane, w.id limit least(l.max_rows, lane_part) for update skip locked) r
     ), counted as (
       -- What is leased before this row, if all candidates are leased in turn: in all, unproven, of its resource and of its owner.
       select c.id, c.is_unproven, c.lane, c.turn_of_lane,

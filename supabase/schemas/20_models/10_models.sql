@@ -18,9 +18,7 @@ create table keyframe.models (
   notes text not null default '',
   billed_when jsonb not null default '{"failed": "unknown", "rejected": "unknown", "canceled": "yes"}'
     constraint billed_when_says_yes_no_or_unknown check (
-      coalesce(billed_when ->> 'failed', '') in ('yes', 'no', 'unknown')
-        and coalesce(billed_when ->> 'rejected', '') in ('yes', 'no', 'unknown')
-      and coalesce(billed_when ->> 'canceled', '') in ('yes', 'no', 'unknown')
+      array[billed_when ->> 'failed', billed_when ->> 'rejected', billed_when ->> 'canceled'] <@ array['yes', 'no', 'unknown']
         and billed_when - array['failed', 'rejected', 'canceled'] = '{}'),
   cost_ceiling_micros bigint constraint cost_ceiling_is_at_most_a_million_dollars check (cost_ceiling_micros between 0 and 1000000000000),
   primary key (step, model),

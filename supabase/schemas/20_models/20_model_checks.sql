@@ -188,12 +188,10 @@ end $$;
 create function keyframe_private.require_well_formed_model()
 returns trigger language plpgsql volatile set search_path = '' as $$
 declare
-  mistakes text := (select string_agg(m, ' ' order by m collate "C")
-    from keyframe_private.shape_mistakes(new.step, new.controls, new.fixed) m);
+  mistakes text := coalesce(
+    (select string_agg(m, ' ' order by m collate "C") from keyframe_private.shape_mistakes(new.step, new.controls, new.fixed) m),
+    (select string_agg(m, ' ' order by m collate "C") from keyframe_private.meaning_mistakes(new.controls, new.fixed) m));
 begin
-  if mistakes is null then
-    select string_agg(m, ' ' order by m collate "C") into mistakes from keyframe_private.meaning_mistakes(new.controls, new.fixed) m;
-  end if;
   if mistakes is not null then
     raise exception '%', mistakes using errcode = 'check_violation', constraint = 'model_is_well_formed',
       hint = 'docs/models.md has every key of controls.';

@@ -17,7 +17,6 @@ comment on table keyframe_private.model_prices is 'What a model costs per unit o
 comment on column keyframe_private.model_prices.id is 'Runs keep the ids of their prices.';
 comment on column keyframe_private.model_prices.applies_to is 'The values of an input for which it applies, for example {"resolution": "1080p", "audio": true}. Of the matching rows, the one with the most values counts.';
 comment on column keyframe_private.model_prices.metric is 'run, image, output_second, input_megapixel, output_megapixel or hardware_second.';
-comment on column keyframe_private.model_prices.price_usd is 'US dollars for one unit of the metric.';
 comment on column keyframe_private.model_prices.valid_from is 'When it starts to apply, until a later row with the same applies_to.';
 comment on column keyframe_private.model_prices.source is 'The address of the page with the price.';
 
@@ -67,7 +66,6 @@ create table keyframe_private.model_markups (
   markup numeric not null constraint markup_is_between_0_and_10 check (markup between 0 and 10)
 );
 comment on table keyframe_private.model_markups is 'Markups of single models, instead of the one in settings.';
-comment on column keyframe_private.model_markups.markup is 'What users pay is what the provider bills times this, from 0 to 10: 1.3 charges 30 % more.';
 
 create function keyframe_private.require_known_model()
 returns trigger language plpgsql volatile set search_path = '' as $$
@@ -108,8 +106,6 @@ begin
   return null;
 end $$;
 
--- The list of models, with what the default of each step costs.
-
 -- What a run should cost (estimate) and the most that it can cost, each as what the provider bills and as what the user pays (charge). If a
 -- price is missing, price_ids and the estimates are null, and the most is the ceiling of the model, or null if there is none.
 create type keyframe_private.run_cost as (
@@ -118,11 +114,9 @@ create type keyframe_private.run_cost as (
 -- Whether a run can replace the one that was asked for: the most that the provider bills and the most that the user pays are no higher. Any
 -- run can replace one whose cost is unknown.
 create function keyframe_private.costs_no_more(run keyframe_private.run_cost, asked keyframe_private.run_cost)
-returns boolean language plpgsql immutable set search_path = '' as $$
-begin
-  return asked.most_micros is null
-    or coalesce(run.most_micros <= asked.most_micros and run.most_charge_micros <= asked.most_charge_micros, false);
-end $$;
+returns boolean language sql immutable set search_path = ''
+return asked.most_micros is null
+  or coalesce(run.most_micros <= asked.most_micros and run.most_charge_micros <= asked.most_charge_micros, false);
 
 create function keyframe_private.default_cost(chosen keyframe.models, at timestamptz)
 returns keyframe_private.run_cost language plpgsql stable set search_path = '' as $$

@@ -127,36 +127,6 @@ create index predictions_succeeded_idx on keyframe.predictions (project_id, step
 -- Reads only a range of days.
 create index predictions_created_day_idx on keyframe.predictions (((created_at at time zone 'UTC')::date), owner_id);
 
--- The rules of an input. As table checks they were parsed and planned at each write of a row (about six), a tenth of the Postgres time of a
--- frame (npm run bench -- flow). Their triggers always fire, as checks do, even if session_replication_role disables triggers.
-create function keyframe_private.require_sound_input()
-returns trigger language plpgsql volatile set search_path = '' as $$
-declare
-  broken constant text := case
-    when not coalesce(char_length(new.input ->> 'prompt'), 0) between 1 and 4000 then 'prompt_has_1_to_4000_characters'
-    when not keyframe_private.has_visible_character(new.input ->> 'prompt') then 'prompt_has_a_visible_character'
-    when not keyframe_private.is_plain_text(new.input ->> 'prompt') then 'prompt_is_plain_text'
-    when not keyframe_private.has_visible_character(new.input ->> 'negativePrompt') then 'negative_prompt_has_a_visible_character'
-    when not keyframe_private.is_plain_text(new.input ->> 'negativePrompt') then 'negative_prompt_is_plain_text'
-    -- A deletion reads the images of several owners' inputs: one malformed input would stop all of it.
-    when not (jsonb_typeof(new.input -> 'referenceImagePaths') = 'array'
-      and not new.input @? 'strict $.referenceImagePaths[*] ? (@.type() != "string")') then 'reference_images_are_a_list'
-    -- As is_uuid, which users may not call.
-    when not (new.input ->> 'firstFramePredictionId' ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'
-      and new.input ->> 'lastFramePredictionId' ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$') then 'frames_are_predictions'
-    when new.step = 'first-frame' and coalesce(new.input ->> 'firstFramePredictionId', new.input ->> 'firstFrameImagePath') is not null
-      then 'first_frame_builds_on_no_frame'
-    when new.step <> 'video' and coalesce(new.input ->> 'lastFramePredictionId', new.input ->> 'lastFrameImagePath') is not null
-      then 'only_video_has_a_last_frame'
-  end;
-begin
-  if broken is not null then
-    raise check_violation using schema = 'keyframe', table = 'predictions', constraint = broken,
-      message = format('new row for relation "predictions" violates check constraint "%s"', broken);
-  end if;
-  return null;
-end $$;
-
 create table keyframe_private.prediction_moves (
   from_status keyframe.prediction_status not null,
   to_status keyframe.prediction_status not null,

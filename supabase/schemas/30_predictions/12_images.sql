@@ -38,24 +38,6 @@ begin
     input ->> 'lastFrameImagePath', input #>> '{referenceImagePaths,0}') is not null;
 end $$;
 
-create function keyframe_private.write_prediction_images()
-returns trigger language plpgsql volatile security definer set search_path = '' as $$
-declare
-  used record;
-begin
-  if not exists (select from started s where keyframe_private.has_images(s.input)) then
-    return null;
-  end if;
-  for used in
-    select distinct s.owner_id, i.path from started s, keyframe_private.images_of(s.input) i where i.path is not null order by 1, 2
-  loop
-    perform keyframe_private.keep_reference(used.path, used.owner_id);
-  end loop;
-  insert into keyframe_private.prediction_images (prediction_id, role, position, path, source_prediction_id)
-  select s.id, i.* from started s, keyframe_private.images_of(s.input) i;
-  return null;
-end $$;
-
 -- Ordered as the model gets them. The name is null when the prediction that made the image is deleted.
 create function keyframe_private.images_json(prediction uuid)
 returns jsonb language plpgsql stable set search_path = '' as $$

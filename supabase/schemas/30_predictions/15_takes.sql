@@ -28,6 +28,34 @@ begin
     where p.id = project), null);
 end $$;
 
+-- Whether a take no longer belongs to what its project shows, for one of these reasons:
+--
+--   a frame that it was made with is deleted
+--   a frame of its own project that it was made with is no longer the shown take of its step
+--   it continues a video that is no longer the shown take of the previous shot; which shot that is, the current order of the film says
+--
+-- Uploaded frames and frames of other projects are always current. `shown` are the project's shown takes, if the caller knows them.
+create function keyframe_private.is_outdated(prediction keyframe.predictions, shown uuid[])
+returns boolean language plpgsql stable set search_path = '' as $$
+declare
+  frame uuid;
+  project uuid;
+begin
+  foreach frame in array array_remove(
+    array[(prediction.input ->> 'firstFramePredictionId')::uuid, (prediction.input ->> 'lastFramePredictionId')::uuid], null)
+  loop
+    shown := coalesce(shown, keyframe_private.shown_takes(prediction.project_id));
+    continue when frame = any (shown);
+    select p.project_id into project from keyframe.predictions p where p.id = frame;
+    if not found or project = prediction.project_id then
+      return true;
+    end if;
+  end loop;
+  return coalesce(prediction.input -> 'continuesPreviousShot' = 'true', false) and (
+    select keyframe_private.shown_take(keyframe_private.previous_shot(p), 'video')::text from keyframe.projects p
+    where p.id = prediction.project_id) is distinct from prediction.input ->> 'continuesPredictionId';
+end $$;
+
 create function keyframe_private.require_success(take keyframe.predictions)
 returns void language plpgsql immutable set search_path = '' as $$
 begin

@@ -1,4 +1,5 @@
--- The ledger has one row for each submit to the provider: what happened to the submit, to its provider run and to the money.
+-- The ledger has one row for each submit to the provider: what happened to the submit, to its provider run and to the money. The functions
+-- end a submit, search for its run, or add the next submit.
 
 -- No foreign keys: a row outlives its prediction, project and account. Of about three updates the last is HOT if its page has space.
 create table keyframe_private.provider_submits (
@@ -244,3 +245,90 @@ begin
     where u.prediction_id = record_search_ended.prediction_id and u.attempt = last_attempt + 1 and u.is_unanswered);
 end $$;
 comment on function keyframe_worker.record_search_ended is 'Ends the search for the provider runs of submits. work_id: the search that this was; without it, it was part of a submit. Returns whether the submit after last_attempt is still to be sent: the run that was found may have ended it, by a call whose answer was lost.';
+
+-- Submits a queued prediction once more, or fails it if that does not fit its budget. A submit needs no budget if it replaces one that was
+-- released in this transaction (ended_at = now()) and costs no more; another start may already hold what was released earlier.
+create function keyframe_private.add_next_submit(prediction keyframe.predictions, due_at timestamptz, failures integer, reason text)
+returns void language plpgsql volatile set search_path = '' as $$
+declare
+  released keyframe_private.provider_submits;
+  refused keyframe_private.refusal;
+begin
+  if exists (
+    select from keyframe_private.provider_submits s
+    where s.prediction_id = prediction.id and s.submitted_at is null and s.ended_at is null) then
+    return; -- one waits already, with its work
+  end if;
+  perform keyframe_private.acquire_lock('slots', prediction.owner_id);
+  select s.* into released from keyframe_private.provider_submits s
+  where s.prediction_id = prediction.id and s.attempt = prediction.attempt and s.ended_at = now() and not exists (
+    select from keyframe_private.provider_submits o
+    where o.prediction_id = s.prediction_id and o.attempt = s.attempt and o.cost_state <> 'released')
+  limit 1;
+  perform keyframe_private.add_submits(array[prediction], released, due_at, failures, reason);
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  perform keyframe_private.note_exhausted(prediction.owner_id, refused.code, refused.hint);
+  perform keyframe_private.mark_failed(prediction.id, refused.code, refused.sentence, true);
+end $$;
+
+-- `since`: when the provider began to refuse the model as unknown; null when it has the model again. An administrator who holds the row
+-- decides.
+create function keyframe_private.set_refused(wanted_step keyframe.generation_step, wanted_model text, since timestamptz)
+returns void language plpgsql volatile set search_path = '' as $$
+begin
+  update keyframe.models m set refused_at = since
+  where (m.step, m.model) in (
+    select l.step, l.model from keyframe.models l where l.step = wanted_step and l.model = wanted_model for no key update skip locked);
+end $$;
+
+-- From now on the model is unavailable. The prediction moves to the next model that accepts its input, unless the caller named this one.
+create function keyframe_worker.record_model_refused(
+  work_id bigint, lease_token uuid, prediction_id uuid, message text, attempt_without_run integer)
+returns text language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
+declare
+  held constant keyframe_private.work := keyframe_private.lock_held_work(work_id, lease_token);
+  subject constant uuid := coalesce(held.subject, prediction_id);
+  row_now keyframe.predictions;
+  project keyframe.projects;
+  gone keyframe.models;
+  next_model keyframe.models;
+begin
+  select p.* into row_now from keyframe.predictions p where p.id = subject for update;
+  perform keyframe_private.end_without_run(subject, attempt_without_run);
+  if not keyframe_private.is_current(held) or row_now.status <> 'queued' then
+    perform keyframe_private.reschedule_or_finish(held);
+    return 'too_late';
+  end if;
+  perform keyframe_private.finish_work(held);
+  perform keyframe_private.set_refused(row_now.step, row_now.model, now());
+  if row_now.requested_model is distinct from row_now.model then
+    select j.* into project from keyframe.projects j where j.id = row_now.project_id;
+    select m.* into gone from keyframe.models m where m.step = row_now.step and m.model = row_now.model;
+    next_model := keyframe_private.find_successor(gone, row_now.input, project);
+  end if;
+  if next_model.model is null then
+    perform keyframe_private.mark_failed(row_now.id, 'model_unavailable', message, false);
+    return 'failed';
+  end if;
+  update keyframe.predictions p
+  set model = next_model.model, requested_model = coalesce(p.requested_model, p.model),
+      input = keyframe_private.resolve_input(p.input, project, next_model), updated_at = now()
+  where p.id = row_now.id
+  returning p.* into row_now;
+  perform keyframe_private.add_next_submit(row_now, now(), 0, 'model_unavailable');
+  return 'moved';
+end $$;
+comment on function keyframe_worker.record_model_refused is 'Records that the provider does not have the model of a submit. Returns moved (to the next model), failed or too_late.';
+
+-- Repeated for a day: no run lasts longer. is_unknown: the provider no longer has the run, so its end is unknown.
+create function keyframe_worker.record_run_not_canceled(work_id bigint, lease_token uuid, is_unknown boolean)
+returns void language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
+declare
+  held constant keyframe_private.work := keyframe_private.lock_held_work(work_id, lease_token);
+begin
+  perform keyframe_private.end_submit(s.id, 'lost') from keyframe_private.provider_submits s
+  where s.id = held.submit_id and s.ended_at is null and (is_unknown or s.answered_at < now() - interval '1 day');
+  perform keyframe_private.reschedule_or_finish(held);
+end $$;
+comment on function keyframe_worker.record_run_not_canceled is 'Records that canceling a provider run has not ended it.';

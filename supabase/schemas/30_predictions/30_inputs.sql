@@ -51,7 +51,7 @@ begin
   return case
     when control ? 'values' then
       (select string_agg(v, ', ') from jsonb_array_elements_text(keyframe_private.control_values(control)) v)
-    when control ?| array['min', 'max'] then format('%s to %s', coalesce(control ->> 'min', 'any'), coalesce(control ->> 'max', 'any'))
+    when control ? 'min' then format('%s to %s', control ->> 'min', control ->> 'max')
     else format('at most %s characters', coalesce(control ->> 'maxLength', '4000'))
   end;
 end $$;
@@ -206,29 +206,16 @@ returns text[] language sql immutable set search_path = '' as $$
     || array(select c.name from keyframe_private.known_controls() c where c.kind in ('text', 'choice'))
 $$;
 
--- The reference images that an input names. The input of an answer has both fields, with the same first image.
-create function keyframe_private.read_references(input jsonb)
-returns jsonb language plpgsql volatile set search_path = '' as $$
-declare
-  first_path constant jsonb := nullif(input -> 'referenceImagePath', 'null');
-  paths constant jsonb := coalesce(nullif(input -> 'referenceImagePaths', 'null'), '[]' || coalesce(first_path, '[]'));
-begin
-  perform keyframe_private.raise_if(first_path is not null and first_path is distinct from paths -> 0, 'invalid_request',
-    'Send referenceImagePath or referenceImagePaths, not two different ones.');
-  perform keyframe_private.raise_if(jsonb_typeof(paths) <> 'array' or paths @? '$[*] ? (@.type() <> "string")', 'invalid_request',
-    'referenceImagePaths must be a list of paths.');
-  return paths;
-end $$;
-
 -- The requested input with the resolved frames. Its fields are checked, but it is not yet complete.
 create function keyframe_private.read_input(input jsonb, step keyframe.generation_step, project keyframe.projects)
 returns jsonb language plpgsql volatile set search_path = '' as $$
 declare
   asked jsonb := input;
+  first_reference constant jsonb := nullif(input -> 'referenceImagePath', 'null');
+  paths constant jsonb := coalesce(nullif(input -> 'referenceImagePaths', 'null'), '[]' || coalesce(first_reference, '[]'));
   unwanted text;
   frame text;
 begin
-  perform keyframe_private.raise_if(jsonb_typeof(input) is distinct from 'object', 'invalid_request', 'input must be an object.');
   perform keyframe_private.raise_if(input - keyframe_private.input_fields() <> '{}', 'invalid_request',
     'input has an unknown field.');
 
@@ -246,8 +233,12 @@ begin
   perform keyframe_private.raise_if(
     asked ->> 'aspectRatio' is not null and not keyframe_private.has_shape(asked -> 'aspectRatio', 'a ratio such as "16:9"'), 'invalid_request',
     'aspectRatio must be a ratio such as "16:9".');
-  asked := asked || jsonb_build_object('referenceImagePaths', keyframe_private.read_references(input));
-  asked := asked - array['referenceImagePath', 'firstFrameImagePath', 'lastFrameImagePath'];
+  -- The input of an answer has both fields, with the same first image.
+  perform keyframe_private.raise_if(first_reference is not null and first_reference is distinct from paths -> 0, 'invalid_request',
+    'Send referenceImagePath or referenceImagePaths, not two different ones.');
+  perform keyframe_private.raise_if(jsonb_typeof(paths) <> 'array' or paths @? '$[*] ? (@.type() <> "string")', 'invalid_request',
+    'referenceImagePaths must be a list of paths.');
+  asked := asked - array['referenceImagePath', 'firstFrameImagePath', 'lastFrameImagePath'] || jsonb_build_object('referenceImagePaths', paths);
   if step <> 'first-frame' then
     asked := asked || keyframe_private.resolve_frame(input, 'firstFrame', project);
   end if;
@@ -297,4 +288,34 @@ begin
     values_asked := jsonb_build_object('aspectRatio', project.aspect_ratio) || values_asked;
   end if;
   return images || keyframe_private.resolve_values(values_asked, used, chosen);
+end $$;
+
+-- The rules of an input. As table checks they were parsed and planned at each write of a row (about six), a tenth of the Postgres time of a
+-- frame (npm run bench -- flow). Their triggers always fire, as checks do, even if session_replication_role disables triggers.
+create function keyframe_private.require_sound_input()
+returns trigger language plpgsql volatile set search_path = '' as $$
+declare
+  broken constant text := case
+    when not coalesce(char_length(new.input ->> 'prompt'), 0) between 1 and 4000 then 'prompt_has_1_to_4000_characters'
+    when not keyframe_private.has_visible_character(new.input ->> 'prompt') then 'prompt_has_a_visible_character'
+    when not keyframe_private.is_plain_text(new.input ->> 'prompt') then 'prompt_is_plain_text'
+    when not keyframe_private.has_visible_character(new.input ->> 'negativePrompt') then 'negative_prompt_has_a_visible_character'
+    when not keyframe_private.is_plain_text(new.input ->> 'negativePrompt') then 'negative_prompt_is_plain_text'
+    -- A deletion reads the images of several owners' inputs: one malformed input would stop all of it.
+    when not (jsonb_typeof(new.input -> 'referenceImagePaths') = 'array'
+      and not new.input @? 'strict $.referenceImagePaths[*] ? (@.type() != "string")') then 'reference_images_are_a_list'
+    -- As is_uuid, which users may not call.
+    when not (new.input ->> 'firstFramePredictionId' ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'
+      and new.input ->> 'lastFramePredictionId' ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$') then 'frames_are_predictions'
+    when new.step = 'first-frame' and coalesce(new.input ->> 'firstFramePredictionId', new.input ->> 'firstFrameImagePath') is not null
+      then 'first_frame_builds_on_no_frame'
+    when new.step <> 'video' and coalesce(new.input ->> 'lastFramePredictionId', new.input ->> 'lastFrameImagePath') is not null
+      then 'only_video_has_a_last_frame'
+  end;
+begin
+  if broken is not null then
+    raise check_violation using schema = 'keyframe', table = 'predictions', constraint = broken,
+      message = format('new row for relation "predictions" violates check constraint "%s"', broken);
+  end if;
+  return null;
 end $$;

@@ -6,7 +6,7 @@ returns jsonb language plpgsql stable set search_path = '' as $$
 begin
   return jsonb_build_object(
     'elementId', element.id, 'updatedAt', keyframe_private.wire_time(element.updated_at), 'name', element.name, 'text', element.text,
-    'imagePaths', to_jsonb(keyframe_private.images_of_element(element)));
+    'imagePaths', element.image_paths);
 end $$;
 
 -- Whether a character continues the name before it: a letter, a digit, an underscore, or a mark such as an accent. An empty text does not.
@@ -196,9 +196,7 @@ begin
     cross join lateral (select case
       when e.id is null then array['deleted']
       when keyframe_private.wire_time(e.updated_at) <> r.used ->> 'updatedAt' then array_remove(array[
-        case when r.used -> 'imagePaths' <> (
-          select coalesce(jsonb_agg(i.path order by i.position), '[]') from keyframe.element_images i
-          where i.owner_id = e.owner_id and i.element_id = e.id) then 'imagePaths' end,
+        case when r.used -> 'imagePaths' <> to_jsonb(e.image_paths) then 'imagePaths' end,
         case when e.name <> r.used ->> 'name' then 'name' end,
         case when e.text <> r.used ->> 'text' then 'text' end], null)
       else '{}' end) c (fields)

@@ -88,6 +88,7 @@ begin
   where p.id = wanted.project_id and (auth.uid() is null or keyframe_private.is_own(p.owner_id)) and p.deleted_at is null
   for key share;
   perform keyframe_private.raise_if(not found, 'not_found', 'You have no project with this projectId.');
+  perform keyframe_private.raise_if(jsonb_typeof(wanted.input) is distinct from 'object', 'invalid_request', 'input must be an object.');
   wanted.owner_id := project.owner_id;
   wanted.model := nullif(wanted.model, ''); -- the column's default: none is named
   wanted := keyframe_private.apply_plan(wanted, project);
@@ -148,6 +149,18 @@ begin
   return new;
 end $$;
 
+create function keyframe_private.write_prediction_images()
+returns trigger language plpgsql volatile security definer set search_path = '' as $$
+begin
+  if exists (select from started s where keyframe_private.has_images(s.input)) then
+    perform keyframe_private.keep_reference(u.path, u.owner_id) from (
+      select distinct s.owner_id, i.path from started s, keyframe_private.images_of(s.input) i where i.path is not null order by 1, 2) u;
+    insert into keyframe_private.prediction_images (prediction_id, role, position, path, source_prediction_id)
+    select s.id, i.* from started s, keyframe_private.images_of(s.input) i;
+  end if;
+  return null;
+end $$;
+
 -- An administrator may start for several owners at once; a user's rows have one owner, and one client or none. Without a generic plan it is
 -- planned at each start.
 create function keyframe_private.begin_starts()
@@ -177,18 +190,14 @@ end $$;
 create function keyframe_private.refuse_used_id()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
-  if auth.uid() is not null then
-    return null; -- users cannot choose an identifier
-  end if;
-  if exists (
-    select from keyframe.webhook_events v
-    where v.prediction_id = new.id and v.type in ('generation.succeeded', 'generation.failed')
-  ) or exists (select from keyframe_private.provider_submits s where s.prediction_id = new.id and s.submitted_at is not null)
-    or exists (
-      select from keyframe_private.file_removals r where r.bucket = 'keyframe-outputs'
-        and r.name = any (array(select keyframe_private.output_names(new)))
-    ) then
-    perform keyframe_private.raise_error('invalid_request',
+  if auth.uid() is null then -- users cannot choose an identifier
+    perform keyframe_private.raise_if(
+      exists (
+        select from keyframe.webhook_events v where v.prediction_id = new.id and v.type in ('generation.succeeded', 'generation.failed'))
+      or exists (select from keyframe_private.provider_submits s where s.prediction_id = new.id and s.submitted_at is not null)
+      or exists (
+        select from keyframe_private.file_removals r
+        where r.bucket = 'keyframe-outputs' and r.name = any (array(select keyframe_private.output_names(new)))), 'invalid_request',
       'An earlier prediction with this id has left an event, a submit or a file. Leave the id out, or use another one.');
   end if;
   return null;
@@ -270,3 +279,94 @@ begin
     ) before
   );
 end $$;
+
+-- What api calls to start one prediction or several takes of it.
+
+-- Consecutive seeds make different takes, each of which can be repeated.
+create function keyframe_private.input_of_take(input jsonb, number bigint)
+returns jsonb language plpgsql immutable set search_path = '' as $$
+begin
+  return case when number > 1 and jsonb_typeof(input -> 'seed') = 'number'
+    then input || jsonb_build_object('seed', (input ->> 'seed')::numeric + number - 1) else input end;
+end $$;
+
+-- Starts a step of these projects, all or none: as many takes of a project as it is named. The first prediction has the id of the request.
+-- If there are several, their ids are kept for a repetition of the request.
+create function keyframe_private.start_all(request_id uuid, projects uuid[], step keyframe.generation_step, input jsonb, model text)
+returns keyframe.predictions[] language plpgsql volatile set search_path = '' as $$
+declare
+  started keyframe.predictions[];
+begin
+  with made as (
+    insert into keyframe.predictions as p (id, project_id, step, input, model)
+    select case s.place when 1 then request_id else gen_random_uuid() end, s.project, start_all.step,
+      keyframe_private.input_of_take(start_all.input, row_number() over (partition by s.project order by s.place)), start_all.model
+    from unnest(projects) with ordinality s (project, place)
+    order by s.place
+    returning p)
+  select coalesce(array_agg(m.p), '{}') into started from made m;
+  if cardinality(started) > 1 then
+    update keyframe_private.idempotency_keys k set answer = to_jsonb(array(select s.id from unnest(started) s))
+    where k.resource_id = request_id;
+  end if;
+  return started;
+end $$;
+
+-- What a repeated request has started (start_all), without deleted predictions. Only of a film may all be deleted.
+create function keyframe_private.started_before(answer jsonb, request_id uuid, of_film boolean)
+returns keyframe.predictions[] language plpgsql stable set search_path = '' as $$
+declare
+  started constant keyframe.predictions[] := array(
+    select p from jsonb_array_elements_text(coalesce(answer, jsonb_build_array(request_id))) with ordinality i (id, number)
+    join keyframe.predictions p on p.id = i.id::uuid
+    where keyframe_private.is_own(p.owner_id) and p.project_id <> all ((select keyframe_private.deleted_projects())::uuid[])
+    order by i.number);
+begin
+  perform keyframe_private.raise_if(started = '{}' and not of_film, 'not_found',
+    'The prediction that this Idempotency-Key started has been deleted. Send a new key.');
+  return started;
+end $$;
+
+create function keyframe_private.started_json(started keyframe.predictions[])
+returns json language plpgsql stable set search_path = '' as $$
+begin
+  return (select coalesce(json_agg(keyframe_private.prediction_json(p)), '[]') from unnest(started) p);
+end $$;
+
+-- The answer to a start of one prediction or, with is_list, of several.
+create function keyframe_private.start_json(started keyframe.predictions[], is_list boolean, replayed boolean, rate jsonb)
+returns json language plpgsql stable set search_path = '' as $$
+declare
+  predictions constant json := case when is_list then keyframe_private.started_json(started) end;
+begin
+  return json_build_object(
+    'prediction', coalesce(predictions -> 0, keyframe_private.prediction_json(started[1])), 'predictions', predictions,
+    'replayed', replayed, 'rate', coalesce(rate, keyframe_private.rate_state('generate')));
+end $$;
+
+-- Without a generic plan it is planned at each start.
+create function keyframe.start_prediction(
+  project_id uuid, step keyframe.generation_step, input jsonb default '{}', model text default null, idempotency_key text default null,
+  request_hash text default null, count integer default null)
+returns json language plpgsql volatile security definer set search_path = '' set plan_cache_mode = force_generic_plan as $$
+declare
+  request record;
+  started keyframe.predictions[];
+  refused keyframe_private.refusal;
+begin
+  request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash);
+  perform keyframe_private.require_user();
+  perform keyframe_private.raise_if(start_prediction.count not between 1 and 8, 'invalid_request', 'count must be 1 to 8.');
+  if request.replayed then
+    started := keyframe_private.started_before(request.answer, request.resource_id, of_film => false);
+  else
+    started := keyframe_private.start_all(
+      request.resource_id, array_fill(project_id, array[coalesce(start_prediction.count, 1)]), step, input, model);
+  end if;
+  return keyframe_private.start_json(started, start_prediction.count is not null, request.replayed, request.rate);
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  perform keyframe_private.note_exhausted(auth.uid(), refused.code, refused.hint);
+  return keyframe_private.refuse(refused, 'generate');
+end $$;
+comment on function keyframe.start_prediction is 'Starts one run of a step of the caller''s project; with count, several takes of it: all or none.';

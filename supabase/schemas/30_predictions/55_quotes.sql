@@ -58,7 +58,8 @@ begin
   insert into keyframe_private.quotes (
     owner_id, client_id, film_id, project_ids, with_outdated, step, asked, asked_model, asked_count, digest, most_micros)
   values (priced[1].owner_id, client, film, array(select p.project_id from unnest(priced) with ordinality p order by p.ordinality),
-    add_quote.with_outdated, priced[1].step, add_quote.asked, add_quote.asked_model, add_quote.asked_count, keyframe_private.digest_of(priced), cost.most_charge_micros)
+    add_quote.with_outdated, priced[1].step, add_quote.asked, add_quote.asked_model, add_quote.asked_count,
+    keyframe_private.digest_of(priced), cost.most_charge_micros)
   returning * into made;
   return made;
 end $$;
@@ -100,16 +101,13 @@ begin
     format('atMostMicros must be the price of this quote, %s. Nothing was started.', quote.most_micros));
   -- The hash refuses a key that a caller sent with another request.
   request := keyframe_private.reserve_idempotency_key(start_key, encode(sha256(start_key::bytea), 'hex'));
-  if quote.film_id is null then
-    started := case when request.replayed then keyframe_private.takes_started_before(request.answer, request.resource_id)
-      else keyframe_private.start_takes(
-        request.resource_id, quote.project_ids[1], quote.step, quote.asked, quote.asked_model, quote.asked_count) end;
-  elsif request.replayed then
-    started := keyframe_private.started_before(request.answer);
+  if request.replayed then
+    started := keyframe_private.started_before(request.answer, request.resource_id, of_film => quote.film_id is not null);
     request.rate := keyframe_private.acquire_more_tokens(request.rate, cardinality(started), keyframe_private.projects_per_token());
   else
-    shots := keyframe_private.lock_shots_without(quote.film_id, quote.step, quote.project_ids, quote.with_outdated);
-    started := keyframe_private.start_shots(request.resource_id, shots, quote.step, quote.asked, quote.asked_model);
+    shots := case when quote.film_id is null then array_fill(quote.project_ids[1], array[coalesce(quote.asked_count, 1)])
+      else keyframe_private.shots_without(quote.film_id, quote.step, quote.project_ids, quote.with_outdated, for_start => true) end;
+    started := keyframe_private.start_all(request.resource_id, shots, quote.step, quote.asked, quote.asked_model);
     shots := '{}'; -- they have started: what follows does not refuse one of them
   end if;
   perform keyframe_private.raise_if(started = '{}', 'precondition_failed',

@@ -1,32 +1,4 @@
--- Functions that api calls for predictions.
-
--- Whether a take no longer belongs to what its project shows, for one of these reasons:
---
---   a frame that it was made with is deleted
---   a frame of its own project that it was made with is no longer the shown take of its step
---   it continues a video that is no longer the shown take of the previous shot; which shot that is, the current order of the film says
---
--- Uploaded frames and frames of other projects are always current. `shown` are the project's shown takes, if the caller knows them.
-create function keyframe_private.is_outdated(prediction keyframe.predictions, shown uuid[])
-returns boolean language plpgsql stable set search_path = '' as $$
-declare
-  frame uuid;
-  project uuid;
-begin
-  foreach frame in array array_remove(
-    array[(prediction.input ->> 'firstFramePredictionId')::uuid, (prediction.input ->> 'lastFramePredictionId')::uuid], null)
-  loop
-    shown := coalesce(shown, keyframe_private.shown_takes(prediction.project_id));
-    continue when frame = any (shown);
-    select p.project_id into project from keyframe.predictions p where p.id = frame;
-    if not found or project = prediction.project_id then
-      return true;
-    end if;
-  end loop;
-  return coalesce(prediction.input -> 'continuesPreviousShot' = 'true', false) and (
-    select keyframe_private.shown_take(keyframe_private.previous_shot(p), 'video')::text from keyframe.projects p
-    where p.id = prediction.project_id) is distinct from prediction.input ->> 'continuesPredictionId';
-end $$;
+-- Functions that api calls for predictions that were started.
 
 -- The API shows the columns listed here; the Data API shows owners the whole row. json, not jsonb: copying jsonb took four fifths of the
 -- time of a page of projects.
@@ -49,138 +21,13 @@ begin
     'output_path', prediction.output_path, 'output_content_type', prediction.output_content_type,
     'output_bytes', prediction.output_bytes, 'output_sha256', prediction.output_sha256, 'output_width', prediction.output_width,
     'output_height', prediction.output_height, 'output_duration_seconds', prediction.output_duration_seconds,
-    'output_has_audio', prediction.output_has_audio, 'end_image_path', prediction.end_image_path, 'cost', keyframe_private.cost_json(prediction.id), 'hidden', prediction.hidden,
+    'output_has_audio', prediction.output_has_audio, 'end_image_path', prediction.end_image_path,
+    'cost', keyframe_private.cost_json(prediction.id), 'hidden', prediction.hidden,
     'outdated', json_array_length(changed) > 0 or prediction.status = 'succeeded' and keyframe_private.is_outdated(prediction, shown),
     'changed_elements', changed,
     'created_at', prediction.created_at, 'started_at', prediction.started_at, 'completed_at', prediction.completed_at
   );
 end $$;
-
--- Consecutive seeds make different takes, each of which can be repeated.
-create function keyframe_private.input_of_take(input jsonb, number integer)
-returns jsonb language plpgsql immutable set search_path = '' as $$
-begin
-  return case when number > 1 and jsonb_typeof(input -> 'seed') = 'number'
-    then input || jsonb_build_object('seed', (input ->> 'seed')::numeric + number - 1) else input end;
-end $$;
-
--- What a repeated request has started, without deleted predictions.
-create function keyframe_private.started_before(ids jsonb)
-returns keyframe.predictions[] language plpgsql stable set search_path = '' as $$
-begin
-  return array(
-    select p from jsonb_array_elements_text(ids) with ordinality i (id, number) join keyframe.predictions p on p.id = i.id::uuid
-    where keyframe_private.is_own(p.owner_id) and p.project_id <> all ((select keyframe_private.deleted_projects())::uuid[])
-    order by i.number);
-end $$;
-
-create function keyframe_private.started_json(started keyframe.predictions[])
-returns json language plpgsql stable set search_path = '' as $$
-begin
-  return (select coalesce(json_agg(keyframe_private.prediction_json(p)), '[]') from unnest(started) p);
-end $$;
-
--- The answer to a start of one prediction or, with is_list, of several.
-create function keyframe_private.start_json(started keyframe.predictions[], is_list boolean, replayed boolean, rate jsonb)
-returns json language plpgsql stable set search_path = '' as $$
-declare
-  predictions constant json := case when is_list then keyframe_private.started_json(started) end;
-begin
-  return json_build_object(
-    'prediction', coalesce(predictions -> 0, keyframe_private.prediction_json(started[1])), 'predictions', predictions,
-    'replayed', replayed, 'rate', coalesce(rate, keyframe_private.rate_state('generate')));
-end $$;
-
--- Starts one prediction with this id or, with count, several: the first has this id. Their ids are kept for a repetition of the request.
-create function keyframe_private.start_takes(
-  first_id uuid, project_id uuid, step keyframe.generation_step, input jsonb, model text, count integer)
-returns keyframe.predictions[] language plpgsql volatile set search_path = '' as $$
-declare
-  started keyframe.predictions[];
-begin
-  with made as (
-    insert into keyframe.predictions as p (id, project_id, step, input, model)
-    select case t.number when 1 then first_id else gen_random_uuid() end, start_takes.project_id, start_takes.step,
-      keyframe_private.input_of_take(start_takes.input, t.number), start_takes.model
-    from generate_series(1, coalesce(start_takes.count, 1)) t (number)
-    returning p)
-  select array_agg(m.p) into started from made m;
-  if start_takes.count is not null then
-    update keyframe_private.idempotency_keys k set answer = to_jsonb(array(select s.id from unnest(started) s))
-    where k.resource_id = first_id;
-  end if;
-  return started;
-end $$;
-
--- The predictions of a repeated request. Raises not_found if they are deleted.
-create function keyframe_private.takes_started_before(answer jsonb, first_id uuid)
-returns keyframe.predictions[] language plpgsql stable set search_path = '' as $$
-declare
-  started constant keyframe.predictions[] := keyframe_private.started_before(coalesce(answer, jsonb_build_array(first_id)));
-begin
-  perform keyframe_private.raise_if(started = '{}', 'not_found',
-    'The prediction that this Idempotency-Key started has been deleted. Send a new key.');
-  return started;
-end $$;
-
--- Without a generic plan it is planned at each start.
-create function keyframe.start_prediction(
-  project_id uuid, step keyframe.generation_step, input jsonb default '{}', model text default null, idempotency_key text default null,
-  request_hash text default null, count integer default null)
-returns json language plpgsql volatile security definer set search_path = '' set plan_cache_mode = force_generic_plan as $$
-declare
-  request record;
-  started keyframe.predictions[];
-  refused keyframe_private.refusal;
-begin
-  request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash);
-  perform keyframe_private.require_user();
-  perform keyframe_private.raise_if(start_prediction.count not between 1 and 8, 'invalid_request', 'count must be 1 to 8.');
-  if request.replayed then
-    started := keyframe_private.takes_started_before(request.answer, request.resource_id);
-  else
-    started := keyframe_private.start_takes(request.resource_id, project_id, step, input, model, start_prediction.count);
-  end if;
-  return keyframe_private.start_json(started, start_prediction.count is not null, request.replayed, request.rate);
-exception when sqlstate 'KEYFR' then
-  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
-  perform keyframe_private.note_exhausted(auth.uid(), refused.code, refused.hint);
-  return keyframe_private.refuse(refused, 'generate');
-end $$;
-comment on function keyframe.start_prediction is 'Starts one run of a step of the caller''s project; with count, several takes of it: all or none.';
-
-create function keyframe.estimate_prediction(
-  project_id uuid, step keyframe.generation_step, input jsonb default '{}', model text default null, count integer default null,
-  quote boolean default false)
-returns json language plpgsql volatile security definer set search_path = '' as $$
-declare
-  rate jsonb := keyframe_private.acquire_token(case when quote then 'create' else 'read' end);
-  number constant integer := coalesce(estimate_prediction.count, 1);
-  made keyframe_private.quotes;
-  priced record;
-  cost keyframe_private.run_cost;
-  refused keyframe_private.refusal;
-begin
-  perform keyframe_private.require_user();
-  perform keyframe_private.raise_if(number not between 1 and 8, 'invalid_request', 'count must be 1 to 8.');
-  priced := keyframe_private.price_start(project_id, step, input, model);
-  if number > 1 then
-    perform keyframe_private.price_start(project_id, step, keyframe_private.input_of_take(input, number), model); -- its seed is the highest
-  end if;
-  cost := keyframe_private.sum_of(array_fill(priced.cost, array[number]));
-  if quote then
-    made := keyframe_private.add_quote(
-      array[priced.wanted], null, estimate_prediction.input, estimate_prediction.model, estimate_prediction.count, cost);
-  end if;
-  return json_build_object('rate', rate, 'estimate', jsonb_build_object(
-    'model', (priced.wanted).model, 'requestedModel', nullif((priced.wanted).requested_model, (priced.wanted).model),
-    'elements', keyframe_private.element_names((priced.wanted).input), 'quoteId', made.id, 'quotedUntil', keyframe_private.wire_time(made.expires_at))
-    || keyframe_private.estimate_json(cost));
-exception when sqlstate 'KEYFR' then
-  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
-  return keyframe_private.refuse(refused);
-end $$;
-comment on function keyframe.estimate_prediction is 'What a start would cost, with every check of a start. With quote it raises the errors of the start, and holds the price; otherwise it stores nothing.';
 
 -- Volatile, because it uses a token: PostgREST runs stable functions read-only.
 create function keyframe.read_prediction(
@@ -191,15 +38,10 @@ declare
   wanted keyframe.predictions;
   refused keyframe_private.refusal;
 begin
-  if prediction_id is null then
-    select p.* into wanted from keyframe.predictions p
-    where p.project_id = read_prediction.project_id and p.step = read_prediction.step
-    order by p.created_at desc, p.id desc
-    limit 1;
-  else
-    select p.* into wanted from keyframe.predictions p
-    where p.id = prediction_id and p.project_id = read_prediction.project_id and p.step = read_prediction.step;
-  end if;
+  select p.* into wanted from keyframe.predictions p
+  where p.project_id = read_prediction.project_id and p.step = read_prediction.step and p.id = coalesce(prediction_id, (
+    select l.id from keyframe.predictions l where l.project_id = read_prediction.project_id and l.step = read_prediction.step
+    order by l.created_at desc, l.id desc limit 1));
   -- Checked after the query: in its WHERE, it would read all predictions of another user's project.
   if wanted.id is null or not keyframe_private.is_own(wanted.owner_id) or exists (
     select from keyframe.projects p where p.id = read_prediction.project_id and p.deleted_at is not null) then

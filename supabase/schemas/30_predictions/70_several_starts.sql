@@ -47,15 +47,22 @@ end $$;
 
 -- The shots of the caller's film that have no take of a step (with_outdated: no current take) and no running prediction, in order; with
 -- project_ids, only these. Skips first frames that no video needs. At most 60: a full bucket of starts by default, and what a request can
--- do in its time.
-create function keyframe_private.shots_without(film_id uuid, wanted keyframe.generation_step, project_ids uuid[], with_outdated boolean)
+-- do in its time. for_start: no other start of this user's films runs until the transaction ends, so a second one finds what this one has
+-- started.
+create function keyframe_private.shots_without(
+  film_id uuid, wanted keyframe.generation_step, project_ids uuid[], with_outdated boolean, for_start boolean default false)
 returns uuid[] language plpgsql volatile set search_path = '' as $$
 declare
-  film constant keyframe.films := keyframe_private.own_film(film_id);
+  film keyframe.films;
   shot keyframe.projects;
   is_wanted boolean := false;
   shots uuid[] := '{}';
 begin
+  if for_start then
+    perform keyframe_private.acquire_token('generate', 0); -- its bucket is locked before the film; the insert takes a token for each shot
+    perform keyframe_private.acquire_lock('films', auth.uid());
+  end if;
+  film := keyframe_private.own_film(film_id);
   perform from keyframe.films f where f.id = film.id for key share; -- delete_film locks the same shots in another order
   perform keyframe_private.raise_if(not coalesce(project_ids, '{}') <@ keyframe_private.shots_of(film.id), 'not_found',
     'projectIds has a project that is not a shot of this film. Read the film again.');
@@ -125,42 +132,16 @@ begin
   estimate := jsonb_build_object('shots', shots) || keyframe_private.estimate_json(cost);
 end $$;
 
--- The shots without a step (shots_without), for the only start of this user's films at the moment: a second one finds what this one has
--- started. Locks the bucket of tokens before the film; the insert takes a token for each shot.
-create function keyframe_private.lock_shots_without(film_id uuid, step keyframe.generation_step, project_ids uuid[], outdated boolean)
-returns uuid[] language plpgsql volatile set search_path = '' as $$
-begin
-  perform keyframe_private.acquire_token('generate', 0);
-  perform keyframe_private.acquire_lock('films', auth.uid());
-  return keyframe_private.shots_without(film_id, step, project_ids, outdated);
-end $$;
-
--- Starts a step of these shots, all or none. The ids of the predictions are kept for a repetition of the request `request_id`.
-create function keyframe_private.start_shots(
-  request_id uuid, shots uuid[], step keyframe.generation_step, input jsonb, model text)
-returns keyframe.predictions[] language plpgsql volatile set search_path = '' as $$
-declare
-  started keyframe.predictions[];
-begin
-  with made as (
-    insert into keyframe.predictions as p (project_id, step, input, model)
-    select s.id, start_shots.step, start_shots.input, start_shots.model from unnest(shots) with ordinality s (id, place) order by s.place
-    returning p)
-  select coalesce(array_agg(m.p), '{}') into started from made m;
-  update keyframe_private.idempotency_keys k set answer = to_jsonb(array(select s.id from unnest(started) s))
-  where k.resource_id = request_id;
-  return started;
-end $$;
-
 -- Returns the refusal of a start (refuse), and names all of `shots` that cannot start: the first of them has ended the insert. Naming the
--- others costs Postgres two milliseconds per shot, and the caller more tokens. Without shots the start was refused before the insert.
+-- others costs Postgres two milliseconds per shot, and the caller more tokens. Without a film there are only takes of one project; without
+-- shots the start was refused before the insert.
 create function keyframe_private.refuse_shots(
   refused keyframe_private.refusal, film_id uuid, shots uuid[], step keyframe.generation_step, input jsonb, model text)
 returns json language plpgsql volatile set search_path = '' as $$
 declare
   refusals record;
 begin
-  if shots = '{}' or refused.code = 'rate_limited' then
+  if film_id is null or shots = '{}' or refused.code = 'rate_limited' then
     return keyframe_private.refuse(refused, 'generate');
   end if;
   perform keyframe_private.acquire_token('generate', 1 + cardinality(shots) / keyframe_private.projects_per_token());
@@ -175,6 +156,39 @@ begin
   return keyframe_private.refuse(refused);
 end $$;
 
+create function keyframe.estimate_prediction(
+  project_id uuid, step keyframe.generation_step, input jsonb default '{}', model text default null, count integer default null,
+  quote boolean default false)
+returns json language plpgsql volatile security definer set search_path = '' as $$
+declare
+  rate jsonb := keyframe_private.acquire_token(case when quote then 'create' else 'read' end);
+  number constant integer := coalesce(estimate_prediction.count, 1);
+  made keyframe_private.quotes;
+  priced record;
+  cost keyframe_private.run_cost;
+  refused keyframe_private.refusal;
+begin
+  perform keyframe_private.require_user();
+  perform keyframe_private.raise_if(number not between 1 and 8, 'invalid_request', 'count must be 1 to 8.');
+  priced := keyframe_private.price_start(project_id, step, input, model);
+  if number > 1 then
+    perform keyframe_private.price_start(project_id, step, keyframe_private.input_of_take(input, number), model); -- its seed is the highest
+  end if;
+  cost := keyframe_private.sum_of(array_fill(priced.cost, array[number]));
+  if quote then
+    made := keyframe_private.add_quote(
+      array[priced.wanted], null, estimate_prediction.input, estimate_prediction.model, estimate_prediction.count, cost);
+  end if;
+  return json_build_object('rate', rate, 'estimate', jsonb_build_object(
+    'model', (priced.wanted).model, 'requestedModel', nullif((priced.wanted).requested_model, (priced.wanted).model),
+    'elements', keyframe_private.element_names((priced.wanted).input), 'quoteId', made.id, 'quotedUntil', keyframe_private.wire_time(made.expires_at))
+    || keyframe_private.estimate_json(cost));
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused);
+end $$;
+comment on function keyframe.estimate_prediction is 'What a start would cost, with every check of a start. With quote it raises the errors of the start, and holds the price; otherwise it stores nothing.';
+
 create function keyframe.start_film(
   film_id uuid, step keyframe.generation_step, input jsonb default '{}', model text default null, project_ids uuid[] default null,
   idempotency_key text default null, request_hash text default null, outdated boolean default false)
@@ -188,11 +202,11 @@ begin
   request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash);
   perform keyframe_private.require_user();
   if request.replayed then
-    started := keyframe_private.started_before(request.answer);
+    started := keyframe_private.started_before(request.answer, request.resource_id, of_film => true);
     request.rate := keyframe_private.acquire_more_tokens(request.rate, cardinality(started), keyframe_private.projects_per_token());
   else
-    shots := keyframe_private.lock_shots_without(film_id, step, project_ids, outdated);
-    started := keyframe_private.start_shots(request.resource_id, shots, step, input, model);
+    shots := keyframe_private.shots_without(film_id, step, project_ids, outdated, for_start => true);
+    started := keyframe_private.start_all(request.resource_id, shots, step, input, model);
   end if;
   return json_build_object('predictions', keyframe_private.started_json(started), 'replayed', request.replayed,
     'rate', coalesce(request.rate, keyframe_private.rate_state('generate')));

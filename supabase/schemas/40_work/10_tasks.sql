@@ -7,7 +7,7 @@
 --   store     prediction  add_work_of_prediction    complete_prediction, fail_prediction, retry_prediction_later (later)
 --   search    prediction  add_search                record_search_ended
 --   cancel    prediction  add_cancel                report_run, record_run_not_canceled (later)
---   expire    prediction  add_overdue               expire_prediction
+--   expire    prediction  sweep                     expire_prediction
 --   continue  prediction  add_waiting_work,         admit_predictions
 --                         admit_or_queue or begin_waiting, if a start need not wait any more
 --   admit     owner       admit_next, if it failed  admit_predictions

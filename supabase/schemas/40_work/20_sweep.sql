@@ -1,17 +1,6 @@
 -- The sweep adds work that has become due or was lost. It only inserts: the worker does the work, one call for each, so that a row that
 -- raises or is locked blocks no other.
 
-create function keyframe_private.add_overdue(max_rows integer)
-returns void language plpgsql volatile set search_path = '' as $$
-begin
-  perform keyframe_private.add_work('ask', 'expire', p.id, p.owner_id, 'expire')
-  from (
-    select o.id, o.owner_id from keyframe.predictions o
-    where o.admitted_at is not null and o.completed_at is null and o.deadline_at <= now()
-      and not keyframe_private.has_work(o.id, 'expire')
-    order by o.deadline_at limit max_rows) p;
-end $$;
-
 -- Owners with a waiting prediction, from an id downwards: one probe of the index for each. Descending, because recent admissions leave dead
 -- entries at the start of each owner's range.
 create function keyframe_private.owners_waiting(start uuid, max_owners integer)
@@ -106,7 +95,12 @@ end $$;
 create function keyframe_private.sweep(max_rows integer default 500)
 returns void language plpgsql volatile security definer set search_path = '' as $$
 begin
-  perform keyframe_private.add_overdue(max_rows);
+  perform keyframe_private.add_work('ask', 'expire', p.id, p.owner_id, 'expire')
+  from (
+    select o.id, o.owner_id from keyframe.predictions o
+    where o.admitted_at is not null and o.completed_at is null and o.deadline_at <= now()
+      and not keyframe_private.has_work(o.id, 'expire')
+    order by o.deadline_at limit max_rows) p;
   perform keyframe_private.add_admissions(max_rows);
   perform keyframe_private.add_continuing('00000000-0000-0000-0000-000000000000', max_rows);
   perform keyframe_private.add_continuing(gen_random_uuid(), max_rows);

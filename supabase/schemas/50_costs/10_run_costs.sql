@@ -9,7 +9,7 @@
 --    them (settle_by_file).
 -- 4. Given back, if an administrator fails the prediction (give_back_run): its owner pays nothing, and the provider's bill stays.
 --
--- Steps 2 to 4 add rows to cost_changes, which the job merge_costs adds to cost_sums (20_sums.sql). Budgets, balances and usage
+-- Steps 2 to 4 add rows to cost_changes (add_cost_change), which the job merge_costs adds to cost_sums (20_sums.sql). Budgets, balances and usage
 -- read both. A cost (micros) is what the provider bills, a charge (charge_micros) what the owner pays: the cost times the markup. Both are
 -- in millionths of a US dollar. Days and months are those of UTC.
 
@@ -70,21 +70,18 @@ declare
   cost keyframe_private.run_cost;
 begin
   select
-    case when bool_and(p.id is not null) then array_agg(p.id order by p.id) end,
-    case when bool_and(p.amount is not null) then least(ceil(sum(p.amount) * 1000000), 1000000000000) end
+    case when bool_and(p.matches) then array_agg(p.id order by p.id) end,
+    case when bool_and(a.amount is not null) then least(ceil(sum(a.amount) * 1000000), 1000000000000) end
   into cost.price_ids, cost.estimate_micros
   from (
-    select distinct o.metric from keyframe_private.model_prices o where o.model = estimate_cost.model and o.valid_from <= estimate_cost.at
-  ) billed
-  left join lateral (
-    select o.id,
-      case when o.price_usd = 0 then 0 else o.price_usd * keyframe_private.most_quantity(o.metric, estimate_cost.input) end as amount
+    select distinct on (o.metric) o.*, o.applies_to <@ estimate_cost.input as matches
     from keyframe_private.model_prices o
-    where o.model = estimate_cost.model and o.metric = billed.metric and o.valid_from <= estimate_cost.at
-      and o.applies_to <@ estimate_cost.input
-    order by (select count(*) from jsonb_object_keys(o.applies_to)) desc, o.valid_from desc
-    limit 1
-  ) p on true;
+    where o.model = estimate_cost.model and o.valid_from <= estimate_cost.at
+    order by o.metric, matches desc, (select count(*) from jsonb_object_keys(o.applies_to)) desc, o.valid_from desc
+  ) p
+  cross join lateral (
+    select case when not p.matches then null when p.price_usd = 0 then 0
+      else p.price_usd * keyframe_private.most_quantity(p.metric, estimate_cost.input) end) a (amount);
   cost.most_micros := coalesce(cost.estimate_micros,
     (select max(m.cost_ceiling_micros) from keyframe.models m where m.model = estimate_cost.model));
   cost.markup := keyframe_private.markup_of(estimate_cost.model);
@@ -172,17 +169,12 @@ begin
       where m.step = new.step and m.model in (new.model, (select p.model from keyframe.predictions p where p.id = new.prediction_id))
       order by m.model <> new.model limit 1)
   end;
-  if billed in ('yes', 'unknown') then
-    cost := keyframe_private.settled_cost(new.price_ids, new.metrics, null);
-  end if;
-  if billed = 'unknown' and cost > 0 then
-    cost := null; -- whether it is billed is unknown; only a cost of 0 is certain
-  end if;
-  new.cost_micros := cost;
+  cost := case when billed in ('yes', 'unknown') then keyframe_private.settled_cost(new.price_ids, new.metrics, null) end;
+  new.cost_micros := case when billed = 'yes' or cost = 0 then cost end; -- if nobody knows whether it is billed, only a cost of 0 is certain
   new.cost_state := case
     when new.outcome is null then 'held' -- the run of a lost submit was found
     when billed = 'no' then 'released'
-    when cost is not null then 'settled'
+    when new.cost_micros is not null then 'settled'
     when new.outcome = 'succeeded' and exists (
       select from keyframe.predictions p where p.id = new.prediction_id and p.completed_at is null) then 'held'
     else 'unknown'
@@ -198,11 +190,10 @@ declare
     'durationSeconds', new.output_duration_seconds, 'width', new.output_width, 'height', new.output_height) end;
 begin
   update keyframe_private.provider_submits s
-  set cost_micros = case when c.micros > o.most_micros then o.most_micros else c.micros end,
-      cost_state = case when c.micros is null then 'unknown' else 'settled' end
-  from keyframe_private.provider_submits o
-  cross join lateral (select keyframe_private.settled_cost(o.price_ids, o.metrics, file) as micros) c
-  where o.prediction_id = old.id and o.outcome = 'succeeded' and o.cost_state = 'held' and s.id = o.id;
+  set (cost_micros, cost_state) = (
+    select case when c.micros is not null then least(c.micros, s.most_micros) end, case when c.micros is null then 'unknown' else 'settled' end
+    from keyframe_private.settled_cost(s.price_ids, s.metrics, file) c (micros))
+  where s.prediction_id = old.id and s.outcome = 'succeeded' and s.cost_state = 'held';
   return null;
 end $$;
 
@@ -210,6 +201,29 @@ create function keyframe_private.give_back_run()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
   update keyframe_private.provider_submits s set markup = 0 where s.prediction_id = new.id;
+  return null;
+end $$;
+
+-- Called for each change of a submit by a worker or an administrator: subtracts what it cost before.
+create function keyframe_private.add_cost_change()
+returns trigger language plpgsql volatile security definer set search_path = '' as $$
+begin
+  insert into keyframe_private.cost_changes (
+    owner_id, day, step, model, project_id, predictions, held_micros, settled_micros, unknown_micros, unknown_submits,
+    held_charge_micros, settled_charge_micros, unknown_charge_micros)
+  select s.owner_id, (s.created_at at time zone 'UTC')::date, s.step, s.model, s.project_id,
+    sum(c.sign * s.is_first::integer),
+    coalesce(sum(c.sign * s.most_micros) filter (where s.cost_state = 'held'), 0),
+    coalesce(sum(c.sign * s.cost_micros), 0),
+    coalesce(sum(c.sign * s.most_micros) filter (where s.cost_state = 'unknown'), 0),
+    coalesce(sum(c.sign) filter (where s.cost_state = 'unknown'), 0),
+    coalesce(sum(c.sign * s.most_charge_micros) filter (where s.cost_state = 'held'), 0),
+    coalesce(sum(c.sign * s.charge_micros), 0),
+    coalesce(sum(c.sign * s.most_charge_micros) filter (where s.cost_state = 'unknown'), 0)
+  from unnest(array[old, new]::keyframe_private.provider_submits[]) with ordinality s
+  cross join lateral (select case s.ordinality when 1 then -1 else 1 end) c (sign)
+  where s.id is not null -- there is no old row of an insert, and no new one of a deletion
+  group by 1, 2, 3, 4, 5;
   return null;
 end $$;
 

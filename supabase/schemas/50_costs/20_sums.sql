@@ -31,91 +31,45 @@ comment on type keyframe_private.cost_sum_kind is 'owner_day: by owner, day, ste
 create table keyframe_private.cost_sums (
   kind keyframe_private.cost_sum_kind not null,
   like keyframe_private.cost_changes including identity including defaults including comments,
-  primary key (id)
+  primary key (id),
+  constraint one_row_for_each_sum unique nulls not distinct (owner_id, kind, day, step, model, project_id)
 );
-comment on table keyframe_private.cost_sums is 'The sums of cost_changes. There may be several rows of one sum. Those of a day are kept for 13 months, owner_total for good.';
-create index cost_sums_owner_id_idx on keyframe_private.cost_sums (owner_id, kind, day, step, model, project_id);
+comment on table keyframe_private.cost_sums is 'The sums of cost_changes. Those of a day are kept for 13 months, owner_total for good.';
 create index cost_sums_day_idx on keyframe_private.cost_sums (day);
 create index cost_sums_service_day_idx on keyframe_private.cost_sums (day) where kind = 'service_day';
 
 create view keyframe_private.costs with (security_invoker = true) as
 table keyframe_private.cost_sums
-union all select 'owner_day', c.* from keyframe_private.cost_changes c
-union all select 'service_day', c.* from keyframe_private.cost_changes c
-union all select 'project_day', c.* from keyframe_private.cost_changes c
-union all select 'owner_total', c.* from keyframe_private.cost_changes c;
+union all
+select k.kind, c.* from unnest(enum_range(null::keyframe_private.cost_sum_kind)) k (kind) cross join keyframe_private.cost_changes c;
 comment on view keyframe_private.costs is 'What all submits cost, merged or not. Add up the rows of one kind: a sum can have any number of rows, and each kind has all costs.';
 
--- Called for each change of a submit by a worker or an administrator: subtracts what it cost before.
-create function keyframe_private.add_cost_change()
-returns trigger language plpgsql volatile security definer set search_path = '' as $$
-begin
-  if tg_op = 'UPDATE'
-    and (old.owner_id, old.project_id, old.created_at, old.step, old.model, old.is_first, old.most_micros, old.cost_micros, old.cost_state,
-      old.markup)
-    is not distinct from
-    (new.owner_id, new.project_id, new.created_at, new.step, new.model, new.is_first, new.most_micros, new.cost_micros, new.cost_state,
-      new.markup) then
-    return null;
-  end if;
-  insert into keyframe_private.cost_changes (
-    owner_id, day, step, model, project_id, predictions, held_micros, settled_micros, unknown_micros, unknown_submits,
-    held_charge_micros, settled_charge_micros, unknown_charge_micros)
-  select s.owner_id, (s.created_at at time zone 'UTC')::date, s.step, s.model, s.project_id,
-    sum(c.sign * s.is_first::integer),
-    coalesce(sum(c.sign * s.most_micros) filter (where s.cost_state = 'held'), 0),
-    coalesce(sum(c.sign * s.cost_micros), 0),
-    coalesce(sum(c.sign * s.most_micros) filter (where s.cost_state = 'unknown'), 0),
-    coalesce(sum(c.sign) filter (where s.cost_state = 'unknown'), 0),
-    coalesce(sum(c.sign * s.most_charge_micros) filter (where s.cost_state = 'held'), 0),
-    coalesce(sum(c.sign * s.charge_micros), 0),
-    coalesce(sum(c.sign * s.most_charge_micros) filter (where s.cost_state = 'unknown'), 0)
-  from unnest(array[old, new]::keyframe_private.provider_submits[]) with ordinality s
-  cross join lateral (select case s.ordinality when 1 then -1 else 1 end) c (sign)
-  where s.id is not null -- there is no old row of an insert, and no new one of a deletion
-  group by 1, 2, 3, 4, 5;
-  return null;
-end $$;
-
--- Deletes these changes, and adds each to its four sums, one of each kind. All rows of a changed sum become one row, except the rows that
--- another transaction has locked. Each kind has a query of its own for these rows, because each finds them by other columns of an index.
+-- Deletes these changes, and adds each to its four sums, one of each kind.
 create function keyframe_private.merge_cost_changes(rows tid[])
 returns void language plpgsql volatile set search_path = '' as $$
 begin
   with merged as (
     delete from keyframe_private.cost_changes c where c.ctid = any (rows) returning c.*
-  ), added as (
-    select k.*, m.predictions, m.held_micros, m.settled_micros, m.unknown_micros, m.unknown_submits, m.held_charge_micros,
-      m.settled_charge_micros, m.unknown_charge_micros
-    from merged m
-    cross join lateral (values
-      ('owner_day'::keyframe_private.cost_sum_kind, m.id, m.owner_id, m.day, m.step, m.model, null::uuid),
-      ('service_day', m.id, null, m.day, m.step, m.model, null),
-      ('project_day', m.id, m.owner_id, m.day, null, null, m.project_id),
-      ('owner_total', m.id, m.owner_id, null, null, null, null)) k (kind, id, owner_id, day, step, model, project_id)
-  ), replaced as (
-    delete from keyframe_private.cost_sums s where s.id = any (array(
-      select o.id from (select distinct m.owner_id, m.day, m.step, m.model from merged m) k
-      join keyframe_private.cost_sums o using (owner_id, day, step, model)
-      where o.kind = 'owner_day' for update of o skip locked) || array(
-      select o.id from (select distinct m.day, m.step, m.model from merged m) k
-      join keyframe_private.cost_sums o using (day, step, model)
-      where o.kind = 'service_day' and o.owner_id is null for update of o skip locked) || array(
-      select o.id from (select distinct m.owner_id, m.day, m.project_id from merged m) k
-      join keyframe_private.cost_sums o using (owner_id, day, project_id)
-      where o.kind = 'project_day' and o.step is null and o.model is null for update of o skip locked) || array(
-      select o.id from (select distinct m.owner_id from merged m) k
-      join keyframe_private.cost_sums o using (owner_id)
-      where o.kind = 'owner_total' for update of o skip locked))
-    returning s.*
   )
-  insert into keyframe_private.cost_sums (
+  insert into keyframe_private.cost_sums as s (
     kind, owner_id, day, step, model, project_id, predictions, held_micros, settled_micros, unknown_micros, unknown_submits,
     held_charge_micros, settled_charge_micros, unknown_charge_micros)
-  select c.kind, c.owner_id, c.day, c.step, c.model, c.project_id, sum(c.predictions), sum(c.held_micros), sum(c.settled_micros),
-    sum(c.unknown_micros), sum(c.unknown_submits), sum(c.held_charge_micros), sum(c.settled_charge_micros), sum(c.unknown_charge_micros)
-  from (table added union all table replaced) c
-  group by 1, 2, 3, 4, 5, 6;
+  select k.*, sum(m.predictions), sum(m.held_micros), sum(m.settled_micros), sum(m.unknown_micros), sum(m.unknown_submits),
+    sum(m.held_charge_micros), sum(m.settled_charge_micros), sum(m.unknown_charge_micros)
+  from merged m
+  cross join lateral (values
+    ('owner_day'::keyframe_private.cost_sum_kind, m.owner_id, m.day, m.step, m.model, null::uuid),
+    ('service_day', null, m.day, m.step, m.model, null),
+    ('project_day', m.owner_id, m.day, null, null, m.project_id),
+    ('owner_total', m.owner_id, null, null, null, null)) k (kind, owner_id, day, step, model, project_id)
+  group by 1, 2, 3, 4, 5, 6
+  on conflict on constraint one_row_for_each_sum do update
+  set predictions = s.predictions + excluded.predictions, unknown_submits = s.unknown_submits + excluded.unknown_submits,
+      held_micros = s.held_micros + excluded.held_micros, held_charge_micros = s.held_charge_micros + excluded.held_charge_micros,
+      settled_micros = s.settled_micros + excluded.settled_micros,
+      settled_charge_micros = s.settled_charge_micros + excluded.settled_charge_micros,
+      unknown_micros = s.unknown_micros + excluded.unknown_micros,
+      unknown_charge_micros = s.unknown_charge_micros + excluded.unknown_charge_micros;
 end $$;
 
 create function keyframe_private.merge_costs(max_rows integer default 20000)
@@ -124,8 +78,6 @@ begin
   perform keyframe_private.run_in_batches('keyframe_private.cost_changes', 'true order by o.owner_id, o.id', max_rows, 'merge',
     'select keyframe_private.merge_cost_changes($1)');
 end $$;
-
--- A user's usage and costs.
 
 -- At most 1,000 groups: of the projects those that cost most. Planned for the arguments of each call: a plan for any days reads many rows
 -- one by one.

@@ -7,9 +7,7 @@ create table keyframe_private.owner_budgets (
   month_micros bigint check (month_micros between 0 and 9007199254740991),
   note text
 );
-comment on table keyframe_private.owner_budgets is 'Budgets of single owners, instead of those in settings. Null: unlimited.';
-comment on column keyframe_private.owner_budgets.day_micros is 'For a day (UTC), in millionths of a dollar; null: unlimited.';
-comment on column keyframe_private.owner_budgets.month_micros is 'For a calendar month (UTC), in millionths of a dollar; null: unlimited.';
+comment on table keyframe_private.owner_budgets is 'Budgets of single owners for a day and a month (UTC), in micro-dollars, instead of those in settings. Null: unlimited.';
 
 -- The budgets that a start of this owner, by this OAuth client or key, must fit into. settled_micros includes the most that runs of unknown
 -- cost can have cost. The sums have no clients, so what a client has spent today is read from the ledger.

@@ -86,11 +86,9 @@ begin
   perform keyframe_private.require_not_moved(new.owner_id);
   if new.key <> 'opening' and not exists (select from keyframe_private.credits c where c.owner_id = new.owner_id) then
     insert into keyframe_private.credits (owner_id, micros, kind, key, note)
-    select new.owner_id, t.settled, 'adjustment', 'opening', 'Settled before the first credit.'
-    from (
-      select keyframe_private.exact_sum(sum(c.settled_charge_micros)) as settled
-      from keyframe_private.costs c where c.kind = 'owner_total' and c.owner_id = new.owner_id) t
-    where t.settled > 0
+    select new.owner_id, keyframe_private.exact_sum(sum(c.settled_charge_micros)), 'adjustment', 'opening', 'Settled before the first credit.'
+    from keyframe_private.costs c where c.kind = 'owner_total' and c.owner_id = new.owner_id
+    having sum(c.settled_charge_micros) > 0
     on conflict do nothing;
   end if;
   return new;

@@ -37,7 +37,7 @@ returns boolean language plpgsql stable set search_path = '' as $$
 begin
   return exists (select from keyframe_private.prediction_images i where i.path = is_reference_used.path)
     or exists (select from keyframe.projects p where p.reference_image_path = is_reference_used.path)
-    or exists (select from keyframe.element_images i where i.path = is_reference_used.path)
+    or exists (select from keyframe.elements e where e.image_paths @> array[is_reference_used.path])
     or exists (select from keyframe.predictions v where v.end_image_path = is_reference_used.path)
     or exists (
       select from keyframe.projects p
@@ -73,19 +73,15 @@ begin
   end if;
 end $$;
 
--- Adds removals of those of an owner's uploaded images that nothing uses, and returns how many. Under the lock that a first use takes: a
--- new prediction with the same image is either visible here, or finds the removal recorded.
+-- Adds removals of those of an owner's uploaded images that nothing uses. Under the lock that a first use takes: a new prediction with the
+-- same image is either visible here, or finds the removal recorded.
 create function keyframe_private.add_removals_of_unused(owner uuid, paths text[])
-returns integer language plpgsql volatile set search_path = '' as $$
-declare
-  added integer;
+returns void language plpgsql volatile set search_path = '' as $$
 begin
   perform keyframe_private.acquire_lock('references', owner);
   insert into keyframe_private.file_removals (bucket, name, owner_id)
   select 'projects', keyframe_private.file_name_of(i.path), owner from unnest(paths) i (path) where not keyframe_private.is_reference_used(i.path)
   on conflict do nothing;
-  get diagnostics added = row_count;
-  return added;
 end $$;
 
 create function keyframe_private.add_removals_of_deleted()
@@ -103,14 +99,14 @@ begin
   return null;
 end $$;
 
-create function keyframe_private.add_removal_of_element_image()
+create function keyframe_private.add_removals_of_element_images()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
-  perform keyframe_private.add_removals_of_unused(old.owner_id, array[old.path]);
+  perform keyframe_private.require_may_remove(old.image_paths);
+  perform keyframe_private.add_removals_of_unused(old.owner_id, old.image_paths);
   return null;
 end $$;
 
--- Its reference image and those of its plan.
 create function keyframe_private.images_of_project(project keyframe.projects)
 returns text[] language plpgsql immutable set search_path = '' as $$
 begin
@@ -146,15 +142,20 @@ begin
   perform keyframe_private.require_upload(path, owner); -- again, because it may have been removed before the lock
 end $$;
 
--- The trigger names the column of the path.
-create function keyframe_private.keep_reference_of_row()
+create function keyframe_private.keep_reference_of_project()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
-declare
-  path constant text := to_jsonb(new) ->> tg_argv[0];
 begin
-  if tg_op = 'INSERT' or path is distinct from to_jsonb(old) ->> tg_argv[0] then
-    perform keyframe_private.keep_reference(path, new.owner_id);
+  if new.reference_image_path is distinct from old.reference_image_path then
+    perform keyframe_private.keep_reference(new.reference_image_path, new.owner_id);
   end if;
+  return new;
+end $$;
+
+create function keyframe_private.keep_element_images()
+returns trigger language plpgsql volatile security definer set search_path = '' as $$
+begin
+  perform keyframe_private.keep_reference(i.path, new.owner_id) from unnest(new.image_paths) i (path)
+  where array_position(coalesce(old.image_paths, '{}'), i.path) is null;
   return new;
 end $$;
 
@@ -209,38 +210,31 @@ begin
 end $$;
 comment on function keyframe_worker.record_files_removed is 'Records a task that removes files: refused ones are retried later. `refused`: a list of {bucket, name}.';
 
--- Adds removals of uploads that nothing uses: unused_references_after their upload, or when the owner's account is deleted. Returns how
--- many. Reads the whole list of images, because we cannot add an index to Storage's table: call it rarely.
+-- Adds removals of uploads that nothing uses: unused_references_after their upload, or when the owner's account is deleted. Reads the whole
+-- list of images, because we cannot add an index to Storage's table: call it rarely.
 create function keyframe_private.add_removals_of_unused_uploads(max_images integer default 1000)
-returns integer language plpgsql volatile security definer set search_path = '' as $$
+returns void language plpgsql volatile security definer set search_path = '' as $$
 declare
   owner uuid;
   paths text[];
-  added integer := 0;
 begin
   for owner, paths in
-    with images as (
-      -- A file without a user's id is an administrator's and is kept.
-      select case when keyframe_private.is_uuid(o.id) then o.id::uuid end as owner_id, b.name, b.created_at
-      from storage.objects b
-      cross join lateral (select b.user_metadata ->> 'ownerId' as id) o
-      where b.bucket_id = 'projects'
-    ), unused as (
-      select i.owner_id, i.name from images i
-      where i.owner_id is not null
+    select u.id, array_agg('projects/' || u.name) from (
+      select o.id, b.name from storage.objects b
+      cross join lateral (
+        select case when keyframe_private.is_uuid(b.user_metadata ->> 'ownerId') then (b.user_metadata ->> 'ownerId')::uuid end as id) o
+      where b.bucket_id = 'projects' and o.id is not null -- a file without a user's id is an administrator's and is kept
         and (
-          i.created_at < now() - (select s.unused_references_after from keyframe_private.settings s)
-          or not exists (select from auth.users u where u.id = i.owner_id))
-        and not keyframe_private.is_reference_used('projects/' || i.name)
-        and not exists (select from keyframe_private.file_removals r where r.bucket = 'projects' and r.name = i.name)
+          b.created_at < now() - (select s.unused_references_after from keyframe_private.settings s)
+          or not exists (select from auth.users a where a.id = o.id))
+        and not keyframe_private.is_reference_used('projects/' || b.name)
+        and not exists (select from keyframe_private.file_removals r where r.bucket = 'projects' and r.name = b.name)
       -- in turn: an owner with thousands does not delay the others
-      order by row_number() over (partition by i.owner_id order by i.created_at)
-      limit max_images
-    )
-    select u.owner_id, array_agg('projects/' || u.name) from unused u group by u.owner_id order by u.owner_id
+      order by row_number() over (partition by o.id order by b.created_at)
+      limit max_images) u
+    group by u.id order by u.id
   loop
     continue when not keyframe_private.acquire_lock('references', owner, waits => false); -- an open transaction leaves them to the next run
-    added := added + keyframe_private.add_removals_of_unused(owner, paths);
+    perform keyframe_private.add_removals_of_unused(owner, paths);
   end loop;
-  return added;
 end $$;

@@ -1,5 +1,3 @@
--- The jobs of pg_cron.
-
 -- Deployments schedule every job, and health watches it (job_figures). `late_after`: after this time without a success, it is late. Each has
 -- a time limit, because an app's trigger may sleep. pg_cron's background workers do not enforce it, but batches check it (is_out_of_time).
 create function keyframe_private.jobs()

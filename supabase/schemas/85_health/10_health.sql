@@ -1,7 +1,6 @@
 -- Plain health, and the figures of the service for GET /api/health?deep=1 and GET /api/metrics; shared/contract/service.ts explains them.
 -- Counts stop at 10,000 rows, and an oldest row is found by an index. More is read for `costs` (all changes that merge_costs has not merged),
 -- `deliveries` (all endpoints), `kicks` (pg_net's queue) and `lastKicks` (the answers of some minutes).
--- Elsewhere: read_secret in 00_foundation/25_address.sql, is_out_of_time in 00_foundation/40_batches.sql, make_ready in 15_queue/20_leases.sql.
 
 -- Definer, because anyone may call it. Answers even if tables are locked: it waits for all locks together for 300 ms. `writes` is ok,
 -- read_only, settings_missing or locked. locked: someone has locked a table that a new project, a start, a result or this function needs.
@@ -42,9 +41,8 @@ comment on function keyframe.health is 'Answers when the database does, with the
 
 -- A future moment counts as 0.
 create function keyframe_private.seconds_since(moment timestamptz)
-returns numeric language sql stable set search_path = '' as $$
-  select case when moment is not null then round(greatest(0, extract(epoch from now() - moment)), 3) end
-$$;
+returns numeric language sql stable set search_path = ''
+return case when moment is not null then round(greatest(0, extract(epoch from now() - moment)), 3) end;
 
 -- Reads each part on its own: one that is locked, fails or takes too long is null, and `unread` says why. Together they wait for locks for
 -- 300 ms, and then for 10 ms each. Once the time limit has ended a part, nothing limits the next one, so none is read any more. That is why
@@ -58,8 +56,6 @@ declare
   unread jsonb := '[]';
   part record;
   value jsonb;
-  code text;
-  reason text;
 begin
   for part in
     select * from (values
@@ -71,24 +67,17 @@ begin
       ('lastKicks', 'last_kick_figures')
     ) p (name, function_name)
   loop
-    value := null;
-    code := null;
     begin
       if keyframe_private.is_out_of_time() then
-        code := '57014';
-        reason := 'no time was left';
-      else
-        perform set_config('lock_timeout', greatest(10, 300 - floor(1000 * extract(epoch from clock_timestamp() - began)))::text, true);
-        execute format('select keyframe_private.%I()', part.function_name) into value;
+        raise query_canceled using message = 'no time was left';
       end if;
+      perform set_config('lock_timeout', greatest(10, 300 - floor(1000 * extract(epoch from clock_timestamp() - began)))::text, true);
+      execute format('select keyframe_private.%I()', part.function_name) into value;
     exception when others or query_canceled then
-      code := sqlstate;
-      reason := left(sqlerrm, 200);
+      value := null;
+      unread := unread || jsonb_build_object('part', part.name, 'code', sqlstate, 'reason', left(sqlerrm, 200));
     end;
     figures := figures || jsonb_build_object(part.name, value);
-    if code is not null then
-      unread := unread || jsonb_build_object('part', part.name, 'code', code, 'reason', reason);
-    end if;
   end loop;
   return figures || jsonb_build_object('unread', unread);
 end $$;

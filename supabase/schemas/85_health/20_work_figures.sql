@@ -1,5 +1,3 @@
--- The figures of the work: predictions, deliveries, files, models, costs.
-
 -- Due work that no claim has made ready yet: of each queue the 1,000 scheduled rows that have been due longest, which is what a claim makes
 -- ready at once, and the work whose lease has expired.
 create function keyframe_private.due_unready_work()
@@ -147,7 +145,6 @@ returns jsonb language sql stable set search_path = '' set jit = off set enable_
   ) c
 $$;
 
--- Counts the events of the last five minutes.
 create function keyframe_private.event_figures()
 returns jsonb language sql stable set search_path = '' as $$
   select jsonb_build_object(
@@ -183,8 +180,7 @@ returns jsonb language sql stable set search_path = '' as $$
       join keyframe.models m on m.step = d.step and m.model = d.model),
     'unknownSubmits', (
       select coalesce(sum(c.unknown_submits), 0) from keyframe_private.costs c
-      where c.kind = 'service_day' and c.day >= date_trunc('month', t.today)),
-    'today', f.figures -> 'today', 'month', f.figures -> 'month')
+      where c.kind = 'service_day' and c.day >= date_trunc('month', t.today))) || f.figures
   from keyframe_private.settings s
   cross join (select (now() at time zone 'UTC')::date as today) t
   cross join lateral (

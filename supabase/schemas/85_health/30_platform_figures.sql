@@ -1,5 +1,3 @@
--- The figures of the platform: kicks, workers, jobs, rate limits, the app's triggers, settings.
-
 -- Kicks in pg_net. In its queue, the header webhook-id marks ours; in its answers, the header keyframe-function marks those of our functions.
 -- A request without an answer may belong to any user of pg_net in this project.
 create function keyframe_private.kick_figures()

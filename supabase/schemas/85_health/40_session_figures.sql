@@ -1,5 +1,3 @@
--- The figures of sessions: what blocks others, what keeps dead rows, and calls that take long.
-
 -- The transactions that keep work of ours waiting and wait for none themselves: at most five, those that block the most sessions first. The
 -- query follows the chains of lock waits that begin at each session that
 --
@@ -62,19 +60,16 @@ returns jsonb language sql volatile set search_path = '' as $$
     union
     select c.victim, b.pid, case when b.pid not in (select t.pid from table_waiters t) then pg_catalog.pg_blocking_pids(b.pid) else '{}' end
     from wait_chains c cross join lateral unnest(c.behind) b (pid)
-  ), chain_ends as (
-    select c.pid, count(distinct c.victim) filter (where c.victim <> c.pid) as blocks
-    from wait_chains c where c.behind = '{}' group by c.pid
   ), worst as (
-    select e.pid, e.blocks, s.usename, s.xact_start, s.state, bool_or(t.stops_writes) as locks_tables,
-      string_agg(distinct t.relation::regclass::text, ', ') as tables
-    from chain_ends e
-    left join sessions s on s.pid = e.pid
-    left join table_locks t on t.pid = e.pid
-    where (s.backend_type is distinct from 'autovacuum worker' or e.blocks > 0)
+    select c.pid, count(distinct c.victim) filter (where c.victim <> c.pid) as blocks, s.usename, s.xact_start, s.state,
+      bool_or(t.stops_writes) as locks_tables, string_agg(distinct t.relation::regclass::text, ', ') as tables
+    from wait_chains c
+    left join sessions s on s.pid = c.pid
+    left join table_locks t on t.pid = c.pid
+    where c.behind = '{}'
       and coalesce(s.xact_start < clock_timestamp() - locked_for, true) -- a young transaction is ordinary queueing, not a blocker
-    group by e.pid, e.blocks, s.usename, s.xact_start, s.state
-    order by e.blocks desc, s.xact_start limit 5
+    group by c.pid, s.usename, s.xact_start, s.state
+    order by blocks desc, s.xact_start limit 5
   )
   select coalesce(jsonb_agg(jsonb_build_object(
     'pid', n.pid, 'role', n.usename, 'seconds', keyframe_private.seconds_since(n.xact_start), 'isIdle', coalesce(n.state like 'idle%', false),

@@ -1,29 +1,19 @@
 import postgres from "postgres";
 import { inject } from "vitest";
-import { type Installed, installExtensions } from "../../../local/extensions/install-extensions.ts";
-import { onServer } from "../../support/database/make-template.ts";
-import { startScheduler } from "./scheduler.ts";
+import { installExtensions } from "../../../local/extensions/install-extensions.ts";
+import { onServer } from "../../../local/postgres/on-server.ts";
+import { ChildProcess } from "../../../local/stack/child-process.ts";
+import { describeScheduler } from "../../../local/stack/describe-children.ts";
 
-export type ExtensionDatabase = {
-  url: string;
-  /** The superuser. */
-  admin: postgres.Sql;
-  /** Sessions as a role, as the project's own SQL has them. */
-  as(role: "postgres" | "anon" | "authenticated" | "service_role"): postgres.Sql;
-  installed: Installed;
-  /** On a given server whose own superuser is called postgres nothing is denied to that role. */
-  postgresIsSuperuser: boolean;
-  stop(): Promise<void>;
-};
+export type ExtensionDatabase = Awaited<ReturnType<typeof extensionDatabase>>;
 
 /**
  * A database with the extensions, real or stand-in: the stack's own where the extension is real, which is the one at
  * KEYFRAME_DATABASE_URL; otherwise a throw-away one on the same server, as the worker of a stand-in is one per database,
- * and the stack's runs beside this. Of the stand-ins' workers only `worker` is started.
+ * and the stack's runs beside this.
  */
-export async function extensionDatabase(worker: "pg_net" | "pg_cron" | "none"): Promise<ExtensionDatabase> {
+export async function extensionDatabase(extension: "pg_net" | "pg_cron" | "supabase_vault") {
   const server = inject("stack").databaseUrl;
-  const extension = worker === "none" ? "supabase_vault" : worker;
   const name = `keyframe_conformance_${crypto.randomUUID().slice(0, 8)}`;
   const isReal = await onServer(server, async (sql) => {
     const real = await sql`
@@ -45,17 +35,18 @@ export async function extensionDatabase(worker: "pg_net" | "pg_cron" | "none"): 
   await admin`grant create, usage on schema public to postgres`;
   const installed = await installExtensions(admin);
   const [role] = await admin<{ rolsuper: boolean }[]>`select rolsuper from pg_roles where rolname = 'postgres'`;
-  const standIn = worker !== "none" && installed[worker] === "stand-in";
-  const scheduler = standIn ? await startScheduler(url, worker) : undefined;
+  const scheduler = new ChildProcess(describeScheduler({ dataDir: "/dev/null" }, url, installed));
+  if (installed[extension] === "stand-in" && extension !== "supabase_vault") await scheduler.start();
   return {
-    url,
+    /** The superuser. */
     admin,
-    as: connect,
-    installed,
+    /** Sessions as a role, as the project's own SQL has them. */
+    as: (role: "postgres" | "anon" | "authenticated" | "service_role") => connect(role),
+    /** On a given server whose own superuser is called postgres nothing is denied to that role. */
     postgresIsSuperuser: role?.rolsuper ?? false,
     stop: async () => {
       await Promise.all(clients.map((sql) => sql.end({ timeout: 5 })));
-      await scheduler?.stop();
+      await scheduler.stop();
       if (!isReal) await onServer(server, (sql) => sql.unsafe(`drop database ${name} with (force)`));
     },
   };

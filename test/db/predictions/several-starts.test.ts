@@ -222,6 +222,19 @@ describe("a start of what a film's shots lack", () => {
     expect(await has()).toEqual({ predictions: 5, held: 5 * FRAME, submits: 5 });
   });
 
+  test("a film's start of two shots, of one and of none, repeated → what it started, also after that was deleted", async () => {
+    const startOf = (at: number[]) =>
+      startFilm({ project_ids: at.map((i) => shots[i] ?? ""), ...key(String.fromCharCode(97 + at.length)) });
+    for (const at of [[0, 1], [2], []]) {
+      const { predictions } = await startOf(at);
+      expect(predictions).toHaveLength(at.length);
+      const again = await startOf(at);
+      expect([again.replayed, idsOf(again.predictions)]).toEqual([true, idsOf(predictions)]);
+      await db.sql`delete from keyframe.predictions where id = any (${idsOf(predictions)})`;
+      expect(await startOf(at)).toMatchObject({ replayed: true, predictions: [] });
+    }
+  });
+
   test("another user's film, or a shot of another film → not_found, and nothing starts", async () => {
     const other = await addWorld(db);
     expect(await codeOf(startFilm({}, other.owner))).toBe("not_found");

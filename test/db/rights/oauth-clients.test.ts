@@ -162,7 +162,7 @@ describe("a client that may generate", () => {
   const removed = async () => (await db.sql`select from keyframe_private.file_removals`).count;
   const state = async () => [
     await removed(),
-    await db.sql`select * from keyframe.element_images order by path`,
+    await db.sql`select id, image_paths from keyframe.elements order by id`,
     await db.sql`select reference_image_path from keyframe.projects order by id`,
   ];
 
@@ -173,7 +173,7 @@ describe("a client that may generate", () => {
       ...{ kind: "prop", name: "Boat", image_paths: [one, two] },
     });
     const change = (image_paths: string[]) =>
-      call(db, client(), "update_element", { element_id: element.id, image_paths });
+      call(db, client(), "update_element", { element_id: element.id, changes: { image_paths } });
     await change([two, one]);
     const before = await state();
     for (const images of [[one], []]) expect(await outcome(change(images))).toBe("client_not_allowed");

@@ -10,7 +10,7 @@ import { removalSql } from "../../../tools/install/plan-remove.ts";
 import { readSource } from "../../../tools/install/source.ts";
 import { useDatabase } from "../../support/database/clone-database.ts";
 import { readEverything } from "../../support/database/everything.ts";
-import { onServer } from "../../support/database/make-template.ts";
+import { onServer } from "../../../local/postgres/on-server.ts";
 import { migrationUrlOf } from "../../support/database/migration-url.ts";
 import { readRights } from "../../support/database/rights.ts";
 import { rolledBack } from "../../support/database/rolled-back.ts";

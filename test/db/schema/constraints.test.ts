@@ -140,8 +140,7 @@ const BROKEN_ELSEWHERE: Record<string, string> = {
   name_has_no_at_and_no_space_around_it: element("name", "'a@b'"),
   text_has_at_most_1000_characters: element("name, text", "'x', repeat('x', 1001)"),
   text_is_plain_text: element("name, text", "'x', chr(27)"),
-  element_has_at_most_8_images: `set local session_replication_role = replica; insert into keyframe.element_images values ($owner, gen_random_uuid(), 9, 'projects/a.png')`,
-  path_is_an_upload: `set local session_replication_role = replica; insert into keyframe.element_images values ($owner, gen_random_uuid(), 1, 'keyframe-outputs/a.png')`,
+  element_has_at_most_8_images: `set local session_replication_role = replica; ${element("name, image_paths", "'x', array_fill('projects/a.png'::text, array[9])")}`,
   attempts_are_at_most_a_million: `insert into keyframe.webhook_deliveries (event_id, endpoint_id, event_type, attempts) values (gen_random_uuid(), gen_random_uuid(), 'webhook.test', 2147483647)`,
   max_in_flight_is_1_to_100: `insert into keyframe.webhook_endpoints (url, max_in_flight) values ('https://example.com', 0)`,
   // The trigger that keeps the three columns together is passed by, as a restore of a dump would.
@@ -242,7 +241,15 @@ test("every array column → has a check of its dimensions", async () => {
     from pg_attribute a join pg_class t on t.oid = a.attrelid join pg_type y on y.oid = a.atttypid
     where t.relkind = 'r' and t.relnamespace::regnamespace::text like 'keyframe%' and a.attnum > 0
       and not a.attisdropped and y.typcategory = 'A' order by 1`;
-  const names = ["element_ids", "element_ids", "event_types", "price_ids", "project_ids", "webhook_retry_schedule"];
+  const names = [
+    "element_ids",
+    "element_ids",
+    "event_types",
+    "image_paths",
+    "price_ids",
+    "project_ids",
+    "webhook_retry_schedule",
+  ];
   expect(columns).toEqual(names.map((name) => ({ name, checked: true })));
 });
 

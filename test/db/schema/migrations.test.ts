@@ -10,7 +10,7 @@ import { readMigrations } from "../../../local/stack/read-migrations.ts";
 import { readSchemas, releaseLine, writeVersionMigration } from "../../../tools/version-migration.ts";
 import { type ClonedDatabase, useDatabase } from "../../support/database/clone-database.ts";
 import { readEverything } from "../../support/database/everything.ts";
-import { onServer } from "../../support/database/make-template.ts";
+import { onServer } from "../../../local/postgres/on-server.ts";
 import { migrationUrlOf } from "../../support/database/migration-url.ts";
 import { addWorld, seedPrediction } from "../../support/database/predictions.ts";
 import { readRights } from "../../support/database/rights.ts";

@@ -24,7 +24,6 @@ const OWNED = `
   union all select 'submit', to_jsonb(t) - 'id' - 'price_ids' from keyframe_private.provider_submits t where owner_id = $1
   union all select 'cost', to_jsonb(t) - 'id' from keyframe_private.cost_sums t where owner_id = $1
   union all select 'element', to_jsonb(t) from keyframe.elements t where owner_id = $1
-  union all select 'element image', to_jsonb(t) from keyframe.element_images t where owner_id = $1
   union all select 'share', to_jsonb(t) from keyframe_private.film_shares t
     where film_id in (select id from keyframe.films where owner_id = $1)
   union all select 'budget', to_jsonb(t) from keyframe_private.owner_budgets t where owner_id = $1
@@ -72,9 +71,9 @@ test("an owner is moved to another cell → all rows and secrets arrive, nothing
   const film = crypto.randomUUID();
   const element = crypto.randomUUID();
   const share = crypto.randomUUID();
-  await oldCell.sql`insert into keyframe.elements (id, owner_id, name) values (${element}, ${owner}, 'Anna')`;
-  const path = await addReference(oldCell, owner);
-  await oldCell.sql`insert into keyframe.element_images values (${owner}, ${element}, 1, ${path})`;
+  const images = [await addReference(oldCell, owner)];
+  await oldCell.sql`
+    insert into keyframe.elements (id, owner_id, name, image_paths) values (${element}, ${owner}, 'Anna', ${images})`;
   await oldCell.sql`
     insert into keyframe.films (id, owner_id, title, element_ids) values (${film}, ${owner}, 'The pier', array[${element}]::uuid[])`;
   await oldCell.sql`

@@ -39,7 +39,7 @@ const cost = insert(`${COSTS} (owner_id, day, step, model)`, "(gen_random_uuid()
 /** Which rows there are once a batch of two is done. All that is pruned goes through run_in_batches, as the keys do. */
 const BATCHES: [batch: string, table: string, addRow: Work, rows: string, count: number][] = [
   ["admit_waiting", P, waiting, `${P} where admitted_at is not null`, 2],
-  ["add_overdue", P, overdue, `${WORK} where kind = 'expire'`, 2],
+  ["sweep", P, overdue, `${WORK} where kind = 'expire'`, 2],
   ["prune", KEYS, key, KEYS, 14],
   ["merge_costs", COSTS, cost, COSTS, 14],
 ];

@@ -1,9 +1,10 @@
 import type postgres from "postgres";
-import { expect, test } from "vitest";
+import { beforeEach, expect, test } from "vitest";
 import { useDatabase } from "../../support/database/clone-database.ts";
-import { addEndpoint, exchange, seedDeliveries } from "../../support/database/webhooks.ts";
+import { addEndpoint, clearWebhooks, exchange, seedDeliveries } from "../../support/database/webhooks.ts";
 
 const db = useDatabase();
+beforeEach(() => clearWebhooks(db.sql));
 const PLACES = 440;
 
 // The table above limit_for_next_row (supabase/schemas/15_queue/20_leases.sql).
@@ -64,4 +65,21 @@ test("10,000 new hosts wait, and others have their half → a claim looks at 400
   }
   expect(waiting.size).toBe(0);
   expect(claims).toBeLessThanOrEqual(26);
+});
+
+test("20 endpoints at one host have 100 deliveries each → a claim locks no more rows than the host may have leased", async () => {
+  for (let owner = 0; owner < 20; owner++) {
+    const endpoint = await addEndpoint(db.sql, await db.addUser(), {
+      url: "https://one-host.example/hook",
+      standing: "quick",
+    });
+    await seedDeliveries(db.sql, endpoint, 100);
+  }
+  await db.sql.begin(async (sql) => {
+    const { deliveries } = await exchange(sql, { maxRows: PLACES });
+    const unlocked = await db.sql`select from keyframe_private.work where lane in (
+      select e.id from keyframe.webhook_endpoints e where e.url like 'https://one-host%') for update skip locked`;
+    expect(deliveries).toHaveLength(176);
+    expect(unlocked).toHaveLength(2_000 - 180); // nine of each of the twenty lanes
+  });
 });

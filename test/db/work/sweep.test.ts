@@ -18,7 +18,7 @@ test("more predictions past their deadline than a sweep takes → the longest ov
     ids.push((await seed("queued", { deadline_at: new Date(Date.now() - seconds * 1000) })).id);
   }
   const expiring = async () => {
-    await db.sql`select keyframe_private.add_overdue(2)`;
+    await db.sql`select keyframe_private.sweep(2)`;
     return await columnOf(db.sql`select subject from keyframe_private.work where kind = 'expire' order by id`);
   };
   expect(await expiring()).toEqual(ids.slice(0, 2));

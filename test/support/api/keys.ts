@@ -9,3 +9,9 @@ export const makeKey = async (
   body: Partial<BodyOf<"createKey">> = {},
 ): Promise<z.infer<typeof createdKey>> =>
   createdKey.parse(dataOf(await post("/api/keys", { name: "A script", may: "read", ...body }), 201));
+
+/** A well-formed key with its checksum, as anybody can write one. */
+export async function withChecksum(body: string): Promise<string> {
+  const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(body));
+  return body + new Uint8Array(digest).toHex().slice(0, 8);
+}

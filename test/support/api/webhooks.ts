@@ -1,3 +1,4 @@
+import type postgres from "postgres";
 import { afterAll, inject } from "vitest";
 import { createdWebhook, deliveryPage, webhookSecretAnswer } from "../../../shared/contract/webhooks.ts";
 import { type CallOptions, callApi } from "./call.ts";
@@ -40,3 +41,15 @@ export const revealSecret = async (by: Manager, id: string) =>
 
 export const listDeliveries = async (by: Manager, id: string, query: Record<string, string> = {}) =>
   deliveryPage.parse(dataOf(await by.call(`/api/webhooks/${id}/deliveries?${new URLSearchParams(query)}`), 200));
+
+/**
+ * A delivery that has ended, of a moment given as text: postgres.js would cut a timestamptz to milliseconds. Its event is of today, or the
+ * pruning of old events would take it away meanwhile.
+ */
+export const insertDelivery = (sql: postgres.Sql, user: User, webhookId: string, status: string, at: string) => sql`
+  with event as (
+    insert into keyframe.webhook_events (type, owner_id, endpoint_id, payload)
+    values ('webhook.test', ${user.id}, ${webhookId}, '{}') returning id)
+  insert into keyframe.webhook_deliveries (event_id, endpoint_id, owner_id, event_type, status, attempts, created_at, completed_at)
+  select id, ${webhookId}, ${user.id}, 'webhook.test', ${status}::keyframe.delivery_status, 0, ${at}::text::timestamptz,
+    ${at}::text::timestamptz from event`;

@@ -8,6 +8,10 @@ type VisitOptions = {
   session?: unknown;
   /** Narrow as a phone. */
   isPhone?: boolean;
+  /** Opens this page. */
+  at?: string;
+  /** Console errors that are part of the test. */
+  allow?: RegExp;
 };
 
 export type Visit = { page: Page; context: BrowserContext; watch: Watch; newTab(): Promise<Page> };
@@ -43,7 +47,7 @@ export function visitDashboard(): (options?: VisitOptions) => Promise<Visit> {
     expect(seen.flatMap(({ watches }) => watches.flatMap(({ faults }) => faults))).toEqual([]);
   });
 
-  return async ({ session, isPhone = false } = {}) => {
+  return async ({ session, isPhone = false, at, allow } = {}) => {
     const { url } = inject("stack");
     const context = await browser.newContext({
       ...(isPhone ? PHONE : DESK),
@@ -61,8 +65,10 @@ export function visitDashboard(): (options?: VisitOptions) => Promise<Visit> {
       return page;
     };
     const page = await open();
-    // The first page's watch: it was put there a line above.
-    return { page, context, watch: watches[0] as Watch, newTab: open };
+    const watch = watches[0] as Watch; // the first page's: it was put there a line above
+    if (allow !== undefined) watch.allow(allow);
+    if (at !== undefined) await page.goto(at);
+    return { page, context, watch, newTab: open };
   };
 }
 

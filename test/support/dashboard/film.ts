@@ -1,6 +1,6 @@
 import { Buffer } from "node:buffer";
 import type { Locator, Page } from "playwright-core";
-import type { Prediction, Step } from "../../../client/index.ts";
+import { mustSucceed, type Prediction, type Project, type Step } from "../../../client/index.ts";
 import { drawReferencePhoto } from "../../../local/simulator/draw/picture.ts";
 import { openDatabase } from "../api/database.ts";
 import { startStuck } from "../api/stuck.ts";
@@ -28,11 +28,24 @@ export async function runStep(page: Page, name: "First frame" | "Video" | "Last 
   await card.getByText("Done").waitFor();
 }
 
+/** Opens the settings of a step, and returns its card. */
+export async function openSettings(page: Page, name: Parameters<typeof stepCard>[1]): Promise<Locator> {
+  const card = stepCard(page, name);
+  await card.getByRole("button", { name: "Settings" }).click();
+  return card;
+}
+
 export const openProject = async (page: Page, projectId: string): Promise<void> => {
   await page.goto(`/#/projects/${projectId}`);
   // Asks in each frame: a locator that waits asks every half second.
   await page.waitForFunction(() => document.querySelector("article[data-step=video]") !== null);
 };
+
+export const untilLoaded = (image: Locator) =>
+  until("the picture", () => image.evaluate((one: HTMLImageElement) => one.naturalWidth > 0));
+
+export const untilPlays = (video: Locator) =>
+  until("the video plays", () => video.evaluate((one: HTMLVideoElement) => !one.paused && one.currentTime > 0));
 
 /** Waits until a picture shows the file of this prediction, whose id is in its address. */
 export const untilShows = (image: Locator, { predictionId }: Prediction) =>
@@ -107,16 +120,18 @@ export const signOut = async (page: Page): Promise<void> => {
   await page.getByRole("menuitem", { name: "Sign out" }).click();
 };
 
-/** Holds what a page asks for until `release`. */
-export async function hold(page: Page, url: string): Promise<{ asked: Promise<void>; release: () => void }> {
+/** Holds what a page asks for until `release`. `count`: how often it has asked. */
+export async function hold(page: Page, url: string) {
   const asked = Promise.withResolvers<void>();
   const answer = Promise.withResolvers<void>();
+  let times = 0;
   await page.route(url, async (route) => {
+    times += 1;
     asked.resolve();
     await answer.promise;
     await route.continue();
   });
-  return { asked: asked.promise, release: answer.resolve };
+  return { asked: asked.promise, release: answer.resolve, count: () => times };
 }
 
 /** Carries out changes and loses their answers: of all, or of those with these numbers. Returns how many there were. */
@@ -137,16 +152,29 @@ export async function loseAnswers(
   return () => count;
 }
 
-/** A film whose second shot has no frame of its own: it starts on the last frame of the first. */
-export async function chainOfTwo() {
+/** Somebody with a film of these shots. */
+export async function filmOf<const Titles extends string[]>(...titles: Titles) {
   const person = await newPerson();
   const { keyframe } = person;
   const { filmId } = await keyframe.films.create({ title: "The pier" });
-  const shot = (title: string) => keyframe.createProject({ title, textPrompt: title, filmId });
-  const [boat, sea] = [await shot("The boat leaves"), await shot("Open sea")];
-  const make = async (step: Parameters<typeof keyframe.generate>[0], { projectId }: { projectId: string }, more = {}) =>
-    await keyframe.waitFor(await keyframe.generate(step, { projectId, ...more }));
-  return { person, filmId, boat, sea, make };
+  const made: Project[] = [];
+  for (const title of titles) made.push(await keyframe.createProject({ title, textPrompt: title, filmId }));
+  const shots = made as { [At in keyof Titles]: Project }; // one for each title
+  const make = async (step: Step, { projectId }: Project, more = {}) =>
+    mustSucceed(await keyframe.waitFor(await keyframe.generate(step, { projectId, ...more })));
+  const saved = async () => (await keyframe.films.read(filmId)).shots.map(({ title }) => title);
+  return { ...person, person, filmId, shots, make, saved };
+}
+
+/** The titles of the shots that a film's page shows. */
+export const shotTitles = (page: Page) => page.getByRole("list", { name: "Shots" }).getByRole("link").allTextContents();
+
+/** Fills in the window for a new shot, and sends it. */
+export async function createShot(page: Page, title: string): Promise<void> {
+  const form = page.getByRole("dialog", { name: "New shot" });
+  await form.getByLabel("Title").fill(title);
+  await form.getByLabel("Prompt").fill(`${title}, a harbour at dawn`);
+  await form.getByRole("button", { name: "Create shot" }).click();
 }
 
 /** Also while a description is open or a conflict shows. */

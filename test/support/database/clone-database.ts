@@ -1,7 +1,7 @@
 import postgres from "postgres";
 import { afterAll, beforeAll, inject } from "vitest";
 import { until } from "../until.ts";
-import { onServer } from "./make-template.ts";
+import { onServer } from "../../../local/postgres/on-server.ts";
 
 export type Claims = { sub?: string; role: string; client_id?: unknown };
 

@@ -1,8 +1,9 @@
 import { join } from "node:path";
-import postgres from "postgres";
 import { installExtensions } from "../../../local/extensions/install-extensions.ts";
 import { bootstrapPlatform } from "../../../local/platform/bootstrap-platform.ts";
+import { onServer } from "../../../local/postgres/on-server.ts";
 import { applyMigrations } from "../../../local/stack/apply-migrations.ts";
+import { migrationUrl } from "../../../local/stack/open-database.ts";
 
 /**
  * Makes a migrated database that tests clone. Its extensions are stand-ins: workers of the real ones would hold
@@ -17,17 +18,11 @@ export async function makeTemplate(
   await onServer(superuserUrl, (sql) => sql.unsafe(`create database ${name}`));
   const url = new URL(superuserUrl);
   url.pathname = `/${name}`;
-  const migrationUrl = await onServer(url.href, async (sql) => {
+  await onServer(url.href, async (sql) => {
     await bootstrapPlatform(sql, { postgresPassword });
     await installExtensions(sql, { useReal: false });
-    const [role] = await sql<{ rolsuper: boolean }[]>`select rolsuper from pg_roles where rolname = 'postgres'`;
-    if (role?.rolsuper) return url.href;
-    const own = new URL(url);
-    own.username = "postgres";
-    own.password = postgresPassword;
-    return own.href;
   });
-  await applyMigrations(migrationUrl, join(dataDir, "cli-home"));
+  await applyMigrations(await migrationUrl(url.href, postgresPassword), join(dataDir, "cli-home"));
   return {
     url: url.href,
     drop: () =>
@@ -38,14 +33,4 @@ export async function makeTemplate(
         for (const { datname } of clones) await sql.unsafe(`drop database ${datname} with (force)`);
       }),
   };
-}
-
-/** Runs something on a connection of its own. */
-export async function onServer<T>(url: string, work: (sql: postgres.Sql) => Promise<T>): Promise<T> {
-  const sql = postgres(url, { max: 1, onnotice: () => undefined });
-  try {
-    return await work(sql);
-  } finally {
-    await sql.end({ timeout: 5 });
-  }
 }

@@ -114,8 +114,9 @@ export async function addScene(db: ClonedDatabase, owner: string): Promise<Scene
   const film = crypto.randomUUID();
   await db.sql`insert into keyframe.films (id, owner_id, title) values (${film}, ${owner}, 't')`;
   const element = crypto.randomUUID();
-  await db.sql`insert into keyframe.elements (id, owner_id, kind, name) values (${element}, ${owner}, 'place', 'e')`;
-  await db.sql`insert into keyframe.element_images values (${owner}, ${element}, 1, ${await addReference(db, owner)})`;
+  await db.sql`
+    insert into keyframe.elements (id, owner_id, kind, name, image_paths)
+    values (${element}, ${owner}, 'place', 'e', ${[await addReference(db, owner)]})`;
   const share = crypto.randomUUID();
   await db.sql`insert into keyframe_private.film_shares (id, film_id, token_hash) values (${share}, ${film}, sha256(uuid_send(${share})))`;
   const priced = { project_id: project, step: "first-frame", quote: true };

@@ -1,5 +1,5 @@
 import { readLines, spawnWithParent } from "../../../local/spawn-with-parent.ts";
-import { machine } from "../tools/run-command.ts";
+import { machineVariables } from "../../../local/stack/describe-children.ts";
 import { until } from "../until.ts";
 
 /** A program that a test kills as a crash would, and that runs again at once. It ends with the test's process, however that ends. */
@@ -21,7 +21,7 @@ export async function runCrashing(name: string, url: string, first: Command): Pr
     const { program, env, ...options } = command;
     const output: string[] = [];
     const piped = { clearEnv: true, stdout: "piped", stderr: "piped" } as const;
-    process = spawnWithParent(program, { ...options, ...piped, env: { ...machine(), NO_COLOR: "1", ...env } });
+    process = spawnWithParent(program, { ...options, ...piped, env: { ...machineVariables(), ...env } });
     for (const stream of [process.stdout, process.stderr]) void readLines(stream, (line) => output.push(line));
     let hasEnded = false;
     void process.status.then(() => {

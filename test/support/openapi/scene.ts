@@ -1,5 +1,6 @@
 import type postgres from "postgres";
 import type { Step } from "../../../shared/contract/fields.ts";
+import type { OperationId } from "../../../shared/contract/operations/index.ts";
 import { SAMPLE } from "../../../shared/contract/samples.ts";
 import { drawImage } from "../media/images.ts";
 import { startStuck } from "../api/stuck.ts";
@@ -22,15 +23,32 @@ export type Scene = {
   newcomer: User;
   real: Real;
   receiver: FlowReceiver;
-  /** A project that nothing depends on. */
-  freshProject(): Promise<Real>;
-  freshFilm(): Promise<Real>;
-  freshElement(): Promise<Real>;
-  freshShare(): Promise<Real>;
-  freshKey(): Promise<Real>;
-  /** A prediction that the provider is still at, in the place of the video. */
-  freshRun(): Promise<Real>;
+  /** By operation: makes something that it deletes, cancels or revokes, and that nothing depends on. */
+  doomed: ReturnType<typeof listDoomed>;
 };
+
+function listDoomed(sql: postgres.Sql, user: User, { url }: FlowReceiver, projectId: string, filmId: string) {
+  return {
+    deleteFilm: async () => ({ filmId: await user.createFilm() }),
+    deleteElement: async () => ({ elementId: await user.createElement() }),
+    revokeShare: async () => ({ shareId: (await shareFilm(user, filmId)).shareId }),
+    revokeKey: async () => ({ keyId: (await makeKey(user)).keyId }),
+    deleteProject: async () => ({ projectId: await user.createProject() }),
+    deletePrediction: async () => {
+      const started = await user.start("first-frame", { projectId: await user.createProject() });
+      const take = await user.finish(started);
+      return { projectId: take.projectId, firstFrameId: take.predictionId };
+    },
+    /** The provider is still at it. */
+    cancelPrediction: async () => {
+      const { predictionId } = await startStuck(sql, user, "first-frame", projectId);
+      return { projectId, videoId: predictionId };
+    },
+    deleteWebhook: async () => ({
+      webhookId: (await register(user, { url, eventTypes: ["generation.failed"] })).webhookId,
+    }),
+  } satisfies Partial<Record<OperationId, () => Promise<Real>>>;
+}
 
 /** A project with its three predictions done, a reference image, and an endpoint on this machine that got a delivery. */
 export async function prepareScene(sql: postgres.Sql): Promise<Scene> {
@@ -76,15 +94,7 @@ export async function prepareScene(sql: postgres.Sql): Promise<Scene> {
       ownerId: user.id,
       quoteId: estimate.parse(dataOf(quoted, 200)).quoteId ?? "",
     },
-    freshFilm: async () => ({ filmId: await user.createFilm() }),
-    freshElement: async () => ({ elementId: await user.createElement() }),
-    freshShare: async () => ({ shareId: (await shareFilm(user, filmId)).shareId }),
-    freshKey: async () => ({ keyId: (await makeKey(user)).keyId }),
-    freshProject: async () => ({ projectId: await user.createProject() }),
-    freshRun: async () => {
-      const { predictionId } = await startStuck(sql, user, "first-frame", projectId);
-      return { projectId, videoId: predictionId };
-    },
+    doomed: listDoomed(sql, user, receiver, projectId, filmId),
   };
 }
 

@@ -6,7 +6,7 @@ import type { StackInfo } from "../stack/global-setup.ts";
 import { until } from "../until.ts";
 
 /** A delivery, and of each attempt its number, its status code or -, and its error. */
-export type Story = {
+type Story = {
   id: string;
   event_id: string;
   event_type: string;
@@ -63,8 +63,7 @@ export async function letRetriesComeDue(
     update keyframe.webhook_deliveries set next_attempt_at = now()
     where endpoint_id = ${webhookId} and status = 'pending'`;
   if (stack.workers !== "functions") return;
-  const kick = await signedPost(`${stack.url}/functions/v1/keyframe-deliver`, stack.kickSecret);
-  expect(kick).toMatchObject({ status: 202 });
+  expect(await signedPost(`${stack.url}/functions/v1/keyframe-deliver`, stack.kickSecret)).toBe(202);
 }
 
 /** Lets the time pass that leased deliveries of an endpoint still have. */

@@ -3,7 +3,8 @@ import { removeData } from "../../../local/stack/data-folder.ts";
 import { readWorkers, type Workers } from "../../../local/stack/stack-settings.ts";
 import { startStack } from "../../../local/stack/start-stack.ts";
 import { setQuickIntervals } from "./quick-settings.ts";
-import { makeTemplate, onServer } from "../database/make-template.ts";
+import { onServer } from "../../../local/postgres/on-server.ts";
+import { makeTemplate } from "../database/make-template.ts";
 
 /** What a test gets by `inject("stack")`: the addresses and keys of the one running stack. */
 export type StackInfo = {

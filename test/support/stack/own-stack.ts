@@ -8,7 +8,7 @@ import { type Stack, startStack } from "../../../local/stack/start-stack.ts";
 import { setQuickIntervals } from "./quick-settings.ts";
 import type { StackInfo } from "./global-setup.ts";
 import { cloneTemplate } from "../database/clone-database.ts";
-import { onServer } from "../database/make-template.ts";
+import { onServer } from "../../../local/postgres/on-server.ts";
 
 /** What a flow test needs of a stack, whether it is the shared one or its own. */
 export type FlowStack = Pick<

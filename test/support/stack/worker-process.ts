@@ -1,3 +1,4 @@
+import { afterEach } from "vitest";
 import { freePort } from "../../../local/network.ts";
 import { readLines, spawnWithParent } from "../../../local/spawn-with-parent.ts";
 import { writeClock } from "../../../lab/chaos/second-process.ts";
@@ -19,6 +20,26 @@ export type WorkerProcess = {
 
 /** Settings of a process that differ from those of its stack. `aheadMs`: by how much its clock is ahead. */
 type Change = { databaseUrl?: string | undefined; url?: string; secretKey?: string; aheadMs?: number };
+
+/** Ends the processes that are given to it after each test. */
+export function endAfterEach(): (process: WorkerProcess) => WorkerProcess {
+  const processes: WorkerProcess[] = [];
+  afterEach(async () => {
+    for (const process of processes.splice(0)) {
+      process.kill("SIGKILL");
+      await process.ended;
+    }
+  });
+  return (process) => {
+    processes.push(process);
+    return process;
+  };
+}
+
+/** Lets the two functions that a worker process replaces stand still (SIGSTOP), or go on (SIGCONT). */
+export function signalFunctions(stack: OwnStack, signal: "SIGSTOP" | "SIGCONT"): void {
+  for (const name of ["keyframe-generate", "keyframe-deliver"]) stack.child(name).kill(signal);
+}
 
 /** Starts both workers in one process, which claim within moments. With a connection string, by that instead of the Data API. */
 export async function startWorkerProcess(stack: OwnStack, change: Change = {}): Promise<WorkerProcess> {

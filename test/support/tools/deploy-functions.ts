@@ -1,8 +1,9 @@
 import { freePort, waitForPort } from "../../../local/network.ts";
+import { ChildProcess } from "../../../local/stack/child-process.ts";
+import { machineVariables } from "../../../local/stack/describe-children.ts";
 import { FUNCTION_NAMES, type FunctionName, functionArguments } from "../../../local/stack/function-arguments.ts";
 import { PROJECT_ROOT } from "../../../local/stack/project-root.ts";
 import { functionEnvironments } from "../../../shared/platform/environment.ts";
-import { machine } from "./run-command.ts";
 
 /** One function as the CLI uploaded it. */
 export type Uploaded = {
@@ -115,28 +116,21 @@ export class DeployedFunctions {
   }
 }
 
-async function boot(name: FunctionName, url: string, env: Record<string, string>): Promise<Booted> {
+async function boot(name: FunctionName, url: string, variables: Record<string, string>): Promise<Booted> {
   const port = freePort();
-  const process = new Deno.Command(Deno.execPath(), {
+  const child = new ChildProcess({
+    name,
     args: functionArguments(name, port, [new URL(url).host]),
+    env: { ...variables, ...machineVariables(), DENO_SERVE_ADDRESS: `tcp:127.0.0.1:${port}` },
     cwd: PROJECT_ROOT,
-    clearEnv: true,
-    env: { ...env, ...machine(), DENO_SERVE_ADDRESS: `tcp:127.0.0.1:${port}` },
-    stdin: "null",
-    stdout: "null",
-    stderr: "null",
-  }).spawn();
-  const ended = new AbortController();
-  const status = process.status.finally(() => ended.abort());
-  const serves = await waitForPort(port, ended.signal).then(
-    () => true,
-    () => false,
+    logFile: "/dev/null",
+    ready: (_firstLine, ended) => waitForPort(port, ended),
+    startTimeoutMs: 60_000,
+    onUnexpectedEnd: () => undefined,
+  });
+  const address = await child.start().then(
+    () => `http://127.0.0.1:${port}`,
+    () => undefined,
   );
-  return {
-    address: serves ? `http://127.0.0.1:${port}` : undefined,
-    stop: async () => {
-      if (!ended.signal.aborted) process.kill("SIGTERM");
-      await status;
-    },
-  };
+  return { address, stop: () => child.stop() };
 }

@@ -18,26 +18,9 @@ import { removePostgresData } from "../../../local/postgres/server-user.ts";
 import { startPostgres } from "../../../local/postgres/start-postgres.ts";
 import { PROJECT_ROOT } from "../../../local/stack/project-root.ts";
 import { DeployPlatform, PROJECT, REPLICATE_TOKEN, SIGNING_SECRET } from "./deploy-platform.ts";
-import { type Running, runCommand } from "./run-command.ts";
+import { runCommand } from "./run-command.ts";
 
-/** A hosted project nobody has deployed to yet, and the command that deploys, run as a person runs it. */
-export type DeployScene = {
-  platform: DeployPlatform;
-  /** The connection string of the project's database. */
-  databaseUrl: string;
-  /** A superuser's connection to it. */
-  sql: postgres.Sql;
-  /** The environment of a person who is logged in. */
-  login: Record<string, string>;
-  /** The command in a process of its own. A variable of "" is left out. */
-  start(args?: string[], environment?: Record<string, string>): Running;
-  /**
-   * Takes some of the stages, or all, in this process, and returns what was printed; throws what the command would print.
-   * Queries go to the platform without the CLI, which takes most of a second to start.
-   */
-  take(stages?: Stage[], environment?: Record<string, string>, more?: More): Promise<string>;
-  stop(): Promise<void>;
-};
+export type DeployScene = Awaited<ReturnType<typeof openDeployScene>>;
 
 type More = Partial<Pick<Deployment, "ask" | "stop">> & {
   budgets?: Budgets;
@@ -109,7 +92,8 @@ function withDirectQueries(cli: SupabaseCli, platform: DeployPlatform): Supabase
   };
 }
 
-export async function openDeployScene(): Promise<DeployScene> {
+/** A hosted project nobody has deployed to yet, and the command that deploys, run as a person runs it. */
+export async function openDeployScene() {
   const folder = await mkdtemp(join(tmpdir(), "keyframe-deploy-test-"));
   await Deno.chmod(folder, 0o755);
   const server = await startPostgres({ dataDir: join(folder, "data"), durable: false });
@@ -143,12 +127,20 @@ export async function openDeployScene(): Promise<DeployScene> {
   };
   return {
     platform,
+    /** The connection string of the project's database. */
     databaseUrl,
+    /** A superuser's connection to it. */
     sql,
+    /** The environment of a person who is logged in. */
     login,
-    start: (args = [], environment = {}) =>
+    /** The command in a process of its own. A variable of "" is left out. */
+    start: (args: string[] = [], environment: Record<string, string> = {}) =>
       runCommand("tools/deploy.ts", ["--project", PROJECT, ...args], { ...usual, ...environment }),
-    take: (stages, environment, more) =>
+    /**
+     * Takes some of the stages, or all, in this process, and returns what was printed; throws what the command would print.
+     * Queries go to the platform without the CLI, which takes most of a second to start.
+     */
+    take: (stages?: Stage[], environment: Record<string, string> = {}, more?: More) =>
       takeStages(stages, platform, withoutEmpty({ ...usual, SUPABASE_DB_URL: "", ...environment }), more),
     stop: async () => {
       stopSending.abort();

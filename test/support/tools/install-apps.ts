@@ -5,17 +5,7 @@ import { PROJECT_ROOT } from "../../../local/stack/project-root.ts";
 import { listFiles } from "../../../tools/install/source.ts";
 import { runProgram } from "./run-command.ts";
 
-/** A repository of an app in a temporary folder, with the real Supabase CLI. */
-export type AppRepository = {
-  folder: string;
-  write(path: string, text: string): Promise<void>;
-  /** Path → text of every file, without what the CLI keeps for itself. */
-  files(): Promise<Map<string, string>>;
-  /** Runs the Supabase CLI there. Throws what it printed when it fails. */
-  supabase(...args: string[]): Promise<string>;
-  /** Runs add or remove. `from` is a checkout or an unpacked package. */
-  install(args: string[], from?: string): Promise<{ code: number; said: string }>;
-};
+export type AppRepository = ReturnType<typeof openApp>;
 
 /** @param parent gets a link to node_modules, from which Deno resolves the functions' packages without downloads */
 export async function initApp(parent: string, name: string, env: Record<string, string>): Promise<AppRepository> {
@@ -33,26 +23,30 @@ export async function copyOf({ folder }: AppRepository, name: string): Promise<A
   return openApp(copy, {});
 }
 
-function openApp(folder: string, env: Record<string, string>): AppRepository {
+/** A repository of an app in a temporary folder, with the real Supabase CLI. */
+function openApp(folder: string, env: Record<string, string>) {
   return {
     folder,
-    write: async (path, text) => {
+    write: async (path: string, text: string) => {
       await mkdir(dirname(join(folder, path)), { recursive: true });
       await writeFile(join(folder, path), text);
     },
+    /** Path → text of every file, without what the CLI keeps for itself. */
     files: async () => {
       const paths = (await listFiles(folder, "supabase")).filter((path) => !path.startsWith("supabase/.temp/"));
       return new Map(
         await Promise.all(paths.map(async (path) => [path, await readFile(join(folder, path), "utf8")] as const)),
       );
     },
-    supabase: async (...args) => {
+    /** Runs the Supabase CLI there. Throws what it printed when it fails. */
+    supabase: async (...args: string[]) => {
       const { code, stdout, stderr } = await supabaseCli(args, dirname(folder), { env, project: folder });
       if (code !== 0 || /^WARN/m.test(stderr))
         throw new Error(`supabase ${args[0]} ${args[1] ?? ""}: ${stdout}${stderr}`);
       return stdout;
     },
-    install: async ([command = "", ...args], from = PROJECT_ROOT) => {
+    /** Runs add or remove. `from` is a checkout or an unpacked package. */
+    install: async ([command = "", ...args]: string[], from = PROJECT_ROOT) => {
       const script = join(from, "tools/install.ts");
       const { code, output } = await runProgram(Deno.execPath(), ["run", "-A", script, command, folder, ...args]).ended;
       return { code, said: output };

@@ -3,17 +3,7 @@ import { join } from "node:path";
 import { PROJECT_ROOT } from "../../../local/stack/project-root.ts";
 import { runProgram } from "./run-command.ts";
 
-/** A checkout of a version, in a folder of its own. */
-export type Checkout = {
-  folder: string;
-  version: string;
-  /** `keyframe_0_1_0`: the name of the version's migration, without its time. */
-  migration: string;
-  /** Replaces a text that the file must have. */
-  edit(path: string, from: string, to: string): Promise<void>;
-  /** `npm run schema`, without npm. */
-  schema(): Promise<{ code: number; output: string }>;
-};
+export type Checkout = Awaited<ReturnType<typeof copyOf>>;
 
 /** This checkout as the release that it will be, and the version after it, each made by `npm run schema` as CONTRIBUTING.md says. */
 export async function makeVersions(parent: string): Promise<{ old: Checkout; next: Checkout }> {
@@ -118,7 +108,8 @@ async function migrationOf({ folder, migration }: Checkout): Promise<string> {
   return `supabase/migrations/${file.name}`;
 }
 
-async function copyOf(root: string, parent: string, version: string): Promise<Checkout> {
+/** A checkout of a version, in a folder of its own. */
+async function copyOf(root: string, parent: string, version: string) {
   const folder = join(parent, `keyframe-${version}`);
   await mkdir(folder);
   for (const path of ["supabase", "shared", "command-line", "tools", "local", "package.json", "CHANGELOG.md"]) {
@@ -128,8 +119,10 @@ async function copyOf(root: string, parent: string, version: string): Promise<Ch
   return {
     folder,
     version,
+    /** Its migration's name without its time. */
     migration: `keyframe_${version.replaceAll(".", "_")}`,
-    edit: async (path, from, to) => {
+    /** Replaces a text that the file must have. */
+    edit: async (path: string, from: string, to: string) => {
       const file = join(folder, path);
       const text = await readFile(file, "utf8");
       if (!text.includes(from)) throw new Error(`${path} has no ${JSON.stringify(from)}.`);
@@ -138,6 +131,7 @@ async function copyOf(root: string, parent: string, version: string): Promise<Ch
         text.replace(from, () => to),
       );
     },
+    /** `npm run schema`, without npm. */
     schema: async () => {
       const script = join(folder, "tools/schema.ts");
       const { code, output } = await runProgram(Deno.execPath(), ["run", "-A", script], {}, folder).ended;

@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { machineVariables } from "../../../local/stack/describe-children.ts";
 import { PROJECT_ROOT } from "../../../local/stack/project-root.ts";
 import { until } from "../until.ts";
 
@@ -22,20 +23,16 @@ export function runCommand(script: string, args: string[], env: Record<string, s
   return runProgram(Deno.execPath(), ["run", "-A", join(PROJECT_ROOT, script), ...args], env);
 }
 
-/** Where programs and Deno's cache are. Nothing else is inherited: the suite may itself run on a given database or with a token. */
-export function machine(): Record<string, string> {
-  const kept = ["PATH", "HOME", "DENO_DIR", "TMPDIR"].map((name) => [name, Deno.env.get(name) ?? ""]);
-  return Object.fromEntries(kept.filter(([, value]) => value !== ""));
-}
-
-/** A variable of "" is left out. */
+/**
+ * A variable of "" is left out. Of the machine's only a few are inherited: the suite may itself run on a given database or with a token.
+ */
 export function runProgram(
   program: string,
   args: string[],
   env: Record<string, string> = {},
   cwd: string = PROJECT_ROOT,
 ): Running {
-  const set = Object.entries({ ...machine(), NO_COLOR: "1", ...env }).filter(([, value]) => value !== "");
+  const set = Object.entries({ ...machineVariables(), ...env }).filter(([, value]) => value !== "");
   const process = new Deno.Command(program, {
     args,
     cwd,

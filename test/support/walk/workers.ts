@@ -41,8 +41,11 @@ export async function callBack(walk: Walk, run: Run, state: number, named = run.
     throw new Error(`A callback of ${run.prediction} that names ${named} was answered ${outcome}.`);
 }
 
+/** Longer than a walk takes on a busy machine, and shorter than `wait`, which alone is to end leases. */
+const LEASE_SECONDS = 110;
+
 export async function claimInto(walk: Walk, worker: Worker, most: number): Promise<void> {
-  const tasks = await claimOnly(walk.db.sql, most, 60, 0, 0, worker.id);
+  const tasks = await claimOnly(walk.db.sql, most, LEASE_SECONDS, 0, 0, worker.id);
   worker.tasks.push(...tasks.map((task) => ({ task, isBegun: false, run: null })));
 }
 

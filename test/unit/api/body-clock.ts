@@ -6,8 +6,11 @@ export function standingClock() {
   let now = 0;
   const due: { at: number; work: () => void }[] = [];
   return {
-    elapsed: () => now,
-    later: (work: () => void, ms: number) => void due.push({ at: now + ms, work }),
+    now: () => now,
+    after(ms: number, work: () => void) {
+      due.push({ at: now + ms, work });
+      return () => undefined;
+    },
     waiting: () => due.length,
     async pass(seconds: number) {
       const end = now + seconds * 1000;

@@ -1,24 +1,17 @@
 import { expect, onTestFinished, test } from "vitest";
+import { sha256 } from "../../../shared/api/sha256.ts";
+import { withChecksum } from "../../support/api/keys.ts";
 import { failedBody, OWNER, SECRET_KEY, startApi } from "./fixture.ts";
 
 // How the function looks keys up. Real keys and what they open: test/security/keys.test.ts.
 
-/** Keys with their checksum, each with a number in it. */
-async function keyOf(number: number): Promise<string> {
-  const body = `kf_${String(number).padStart(64, "0")}`;
-  const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(body));
-  return body + new Uint8Array(digest).toHex().slice(0, 8);
-}
+const keyOf = (number: number) => withChecksum(`kf_${String(number).padStart(64, "0")}`);
 
 /** A platform that knows some keys; `wait` holds back the look at every other. */
 async function startWith(known: string[], wait: () => Promise<void> = () => Promise.resolve()) {
   let elapsed = 0;
   const looks = { open: 0, most: 0, all: 0 };
-  const hashes = await Promise.all(
-    known.map(async (key) =>
-      new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(key))).toHex(),
-    ),
-  );
+  const hashes = await Promise.all(known.map((key) => sha256(new TextEncoder().encode(key))));
   const ended = new Map<string, "key_ended" | "user_not_found">();
   const refuse = (message: string) =>
     Response.json({ code: "KEYFR", message, details: "This key is not valid.", hint: "" }, { status: 400 });

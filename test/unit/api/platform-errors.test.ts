@@ -103,7 +103,9 @@ test.each([
 ])("PostgREST %i %s → %i %s; the log has the code", async (status, code, wireStatus, wireCode) => {
   postgrest(status, code);
   const response = await start();
-  await expectError(response, wireStatus, wireCode);
+  const { message } = await expectError(response, wireStatus, wireCode);
+  if (wireCode === "schema_outdated")
+    expect(message).toMatch(/supabase db push, or npm run deploy.*notify pgrst, 'reload schema'/);
   expect(JSON.parse(api.log.at(-1) ?? "").cause).toEqual({
     from: "database",
     operation: "start_prediction",
@@ -114,6 +116,15 @@ test.each([
   expect(retryAfter >= 2 && retryAfter <= 5).toBe(wireStatus === 503);
   expect(response.headers.get("www-authenticate")).toBe(wireCode === "unauthorized" ? "Bearer" : null);
 });
+
+test.each(["/api/health", "/api/health?deep=1", "/api/metrics"])(
+  "GET %s while its SQL function is missing → 503 schema_outdated",
+  async (path) => {
+    postgrest(404, "PGRST202");
+    const response = await api.call(path, { headers: { authorization: `Bearer ${SECRET_KEY}` } });
+    await expectError(response, 503, "schema_outdated");
+  },
+);
 
 // Seen on hosted projects for 19 days: PostgREST's clock was behind that of what signed the token.
 test.each([

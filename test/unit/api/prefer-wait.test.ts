@@ -13,7 +13,7 @@ import {
   succeededFields,
 } from "./fixture.ts";
 
-// Held answers by a clock of the test's own, and what fails meanwhile. On the running stack: test/api/prefer-wait.test.ts.
+// Held answers by a clock of the test's own, and what fails meanwhile.
 
 /** A clock that stands until somebody sleeps, and then goes on at once. `pauses` are the sleeps so far, in milliseconds. */
 function createClock() {
@@ -125,6 +125,17 @@ describe("a start with Prefer: wait", () => {
     expect(response.headers.get("location")).toBe(`first-frame?${where}`);
     expect(api.log.some((line) => line.includes("start_answered_early"))).toBe(true);
   });
+});
+
+test("GET and HEAD with the ETag of a running prediction → 304 with that ETag and Retry-After, without a body", async () => {
+  rowAt = () => predictionRow(running);
+  const tag = (await read({})).headers.get("etag") ?? "";
+  for (const method of ["GET", "HEAD"]) {
+    const response = await read({ "if-none-match": tag }, { method });
+    expect([response.status, await response.text(), response.headers.get("etag")]).toEqual([304, "", tag]);
+    expect([response.headers.get("retry-after"), response.headers.get("content-type")]).toEqual(["1", null]);
+    expect(response.headers.get("ratelimit-policy")).toBe('"read";q=60;w=60');
+  }
 });
 
 describe("a status read with Prefer: wait", () => {

@@ -8,7 +8,7 @@ const bytesOf = (text: string) => new TextEncoder().encode(text);
 
 function start(maxTotalBytes = 1024 * KIB, maxSlow = Number.POSITIVE_INFINITY) {
   const clock = standingClock();
-  return { clock, read: createBodyReader({ ...clock, maxTotalBytes, maxSlow }) };
+  return { clock, read: createBodyReader({ clock, maxTotalBytes, maxSlow }) };
 }
 
 /** A body that comes in pieces, of which it counts those that were taken. */

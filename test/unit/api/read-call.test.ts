@@ -1,6 +1,7 @@
 import process from "node:process";
-import { afterAll, beforeEach, describe, expect, test } from "vitest";
+import { afterAll, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { createDocumentText } from "../../../shared/api/create-api.ts";
+import { explainNotFound } from "../../../shared/api/routes/routes.ts";
 import { failedBody, lastArguments, rate, startApi } from "./fixture.ts";
 
 // Bounds and traps of what reads path, method, query, body and key before a handler is asked. Which field is refused, and how:
@@ -34,6 +35,14 @@ test.each(["constructor", "toString", "__proto__", "hasOwnProperty", "unknown"])
     expect(api.seen).toEqual([]);
   },
 );
+
+test("unknown paths, one after the other → the second is explained without making a regular expression", () => {
+  explainNotFound("/projects/one");
+  const made = vi.spyOn(globalThis, "RegExp");
+  onTestFinished(() => made.mockRestore());
+  expect(explainNotFound("/films/two")).toContain("filmId must be a UUID");
+  expect(made).not.toHaveBeenCalled();
+});
 
 /** The least processor time of such requests: what the clock says depends on what else the machine does. */
 async function processorTime(query: string, times = 1): Promise<number> {

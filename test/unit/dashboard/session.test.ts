@@ -1,5 +1,5 @@
 import { AuthApiError, type AuthError, AuthWeakPasswordError } from "@supabase/auth-js";
-import { describe, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { KeyframeError, type KeyframeErrorCode } from "../../../client/index.ts";
 import { isPassing } from "../../../dashboard/src/queries/query-client.ts";
 import { authSentence } from "../../../dashboard/src/session/use-auth-form.ts";
@@ -8,24 +8,22 @@ import { backOf, readLink } from "../../../dashboard/src/session/start-session.t
 
 const failure = (code: KeyframeErrorCode, status: number | null) => new KeyframeError(code, "No.", { status });
 
-describe("the link of a mail", () => {
-  test.each([
-    ["nothing", "", { isFromMail: false, isRecovery: false, problem: null }],
-    ["a page of ours", "#/projects/1?a=b", { isFromMail: false, isRecovery: false, problem: null }],
-    ["a page of ours that speaks of errors", "#/sign-in?back=/x&error=1", { isFromMail: false, problem: null }],
-    ["a confirmed address", "#access_token=t&refresh_token=r&type=signup", { isFromMail: true, isRecovery: false }],
-    ["a new password", "#access_token=t&refresh_token=r&type=recovery", { isFromMail: true, isRecovery: true }],
-    ["a recovery without a session", "#type=recovery", { isFromMail: false, isRecovery: false }],
-    [
-      "a link that was used",
-      "#error=access_denied&error_code=otp_expired&error_description=Email+link+is+invalid",
-      { isFromMail: true, isRecovery: false, problem: "This link has expired or was already used. Request a new one." },
-    ],
-    ["another refusal", "#error=server_error&error_description=No+such+user", { problem: "No such user" }],
-    ["a refusal without words", "#error=x", { problem: "The link is not valid. Request a new one." }],
-  ])("an address with %s → read as the link of a mail, or not", (_, hash, outcome) => {
-    expect(readLink({ hash })).toMatchObject(outcome);
-  });
+test.each([
+  ["nothing", "", { isFromMail: false, isRecovery: false, problem: null }],
+  ["a page of ours", "#/projects/1?a=b", { isFromMail: false, isRecovery: false, problem: null }],
+  ["a page of ours that speaks of errors", "#/sign-in?back=/x&error=1", { isFromMail: false, problem: null }],
+  ["a confirmed address", "#access_token=t&refresh_token=r&type=signup", { isFromMail: true, isRecovery: false }],
+  ["a new password", "#access_token=t&refresh_token=r&type=recovery", { isFromMail: true, isRecovery: true }],
+  ["a recovery without a session", "#type=recovery", { isFromMail: false, isRecovery: false }],
+  [
+    "a link that was used",
+    "#error=access_denied&error_code=otp_expired&error_description=Email+link+is+invalid",
+    { isFromMail: true, isRecovery: false, problem: "This link has expired or was already used. Request a new one." },
+  ],
+  ["another refusal", "#error=server_error&error_description=No+such+user", { problem: "No such user" }],
+  ["a refusal without words", "#error=x", { problem: "The link is not valid. Request a new one." }],
+])("an address with %s → read as the link of a mail, or not", (_, hash, outcome) => {
+  expect(readLink({ hash })).toMatchObject(outcome);
 });
 
 test.each([

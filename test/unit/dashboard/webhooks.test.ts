@@ -17,20 +17,16 @@ import { changesOf, fieldErrors } from "../../../dashboard/src/webhooks/webhook-
 import { SAMPLE_DELIVERY, SAMPLE_WEBHOOK } from "../../../shared/contract/samples.ts";
 import { disabledReason } from "../../../shared/contract/webhooks.ts";
 
-describe("the last 24 hours", () => {
-  const since = "2026-03-01T10:00:00+00:00";
+test("the last 24 hours, some without an attempt → zeros for those, and all other hours in place", () => {
   const known = [
     { hour: "2026-03-01T10:00:00+00:00", delivered: 3, retrying: 0, exhausted: 0 },
     { hour: "2026-03-02T09:00:00+00:00", delivered: 1, retrying: 2, exhausted: 4 },
   ];
-
-  test("the last 24 hours, some without an attempt → zeros for those, and all other hours in place", () => {
-    const hours = fillHours(since, known);
-    expect(hours.length).toBe(24);
-    expect([hours[0], hours[23]]).toEqual(known);
-    expect(hours[1]).toEqual({ hour: "2026-03-01T11:00:00.000Z", delivered: 0, retrying: 0, exhausted: 0 });
-    expect(sumHours(hours)).toEqual({ delivered: 4, retrying: 2, exhausted: 4 });
-  });
+  const hours = fillHours("2026-03-01T10:00:00+00:00", known);
+  expect(hours.length).toBe(24);
+  expect([hours[0], hours[23]]).toEqual(known);
+  expect(hours[1]).toEqual({ hour: "2026-03-01T11:00:00.000Z", delivered: 0, retrying: 0, exhausted: 0 });
+  expect(sumHours(hours)).toEqual({ delivered: 4, retrying: 2, exhausted: 4 });
 });
 
 test("an endpoint's edited settings → only changed ones are sent, without spaces around a pasted URL", () => {
@@ -43,16 +39,14 @@ test("an endpoint's edited settings → only changed ones are sent, without spac
   });
 });
 
-describe("a refused form", () => {
-  const refusal = (...paths: string[]) =>
-    new KeyframeError("invalid_request", "No.", { details: paths.map((path) => ({ path, message: `${path}!` })) });
+const refusal = (...paths: string[]) =>
+  new KeyframeError("invalid_request", "No.", { details: paths.map((path) => ({ path, message: `${path}!` })) });
 
-  test("errors in fields of the form → shown at each field; any other error next to them → shown for the whole form", () => {
-    expect(fieldErrors(refusal("url", "eventTypes.0"))).toEqual({ url: "url!", eventTypes: "eventTypes.0!" });
-    expect(fieldErrors(refusal("url", "enabled"))).toBe(null);
-    expect(fieldErrors(new KeyframeError("invalid_request", "You have 20 already."))).toBe(null);
-    expect(fieldErrors(null)).toBe(null);
-  });
+test("errors in fields of the form → shown at each field; any other error next to them → shown for the whole form", () => {
+  expect(fieldErrors(refusal("url", "eventTypes.0"))).toEqual({ url: "url!", eventTypes: "eventTypes.0!" });
+  expect(fieldErrors(refusal("url", "enabled"))).toBe(null);
+  expect(fieldErrors(new KeyframeError("invalid_request", "You have 20 already."))).toBe(null);
+  expect(fieldErrors(null)).toBe(null);
 });
 
 test.each([
@@ -64,29 +58,27 @@ test.each([
   expect(deliveryState({ ...SAMPLE_DELIVERY, status, lastError })).toEqual({ kind, label });
 });
 
-describe("words for an attempt", () => {
-  test.each([
-    [204, null, "Answered 204", null],
-    [400, "http_status", "Answered 400", expect.stringContaining("200 to 299")],
-    [401, "http_status", "Answered 401", expect.stringContaining("secret")],
-    [404, "http_status", "Answered 404", expect.stringContaining("path")],
-    [410, "http_status", "Answered 410", expect.stringContaining("disabled")],
-    [429, "http_status", "Answered 429", expect.stringContaining("Retry-After")],
-    [500, "http_status", "Answered 500", expect.stringContaining("log")],
-    [503, "http_status", "Answered 503", expect.stringContaining("Retry-After")],
-    [200, "too_large", "Answer too large (200)", expect.stringContaining("64 KiB")],
-    [null, "connection", "Could not connect", expect.stringContaining("port")],
-    [null, "dns", "Host not found", expect.stringContaining("DNS")],
-    [null, "tls", "Certificate refused", expect.stringContaining("expired")],
-    [null, "address", "Address not allowed", expect.stringContaining("not public")],
-    [null, "not_signed", "Not sent: no signing secret", expect.stringContaining("Rotate the secret")],
-    [null, null, "Not sent yet", null],
-    [301, "redirect", "Answered with a redirect (301)", expect.stringContaining("not followed")],
-    [null, "timeout", "No answer in time", expect.stringContaining("15 seconds")],
-    [null, "newer_than_this_page", "newer_than_this_page", null],
-  ])("an attempt's status %s, error %s → “%s”", (statusCode, error, short, hint) => {
-    expect(attemptWords({ statusCode, error })).toEqual({ short, hint });
-  });
+test.each([
+  [204, null, "Answered 204", null],
+  [400, "http_status", "Answered 400", expect.stringContaining("200 to 299")],
+  [401, "http_status", "Answered 401", expect.stringContaining("secret")],
+  [404, "http_status", "Answered 404", expect.stringContaining("path")],
+  [410, "http_status", "Answered 410", expect.stringContaining("disabled")],
+  [429, "http_status", "Answered 429", expect.stringContaining("Retry-After")],
+  [500, "http_status", "Answered 500", expect.stringContaining("log")],
+  [503, "http_status", "Answered 503", expect.stringContaining("Retry-After")],
+  [200, "too_large", "Answer too large (200)", expect.stringContaining("64 KiB")],
+  [null, "connection", "Could not connect", expect.stringContaining("port")],
+  [null, "dns", "Host not found", expect.stringContaining("DNS")],
+  [null, "tls", "Certificate refused", expect.stringContaining("expired")],
+  [null, "address", "Address not allowed", expect.stringContaining("not public")],
+  [null, "not_signed", "Not sent: no signing secret", expect.stringContaining("Rotate the secret")],
+  [null, null, "Not sent yet", null],
+  [301, "redirect", "Answered with a redirect (301)", expect.stringContaining("not followed")],
+  [null, "timeout", "No answer in time", expect.stringContaining("15 seconds")],
+  [null, "newer_than_this_page", "newer_than_this_page", null],
+])("an attempt's status %s, error %s → “%s”", (statusCode, error, short, hint) => {
+  expect(attemptWords({ statusCode, error })).toEqual({ short, hint });
 });
 
 const OF_NO_PROJECT = { predictionId: null, projectTitle: null, projectId: null };
@@ -101,22 +93,20 @@ test.each<[given: Partial<Delivery>, words: string]>([
   expect(aboutWords({ ...SAMPLE_DELIVERY, status: "delivered", ...given })).toBe(words);
 });
 
-describe("one word for an endpoint", () => {
-  const none = { delivered: 0, retrying: 0, exhausted: 0 };
-  const failingSince = "2026-03-01T11:00:00Z";
-  test.each([
-    [{ enabled: false, disabledReason: "by_owner" as const }, none, "Off"],
-    [{ enabled: false, disabledReason: "gone" as const, failingSince }, none, "Disabled"],
-    [{ failingSince }, { ...none, delivered: 9 }, "Failing"],
-    [{}, undefined, "Enabled"],
-    [{}, { ...none, delivered: 9, retrying: 1 }, "Some failures"],
-    [{}, { ...none, delivered: 9, exhausted: 1 }, "Some failures"],
-    [{}, { ...none, delivered: 9 }, "Healthy"],
-    [{}, none, "No recent deliveries"],
-  ])("an endpoint %o with %o in 24 hours → “%s”", (state, sums, label) => {
-    const webhook = { ...SAMPLE_WEBHOOK, enabled: true, disabledReason: null, failingSince: null, ...state };
-    expect(endpointState(webhook, sums).label).toBe(label);
-  });
+const none = { delivered: 0, retrying: 0, exhausted: 0 };
+const failingSince = "2026-03-01T11:00:00Z";
+test.each([
+  [{ enabled: false, disabledReason: "by_owner" as const }, none, "Off"],
+  [{ enabled: false, disabledReason: "gone" as const, failingSince }, none, "Disabled"],
+  [{ failingSince }, { ...none, delivered: 9 }, "Failing"],
+  [{}, undefined, "Enabled"],
+  [{}, { ...none, delivered: 9, retrying: 1 }, "Some failures"],
+  [{}, { ...none, delivered: 9, exhausted: 1 }, "Some failures"],
+  [{}, { ...none, delivered: 9 }, "Healthy"],
+  [{}, none, "No recent deliveries"],
+])("an endpoint %o with %o in 24 hours → “%s”", (state, sums, label) => {
+  const webhook = { ...SAMPLE_WEBHOOK, enabled: true, disabledReason: null, failingSince: null, ...state };
+  expect(endpointState(webhook, sums).label).toBe(label);
 });
 
 describe("warnings about an endpoint", () => {

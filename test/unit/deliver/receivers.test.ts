@@ -4,7 +4,7 @@ import { Webhook } from "standardwebhooks";
 import { describe, expect, test } from "vitest";
 import { createCheckedLookup } from "../../../supabase/functions/keyframe-deliver/send/dial.ts";
 import { InterimAnswers } from "../../../supabase/functions/keyframe-deliver/send/connection-stream.ts";
-import { createPost } from "../../../supabase/functions/keyframe-deliver/send/post.ts";
+import { createPost, REQUEST_TIMEOUT_MS } from "../../../supabase/functions/keyframe-deliver/send/post.ts";
 import { answer, receive } from "../../support/receiver/raw-receiver.ts";
 import { delivery, makeAttempt, resolveHere, SECRET } from "./fixture.ts";
 
@@ -215,6 +215,11 @@ describe("a receiver without a valid answer", () => {
     const limits = error === "timeout" ? { timeoutMs: 150 } : {};
     const { result } = await attemptAt((socket) => void behave(socket), limits);
     expect(result).toMatchObject({ status_code: null, error, response_excerpt: null });
+  });
+
+  test("docs/receive-webhooks.md → has the seconds within which a receiver must answer", async () => {
+    const page = await Deno.readTextFile("docs/receive-webhooks.md");
+    expect(page).toContain(`| 2xx within ${REQUEST_TIMEOUT_MS / 1000} seconds | delivered.`);
   });
 
   test("a receiver that does not listen → connection", async () => {

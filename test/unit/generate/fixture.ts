@@ -2,7 +2,7 @@ import { onTestFinished } from "vitest";
 import { answer, receive } from "../../support/receiver/raw-receiver.ts";
 import { createLog } from "../../../shared/platform/log.ts";
 import type { Deps, Database } from "../../../supabase/functions/keyframe-generate/tasks/database.ts";
-import { parseOutputHosts } from "../../../shared/platform/environment.ts";
+import { outputHosts } from "../../../shared/platform/environment.ts";
 import { createProvider } from "../../../supabase/functions/keyframe-generate/provider/provider.ts";
 import { createStorage } from "../../../supabase/functions/keyframe-generate/files/storage.ts";
 import type { StoreTask, SubmitTask } from "../../../supabase/functions/keyframe-generate/tasks/task.ts";
@@ -152,7 +152,7 @@ export function makeDeps(given: {
     provider: createProvider({ token, baseUrl, fetch, now: Date.now }),
     storage: createStorage(platformUrl, "sb_secret_test", fetch),
     outputs: {
-      isAllowed: parseOutputHosts(given.outputHosts ?? "replicate.delivery"),
+      isAllowed: outputHosts.parse(given.outputHosts ?? "replicate.delivery"),
       fetch,
       ...(given.maxBytes === undefined ? {} : { maxBytes: given.maxBytes }),
     },

@@ -1,29 +1,19 @@
-import { createClient, type SupabaseClient } from "@supabase/supabase-js";
+import { createClient } from "@supabase/supabase-js";
 import postgres, { type Sql } from "postgres";
 import { vi } from "vitest";
 import { bootstrapPlatform } from "../../../local/platform/bootstrap-platform.ts";
 import { createPlatform } from "../../../local/platform/create-platform.ts";
-import { generateSigningKey, type SigningKey } from "../../../local/platform/session-tokens.ts";
-import { type RunningPostgres, startPostgres } from "../../../local/postgres/start-postgres.ts";
+import { generateSigningKey } from "../../../local/platform/session-tokens.ts";
+import { startPostgres } from "../../../local/postgres/start-postgres.ts";
 
 export const PUBLISHABLE_KEY = "sb_publishable_0123456789abcdefghij";
 export const SECRET_KEY = "sb_secret_0123456789abcdefghij";
 const LITE_SECRET = "between-the-gateway-and-lite-only-0123456789";
 
-export interface TestPlatform {
-  url: string;
-  signingKey: SigningKey;
-  storageFolder: string;
-  postgres: RunningPostgres;
-  admin: Sql;
-  migrate: Sql;
-  client(key?: string): SupabaseClient;
-  signedIn(): Promise<{ client: SupabaseClient; userId: string; token: string }>;
-  stop(): Promise<void>;
-}
+export type TestPlatform = Awaited<ReturnType<typeof startTestPlatform>>;
 
 /** Postgres, the platform's roles and tables, and the gateway on a free port; all of it thrown away by stop(). */
-export async function startTestPlatform(acquisitionMs?: number): Promise<TestPlatform> {
+export async function startTestPlatform(acquisitionMs?: number) {
   // lite writes every error of a statement to the console, also those a test asks for.
   const console = vi.spyOn(globalThis.console, "error").mockReturnValue();
   const folder = await Deno.makeTempDir({ prefix: "kf-platform-" });
@@ -54,7 +44,7 @@ export async function startTestPlatform(acquisitionMs?: number): Promise<TestPla
     return createClient(url, key, { auth });
   };
 
-  const running: TestPlatform = {
+  const running = {
     url,
     signingKey,
     storageFolder: `${folder}/storage`,
@@ -69,7 +59,7 @@ export async function startTestPlatform(acquisitionMs?: number): Promise<TestPla
       if (error || !data.session) throw error ?? new Error("no session after sign-up");
       return { client: own, userId: data.session.user.id, token: data.session.access_token };
     },
-    async stop() {
+    async stop(): Promise<void> {
       await http.shutdown();
       await (await platform.promise).close();
       await Promise.all([admin.end({ timeout: 1 }), migrate.end({ timeout: 1 })]);

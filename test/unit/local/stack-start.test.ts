@@ -89,15 +89,12 @@ test("the demo on the running stack's data → made by the demo user, and ends w
   expect(await shared.json()).toMatchObject({ data: { title: "Lighthouse", shots: [{ video: expect.any(Object) }] } });
 });
 
-test("the demo on the running stack's data, while the provider fails → exit 1, the reason as a sentence and in the JSON", async () => {
+test("the demo on the running stack's data, while the provider fails → exit 1, the reason as a sentence", async () => {
   const simulator = /simulator, (\S+)/.exec(stack.output())?.[1];
   const fault = JSON.stringify({ fault: "failed", times: 1 });
   await (await fetch(`${simulator}/control/faults`, { method: "POST", body: fault })).body?.cancel();
-  const demo = await runCommand("tools/demo.ts", ["--data", dataDir, "--json"]).ended;
-  expect(demo.code).toBe(1);
-  expect(demo.output).toMatch(/^The demo failed: first-frame failed: .+/m);
-  const error = expect.stringMatching(/^first-frame failed: .+/);
-  expect(JSON.parse(demo.lastLine)).toMatchObject({ ok: false, url, error, steps: expect.any(Array) });
+  const demo = await runCommand("tools/demo.ts", ["--data", dataDir]).ended;
+  expect([demo.code, demo.error]).toEqual([1, expect.stringMatching(/^\nThe demo failed: first-frame failed: .+\n$/)]);
 });
 
 test("the printed first command → a project; SIGTERM → exit 0, no process left; the next start has project, files and keys", async () => {

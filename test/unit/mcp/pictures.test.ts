@@ -1,6 +1,9 @@
 import { expect, onTestFinished, test } from "vitest";
-import { createPictureSpaces } from "../../../supabase/functions/keyframe-mcp/picture-space.ts";
-import { createReadPictures, outputsOf } from "../../../supabase/functions/keyframe-mcp/pictures.ts";
+import {
+  createPictureSpaces,
+  createReadPictures,
+  outputsOf,
+} from "../../../supabase/functions/keyframe-mcp/pictures.ts";
 
 const MIB = 1024 * 1024;
 const CLIENT_URL = "https://app.example";

@@ -4,7 +4,7 @@ import * as media from "mediabunny";
 import { expect, test } from "vitest";
 import { sniffImage } from "../../../shared/media/image-reader.ts";
 import { detectMedia, type MediaType, UnusableMedia } from "../../../shared/media/media.ts";
-import { createMediaReader } from "../../../shared/media/media-reader.ts";
+import { createMediaReader } from "../../../supabase/functions/keyframe-generate/tasks/store.ts";
 import { CLIPS, patched, placesOf, readClip, recorded } from "../../support/media/clips.ts";
 import { bmpOf } from "../../support/media/images.ts";
 import { ODD_IMAGES, ODD_VIDEOS } from "../../support/media/odd-files.ts";

@@ -115,6 +115,24 @@ test("a color profile with a home folder and a serial number, in each format →
   expect(Buffer.from(results[1] ?? []).includes("ICC_PROFILE\0\x02\x02")).toBe(true);
 });
 
+test("a PNG whose color profile gets longer when it is compressed again → the same colors", async () => {
+  let seed = 1;
+  const table = Uint8Array.from({ length: 1_000_000 }, () => {
+    seed = (seed * 48271) % 0x7fffffff;
+    return seed >> 16;
+  });
+  const place = Uint8Array.of(0, 0, 0, 144, 0, 15, 66, 64); // where it begins, and its length
+  const profile = joined(new Uint8Array(128), "\0\0\0\x01", "A2B0", place, table);
+  const compressed = new Uint8Array(deflateSync(profile, { level: 0 })); // fewer blocks of what cannot be compressed
+  expect(deflateSync(profile, { level: 9 }).length).toBeGreaterThan(compressed.length);
+  const png = await drawPhoto("png");
+  const photo = joined(png.slice(0, 33), pngChunk("iCCP", "icc\0\0", compressed), png.slice(33));
+  const result = Buffer.from(stripped("png", photo) ?? []);
+  const at = result.indexOf("iCCP");
+  expect([at, inflateSync(result.subarray(at + 9)).equals(profile)]).toEqual([37, true]);
+  expect(await readPixels(result)).toEqual(await readPixels(png));
+});
+
 test("a JPEG's color profile in parts out of order → its colors are left, and no name", async () => {
   const whole = profileOf("/Users/pat/Desktop/Calibrated.icc", "S/N CN-0X1Y2Z");
   const plain = await drawPhoto("jpeg");

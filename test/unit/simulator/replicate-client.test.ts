@@ -2,11 +2,8 @@ import { createHash } from "node:crypto";
 import Replicate from "replicate";
 import { Webhook } from "standardwebhooks";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
-import {
-  type RunningSimulator,
-  type SimulatorOptions,
-  startSimulator,
-} from "../../../local/simulator/start-simulator.ts";
+import type { SimulatorOptions } from "../../../local/simulator/settings.ts";
+import { type RunningSimulator, startSimulator } from "../../../local/simulator/start-simulator.ts";
 import { until } from "../../support/until.ts";
 import { serve } from "../generate/fixture.ts";
 

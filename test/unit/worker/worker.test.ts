@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { createLog } from "../../../shared/platform/log.ts";
-import { createAlarm } from "../../../shared/worker/clock.ts";
+import { createAlarm } from "../../../shared/platform/clock.ts";
 import { COMMON_LIMITS as L, type WorkerLimits } from "../../../shared/worker/limits.ts";
 import { type ClaimRequest, createWorker } from "../../../shared/worker/worker.ts";
 import { TIMEOUT_MS } from "../../../shared/platform/call-database.ts";

@@ -1,5 +1,5 @@
 import { Accordion, Button, Group, NativeSelect, SegmentedControl, Stack, VisuallyHidden } from "@mantine/core";
-import { useMemo, useRef, useState } from "react";
+import { useRef, useState } from "react";
 import type { Webhook } from "../../../../client/index.ts";
 import { SmallButton } from "../../ui/buttons.tsx";
 import { IconHistory, IconInbox } from "../../ui/icons.tsx";
@@ -31,7 +31,7 @@ const STATUSES: Record<StatusChoice, [label: string, title: string, text: string
   ],
 };
 
-const EVENTS = [{ value: "", label: "All events" }, ...[...EVENT_CHOICES, "webhook.test"]];
+const EVENTS = [{ value: "", label: "All events" }, ...EVENT_CHOICES, "webhook.test"];
 
 export function DeliveriesPanel({ webhook }: { webhook: Webhook }) {
   const [filter, setFilter] = useState<DeliveryFilter>({});
@@ -39,8 +39,7 @@ export function DeliveriesPanel({ webhook }: { webhook: Webhook }) {
   const list = useRef<HTMLDivElement>(null);
   const recovery = useWindow();
   const deliveries = useDeliveries(webhook.webhookId, filter);
-  const { data } = deliveries;
-  const read = useMemo(() => data?.pages.flatMap((page) => page.deliveries), [data]);
+  const { data: read } = deliveries;
   const { rows: shown, newer, showNewer } = useFrozenList(read, open.length > 0);
   return (
     <Panel

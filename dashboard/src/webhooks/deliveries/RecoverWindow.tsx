@@ -1,31 +1,25 @@
 import { Alert, Text, TextInput } from "@mantine/core";
-import { useState } from "react";
 import type { Webhook } from "../../../../client/index.ts";
 import { useOnce } from "../../queries/use-once.ts";
-import { FormWindow, type WindowProps } from "../../ui/windows.tsx";
+import { FormWindow, useTyped, type WindowProps } from "../../ui/windows.tsx";
 import { fromLocalTime, recoverySince, toLocalTime } from "./delivery.ts";
 
 /** Sends again what an endpoint has missed. */
-export function RecoverWindow({ webhook, isOpen, onClose }: WindowProps & { webhook: Webhook }) {
+export function RecoverWindow({ webhook, ...opened }: WindowProps & { webhook: Webhook }) {
   const recover = useOnce(
     async (keyframe, from: string, once) =>
       (await keyframe.webhooks.recover(webhook.webhookId, { since: from }, once)).recovered,
   );
-  const [typed, setTyped] = useState<string | null>(null);
+  const [{ typed }, set, window] = useTyped<{ typed?: string }>({}, opened);
   const local = typed ?? toLocalTime(recoverySince(webhook, Date.now()));
   const since = fromLocalTime(local);
-  const close = () => {
-    setTyped(null);
-    onClose();
-  };
   return (
     <FormWindow
       title="Recover deliveries"
       submit="Recover"
       cancel={recover.data === undefined ? "Cancel" : "Close"}
       failed="Could not recover"
-      isOpen={isOpen}
-      onClose={close}
+      {...window}
       saving={recover}
       canSubmit={since !== null}
       onSubmit={() => since !== null && recover.mutate(since)}
@@ -42,7 +36,7 @@ export function RecoverWindow({ webhook, isOpen, onClose }: WindowProps & { webh
         value={local}
         error={since === null ? "Enter a date and time." : null}
         data-autofocus
-        onChange={({ currentTarget }) => setTyped(currentTarget.value)}
+        onChange={({ currentTarget }) => set({ typed: currentTarget.value })}
       />
       {recover.data !== undefined && !recover.isPending && (
         <Alert color="gray" role="status">

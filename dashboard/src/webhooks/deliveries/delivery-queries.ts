@@ -1,6 +1,6 @@
-import { keepPreviousData, useInfiniteQuery, useQuery, useQueryClient } from "@tanstack/react-query";
-import { useEffect, useRef } from "react";
-import type { Delivery } from "../../../../client/index.ts";
+import { useDidUpdate, usePrevious } from "@mantine/hooks";
+import { type InfiniteData, keepPreviousData, useInfiniteQuery, useQuery, useQueryClient } from "@tanstack/react-query";
+import type { Delivery, DeliveryPage } from "../../../../client/index.ts";
 import type { QueryOf } from "../../../../shared/contract/operations/index.ts";
 import { PAGED } from "../../queries/query-client.ts";
 import { useKeyframe } from "../../services.ts";
@@ -10,6 +10,7 @@ import { isSoon } from "./delivery.ts";
 export type DeliveryFilter = Pick<QueryOf<"listDeliveries">, "status" | "eventType">;
 
 const A_PAGE = 20;
+const inPages = ({ pages }: InfiniteData<DeliveryPage>) => pages.flatMap(({ deliveries }) => deliveries);
 /** While the page is open and seen. Per page of the list, because each refresh reads all of them. */
 const FOLLOW_MS = 4_000;
 
@@ -21,19 +22,17 @@ export function useDeliveries(webhookId: string, filter: DeliveryFilter) {
     queryKey: ["deliveries", webhookId, filter],
     queryFn: ({ pageParam: cursor, signal }) =>
       keyframe.webhooks.deliveries(webhookId, { limit: A_PAGE, ...filter, cursor }, { signal }),
+    select: inPages,
     ...PAGED,
     placeholderData: keepPreviousData,
     refetchInterval: ({ state }) => FOLLOW_MS * Math.max(1, state.data?.pages.length ?? 1),
   });
-  const { data } = query;
-  const shown = useRef(data);
-  useEffect(() => {
-    if (shown.current !== undefined && shown.current !== data) {
-      void queries.invalidateQueries({ queryKey: ["webhook-health"] });
-      void queries.invalidateQueries({ queryKey: ["webhook", webhookId] });
-    }
-    shown.current = data;
-  }, [data, queries, webhookId]);
+  const before = usePrevious(query.data);
+  useDidUpdate(() => {
+    if (before === undefined) return;
+    void queries.invalidateQueries({ queryKey: ["webhook-health"] });
+    void queries.invalidateQueries({ queryKey: ["webhook", webhookId] });
+  }, [query.data]);
   return query;
 }
 
@@ -54,12 +53,7 @@ export function useWatchDelivery(given: Delivery, isWatched = true): Delivery {
     refetchInterval: ({ state: { data: delivery = given } }) =>
       isSoon(delivery, Date.now()) && !isGone(delivery) ? SOON_EVERY_MS : FOLLOW_MS,
   });
-  const attempts = useRef(given.attempts);
-  useEffect(() => {
-    if (data.attempts === attempts.current) return;
-    attempts.current = data.attempts;
-    void queries.invalidateQueries();
-  }, [data.attempts, queries]);
+  useDidUpdate(() => void queries.invalidateQueries(), [data.attempts]);
   return isWatched ? data : given;
 }
 

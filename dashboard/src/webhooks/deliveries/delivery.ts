@@ -2,9 +2,8 @@ import type { Delivery, Step, Webhook } from "../../../../client/index.ts";
 import { capitalized } from "../../ui/words.ts";
 
 export type DeliveryStateKind = "waiting" | "retrying" | "delivered" | "exhausted";
-type DeliveryState = { kind: DeliveryStateKind; label: string };
 
-export function deliveryState({ status, lastError }: Delivery): DeliveryState {
+export function deliveryState({ status, lastError }: Delivery): { kind: DeliveryStateKind; label: string } {
   if (status === "delivered") return { kind: "delivered", label: "Delivered" };
   if (status === "exhausted") return { kind: "exhausted", label: "Failed" };
   return lastError === null ? { kind: "waiting", label: "Pending" } : { kind: "retrying", label: "Retrying" };
@@ -26,8 +25,6 @@ const SOON_MS = 90_000;
 export const isSoon = ({ status, nextAttemptAt }: Delivery, now: number): boolean =>
   status === "pending" && nextAttemptAt !== null && Date.parse(nextAttemptAt) - now < SOON_MS;
 
-/** `error`: the class of failure, null when delivered. */
-type Outcome = { statusCode: number | null; error: string | null };
 type AttemptWords = { short: string; hint: string | null };
 
 const BY_CLASS: Record<string, AttemptWords> = {
@@ -56,8 +53,11 @@ const BY_CLASS: Record<string, AttemptWords> = {
   },
 };
 
-/** The outcome of an attempt and what to do about a failure. */
-export function attemptWords({ statusCode, error }: Outcome): AttemptWords {
+/** The outcome of an attempt and what to do about a failure. `error`: its class, null when delivered. */
+export function attemptWords({
+  statusCode,
+  error,
+}: Pick<Delivery["attemptLog"][number], "statusCode" | "error">): AttemptWords {
   const known = error === null ? undefined : BY_CLASS[error];
   if (known !== undefined) return { ...known, short: withStatus(known.short, statusCode) };
   if (statusCode === null) return { short: error ?? "Not sent yet", hint: null };

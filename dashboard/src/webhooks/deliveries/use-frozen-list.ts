@@ -1,7 +1,7 @@
 import { useState } from "react";
 import type { Delivery } from "../../../../client/index.ts";
 
-type Frozen = FrozenList & { fresh: Delivery[] };
+type Frozen = ReturnType<typeof freezeList> & { fresh: Delivery[] };
 
 /**
  * The rows to show: `fresh`, or while `isFrozen` the rows from when that began, so that they do not move. `showNewer` shows all
@@ -20,13 +20,11 @@ export function useFrozenList(fresh: Delivery[] | undefined, isFrozen: boolean) 
   };
 }
 
-/** A list that does not move while the user reads: its rows, and how many newer deliveries are not shown. */
-type FrozenList = { rows: Delivery[]; newer: number };
-
 /**
- * Keeps the rows, updated from `fresh` or, if no longer in it, as last seen. Adds older rows below and none above.
+ * A list that does not move while the user reads. Keeps the rows, updated from `fresh` or, if no longer in it, as last seen. Adds older
+ * rows below and none above: `newer` says how many.
  */
-export function freezeList(frozen: Delivery[], fresh: Delivery[]): FrozenList {
+export function freezeList(frozen: Delivery[], fresh: Delivery[]) {
   const now = new Map(fresh.map((delivery) => [delivery.deliveryId, delivery]));
   const known = new Set(frozen.map(({ deliveryId }) => deliveryId));
   const [top] = frozen;

@@ -1,5 +1,5 @@
 import type { Log } from "../../../../shared/platform/log.ts";
-import type { Clock } from "../../../../shared/worker/clock.ts";
+import type { Clock } from "../../../../shared/platform/clock.ts";
 import { COMMON_LIMITS, type WorkerLimits } from "../../../../shared/worker/limits.ts";
 import type { ClaimRequest } from "../../../../shared/worker/worker.ts";
 import type { AttemptResult, Delivery, Exchange } from "./database.ts";

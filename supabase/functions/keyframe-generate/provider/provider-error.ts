@@ -1,8 +1,9 @@
 import { z } from "zod";
 import type { FailureCode } from "../../../../shared/contract/predictions.ts";
-import { retryAfterSeconds } from "../../../../shared/platform/retry.ts";
+import { createBodyReader } from "../../../../shared/http/read-body.ts";
 import { jsonText } from "../../../../shared/platform/json-text.ts";
 import { redactedLine } from "../../../../shared/platform/log.ts";
+import { retryAfterSeconds } from "../../../../shared/platform/retry.ts";
 import {
   contentRejected,
   isAboutMoney,
@@ -31,30 +32,19 @@ export class ProviderError extends Error {
 
 const problem = z.object({ detail: z.unknown(), title: z.unknown(), retry_after: z.unknown() }).partial();
 
-const MAX_BYTES = 64 * 1024;
+const BODY = { maxBytes: 64 * 1024, maxMs: 20_000 };
+const readBody = createBodyReader({ maxTotalBytes: Number.POSITIVE_INFINITY }); // bounded by the worker's places
 const LONGEST_WAIT_SECONDS = 3600;
 
 /** Reads an error response. Never throws, even when the body cannot be read. */
 export async function readRefusal(response: Response, now: number): Promise<ProviderError> {
-  const body = await readBody(response).catch(() => "");
-  const { detail, title, retry_after } = jsonText.pipe(problem).safeParse(body).data ?? {};
+  const body = await readBody(response, BODY).catch(() => new Uint8Array());
+  const { detail, title, retry_after } = jsonText.pipe(problem).safeParse(new TextDecoder().decode(body)).data ?? {};
   const wait = retryAfterSeconds(retry_after, now) ?? retryAfterSeconds(response.headers.get("retry-after"), now);
   return new ProviderError(response.status, {
     explanation: redactedLine(detail ?? title),
     retryAfterSeconds: wait === null ? null : Math.min(wait, LONGEST_WAIT_SECONDS),
   });
-}
-
-async function readBody(response: Response): Promise<string> {
-  const decoder = new TextDecoder();
-  let bytes = 0;
-  let text = "";
-  for await (const chunk of response.body ?? []) {
-    bytes += chunk.byteLength;
-    if (bytes > MAX_BYTES) break;
-    text += decoder.decode(chunk, { stream: true });
-  }
-  return text;
 }
 
 /** Why a task failed, as stored in the row: a stable code, a sentence for the owner, and for content_rejected its stage. */

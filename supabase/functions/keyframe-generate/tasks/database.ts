@@ -6,7 +6,7 @@ import type { OutputSource } from "../files/open-output.ts";
 import type { Storage, StoredFile } from "../files/storage.ts";
 import type { Provider } from "../provider/provider.ts";
 import type { Reason, RetryReason } from "../provider/provider-error.ts";
-import { files, type PredictionTask, submit, type SubmitTask, type Work } from "./task.ts";
+import { files, type PredictionTask, type SubmitTask, submit, type Work } from "./task.ts";
 
 const refused = z.enum(["moved", "failed", "too_late"]);
 

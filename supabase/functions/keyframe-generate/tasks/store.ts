@@ -1,14 +1,18 @@
 import { Buffer } from "node:buffer";
 import { createHash } from "node:crypto";
+import { createImageReader } from "../../../../shared/media/image-reader.ts";
 import {
   detectMedia,
+  isImageType,
   MEDIA_EXTENSIONS,
   type MediaFacts,
+  type MediaReader,
   type MediaType,
   SIGNATURE_BYTES,
+  UNKNOWN,
   UnusableMedia,
 } from "../../../../shared/media/media.ts";
-import { createMediaReader } from "../../../../shared/media/media-reader.ts";
+import { createVideoReader } from "../../../../shared/media/video-reader.ts";
 import { describeError } from "../../../../shared/platform/log.ts";
 import { OutputError, readOutput } from "../files/open-output.ts";
 import { StorageError, type StoredFile } from "../files/storage.ts";
@@ -144,6 +148,13 @@ export async function createCheckedCopy(source: AsyncGenerator<Uint8Array>): Pro
       return checked;
     },
   };
+}
+
+/** The reader for a kind of file. Icons, Ogg and audio files are stored without reading their metadata. */
+export function createMediaReader(type: MediaType): MediaReader {
+  if (isImageType(type)) return createImageReader(type);
+  const facts = { ...UNKNOWN, hasAudio: type.startsWith("audio/") ? true : null };
+  return createVideoReader(type) ?? { push() {}, end: () => facts };
 }
 
 async function readHead(source: AsyncGenerator<Uint8Array>): Promise<{ head: Uint8Array; type: MediaType }> {

@@ -1,4 +1,4 @@
-/** Time as a worker sees it. Tests advance it by hand. */
+/** Time, which tests advance by hand. */
 export type Clock = {
   /** Milliseconds of a monotonic clock. */
   now(): number;

@@ -1,0 +1,80 @@
+import { ActionIcon, Menu } from "@mantine/core";
+import { type ComponentProps, Fragment, type ReactNode, useRef, useState } from "react";
+import { type Icon, IconDots, IconPencil, IconTrash } from "./icons.tsx";
+import { useLast, type WindowProps } from "./window-focus.ts";
+import { type Saving, TitleWindow } from "./windows.tsx";
+
+export type Action = {
+  label: string;
+  Icon: Icon;
+  run?: () => unknown;
+  /** Opens this instead. */
+  window?: (opened: WindowProps) => ReactNode;
+  isDelete?: boolean;
+};
+
+/** Deletes, once it is confirmed in this window. */
+export const deletion = (window: NonNullable<Action["window"]>): Action => ({
+  label: "Delete",
+  Icon: IconTrash,
+  isDelete: true,
+  window,
+});
+
+type Rename = (title: string, onDone: { onSuccess: () => void }) => void;
+
+export const renaming = (noun: string, title: string, saving: Saving, rename: Rename): Action => ({
+  label: "Rename",
+  Icon: IconPencil,
+  window: (opened) => (
+    <TitleWindow
+      {...opened}
+      noun={noun}
+      initial={title}
+      saving={saving}
+      onSubmit={(typed) => rename(typed, { onSuccess: opened.onClose })}
+    />
+  ),
+});
+
+type ActionsProps = Omit<ComponentProps<typeof ActionIcon<"button">>, "children"> & {
+  /** Those that are false are not offered. */
+  actions: (Action | false)[];
+};
+
+/** A button with a menu of actions. Not in a portal, so that it belongs to the window or the landmark that it is in. */
+export function ActionsMenu({ actions: given, ...button }: ActionsProps) {
+  const actions = given.filter((one) => one !== false);
+  const target = useRef<HTMLButtonElement>(null);
+  const [opened, setOpened] = useState<string | null>(null);
+  // Only the one that was opened: a film has a menu for each of its shots.
+  const last = useLast(opened);
+  const window = actions.find(({ label }) => label === last)?.window;
+  return (
+    <>
+      <Menu position="bottom-end" withinPortal={false}>
+        <Menu.Target>
+          <ActionIcon ref={target} {...button}>
+            <IconDots size={18} />
+          </ActionIcon>
+        </Menu.Target>
+        <Menu.Dropdown>
+          {actions.map(({ label, Icon: Mark, run = () => setOpened(label), isDelete = false }) => (
+            <Menu.Item
+              key={label}
+              c={`var(--mantine-color-${isDelete ? "error" : "text"})`}
+              leftSection={<Mark size={16} />}
+              onClick={() => {
+                target.current?.focus(); // a modal returns the focus to the element that had it; this item is gone by then
+                run();
+              }}
+            >
+              {label}
+            </Menu.Item>
+          ))}
+        </Menu.Dropdown>
+      </Menu>
+      <Fragment key={last}>{window?.({ isOpen: opened !== null, onClose: () => setOpened(null) })}</Fragment>
+    </>
+  );
+}
