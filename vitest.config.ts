@@ -16,7 +16,6 @@ const SLOW_STACK = [
   "test/api/{fuzz,reference-examples}.test.ts",
   "test/faults/{api-wrong-clock,restore,worker-process-start}.test.ts",
   "test/db/schema/beside-an-app.test.ts",
-  "test/db/webhooks/deliver-many-owners.test.ts",
   "test/db/work/places-simulation.test.ts",
 ];
 /** The local stack itself, a film joined in a browser, hooks, the functions on the hosted platform's Deno. */

@@ -91,29 +91,6 @@ describe("a balance", () => {
     expect(await events("balance.exhausted")).toEqual([]);
   });
 
-  test("several starts in one transaction, more than the balance covers → only the first ones start", async () => {
-    await grant(2);
-    await db.sql.begin(async (sql) => {
-      const insert = (at: postgres.TransactionSql) =>
-        at`insert into keyframe.predictions (project_id, step) values (${world.project}, 'first-frame')`;
-      await insert(sql);
-      await insert(sql);
-      expect(await codeOf(sql.savepoint(insert))).toBe("balance_exhausted");
-    });
-    expect(await balance()).toEqual({ available: 0, held: 2 });
-  });
-
-  test("three takes at once with a balance for two → refused with what all three cost, nothing held; two takes → both start", async () => {
-    await grant(2);
-    const takes = (count: number) => call(db, world.owner, "start_prediction", { ...onFrame(), count });
-    const { message, hint } = await refusalOf(takes(3));
-    expect(message).toBe("balance_exhausted");
-    expect(JSON.parse(hint ?? "")).toMatchObject({ estimateMicros: 3 * FRAME });
-    expect(await balance()).toEqual({ available: 2, held: 0 });
-    await takes(2);
-    expect(await balance()).toEqual({ available: 0, held: 2 });
-  });
-
   test("the provider refuses a submit and the prediction is canceled → the amount stays held until then, and is available again", async () => {
     await grant(1);
     const { id, lease } = await submitted();
@@ -130,22 +107,6 @@ describe("a balance", () => {
     expect(await balance()).toEqual({ available: 1, held: 0 });
     await merge();
     expect(await balance()).toEqual({ available: 1, held: 0 });
-  });
-
-  test("an interrupted run is made again with too small a balance → the prediction fails with balance_exhausted, with an event", async () => {
-    await grant(1);
-    const { id } = await submitted();
-    await providerSays(db.sql, { id, run: "run-1", status: "failed", failure: "interrupted" });
-    expect(await readRow(db.sql, id)).toMatchObject({ status: "failed", error_code: "balance_exhausted" });
-    expect(await events("balance.exhausted")).toHaveLength(1);
-  });
-
-  test("a submit without a known price → price_unknown for an owner with a balance, allowed for one without", async () => {
-    await grant(10);
-    const insert = () => db.sql`select keyframe_private.require_balance(${world.owner}, ${null}, true)`;
-    expect(await codeOf(insert())).toBe("price_unknown");
-    const other = await addWorld(db);
-    await db.sql`select keyframe_private.require_balance(${other.owner}, ${null}, true)`;
   });
 
   test("prepaid_by_default is on → an owner without credit starts nothing, and reads a balance of 0", async () => {
@@ -224,13 +185,6 @@ describe("credits", () => {
       [1, "expiry"],
     ] as const)
       expect((await refusalOf(addCredit(micros, kind))).constraint).toBe("sign_is_that_of_the_kind");
-  });
-
-  test("a credit with the key “opening”, which the first adjustment of a balance has → refused", async () => {
-    await succeed((await submitted()).id);
-    expect((await refusalOf(grant(2, "opening"))).constraint).toBe("key_opening_is_that_of_the_first_adjustment");
-    await grant(2);
-    expect(await balance()).toEqual({ available: 2, held: 0 });
   });
 
   test("two first credits at once → both are added, and costs settled before are taken off once", async () => {

@@ -7,9 +7,7 @@ import {
   claim,
   claimOnly,
   complete,
-  endSearch,
   makeDue,
-  makeSearchesDue,
   providerSays,
   readRow,
   retryLater,
@@ -30,7 +28,7 @@ import {
 import { codeOf, refusalOf } from "../../support/database/refusal.ts";
 import { scalar } from "../../support/database/scalar.ts";
 import { addReference, start } from "../../support/database/user.ts";
-import { whileOpen } from "../../support/database/waiting.ts";
+import { letWait, whileOpen } from "../../support/database/waiting.ts";
 import { call } from "../../support/database/webhooks.ts";
 
 // What submits hold and cost, and budgets. A first frame by the default model costs 67,000 micro-dollars.
@@ -185,23 +183,12 @@ describe("what a prediction costs", () => {
   );
 
   test("a prediction is canceled while its submit begins → nothing is sent, and nothing stays held", async () => {
-    const lockTimeout = (time: string) =>
-      db.sql.unsafe(`alter function keyframe_worker.begin_submit set lock_timeout = '${time}'`);
-    await lockTimeout("60s"); // the cancellation's transaction stays open here
+    await letWait(db.sql, "begin_submit");
     const { prediction } = await start(db, world);
     const [task] = await claimOnly(db.sql);
     const cancel = (open: TransactionSql) => open`select keyframe_private.mark_canceled(${prediction.id})`;
     expect(await whileOpen(db.sql, cancel, async () => task && (await begin(db.sql, task)))).toBeNull();
-    await lockTimeout("100ms");
     expect(await sums(world.owner)).toMatchObject({ held: 0 });
-  });
-
-  test("a submit whose run is searched for and never found → its cost is unknown", async () => {
-    const { id } = await submitted();
-    await makeDue(db.sql, id);
-    await claim(db.sql);
-    await endSearch(db.sql, id);
-    expect(await sums(world.owner)).toMatchObject({ held: FRAME, settled: 0, unknown: FRAME });
   });
 
   test("a canceled video is made after all, without figures from the provider → its cost is unknown: no file says its length", async () => {
@@ -223,31 +210,6 @@ describe("what a prediction costs", () => {
 });
 
 describe("budgets", () => {
-  test("an insert by the Data API, a start by a server → refused by the user's budget, and nothing is held", async () => {
-    await budget(FRAME - 1);
-    const insert = db.asUser(
-      world.owner,
-      (sql) => sql`insert into keyframe.predictions (project_id, step) values (${world.project}, 'first-frame')`,
-    );
-    expect(await codeOf(insert)).toBe("budget_exceeded");
-    const args = { project_id: world.project, step: "first-frame" };
-    const byServer = db.as(
-      { role: "service_role" },
-      (sql) => sql`select keyframe_worker.act_as(${world.owner}, 'start_prediction', ${sql.json(args)}) as answer`,
-    );
-    expect(await codeOf(byServer)).toBe("budget_exceeded");
-    expect(await sums(world.owner)).toMatchObject({ predictions: null });
-  });
-
-  test("a model without a known price → price_unknown under a budget; without a budget it starts, and its cost is unknown", async () => {
-    const { id: firstFrame } = await seedPrediction(db.sql, world, { status: "succeeded" });
-    const video = () => start(db, world, { step: "video", model: "minimax/hailuo-2.3", firstFrame, duration: 10 });
-    await budget(1_000_000_000);
-    expect(await codeOf(video())).toBe("price_unknown");
-    await budget(null);
-    expect(await costOf((await video()).prediction.id)).toEqual(cost("held", null));
-  });
-
   test("an owner's own budget without a daily or monthly limit → the limit in the settings does not apply", async () => {
     await db.sql`update keyframe_private.settings set owner_day_micros = 0, owner_month_micros = 0`;
     expect(await codeOf(start(db, world))).toBe("budget_exceeded");
@@ -290,38 +252,6 @@ describe("budgets", () => {
     expect((await start(db, world, { key: "k", hash: "a".repeat(64) })).replayed).toBe(false);
   });
 
-  test("a start while another owner's refusal for the service's budget is not committed → refused without waiting", async () => {
-    await db.sql`update keyframe_private.settings set service_day_micros = ${FRAME - 1}`;
-    const other = await addWorld(db);
-    await db.sql.begin(async (open) => {
-      const hint = JSON.stringify({ scope: "service", period: "day", estimateMicros: FRAME });
-      await open`select keyframe_private.note_exhausted(${other.owner}, 'budget_exceeded', ${hint})`;
-      expect(await refusedBudget()).toMatchObject({ scope: "service", period: "day" });
-    });
-  });
-
-  test("the lease of a submit expires → the next submit needs a hold of its own; without budget the prediction fails", async () => {
-    await budget(2 * FRAME);
-    const { id } = await submitted();
-    await makeDue(db.sql, id);
-    expect(await claim(db.sql)).toMatchObject([{ id, attempt: 2, search_attempt: 1 }]);
-    expect(await sums(world.owner)).toMatchObject({ held: 2 * FRAME });
-    await makeDue(db.sql, id);
-    await claim(db.sql); // it fails; the search for the second submit waits until its lease is over
-    await makeSearchesDue(db.sql);
-    expect((await claim(db.sql)).map(({ task }) => task)).toEqual(["search", "search"]);
-    expect(await readRow(db.sql, id)).toMatchObject(OVER_BUDGET);
-    expect(await sums(world.owner)).toMatchObject({ held: 2 * FRAME });
-  });
-
-  test("the price has risen when a refused submit is made again → the new price is held, if that much is left", async () => {
-    await budget(FRAME);
-    const { id, lease } = await submitted();
-    await withPrice(0.068, () => retryLater(db.sql, id, lease));
-    expect(await readRow(db.sql, id)).toMatchObject(OVER_BUDGET);
-    expect(await sums(world.owner)).toEqual({ predictions: 1, held: 0, settled: 0, unknown: 0 });
-  });
-
   test("the budget was lowered when a refused submit is made again → the admitted prediction goes on", async () => {
     await budget(FRAME);
     const { id, lease } = await submitted();
@@ -341,18 +271,6 @@ describe("budgets", () => {
     for (const task of tasks) expect(await begin(db.sql, task)).toBeNull();
     expect(await readRow(db.sql, id)).toMatchObject(OVER_BUDGET);
     expect(await sums(world.owner)).toMatchObject({ held: FRAME });
-  });
-
-  test("an interrupted run is made again → it needs a hold of its own; without budget the prediction fails, with an event", async () => {
-    await budget(FRAME);
-    const { id } = await submitted();
-    await providerSays(db.sql, { id, run: "run-1", status: "failed", failure: "interrupted" });
-    expect(await readRow(db.sql, id)).toMatchObject(OVER_BUDGET);
-    expect(await exhausted()).toMatchObject([{ scope: "owner", limitMicros: FRAME }]);
-    await budget(3 * FRAME);
-    const again = await submitted();
-    await providerSays(db.sql, { id: again.id, run: "run-2", status: "failed", failure: "interrupted" });
-    expect((await submitsOf(db.sql, again.id)).map(({ cost_state }) => cost_state)).toEqual(["unknown", "held"]);
   });
 });
 

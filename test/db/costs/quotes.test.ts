@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { claim, providerSays } from "../../support/database/calls.ts";
 import { useDatabase } from "../../support/database/clone-database.ts";
 import { emptyTables } from "../../support/database/empty-tables.ts";
 import { addFilm, addShot } from "../../support/database/films.ts";
 import { addWorld, seedPrediction, seedSubmit, useWorld } from "../../support/database/predictions.ts";
 import { codeOf, refusalOf } from "../../support/database/refusal.ts";
+import { setSettings } from "../../support/database/settings.ts";
 import { call } from "../../support/database/webhooks.ts";
 
 // Prices that hold, and what an OAuth client may spend. A first frame by the default model costs 67,000 micro-dollars.
@@ -83,28 +83,13 @@ describe("a quote", () => {
     expect(await started()).toEqual({ predictions: 1, held: FRAME });
   });
 
-  describe("quotes with a markup of 1.5", () => {
-    beforeEach(async () => {
-      await db.sql`update keyframe_private.settings set markup = 1.5`;
-      return async () => {
-        await db.sql`update keyframe_private.settings set markup = 1`;
-      };
-    });
-
-    test("a quote with a markup → its price is what the user pays, and counts so towards an OAuth client's limit", async () => {
-      await allow(FRAME * 2);
-      const made = await quote(client());
-      expect(made).toMatchObject({ atMostMicros: FRAME * 1.5, availableMicros: FRAME * 2 });
-      await start(made, client());
-      expect(await codeOf(quote(client()))).toBe("budget_exceeded");
-    });
-
-    test("a quote whose markup was raised since → precondition_failed, and nothing starts", async () => {
-      const made = await quote();
-      await db.sql`update keyframe_private.settings set markup = 2`;
-      expect(await codeOf(start(made))).toBe("precondition_failed");
-      expect(await started()).toEqual({ predictions: 0, held: 0 });
-    });
+  test("a quote with a markup → its price is what the user pays, and counts so towards an OAuth client's limit", async () => {
+    await setSettings(db.sql, { markup: 1.5 });
+    await allow(FRAME * 2);
+    const made = await quote(client());
+    expect(made).toMatchObject({ atMostMicros: FRAME * 1.5, availableMicros: FRAME * 2 });
+    await start(made, client());
+    expect(await codeOf(quote(client()))).toBe("budget_exceeded");
   });
 
   test("a quote of an owner with too small a balance → refused, without an event that the balance is low", async () => {
@@ -182,6 +167,7 @@ describe("a quote", () => {
 
   test.each<[what: string, change: () => PromiseLike<unknown>, code: string]>([
     ["the price rose", () => raise(0.068), "precondition_failed"],
+    ["the markup rose", () => setSettings(db.sql, { markup: 2 }), "precondition_failed"],
     ["the prompt is another", () => edit("text_prompt"), "precondition_failed"],
     ["the project was deleted", () => db.sql`delete from keyframe.projects where id = ${world.project}`, "not_found"],
     ["spending was stopped", () => stop(true), "spending_stopped"],
@@ -343,23 +329,5 @@ describe("the day's limit of an OAuth client", () => {
       from keyframe_private.budgets_of(${world.owner}, now(), ${APP})`;
     expect([...counted]).toEqual([{ settled: 1.5 * FRAME, held: FRAME, left: 1.5 * FRAME }]);
     expect((await quote(client())).availableMicros).toBe(1.5 * FRAME);
-  });
-
-  test("a run of an OAuth client that is made again → its new submit counts towards the client's limit too", async () => {
-    await allow(2 * FRAME);
-    const { prediction } = await begin(client());
-    await claim(db.sql);
-    await providerSays(db.sql, { id: prediction.id, run: "run-1", status: "failed", failure: "interrupted" });
-    const submits = await db.sql`
-      select attempt, client_id from keyframe_private.provider_submits where prediction_id = ${prediction.id} order by attempt`;
-    expect([...submits]).toEqual([1, 2].map((attempt) => ({ attempt, client_id: APP })));
-    expect(await codeOf(begin(client()))).toBe("budget_exceeded");
-  });
-
-  test("a client with a limit starts a model without a known price → price_unknown", async () => {
-    await allow(100 * FRAME);
-    const args = { project_id: world.project, step: "first-frame", model: await addModelWithoutPrice() };
-    expect(await codeOf(call(db, client(), "start_prediction", args))).toBe("price_unknown");
-    await call(db, session(), "start_prediction", args);
   });
 });

@@ -163,15 +163,6 @@ describe("a film of five shots, each of which continues the one before", () => {
       }
     },
   );
-
-  test("a film of five continuing shots with a budget for four → nothing is started", async () => {
-    const { film } = await addContinuingFilm(5);
-    const estimate = await estimateFilm(film);
-    await db.sql`
-      insert into keyframe_private.owner_budgets (owner_id, month_micros) values (${world.owner}, ${Number(estimate.atMostMicros) - 1})`;
-    expect(await codeOf(startFilm(film))).toBe("budget_exceeded");
-    expect(await held()).toBe(0);
-  });
 });
 
 describe("the beginning of a continuing shot", () => {

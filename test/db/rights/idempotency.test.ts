@@ -37,14 +37,6 @@ test("a key whose upload still waits for its body → cannot be used by another 
   expect(await codeOf(upload("other", OTHER_HASH))).toBe("idempotency_mismatch");
 });
 
-test("two different requests with one key at once → one succeeds, the other is an idempotency_mismatch", async () => {
-  const outcomes = await Promise.allSettled(
-    [HASH, OTHER_HASH].map((hash) => create(db, world.owner, { key: "k", hash })),
-  );
-  expect(outcomes.map(({ status }) => status).sort()).toEqual(["fulfilled", "rejected"]);
-  expect((await db.sql`select from keyframe.projects where owner_id = ${world.owner}`).count).toBe(2);
-});
-
 type Remembered = { resource_id: string; replayed: boolean; answer: unknown };
 const remember = (caller: string, hash = HASH, key = "k") =>
   db.as(caller === "service_role" ? { role: caller } : { role: "authenticated", sub: caller }, async (sql) => {

@@ -37,13 +37,6 @@ beforeAll(async () => {
       vault.create_secret('http://127.0.0.1:9/functions/v1', 'keyframe_functions_url')`;
 });
 
-/** Runs a recipe and gives the rows of its last statement, as Studio shows them. */
-async function run(title: string, values: Record<string, string> = {}): Promise<Row[]> {
-  const recipe = recipes.find((one) => one.title === title);
-  if (!recipe) throw new Error(`There is no recipe ${title}.`);
-  return await asAdministrator(db.sql, fillIn(recipe.sql, values));
-}
-
 /** Kicks that pg_net is to send to a function; the queue is emptied before each look. */
 const kicksTo = async (name: string) =>
   (await db.sql`delete from net.http_request_queue returning url`).filter(({ url }) =>
@@ -92,19 +85,19 @@ async function addPaid(owner: World) {
 }
 
 /** What each recipe does. In the page's order; one that is missing here, or there, fails. */
-const EFFECTS: Record<string, () => Promise<void>> = {
-  "Start a prediction by hand": async () => {
-    const [row] = await run("Start a prediction by hand", { project_id: world.project });
+const EFFECTS: Record<string, (run: (values?: Record<string, string>) => Promise<Row[]>) => Promise<void>> = {
+  "Start a prediction by hand": async (run) => {
+    const [row] = await run({ project_id: world.project });
     expect(row).toMatchObject({ owner_id: world.owner, status: "queued", model: expect.stringContaining("/") });
     await db.sql`delete from keyframe.predictions where id = ${String(row?.id)}`;
   },
 
-  "See what waits, and why": async () => {
+  "See what waits, and why": async (run) => {
     const { id } = await seedPrediction(db.sql, world, { columns: { ...noLease, due_at: inSeconds(-1) } });
-    expect(await run("See what waits, and why")).toMatchObject([{ prediction_id: id, why: "due" }]);
+    expect(await run()).toMatchObject([{ prediction_id: id, why: "due" }]);
   },
 
-  "Find what is stuck": async () => {
+  "Find what is stuck": async (run) => {
     const seed = (seconds: number, more: object = {}) =>
       seedPrediction(db.sql, world, { columns: { ...noLease, due_at: inSeconds(seconds), ...more } });
     const [stuck, failing] = [await seed(-180), await seed(60, { failures: 3 })];
@@ -116,16 +109,16 @@ const EFFECTS: Record<string, () => Promise<void>> = {
     const [frame, video] = [await poll("first-frame", 7), await poll("video", 29)];
     await poll("first-frame", 8);
     await poll("video", 31);
-    const rows = await run("Find what is stuck");
+    const rows = await run();
     const found = [stuck, failing, frame, video].map(({ id }) => id);
     expect(new Set(rows.map(({ prediction_id }) => prediction_id))).toEqual(new Set(found));
     const hangs = { why: "at_the_provider", provider_prediction_id: video.run };
     expect(rows).toContainEqual(expect.objectContaining({ prediction_id: video.id, ...hangs }));
   },
 
-  "See what fails again and again": async () => {
+  "See what fails again and again": async (run) => {
     const failing = await addFailing();
-    const rows = await run("See what fails again and again");
+    const rows = await run();
     for (const row of [
       { kind: "poll", subject: failing, error: "P0001", failures: 3 },
       { kind: "job", error: "P0001 An app keeps it.", failures: 1 },
@@ -133,97 +126,96 @@ const EFFECTS: Record<string, () => Promise<void>> = {
       expect(rows).toContainEqual(expect.objectContaining(row));
   },
 
-  "Try what fails again, all at once": async () => {
+  "Try what fails again, all at once": async (run) => {
     const failing = await addFailing();
-    await run("Try what fails again, all at once");
+    await run();
     expect(await db.sql`select from keyframe_private.skipped_rows where next_try_at > now()`).toHaveLength(0);
     expect((await claim(db.sql)).map(({ id }) => id)).toContain(failing);
   },
 
-  "Try one again now, not later": async () => {
+  "Try one again now, not later": async (run) => {
     await db.sql`delete from keyframe.predictions`;
     await emptyTables(db.sql, "keyframe_private.work");
     const later = { due_at: inSeconds(60), last_error: "provider_unavailable", failures: 2 };
     const { id } = await seedPrediction(db.sql, world, { columns: { ...noLease, ...later } });
     const busy = await seedPrediction(db.sql, world, { columns: later });
     await kicksTo("generate");
-    await run("Try one again now, not later", { prediction_id: id });
+    await run({ prediction_id: id });
     expect(await kicksTo("generate")).toBe(1);
-    await run("Try one again now, not later", { prediction_id: busy.id });
+    await run({ prediction_id: busy.id });
     const submits = (await claim(db.sql)).filter(({ task }) => task === "submit");
     expect(submits.map((task) => task.id)).toEqual([id]); // the other has its worker
   },
 
-  "Fail one": async () => {
+  "Fail one": async (run) => {
     const { id } = await seedPrediction(db.sql, world, { status: "processing" });
-    for (const mark_failed of [true, false])
-      expect(await run("Fail one", { prediction_id: id })).toEqual([{ mark_failed }]);
+    for (const mark_failed of [true, false]) expect(await run({ prediction_id: id })).toEqual([{ mark_failed }]);
     const ended = { status: "failed", error_code: "failed_by_administrator", error_retryable: true };
     expect(await readRow(db.sql, id)).toMatchObject(ended);
     expect(await costOf(id)).toMatchObject({ state: "released", amountMicros: 0 });
   },
 
-  "Run one again that failed": async () => {
+  "Run one again that failed": async (run) => {
     const input = { prompt: "One red boat", referenceImagePaths: [await addReference(db, world.owner)] };
     const failed = await seedPrediction(db.sql, world, { status: "failed", input });
-    const [again] = await run("Run one again that failed", { prediction_id: failed.id });
+    const [again] = await run({ prediction_id: failed.id });
     expect(again).toMatchObject({ owner_id: world.owner, status: "queued" });
     expect(await readRow(db.sql, String(again?.id))).toMatchObject({ input, attempt: 0 });
     const succeeded = await seedPrediction(db.sql, world, { status: "succeeded" });
-    expect(await run("Run one again that failed", { prediction_id: succeeded.id })).toEqual([]);
+    expect(await run({ prediction_id: succeeded.id })).toEqual([]);
   },
 
-  "Let each owner run more at once": async () => {
+  "Let each owner run more at once": async (run) => {
     await db.sql`delete from keyframe.predictions`;
     for (let i = 0; i < 9; i++) await start(db, world);
     const running = () => db.sql`select from keyframe.predictions where admitted_at is not null`;
     expect((await running()).count).toBe(4);
-    await run("Let each owner run more at once");
+    await run();
     await db.sql`select keyframe_private.sweep()`;
     await claim(db.sql);
     expect((await running()).count).toBe(8);
   },
 
-  "Change how many requests an owner may make": async () => {
-    await run("Change how many requests an owner may make");
+  "Change how many requests an owner may make": async (run) => {
+    await run();
     const owner = await addWorld(db);
     expect((await start(db, owner)).rate).toMatchObject({ limit: 120, remaining: 119, window_seconds: 60 });
   },
 
-  "Give an owner a full bucket": async () => {
+  "Give an owner a full bucket": async (run) => {
     const owner = await addWorld(db);
     await start(db, owner);
     await db.sql`update keyframe_private.rate_buckets set tokens = 0 where owner_id = ${owner.owner}`;
-    await run("Give an owner a full bucket", { owner_id: owner.owner });
+    await run({ owner_id: owner.owner });
     expect((await start(db, owner)).rate).toMatchObject({ remaining: 119 });
   },
 
-  "See the health of the endpoints": async () => {
+  "See the health of the endpoints": async (run) => {
     const well = await addEndpoint(db.sql, world.owner);
     const failing = await addEndpoint(db.sql, null);
     await seedDeliveries(db.sql, failing, 1);
     await sendNext(db.sql, { error: "timeout" });
-    expect(await run("See the health of the endpoints")).toMatchObject([
+    expect(await run()).toMatchObject([
       { endpoint_id: failing, retrying: "1", last_error: "timeout" },
       { endpoint_id: well, retrying: "0", last_error: null },
     ]);
   },
 
-  "Disable an endpoint": async () => {
+  "Disable an endpoint": async (run) => {
     const endpoint = await addEndpoint(db.sql, world.owner);
-    await run("Disable an endpoint", { endpoint_id: endpoint });
+    await run({ endpoint_id: endpoint });
     expect(await readEndpoint(db.sql, endpoint)).toMatchObject({ enabled: false, disabled_reason: "by_owner" });
   },
 
-  "Add an endpoint for a CRM": async () => {
-    const [row] = await run("Add an endpoint for a CRM");
+  "Add an endpoint for a CRM": async (run) => {
+    const [row] = await run();
     const secret = expect.stringMatching(/^whsec_[\w+/]{43}=$/);
     expect(row).toMatchObject({ url: "https://crm.example.com/keyframe", secret });
     const made = await readEndpoint(db.sql, String(row?.id));
     expect(made).toMatchObject({ owner_id: null, event_types: ["project.created"] });
   },
 
-  "Replay a day to an endpoint": async () => {
+  "Replay a day to an endpoint": async (run) => {
     await clearWebhooks(db.sql);
     const endpoint = await addEndpoint(db.sql, world.owner, { event_types: ["project.created"] });
     const ended = { status: "delivered", completed_at: new Date(), attempts: 3 };
@@ -242,7 +234,7 @@ const EFFECTS: Record<string, () => Promise<void>> = {
     await add((await addWorld(db)).owner, "project.created", "2026-11-20T12:00:00Z");
     await kicksTo("deliver");
     await emptyTables(db.sql, "keyframe_private.kicks"); // the last one stops others for 100 ms
-    await run("Replay a day to an endpoint", { endpoint_id: endpoint, day: "2026-11-20" });
+    await run({ endpoint_id: endpoint, day: "2026-11-20" });
     expect(await kicksTo("deliver")).toBe(1);
     const again = await readDelivery(db.sql, delivered);
     expect(again).toMatchObject({ status: "pending", attempts: 3, retries_from: 3, completed_at: null });
@@ -250,27 +242,27 @@ const EFFECTS: Record<string, () => Promise<void>> = {
     expect(sent.toSorted()).toEqual([missed, again.event_id].toSorted());
   },
 
-  "Rotate the secret of an endpoint": async () => {
+  "Rotate the secret of an endpoint": async (run) => {
     const endpoint = await addEndpoint(db.sql, null);
     const secrets = () => scalar(db.sql`select keyframe_private.webhook_secrets_of(${endpoint})`);
     const [before] = await secrets();
-    const [row] = await run("Rotate the secret of an endpoint", { endpoint_id: endpoint });
+    const [row] = await run({ endpoint_id: endpoint });
     expect(row?.secret).not.toBe(before);
     expect(await secrets()).toEqual([row?.secret, before]);
   },
 
-  "Rotate the kick secret": async () => {
-    const [row] = await run("Rotate the kick secret");
+  "Rotate the kick secret": async (run) => {
+    const [row] = await run();
     expect(row?.decrypted_secret).toMatch(/^whsec_[\w+/]{43}=$/);
     expect(await scalar(db.sql`select keyframe_private.kick('generate')`)).toBe(true);
   },
 
-  "Usage of each owner this month": async () => {
+  "Usage of each owner this month": async (run) => {
     const owner = await addWorld(db);
     await seedPrediction(db.sql, owner, { status: "succeeded" });
     await seedPrediction(db.sql, owner, { status: "failed" });
     await seedPrediction(db.sql, owner, { status: "succeeded", columns: { created_at: new Date(0) } });
-    const rows = await run("Usage of each owner this month");
+    const rows = await run();
     expect(rows.filter(({ owner_id }) => owner_id === owner.owner)).toMatchObject([
       {
         ...{ email: emailOf(owner), step: "first-frame" },
@@ -279,15 +271,15 @@ const EFFECTS: Record<string, () => Promise<void>> = {
     ]);
   },
 
-  "What was sent to the provider for a prediction": async () => {
+  "What was sent to the provider for a prediction": async (run) => {
     const { id, run: providerRun } = await seedPrediction(db.sql, world, { status: "succeeded" });
     await db.sql`delete from keyframe.predictions where id = ${id}`;
-    expect(await run("What was sent to the provider for a prediction", { prediction_id: id })).toMatchObject([
+    expect(await run({ prediction_id: id })).toMatchObject([
       { attempt: 1, model: "google/nano-banana", outcome: "succeeded", provider_prediction_id: providerRun },
     ]);
   },
 
-  "Find the account behind a file": async () => {
+  "Find the account behind a file": async (run) => {
     const [kept, gone] = ["c".repeat(64), "d".repeat(64)] as const;
     const made = async (sha256?: string) => {
       const owner = await addWorld(db);
@@ -302,18 +294,18 @@ const EFFECTS: Record<string, () => Promise<void>> = {
       [kept, one, "stored"],
       [gone, two, "deleted"],
     ] as const) {
-      expect(await run("Find the account behind a file", { sha256 })).toMatchObject([
+      expect(await run({ sha256 })).toMatchObject([
         { prediction_id: id, owner_id: owner, email: `${owner}@keyframe.local`, model: "google/nano-banana", file },
       ]);
     }
   },
 
-  "Keep events for longer, or shorter": async () => {
-    await run("Keep events for longer, or shorter");
+  "Keep events for longer, or shorter": async (run) => {
+    await run();
     expect(await scalar(db.sql`select webhook_retention::text from keyframe_private.settings`)).toBe("90 days");
   },
 
-  "See what a user paid for, and when": async () => {
+  "See what a user paid for, and when": async (run) => {
     const owner = await addWorld(db);
     const { id } = await addPaid(owner);
     await addPaid(await addWorld(db));
@@ -323,19 +315,19 @@ const EFFECTS: Record<string, () => Promise<void>> = {
     const settled = { outcome: "succeeded", cost_state: "settled", paid_usd: "0.039000" };
     const paid = { prediction_id: id, step: "first-frame", ...settled };
     const email = emailOf(owner).toUpperCase();
-    expect(await run("See what a user paid for, and when", { email })).toMatchObject([{ ...paid, shot: "Harbour" }]);
+    expect(await run({ email })).toMatchObject([{ ...paid, shot: "Harbour" }]);
     await db.sql`delete from keyframe.projects where id = ${owner.project}`;
-    expect(await run("See what a user paid for, and when", { email })).toMatchObject([{ ...paid, shot: null }]);
+    expect(await run({ email })).toMatchObject([{ ...paid, shot: null }]);
   },
 
-  "Give one run back": async () => {
+  "Give one run back": async (run) => {
     const owner = await addWorld(db);
     const [kept, given] = [await addPaid(owner), await addPaid(owner)];
     await db.sql`select keyframe_private.add_credit(${owner.owner}, 100000, 'grant', 'a')`;
     const balance = () => scalar(db.sql`select available_micros::int from keyframe_private.balance_of(${owner.owner})`);
     const before = await balance();
     for (let time = 0; time < 2; time++) {
-      const rows = await run("Give one run back", { prediction_id: given.id });
+      const rows = await run({ prediction_id: given.id });
       expect(rows).toMatchObject([{ outcome: "succeeded", cost_state: "settled", provider_bills_usd: "0.039000" }]);
     }
     expect(await balance()).toBe(before + 39_000);
@@ -347,13 +339,13 @@ const EFFECTS: Record<string, () => Promise<void>> = {
     expect(month).toEqual({ provider: 0.078, owner: 0.039 });
   },
 
-  "Block a user": async () => {
+  "Block a user": async (run) => {
     const [blocked, other] = [await addWorld(db), await addWorld(db)];
     const waiting = await start(db, blocked);
     const running = await seedPrediction(db.sql, blocked, { status: "processing" });
     const ended = await seedPrediction(db.sql, blocked, { status: "succeeded" });
     const foreign = await start(db, other);
-    const rows = await run("Block a user", { email: emailOf(blocked) });
+    const rows = await run({ email: emailOf(blocked) });
     const canceled = [waiting.prediction.id, running.id];
     expect(new Set(rows.map((row) => row.prediction_id))).toEqual(new Set(canceled));
     for (const id of canceled) expect(await readRow(db.sql, id)).toMatchObject({ status: "canceled" });
@@ -366,34 +358,34 @@ const EFFECTS: Record<string, () => Promise<void>> = {
     await actFor(blocked);
   },
 
-  "Let an OAuth client act for users": async () => {
+  "Let an OAuth client act for users": async (run) => {
     const client_id = crypto.randomUUID();
     const claims = { role: "authenticated", sub: world.owner, client_id };
     const rows = async () => (await db.as(claims, (sql) => sql`select from keyframe.projects`)).count;
     expect(await rows()).toBe(0);
-    for (let time = 0; time < 2; time++) await run("Let an OAuth client act for users", { client_id });
+    for (let time = 0; time < 2; time++) await run({ client_id });
     expect(await rows()).toBe(1);
   },
 
-  "List the keys of a user": async () => {
+  "List the keys of a user": async (run) => {
     const [owner, other] = [await addWorld(db), await addWorld(db)];
     const id = await makeKey(owner);
     await makeKey(other);
-    const rows = await run("List the keys of a user", { email: emailOf(owner) });
+    const rows = await run({ email: emailOf(owner) });
     expect(rows).toMatchObject([{ client_id: id, name: "Claude Code", may: "generate", expires_at: null }]);
   },
 
-  "Revoke a key": async () => {
+  "Revoke a key": async (run) => {
     const [id, other] = [await makeKey(world), await makeKey(world)];
     const claims = (key: string) => db.sql`select keyframe_private.claims_for_key(${world.owner}, ${key})`;
     const ended = { owner_id: world.owner, name: "Claude Code", last_used_at: null };
-    expect(await run("Revoke a key", { key_id: id })).toEqual([ended]);
-    expect(await run("Revoke a key", { key_id: id })).toEqual([]);
+    expect(await run({ key_id: id })).toEqual([ended]);
+    expect(await run({ key_id: id })).toEqual([]);
     expect(await codeOf(claims(id))).toBe("key_ended");
     await claims(other);
   },
 
-  "Delete a user with everything": async () => {
+  "Delete a user with everything": async (run) => {
     const [gone, stays] = [await addWorld(db), await addWorld(db)];
     const unused = await addReference(db, gone.owner);
     await addReference(db, stays.owner);
@@ -413,7 +405,7 @@ const EFFECTS: Record<string, () => Promise<void>> = {
     };
     await db.sql`delete from keyframe_private.file_removals`;
     await kicksTo("generate");
-    await run("Delete a user with everything", { owner_id: gone.owner });
+    await run({ owner_id: gone.owner });
     expect(await left(gone)).toEqual({ users: 0, predictions: 0, events: 0, buckets: 0 });
     expect(await left(stays)).toEqual({ users: 1, predictions: 1, events: 1, buckets: 1 });
     expect(await tablesWith("Jane Roe")).toEqual([]);
@@ -432,7 +424,7 @@ test("docs/administer.md → each of its recipes is tried in this file, in the p
 });
 
 describe("docs/administer.md", () => {
-  test.each(recipes)("recipe “$title” of docs/administer.md → does what the page says", async ({ title }) => {
-    await EFFECTS[title]?.();
+  test.each(recipes)("recipe “$title” of docs/administer.md → does what the page says", async ({ title, sql }) => {
+    await EFFECTS[title]?.((values = {}) => asAdministrator(db.sql, fillIn(sql, values)));
   });
 });

@@ -106,13 +106,6 @@ describe("Insert row", () => {
     expect(row).toMatchObject({ owner_id: world.owner, model: expect.stringContaining("/"), requested_model: null });
   });
 
-  test("Insert row: a prediction that cannot run → refused with the sentence that the API says", async () => {
-    const typed = { project_id: world.project, step: "video" };
-    const { message, detail } = await refusalOf(insertByForm(db.sql, "keyframe.predictions", typed));
-    expect(message).toBe("frame_not_ready");
-    expect(detail).toContain("Generate the first frame");
-  });
-
   const controls = { prompt: { field: "prompt" } };
   test.each<[table: string, typed: Values]>([
     ["keyframe.models", { step: "first-frame", model: "a/b", label: "B", vendor: "A", controls }],
@@ -153,12 +146,6 @@ describe("Edit row", () => {
     expect(await edit(String(future?.id))).toMatchObject({ price_usd: "2" });
     const [current] = await db.sql`select id from keyframe_private.model_prices where valid_from < now() limit 1`;
     expect((await refusalOf(edit(String(current?.id)))).message).toContain("Insert a row with the new price");
-  });
-
-  test("Edit row: a model row with a mistake → refused with the path of the mistake", async () => {
-    const controls = { prompt: { field: "prompt" }, audio: {} };
-    const mistaken = updateByForm(db.sql, "keyframe.models", video, { controls });
-    expect((await refusalOf(mistaken)).message).toContain("controls.audio");
   });
 
   test("Edit row: a take is hidden, and its input is sent unchanged → saved", async () => {

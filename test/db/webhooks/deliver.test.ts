@@ -49,16 +49,6 @@ describe("deliveries to an endpoint", () => {
     expect((await leasedOf(db.sql, id)).length).toBeLessThanOrEqual(1);
   });
 
-  test("an endpoint is disabled → waiting deliveries are not sent; open requests are recorded", async () => {
-    const deliver = makeDeliver({ request: () => 400 });
-    const { id } = await deliver.add("one", null, 50);
-    const disable = () => db.sql`update keyframe.webhook_endpoints set enabled = false where id = ${id}`;
-    deliver.clock.after(100, () => void deliver.outside(disable()));
-    await deliver.runUntil(deliver.kick());
-    expect([deliver.startedAt.size, (await isRecorded()).size]).toEqual([8, 8]);
-    expect((await db.sql`select from keyframe_private.work`).count).toBe(0);
-  });
-
   test("an endpoint's max_in_flight is lowered → open requests end, and no more than the new number are opened", async () => {
     const deliver = makeDeliver({ request: () => 1_000 });
     const { id } = await deliver.add("before", null, 45);

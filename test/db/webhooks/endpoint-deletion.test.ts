@@ -1,10 +1,9 @@
-import type { TransactionSql } from "postgres";
 import { beforeEach, describe, expect, test } from "vitest";
 import { useDatabase } from "../../support/database/clone-database.ts";
 import { columnOf } from "../../support/database/predictions.ts";
 import { codeOf } from "../../support/database/refusal.ts";
 import { addScene, makeRequest, type Scene } from "../../support/database/requests.ts";
-import { untilSomebodyWaits } from "../../support/database/waiting.ts";
+import { impatiently, untilSomebodyWaits } from "../../support/database/waiting.ts";
 import {
   addEndpoint,
   type Caller,
@@ -45,12 +44,6 @@ const seenBy = (owner: string) =>
       union all select count(*)::int from keyframe.webhook_events where type = 'webhook.test'`),
   );
 const NOTHING = [0, 0, 0, 0];
-/** In a session whose waits for a lock fail. */
-const impatiently = (work: (sql: TransactionSql) => Promise<unknown>) =>
-  db.sql.begin(async (sql) => {
-    await sql`set local lock_timeout = '2s'`;
-    await work(sql);
-  });
 /** Deliveries, attempts, tests and endpoints that are deleted and left. */
 const left = async () => [
   await countOf("keyframe.webhook_deliveries"),
@@ -141,15 +134,6 @@ describe("the remains of deleted endpoints", () => {
     expect((await seenBy(scene.owner)).slice(0, 2)).toEqual([1, 0]);
   });
 
-  test("pruning of a deleted endpoint while another job prunes the same batch → skipped, without waiting", async () => {
-    await remove(scene.endpoint);
-    await db.sql.begin(async (sql) => {
-      await sql`select keyframe_private.prune_deleted_endpoints(1)`;
-      await impatiently((other) => other`select keyframe_private.prune_deleted_endpoints(100)`);
-    });
-    expect(await left()).toEqual(NOTHING);
-  });
-
   test("an event that was open at the deletion commits after the pruning → its delivery is pruned as well", async () => {
     await letDeletionsBe("now()");
     await db.sql.begin(async (open) => {
@@ -169,29 +153,11 @@ describe("the remains of deleted endpoints", () => {
     await remove(scene.endpoint);
     await db.sql.begin(async (open) => {
       await open`select from keyframe_private.work where queue = 'deliver' order by id limit 1 for update`;
-      await impatiently((other) => exchange(other));
+      await impatiently(db.sql, (other) => exchange(other));
       expect(await countOf("keyframe_private.work", "queue = 'deliver'")).toBe(1);
     });
     await exchange(db.sql);
     expect(await countOf("keyframe_private.work", "queue = 'deliver'")).toBe(0);
-  });
-
-  test("some rows of a deleted endpoint are locked → the others are deleted without waiting, and the locked ones later", async () => {
-    await seedDeliveries(db.sql, scene.endpoint, 3);
-    for (let i = 0; i < 3; i++) await makeRequest(db, scene, "test_webhook_endpoint");
-    // A test's delivery is held, of another test the event.
-    await db.sql`
-      delete from keyframe.webhook_deliveries where event_type = 'webhook.test' and event_id <> (
-        select max(id::text)::uuid from keyframe.webhook_events where type = 'webhook.test')`;
-    await remove(scene.endpoint);
-    await db.sql.begin(async (sql) => {
-      await sql`select from keyframe.webhook_deliveries where event_type = 'webhook.test' for update`;
-      await sql`select from keyframe.webhook_events where type = 'webhook.test' order by id::text limit 1 for update`;
-      await impatiently((other) => other`select keyframe_private.prune_deleted_endpoints()`);
-      expect(await left()).toEqual([1, 0, 2, 1]);
-    });
-    await pruneOnce(100);
-    expect(await left()).toEqual(NOTHING);
   });
 });
 
@@ -219,7 +185,7 @@ describe("open requests of a deleted endpoint", () => {
     const theirs = deliveries.filter(({ endpoint_id }) => endpoint_id === scene.endpoint).map(({ id }) => id);
     await db.sql.begin(async (sql) => {
       await sql`select keyframe_private.prune_deleted_endpoints()`;
-      await impatiently(async (other) =>
+      await impatiently(db.sql, async (other) =>
         expect((await record(other, resultsOf(deliveries))).unrecorded).toEqual(theirs),
       );
     });

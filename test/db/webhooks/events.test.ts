@@ -2,6 +2,7 @@ import { beforeEach, describe, expect, test } from "vitest";
 import { useDatabase } from "../../support/database/clone-database.ts";
 import { claim, complete, providerSays, readRow } from "../../support/database/calls.ts";
 import { addProject, addWorld, columnOf, seedPrediction, useWorld } from "../../support/database/predictions.ts";
+import { impatiently } from "../../support/database/waiting.ts";
 import { addEndpoint, clearWebhooks } from "../../support/database/webhooks.ts";
 
 const db = useDatabase();
@@ -98,10 +99,11 @@ test.each([
     const endpoint = await addEndpoint(db.sql, world.owner);
     await db.asUser(world.owner, async (sql) => {
       await sql.unsafe(`select keyframe.${name}('${endpoint}')`);
-      await db.sql.begin(async (other) => {
-        await other`set local lock_timeout = '5s'`;
-        await other`insert into keyframe.projects (owner_id, title, text_prompt) values (${world.owner}, 't', 'p')`;
-      });
+      await impatiently(
+        db.sql,
+        (other) =>
+          other`insert into keyframe.projects (owner_id, title, text_prompt) values (${world.owner}, 't', 'p')`,
+      );
     });
     expect(await receivers()).toEqual([endpoint]);
   },

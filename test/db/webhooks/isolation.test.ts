@@ -2,6 +2,7 @@ import type postgres from "postgres";
 import { beforeEach, expect, test } from "vitest";
 import { useDatabase } from "../../support/database/clone-database.ts";
 import { withFailing } from "../../support/database/failing.ts";
+import { impatiently } from "../../support/database/waiting.ts";
 import {
   addEndpoint,
   clearWebhooks,
@@ -46,14 +47,6 @@ beforeEach(async () => {
 type Scene = Record<"owner" | "other" | "endpoint" | "others" | "wide" | "earlier" | "delivery", string>;
 
 const OK = { status_code: 200, started_at: AT };
-/** On a session whose waits fail. Not by lock_timeout: what sets its own would go on without it. */
-const impatiently = async <T>(work: (sql: postgres.TransactionSql) => Promise<T>): Promise<T> =>
-  (
-    await db.sql.begin(async (sql) => {
-      await sql`set local statement_timeout = '4 s'`;
-      return { value: await work(sql) };
-    })
-  ).value as T;
 const createProject = (sql: postgres.TransactionSql, owner: string) =>
   sql`insert into keyframe.projects (owner_id, title, text_prompt) values (${owner}, 't', 'p')`;
 
@@ -100,7 +93,7 @@ const HELD: [what: string, statement: string, own?: "locked" | "55P03", later?: 
 /** Records results as a worker does: one by one after a call that failed. Returns the ids of those that are not recorded, and why. */
 async function give(all: Result[]): Promise<[id: string, reason: string][]> {
   const giveOnce = async (some: Result[]): Promise<[string, string][]> => {
-    const { unrecorded } = await impatiently((session) => record(session, some));
+    const { unrecorded } = await impatiently(db.sql, (session) => record(session, some));
     return unrecorded.map((id) => [id, "locked"]);
   };
   const codeOf = (error: unknown) => (error as postgres.PostgresError).code;
@@ -120,9 +113,9 @@ test.each(HELD)(
     const { other, others, wide, delivery } = scene;
     await db.sql.begin(async (sql) => {
       await sql.unsafe(statement.replaceAll(/\{(\w+)\}/g, (_, name) => `'${scene[name as keyof Scene]}'`));
-      await impatiently((session) => createProject(session, other));
+      await impatiently(db.sql, (session) => createProject(session, other));
       expect(await give(results)).toEqual(own ? [[delivery, own]] : []);
-      const { deliveries } = await impatiently((session) => exchange(session, { heartbeatMs: 300 }));
+      const { deliveries } = await impatiently(db.sql, (session) => exchange(session, { heartbeatMs: 300 }));
       expect(deliveries.map(({ endpoint_id }) => endpoint_id).toSorted()).toEqual([others, wide].toSorted());
     });
     const again = results.filter(({ id }) => id === delivery);

@@ -1,7 +1,7 @@
 import { beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { useDatabase } from "../../support/database/clone-database.ts";
 import { addProject, columnOf, type Row } from "../../support/database/predictions.ts";
-import { untilSomebodyWaits } from "../../support/database/waiting.ts";
+import { impatiently, untilSomebodyWaits } from "../../support/database/waiting.ts";
 import {
   addEndpoint,
   call,
@@ -99,10 +99,8 @@ describe("recover_webhook_endpoint", () => {
     const results = resultsOf((await exchange(db.sql)).deliveries);
     await db.asUser(owner, async (recovering) => {
       await recovering`select keyframe.recover_webhook_endpoint(${endpoint}, ${HOUR_AGO})`;
-      await db.sql.begin(async (sql) => {
-        await sql`set local lock_timeout = '2 s'`;
-        expect([results.length, (await record(sql, results)).unrecorded]).toEqual([2, []]);
-      });
+      const { unrecorded } = await impatiently(db.sql, (sql) => record(sql, results));
+      expect([results.length, unrecorded]).toEqual([2, []]);
     });
   });
 

@@ -1,10 +1,9 @@
 import type { TransactionSql } from "postgres";
 import { expect, test } from "vitest";
-import { claim, claimOnly } from "../../support/database/calls.ts";
+import { claimOnly } from "../../support/database/calls.ts";
 import { useDatabase } from "../../support/database/clone-database.ts";
 import { type SeedOptions, seedPrediction, useWorld } from "../../support/database/predictions.ts";
 import { rolledBack } from "../../support/database/rolled-back.ts";
-import { addEndpoint, seedDeliveries } from "../../support/database/webhooks.ts";
 
 // A limit in a subquery bounds a statement only while the subquery runs once. For a table that is believed to hold one row Postgres
 // may join it row by row, and then runs the subquery again for each: what it has just changed is skipped and the next rows follow.
@@ -62,29 +61,6 @@ test("sixteen tasks are due and two are claimed → two are leased, the other fo
     expect(await countOf(sql, `${WORK} where state = 'leased'`)).toBe(2);
     expect(await claimOnly(sql, 100)).toHaveLength(14);
   });
-});
-
-test("a hundred and sixteen files of an owner are to be removed → a task has a hundred of them", async () => {
-  const add = insert("keyframe_private.file_removals (bucket, name)", "('projects', gen_random_uuid()::text)");
-  await withSixteen("keyframe_private.file_removals", add, async (sql) => {
-    for (let file = 0; file < 100; file++) await add(sql);
-    const [task] = await claim(sql, 1);
-    expect(task?.files).toHaveLength(100);
-    expect(await countOf(sql, "keyframe_private.file_removals where removed_by is not null")).toBe(100);
-  });
-});
-
-test("sixteen deliveries of a deleted endpoint, with a limit of two → two are deleted", async () => {
-  const endpoint = await addEndpoint(db.sql, null);
-  await withSixteen(
-    "keyframe.webhook_deliveries",
-    (sql) => seedDeliveries(sql, endpoint, 1),
-    async (sql) => {
-      await sql`delete from keyframe.webhook_endpoints where id = ${endpoint}`;
-      await sql`select keyframe_private.prune_deleted_endpoints(2)`;
-      expect(await countOf(sql, "keyframe.webhook_deliveries")).toBe(14);
-    },
-  );
 });
 
 test("a limited subquery in our functions → never after “in”: = any (array(…)) runs it once, whatever the plan", async () => {

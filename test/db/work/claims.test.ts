@@ -131,31 +131,6 @@ test("an administrator changes a model's row while its submit waits → the clai
   expect((await claim(db.sql))[0]?.model_settings).toMatchObject({ fixed: { output_format: "jpg" } });
 });
 
-describe("the heartbeat of a claim", () => {
-  const looksUntil = async () => {
-    const [row] = await db.sql`
-      select alive_until > clock_timestamp() and alive_until <= clock_timestamp() + interval '5 seconds' as looking
-      from keyframe_private.heartbeats where function_name = 'generate'`;
-    return row?.looking;
-  };
-
-  test("a heartbeat → recorded by a claim, and cleared by a final claim", async () => {
-    await claim(db.sql, 1, 60, 5_000);
-    expect(await looksUntil()).toBe(true);
-    await claim(db.sql, 1, 60, 0);
-    expect(await looksUntil()).toBe(false);
-  });
-
-  test("a claim while another one records the worker's heartbeat → does not wait for it", async () => {
-    await claim(db.sql, 1, 60, 0);
-    const { id } = await seedPrediction(db.sql, world, unclaimed());
-    await db.sql.begin(async (sql) => {
-      await claim(sql, 0, 60, 5_000);
-      expect((await claim(db.sql, 1, 60, 5_000))[0]?.id).toBe(id);
-    });
-  });
-});
-
 test.each([
   ["complete_prediction", "storing", complete, false, true],
   ["fail_prediction", "processing", fail, false, true],

@@ -1,4 +1,3 @@
-import type { Sql, TransactionSql } from "postgres";
 import { beforeEach, describe, expect, test } from "vitest";
 import { useDatabase } from "../../support/database/clone-database.ts";
 import { clearPredictions } from "../../support/database/empty-tables.ts";
@@ -12,8 +11,7 @@ import {
   submitsOf,
   workOf,
 } from "../../support/database/calls.ts";
-import { addWorld, useWorld, type Row, seedPrediction } from "../../support/database/predictions.ts";
-import { whileOpen } from "../../support/database/waiting.ts";
+import { useWorld, type Row, seedPrediction } from "../../support/database/predictions.ts";
 
 // No paid run without a row, also when the prediction goes while a submit of it has no answer.
 const db = useDatabase();
@@ -114,19 +112,6 @@ describe("callbacks for a deleted prediction with an unanswered submit", () => {
     expect(await says(id, { run: other.run ?? "" })).toBe("unknown");
     expect(await runsToCancel(db.sql)).toEqual([]);
     expect(await readRow(db.sql, other.id)).toMatchObject({ status: "processing" });
-  });
-
-  test("a submit's answer is recorded while its prediction is deleted, or vice versa → the second waits, the run is canceled", async () => {
-    const deleteProject = (sql: Sql | TransactionSql) => sql`delete from keyframe.projects where id = ${world.project}`;
-    const answer = (sql: Sql | TransactionSql, id: string) =>
-      providerSays(sql, { id, run: `run-${id}`, status: "starting" });
-    const { id } = await seedUnanswered();
-    await whileOpen(db.sql, (sql) => answer(sql, id), () => deleteProject(db.sql)); // biome-ignore format: one line
-    expect(await submitsOf(db.sql, id)).toMatchObject([{ search_task: null }]);
-    Object.assign(world, await addWorld(db));
-    const { id: other } = await seedUnanswered();
-    expect(await whileOpen(db.sql, deleteProject, () => answer(db.sql, other))).toBe("ended");
-    expect(await runsToCancel(db.sql)).toEqual([`run-${id}`, `run-${other}`].toSorted());
   });
 });
 

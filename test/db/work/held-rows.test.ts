@@ -7,7 +7,7 @@ import { addWorld, type Row, type Status, seedPrediction, seedSubmit } from "../
 import { refusalOf } from "../../support/database/refusal.ts";
 import { rolledBack } from "../../support/database/rolled-back.ts";
 import { addReference, start } from "../../support/database/user.ts";
-import { untilSomebodyWaits } from "../../support/database/waiting.ts";
+import { impatiently, letWait, untilSomebodyWaits } from "../../support/database/waiting.ts";
 import { addEndpoint } from "../../support/database/webhooks.ts";
 
 // Somebody's transaction stays open and holds rows of one owner, or what serves everybody. Whatever it holds, generate's claims and
@@ -103,14 +103,7 @@ const HELD: Record<string, string> = {
   "all that a sweep by hand has taken": "select keyframe_private.sweep()",
 };
 
-/** In a transaction of its own, which would wait for longer than anything here takes. */
-const bounded = async <T>(work: (sql: TransactionSql) => Promise<T>): Promise<T> => {
-  const { value } = await db.sql.begin(async (sql) => {
-    await sql`set local statement_timeout = '15s'`;
-    return { value: await work(sql) };
-  });
-  return value as T;
-};
+const bounded = <T>(work: (sql: TransactionSql) => Promise<T>) => impatiently(db.sql, work);
 
 async function runJobs(): Promise<void> {
   for (const job of ["sweep", "prune", "add_removals_of_unused_uploads", "prune_rate_buckets"])
@@ -233,7 +226,7 @@ describe("a worker records a result while somebody locks a row that it needs", (
       const [, record] = RECORDS[name] ?? [];
       const owner = await addOwner();
       await claimOnly(db.sql, 100);
-      await db.sql.unsafe(`alter function keyframe_worker.${name} set lock_timeout = '60s'`);
+      await letWait(db.sql, name);
       const { waiting } = await db.sql.begin(async (open) => {
         await hold(open, first, owner);
         const waiting = bounded(async (sql) => await record?.(sql, owner));
@@ -243,7 +236,6 @@ describe("a worker records a result while somebody locks a row that it needs", (
         return { waiting };
       });
       await waiting;
-      await db.sql.unsafe(`alter function keyframe_worker.${name} set lock_timeout = '100ms'`);
     },
   );
 

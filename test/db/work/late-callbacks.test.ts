@@ -15,23 +15,13 @@ import {
   workOf,
 } from "../../support/database/calls.ts";
 import { columnOf, seedPrediction, seedSubmit, type Status, useWorld } from "../../support/database/predictions.ts";
-import { whileOpen } from "../../support/database/waiting.ts";
+import { letWait, whileOpen } from "../../support/database/waiting.ts";
 
 const db = useDatabase();
 const world = useWorld(db);
 afterEach(() => clearPredictions(db.sql));
 
 const newRun = () => `run-${crypto.randomUUID()}`;
-
-test("a callback comes before its submit's answer → moves the prediction on, and the answer then changes nothing", async () => {
-  const { id } = await seedPrediction(db.sql, world, { status: "queued" });
-  const run = newRun();
-  expect(await providerSays(db.sql, { id, run, status: "processing", progress: 0.2 })).toBe("recorded");
-  expect(await providerSays(db.sql, { id, run, status: "starting" })).toBe("unchanged");
-  expect(await providerSays(db.sql, { id, run, progress: 0.7 })).toBe("recorded");
-  expect(await readRow(db.sql, id)).toMatchObject({ status: "processing", provider_prediction_id: run, progress: 0.7 });
-  expect(await runsToCancel(db.sql)).toEqual([]);
-});
 
 test("progress of a prediction's run → its commit does not wait for the disk; a new run and an end do", async () => {
   const { id, run } = await seedPrediction(db.sql, world, { status: "starting" });
@@ -167,13 +157,6 @@ test.each([0, 2, -1])(
   },
 );
 
-test("a callback with another prediction's run → unknown, and neither prediction moves", async () => {
-  const { run } = await seedPrediction(db.sql, world, { status: "starting" });
-  const other = await seedPrediction(db.sql, world, { status: "queued" });
-  expect(await providerSays(db.sql, { id: other.id, run: run ?? "", status: "succeeded" })).toBe("unknown");
-  expect((await readRow(db.sql, other.id)).status).toBe("queued");
-});
-
 describe("a run that failed because it could not read the images", () => {
   const unreachable = { status: "failed", failure: "input_unreachable" as const };
   const seedFailed = async () => {
@@ -259,10 +242,7 @@ test("a run is interrupted → submitted once more; interrupted again → failed
 });
 
 describe("an open transaction with a recorded run", () => {
-  const setTimeout = (time: string) =>
-    db.sql.unsafe(`alter function keyframe_worker.report_run set lock_timeout = '${time}'`);
-  beforeEach(() => setTimeout("60s"));
-  afterEach(() => setTimeout("100ms"));
+  beforeEach(() => letWait(db.sql, "report_run"));
 
   test.each<[of: Status, first: Partial<Saying>, then: Partial<Saying>, answer: string, status: Status]>([
     ["starting", { progress: 0.7 }, { progress: 0.5 }, "unchanged", "processing"],

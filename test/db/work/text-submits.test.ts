@@ -49,19 +49,6 @@ const known = async () =>
 const letPass = (hours: number) => db.sql`
   update keyframe_private.provider_submits set submitted_at = submitted_at - make_interval(hours => ${hours})`;
 
-test("a found run whose text no other prediction submitted → recorded", async () => {
-  const id = await loseAnswer(ours);
-  expect(await found(id)).toBe("recorded");
-  expect(await readRow(db.sql, id)).toMatchObject({ status: "processing", provider_prediction_id: "run-in-list" });
-});
-
-test("a found run of a canceled prediction whose text no other submitted → to be canceled", async () => {
-  const id = await loseAnswer(ours);
-  await cancel(id);
-  expect(await found(id)).toBe("ended");
-  expect(await runsToCancel(db.sql)).toEqual(["run-in-list"]);
-});
-
 const cancel = (id: string) => db.sql`select keyframe_private.mark_canceled(${id})`;
 const followAnother = (id: string) => providerSays(db.sql, { id, run: "run-second" });
 const deleteAccount = ({ owner }: World) => db.sql`delete from auth.users where id = ${owner}`;

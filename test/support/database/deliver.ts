@@ -142,27 +142,10 @@ export function deliverOver(db: ClonedDatabase) {
     };
   }
 
-  /** The endpoints of so many owners, all at one host. */
-  async function addOwners(count: number) {
-    const owners = await Promise.all(Array.from({ length: count }, () => db.addUser()));
-    return await columnOf(db.sql`
-      insert into keyframe.webhook_endpoints (owner_id, url)
-      select owner, 'https://slow.example/' || owner from unnest(${owners}::uuid[]) owner returning id`);
-  }
-
-  /** Two due deliveries for each of these endpoints. */
-  const seedMany = (endpoints: string[], at: Date) => db.sql`
-    with events as (
-      insert into keyframe.webhook_events (type, project_id, endpoint_id, payload)
-      select 'project.created', gen_random_uuid(), e, '{}' from unnest(${endpoints}::uuid[]) e, generate_series(1, 2) returning id, endpoint_id)
-    insert into keyframe.webhook_deliveries (event_id, endpoint_id, owner_id, event_type, next_attempt_at)
-    select v.id, e.id, e.owner_id, 'project.created', ${at}
-    from events v join keyframe.webhook_endpoints e on e.id = v.endpoint_id`;
-
   const isRecorded = async () =>
     new Set(await columnOf(db.sql`select id from keyframe.webhook_deliveries where attempts > 0`));
 
-  return { makeDeliver, addOwners, seedMany, isRecorded };
+  return { makeDeliver, isRecorded };
 }
 
 export const isSentOnce = (startedAt: Map<string, number[]>) =>

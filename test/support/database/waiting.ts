@@ -1,4 +1,5 @@
 import type postgres from "postgres";
+import { onTestFinished } from "vitest";
 import { until } from "../until.ts";
 
 /** Settles when so many sessions of this database wait for a lock that another holds. */
@@ -34,4 +35,28 @@ export async function whileOpen<T>(
     return { waiting };
   });
   return await waiting;
+}
+
+/**
+ * Does something in a transaction that fails if it waits for somebody. Not by lock_timeout: a function that sets its own, or handles every
+ * exception, would go on without it.
+ */
+export async function impatiently<T>(
+  sql: postgres.Sql,
+  work: (sql: postgres.TransactionSql) => Promise<T>,
+): Promise<T> {
+  const { value } = await sql.begin(async (transaction) => {
+    await transaction`set local statement_timeout = '10s'`;
+    return { value: await work(transaction) };
+  });
+  return value as T;
+}
+
+/** Lets these functions of workers wait for a transaction that stays open here, until the test has ended; usually they give up after 100 ms. */
+export async function letWait(sql: postgres.Sql, ...names: string[]): Promise<void> {
+  const setTimeouts = async (time: string) => {
+    for (const name of names) await sql.unsafe(`alter function keyframe_worker.${name} set lock_timeout = '${time}'`);
+  };
+  onTestFinished(() => setTimeouts("100ms"));
+  await setTimeouts("60s");
 }
