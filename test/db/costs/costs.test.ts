@@ -8,6 +8,7 @@ import {
   claimOnly,
   complete,
   makeDue,
+  makeSearchesDue,
   providerSays,
   readRow,
   retryLater,
@@ -250,6 +251,20 @@ describe("budgets", () => {
     expect(await exhausted()).toMatchObject(["day", "month"].map((period) => ({ ...of, period })));
     await budget(10 * FRAME);
     expect((await start(db, world, { key: "k", hash: "a".repeat(64) })).replayed).toBe(false);
+  });
+
+  test("the lease of a submit expires → the next submit needs a hold of its own; without budget the prediction fails", async () => {
+    await budget(2 * FRAME);
+    const { id } = await submitted();
+    await makeDue(db.sql, id);
+    expect(await claim(db.sql)).toMatchObject([{ id, attempt: 2, search_attempt: 1 }]);
+    expect(await sums(world.owner)).toMatchObject({ held: 2 * FRAME });
+    await makeDue(db.sql, id);
+    await claim(db.sql); // it fails; the search for the second submit waits until its lease is over
+    await makeSearchesDue(db.sql);
+    expect((await claim(db.sql)).map(({ task }) => task)).toEqual(["search", "search"]);
+    expect(await readRow(db.sql, id)).toMatchObject(OVER_BUDGET);
+    expect(await sums(world.owner)).toMatchObject({ held: 2 * FRAME });
   });
 
   test("the budget was lowered when a refused submit is made again → the admitted prediction goes on", async () => {

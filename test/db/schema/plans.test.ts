@@ -277,6 +277,13 @@ describe("10,000 waiting predictions of one owner, 12,000 due deliveries of one 
     const [rows, plan] = await widest(work);
     expect(rows, plan).toBeLessThanOrEqual(1000);
   });
+
+  test("the figures of more than 10,000 due deliveries → stop counting at 10,000", async () => {
+    const [row] = await db.sql<{ due: number; oldest: number }[]>`
+      select (f -> 'due')::int as due, (f -> 'oldestDueSeconds')::float as oldest from keyframe_private.delivery_figures() f`;
+    expect(row?.due).toBe(10_000);
+    expect(row?.oldest).toBeGreaterThanOrEqual(3600);
+  });
 });
 
 describe("a queue that was empty when statistics and plans were made, and has 100,000 rows now", () => {

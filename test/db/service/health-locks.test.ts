@@ -77,6 +77,15 @@ describe("each table is locked, one after another", () => {
     expect((await readFigures()).blockers).toEqual([]);
   });
 
+  test("figures with a part whose table is locked → the part is null and listed as unread; the others are read", async () => {
+    const figures = await whileLocked("keyframe_private.file_removals", "access exclusive", readFigures);
+    expect(figures.unread).toEqual([
+      { part: "fileRemovals", code: "55P03", reason: "canceling statement due to lock timeout" },
+    ]);
+    expect(figures.fileRemovals).toBeNull();
+    expect(figures.predictions).toMatchObject({ queued: 0 });
+  });
+
   test("each table that a project, a start or a result writes, locked in turn → plain health says that writes are locked", async () => {
     const image = await addReference(db, world.owner);
     await addEndpoint(db.sql, world.owner);

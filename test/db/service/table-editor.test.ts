@@ -106,6 +106,13 @@ describe("Insert row", () => {
     expect(row).toMatchObject({ owner_id: world.owner, model: expect.stringContaining("/"), requested_model: null });
   });
 
+  test("Insert row: a prediction that cannot run → refused with the sentence that the API says", async () => {
+    const typed = { project_id: world.project, step: "video" };
+    const { message, detail } = await refusalOf(insertByForm(db.sql, "keyframe.predictions", typed));
+    expect(message).toBe("frame_not_ready");
+    expect(detail).toContain("Generate the first frame");
+  });
+
   const controls = { prompt: { field: "prompt" } };
   test.each<[table: string, typed: Values]>([
     ["keyframe.models", { step: "first-frame", model: "a/b", label: "B", vendor: "A", controls }],

@@ -1,8 +1,15 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { useDatabase } from "../../support/database/clone-database.ts";
 import { clearPredictions, emptyTables } from "../../support/database/empty-tables.ts";
-import { claim, providerSays } from "../../support/database/calls.ts";
-import { columnOf, type Row, type Status, seedPrediction, useWorld } from "../../support/database/predictions.ts";
+import { claim, providerSays, readRow, sweepAndClaim } from "../../support/database/calls.ts";
+import {
+  addWorld,
+  columnOf,
+  type Row,
+  type Status,
+  seedPrediction,
+  useWorld,
+} from "../../support/database/predictions.ts";
 
 const db = useDatabase("shipped limits");
 const world = useWorld(db);
@@ -11,6 +18,16 @@ beforeEach(() => clearPredictions(db.sql));
 const past = () => new Date(Date.now() - 1_000);
 
 const seed = (status: Status, columns: Row = {}) => seedPrediction(db.sql, world, { status, columns });
+
+test("a sweep while another sweep's transaction is open → waits for nothing, and does everything", async () => {
+  const [other, { id }] = [await addWorld(db), await seed("queued", { deadline_at: past() })];
+  await db.sql.begin(async (sql) => {
+    await sql`select keyframe_private.sweep()`;
+    const later = await seedPrediction(db.sql, other, { columns: { deadline_at: past() } });
+    await sweepAndClaim(db.sql);
+    for (const each of [id, later.id]) expect((await readRow(db.sql, each)).status).toBe("failed");
+  });
+});
 
 test("more predictions past their deadline than a sweep takes → the longest overdue first, the rest next; each once", async () => {
   const ids: string[] = [];
