@@ -138,6 +138,9 @@ const parts = {
     processing: count("Running at the provider."),
     storing: count("Their output is being copied."),
     retrying: count("Tasks that failed and are tried again later."),
+    refusal: textOrNull(
+      "Why the provider refuses the service: provider_unauthorized or provider_payment_required; null: it does not.",
+    ),
     waiting: count("Waiting, because their owner has no free slot."),
     oldestWaitingSeconds: age("How long the oldest prediction without a slot has waited."),
     runsToCancel: count("Provider runs to cancel."),

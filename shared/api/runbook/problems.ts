@@ -11,11 +11,12 @@ import { jobProblems, lateProblems, workerProblems } from "./work-problems.ts";
  * @param platformUrl the address of this project
  */
 export function problemsOf(figures: ServiceFigures, writes: Writes = "ok", platformUrl?: string): string[] {
-  const { unavailableModels, costs, kicks, deliveries, workers } = figures;
+  const { unavailableModels, costs, kicks, deliveries, predictions, workers } = figures;
   return [
     ...databaseProblems(figures, writes),
     ...kickProblems(figures, platformUrl),
     ...(workers === null ? [] : workerProblems(workers)),
+    ...refusalProblems(predictions?.refusal ?? null),
     ...unsignedProblems(deliveries?.unsignedEndpoints ?? 0),
     ...(kicks === null ? [] : pgNetProblems(kicks)),
     ...jobProblems(figures),
@@ -69,6 +70,15 @@ function snapshotNotice({ kind, name, role, seconds, transactions }: Part<"snaps
   const since = seconds === null ? "" : ` for ${Math.round(seconds / SECONDS_PER_MINUTE)} min`;
   return `${who} has held a snapshot${since}, ${transactions} transactions long: rows deleted since then stay on disk, and claims read more and more of them. ${remedy}`;
 }
+
+const refusalProblems = (refusal: string | null): string[] => {
+  if (refusal === null) return [];
+  const [why, remedy] =
+    refusal === "provider_unauthorized"
+      ? ["the service's token", "Set a valid REPLICATE_API_TOKEN as a secret of the functions."]
+      : ["to run anything before a payment", "Check the billing of its account at Replicate."];
+  return [`The provider refuses ${why}. ${remedy} What failed is tried again until its deadline.`];
+};
 
 const unsignedProblems = (endpoints: number): string[] =>
   endpoints === 0

@@ -40,6 +40,10 @@ returns jsonb language sql stable set search_path = '' as $$
     'retrying', (
       select count(*) from (
         select from keyframe_private.work r where r.queue <> 'deliver' and r.failures > 0 and r.state = 'scheduled' limit 10000) r),
+    'refusal', (
+      select mode() within group (order by r.last_error) from (
+        select r.last_error from keyframe_private.work r where r.queue <> 'deliver' and r.failures > 0 limit 10000) r
+      where r.last_error in ('provider_unauthorized', 'provider_payment_required')),
     'runsToCancel', (
       select count(*) from (select from keyframe_private.work c where c.queue <> 'deliver' and c.kind = 'cancel' limit 10000) c),
     'largest', (

@@ -194,7 +194,7 @@ test.each<[what: string, seed: () => Promise<unknown>, figures: object]>([
     "predictions of each status, one of them due for long → counted, and how long; those in line are neither queued nor due",
     async () => {
       await prediction("queued", { lease_token: null, due_at: ago(90) });
-      await prediction("queued", { ...LATER, last_error: "provider_rate_limited", failures: 1 });
+      await prediction("queued", { ...LATER, last_error: "provider_unauthorized", failures: 1 });
       await prediction("starting", LATER);
       await prediction("processing", LATER);
       await prediction("processing", { lease_token: null, due_at: ago(20) });
@@ -207,7 +207,15 @@ test.each<[what: string, seed: () => Promise<unknown>, figures: object]>([
     },
     {
       predictions: {
-        ...{ queued: 2, starting: 1, processing: 2, storing: 1, runsToCancel: 1, retrying: 1 },
+        ...{
+          queued: 2,
+          starting: 1,
+          processing: 2,
+          storing: 1,
+          runsToCancel: 1,
+          retrying: 1,
+          refusal: "provider_unauthorized",
+        },
         ...{ waiting: 2, oldestWaitingSeconds: about(300) },
       },
     },

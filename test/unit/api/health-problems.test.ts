@@ -75,6 +75,7 @@ const late = (due: Partial<typeof NOT_DUE>, of: number, subject: string, count: 
     predictions: { ...PREDICTIONS, ...(due.submit === undefined ? {} : { largest }) },
   };
 };
+const refused = (refusal: string) => ({ predictions: { ...PREDICTIONS, refusal } });
 const slow = (name: "generate" | "deliver", ...things: WorkerFigures["leased"]["slow"]) => ({
   workers: { generate: WORKER, deliver: WORKER, [name]: { ...WORKER, leased: { of: 132, open: 80, slow: things } } },
 });
@@ -330,6 +331,16 @@ test.each<[string, Partial<ServiceFigures>, RegExp]>([
     "a kick behind others' requests",
     { kicks: { ...KICKS, unsent: 1, oldestUnsentSeconds: 20, othersUnsent: 201 } },
     /^pg_net has had a kick for 20 s .*net\.worker_restart\(\)".* busy: 201 requests of other senders/,
+  ],
+  [
+    "a token that Replicate refuses",
+    refused("provider_unauthorized"),
+    /refuses the service's token\. Set .*REPLICATE_API_TOKEN/,
+  ],
+  [
+    "a bill at Replicate",
+    refused("provider_payment_required"),
+    /refuses to run anything before a payment\. Check the billing/,
   ],
   ["kicks that stay", { kicks: { ...KICKS, unsent: 3, oldestUnsentSeconds: 30.6 } }, /31 s.*net\.worker_restart\(\)/],
   [
