@@ -4,7 +4,7 @@ import { pause } from "../../shared/platform/retry.ts";
 import { changeMarkups, changePrices, endMonth, injectErrors, shiftTime } from "./database-faults.ts";
 import { createRandom, type Random } from "./random.ts";
 import { type Behaviour, BEHAVIOURS } from "./receivers.ts";
-import { runSecondWorker } from "./second-process.ts";
+import { runAnotherWorker } from "./second-process.ts";
 import { retry, type World, withTimeout } from "./world.ts";
 
 const TEN_MINUTES_S = 600;
@@ -74,15 +74,23 @@ const APPLY = {
     await pause(forMs);
     await shiftTime(sql, TEN_MINUTES_S);
   },
-  // Its clock is right, or ten minutes off.
-  second_generate: (world, forMs, random) =>
-    runSecondWorker(world, "keyframe-generate", {
-      forMs,
-      aheadMs: random.pick([-1, 0, 1]) * TEN_MINUTES_S * 1000,
-      killed: random.chance(0.5),
-    }),
-  second_deliver: (world, forMs, random) =>
-    runSecondWorker(world, "keyframe-deliver", { forMs, aheadMs: 0, killed: random.chance(0.5) }),
+  // Four workers at once, the stack's own included. The clock of each is right, or ten minutes off.
+  more_generates: (world, forMs, random) =>
+    Promise.all(
+      [-1, 0, 1].map((sign) =>
+        runAnotherWorker(world, "keyframe-generate", {
+          forMs,
+          aheadMs: sign * TEN_MINUTES_S * 1000,
+          killed: random.chance(0.5),
+        }),
+      ),
+    ),
+  more_delivers: (world, forMs, random) =>
+    Promise.all(
+      [1, 2, 3].map(() =>
+        runAnotherWorker(world, "keyframe-deliver", { forMs, aheadMs: 0, killed: random.chance(0.5) }),
+      ),
+    ),
   prices_change: ({ sql }, _forMs, random) => changePrices(sql, random.pick([1, 2, 3])),
   markups_change: ({ sql }, _forMs, random) =>
     changeMarkups(sql, random.pick([0.5, 1, 1.37]), random.pick([0, 2, null])),

@@ -68,7 +68,7 @@ globalThis.Date = class extends Real {
 const KICK_EVERY_MS = 500;
 
 /** Runs another process of a worker, kicks it twice a second as Postgres does, and ends it, in the middle of its work when `killed`. */
-export async function runSecondWorker(
+export async function runAnotherWorker(
   world: { stack: Stack; dataDir: string },
   name: "keyframe-generate" | "keyframe-deliver",
   { forMs, aheadMs, killed }: { forMs: number; aheadMs: number; killed: boolean },
