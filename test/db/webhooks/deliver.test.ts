@@ -94,6 +94,19 @@ describe("a database call that fails", () => {
     expect((await isRecorded()).has(bad)).toBe(true);
   });
 
+  test("records of 40 deliveries raise for as long as they are tried → another endpoint's event is sent at once", async () => {
+    const deliver = makeDeliver();
+    const bad = await deliver.add("bad", null, 40, { ...QUICK, max_in_flight: 40 });
+    const good = await deliver.add("good", null, 0, QUICK);
+    await withFailing(db.sql, "keyframe.webhook_deliveries", `new.endpoint_id = '${bad.id}'`, async () => {
+      await deliver.runFor(5_000);
+      const { id, at } = await deliver.deliver(good.id);
+      await deliver.sleepUntil(9_000);
+      expect(deliver.startOf(id) - at).toBeLessThan(1_000);
+    });
+    expect(isSentOnce(deliver.startedAt)).toBe(true);
+  });
+
   test("a call that gives deliveries back fails → the next call does it, and they are sent without waiting for their lease", async () => {
     let fails = 0;
     const deliver = makeDeliver({

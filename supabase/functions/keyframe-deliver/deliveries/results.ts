@@ -41,6 +41,9 @@ export function createResults(now: () => number, log: Log) {
     /** Whether the next call must carry a single result. */
     goesAlone: () => ready().some(({ isAlone }) => isAlone || isOneByOne),
 
+    /** For a call that only claims. */
+    giveNone: () => ({ given: [], recorded: () => undefined, failed: () => undefined }),
+
     /** The results for a call, and what to do after it. Without an answer they are sent again. */
     give() {
       const all = ready();

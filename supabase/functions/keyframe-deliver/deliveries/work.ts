@@ -1,3 +1,4 @@
+import { DatabaseError } from "../../../../shared/platform/call-database.ts";
 import type { Log } from "../../../../shared/platform/log.ts";
 import type { Clock } from "../../../../shared/platform/clock.ts";
 import { COMMON_LIMITS, type WorkerLimits } from "../../../../shared/worker/limits.ts";
@@ -54,15 +55,15 @@ export function createDeliveryWork({ exchange, attempt, log, clock, address }: D
     }
   }
 
-  /** Records results, and leases at most max_rows. Returns whether more is probably due. */
+  /** Records results, all that are ready unless others are given, and leases at most max_rows. Returns whether more is probably due. */
   async function call(
     max_rows: number,
     heartbeat_ms: number | null,
     wait_ms: number,
     callMs: number,
+    { given, recorded, failed } = results.give(),
   ): Promise<boolean> {
     const calledAt = clock.now();
-    const { given, recorded, failed } = results.give();
     const args = { results: given, returned: leased.drainReturned(), worker_id, max_rows, max_bytes: MAX_BYTES };
     const report = { callMs: Math.round(callMs), isProcess: address !== undefined, address };
     const answer = await exchange({ ...args, heartbeat_ms, wait_ms, report, cursors }).catch((error) => {
@@ -77,11 +78,24 @@ export function createDeliveryWork({ exchange, attempt, log, clock, address }: D
     return answer.more;
   }
 
+  /** Records the next result by itself. True: the database has refused it. It is tried again later, and must not delay the claim. */
+  async function recordOne(heartbeatMs: number, callMs: number): Promise<boolean> {
+    try {
+      await call(0, heartbeatMs, 0, callMs);
+      return false;
+    } catch (error) {
+      if (error instanceof DatabaseError && error.code !== "") return true;
+      throw error;
+    }
+  }
+
   /** Leases up to the limits in SQL, however many are open: what its endpoint does not take yet starts when another has ended (next). */
   async function claim({ isStopping, heartbeatMs, waitMs, callMs }: Omit<ClaimRequest, "free">) {
     if (isStopping) leased.giveAllBack();
-    while (results.goesAlone()) await call(0, heartbeatMs, 0, callMs);
-    const more = await call(isStopping ? 0 : DELIVER_LIMITS.maxOpen, heartbeatMs, waitMs, callMs);
+    let isRefused = false;
+    while (results.goesAlone() && !isRefused) isRefused = await recordOne(heartbeatMs, callMs);
+    const given = isRefused ? results.giveNone() : results.give();
+    const more = await call(isStopping ? 0 : DELIVER_LIMITS.maxOpen, heartbeatMs, waitMs, callMs, given);
     return { items: leased.begin(), more };
   }
 
