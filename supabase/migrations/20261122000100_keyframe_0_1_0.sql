@@ -5210,9 +5210,10 @@ begin
   end if;
   case run.status
     when 'starting' then
-      -- With started_at it is a second run, which the API shows as processing.
+      -- Queued with started_at, it gets a second run, which the API shows as processing.
       return keyframe_private.follow_run(prediction.id,
-        case when prediction.started_at is null then keyframe.prediction_status 'starting' else 'processing' end, run.id, null, null);
+        case when prediction.status = 'queued' and prediction.started_at is not null then keyframe.prediction_status 'processing'
+          else 'starting' end, run.id, null, null);
     when 'processing' then
       return keyframe_private.follow_run(prediction.id, 'processing', run.id, run.progress, null);
     when 'succeeded' then
@@ -8298,8 +8299,9 @@ returns setof text language sql stable set search_path = '' as $$
     'png', 'jpg', 'webp', 'gif', 'avif', 'bmp', 'ico', 'mp4', 'webm', 'mkv', 'ogv', 'mp3', 'wav', 'flac', 'aac']) as extension
 $$;
 
+-- Without a scan of all elements, which Postgres prefers to their index: it expects that one in 200 has any image.
 create function keyframe_private.is_reference_used(path text)
-returns boolean language plpgsql stable set search_path = '' as $$
+returns boolean language plpgsql stable set search_path = '' set jit = off set enable_seqscan = off as $$
 begin
   return exists (select from keyframe_private.prediction_images i where i.path = is_reference_used.path)
     or exists (select from keyframe.projects p where p.reference_image_path = is_reference_used.path)
@@ -8368,8 +8370,8 @@ end $$;
 create function keyframe_private.add_removals_of_element_images()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
-  perform keyframe_private.require_may_remove(old.image_paths);
   perform keyframe_private.add_removals_of_unused(old.owner_id, old.image_paths);
+  perform keyframe_private.require_may_remove(old.image_paths); -- under the lock: an open transaction may have stopped using one
   return null;
 end $$;
 
@@ -8421,7 +8423,7 @@ create function keyframe_private.keep_element_images()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
   perform keyframe_private.keep_reference(i.path, new.owner_id) from unnest(new.image_paths) i (path)
-  where array_position(coalesce(old.image_paths, '{}'), i.path) is null;
+  where new.owner_id is distinct from old.owner_id or array_position(old.image_paths, i.path) is null;
   return new;
 end $$;
 
@@ -9402,7 +9404,7 @@ create trigger _100_stamp before update on keyframe.elements
 -- Not when an account is deleted: its films and projects go too.
 create trigger _110_leave_lists before delete on keyframe.elements
   for each row when (pg_trigger_depth() = 0) execute function keyframe_private.leave_lists();
-create trigger _120_keep_images before insert or update of image_paths on keyframe.elements
+create trigger _120_keep_images before insert or update of owner_id, image_paths on keyframe.elements
   for each row execute function keyframe_private.keep_element_images();
 create trigger _500_add_removals after update of image_paths on keyframe.elements
   for each row when (old.image_paths <> new.image_paths) execute function keyframe_private.add_removals_of_element_images();

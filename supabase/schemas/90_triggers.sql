@@ -22,7 +22,7 @@ create trigger _100_stamp before update on keyframe.elements
 -- Not when an account is deleted: its films and projects go too.
 create trigger _110_leave_lists before delete on keyframe.elements
   for each row when (pg_trigger_depth() = 0) execute function keyframe_private.leave_lists();
-create trigger _120_keep_images before insert or update of image_paths on keyframe.elements
+create trigger _120_keep_images before insert or update of owner_id, image_paths on keyframe.elements
   for each row execute function keyframe_private.keep_element_images();
 create trigger _500_add_removals after update of image_paths on keyframe.elements
   for each row when (old.image_paths <> new.image_paths) execute function keyframe_private.add_removals_of_element_images();

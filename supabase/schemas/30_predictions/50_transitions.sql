@@ -229,9 +229,10 @@ begin
   end if;
   case run.status
     when 'starting' then
-      -- With started_at it is a second run, which the API shows as processing.
+      -- Queued with started_at, it gets a second run, which the API shows as processing.
       return keyframe_private.follow_run(prediction.id,
-        case when prediction.started_at is null then keyframe.prediction_status 'starting' else 'processing' end, run.id, null, null);
+        case when prediction.status = 'queued' and prediction.started_at is not null then keyframe.prediction_status 'processing'
+          else 'starting' end, run.id, null, null);
     when 'processing' then
       return keyframe_private.follow_run(prediction.id, 'processing', run.id, run.progress, null);
     when 'succeeded' then

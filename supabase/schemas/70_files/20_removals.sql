@@ -32,8 +32,9 @@ returns setof text language sql stable set search_path = '' as $$
     'png', 'jpg', 'webp', 'gif', 'avif', 'bmp', 'ico', 'mp4', 'webm', 'mkv', 'ogv', 'mp3', 'wav', 'flac', 'aac']) as extension
 $$;
 
+-- Without a scan of all elements, which Postgres prefers to their index: it expects that one in 200 has any image.
 create function keyframe_private.is_reference_used(path text)
-returns boolean language plpgsql stable set search_path = '' as $$
+returns boolean language plpgsql stable set search_path = '' set jit = off set enable_seqscan = off as $$
 begin
   return exists (select from keyframe_private.prediction_images i where i.path = is_reference_used.path)
     or exists (select from keyframe.projects p where p.reference_image_path = is_reference_used.path)
@@ -102,8 +103,8 @@ end $$;
 create function keyframe_private.add_removals_of_element_images()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
-  perform keyframe_private.require_may_remove(old.image_paths);
   perform keyframe_private.add_removals_of_unused(old.owner_id, old.image_paths);
+  perform keyframe_private.require_may_remove(old.image_paths); -- under the lock: an open transaction may have stopped using one
   return null;
 end $$;
 
@@ -155,7 +156,7 @@ create function keyframe_private.keep_element_images()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
   perform keyframe_private.keep_reference(i.path, new.owner_id) from unnest(new.image_paths) i (path)
-  where array_position(coalesce(old.image_paths, '{}'), i.path) is null;
+  where new.owner_id is distinct from old.owner_id or array_position(old.image_paths, i.path) is null;
   return new;
 end $$;
 

@@ -73,6 +73,18 @@ describe("the cost of reading elements", () => {
     expect(await reads(900)).toBe(await reads(1));
   });
 
+  test("whether an image is used → looked up by index among all elements, with a plan for its path and for any", async () => {
+    await db.sql.begin(async (sql) => {
+      const scans = () => scalar(sql`select pg_stat_get_xact_numscans('keyframe.elements'::regclass)`);
+      const before = await scans();
+      for (const mode of ["force_custom_plan", "force_generic_plan"]) {
+        await sql`select set_config('plan_cache_mode', ${mode}, true)`;
+        await sql`select keyframe_private.is_reference_used('projects/none.png')`;
+      }
+      expect(await scans()).toBe(before);
+    });
+  });
+
   test("a prompt of more than 4000 characters → refused before it is searched for element names", async () => {
     await cast((await add("Bo")).id);
     expect(await refused({ prompt: "@nobody".padEnd(4001, "@") })).toBe(
@@ -104,6 +116,15 @@ describe("the cost of reading elements", () => {
 });
 
 describe("an element", () => {
+  test("an administrator gives an element to another user → refused while its images are not that user's", async () => {
+    const { id } = await add("Bo", { image_paths: [await upload()] });
+    const give = (owner: string) => db.sql`update keyframe.elements set owner_id = ${owner} where id = ${id}`;
+    const other = await db.addUser();
+    expect(await codeOf(give(other))).toBe("not_found");
+    await edit(id, { image_paths: [] });
+    await give(other);
+  });
+
   test("an element is created, changed and read → its fields, and its images in order; each real change raises its version", async () => {
     const [one, two] = [await upload(), await upload()];
     const made = await add("Anna", { text: "Red coat", image_paths: [two, one] });

@@ -13,6 +13,7 @@ import {
   type Scene,
 } from "../../support/database/requests.ts";
 import { addReference, start } from "../../support/database/user.ts";
+import { whileOpen } from "../../support/database/waiting.ts";
 import { call, sendNext } from "../../support/database/webhooks.ts";
 
 // A token of Supabase Auth's OAuth server is a session's with client_id. The running stack: test/security/oauth-clients.test.ts.
@@ -185,6 +186,27 @@ describe("a client that may generate", () => {
     const gone = await db.sql`
       select 'projects/' || name as path from keyframe_private.file_removals where 'projects/' || name in (${one}, ${two})`;
     expect(gone).toEqual([{ path: one }]);
+  });
+
+  test("a client that may generate removes an image that an open transaction stops using → refused, and the image stays", async () => {
+    await allow("generate");
+    const image = await addReference(db, world.owner);
+    const add = async (name: string) =>
+      (
+        await call<{ element: { id: string } }>(db, session(), "create_element", {
+          ...{ kind: "prop", name, image_paths: [image] },
+        })
+      ).element.id;
+    const [boat, pier] = [await add("Boat"), await add("Pier")];
+    const before = await removed();
+    const change = () =>
+      outcome(call(db, client(), "update_element", { element_id: pier, changes: { image_paths: [] } }));
+    const waited = await whileOpen(
+      db.sql,
+      (open) => open`update keyframe.elements set image_paths = '{}' where id = ${boat}`,
+      change,
+    );
+    expect([waited, await removed()]).toEqual(["client_not_allowed", before]);
   });
 
   test("a client that may generate removes a project's only reference image → refused, by function and by table", async () => {

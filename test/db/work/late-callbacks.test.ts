@@ -38,6 +38,18 @@ test("progress of a prediction's run → its commit does not wait for the disk; 
   expect(await waits({ id: queued, run: newRun() })).toBe("on");
 });
 
+test("a run is reported as starting twice at once → the prediction is starting", async () => {
+  const { id } = await seedPrediction(db.sql, world, { status: "queued" });
+  const said = { id, run: newRun(), status: "starting" };
+  await letWait(db.sql, "report_run");
+  const second = await whileOpen(
+    db.sql,
+    (open) => providerSays(open, said),
+    () => providerSays(db.sql, said),
+  );
+  expect([second, (await readRow(db.sql, id)).status]).toEqual(["unchanged", "starting"]);
+});
+
 test("progress that also reports a submit without a run → its commit waits for the disk: money is released", async () => {
   const { id, run } = await seedPrediction(db.sql, world, { status: "starting", columns: { attempt: 2 } });
   const { owner: owner_id, project: project_id } = world;
