@@ -138,11 +138,11 @@ async function untilNothingFades(page: Page): Promise<void> {
   });
 }
 
-/** Labels of buttons that have no room. Some texts are cut on purpose. */
+/** Labels of buttons that are cut off. Some are cut on purpose, and a button that is loading has a part without a text. */
 const cutLabels = (page: Page): Promise<string[]> =>
   page.$$eval("button *:not([data-truncate])", (parts) =>
     parts
-      .filter((part) => part.clientWidth > 0 && part.scrollWidth > part.clientWidth + 1)
+      .filter((part) => part.textContent !== "" && part.clientWidth > 0 && part.scrollWidth > part.clientWidth + 1)
       .map((part) => `cut off on a phone: ${part.textContent}`),
   );
 
