@@ -35,7 +35,10 @@ beforeAll(async () => {
   scene.real = { ...scene.real, ...webhooks[0], deliveryId: Object(sent.data).deliveryId };
   // Few may reach the provider: the others ask for another user's project.
   const starts = [{}, ...foreign.slice(0, 7)];
-  await fillBuckets(sql, user.id);
+  // The limits are for all users of the shared stack, the buckets are their own.
+  const fill = () => Promise.all([user, newcomer].map(({ id }) => fillBuckets(sql, id)));
+  await fill();
+  refill = setInterval(() => fill().catch(() => undefined), 250);
   reals = {
     cancelPrediction: [await doomed.cancelPrediction(), {}],
     // Without one of its own, what changes a take could find that it was deleted.
@@ -51,9 +54,6 @@ beforeAll(async () => {
     deleteWebhook: webhooks.slice(2),
     ...{ startFirstFrame: starts, startLastFrame: starts, startVideo: starts },
   };
-  // The limits are for all users of the shared stack, the buckets are their own.
-  const fill = () => Promise.all([user, newcomer].map(({ id }) => fillBuckets(sql, id)));
-  refill = setInterval(() => fill().catch(() => undefined), 250);
 });
 afterAll(async () => {
   clearInterval(refill);
