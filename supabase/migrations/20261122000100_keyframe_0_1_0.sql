@@ -2236,9 +2236,10 @@ create type keyframe_private.open_lane as (resource text, lane uuid, max_rows in
 -- The next lanes with ready work, resource by resource. If the last claim ended at lane 2 of model A, these are the lanes of model B from
 -- a random one on, then lanes 3, 1, 2 of model A. Resources and owners at their limit are left out. Lanes of deliver are locked, and cleared
 -- of work that does not belong there (lock_endpoint_lane). Each resource and each lane is a probe of the index, of which a claim makes a
--- limited number.
+-- limited number. is_cut: there are more lanes, and the next claim begins there.
+--
 -- free: the most that these resources can lease now. Each leased row counts against the limit and lowers it by one, so this is half of what
--- is left, or the few rows of a worker that is nearly full. is_cut: there are more lanes, and the next claim begins there.
+-- is left, or the few rows of a worker that is nearly full.
 create function keyframe_private.open_lanes(
   wanted_queue keyframe_private.work_queue, for_worker uuid, max_lanes integer, open_now keyframe_private.open_work,
   began keyframe_private.claim_cursor, out lanes keyframe_private.open_lane[], out free integer, out reached keyframe_private.claim_cursor,
@@ -2296,7 +2297,7 @@ end $$;
 
 -- Leases ready work for a worker: one row of each lane in turn, until a resource, an owner or the worker has reached its limit. If Ada's
 -- lane has three rows, Bob's one and Cem's two, a claim of four leases Ada 1, Bob 1, Cem 1, Ada 2. The next claim resumes after Cem's lane:
--- cursors has a cursor for each queue, whose lane is the last one leased from, of any resource. Of a lane it takes at most its equal part of what may be
+-- cursors has a cursor for each queue, whose lane is the last one leased from. Of a lane it takes at most its equal part of what may be
 -- leased, even if another lane has less. The table swings between empty and full faster than it is analyzed, so we force index scans.
 create function keyframe_private.lease_work(
   wanted_queue keyframe_private.work_queue, for_worker uuid, lease interval, max_rows integer, at timestamptz, inout cursors jsonb,
@@ -4604,9 +4605,9 @@ end $$;
 
 -- supabase/schemas/30_predictions/40_starts.sql
 
--- A start is an insert into predictions, by start_prediction, start_film, the Data API or an administrator. Its triggers do the
--- rest. For the statement: its first token, before a project or prediction is locked. For each row: owner, model, input, slot. For the rows together: the
--- images, the other tokens, the budget of each owner, submits, a kick. A refusal undoes all rows.
+-- A start is an insert into predictions, by start_prediction, start_film, the Data API or an administrator. Its triggers do the rest. For
+-- the statement: its first token, before a project or prediction is locked. For each row: owner, model, input, slot. For the rows together:
+-- the images, the other tokens, the budget of each owner, submits, a kick. A refusal undoes all rows.
 
 -- The default of a step may be unavailable.
 create function keyframe_private.choose_model(wanted keyframe.generation_step, named text)

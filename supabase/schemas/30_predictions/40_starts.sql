@@ -1,6 +1,6 @@
--- A start is an insert into predictions, by start_prediction, start_film, the Data API or an administrator. Its triggers do the
--- rest. For the statement: its first token, before a project or prediction is locked. For each row: owner, model, input, slot. For the rows together: the
--- images, the other tokens, the budget of each owner, submits, a kick. A refusal undoes all rows.
+-- A start is an insert into predictions, by start_prediction, start_film, the Data API or an administrator. Its triggers do the rest. For
+-- the statement: its first token, before a project or prediction is locked. For each row: owner, model, input, slot. For the rows together:
+-- the images, the other tokens, the budget of each owner, submits, a kick. A refusal undoes all rows.
 
 -- The default of a step may be unavailable.
 create function keyframe_private.choose_model(wanted keyframe.generation_step, named text)
