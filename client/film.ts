@@ -1,7 +1,7 @@
-import { downloadShots, FilmError, madeShots, type ShotFile, type Sink } from "./film-shots.ts";
+import { downloadShots, FilmError, madeShots, type ShotFile, type Sink } from "./film/shots.ts";
 import type { FilmWithShots } from "./types.ts";
 
-export { FilmError, type FilmErrorCode, missingShots, missingVideos, safeFileName } from "./film-shots.ts";
+export { FilmError, type FilmErrorCode, missingShots, missingVideos, safeFileName } from "./film/shots.ts";
 
 export type FilmProgress = {
   /** The part of the whole that is done, from 0 to 1. */
@@ -33,14 +33,14 @@ export type FilmOptions = {
  * each shot. Needs a browser, and the package mediabunny. Rejects with a FilmError, with the file's error, or with the signal's reason.
  */
 export const joinFilm = (film: FilmWithShots, options: FilmOptions = {}): Promise<Blob> =>
-  makeFilm(film, options, "joining", async (...given) => await (await import("./film-mp4.ts")).writeMp4(...given));
+  makeFilm(film, options, "joining", async (...given) => await (await import("./film/mp4.ts")).writeMp4(...given));
 
 /**
  * A zip of the shots, with the command by which ffmpeg joins them, for when joinFilm rejects with `cannot_join`. Needs client-zip and
  * mediabunny. Rejects as joinFilm does.
  */
 export const zipFilm = (film: FilmWithShots, options: FilmOptions = {}): Promise<Blob> =>
-  makeFilm(film, options, "packing", async (...given) => await (await import("./film-zip.ts")).writeZip(...given));
+  makeFilm(film, options, "packing", async (...given) => await (await import("./film/zip.ts")).writeZip(...given));
 
 /**
  * The last picture of a video, upright, as an image to upload: the `firstFrameImagePath` of a shot that continues from there. A video does
@@ -48,7 +48,7 @@ export const zipFilm = (film: FilmWithShots, options: FilmOptions = {}): Promise
  * package. Rejects with a FilmError.
  */
 export const lastFrameOf = async (video: Blob): Promise<Blob> =>
-  await (await import("./film-last-frame.ts")).readLastFrame(video);
+  await (await import("./film/last-frame.ts")).readLastFrame(video);
 
 const TYPES = { joining: "video/mp4", packing: "application/zip" };
 const MOST_IN_MEMORY = 1_000_000_000; // two copies of more may be too much for a tab

@@ -1,7 +1,7 @@
 import * as media from "mediabunny";
-import type { Size } from "../shared/media/media.ts";
-import { openVideo } from "./film-open.ts";
-import { FilmError } from "./film-shots.ts";
+import type { Size } from "../../shared/media/media.ts";
+import { openVideo } from "./open.ts";
+import { FilmError } from "./shots.ts";
 
 /** The largest image that the service takes. */
 const MOST_BYTES = 10 * 1024 * 1024;

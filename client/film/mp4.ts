@@ -1,10 +1,10 @@
 // mediabunny reads and writes MP4 itself, in streams, with no dependency and no WebAssembly, which the page's policy forbids.
 import * as media from "mediabunny";
-import { readPixelRatio } from "../shared/media/avc-pixels.ts";
-import { readHevcPixelRatio } from "../shared/media/hevc-pixels.ts";
-import { openVideo, type OpenVideo } from "./film-open.ts";
-import { originBox } from "./film-origin.ts";
-import { FilmError, nameShot, type ShotFile, type Sink } from "./film-shots.ts";
+import { readPixelRatio } from "../../shared/media/avc-pixels.ts";
+import { readHevcPixelRatio } from "../../shared/media/hevc-pixels.ts";
+import { openVideo, type OpenVideo } from "./open.ts";
+import { originBox } from "./origin.ts";
+import { FilmError, nameShot, type ShotFile, type Sink } from "./shots.ts";
 
 const SOUND = { numberOfChannels: 2, sampleRate: 48_000 };
 
