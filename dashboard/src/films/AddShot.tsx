@@ -18,7 +18,7 @@ export function AddShot({ film, ...opened }: WindowProps & { film: Film }) {
   const [search] = useDebouncedValue(typed.trim(), 250);
   const { data, error } = useQuery({
     queryKey: ["projects", "to add", search],
-    queryFn: ({ signal }) => keyframe.listProjects({ search: search || undefined, limit: 50 }, { signal }),
+    queryFn: ({ signal }) => keyframe.projects.list({ search: search || undefined, limit: 50 }, { signal }),
     enabled: window.isOpen,
     placeholderData: keepPreviousData,
   });
