@@ -1296,12 +1296,12 @@ create function keyframe_private.own_project(
   project uuid, versions timestamptz[] default null, missing text default 'You have no project with this projectId.')
 returns keyframe.projects language plpgsql stable set search_path = '' as $$
 declare
-  wanted keyframe.projects;
+  requested keyframe.projects;
 begin
-  select p.* into wanted from keyframe.projects p where p.id = project and keyframe_private.is_own(p.owner_id) and p.deleted_at is null;
+  select p.* into requested from keyframe.projects p where p.id = project and keyframe_private.is_own(p.owner_id) and p.deleted_at is null;
   perform keyframe_private.raise_if(not found, 'not_found', missing);
-  perform keyframe_private.require_version('project', wanted.updated_at, versions);
-  return wanted;
+  perform keyframe_private.require_version('project', requested.updated_at, versions);
+  return requested;
 end $$;
 
 create function keyframe.create_project(
@@ -1346,8 +1346,8 @@ create function keyframe.list_projects(
 returns json language plpgsql volatile security definer set search_path = '' as $$
 declare
   rate jsonb := keyframe_private.acquire_token('read');
-  wanted integer := least(max_rows, 101);
-  looked_at integer := case when search = '' then wanted else 5000 end;
+  page_size integer := least(max_rows, 101);
+  looked_at integer := case when search = '' then page_size else 5000 end;
   matches keyframe.projects[];
   searched_until json;
   refused keyframe_private.refusal;
@@ -1361,11 +1361,11 @@ begin
     ) l
     where strpos(lower(l.title), lower(search)) > 0
     order by l.created_at desc, l.id desc
-    limit wanted);
+    limit page_size);
   if with_predictions then
     rate := keyframe_private.acquire_more_tokens(rate, cardinality(matches), keyframe_private.projects_per_token());
   end if;
-  if search <> '' and cardinality(matches) < wanted then
+  if search <> '' and cardinality(matches) < page_size then
     select to_json(l) into searched_until from ( -- made of one row: the columns of skipped rows are computed too
       select p.created_at, p.id from keyframe.projects p
       where p.owner_id = auth.uid() and p.deleted_at is null and (p.created_at, p.id) < (before_created_at, before_id)
@@ -1393,12 +1393,12 @@ create function keyframe.read_project(project_id uuid)
 returns json language plpgsql volatile security definer set search_path = '' as $$
 declare
   rate jsonb := keyframe_private.acquire_token('read');
-  wanted keyframe.projects;
+  project keyframe.projects;
   refused keyframe_private.refusal;
 begin
-  wanted := keyframe_private.own_project(project_id);
-  return json_build_object('project', to_json(wanted), 'rate', rate,
-    'predictions', coalesce((select s.predictions from keyframe_private.step_predictions(array[wanted]) s), '[]'));
+  project := keyframe_private.own_project(project_id);
+  return json_build_object('project', to_json(project), 'rate', rate,
+    'predictions', coalesce((select s.predictions from keyframe_private.step_predictions(array[project]) s), '[]'));
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
   return keyframe_private.refuse(refused);
@@ -1437,15 +1437,15 @@ create function keyframe.delete_project(project_id uuid, versions timestamptz[] 
 returns jsonb language plpgsql volatile security definer set search_path = '' as $$
 declare
   rate jsonb := keyframe_private.acquire_token('change', needed => 'manage'); -- before any lock
-  wanted keyframe.projects;
+  project keyframe.projects;
   refused keyframe_private.refusal;
 begin
   -- Not one that is being deleted in parts: pruning holds its row.
   perform from keyframe.projects p
   where p.id = delete_project.project_id and keyframe_private.is_own(p.owner_id) and p.deleted_at is null for update;
-  wanted := keyframe_private.own_project(project_id, versions);
-  delete from keyframe.projects p where p.id = wanted.id;
-  return jsonb_build_object('project', to_jsonb(wanted), 'rate', rate);
+  project := keyframe_private.own_project(project_id, versions);
+  delete from keyframe.projects p where p.id = project.id;
+  return jsonb_build_object('project', to_jsonb(project), 'rate', rate);
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
   return keyframe_private.refuse(refused);
@@ -1470,12 +1470,12 @@ create function keyframe_private.own_film(
   film uuid, versions timestamptz[] default null, missing text default 'You have no film with this filmId.')
 returns keyframe.films language plpgsql stable set search_path = '' as $$
 declare
-  wanted keyframe.films;
+  requested keyframe.films;
 begin
-  select f.* into wanted from keyframe.films f where f.id = film and keyframe_private.is_own(f.owner_id);
+  select f.* into requested from keyframe.films f where f.id = film and keyframe_private.is_own(f.owner_id);
   perform keyframe_private.raise_if(not found, 'not_found', missing);
-  perform keyframe_private.require_version('film', wanted.updated_at, versions);
-  return wanted;
+  perform keyframe_private.require_version('film', requested.updated_at, versions);
+  return requested;
 end $$;
 
 create function keyframe.create_film(
@@ -1533,15 +1533,15 @@ create function keyframe.read_film(film_id uuid)
 returns json language plpgsql volatile security definer set search_path = '' as $$
 declare
   rate jsonb := keyframe_private.acquire_token('read');
-  wanted keyframe.films;
+  film keyframe.films;
   shots keyframe.projects[];
   refused keyframe_private.refusal;
 begin
-  wanted := keyframe_private.own_film(film_id);
-  shots := array(select p from keyframe.projects p where p.film_id = wanted.id order by p.film_position);
+  film := keyframe_private.own_film(film_id);
+  shots := array(select p from keyframe.projects p where p.film_id = film.id order by p.film_position);
   rate := keyframe_private.acquire_more_tokens(rate, cardinality(shots), keyframe_private.projects_per_token());
   return json_build_object(
-    'film', keyframe_private.film_json(wanted),
+    'film', keyframe_private.film_json(film),
     'shots', (
       select coalesce(json_agg(
         (select to_json(j) from (select p.*, coalesce(s.predictions, '[]') as predictions) j) order by p.film_position), '[]')
@@ -1612,20 +1612,20 @@ create function keyframe.delete_film(film_id uuid, with_projects boolean default
 returns json language plpgsql volatile security definer set search_path = '' as $$
 declare
   rate jsonb := keyframe_private.acquire_token('change', needed => 'manage'); -- before any lock
-  wanted keyframe.films;
+  film keyframe.films;
   deleted jsonb;
   shots uuid[];
   refused keyframe_private.refusal;
 begin
   perform from keyframe.films f where f.id = delete_film.film_id and keyframe_private.is_own(f.owner_id) for update;
-  wanted := keyframe_private.own_film(film_id, versions);
-  deleted := keyframe_private.film_json(wanted);
-  shots := keyframe_private.shots_of(wanted.id);
+  film := keyframe_private.own_film(film_id, versions);
+  deleted := keyframe_private.film_json(film);
+  shots := keyframe_private.shots_of(film.id);
   if with_projects then
     -- before they leave the film: require_frame sees that they are deleted
     perform from keyframe.projects p where p.id = any (shots) for update;
   end if;
-  delete from keyframe.films f where f.id = wanted.id;
+  delete from keyframe.films f where f.id = film.id;
   if with_projects then
     delete from keyframe.projects p where p.id = any (shots);
   end if;
@@ -1717,12 +1717,12 @@ create function keyframe_private.own_element(
   element uuid, versions timestamptz[] default null, missing text default 'You have no element with this elementId.')
 returns keyframe.elements language plpgsql stable set search_path = '' as $$
 declare
-  wanted keyframe.elements;
+  requested keyframe.elements;
 begin
-  select e.* into wanted from keyframe.elements e where e.id = element and keyframe_private.is_own(e.owner_id);
+  select e.* into requested from keyframe.elements e where e.id = element and keyframe_private.is_own(e.owner_id);
   perform keyframe_private.raise_if(not found, 'not_found', missing);
-  perform keyframe_private.require_version('element', wanted.updated_at, versions);
-  return wanted;
+  perform keyframe_private.require_version('element', requested.updated_at, versions);
+  return requested;
 end $$;
 
 create function keyframe.create_element(
@@ -1812,13 +1812,13 @@ create function keyframe.delete_element(element_id uuid, versions timestamptz[] 
 returns json language plpgsql volatile security definer set search_path = '' as $$
 declare
   rate jsonb := keyframe_private.acquire_token('change', needed => 'manage'); -- before any lock
-  wanted keyframe.elements;
+  element keyframe.elements;
   refused keyframe_private.refusal;
 begin
   perform from keyframe.elements e where e.id = delete_element.element_id and keyframe_private.is_own(e.owner_id) for update;
-  wanted := keyframe_private.own_element(element_id, versions);
-  delete from keyframe.elements e where e.id = wanted.id;
-  return json_build_object('element', to_jsonb(wanted) - 'owner_id', 'rate', rate);
+  element := keyframe_private.own_element(element_id, versions);
+  delete from keyframe.elements e where e.id = element.id;
+  return json_build_object('element', to_jsonb(element) - 'owner_id', 'rate', rate);
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
   return keyframe_private.refuse(refused);
@@ -2958,12 +2958,12 @@ end $$;
 create type keyframe_private.run_cost as (
   price_ids bigint[], markup numeric, estimate_micros bigint, most_micros bigint, estimate_charge_micros bigint, most_charge_micros bigint);
 
--- Whether a run can replace the one that was asked for: the most that the provider bills and the most that the user pays are no higher. Any
--- run can replace one whose cost is unknown.
-create function keyframe_private.costs_no_more(run keyframe_private.run_cost, asked keyframe_private.run_cost)
+-- Whether a run can replace the requested one: the most that the provider bills and the most that the user pays are no higher. Any run can
+-- replace one whose cost is unknown.
+create function keyframe_private.costs_no_more(run keyframe_private.run_cost, requested keyframe_private.run_cost)
 returns boolean language sql immutable set search_path = ''
-return asked.most_micros is null
-  or coalesce(run.most_micros <= asked.most_micros and run.most_charge_micros <= asked.most_charge_micros, false);
+return requested.most_micros is null
+  or coalesce(run.most_micros <= requested.most_micros and run.most_charge_micros <= requested.most_charge_micros, false);
 
 create function keyframe_private.default_cost(chosen keyframe.models, at timestamptz)
 returns keyframe_private.run_cost language plpgsql stable set search_path = '' as $$
@@ -3276,22 +3276,22 @@ end $$;
 
 -- Takes: the succeeded predictions of a step, of which a project selects one.
 
-create function keyframe_private.selected_take(project keyframe.projects, wanted keyframe.generation_step)
+create function keyframe_private.selected_take(project keyframe.projects, step keyframe.generation_step)
 returns uuid language plpgsql immutable set search_path = '' as $$
 begin
-  return case wanted
+  return case step
     when 'first-frame' then project.selected_first_frame_id when 'last-frame' then project.selected_last_frame_id
     else project.selected_video_id end;
 end $$;
 
 -- The selected take, otherwise the latest that is not hidden.
-create function keyframe_private.shown_take(project keyframe.projects, wanted keyframe.generation_step)
+create function keyframe_private.shown_take(project keyframe.projects, step keyframe.generation_step)
 returns uuid language plpgsql stable set search_path = '' as $$
 begin
   return coalesce(
-    keyframe_private.selected_take(project, wanted),
+    keyframe_private.selected_take(project, step),
     (select p.id from keyframe.predictions p
-     where p.project_id = project.id and p.step = wanted and p.status = 'succeeded' and not p.hidden
+     where p.project_id = project.id and p.step = shown_take.step and p.status = 'succeeded' and not p.hidden
      order by p.created_at desc, p.id desc
      limit 1));
 end $$;
@@ -3685,12 +3685,12 @@ end $$;
 
 -- `since`: when the provider began to refuse the model as unknown; null when it has the model again. An administrator who holds the row
 -- decides.
-create function keyframe_private.set_refused(wanted_step keyframe.generation_step, wanted_model text, since timestamptz)
+create function keyframe_private.set_refused(step keyframe.generation_step, model text, since timestamptz)
 returns void language plpgsql volatile set search_path = '' as $$
 begin
   update keyframe.models m set refused_at = since
   where (m.step, m.model) in (
-    select l.step, l.model from keyframe.models l where l.step = wanted_step and l.model = wanted_model for no key update skip locked);
+    select l.step, l.model from keyframe.models l where l.step = set_refused.step and l.model = set_refused.model for no key update skip locked);
 end $$;
 
 -- From now on the model is unavailable. The prediction moves to the next model that accepts its input, unless the caller named this one.
@@ -5019,15 +5019,15 @@ comment on function keyframe.start_prediction is 'Starts one run of a step of th
 -- queued → starting → processing → storing, as the provider run does; several moves at once if needed. The provider keeps an output for an
 -- hour, so a run that ends late still gets 50 minutes for copying.
 create function keyframe_private.follow_run(
-  prediction uuid, wanted keyframe.prediction_status, run text, done real, output_url text)
+  prediction uuid, next_status keyframe.prediction_status, run text, done real, output_url text)
 returns boolean language plpgsql volatile set search_path = '' as $$
 begin
   update keyframe.predictions p
-  set status = wanted, provider_prediction_id = run, started_at = coalesce(p.started_at, now()),
+  set status = next_status, provider_prediction_id = run, started_at = coalesce(p.started_at, now()),
       progress = greatest(p.progress, done), provider_output_url = output_url, updated_at = now(),
-      deadline_at = case when wanted = 'storing' then greatest(p.deadline_at, now() + interval '50 minutes') else p.deadline_at end
+      deadline_at = case when next_status = 'storing' then greatest(p.deadline_at, now() + interval '50 minutes') else p.deadline_at end
   where p.id = prediction and p.completed_at is null
-    and (p.status < wanted or p.status = 'processing' and wanted = 'processing' and done > coalesce(p.progress, 0));
+    and (p.status < next_status or p.status = 'processing' and next_status = 'processing' and done > coalesce(p.progress, 0));
   return found;
 end $$;
 
@@ -7845,15 +7845,15 @@ comment on function keyframe_worker.exchange_deliveries is 'Records the results 
 create function keyframe_private.own_endpoint(endpoint uuid, lock boolean default false)
 returns keyframe.webhook_endpoints language plpgsql volatile set search_path = '' as $$
 declare
-  wanted keyframe.webhook_endpoints;
+  requested keyframe.webhook_endpoints;
 begin
   perform keyframe_private.require_client_may('manage');
   if lock then
     perform from keyframe.webhook_endpoints e where e.id = endpoint and keyframe_private.is_own(e.owner_id) for no key update;
   end if;
-  select e.* into wanted from keyframe.webhook_endpoints e where e.id = endpoint and keyframe_private.is_own(e.owner_id);
+  select e.* into requested from keyframe.webhook_endpoints e where e.id = endpoint and keyframe_private.is_own(e.owner_id);
   perform keyframe_private.raise_if(not found, 'not_found', 'You have no webhook endpoint with this id.');
-  return wanted;
+  return requested;
 end $$;
 
 -- Administrators may set up to 100 by hand.
@@ -8062,17 +8062,17 @@ end $$;
 create function keyframe_private.own_delivery(delivery uuid, lock boolean default false)
 returns keyframe.webhook_deliveries language plpgsql volatile set search_path = '' as $$
 declare
-  wanted keyframe.webhook_deliveries;
+  requested keyframe.webhook_deliveries;
 begin
   perform keyframe_private.require_client_may('manage');
   if lock then
     perform from keyframe.webhook_deliveries d where d.id = delivery and keyframe_private.is_own(d.owner_id) for update;
   end if;
-  select d.* into wanted from keyframe.webhook_deliveries d
+  select d.* into requested from keyframe.webhook_deliveries d
   where d.id = delivery and keyframe_private.is_own(d.owner_id)
     and exists (select from keyframe.webhook_endpoints e where e.id = d.endpoint_id);
   perform keyframe_private.raise_if(not found, 'not_found', 'You have no delivery with this id.');
-  return wanted;
+  return requested;
 end $$;
 
 create function keyframe.test_webhook_endpoint(endpoint_id uuid, idempotency_key text default null, request_hash text default null)
@@ -8116,12 +8116,12 @@ begin
   page := array(
     select w.delivery
     from unnest(case when list_webhook_deliveries.status is null then enum_range(null::keyframe.delivery_status)
-      else array[list_webhook_deliveries.status] end) as wanted (status)
+      else array[list_webhook_deliveries.status] end) as s (status)
     cross join unnest(case when list_webhook_deliveries.event_type is null then keyframe_private.event_types()
-      else array[list_webhook_deliveries.event_type] end) as asked (event_type)
+      else array[list_webhook_deliveries.event_type] end) as t (event_type)
     cross join lateral (
       select d as delivery from keyframe.webhook_deliveries d
-      where d.endpoint_id = list_webhook_deliveries.endpoint_id and d.status = wanted.status and d.event_type = asked.event_type
+      where d.endpoint_id = list_webhook_deliveries.endpoint_id and d.status = s.status and d.event_type = t.event_type
         and (d.created_at, d.id) < (before_created_at, before_id)
       order by d.created_at desc, d.id desc
       limit least(max_rows, 101) -- a page of 100, and one more that shows whether there is a next page
@@ -9200,7 +9200,7 @@ returns jsonb language sql volatile set search_path = '' as $$
       and l.database = (select d.oid from pg_catalog.pg_database d where d.datname = current_database())
     where l.pid is distinct from pg_backend_pid()
   ), table_locks as materialized (
-    select l.pid, l.virtualtransaction, l.relation, l.is_keyframe, l.stops_writes, not l.granted as is_wanted
+    select l.pid, l.virtualtransaction, l.relation, l.is_keyframe, l.stops_writes, l.granted
     from locks l
     where l.is_ours and l.locktype = 'relation'
       and (l.stops_writes or l.granted and l.mode not in ('AccessShareLock', 'ShareUpdateExclusiveLock'))
@@ -9216,7 +9216,7 @@ returns jsonb language sql volatile set search_path = '' as $$
         select x.transactionid from locks x join table_locks h on h.virtualtransaction = x.virtualtransaction
         where x.granted and x.locktype = 'transactionid') end
   ), table_waiters as materialized (
-    select t.pid from table_locks t where t.is_wanted
+    select t.pid from table_locks t where not t.granted
   ), wait_chains as (
     (select a.pid as victim, a.pid,
        case when a.pid not in (select t.pid from table_waiters t) then pg_catalog.pg_blocking_pids(a.pid) else '{}' end as behind

@@ -301,12 +301,12 @@ end $$;
 
 -- `since`: when the provider began to refuse the model as unknown; null when it has the model again. An administrator who holds the row
 -- decides.
-create function keyframe_private.set_refused(wanted_step keyframe.generation_step, wanted_model text, since timestamptz)
+create function keyframe_private.set_refused(step keyframe.generation_step, model text, since timestamptz)
 returns void language plpgsql volatile set search_path = '' as $$
 begin
   update keyframe.models m set refused_at = since
   where (m.step, m.model) in (
-    select l.step, l.model from keyframe.models l where l.step = wanted_step and l.model = wanted_model for no key update skip locked);
+    select l.step, l.model from keyframe.models l where l.step = set_refused.step and l.model = set_refused.model for no key update skip locked);
 end $$;
 
 -- From now on the model is unavailable. The prediction moves to the next model that accepts its input, unless the caller named this one.
