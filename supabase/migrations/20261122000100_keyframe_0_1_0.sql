@@ -3276,22 +3276,22 @@ end $$;
 
 -- Takes: the succeeded predictions of a step, of which a project selects one.
 
-create function keyframe_private.selected_take(project keyframe.projects, wanted keyframe.generation_step)
+create function keyframe_private.selected_take(project keyframe.projects, step keyframe.generation_step)
 returns uuid language plpgsql immutable set search_path = '' as $$
 begin
-  return case wanted
+  return case step
     when 'first-frame' then project.selected_first_frame_id when 'last-frame' then project.selected_last_frame_id
     else project.selected_video_id end;
 end $$;
 
 -- The selected take, otherwise the latest that is not hidden.
-create function keyframe_private.shown_take(project keyframe.projects, wanted keyframe.generation_step)
+create function keyframe_private.shown_take(project keyframe.projects, step keyframe.generation_step)
 returns uuid language plpgsql stable set search_path = '' as $$
 begin
   return coalesce(
-    keyframe_private.selected_take(project, wanted),
+    keyframe_private.selected_take(project, step),
     (select p.id from keyframe.predictions p
-     where p.project_id = project.id and p.step = wanted and p.status = 'succeeded' and not p.hidden
+     where p.project_id = project.id and p.step = shown_take.step and p.status = 'succeeded' and not p.hidden
      order by p.created_at desc, p.id desc
      limit 1));
 end $$;
@@ -4074,7 +4074,8 @@ end $$;
 
 -- supabase/schemas/30_predictions/30_inputs.sql
 
--- Checks and completes an input, whether it comes through a function or the Data API.
+-- Checks and completes an input, whether it comes through a function or the Data API: read_input and use_elements make `requested` of it,
+-- which names all frames, images and elements, and is the same for each model; resolve_input completes that for the chosen one.
 
 -- Raises unless it is a frame that has succeeded with an image, in any of the owner's projects.
 create function keyframe_private.require_frame(frame uuid, owner uuid)
@@ -4140,7 +4141,7 @@ begin
 end $$;
 
 -- Refuses what a model would ignore or refuse. `used`: the image controls that are used.
-create function keyframe_private.require_supported(asked jsonb, used text[], chosen keyframe.models)
+create function keyframe_private.require_supported(requested jsonb, used text[], chosen keyframe.models)
 returns void language plpgsql stable set search_path = '' as $$
 declare
   extra record;
@@ -4149,7 +4150,7 @@ declare
 begin
   select u.name into extra from unnest(used) u (name) where not chosen.controls ? u.name limit 1;
   perform keyframe_private.raise_if(found, 'unsupported_input', format('%s takes no %s.', chosen.model, extra.name));
-  select a.key as name, a.value into extra from jsonb_each(asked) a
+  select a.key as name, a.value into extra from jsonb_each(requested) a
   where not chosen.controls ? a.key
     and (a.key <> 'aspectRatio' or not used && array['firstFrame', 'lastFrame']) -- beside frames it is theirs
   order by a.key limit 1;
@@ -4158,8 +4159,8 @@ begin
     extra.name, keyframe_private.quote_value(extra.value #>> '{}')));
 
   for control in
-    select c.key as name, c.value as rule, asked -> c.key as value, c.key = any (used) as is_used from jsonb_each(chosen.controls) c
-    where c.key = any (used) or asked ? c.key or c.value -> 'required' = 'true'
+    select c.key as name, c.value as rule, requested -> c.key as value, c.key = any (used) as is_used from jsonb_each(chosen.controls) c
+    where c.key = any (used) or requested ? c.key or c.value -> 'required' = 'true'
     order by c.key <> all (used), c.key
   loop
     if control.value is null and not control.is_used then
@@ -4168,12 +4169,12 @@ begin
     end if;
     if control.rule ?| array['excludes', 'needs'] then
       for other in select jsonb_array_elements_text(control.rule -> 'excludes') loop
-        perform keyframe_private.raise_if(other = any (used) or asked ? other, 'unsupported_input',
+        perform keyframe_private.raise_if(other = any (used) or requested ? other, 'unsupported_input',
           format('%s takes either %s or %s: one of them would be dropped. Leave one out%s.', chosen.model, control.name, other,
             keyframe_private.without_frame(other)));
       end loop;
       for other in select jsonb_array_elements_text(control.rule -> 'needs') loop
-        perform keyframe_private.raise_if(not (other = any (used) or asked ? other), 'unsupported_input',
+        perform keyframe_private.raise_if(not (other = any (used) or requested ? other), 'unsupported_input',
           format('%s takes %s only together with %s%s.', chosen.model, control.name, other, keyframe_private.without_frame(control.name)));
       end loop;
     end if;
@@ -4187,11 +4188,11 @@ end $$;
 
 -- Completes the prompt and the controls without images: with the requested values, those that another choice forces, and the model's
 -- defaults.
-create function keyframe_private.resolve_values(asked jsonb, used text[], chosen keyframe.models)
+create function keyframe_private.resolve_values(requested jsonb, used text[], chosen keyframe.models)
 returns jsonb language plpgsql stable set search_path = '' as $$
 declare
   -- A model without the control makes no sound.
-  complete jsonb := case when not chosen.controls ? 'audio' and asked -> 'audio' = 'false' then asked - 'audio' else asked end;
+  complete jsonb := case when not chosen.controls ? 'audio' and requested -> 'audio' = 'false' then requested - 'audio' else requested end;
   control record;
   forced record;
 begin
@@ -4199,7 +4200,7 @@ begin
   -- Requested values come before defaults; among these, one that forces another comes first.
   for control in
     select c.key as name, c.value as rule, c.key = any (used) as is_used from jsonb_each(chosen.controls) c
-    order by c.key <> all (used), not asked ? c.key, not c.value ?| array['forces', 'forcesByValue'], c.key
+    order by c.key <> all (used), not requested ? c.key, not c.value ?| array['forces', 'forcesByValue'], c.key
   loop
     if control.rule ? 'default' and not complete ? control.name then
       complete := complete || jsonb_build_object(control.name, control.rule -> 'default');
@@ -4225,7 +4226,7 @@ end $$;
 create function keyframe_private.require_ratio(frame text, ratio text)
 returns void language plpgsql stable set search_path = '' as $$
 declare
-  wanted constant numeric := split_part(ratio, ':', 1)::numeric / split_part(ratio, ':', 2)::numeric;
+  expected constant numeric := split_part(ratio, ':', 1)::numeric / split_part(ratio, ':', 2)::numeric;
   width numeric;
   height numeric;
 begin
@@ -4234,7 +4235,7 @@ begin
   else
     select p.output_width, p.output_height into width, height from keyframe.predictions p where p.id = frame::uuid;
   end if;
-  perform keyframe_private.raise_if(abs(width / height / wanted - 1) > 0.06, 'unsupported_input', format(
+  perform keyframe_private.raise_if(abs(width / height / expected - 1) > 0.06, 'unsupported_input', format(
       'The frame %s has %s × %s pixels, and the aspect ratio is %s. Generate the frame in %s, choose another, or send the aspectRatio of the frame.',
       frame, width, height, ratio, ratio));
 end $$;
@@ -4286,69 +4287,70 @@ $$;
 create function keyframe_private.read_input(input jsonb, step keyframe.generation_step, project keyframe.projects)
 returns jsonb language plpgsql volatile set search_path = '' as $$
 declare
-  asked jsonb := input;
+  requested jsonb := input;
   first_reference constant jsonb := nullif(input -> 'referenceImagePath', 'null');
   paths constant jsonb := coalesce(nullif(input -> 'referenceImagePaths', 'null'), '[]' || coalesce(first_reference, '[]'));
-  unwanted text;
+  field text;
   frame text;
 begin
   perform keyframe_private.raise_if(input - keyframe_private.input_fields() <> '{}', 'invalid_request',
     'input has an unknown field.');
 
-  foreach unwanted in array case step
+  foreach field in array case step
     when 'first-frame' then array['firstFramePredictionId', 'firstFrameImagePath', 'lastFramePredictionId', 'lastFrameImagePath']
     when 'last-frame' then array['lastFramePredictionId', 'lastFrameImagePath'] else '{}' end
   loop
-    perform keyframe_private.raise_if(input ->> unwanted is not null, 'unsupported_input',
-      format('A %s is not made with a frame: leave out %s.', step, unwanted));
+    perform keyframe_private.raise_if(input ->> field is not null, 'unsupported_input',
+      format('A %s is not made with a frame: leave out %s.', step, field));
   end loop;
 
-  if asked ->> 'prompt' is null then
-    asked := asked || jsonb_build_object('prompt', project.text_prompt);
+  if requested ->> 'prompt' is null then
+    requested := requested || jsonb_build_object('prompt', project.text_prompt);
   end if;
   perform keyframe_private.raise_if(
-    asked ->> 'aspectRatio' is not null and not keyframe_private.has_shape(asked -> 'aspectRatio', 'a ratio such as "16:9"'), 'invalid_request',
+    input ->> 'aspectRatio' is not null and not keyframe_private.has_shape(input -> 'aspectRatio', 'a ratio such as "16:9"'), 'invalid_request',
     'aspectRatio must be a ratio such as "16:9".');
   -- The input of an answer has both fields, with the same first image.
   perform keyframe_private.raise_if(first_reference is not null and first_reference is distinct from paths -> 0, 'invalid_request',
     'Send referenceImagePath or referenceImagePaths, not two different ones.');
   perform keyframe_private.raise_if(jsonb_typeof(paths) <> 'array' or paths @? '$[*] ? (@.type() <> "string")', 'invalid_request',
     'referenceImagePaths must be a list of paths.');
-  asked := asked - array['referenceImagePath', 'firstFrameImagePath', 'lastFrameImagePath'] || jsonb_build_object('referenceImagePaths', paths);
+  requested := requested - array['referenceImagePath', 'firstFrameImagePath', 'lastFrameImagePath']
+    || jsonb_build_object('referenceImagePaths', paths);
   if step <> 'first-frame' then
-    asked := asked || keyframe_private.resolve_frame(input, 'firstFrame', project);
+    requested := requested || keyframe_private.resolve_frame(input, 'firstFrame', project);
   end if;
   if step = 'video' then
-    asked := asked || keyframe_private.resolve_frame(input, 'lastFrame', project);
+    requested := requested || keyframe_private.resolve_frame(input, 'lastFrame', project);
     perform keyframe_private.raise_if(
-      coalesce(asked ->> 'firstFramePredictionId', asked ->> 'firstFrameImagePath') is null and not input ? 'firstFramePredictionId',
+      coalesce(requested ->> 'firstFramePredictionId', requested ->> 'firstFrameImagePath') is null and not input ? 'firstFramePredictionId',
       'frame_not_ready',
       'This project has no first frame that succeeded. Generate the first frame, then try again, or send firstFramePredictionId null for a video without one.');
     -- The ratio of a start does not depend on the model.
     foreach frame in array array['firstFrame', 'lastFrame'] loop
-      perform keyframe_private.require_ratio(coalesce(asked ->> (frame || 'PredictionId'), asked ->> (frame || 'ImagePath')),
-        coalesce(asked ->> 'aspectRatio', project.aspect_ratio));
+      perform keyframe_private.require_ratio(coalesce(requested ->> (frame || 'PredictionId'), requested ->> (frame || 'ImagePath')),
+        coalesce(requested ->> 'aspectRatio', project.aspect_ratio));
     end loop;
   end if;
-  return asked;
+  return requested;
 end $$;
 
 -- Completes what read_input returned for a model.
-create function keyframe_private.resolve_input(asked jsonb, project keyframe.projects, chosen keyframe.models)
+create function keyframe_private.resolve_input(requested jsonb, project keyframe.projects, chosen keyframe.models)
 returns jsonb language plpgsql stable set search_path = '' as $$
 declare
-  first_frame constant text := coalesce(asked ->> 'firstFramePredictionId', asked ->> 'firstFrameImagePath');
-  last_frame constant text := coalesce(asked ->> 'lastFramePredictionId', asked ->> 'lastFrameImagePath');
-  others constant jsonb := asked - keyframe_private.image_fields();
+  first_frame constant text := coalesce(requested ->> 'firstFramePredictionId', requested ->> 'firstFrameImagePath');
+  last_frame constant text := coalesce(requested ->> 'lastFramePredictionId', requested ->> 'lastFrameImagePath');
+  others constant jsonb := requested - keyframe_private.image_fields();
   images constant jsonb := '{"firstFramePredictionId": null, "lastFramePredictionId": null}'
-    || jsonb_strip_nulls(asked - array(select jsonb_object_keys(others)));
-  values_asked jsonb := jsonb_strip_nulls(others);
+    || jsonb_strip_nulls(requested - array(select jsonb_object_keys(others)));
+  requested_values jsonb := jsonb_strip_nulls(others);
   -- A last frame keeps the look of the first frame, which is one of its references.
   keeps_look constant boolean := chosen.step = 'last-frame' and first_frame is not null;
-  reference_count constant integer := jsonb_array_length(asked -> 'referenceImagePaths') + keeps_look::integer;
+  reference_count constant integer := jsonb_array_length(requested -> 'referenceImagePaths') + keeps_look::integer;
   most constant integer := coalesce((chosen.controls #>> '{referenceImages,max}')::integer, 0);
   used constant text[] := array_remove(array[
-    case when chosen.step = 'video' and (first_frame is not null or asked ? 'continuesPreviousShot') then 'firstFrame' end,
+    case when chosen.step = 'video' and (first_frame is not null or requested ? 'continuesPreviousShot') then 'firstFrame' end,
     case when last_frame is not null then 'lastFrame' end,
     case when reference_count > 0 then 'referenceImages' end
   ], null);
@@ -4359,11 +4361,11 @@ begin
     format('%s takes %s reference images, and %s would be sent%s.', chosen.model, most, reference_count + frame_count,
       case when keeps_look then ' (the first frame is one of them; firstFramePredictionId null leaves it out)'
         when frame_count > 0 then format(' (%s of them frames)', frame_count) else '' end
-        || case when asked ? 'elements' then ', the images of its elements among them: use fewer elements' else '' end));
+        || case when requested ? 'elements' then ', the images of its elements among them: use fewer elements' else '' end));
   if chosen.step = 'video' or chosen.controls ? 'aspectRatio' then
-    values_asked := jsonb_build_object('aspectRatio', project.aspect_ratio) || values_asked;
+    requested_values := jsonb_build_object('aspectRatio', project.aspect_ratio) || requested_values;
   end if;
-  return images || keyframe_private.resolve_values(values_asked, used, chosen);
+  return images || keyframe_private.resolve_values(requested_values, used, chosen);
 end $$;
 
 -- The rules of an input. As table checks they were parsed and planned at each write of a row (about six), a tenth of the Postgres time of a
@@ -4477,22 +4479,22 @@ end $$;
 
 -- For a repeated input, whose prompt and references already have its elements. A record is kept while its text is in the prompt or, without
 -- a text, while one of its images is in the references.
-create function keyframe_private.keep_element_records(asked jsonb)
+create function keyframe_private.keep_element_records(requested jsonb)
 returns jsonb language plpgsql stable set search_path = '' as $$
 declare
   kept jsonb;
 begin
-  if jsonb_typeof(asked -> 'elements') <> 'array'
-    or jsonb_array_length(asked -> 'elements') > keyframe_private.max_elements('start')
-    or exists (select from jsonb_array_elements(asked -> 'elements') e where not keyframe_private.is_element_record(e)) then
+  if jsonb_typeof(requested -> 'elements') <> 'array'
+    or jsonb_array_length(requested -> 'elements') > keyframe_private.max_elements('start')
+    or exists (select from jsonb_array_elements(requested -> 'elements') e where not keyframe_private.is_element_record(e)) then
     perform keyframe_private.raise_error('invalid_request', 'elements must be a list as in `input` of a response.');
   end if;
   select jsonb_agg(jsonb_build_object('elementId', e -> 'elementId', 'updatedAt', e -> 'updatedAt', 'name', e -> 'name', 'text', e -> 'text',
     'imagePaths', e -> 'imagePaths') order by place) into kept
-  from jsonb_array_elements(asked -> 'elements') with ordinality r (e, place)
-  where case when e ->> 'text' = '' then exists (select from jsonb_array_elements(e -> 'imagePaths') i where asked -> 'referenceImagePaths' @> i)
-    else strpos(asked ->> 'prompt', format('%s: %s', e ->> 'name', e ->> 'text')) > 0 end;
-  return asked - array['elements', 'elementIds'] || jsonb_strip_nulls(jsonb_build_object('elements', kept));
+  from jsonb_array_elements(requested -> 'elements') with ordinality r (e, place)
+  where case when e ->> 'text' = '' then exists (select from jsonb_array_elements(e -> 'imagePaths') i where requested -> 'referenceImagePaths' @> i)
+    else strpos(requested ->> 'prompt', format('%s: %s', e ->> 'name', e ->> 'text')) > 0 end;
+  return requested - array['elements', 'elementIds'] || jsonb_strip_nulls(jsonb_build_object('elements', kept));
 end $$;
 
 -- The elements of a start, and its prompt without the @ of their names; null if there are none and the prompt stays as it is:
@@ -4500,7 +4502,7 @@ end $$;
 --   elementIds of the start, else of the project   these, and those that the prompt names
 --   neither, and the prompt names some             these
 --   neither, and it names none                     those of the film
-create function keyframe_private.choose_elements(asked jsonb, project keyframe.projects, out ids uuid[], out prompt text)
+create function keyframe_private.choose_elements(requested jsonb, project keyframe.projects, out ids uuid[], out prompt text)
 language plpgsql volatile set search_path = '' as $$
 declare
   film_ids constant uuid[] := coalesce((select f.element_ids from keyframe.films f where f.id = project.film_id), '{}');
@@ -4508,20 +4510,20 @@ declare
   known uuid[];
   named record;
 begin
-  if asked ->> 'elementIds' is not null then
-    perform keyframe_private.raise_if(jsonb_typeof(asked -> 'elementIds') <> 'array', 'invalid_request', 'elementIds must be a list.');
-    listed := array(select i::uuid from jsonb_array_elements_text(asked -> 'elementIds') i);
+  if requested ->> 'elementIds' is not null then
+    perform keyframe_private.raise_if(jsonb_typeof(requested -> 'elementIds') <> 'array', 'invalid_request', 'elementIds must be a list.');
+    listed := array(select i::uuid from jsonb_array_elements_text(requested -> 'elementIds') i);
     perform keyframe_private.require_elements(listed, project.owner_id);
     if listed = '{}' then
       return; -- an @ means nothing here
     end if;
   end if;
   known := coalesce(listed, '{}') || film_ids;
-  if known = '{}' and coalesce(strpos(asked ->> 'prompt', '@'), 0) = 0 then
+  if known = '{}' and coalesce(strpos(requested ->> 'prompt', '@'), 0) = 0 then
     return;
   end if;
-  perform keyframe_private.raise_if(char_length(asked ->> 'prompt') > 4000, 'invalid_request', 'prompt must have at most 4000 characters.');
-  named := keyframe_private.read_mentions(asked ->> 'prompt', known, project.owner_id);
+  perform keyframe_private.raise_if(char_length(requested ->> 'prompt') > 4000, 'invalid_request', 'prompt must have at most 4000 characters.');
+  named := keyframe_private.read_mentions(requested ->> 'prompt', known, project.owner_id);
   if known <> '{}' then -- otherwise none of its @ names an element
     ids := case when listed is not null then listed || named.ids when named.ids = '{}' then film_ids else named.ids end;
     prompt := named.plain;
@@ -4530,23 +4532,23 @@ end $$;
 
 -- Adds the elements of a start to the prompt and the references from read_input, with a record of each. A video that begins on a frame
 -- shows them in the frame: it gets their images only if the start has elementIds.
-create function keyframe_private.use_elements(asked jsonb, step keyframe.generation_step, project keyframe.projects)
+create function keyframe_private.use_elements(requested jsonb, step keyframe.generation_step, project keyframe.projects)
 returns jsonb language plpgsql volatile set search_path = '' as $$
 declare
-  needs_images constant boolean := step <> 'video' or asked ->> 'elementIds' is not null
-    or coalesce(asked ->> 'firstFramePredictionId', asked ->> 'firstFrameImagePath', asked ->> 'continuesPreviousShot') is null;
+  needs_images constant boolean := step <> 'video' or requested ->> 'elementIds' is not null
+    or coalesce(requested ->> 'firstFramePredictionId', requested ->> 'firstFrameImagePath', requested ->> 'continuesPreviousShot') is null;
   chosen record;
   used record;
   images text[] := '{}';
 begin
-  if asked ->> 'elements' is not null then
-    perform keyframe_private.raise_if(asked ->> 'elementIds' is not null, 'invalid_request', 'Send elementIds or elements, not both.');
-    return keyframe_private.keep_element_records(asked);
+  if requested ->> 'elements' is not null then
+    perform keyframe_private.raise_if(requested ->> 'elementIds' is not null, 'invalid_request', 'Send elementIds or elements, not both.');
+    return keyframe_private.keep_element_records(requested);
   end if;
-  chosen := keyframe_private.choose_elements(asked, project);
-  asked := asked - array['elements', 'elementIds'];
+  chosen := keyframe_private.choose_elements(requested, project);
+  requested := requested - array['elements', 'elementIds'];
   if chosen.ids is null then
-    return asked;
+    return requested;
   end if;
   select count(*) as number, jsonb_agg(u.element order by u.place) as records,
     string_agg(format('%s: %s', u.element ->> 'name', u.element ->> 'text'), e'\n' order by u.place)
@@ -4564,16 +4566,16 @@ begin
     images := array(
       select i.path from jsonb_array_elements(used.records) with ordinality r (element, place)
       cross join lateral jsonb_array_elements_text(r.element -> 'imagePaths') with ordinality i (path, place)
-      where not asked -> 'referenceImagePaths' ? i.path
+      where not requested -> 'referenceImagePaths' ? i.path
       group by i.path order by min(r.place), min(i.place));
   end if;
-  asked := asked || jsonb_strip_nulls(jsonb_build_object(
+  requested := requested || jsonb_strip_nulls(jsonb_build_object(
     'prompt', concat_ws(e'\n\n', chosen.prompt, used.lines), 'elements', used.records,
-    'referenceImagePaths', (asked -> 'referenceImagePaths') || to_jsonb(images)));
-  perform keyframe_private.raise_if(char_length(asked ->> 'prompt') > 4000, 'unsupported_input', format(
+    'referenceImagePaths', (requested -> 'referenceImagePaths') || to_jsonb(images)));
+  perform keyframe_private.raise_if(char_length(requested ->> 'prompt') > 4000, 'unsupported_input', format(
     'The prompt has %s characters with the texts of its %s elements, and the maximum is 4000. Use fewer elements, or shorten a text.',
-    char_length(asked ->> 'prompt'), used.number));
-  return asked;
+    char_length(requested ->> 'prompt'), used.number));
+  return requested;
 end $$;
 
 create function keyframe_private.element_names(input jsonb)
@@ -5382,9 +5384,9 @@ create table keyframe_private.quotes (
   project_ids uuid[] not null,
   with_outdated boolean not null default false,
   step keyframe.generation_step not null,
-  asked jsonb not null,
-  asked_model text,
-  asked_count integer,
+  requested_input jsonb not null,
+  requested_model text,
+  requested_count integer,
   digest text not null,
   most_micros bigint not null,
   expires_at timestamptz not null default now() + interval '10 minutes',
@@ -5394,7 +5396,7 @@ comment on table keyframe_private.quotes is 'Prices that hold for ten minutes, e
 comment on column keyframe_private.quotes.client_id is 'The OAuth client or key that may start it; null: the owner''s session, or a server.';
 comment on column keyframe_private.quotes.film_id is 'The film whose shots it is for; null: one project.';
 comment on column keyframe_private.quotes.with_outdated is 'Whether shots whose shown take is outdated count as without it.';
-comment on column keyframe_private.quotes.asked is 'The input of the request. The start sends it again.';
+comment on column keyframe_private.quotes.requested_input is 'The input of the request. The start sends it again, with requested_model and requested_count.';
 comment on column keyframe_private.quotes.digest is 'The SHA-256 of the models and complete inputs that were priced: of the first take, or of each shot.';
 comment on column keyframe_private.quotes.most_micros is 'The price: the most that a start reserves of what its user pays, in micro-dollars. A second run after an interruption reserves its own.';
 comment on column keyframe_private.quotes.expires_at is 'Until when it can be started or, once it was, until when a repetition finds its prediction.';
@@ -5412,7 +5414,7 @@ end $$;
 
 -- Stores a quote for priced starts. The function raises every error that the start itself would raise.
 create function keyframe_private.add_quote(
-  priced keyframe.predictions[], film uuid, asked jsonb, asked_model text, asked_count integer, cost keyframe_private.run_cost,
+  priced keyframe.predictions[], film uuid, requested_input jsonb, requested_model text, requested_count integer, cost keyframe_private.run_cost,
   with_outdated boolean default false)
 returns keyframe_private.quotes language plpgsql volatile set search_path = '' as $$
 declare
@@ -5420,15 +5422,15 @@ declare
   made keyframe_private.quotes;
 begin
   perform keyframe_private.require_spending();
-  -- The API's limit of a body. The Data API has none, and `asked` is stored as the caller sent it.
-  perform keyframe_private.raise_if(octet_length(asked::text) > 65536, 'invalid_request', 'input must have at most 64 kB.');
+  -- The API's limit of a body. The Data API has none, and `requested_input` is stored as the caller sent it.
+  perform keyframe_private.raise_if(octet_length(requested_input::text) > 65536, 'invalid_request', 'input must have at most 64 kB.');
   perform keyframe_private.raise_if(cost.most_micros is null, 'price_unknown',
     'No price is known for this model and input, so there can be no quote. Choose another model, or ask the administrator for its price.');
   perform keyframe_private.require_budget(priced[1].owner_id, cost, now(), client, is_start => false);
   insert into keyframe_private.quotes (
-    owner_id, client_id, film_id, project_ids, with_outdated, step, asked, asked_model, asked_count, digest, most_micros)
+    owner_id, client_id, film_id, project_ids, with_outdated, step, requested_input, requested_model, requested_count, digest, most_micros)
   values (priced[1].owner_id, client, film, array(select p.project_id from unnest(priced) with ordinality p order by p.ordinality),
-    add_quote.with_outdated, priced[1].step, add_quote.asked, add_quote.asked_model, add_quote.asked_count,
+    add_quote.with_outdated, priced[1].step, add_quote.requested_input, add_quote.requested_model, add_quote.requested_count,
     keyframe_private.digest_of(priced), cost.most_charge_micros)
   returning * into made;
   return made;
@@ -5475,9 +5477,9 @@ begin
     started := keyframe_private.started_before(request.answer, request.resource_id, of_film => quote.film_id is not null);
     request.rate := keyframe_private.acquire_more_tokens(request.rate, cardinality(started), keyframe_private.projects_per_token());
   else
-    shots := case when quote.film_id is null then array_fill(quote.project_ids[1], array[coalesce(quote.asked_count, 1)])
+    shots := case when quote.film_id is null then array_fill(quote.project_ids[1], array[coalesce(quote.requested_count, 1)])
       else keyframe_private.shots_without(quote.film_id, quote.step, quote.project_ids, quote.with_outdated, for_start => true) end;
-    started := keyframe_private.start_all(request.resource_id, shots, quote.step, quote.asked, quote.asked_model);
+    started := keyframe_private.start_all(request.resource_id, shots, quote.step, quote.requested_input, quote.requested_model);
     shots := '{}'; -- they have started: what follows does not refuse one of them
   end if;
   perform keyframe_private.raise_if(started = '{}', 'precondition_failed',
@@ -5488,11 +5490,11 @@ begin
     update keyframe_private.quotes q set expires_at = q.expires_at + interval '23 hours' where q.id = quote.id;
   end if;
   return keyframe_private.start_json(
-    started, quote.film_id is not null or quote.asked_count is not null, request.replayed, request.rate);
+    started, quote.film_id is not null or quote.requested_count is not null, request.replayed, request.rate);
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
   perform keyframe_private.note_exhausted(auth.uid(), refused.code, refused.hint);
-  return keyframe_private.refuse_shots(refused, quote.film_id, shots, quote.step, quote.asked, quote.asked_model);
+  return keyframe_private.refuse_shots(refused, quote.film_id, shots, quote.step, quote.requested_input, quote.requested_model);
 end $$;
 comment on function keyframe.start_quote is 'Starts what the caller''s quote is for, at its price. A repetition returns the same prediction.';
 
@@ -5535,19 +5537,19 @@ create function keyframe.read_prediction(
 returns json language plpgsql volatile security definer set search_path = '' as $$
 declare
   rate jsonb := keyframe_private.acquire_token(case when waiting then 'wait' else 'read' end);
-  wanted keyframe.predictions;
+  prediction keyframe.predictions;
   refused keyframe_private.refusal;
 begin
-  select p.* into wanted from keyframe.predictions p
+  select p.* into prediction from keyframe.predictions p
   where p.project_id = read_prediction.project_id and p.step = read_prediction.step and p.id = coalesce(prediction_id, (
     select l.id from keyframe.predictions l where l.project_id = read_prediction.project_id and l.step = read_prediction.step
     order by l.created_at desc, l.id desc limit 1));
   -- Checked after the query: in its WHERE, it would read all predictions of another user's project.
-  if wanted.id is null or not keyframe_private.is_own(wanted.owner_id) or exists (
+  if prediction.id is null or not keyframe_private.is_own(prediction.owner_id) or exists (
     select from keyframe.projects p where p.id = read_prediction.project_id and p.deleted_at is not null) then
     perform keyframe_private.raise_error('not_found', 'You have no such prediction in this project and step.');
   end if;
-  return json_build_object('prediction', keyframe_private.prediction_json(wanted),
+  return json_build_object('prediction', keyframe_private.prediction_json(prediction),
     'rate', case when waiting then keyframe_private.rate_state('read') else rate end);
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
@@ -5555,17 +5557,17 @@ exception when sqlstate 'KEYFR' then
 end $$;
 comment on function keyframe.read_prediction is 'One prediction of the caller; without prediction_id the latest one of the step. Each read of a waiting request uses a token of `wait`.';
 
-create function keyframe_private.own_prediction(project uuid, prediction uuid)
+create function keyframe_private.own_prediction(project_id uuid, prediction_id uuid)
 returns keyframe.predictions language plpgsql volatile set search_path = '' as $$
 declare
-  wanted keyframe.predictions;
+  prediction keyframe.predictions;
 begin
-  select p.* into wanted from keyframe.predictions p
-  where p.id = prediction and p.project_id = project and keyframe_private.is_own(p.owner_id)
+  select p.* into prediction from keyframe.predictions p
+  where p.id = prediction_id and p.project_id = own_prediction.project_id and keyframe_private.is_own(p.owner_id)
     and p.project_id <> all (keyframe_private.deleted_projects())
   for update;
   perform keyframe_private.raise_if(not found, 'not_found', 'You have no such prediction in this project.');
-  return wanted;
+  return prediction;
 end $$;
 
 create function keyframe.cancel_prediction(
@@ -5573,19 +5575,19 @@ create function keyframe.cancel_prediction(
 returns json language plpgsql volatile security definer set search_path = '' as $$
 declare
   request record;
-  wanted keyframe.predictions;
+  prediction keyframe.predictions;
   refused keyframe_private.refusal;
 begin
   request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'change');
-  wanted := keyframe_private.own_prediction(project_id, prediction_id);
-  perform keyframe_private.raise_if(wanted.status in ('succeeded', 'failed'), 'generation_ended',
-    format('This prediction has already %s; there is nothing to cancel.', wanted.status));
+  prediction := keyframe_private.own_prediction(project_id, prediction_id);
+  perform keyframe_private.raise_if(prediction.status in ('succeeded', 'failed'), 'generation_ended',
+    format('This prediction has already %s; there is nothing to cancel.', prediction.status));
   if not request.replayed then
-    perform keyframe_private.mark_canceled(wanted.id);
-    select p.* into wanted from keyframe.predictions p where p.id = wanted.id;
+    perform keyframe_private.mark_canceled(prediction.id);
+    select p.* into prediction from keyframe.predictions p where p.id = prediction.id;
   end if;
   return json_build_object(
-    'prediction', keyframe_private.prediction_json(wanted), 'replayed', request.replayed, 'rate', request.rate);
+    'prediction', keyframe_private.prediction_json(prediction), 'replayed', request.replayed, 'rate', request.rate);
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
   return keyframe_private.refuse(refused, 'change');
@@ -5627,25 +5629,25 @@ create function keyframe.delete_prediction(project_id uuid, prediction_id uuid)
 returns json language plpgsql volatile security definer set search_path = '' as $$
 declare
   rate jsonb := keyframe_private.acquire_token('change', needed => 'manage');
-  wanted keyframe.predictions;
+  prediction keyframe.predictions;
   before json;
   refused keyframe_private.refusal;
 begin
   -- The project first, as when a take is selected: two requests never wait for each other.
   perform from keyframe.projects p where p.id = delete_prediction.project_id and keyframe_private.is_own(p.owner_id) for no key update;
-  wanted := keyframe_private.own_prediction(project_id, prediction_id);
-  perform keyframe_private.raise_if(wanted.completed_at is null, 'generation_in_progress',
+  prediction := keyframe_private.own_prediction(project_id, prediction_id);
+  perform keyframe_private.raise_if(prediction.completed_at is null, 'generation_in_progress',
     'This generation is still running. Cancel it or wait for its end, then delete it.');
   perform keyframe_private.raise_if(exists (
     select from keyframe_private.prediction_images i
     join keyframe.predictions p on p.id = i.prediction_id
-    where i.source_prediction_id = wanted.id and p.completed_at is null
+    where i.source_prediction_id = prediction.id and p.completed_at is null
   ), 'generation_in_progress', 'A generation that uses this frame is still running. Cancel it or wait for its end, then delete the frame.');
   perform keyframe_private.raise_if(
-    exists (select from keyframe.predictions w where w.waits_for = wanted.id and w.status = 'queued'), 'generation_in_progress',
+    exists (select from keyframe.predictions w where w.waits_for = prediction.id and w.status = 'queued'), 'generation_in_progress',
     'The next shot waits to continue this video. Cancel it or wait for its end, then delete the video.');
-  before := keyframe_private.prediction_json(wanted);
-  delete from keyframe.predictions p where p.id = wanted.id;
+  before := keyframe_private.prediction_json(prediction);
+  delete from keyframe.predictions p where p.id = prediction.id;
   return json_build_object('prediction', before, 'rate', rate);
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
@@ -5694,15 +5696,15 @@ begin
   -- Walks along an index for each step: few takes among many failed runs are found as quickly.
   page := array(
     select w.listed
-    from unnest(case when step is null then enum_range(null::keyframe.generation_step) else array[step] end) as wanted (step)
+    from unnest(case when step is null then enum_range(null::keyframe.generation_step) else array[step] end) s (step)
     cross join lateral (
       (select p as listed, p.created_at, p.id from keyframe.predictions p
-       where only_takes and p.project_id = list_predictions.project_id and p.step = wanted.step and p.status = 'succeeded'
+       where only_takes and p.project_id = list_predictions.project_id and p.step = s.step and p.status = 'succeeded'
          and (with_hidden or not p.hidden) and (p.created_at, p.id) < (before_created_at, before_id)
        order by p.created_at desc, p.id desc limit least(max_rows, 101))
       union all
       (select p, p.created_at, p.id from keyframe.predictions p
-       where not only_takes and p.project_id = list_predictions.project_id and p.step = wanted.step
+       where not only_takes and p.project_id = list_predictions.project_id and p.step = s.step
          and (with_hidden or not p.hidden) and (p.created_at, p.id) < (before_created_at, before_id)
        order by p.created_at desc, p.id desc limit least(max_rows, 101))) w
     order by w.created_at desc, w.id desc
