@@ -3855,28 +3855,30 @@ begin
 end $$;
 
 -- See the beginning of this file.
-create function keyframe_private.apply_plan(inout wanted keyframe.predictions, project keyframe.projects)
+create function keyframe_private.apply_plan(inout start keyframe.predictions, project keyframe.projects)
 language plpgsql stable set search_path = '' as $$
 declare
-  planned jsonb := coalesce(project.plan -> wanted.step::text, '{}');
+  planned jsonb := coalesce(project.plan -> start.step::text, '{}');
   planned_model constant text := planned ->> 'model';
-  is_planned_model constant boolean := wanted.model is null and planned_model is not null;
-  is_other_model constant boolean := wanted.model is not null and wanted.model is distinct from planned_model;
+  named_model constant text := nullif(start.model, ''); -- the column's default: none is named
+  is_planned_model constant boolean := named_model is null and planned_model is not null;
+  is_other_model constant boolean := named_model is not null and named_model is distinct from planned_model;
   chosen keyframe.models;
   image text;
 begin
+  perform keyframe_private.raise_if(jsonb_typeof(start.input) is distinct from 'object', 'invalid_request', 'input must be an object.');
+  start.model := coalesce(named_model, planned_model);
   if planned = '{}' and project.reference_image_path is null then
     return;
   end if;
-  wanted.model := coalesce(wanted.model, planned_model);
   select m.* into chosen from keyframe.models m
-  where m.step = wanted.step
-    and m.model = coalesce(wanted.model, (select d.model from keyframe.step_defaults d where d.step = wanted.step));
+  where m.step = start.step
+    and m.model = coalesce(start.model, (select d.model from keyframe.step_defaults d where d.step = start.step));
   perform keyframe_private.raise_if(is_planned_model and keyframe_private.is_available(chosen, now()) is not true, 'model_unavailable',
     format('This shot''s plan uses the model %s, which is not available. Change the plan, or name another model.', planned_model));
   planned := planned - 'model'::text;
   foreach image in array array['firstFrame', 'lastFrame', 'referenceImages'] loop
-    if wanted.input ?| keyframe_private.fields_of_image(image) then
+    if start.input ?| keyframe_private.fields_of_image(image) then
       planned := planned - keyframe_private.fields_of_image(image);
     end if;
   end loop;
@@ -3890,19 +3892,19 @@ begin
   -- always has its first frame as a reference, so a model that takes one image gets only that.
   if not chosen.controls ? 'referenceImages' then
     planned := planned - 'referenceImagePaths'::text;
-  elsif wanted.step <> 'video' and project.reference_image_path is not null
-    and not (planned || wanted.input) ?| keyframe_private.fields_of_image('referenceImages')
-    and ((chosen.controls #>> '{referenceImages,max}')::integer > 1 or wanted.step = 'first-frame'
+  elsif start.step <> 'video' and project.reference_image_path is not null
+    and not (planned || start.input) ?| keyframe_private.fields_of_image('referenceImages')
+    and ((chosen.controls #>> '{referenceImages,max}')::integer > 1 or start.step = 'first-frame'
       or keyframe_private.shown_take(project, 'first-frame') is null) then
     planned := planned || jsonb_build_object('referenceImagePaths', jsonb_build_array(project.reference_image_path));
   end if;
-  if wanted.step = 'video' then
-    planned := keyframe_private.fit_frames(planned, wanted.input, chosen, is_planned_model);
+  if start.step = 'video' then
+    planned := keyframe_private.fit_frames(planned, start.input, chosen, is_planned_model);
   end if;
   if planned -> 'continuesPreviousShot' = 'true' and (keyframe_private.previous_shot(project)).id is null then
     planned := planned - 'continuesPreviousShot'::text;
   end if;
-  wanted.input := planned || wanted.input;
+  start.input := planned || start.input;
 end $$;
 
 -- How a video begins: on a frame of its own, or where the previous shot of the film ends.
@@ -3955,34 +3957,31 @@ begin
 end $$;
 
 -- Gives a start that continues the previous shot the end image of that shot's video, or lets it wait for the video (waits_for). The video is
--- not locked: if it is deleted, the waiting start fails as if the video had failed. Two arguments are given only to compute a price:
---
---   previous_start   the start of the previous shot in the same request, which has no row yet
---   assumes_frame    the frame on which the video begins counts as made, even if there is none yet
+-- not locked: if it is deleted, the waiting start fails as if the video had failed. previous_start: in the estimate of a film, the start of
+-- the previous shot, which has no row.
 create function keyframe_private.resolve_beginning(
-  inout wanted keyframe.predictions, project keyframe.projects, previous_start keyframe.predictions, assumes_frame boolean)
+  inout start keyframe.predictions, project keyframe.projects, previous_start keyframe.predictions default null)
 language plpgsql volatile set search_path = '' as $$
 declare
-  asked constant jsonb := wanted.input -> 'continuesPreviousShot';
+  continues constant jsonb := start.input -> 'continuesPreviousShot';
   previous keyframe.projects;
   video keyframe.predictions;
   end_image jsonb;
   ratio_before text;
   ratio text;
 begin
-  wanted.waits_for := null;
-  perform keyframe_private.raise_if(jsonb_typeof(asked) not in ('boolean', 'null'), 'invalid_request',
+  start.waits_for := null;
+  perform keyframe_private.raise_if(jsonb_typeof(continues) not in ('boolean', 'null'), 'invalid_request',
     'continuesPreviousShot must be true or false.');
-  if asked is distinct from 'true' then
-    wanted.input := wanted.input - array['continuesPreviousShot', 'continuesPredictionId']
-      || case when assumes_frame then '{"firstFramePredictionId": null, "continuesPreviousShot": true}' else '{}' end::jsonb;
+  if continues is distinct from 'true' then
+    start.input := start.input - array['continuesPreviousShot', 'continuesPredictionId'];
     return;
   end if;
-  perform keyframe_private.raise_if(wanted.step <> 'video', 'unsupported_input',
-    format('A %s cannot continue a shot. Leave out continuesPreviousShot.', wanted.step));
+  perform keyframe_private.raise_if(start.step <> 'video', 'unsupported_input',
+    format('A %s cannot continue a shot. Leave out continuesPreviousShot.', start.step));
   -- The input of an answer, sent again, has continuesPredictionId next to the frame that came from it.
-  perform keyframe_private.raise_if(wanted.input ->> 'continuesPredictionId' is null
-    and coalesce(wanted.input ->> 'firstFramePredictionId', wanted.input ->> 'firstFrameImagePath') is not null, 'invalid_request',
+  perform keyframe_private.raise_if(start.input ->> 'continuesPredictionId' is null
+    and coalesce(start.input ->> 'firstFramePredictionId', start.input ->> 'firstFrameImagePath') is not null, 'invalid_request',
     'Send continuesPreviousShot or a first frame, not both.');
   previous := keyframe_private.previous_shot(project);
   perform keyframe_private.raise_if(previous.id is null, 'unsupported_input',
@@ -3991,19 +3990,19 @@ begin
     video := previous_start;
   else
     select v.* into video from keyframe.predictions v where v.id = keyframe_private.expected_video(previous);
-    perform keyframe_private.raise_if(not found and not assumes_frame, 'frame_not_ready',
+    perform keyframe_private.raise_if(not found, 'frame_not_ready',
       'The previous shot has no video yet, and none is being made. Generate it first, or start this one from another frame.');
   end if;
   end_image := keyframe_private.end_image_of(video);
   if end_image is null then -- else read_input compares the image itself
     ratio_before := coalesce(video.input ->> 'aspectRatio', previous.aspect_ratio);
-    ratio := coalesce(wanted.input ->> 'aspectRatio', project.aspect_ratio);
+    ratio := coalesce(start.input ->> 'aspectRatio', project.aspect_ratio);
     perform keyframe_private.raise_if(ratio_before <> ratio, 'unsupported_input',
       format('The previous shot has the aspect ratio %s, and this one %s. Give both the same ratio, or start this one from another frame.',
         ratio_before, ratio));
-    wanted.waits_for := video.id;
+    start.waits_for := video.id;
   end if;
-  wanted.input := wanted.input - 'firstFrameImagePath'::text
+  start.input := start.input - 'firstFrameImagePath'::text
     || jsonb_build_object('firstFramePredictionId', null, 'continuesPredictionId', video.id) || coalesce(end_image, '{}');
 end $$;
 
@@ -4608,21 +4607,21 @@ end $$;
 -- supabase/schemas/30_predictions/40_starts.sql
 
 -- A start is an insert into predictions, by start_prediction, start_film, the Data API or an administrator. Its triggers do the rest. For
--- the statement: its first token, before a project or prediction is locked. For each row: owner, model, input, slot. For the rows together:
--- the images, the other tokens, the budget of each owner, submits, a kick. A refusal undoes all rows.
+-- the statement: its first token, before a project or prediction is locked. For each row: owner, model and input (resolve_start), slot. For
+-- the rows together: the images, the other tokens, the budget of each owner, submits, a kick. A refusal undoes all rows.
 
 -- The default of a step may be unavailable.
-create function keyframe_private.choose_model(wanted keyframe.generation_step, named text)
+create function keyframe_private.choose_model(step keyframe.generation_step, named text)
 returns keyframe.models language plpgsql stable set search_path = '' as $$
 declare
   chosen keyframe.models;
 begin
   select m.* into chosen from keyframe.models m
-  where m.step = wanted and m.enabled
-    and m.model = coalesce(named, (select d.model from keyframe.step_defaults d where d.step = wanted));
+  where m.step = choose_model.step and m.enabled
+    and m.model = coalesce(named, (select d.model from keyframe.step_defaults d where d.step = choose_model.step));
   if not found then
     perform keyframe_private.raise_error('unsupported_input',
-      format('There is no such model for the step %s. GET /api/models lists them.', wanted));
+      format('There is no such model for the step %s. GET /api/models lists them.', step));
   elsif named is not null and not keyframe_private.is_available(chosen, now()) then
     perform keyframe_private.raise_error('model_unavailable', format(
       'The model %s is not available: %s. Name another, or none: GET /api/models lists them.', named,
@@ -4632,7 +4631,7 @@ begin
 end $$;
 
 -- Lists the other available models of a step that accept an input, in order, with the input completed for each.
-create function keyframe_private.models_accepting(asked jsonb, project keyframe.projects, other_than keyframe.models)
+create function keyframe_private.models_accepting(requested jsonb, project keyframe.projects, other_than keyframe.models)
 returns table (model text, input jsonb) language plpgsql stable set search_path = '' as $$
 declare
   candidate keyframe.models;
@@ -4640,7 +4639,7 @@ begin
   for candidate in select s.* from keyframe_private.successors_of(other_than, now()) s loop
     begin
       model := candidate.model;
-      input := keyframe_private.resolve_input(asked, project, candidate);
+      input := keyframe_private.resolve_input(requested, project, candidate);
       return next;
     exception when sqlstate 'KEYFR' then
       continue; -- it does not take this input
@@ -4649,31 +4648,31 @@ begin
 end $$;
 
 -- Returns the first available model that accepts the same input and costs no more, or null.
-create function keyframe_private.find_successor(gone keyframe.models, asked jsonb, project keyframe.projects)
+create function keyframe_private.find_successor(gone keyframe.models, requested jsonb, project keyframe.projects)
 returns keyframe.models language plpgsql stable set search_path = '' as $$
 declare
   found_model keyframe.models;
-  asked_cost keyframe_private.run_cost;
+  gone_cost keyframe_private.run_cost;
 begin
   begin
-    asked_cost := keyframe_private.estimate_cost(gone.model, keyframe_private.resolve_input(asked, project, gone), now());
+    gone_cost := keyframe_private.estimate_cost(gone.model, keyframe_private.resolve_input(requested, project, gone), now());
   exception when sqlstate 'KEYFR' then
     null; -- it did not take this input either, so it has no price for it
   end;
   select m.* into found_model
-  from keyframe_private.models_accepting(asked, project, gone) with ordinality t (model, input, place)
+  from keyframe_private.models_accepting(requested, project, gone) with ordinality t (model, input, place)
   join keyframe.models m on m.step = gone.step and m.model = t.model
-  where keyframe_private.costs_no_more(keyframe_private.estimate_cost(t.model, t.input, now()), asked_cost)
+  where keyframe_private.costs_no_more(keyframe_private.estimate_cost(t.model, t.input, now()), gone_cost)
   order by t.place
   limit 1;
   return found_model;
 end $$;
 
--- Completes and checks a start, in eight steps. As an example, a user starts a video with {"prompt": "@Anna leaves"} and names no model. The
--- project's plan is {"video": {"model": "A", "durationSeconds": 10}}, its shown first frame is F, and its film has the element Anna with the
--- text "a woman in red":
+-- Completes and checks a start, in eight steps, of which complete_start has the last five. As an example, a user starts a video with
+-- {"prompt": "@Anna leaves"} and names no model. The project's plan is {"video": {"model": "A", "durationSeconds": 10}}, its shown first frame
+-- is F, and its film has the element Anna with the text "a woman in red":
 --
---   1  lock the project    it must be the caller's, and gives the start its owner
+--   1  lock_project        it must be the caller's
 --   2  apply_plan          model A; "durationSeconds": 10
 --   3  resolve_beginning   no change; a start that continues the previous shot gets the end image of that, or waits for it
 --   4  choose_model        the row of A; a model that is named must be available
@@ -4681,40 +4680,50 @@ end $$;
 --   6  use_elements        "prompt": "Anna leaves", then "Anna: a woman in red"; "elements": the record of Anna
 --   7  find_successor      no change; only a default model that is not available is replaced by another
 --   8  resolve_input       "aspectRatio": "16:9", as the project has it; "resolution": A's default, and so for each control of A
---
--- previous_start, assumes_frame: see resolve_beginning.
-create function keyframe_private.resolve_start(
-  inout wanted keyframe.predictions, previous_start keyframe.predictions default null, assumes_frame boolean default false)
+create function keyframe_private.resolve_start(inout start keyframe.predictions)
 language plpgsql volatile set search_path = '' as $$
 declare
-  project keyframe.projects;
-  chosen keyframe.models;
-  asked jsonb;
-  refused keyframe_private.refusal;
+  project constant keyframe.projects := keyframe_private.lock_project(start.project_id);
 begin
-  -- Locks the project against deletion: waits for a deletion under way, and then finds no project.
+  start := keyframe_private.apply_plan(start, project);
+  start := keyframe_private.resolve_beginning(start, project);
+  start := keyframe_private.complete_start(start, project);
+end $$;
+
+-- Locks a project against deletion: waits for a deletion under way, and then finds no project.
+create function keyframe_private.lock_project(id uuid)
+returns keyframe.projects language plpgsql volatile set search_path = '' as $$
+declare
+  project keyframe.projects;
+begin
   select p.* into project from keyframe.projects p
-  where p.id = wanted.project_id and (auth.uid() is null or keyframe_private.is_own(p.owner_id)) and p.deleted_at is null
+  where p.id = lock_project.id and (auth.uid() is null or keyframe_private.is_own(p.owner_id)) and p.deleted_at is null
   for key share;
   perform keyframe_private.raise_if(not found, 'not_found', 'You have no project with this projectId.');
-  perform keyframe_private.raise_if(jsonb_typeof(wanted.input) is distinct from 'object', 'invalid_request', 'input must be an object.');
-  wanted.owner_id := project.owner_id;
-  wanted.model := nullif(wanted.model, ''); -- the column's default: none is named
-  wanted := keyframe_private.apply_plan(wanted, project);
-  wanted := keyframe_private.resolve_beginning(wanted, project, previous_start, assumes_frame);
-  chosen := keyframe_private.choose_model(wanted.step, wanted.model);
-  asked := keyframe_private.use_elements(keyframe_private.read_input(wanted.input, wanted.step, project), wanted.step, project);
-  wanted.requested_model := wanted.model;
+  return project;
+end $$;
+
+create function keyframe_private.complete_start(inout start keyframe.predictions, project keyframe.projects)
+language plpgsql volatile set search_path = '' as $$
+declare
+  chosen keyframe.models;
+  requested jsonb;
+  refused keyframe_private.refusal;
+begin
+  start.owner_id := project.owner_id;
+  chosen := keyframe_private.choose_model(start.step, start.model);
+  requested := keyframe_private.use_elements(keyframe_private.read_input(start.input, start.step, project), start.step, project);
+  start.requested_model := start.model;
   if not keyframe_private.is_available(chosen, now()) then
-    wanted.requested_model := chosen.model;
-    chosen := keyframe_private.find_successor(chosen, asked, project);
+    start.requested_model := chosen.model;
+    chosen := keyframe_private.find_successor(chosen, requested, project);
     perform keyframe_private.raise_if(chosen.model is null, 'model_unavailable', format(
         'The model %s is not available, and no other model accepts this input at the same or a lower price. Name a model from GET /api/models, or change the input.',
-        wanted.requested_model));
+        start.requested_model));
   end if;
-  wanted.model := chosen.model;
+  start.model := chosen.model;
   begin
-    wanted.input := keyframe_private.resolve_input(asked, project, chosen);
+    start.input := keyframe_private.resolve_input(requested, project, chosen);
   exception when sqlstate 'KEYFR' then
     get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail;
     if refused.code <> 'unsupported_input' then
@@ -4722,7 +4731,7 @@ begin
     end if;
     perform keyframe_private.raise_error(refused.code, format('%s %s', refused.sentence, (
       select coalesce('Models that take it: ' || string_agg(t.model, ', ') || '.', 'No other model of this step takes it.')
-      from keyframe_private.models_accepting(asked, project, chosen) t)));
+      from keyframe_private.models_accepting(requested, project, chosen) t)));
   end;
 end $$;
 
@@ -5721,23 +5730,24 @@ exception when sqlstate 'KEYFR' then
 end $$;
 comment on function keyframe.list_predictions is 'The predictions of the caller''s project, newest first, at most 101 per page. Costs one token more for each 25.';
 
--- supabase/schemas/30_predictions/70_several_starts.sql
+-- supabase/schemas/30_predictions/65_estimates.sql
 
--- The cost of starts before they are made, and the missing shots of a film.
+-- What starts would cost.
 
--- Completes a start with every check except budgets, and returns its cost. previous_start, assumes_frame: see resolve_beginning.
-create function keyframe_private.price_start(
-  project_id uuid, step keyframe.generation_step, input jsonb, model text, out wanted keyframe.predictions, out cost keyframe_private.run_cost,
-  previous_start keyframe.predictions default null, assumes_frame boolean default false)
-language plpgsql volatile set search_path = '' as $$
+-- A start as the caller sends it, for an estimate: it is not inserted.
+create function keyframe_private.new_start(project_id uuid, step keyframe.generation_step, input jsonb, model text)
+returns keyframe.predictions language plpgsql stable set search_path = '' as $$
 begin
-  wanted.project_id := price_start.project_id;
-  wanted.step := price_start.step;
-  wanted.input := price_start.input;
-  wanted.model := price_start.model;
-  wanted := keyframe_private.resolve_start(wanted, previous_start, assumes_frame);
-  perform keyframe_private.require_upload(i.path, wanted.owner_id) from keyframe_private.images_of(wanted.input) i where i.path is not null;
-  cost := keyframe_private.estimate_cost(wanted.model, wanted.input, now());
+  return jsonb_populate_record(
+    null::keyframe.predictions, jsonb_build_object('project_id', project_id, 'step', step, 'input', input, 'model', model));
+end $$;
+
+-- The cost of a resolved start. Raises if one of its uploaded images is missing, as the insert would.
+create function keyframe_private.cost_of_start(start keyframe.predictions)
+returns keyframe_private.run_cost language plpgsql volatile set search_path = '' as $$
+begin
+  perform keyframe_private.require_upload(i.path, start.owner_id) from keyframe_private.images_of(start.input) i where i.path is not null;
+  return keyframe_private.estimate_cost(start.model, start.input, now());
 end $$;
 
 -- What starts of the caller cost together, and whether the budgets and the balance would allow them.
@@ -5757,15 +5767,53 @@ begin
       and (balance.available_micros is null or coalesce(cost.most_charge_micros <= balance.available_micros, false)));
 end $$;
 
+create function keyframe.estimate_prediction(
+  project_id uuid, step keyframe.generation_step, input jsonb default '{}', model text default null, count integer default null,
+  quote boolean default false)
+returns json language plpgsql volatile security definer set search_path = '' as $$
+declare
+  rate jsonb := keyframe_private.acquire_token(case when quote then 'create' else 'read' end);
+  number constant integer := coalesce(estimate_prediction.count, 1);
+  start keyframe.predictions;
+  cost keyframe_private.run_cost;
+  made keyframe_private.quotes;
+  refused keyframe_private.refusal;
+begin
+  perform keyframe_private.require_user();
+  perform keyframe_private.raise_if(number not between 1 and 8, 'invalid_request', 'count must be 1 to 8.');
+  start := keyframe_private.resolve_start(keyframe_private.new_start(project_id, step, input, model));
+  cost := keyframe_private.sum_of(array_fill(keyframe_private.cost_of_start(start), array[number]));
+  if number > 1 then -- the last take has the highest seed
+    perform keyframe_private.resolve_start(
+      keyframe_private.new_start(project_id, step, keyframe_private.input_of_take(input, number), model));
+  end if;
+  if quote then
+    made := keyframe_private.add_quote(
+      array[start], null, estimate_prediction.input, estimate_prediction.model, estimate_prediction.count, cost);
+  end if;
+  return json_build_object('rate', rate, 'estimate', jsonb_build_object(
+    'model', start.model, 'requestedModel', nullif(start.requested_model, start.model),
+    'elements', keyframe_private.element_names(start.input), 'quoteId', made.id, 'quotedUntil', keyframe_private.wire_time(made.expires_at))
+    || keyframe_private.estimate_json(cost));
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused);
+end $$;
+comment on function keyframe.estimate_prediction is 'What a start would cost, with every check of a start. With quote it raises the errors of the start, and holds the price; otherwise it stores nothing.';
+
+-- supabase/schemas/30_predictions/70_films.sql
+
+-- Starts for all shots of a film that are missing a step, and what they would cost.
+
 -- Whether the shown take of a step is outdated, or will be when the previous shot gets another one. Never for a selected take, because a
 -- new one would not be shown.
-create function keyframe_private.is_replaceable(project keyframe.projects, wanted keyframe.generation_step, is_previous_replaced boolean)
+create function keyframe_private.is_replaceable(project keyframe.projects, step keyframe.generation_step, is_previous_replaced boolean)
 returns boolean language plpgsql stable set search_path = '' as $$
 begin
-  return keyframe_private.selected_take(project, wanted) is null
+  return keyframe_private.selected_take(project, step) is null
     and exists (
       select from keyframe.predictions t
-      where t.id = keyframe_private.shown_take(project, wanted)
+      where t.id = keyframe_private.shown_take(project, is_replaceable.step)
         and (keyframe_private.is_outdated(t, null) or json_array_length(keyframe_private.changed_elements(t)) > 0
           or is_previous_replaced and t.input -> 'continuesPreviousShot' = 'true'));
 end $$;
@@ -5775,12 +5823,12 @@ end $$;
 -- do in its time. for_start: no other start of this user's films runs until the transaction ends, so a second one finds what this one has
 -- started.
 create function keyframe_private.shots_without(
-  film_id uuid, wanted keyframe.generation_step, project_ids uuid[], with_outdated boolean, for_start boolean default false)
+  film_id uuid, step keyframe.generation_step, project_ids uuid[], with_outdated boolean, for_start boolean default false)
 returns uuid[] language plpgsql volatile set search_path = '' as $$
 declare
   film keyframe.films;
   shot keyframe.projects;
-  is_wanted boolean := false;
+  is_included boolean := false;
   shots uuid[] := '{}';
 begin
   if for_start then
@@ -5792,11 +5840,12 @@ begin
   perform keyframe_private.raise_if(not coalesce(project_ids, '{}') <@ keyframe_private.shots_of(film.id), 'not_found',
     'projectIds has a project that is not a shot of this film. Read the film again.');
   for shot in select p.* from keyframe.projects p where p.film_id = film.id order by p.film_position loop
-    is_wanted := (project_ids is null or shot.id = any (project_ids))
-      and (keyframe_private.shown_take(shot, wanted) is null or with_outdated and keyframe_private.is_replaceable(shot, wanted, is_wanted))
-      and (wanted <> 'first-frame' or keyframe_private.needs_first_frame(shot))
-      and not exists (select from keyframe.predictions r where r.project_id = shot.id and r.step = wanted and r.completed_at is null);
-    if is_wanted then
+    is_included := (project_ids is null or shot.id = any (project_ids))
+      and (keyframe_private.shown_take(shot, step) is null or with_outdated and keyframe_private.is_replaceable(shot, step, is_included))
+      and (step <> 'first-frame' or keyframe_private.needs_first_frame(shot))
+      and not exists (
+        select from keyframe.predictions r where r.project_id = shot.id and r.step = shots_without.step and r.completed_at is null);
+    if is_included then
       shots := shots || shot.id;
     end if;
     exit when cardinality(shots) = 60;
@@ -5804,27 +5853,35 @@ begin
   return shots;
 end $$;
 
--- As price_start, but returns a refusal. A start that lacks only the frame on which its video begins is refused, and has a price too.
-create function keyframe_private.try_price(
-  project_id uuid, step keyframe.generation_step, input jsonb, model text, previous_start keyframe.predictions,
-  out wanted keyframe.predictions, out cost keyframe_private.run_cost, out refused keyframe_private.refusal)
+-- What the start of one shot of a film would cost, or why it is refused. previous_start: the start before it, which it may continue. A start
+-- that lacks only the frame on which its video begins is refused, but has a price too.
+create function keyframe_private.price_shot(
+  inout start keyframe.predictions, previous_start keyframe.predictions,
+  out cost keyframe_private.run_cost, out refused keyframe_private.refusal)
 language plpgsql volatile set search_path = '' as $$
 declare
-  priced record;
+  project keyframe.projects;
+  planned keyframe.predictions;
 begin
+  project := keyframe_private.lock_project(start.project_id);
+  planned := keyframe_private.apply_plan(start, project);
   begin
-    priced := keyframe_private.price_start(project_id, step, input, model, previous_start);
+    start := keyframe_private.complete_start(keyframe_private.resolve_beginning(planned, project, previous_start), project);
   exception when sqlstate 'KEYFR' then
     get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail;
     if refused.code <> 'frame_not_ready' then
-      return;
+      raise;
     end if;
-    priced := keyframe_private.price_start(project_id, step, input, model, assumes_frame => true);
+    -- As if it continued a video whose end image is not known yet.
+    planned.input := planned.input || '{"firstFramePredictionId": null, "continuesPreviousShot": true}';
+    start := keyframe_private.complete_start(planned, project);
   end;
-  wanted := priced.wanted;
-  cost := priced.cost;
+  cost := keyframe_private.cost_of_start(start);
 exception when sqlstate 'KEYFR' then
-  null; -- it lacks more than the frame: the first refusal stands
+  start := null;
+  if refused.code is null then -- otherwise the first refusal stands
+    get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail;
+  end if;
 end $$;
 
 -- The cost of each start or why it is refused, and the starts that are not refused, with the sum of their costs.
@@ -5841,15 +5898,15 @@ declare
 begin
   starts := '{}';
   foreach project in array projects loop
-    priced := keyframe_private.try_price(project, step, input, model, previous_start);
+    priced := keyframe_private.price_shot(keyframe_private.new_start(project, step, input, model), previous_start);
     if (priced.refused).code is null then
-      previous_start := priced.wanted;
+      previous_start := priced.start;
       costs := costs || priced.cost;
-      starts := starts || priced.wanted;
+      starts := starts || priced.start;
     end if;
-    shots := shots || jsonb_build_object('projectId', project, 'model', (priced.wanted).model,
+    shots := shots || jsonb_build_object('projectId', project, 'model', (priced.start).model,
       'estimateMicros', (priced.cost).estimate_charge_micros, 'atMostMicros', (priced.cost).most_charge_micros,
-      'elements', keyframe_private.element_names((priced.wanted).input),
+      'elements', keyframe_private.element_names((priced.start).input),
       'error', case when (priced.refused).code is not null then
         jsonb_build_object('code', (priced.refused).code, 'message', (priced.refused).sentence) end);
   end loop;
@@ -5880,39 +5937,6 @@ begin
   end if;
   return keyframe_private.refuse(refused);
 end $$;
-
-create function keyframe.estimate_prediction(
-  project_id uuid, step keyframe.generation_step, input jsonb default '{}', model text default null, count integer default null,
-  quote boolean default false)
-returns json language plpgsql volatile security definer set search_path = '' as $$
-declare
-  rate jsonb := keyframe_private.acquire_token(case when quote then 'create' else 'read' end);
-  number constant integer := coalesce(estimate_prediction.count, 1);
-  made keyframe_private.quotes;
-  priced record;
-  cost keyframe_private.run_cost;
-  refused keyframe_private.refusal;
-begin
-  perform keyframe_private.require_user();
-  perform keyframe_private.raise_if(number not between 1 and 8, 'invalid_request', 'count must be 1 to 8.');
-  priced := keyframe_private.price_start(project_id, step, input, model);
-  if number > 1 then
-    perform keyframe_private.price_start(project_id, step, keyframe_private.input_of_take(input, number), model); -- its seed is the highest
-  end if;
-  cost := keyframe_private.sum_of(array_fill(priced.cost, array[number]));
-  if quote then
-    made := keyframe_private.add_quote(
-      array[priced.wanted], null, estimate_prediction.input, estimate_prediction.model, estimate_prediction.count, cost);
-  end if;
-  return json_build_object('rate', rate, 'estimate', jsonb_build_object(
-    'model', (priced.wanted).model, 'requestedModel', nullif((priced.wanted).requested_model, (priced.wanted).model),
-    'elements', keyframe_private.element_names((priced.wanted).input), 'quoteId', made.id, 'quotedUntil', keyframe_private.wire_time(made.expires_at))
-    || keyframe_private.estimate_json(cost));
-exception when sqlstate 'KEYFR' then
-  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
-  return keyframe_private.refuse(refused);
-end $$;
-comment on function keyframe.estimate_prediction is 'What a start would cost, with every check of a start. With quote it raises the errors of the start, and holds the price; otherwise it stores nothing.';
 
 create function keyframe.start_film(
   film_id uuid, step keyframe.generation_step, input jsonb default '{}', model text default null, project_ids uuid[] default null,
