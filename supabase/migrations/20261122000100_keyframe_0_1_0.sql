@@ -1296,12 +1296,12 @@ create function keyframe_private.own_project(
   project uuid, versions timestamptz[] default null, missing text default 'You have no project with this projectId.')
 returns keyframe.projects language plpgsql stable set search_path = '' as $$
 declare
-  wanted keyframe.projects;
+  requested keyframe.projects;
 begin
-  select p.* into wanted from keyframe.projects p where p.id = project and keyframe_private.is_own(p.owner_id) and p.deleted_at is null;
+  select p.* into requested from keyframe.projects p where p.id = project and keyframe_private.is_own(p.owner_id) and p.deleted_at is null;
   perform keyframe_private.raise_if(not found, 'not_found', missing);
-  perform keyframe_private.require_version('project', wanted.updated_at, versions);
-  return wanted;
+  perform keyframe_private.require_version('project', requested.updated_at, versions);
+  return requested;
 end $$;
 
 create function keyframe.create_project(
@@ -1346,8 +1346,8 @@ create function keyframe.list_projects(
 returns json language plpgsql volatile security definer set search_path = '' as $$
 declare
   rate jsonb := keyframe_private.acquire_token('read');
-  wanted integer := least(max_rows, 101);
-  looked_at integer := case when search = '' then wanted else 5000 end;
+  page_size integer := least(max_rows, 101);
+  looked_at integer := case when search = '' then page_size else 5000 end;
   matches keyframe.projects[];
   searched_until json;
   refused keyframe_private.refusal;
@@ -1361,11 +1361,11 @@ begin
     ) l
     where strpos(lower(l.title), lower(search)) > 0
     order by l.created_at desc, l.id desc
-    limit wanted);
+    limit page_size);
   if with_predictions then
     rate := keyframe_private.acquire_more_tokens(rate, cardinality(matches), keyframe_private.projects_per_token());
   end if;
-  if search <> '' and cardinality(matches) < wanted then
+  if search <> '' and cardinality(matches) < page_size then
     select to_json(l) into searched_until from ( -- made of one row: the columns of skipped rows are computed too
       select p.created_at, p.id from keyframe.projects p
       where p.owner_id = auth.uid() and p.deleted_at is null and (p.created_at, p.id) < (before_created_at, before_id)
@@ -1393,12 +1393,12 @@ create function keyframe.read_project(project_id uuid)
 returns json language plpgsql volatile security definer set search_path = '' as $$
 declare
   rate jsonb := keyframe_private.acquire_token('read');
-  wanted keyframe.projects;
+  project keyframe.projects;
   refused keyframe_private.refusal;
 begin
-  wanted := keyframe_private.own_project(project_id);
-  return json_build_object('project', to_json(wanted), 'rate', rate,
-    'predictions', coalesce((select s.predictions from keyframe_private.step_predictions(array[wanted]) s), '[]'));
+  project := keyframe_private.own_project(project_id);
+  return json_build_object('project', to_json(project), 'rate', rate,
+    'predictions', coalesce((select s.predictions from keyframe_private.step_predictions(array[project]) s), '[]'));
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
   return keyframe_private.refuse(refused);
@@ -1437,15 +1437,15 @@ create function keyframe.delete_project(project_id uuid, versions timestamptz[] 
 returns jsonb language plpgsql volatile security definer set search_path = '' as $$
 declare
   rate jsonb := keyframe_private.acquire_token('change', needed => 'manage'); -- before any lock
-  wanted keyframe.projects;
+  project keyframe.projects;
   refused keyframe_private.refusal;
 begin
   -- Not one that is being deleted in parts: pruning holds its row.
   perform from keyframe.projects p
   where p.id = delete_project.project_id and keyframe_private.is_own(p.owner_id) and p.deleted_at is null for update;
-  wanted := keyframe_private.own_project(project_id, versions);
-  delete from keyframe.projects p where p.id = wanted.id;
-  return jsonb_build_object('project', to_jsonb(wanted), 'rate', rate);
+  project := keyframe_private.own_project(project_id, versions);
+  delete from keyframe.projects p where p.id = project.id;
+  return jsonb_build_object('project', to_jsonb(project), 'rate', rate);
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
   return keyframe_private.refuse(refused);
@@ -1470,12 +1470,12 @@ create function keyframe_private.own_film(
   film uuid, versions timestamptz[] default null, missing text default 'You have no film with this filmId.')
 returns keyframe.films language plpgsql stable set search_path = '' as $$
 declare
-  wanted keyframe.films;
+  requested keyframe.films;
 begin
-  select f.* into wanted from keyframe.films f where f.id = film and keyframe_private.is_own(f.owner_id);
+  select f.* into requested from keyframe.films f where f.id = film and keyframe_private.is_own(f.owner_id);
   perform keyframe_private.raise_if(not found, 'not_found', missing);
-  perform keyframe_private.require_version('film', wanted.updated_at, versions);
-  return wanted;
+  perform keyframe_private.require_version('film', requested.updated_at, versions);
+  return requested;
 end $$;
 
 create function keyframe.create_film(
@@ -1533,15 +1533,15 @@ create function keyframe.read_film(film_id uuid)
 returns json language plpgsql volatile security definer set search_path = '' as $$
 declare
   rate jsonb := keyframe_private.acquire_token('read');
-  wanted keyframe.films;
+  film keyframe.films;
   shots keyframe.projects[];
   refused keyframe_private.refusal;
 begin
-  wanted := keyframe_private.own_film(film_id);
-  shots := array(select p from keyframe.projects p where p.film_id = wanted.id order by p.film_position);
+  film := keyframe_private.own_film(film_id);
+  shots := array(select p from keyframe.projects p where p.film_id = film.id order by p.film_position);
   rate := keyframe_private.acquire_more_tokens(rate, cardinality(shots), keyframe_private.projects_per_token());
   return json_build_object(
-    'film', keyframe_private.film_json(wanted),
+    'film', keyframe_private.film_json(film),
     'shots', (
       select coalesce(json_agg(
         (select to_json(j) from (select p.*, coalesce(s.predictions, '[]') as predictions) j) order by p.film_position), '[]')
@@ -1612,20 +1612,20 @@ create function keyframe.delete_film(film_id uuid, with_projects boolean default
 returns json language plpgsql volatile security definer set search_path = '' as $$
 declare
   rate jsonb := keyframe_private.acquire_token('change', needed => 'manage'); -- before any lock
-  wanted keyframe.films;
+  film keyframe.films;
   deleted jsonb;
   shots uuid[];
   refused keyframe_private.refusal;
 begin
   perform from keyframe.films f where f.id = delete_film.film_id and keyframe_private.is_own(f.owner_id) for update;
-  wanted := keyframe_private.own_film(film_id, versions);
-  deleted := keyframe_private.film_json(wanted);
-  shots := keyframe_private.shots_of(wanted.id);
+  film := keyframe_private.own_film(film_id, versions);
+  deleted := keyframe_private.film_json(film);
+  shots := keyframe_private.shots_of(film.id);
   if with_projects then
     -- before they leave the film: require_frame sees that they are deleted
     perform from keyframe.projects p where p.id = any (shots) for update;
   end if;
-  delete from keyframe.films f where f.id = wanted.id;
+  delete from keyframe.films f where f.id = film.id;
   if with_projects then
     delete from keyframe.projects p where p.id = any (shots);
   end if;
@@ -1717,12 +1717,12 @@ create function keyframe_private.own_element(
   element uuid, versions timestamptz[] default null, missing text default 'You have no element with this elementId.')
 returns keyframe.elements language plpgsql stable set search_path = '' as $$
 declare
-  wanted keyframe.elements;
+  requested keyframe.elements;
 begin
-  select e.* into wanted from keyframe.elements e where e.id = element and keyframe_private.is_own(e.owner_id);
+  select e.* into requested from keyframe.elements e where e.id = element and keyframe_private.is_own(e.owner_id);
   perform keyframe_private.raise_if(not found, 'not_found', missing);
-  perform keyframe_private.require_version('element', wanted.updated_at, versions);
-  return wanted;
+  perform keyframe_private.require_version('element', requested.updated_at, versions);
+  return requested;
 end $$;
 
 create function keyframe.create_element(
@@ -1812,13 +1812,13 @@ create function keyframe.delete_element(element_id uuid, versions timestamptz[] 
 returns json language plpgsql volatile security definer set search_path = '' as $$
 declare
   rate jsonb := keyframe_private.acquire_token('change', needed => 'manage'); -- before any lock
-  wanted keyframe.elements;
+  element keyframe.elements;
   refused keyframe_private.refusal;
 begin
   perform from keyframe.elements e where e.id = delete_element.element_id and keyframe_private.is_own(e.owner_id) for update;
-  wanted := keyframe_private.own_element(element_id, versions);
-  delete from keyframe.elements e where e.id = wanted.id;
-  return json_build_object('element', to_jsonb(wanted) - 'owner_id', 'rate', rate);
+  element := keyframe_private.own_element(element_id, versions);
+  delete from keyframe.elements e where e.id = element.id;
+  return json_build_object('element', to_jsonb(element) - 'owner_id', 'rate', rate);
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
   return keyframe_private.refuse(refused);
@@ -2958,12 +2958,12 @@ end $$;
 create type keyframe_private.run_cost as (
   price_ids bigint[], markup numeric, estimate_micros bigint, most_micros bigint, estimate_charge_micros bigint, most_charge_micros bigint);
 
--- Whether a run can replace the one that was asked for: the most that the provider bills and the most that the user pays are no higher. Any
--- run can replace one whose cost is unknown.
-create function keyframe_private.costs_no_more(run keyframe_private.run_cost, asked keyframe_private.run_cost)
+-- Whether a run can replace the requested one: the most that the provider bills and the most that the user pays are no higher. Any run can
+-- replace one whose cost is unknown.
+create function keyframe_private.costs_no_more(run keyframe_private.run_cost, requested keyframe_private.run_cost)
 returns boolean language sql immutable set search_path = ''
-return asked.most_micros is null
-  or coalesce(run.most_micros <= asked.most_micros and run.most_charge_micros <= asked.most_charge_micros, false);
+return requested.most_micros is null
+  or coalesce(run.most_micros <= requested.most_micros and run.most_charge_micros <= requested.most_charge_micros, false);
 
 create function keyframe_private.default_cost(chosen keyframe.models, at timestamptz)
 returns keyframe_private.run_cost language plpgsql stable set search_path = '' as $$
@@ -3384,6 +3384,32 @@ end $$;
 
 -- The ledger has one row for each submit to the provider: what happened to the submit, to its provider run and to the money. The functions
 -- end a submit, search for its run, or add the next submit.
+--
+--   state         columns                                what moves it
+--   waiting       is_waiting: submitted_at is null       begin_submit → unanswered; abandon_submits → ended (no_run)
+--   unanswered    is_unanswered: submitted_at is set,    attach_run → running; add_search → searched for;
+--                 answered_at is null                    record_search_ended, before the next submit → ended (no_run, lost);
+--                                                        end_without_run → ended (no_run);
+--                                                        search_again, if the prediction is deleted → ended (lost)
+--   searched for  is_unanswered, search_task is set      attach_run → running; record_search_ended → ended (no_run, lost);
+--                                                        end_without_run → ended (no_run); prune, after a day → ended (lost)
+--   running       answered_at and                        record_run_state → ended (the run's outcome);
+--                 provider_prediction_id are set         record_run_not_canceled → ended (lost)
+--   ended         ended_at and outcome are set           if lost: attach_run → running, record_run_state → the run's outcome;
+--                                                        if no_run: search_again → unanswered
+--
+-- ended_at is null before the end. add_submits adds a waiting submit. attach_run adds a running one, for a second run of a submit or for a run
+-- of one that ended with no_run. prune deletes ended ones after 13 months.
+--
+-- cost_state is held while there is no outcome. With one, settle_ended sets it. An administrator settles or releases an unknown one.
+--
+--   outcome                     cost_state
+--   no_run, aborted             released
+--   succeeded                   settled; if a price counts the file, held until the prediction ends (settle_by_file)
+--   rejected, failed, canceled  settled, released or unknown, as billed_when of the model says
+--   lost                        unknown
+--
+-- A cost that cannot be computed is unknown, not settled. A cost that is 0 in any case is settled, not unknown.
 
 -- No foreign keys: a row outlives its prediction, project and account. Of about three updates the last is HOT if its page has space.
 create table keyframe_private.provider_submits (
@@ -3400,6 +3426,7 @@ create table keyframe_private.provider_submits (
   answered_at timestamptz,
   ended_at timestamptz,
   outcome text,
+  is_waiting boolean not null generated always as (submitted_at is null and ended_at is null) stored,
   is_unanswered boolean not null generated always as (submitted_at is not null and answered_at is null and ended_at is null) stored,
   provider_prediction_id text,
   search_task jsonb,
@@ -3416,8 +3443,7 @@ create table keyframe_private.provider_submits (
   constraint outcome_if_and_only_if_ended check ((outcome is null) = (ended_at is null)),
   constraint outcome_is_known check (outcome in ('succeeded', 'rejected', 'failed', 'canceled', 'aborted', 'no_run', 'lost')),
   constraint provider_run_is_an_answer check (provider_prediction_id is null or (submitted_at is not null and answered_at is not null)),
-  constraint search_only_while_unanswered check (search_task is null
-    or (submitted_at is not null and answered_at is null and ended_at is null)),
+  constraint search_only_while_unanswered check (search_task is null or is_unanswered),
   constraint metrics_are_an_object check (jsonb_typeof(metrics) = 'object'),
   constraint price_ids_are_a_list check (coalesce(array_ndims(price_ids), 1) = 1),
   constraint cost_state_is_known check (cost_state in ('held', 'settled', 'released', 'unknown')),
@@ -3436,6 +3462,7 @@ comment on column keyframe_private.provider_submits.submitted_at is 'When begin_
 comment on column keyframe_private.provider_submits.answered_at is 'When the provider answered it, or its provider run was found.';
 comment on column keyframe_private.provider_submits.ended_at is 'When nothing more could happen to it at the provider.';
 comment on column keyframe_private.provider_submits.outcome is 'The end of its provider run (succeeded, rejected, failed, canceled, aborted), no_run (it was not sent, the provider refused it, or its list has no run of it), or lost (what happened at the provider is unknown).';
+comment on column keyframe_private.provider_submits.is_waiting is 'Whether it is still to be sent.';
 comment on column keyframe_private.provider_submits.is_unanswered is 'Whether a provider run may exist that is not known yet.';
 comment on column keyframe_private.provider_submits.provider_prediction_id is 'The provider run, once it is known.';
 comment on column keyframe_private.provider_submits.search_task is 'What identifies its run in the provider''s list, including the prompt. Null if no search of its own is due: while its prediction is queued, the next submit searches first.';
@@ -3444,7 +3471,7 @@ comment on column keyframe_private.provider_submits.metrics is 'What the provide
 comment on column keyframe_private.provider_submits.price_ids is 'The prices by which it is settled: those in force when it was added. Null when one is unknown.';
 comment on column keyframe_private.provider_submits.most_micros is 'The most that the provider can bill, in micro-dollars; null: no price is known.';
 comment on column keyframe_private.provider_submits.cost_micros is 'What the provider bills; only when it is settled.';
-comment on column keyframe_private.provider_submits.cost_state is 'held: it has not ended. settled: it has cost cost_micros. released: it was not billed. unknown: it counts with most_micros until an administrator settles it.';
+comment on column keyframe_private.provider_submits.cost_state is 'held: it has not ended, or its price counts a file that is not stored yet. settled: it has cost cost_micros. released: it was not billed. unknown: it counts with most_micros until an administrator settles it.';
 comment on column keyframe_private.provider_submits.client_id is 'The OAuth client or key that started its prediction; null: the owner''s session, or a server.';
 comment on column keyframe_private.provider_submits.charge_micros is 'What its owner pays; only when it is settled.';
 create unique index provider_submits_run_idx on keyframe_private.provider_submits (provider_prediction_id)
@@ -3542,7 +3569,7 @@ begin
   for submit in
     select s.* from keyframe_private.provider_submits s where s.prediction_id = old.id and s.ended_at is null order by s.id for update
   loop
-    if submit.submitted_at is null then
+    if submit.is_waiting then
       perform keyframe_private.end_submit(submit.id, 'no_run');
     elsif submit.is_unanswered and submit.search_task is null then
       leased_until := (
@@ -3640,7 +3667,7 @@ declare
 begin
   if exists (
     select from keyframe_private.provider_submits s
-    where s.prediction_id = prediction.id and s.submitted_at is null and s.ended_at is null) then
+    where s.prediction_id = prediction.id and s.is_waiting) then
     return; -- one waits already, with its work
   end if;
   perform keyframe_private.acquire_lock('slots', prediction.owner_id);
@@ -3658,12 +3685,12 @@ end $$;
 
 -- `since`: when the provider began to refuse the model as unknown; null when it has the model again. An administrator who holds the row
 -- decides.
-create function keyframe_private.set_refused(wanted_step keyframe.generation_step, wanted_model text, since timestamptz)
+create function keyframe_private.set_refused(step keyframe.generation_step, model text, since timestamptz)
 returns void language plpgsql volatile set search_path = '' as $$
 begin
   update keyframe.models m set refused_at = since
   where (m.step, m.model) in (
-    select l.step, l.model from keyframe.models l where l.step = wanted_step and l.model = wanted_model for no key update skip locked);
+    select l.step, l.model from keyframe.models l where l.step = set_refused.step and l.model = set_refused.model for no key update skip locked);
 end $$;
 
 -- From now on the model is unavailable. The prediction moves to the next model that accepts its input, unless the caller named this one.
@@ -5003,15 +5030,15 @@ comment on function keyframe.start_prediction is 'Starts one run of a step of th
 -- queued → starting → processing → storing, as the provider run does; several moves at once if needed. The provider keeps an output for an
 -- hour, so a run that ends late still gets 50 minutes for copying.
 create function keyframe_private.follow_run(
-  prediction uuid, wanted keyframe.prediction_status, run text, done real, output_url text)
+  prediction uuid, next_status keyframe.prediction_status, run text, done real, output_url text)
 returns boolean language plpgsql volatile set search_path = '' as $$
 begin
   update keyframe.predictions p
-  set status = wanted, provider_prediction_id = run, started_at = coalesce(p.started_at, now()),
+  set status = next_status, provider_prediction_id = run, started_at = coalesce(p.started_at, now()),
       progress = greatest(p.progress, done), provider_output_url = output_url, updated_at = now(),
-      deadline_at = case when wanted = 'storing' then greatest(p.deadline_at, now() + interval '50 minutes') else p.deadline_at end
+      deadline_at = case when next_status = 'storing' then greatest(p.deadline_at, now() + interval '50 minutes') else p.deadline_at end
   where p.id = prediction and p.completed_at is null
-    and (p.status < wanted or p.status = 'processing' and wanted = 'processing' and done > coalesce(p.progress, 0));
+    and (p.status < next_status or p.status = 'processing' and next_status = 'processing' and done > coalesce(p.progress, 0));
   return found;
 end $$;
 
@@ -6037,7 +6064,7 @@ returns void language plpgsql volatile set search_path = '' as $$
 begin
   perform keyframe_private.add_work('ask', 'submit', p.id, p.owner_id, p.model, add_submit_work.due_at, (
     select s.id from keyframe_private.provider_submits s
-    where s.prediction_id = p.id and s.submitted_at is null and s.ended_at is null order by s.id limit 1), add_submit_work.failures, reason);
+    where s.prediction_id = p.id and s.is_waiting order by s.id limit 1), add_submit_work.failures, reason);
 end $$;
 
 -- Adds what an active prediction needs in its status.
@@ -6155,14 +6182,13 @@ begin
     perform keyframe_private.finish_work(held);
     return null;
   end if;
-  select s.* into submit from keyframe_private.provider_submits s where s.id = held.submit_id and s.submitted_at is null and s.ended_at is null
-  for update;
+  select s.* into submit from keyframe_private.provider_submits s where s.id = held.submit_id and s.is_waiting for update;
   if not found then
     -- The submit of this work is over. Another one is added, unless one waits already or a later one was begun, which may be in progress.
     if not exists (
       select from keyframe_private.provider_submits s
       where s.prediction_id = row_now.id
-        and (s.submitted_at is null and s.ended_at is null or s.id = held.submit_id and s.attempt < row_now.attempt)) then
+        and (s.is_waiting or s.id = held.submit_id and s.attempt < row_now.attempt)) then
       perform keyframe_private.add_next_submit(row_now, now(), held.failures, held.last_error);
     end if;
     perform keyframe_private.finish_work(held);
@@ -7845,15 +7871,15 @@ comment on function keyframe_worker.exchange_deliveries is 'Records the results 
 create function keyframe_private.own_endpoint(endpoint uuid, lock boolean default false)
 returns keyframe.webhook_endpoints language plpgsql volatile set search_path = '' as $$
 declare
-  wanted keyframe.webhook_endpoints;
+  requested keyframe.webhook_endpoints;
 begin
   perform keyframe_private.require_client_may('manage');
   if lock then
     perform from keyframe.webhook_endpoints e where e.id = endpoint and keyframe_private.is_own(e.owner_id) for no key update;
   end if;
-  select e.* into wanted from keyframe.webhook_endpoints e where e.id = endpoint and keyframe_private.is_own(e.owner_id);
+  select e.* into requested from keyframe.webhook_endpoints e where e.id = endpoint and keyframe_private.is_own(e.owner_id);
   perform keyframe_private.raise_if(not found, 'not_found', 'You have no webhook endpoint with this id.');
-  return wanted;
+  return requested;
 end $$;
 
 -- Administrators may set up to 100 by hand.
@@ -8062,17 +8088,17 @@ end $$;
 create function keyframe_private.own_delivery(delivery uuid, lock boolean default false)
 returns keyframe.webhook_deliveries language plpgsql volatile set search_path = '' as $$
 declare
-  wanted keyframe.webhook_deliveries;
+  requested keyframe.webhook_deliveries;
 begin
   perform keyframe_private.require_client_may('manage');
   if lock then
     perform from keyframe.webhook_deliveries d where d.id = delivery and keyframe_private.is_own(d.owner_id) for update;
   end if;
-  select d.* into wanted from keyframe.webhook_deliveries d
+  select d.* into requested from keyframe.webhook_deliveries d
   where d.id = delivery and keyframe_private.is_own(d.owner_id)
     and exists (select from keyframe.webhook_endpoints e where e.id = d.endpoint_id);
   perform keyframe_private.raise_if(not found, 'not_found', 'You have no delivery with this id.');
-  return wanted;
+  return requested;
 end $$;
 
 create function keyframe.test_webhook_endpoint(endpoint_id uuid, idempotency_key text default null, request_hash text default null)
@@ -8116,12 +8142,12 @@ begin
   page := array(
     select w.delivery
     from unnest(case when list_webhook_deliveries.status is null then enum_range(null::keyframe.delivery_status)
-      else array[list_webhook_deliveries.status] end) as wanted (status)
+      else array[list_webhook_deliveries.status] end) as s (status)
     cross join unnest(case when list_webhook_deliveries.event_type is null then keyframe_private.event_types()
-      else array[list_webhook_deliveries.event_type] end) as asked (event_type)
+      else array[list_webhook_deliveries.event_type] end) as t (event_type)
     cross join lateral (
       select d as delivery from keyframe.webhook_deliveries d
-      where d.endpoint_id = list_webhook_deliveries.endpoint_id and d.status = wanted.status and d.event_type = asked.event_type
+      where d.endpoint_id = list_webhook_deliveries.endpoint_id and d.status = s.status and d.event_type = t.event_type
         and (d.created_at, d.id) < (before_created_at, before_id)
       order by d.created_at desc, d.id desc
       limit least(max_rows, 101) -- a page of 100, and one more that shows whether there is a next page
@@ -9200,7 +9226,7 @@ returns jsonb language sql volatile set search_path = '' as $$
       and l.database = (select d.oid from pg_catalog.pg_database d where d.datname = current_database())
     where l.pid is distinct from pg_backend_pid()
   ), table_locks as materialized (
-    select l.pid, l.virtualtransaction, l.relation, l.is_keyframe, l.stops_writes, not l.granted as is_wanted
+    select l.pid, l.virtualtransaction, l.relation, l.is_keyframe, l.stops_writes, l.granted
     from locks l
     where l.is_ours and l.locktype = 'relation'
       and (l.stops_writes or l.granted and l.mode not in ('AccessShareLock', 'ShareUpdateExclusiveLock'))
@@ -9216,7 +9242,7 @@ returns jsonb language sql volatile set search_path = '' as $$
         select x.transactionid from locks x join table_locks h on h.virtualtransaction = x.virtualtransaction
         where x.granted and x.locktype = 'transactionid') end
   ), table_waiters as materialized (
-    select t.pid from table_locks t where t.is_wanted
+    select t.pid from table_locks t where not t.granted
   ), wait_chains as (
     (select a.pid as victim, a.pid,
        case when a.pid not in (select t.pid from table_waiters t) then pg_catalog.pg_blocking_pids(a.pid) else '{}' end as behind
