@@ -131,7 +131,7 @@ export function generationMethods({ settings, call, operate, operateOnce }: Api)
 
       each: (projectId: string, query: QueryOf<"listPredictions"> = {}, options: CallOptions = {}) =>
         eachRow(
-          (...asked) => list(projectId, ...asked),
+          (...args) => list(projectId, ...args),
           (page) => page.predictions,
           query,
           options,
