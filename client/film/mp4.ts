@@ -1,7 +1,7 @@
 // mediabunny reads and writes MP4 itself, in streams, with no dependency and no WebAssembly, which the page's policy forbids.
 import * as media from "mediabunny";
-import { readPixelRatio } from "../../shared/media/avc-pixels.ts";
-import { readHevcPixelRatio } from "../../shared/media/hevc-pixels.ts";
+import { readAvcSampleAspectRatio } from "../../shared/media/avc-sps.ts";
+import { readHevcSampleAspectRatio } from "../../shared/media/hevc-sps.ts";
 import { openVideo, type OpenVideo } from "./open.ts";
 import { originBox } from "./origin.ts";
 import { FilmError, nameShot, type ShotFile, type Sink } from "./shots.ts";
@@ -122,7 +122,7 @@ async function hasHiddenShape({ video, size }: OpenVideo): Promise<boolean> {
   const [, kind] = /^(avc1|hvc1|hev1)/.exec(config?.codec ?? "") ?? [];
   if (!kind || size.width !== config?.codedWidth || size.height !== config.codedHeight) return false;
   const { buffer, byteOffset, byteLength } = config.description as Uint8Array; // of mediabunny
-  const read = kind === "avc1" ? readPixelRatio : readHevcPixelRatio;
+  const read = kind === "avc1" ? readAvcSampleAspectRatio : readHevcSampleAspectRatio;
   return read(new DataView(buffer, byteOffset, byteLength)) !== 1;
 }
 
