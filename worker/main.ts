@@ -2,7 +2,7 @@ import { parseOptions, runMain, stopSignals } from "../command-line/run-main.ts"
 import { type CallDatabase, createCallDatabase } from "../shared/platform/call-database.ts";
 import { createLog, describeError } from "../shared/platform/log.ts";
 import { createDeliver } from "../supabase/functions/keyframe-deliver/create-worker.ts";
-import { DATABASE_TIMEOUT_MS } from "../supabase/functions/keyframe-deliver/deliveries/work.ts";
+import { DATABASE_TIMEOUT_MS } from "../supabase/functions/keyframe-deliver/deliveries/delivery-work.ts";
 import { createGenerate } from "../supabase/functions/keyframe-generate/create-worker.ts";
 import { createSettingsCheck, type Way } from "./check-settings.ts";
 import { createDirectDatabase } from "./direct-database.ts";

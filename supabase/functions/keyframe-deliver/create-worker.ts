@@ -3,7 +3,7 @@ import type { Log } from "../../../shared/platform/log.ts";
 import { systemClock } from "../../../shared/platform/clock.ts";
 import { createWorker } from "../../../shared/worker/worker.ts";
 import { createExchange, type Exchange } from "./deliveries/database.ts";
-import { createDeliveryWork, DELIVER_LIMITS } from "./deliveries/work.ts";
+import { createDeliveryWork, DELIVER_LIMITS } from "./deliveries/delivery-work.ts";
 import type { createSender } from "./send/attempt.ts";
 
 type Settings = {

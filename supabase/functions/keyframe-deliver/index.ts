@@ -3,7 +3,7 @@ import { functionEnvironments, readEnvironment } from "../../../shared/platform/
 import { createLog } from "../../../shared/platform/log.ts";
 import { createKickHandler } from "../../../shared/webhooks/signed-handler.ts";
 import { createDeliver } from "./create-worker.ts";
-import { DATABASE_TIMEOUT_MS } from "./deliveries/work.ts";
+import { DATABASE_TIMEOUT_MS } from "./deliveries/delivery-work.ts";
 
 const NAME = "keyframe-deliver";
 
