@@ -1,7 +1,7 @@
 import { closestMatch } from "leven"; // the distance between two names
 import type { z } from "zod";
 import { ApiError, type ErrorDetail } from "../http/errors.ts";
-import { retryAfterJitter } from "../platform/retry.ts";
+import { retryAfterJitter } from "../http/retry-after.ts";
 
 /** What is logged of a failed call: codes only, never row data, prompts or URLs. */
 export type UpstreamFailure = { from: "database" | "storage"; operation: string; status: number; code: string };

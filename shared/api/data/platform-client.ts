@@ -1,6 +1,6 @@
 import { PostgrestClient } from "@supabase/postgrest-js";
 import { StorageClient } from "@supabase/storage-js";
-import { fetchOnce } from "../../platform/retry.ts";
+import { fetchOnce } from "../../platform/fetch-once.ts";
 
 /**
  * Longer than PostgREST waits for a connection (10 s), so that its PGRST003 arrives and is logged. An abandoned call may still run:

@@ -1,7 +1,7 @@
 import { createCallDatabase } from "../../../shared/platform/call-database.ts";
 import { functionEnvironments, readEnvironment } from "../../../shared/platform/environment.ts";
 import { createLog } from "../../../shared/platform/log.ts";
-import { createKickHandler } from "../../../shared/webhooks/signed-handler.ts";
+import { createKickHandler } from "../../../shared/webhooks/kick-handler.ts";
 import { createDeliver } from "./create-worker.ts";
 import { DATABASE_TIMEOUT_MS } from "./deliveries/delivery-work.ts";
 

@@ -3,13 +3,8 @@ import type { FailureCode } from "../../../../shared/contract/predictions.ts";
 import { createBodyReader } from "../../../../shared/http/read-body.ts";
 import { jsonText } from "../../../../shared/platform/json-text.ts";
 import { redactedLine } from "../../../../shared/platform/log.ts";
-import { retryAfterSeconds } from "../../../../shared/platform/retry.ts";
-import {
-  contentRejected,
-  isAboutMoney,
-  readFailure,
-  type Stage,
-} from "../../../../shared/replicate/provider-prediction.ts";
+import { retryAfterSeconds } from "../../../../shared/http/retry-after.ts";
+import { contentRejected, isAboutMoney, readFailure, type Stage } from "../../../../shared/replicate/run-failure.ts";
 
 /**
  * A failed call of the provider. `status` is null without a complete answer: the call may have had its effect.

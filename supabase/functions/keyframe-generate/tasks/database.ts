@@ -1,7 +1,8 @@
 import { z } from "zod";
 import type { CallDatabase } from "../../../../shared/platform/call-database.ts";
 import type { Log } from "../../../../shared/platform/log.ts";
-import { type Found, type ProviderPrediction, reportRun } from "../../../../shared/replicate/provider-prediction.ts";
+import type { ProviderPrediction } from "../../../../shared/replicate/provider-prediction.ts";
+import { type Found, reportRun } from "../../../../shared/replicate/report-run.ts";
 import type { OutputSource } from "../files/open-output.ts";
 import type { Storage, StoredFile } from "../files/storage.ts";
 import type { Provider } from "../provider/provider.ts";
