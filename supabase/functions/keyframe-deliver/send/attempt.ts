@@ -64,7 +64,7 @@ function notSent(error: ErrorClass): Posted {
   return { statusCode: null, error, excerpt: null, retryAfter: undefined };
 }
 
-/** The entry to the code that sends requests. create-worker.ts loads it in the first claim, because undici is slow to load. */
+/** The entry to the code that sends requests. deliver-worker.ts loads it in the first claim, because undici is slow to load. */
 export function createSender(allowLocal: boolean, log: Log, now: () => number): ReturnType<typeof createAttempt> {
   const checked = createCheckedLookup((name) => lookup(name, { all: true }), { allowLocal });
   return createAttempt({

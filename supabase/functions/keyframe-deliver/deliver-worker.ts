@@ -17,7 +17,7 @@ type Settings = {
 };
 
 /** A worker of `deliver`, for the edge function and for `npm run worker`. */
-export function createDeliver({ allowLocal, callDatabase, log, address, now = Date.now }: Settings) {
+export function createDeliverWorker({ allowLocal, callDatabase, log, address, now = Date.now }: Settings) {
   /**
    * Loaded during the first claim, so that the answer to the first kick does not wait for undici. If it fails, the claim fails, and the
    * next one tries again.

@@ -23,7 +23,7 @@ type Settings = {
 };
 
 /** A worker of `generate`, for the edge function and for `npm run worker`. */
-export function createGenerate({ environment, callDatabase, log, address, now = Date.now }: Settings) {
+export function createGenerateWorker({ environment, callDatabase, log, address, now = Date.now }: Settings) {
   const { SUPABASE_URL: platformUrl, SUPABASE_SECRET_KEYS: secretKey } = environment;
   const publicUrl = environment.KEYFRAME_PUBLIC_URL ?? (platformUrl.startsWith("https:") ? platformUrl : null);
   const pollSeconds = publicUrl === null ? POLL_SECONDS : null;
