@@ -24,14 +24,14 @@ const databaseUrl = z.string().transform((text, context) => {
   }
 });
 
-const MOST_PORT = 65_535;
+const MAX_PORT = 65_535;
 const PLACE = /^(?:(.+):)?(\d{1,5})$/;
 
 /** `8080`, on this machine only, or `0.0.0.0:8080`. */
 const place = z.string().transform((text, context) => {
   const [, hostname = "127.0.0.1", digits] = PLACE.exec(text) ?? [];
   const port = Number(digits);
-  if (port <= MOST_PORT) return { hostname: hostname.replace(/^\[(.*)\]$/, "$1"), port };
+  if (port <= MAX_PORT) return { hostname: hostname.replace(/^\[(.*)\]$/, "$1"), port };
   context.addIssue({ code: "custom", message: "must be a port such as 8080, or 0.0.0.0:8080" });
   return z.NEVER;
 });

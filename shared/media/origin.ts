@@ -2,7 +2,7 @@ import { Buffer } from "node:buffer";
 
 const VOCABULARY = "cv.iptc.org/newscodes/digitalsourcetype/";
 /** In bytes, with a code of three letters. */
-export const SHORTEST_SOURCE_TYPE = VOCABULARY.length + 3;
+export const MIN_SOURCE_TYPE_BYTES = VOCABULARY.length + 3;
 
 /** A code of IPTC's DigitalSourceType in XMP or in a C2PA manifest, one of AI first; null: there is none. */
 export function findSourceType(part: Uint8Array): string | null {

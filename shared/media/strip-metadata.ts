@@ -3,7 +3,7 @@ import { deflateSync, inflateSync } from "node:zlib";
 import { blankProfileNames } from "./color-profile.ts";
 import type { Image } from "./image-reader.ts";
 import { readOrientation } from "./orientation.ts";
-import { findSourceType, isPlainManifest, SHORTEST_SOURCE_TYPE, sourceTypeXmp } from "./origin.ts";
+import { findSourceType, isPlainManifest, MIN_SOURCE_TYPE_BYTES, sourceTypeXmp } from "./origin.ts";
 
 /** `isLossless`: a JPEG of a kind that browsers and models do not decode. */
 type Stripped = { bytes: Uint8Array; orientation: number; isLossless?: boolean };
@@ -310,7 +310,7 @@ class KeptParts {
 
   /** Looks at the content of a part that is not kept. */
   remove(start: number, end: number): void {
-    if (end - start < SHORTEST_SOURCE_TYPE) return; // 10 MiB can be 2.6 million parts
+    if (end - start < MIN_SOURCE_TYPE_BYTES) return; // 10 MiB can be 2.6 million parts
     this.sourceType ??= findSourceType(this.bytes.subarray(start, end));
   }
 

@@ -12,11 +12,12 @@ import { orNull, type Short, shortModels } from "./shorten-models.ts";
 type Args = Record<string, unknown>;
 
 /** In code points, for the texts of one of many. */
-const LONGEST_TEXT = 300;
-const MOST_SHOTS = 20;
-const MOST_GROUPS = 100;
+const MAX_TEXT_CHARACTERS = 300;
+const MAX_SHOTS = 20;
+const MAX_GROUPS = 100;
 
-const cut = (text: string) => (text.length > LONGEST_TEXT ? `${[...text].slice(0, LONGEST_TEXT).join("")}…` : text);
+const cut = (text: string) =>
+  text.length > MAX_TEXT_CHARACTERS ? `${[...text].slice(0, MAX_TEXT_CHARACTERS).join("")}…` : text;
 
 const shortCost = (cost: Prediction["cost"]) =>
   cost && {
@@ -138,7 +139,7 @@ const ANSWERS: { [Id in OperationId]?: (answer: AnswerOf<Id>, args: Args) => Sho
   changeFilm: wholeFilm,
   readFilm: ({ shots, ...film }, { from }) => {
     const first = typeof from === "number" ? from : 1;
-    const end = first - 1 + MOST_SHOTS;
+    const end = first - 1 + MAX_SHOTS;
     return {
       ...wholeFilm(film),
       shots: shots.slice(first - 1, end).map((shot, index) => ({
@@ -179,8 +180,8 @@ const ANSWERS: { [Id in OperationId]?: (answer: AnswerOf<Id>, args: Args) => Sho
   }),
   readUsage: ({ groups, ...usage }) => ({
     ...usage,
-    groups: groups.slice(0, MOST_GROUPS),
-    next: orNull(`It has ${groups.length} groups: ask for fewer days.`, groups.length > MOST_GROUPS),
+    groups: groups.slice(0, MAX_GROUPS),
+    next: orNull(`It has ${groups.length} groups: ask for fewer days.`, groups.length > MAX_GROUPS),
   }),
 };
 
