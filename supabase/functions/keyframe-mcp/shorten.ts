@@ -83,11 +83,21 @@ function shortSteps({ takes, predictions, selected }: WithSteps): Short {
 
 /** A project or a film as one of many. Its elements are counted: absent, those of the film. */
 const shortProject = ({ projectId, title, textPrompt, description, aspectRatio, filmId, elementIds }: Project) => ({
-  ...{ projectId, title, textPrompt: cut(textPrompt), description: cut(description) },
-  ...{ aspectRatio, filmId, elements: elementIds?.length },
+  projectId,
+  title,
+  textPrompt: cut(textPrompt),
+  description: cut(description),
+  aspectRatio,
+  filmId,
+  elements: elementIds?.length,
 });
 const shortFilm = ({ filmId, title, description, elementIds, projectIds, updatedAt }: Film) => ({
-  ...{ filmId, title, description: cut(description), elements: elementIds.length, shots: projectIds.length, updatedAt },
+  filmId,
+  title,
+  description: cut(description),
+  elements: elementIds.length,
+  shots: projectIds.length,
+  updatedAt,
 });
 const wholeProject = ({ createdAt: _, updatedAt: __, ...rest }: Project) => rest;
 const wholeFilm = ({ createdAt: _, projectIds, ...rest }: Film) => ({ ...rest, shots: projectIds.length });
@@ -107,13 +117,17 @@ function shortFilmEstimate({ currency: _, estimateMicros: __, shots, ...rest }: 
       : `Nothing was started. ${able} ${able === 1 ? "shot costs" : "shots cost"} ${dollars(rest.atMostMicros)} at most by the price list; what the provider measures is charged.${others} If the user agrees, call start with this quoteId and atMostMicros.`;
   return {
     shots: shots.map(({ projectId, model, atMostMicros, elements, error }) => ({
-      ...{ projectId, model, atMostMicros, error },
+      projectId,
+      model,
+      atMostMicros,
+      error,
       elements: orNull(
         elements.map(({ name }) => name),
         elements.length > 0,
       ),
     })),
-    ...{ ...rest, atMostMicros: orNull(rest.atMostMicros, able > 0) },
+    ...rest,
+    atMostMicros: orNull(rest.atMostMicros, able > 0),
     next,
   };
 }
@@ -130,7 +144,11 @@ const ANSWERS: { [Id in OperationId]?: (answer: AnswerOf<Id>, args: Args) => Sho
   listModels: shortModels,
   listElements: ({ elements, nextCursor }) => ({
     elements: elements.map(({ elementId, kind, name, text, imagePaths }) => ({
-      ...{ elementId, kind, name, text, images: imagePaths.length },
+      elementId,
+      kind,
+      name,
+      text,
+      images: imagePaths.length,
     })),
     nextCursor,
   }),

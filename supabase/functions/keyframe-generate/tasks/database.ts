@@ -34,7 +34,9 @@ export function createDatabase(callOnce: CallDatabase, call: CallDatabase, pollS
      */
     reportRun: (of: { id: string; attempt: number }, run: ProviderPrediction, lease: Lease | null, found?: Found) =>
       reportRun(call, run, {
-        ...{ prediction_id: of.id, attempt: of.attempt, ...found },
+        prediction_id: of.id,
+        attempt: of.attempt,
+        ...found,
         ...(lease && { ...leaseOf(lease), poll_seconds: pollSeconds }),
       }),
     /** `is_unknown`: the provider no longer has the run. Otherwise canceling is retried later. */
