@@ -51,7 +51,7 @@ export const lastFrameOf = async (video: Blob): Promise<Blob> =>
   await (await import("./film/last-frame.ts")).readLastFrame(video);
 
 const TYPES = { joining: "video/mp4", packing: "application/zip" };
-const MOST_IN_MEMORY = 1_000_000_000; // two copies of more may be too much for a tab
+const MAX_BYTES_IN_MEMORY = 1_000_000_000; // two copies of more may be too much for a tab
 
 type MakeFilm = [film: FilmWithShots, options: FilmOptions, doing: "joining" | "packing", write: WriteFilm];
 type WriteFilm = (shots: ShotFile[], sink: Sink) => Promise<void>;
@@ -80,7 +80,7 @@ async function writeFilm(...[film, options, doing, write]: MakeFilm): Promise<Bl
   const onShot = half(doing, 0.5);
   const shots = await downloadShots(film, isRoughCut, downloads, half("downloading", 0), signal);
   if (file === undefined) {
-    if (shots.reduce((sum, shot) => sum + shot.file.size, 0) > MOST_IN_MEMORY) {
+    if (shots.reduce((sum, shot) => sum + shot.file.size, 0) > MAX_BYTES_IN_MEMORY) {
       const message =
         "A film in memory can have at most 1 GB, and this one is larger. Choose a file for it, in Chrome or Edge.";
       throw new FilmError("too_large", message);

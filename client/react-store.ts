@@ -21,7 +21,7 @@ type Answer = Film | Project | Prediction | Element;
 type Changed = Answer | ShotPrediction;
 
 /** The maximum of one read. */
-const MOST_ROWS = 100;
+const MAX_ROWS = 100;
 
 export const keyOf = ({ projectId, step, predictionId }: PredictionRef): string =>
   JSON.stringify({ projectId, step, predictionId });
@@ -114,7 +114,7 @@ function createStore(client: KeyframeClient) {
     // A list of takes does not have what runs. The latest prediction is read first, so that no end falls between the two reads.
     const { step, hidden, status } = query;
     const running = status
-      ? await client.predictions.list(projectId, { step, hidden, limit: MOST_ROWS }, { signal })
+      ? await client.predictions.list(projectId, { step, hidden, limit: MAX_ROWS }, { signal })
       : null;
     const page = await client.predictions.list(projectId, query, { signal });
     follow(page, [...page.predictions, ...(running?.predictions ?? [])], withLaterState, publish, signal);

@@ -83,12 +83,12 @@ export async function writeMp4(files: ShotFile[], { write, onShot, signal }: Sin
 }
 
 /** Called between two parts of the work: yields to the page after this many ms, and rejects when the signal aborts. */
-const LONGEST_WORK_MS = 10;
+const MAX_WORK_MS = 10;
 type Pause = () => Promise<void>;
 function pauses(signal: AbortSignal | undefined): Pause {
   let since = performance.now();
   return async () => {
-    if (performance.now() - since > LONGEST_WORK_MS) {
+    if (performance.now() - since > MAX_WORK_MS) {
       await nextTask();
       since = performance.now();
     }

@@ -11,7 +11,12 @@ export const copyTitle = (title: string) => `${[...title].slice(0, 193).join("")
 
 /** The fields of a copy of a project. Its takes are not copied. */
 export const copyOf = ({ title, textPrompt, description, aspectRatio, elementIds, plan, filmId }: Project) => ({
-  ...{ title, textPrompt, description, aspectRatio, elementIds, plan },
+  title,
+  textPrompt,
+  description,
+  aspectRatio,
+  elementIds,
+  plan,
   filmId: filmId ?? undefined,
 });
 
