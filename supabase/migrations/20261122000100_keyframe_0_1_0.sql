@@ -2176,40 +2176,40 @@ begin
       weight));
 end $$;
 
--- Where a claim ended. The next one begins with the resource after it, and goes on with the first after the last. The same holds for lanes.
+-- Where a claim ended. The next one begins after it, and goes on from the start of the index when it has reached the end. So do lanes.
 create type keyframe_private.claim_cursor as (resource text, lane uuid);
 
--- A ready row of the resource after the last one, or at first after the cursor. Null when the walk is back at the cursor. A probe of the index.
-create function keyframe_private.next_resource(queue keyframe_private.work_queue, cursor_resource text, last text)
+-- A ready row of the resource after the previous one, at first after the cursor's. Null after the cursor's own, which is the last. One probe.
+create function keyframe_private.next_resource(queue keyframe_private.work_queue, cursor_resource text, previous text)
 returns keyframe_private.work language plpgsql volatile set search_path = '' as $$
 declare
-  has_restarted boolean := last is not null and last collate "C" <= cursor_resource;
+  has_restarted boolean := previous is not null and previous collate "C" <= cursor_resource;
   ready keyframe_private.work;
 begin
   loop
     select w.* into ready from keyframe_private.work w
-    where w.queue = next_resource.queue and w.state = 'ready' and w.resource > coalesce(last, cursor_resource) order by w.resource limit 1;
+    where w.queue = next_resource.queue and w.state = 'ready' and w.resource > coalesce(previous, cursor_resource) order by w.resource limit 1;
     exit when found or has_restarted;
     has_restarted := true;
-    last := '';
+    previous := ''; -- on from the start
   end loop;
   return case when not has_restarted or ready.resource <= cursor_resource then ready end;
 end $$;
 
 -- The same for the lanes of a resource.
-create function keyframe_private.next_lane(queue keyframe_private.work_queue, resource text, cursor_lane uuid, last uuid)
+create function keyframe_private.next_lane(queue keyframe_private.work_queue, resource text, cursor_lane uuid, previous uuid)
 returns keyframe_private.work language plpgsql volatile set search_path = '' as $$
 declare
-  has_restarted boolean := last is not null and last <= cursor_lane;
+  has_restarted boolean := previous is not null and previous <= cursor_lane;
   ready keyframe_private.work;
 begin
   loop
     select w.* into ready from keyframe_private.work w
     where w.queue = next_lane.queue and w.state = 'ready' and w.resource <= next_lane.resource
-      and (w.resource, w.lane) > (next_lane.resource, coalesce(last, cursor_lane)) order by w.resource, w.lane limit 1;
+      and (w.resource, w.lane) > (next_lane.resource, coalesce(previous, cursor_lane)) order by w.resource, w.lane limit 1;
     exit when found or has_restarted;
     has_restarted := true;
-    last := '00000000-0000-0000-0000-000000000000';
+    previous := '00000000-0000-0000-0000-000000000000';
   end loop;
   return case when not has_restarted or ready.lane <= cursor_lane then ready end;
 end $$;
