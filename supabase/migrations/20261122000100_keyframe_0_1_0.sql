@@ -2002,7 +2002,7 @@ comment on column keyframe_private.work.submit_id is 'The row of provider_submit
 comment on column keyframe_private.work.owner_id is 'The owner whose share of the capacity it uses, or a service-wide endpoint.';
 comment on column keyframe_private.work.lane is 'What takes turns within a resource: the owner, or the endpoint.';
 comment on column keyframe_private.work.resource is 'The shared dependency that can be slow for many owners: a model, an output''s host and model, a receiver''s host and the endpoint''s standing, otherwise the kind.';
-comment on column keyframe_private.work.is_unproven is 'Whether its endpoint is new or slow, so that the request may hang.';
+comment on column keyframe_private.work.is_unproven is 'Whether its endpoint is new or slow: a request to it may hang.';
 comment on column keyframe_private.work.due_at is 'When it is due, or was; while it is leased, when the lease expires.';
 comment on column keyframe_private.work.lease_token is 'Which claim leased it.';
 comment on column keyframe_private.work.failures is 'generate: failures in a row. deliver: leases that expired, which lengthen its wait; failed requests are counted in webhook_deliveries.';
@@ -2084,8 +2084,8 @@ end $$;
 
 -- supabase/schemas/15_queue/20_leases.sql
 
--- The claim of both functions. lease_work makes due work ready (make_ready), counts what the worker has leased already (open_work_of), finds
--- lanes in the order of their turns (open_lanes), chooses a row of each in turn up to the limits (choose_rows), and leases these.
+-- The claim of both functions. lease_work makes due work ready (make_ready), counts what the worker has leased already (count_leased), finds
+-- lanes in the order of their turns (find_lanes), chooses a row of each in turn up to the limits (choose_rows), and leases these.
 --
 -- An example: the last claim ended at Bob's lane of model A, and these rows are ready:
 --   model A: Ada's lane a1 a2 a3, Bob's b1, Cem's c1 c2
@@ -2108,12 +2108,15 @@ begin
   return case queue when 'deliver' then interval '30 seconds' else interval '90 seconds' end;
 end $$;
 
--- A resource may lease another row while it has fewer leased than this. The limit falls with each row, so that one resource alone ends at
--- two fifths of the capacity. It is what the others leave of four fifths, so that a fifth stays free for new ones, and of nine tenths with
--- all that is leased; when nearly everything is leased, up to 4. The same holds for an owner; for deliver an owner's rows count twice,
--- because an owner can have twenty endpoints at one host. Deliveries to endpoints that are new or slow are unproven: they share half of the
--- capacity among themselves, and leave the rest to others. For deliver, with a capacity of 440 (test/db/work/shares.test.ts has the same
--- table):
+-- A resource may lease another row while it has fewer rows leased than this limit:
+--
+--   limit = max(min(4/5 part − leased in part, 9/10 capacity − leased), min(4, free / 6))
+--
+-- part is the whole capacity. Deliveries to endpoints that are new or slow are unproven: their part is half, so that they leave the rest to
+-- others. Each row that is leased lowers the limit, so a resource that is alone ends at two fifths. A fifth of a part and a tenth of the
+-- capacity stay free for resources that come later; when nearly everything is leased, each still gets up to 4. The same limit holds for an
+-- owner; for deliver an owner's rows count twice, because an owner can have twenty endpoints at one host. For deliver, with a capacity of 440
+-- (test/db/work/shares.test.ts has the same table):
 --
 --   leased by others                   limit of a resource                  it ends at
 --   nothing                            352 − its own rows                   176
@@ -2121,13 +2124,15 @@ end $$;
 --   200 unproven                       196 − its own, of nine tenths        98
 --   430                                (440 − 430 − its own) / 6            2
 --   unproven: nothing                  176 − its own, four fifths of 220    88
-create function keyframe_private.limit_for_next_row(capacity integer, is_unproven boolean, open bigint, open_unproven bigint)
+create function keyframe_private.limit_for_next_row(capacity integer, is_unproven boolean, leased bigint, leased_unproven bigint)
 returns numeric language plpgsql immutable set search_path = '' as $$
 declare
   part constant integer := case when is_unproven then capacity / 2 else capacity end;
-  open_in_part constant bigint := case when is_unproven then open_unproven else open - open_unproven end;
+  leased_in_part constant bigint := case when is_unproven then leased_unproven else leased - leased_unproven end;
 begin
-  return greatest(least(part * 4 / 5 - open_in_part, capacity * 9 / 10 - open), least(4, least(capacity - open, part - open_in_part) / 6.0));
+  return greatest(
+    least(part * 4 / 5 - leased_in_part, capacity * 9 / 10 - leased),
+    least(4, least(capacity - leased, part - leased_in_part) / 6.0));
 end $$;
 
 -- An expired lease makes work ready too, and counts as a failure. A submit counts every failure; other work of generate only leases that
@@ -2157,18 +2162,18 @@ begin
   end if;
 end $$;
 
--- What a worker has leased of a queue. by_owner counts proven and unproven rows of an owner apart, and each as owner_weight.
-create type keyframe_private.open_work as (total bigint, unproven bigint, by_resource jsonb, by_owner jsonb, owner_weight integer);
+-- What a worker has leased of a queue. by_owner has one count of an owner's proven rows and one of the unproven; each row counts owner_weight.
+create type keyframe_private.leased_counts as (total bigint, unproven bigint, by_resource jsonb, by_owner jsonb, owner_weight integer);
 
-create function keyframe_private.open_work_of(queue keyframe_private.work_queue, for_worker uuid)
-returns keyframe_private.open_work language plpgsql volatile set search_path = '' as $$
+create function keyframe_private.count_leased(queue keyframe_private.work_queue, for_worker uuid)
+returns keyframe_private.leased_counts language plpgsql volatile set search_path = '' as $$
 declare
   weight constant integer := case queue when 'deliver' then 2 else 1 end;
 begin
   return (
     with mine as materialized (
       select w.resource, w.owner_id, w.is_unproven from keyframe_private.work w
-      where w.queue = open_work_of.queue and w.state = 'leased' and w.worker_id = for_worker
+      where w.queue = count_leased.queue and w.state = 'leased' and w.worker_id = for_worker
     )
     select row((select count(*) from mine), (select count(*) from mine m where m.is_unproven),
       (select jsonb_object_agg(r.resource, r.n) from (select m.resource, count(*) as n from mine m group by 1) r),
@@ -2176,10 +2181,11 @@ begin
       weight));
 end $$;
 
--- Where a claim ended. The next one begins after it, and goes on from the start of the index when it has reached the end. So do lanes.
+-- Where a claim ended. The next one begins after it, and wraps around at the end of the index: with the resources A, B, C and the cursor at B
+-- in the order C, A, B. Lanes within a resource wrap around in the same way.
 create type keyframe_private.claim_cursor as (resource text, lane uuid);
 
--- A ready row of the resource after the previous one, at first after the cursor's. Null after the cursor's own, which is the last. One probe.
+-- Returns a ready row of the next resource. The walk begins after the cursor's resource, and ends with it: then null. One probe of the index.
 create function keyframe_private.next_resource(queue keyframe_private.work_queue, cursor_resource text, previous text)
 returns keyframe_private.work language plpgsql volatile set search_path = '' as $$
 declare
@@ -2215,60 +2221,60 @@ begin
 end $$;
 
 -- A lane to lease from, at most the max_rows of its endpoint, and how much of its resource and of its owner the worker has leased.
-create type keyframe_private.open_lane as (resource text, lane uuid, max_rows integer, open_of_resource bigint, open_of_owner bigint);
+create type keyframe_private.claimable_lane as (resource text, lane uuid, max_rows integer, leased_of_resource bigint, leased_of_owner bigint);
 
--- The lanes of one resource after the other, without those at a limit. The cursor is of one resource: any other begins at a random lane. Lanes
--- of deliver are locked, and cleared of work that does not belong there (lock_endpoint_lane). is_cut: there are more lanes than a claim may
--- visit. free: the most that these resources can lease now. Each leased row counts against the limit and lowers it by one, so this is half of
--- what is left, or the few rows of a worker that is nearly full.
-create function keyframe_private.open_lanes(
-  queue keyframe_private.work_queue, for_worker uuid, max_lanes integer, open_now keyframe_private.open_work,
-  began keyframe_private.claim_cursor, out lanes keyframe_private.open_lane[], out free integer, out ended keyframe_private.claim_cursor,
-  out is_cut boolean)
+-- The lanes of one resource after the other, without those at a limit. Only the cursor's resource begins after the cursor's lane; any other
+-- begins at a random lane. Lanes of deliver are locked, and cleared of work that does not belong there (lock_endpoint_lane). is_cut: there are
+-- more lanes than a claim may visit. max_to_lease: the most that these resources can lease now. Each leased row counts against the limit and
+-- lowers it by one, so this is half of what is left, or the few rows of a worker that is nearly full.
+create function keyframe_private.find_lanes(
+  queue keyframe_private.work_queue, for_worker uuid, max_lanes integer, counts keyframe_private.leased_counts,
+  from_cursor keyframe_private.claim_cursor, out lanes keyframe_private.claimable_lane[], out max_to_lease integer,
+  out next_cursor keyframe_private.claim_cursor, out is_cut boolean)
 language plpgsql volatile set search_path = '' as $$
 declare
   capacity constant integer := keyframe_private.capacity_of(queue);
   max_probes constant integer := 4 * max_lanes;
   resource_row keyframe_private.work;
   row_limit numeric;
-  open_of_resource bigint;
+  leased_of_resource bigint;
   cursor_lane uuid;
   lane_row keyframe_private.work;
-  open_of_owner bigint;
+  leased_of_owner bigint;
   max_rows integer;
   probes integer := 0;
   cleared_rows integer := 0;
 begin
   lanes := '{}';
-  free := 0;
-  ended := began;
+  max_to_lease := 0;
+  next_cursor := from_cursor;
   while probes < max_probes loop
-    resource_row := keyframe_private.next_resource(queue, began.resource, resource_row.resource);
+    resource_row := keyframe_private.next_resource(queue, from_cursor.resource, resource_row.resource);
     exit when resource_row.id is null;
     probes := probes + 1;
-    ended.resource := resource_row.resource;
-    row_limit := keyframe_private.limit_for_next_row(capacity, resource_row.is_unproven, open_now.total, open_now.unproven);
-    open_of_resource := coalesce((open_now.by_resource ->> resource_row.resource)::bigint, 0);
-    continue when open_of_resource >= row_limit;
-    free := free + greatest(4, ceil((row_limit - open_of_resource) / 2));
-    cursor_lane := case when resource_row.resource = began.resource then began.lane else gen_random_uuid() end;
+    next_cursor.resource := resource_row.resource;
+    row_limit := keyframe_private.limit_for_next_row(capacity, resource_row.is_unproven, counts.total, counts.unproven);
+    leased_of_resource := coalesce((counts.by_resource ->> resource_row.resource)::bigint, 0);
+    continue when leased_of_resource >= row_limit;
+    max_to_lease := max_to_lease + greatest(4, ceil((row_limit - leased_of_resource) / 2));
+    cursor_lane := case when resource_row.resource = from_cursor.resource then from_cursor.lane else gen_random_uuid() end;
     lane_row := null;
     loop
       lane_row := keyframe_private.next_lane(queue, resource_row.resource, cursor_lane, lane_row.lane);
       exit when lane_row.id is null;
       probes := probes + 1;
-      open_of_owner := coalesce((open_now.by_owner ->> concat(lane_row.owner_id, resource_row.is_unproven))::bigint, 0);
-      max_rows := case when open_of_owner < row_limit then capacity else 0 end;
+      leased_of_owner := coalesce((counts.by_owner ->> concat(lane_row.owner_id, resource_row.is_unproven))::bigint, 0);
+      max_rows := case when leased_of_owner < row_limit then capacity else 0 end;
       if max_rows > 0 and queue = 'deliver' then
         select l.max_rows, cleared_rows + l.cleared into max_rows, cleared_rows
         from keyframe_private.lock_endpoint_lane(lane_row.lane, resource_row.resource, for_worker) l;
       end if;
       if max_rows > 0 then
-        lanes := lanes || row(resource_row.resource, lane_row.lane, max_rows, open_of_resource, open_of_owner)::keyframe_private.open_lane;
+        lanes := lanes || row(resource_row.resource, lane_row.lane, max_rows, leased_of_resource, leased_of_owner)::keyframe_private.claimable_lane;
       end if;
       if cardinality(lanes) = max_lanes or probes >= max_probes or cleared_rows >= 1000 then
         is_cut := true;
-        ended.lane := lane_row.lane;
+        next_cursor.lane := lane_row.lane;
         return;
       end if;
     end loop;
@@ -2277,18 +2283,18 @@ begin
 end $$;
 
 -- Locks ready rows of these lanes, an equal part of each even if another has less. In each round every lane has a turn with its next row.
--- Chosen are the rows that are within the limits if all before them are leased. last_lane: of their lanes the one whose turn is last.
+-- A row is chosen if it is within the limits with all rows before it leased. last_lane: the chosen lane whose turn is last.
 create function keyframe_private.choose_rows(
-  queue keyframe_private.work_queue, lanes keyframe_private.open_lane[], free integer, max_rows integer, open_now keyframe_private.open_work,
-  out ids bigint[], out last_lane uuid)
+  queue keyframe_private.work_queue, lanes keyframe_private.claimable_lane[], max_to_lease integer, max_rows integer,
+  counts keyframe_private.leased_counts, out ids bigint[], out last_lane uuid)
 language plpgsql volatile set search_path = '' as $$
 declare
   capacity constant integer := keyframe_private.capacity_of(queue);
-  rows_per_lane constant integer := ceil(least(max_rows, free)::numeric / cardinality(lanes));
+  rows_per_lane constant integer := ceil(least(max_rows, max_to_lease)::numeric / cardinality(lanes));
 begin
   with candidate as (
     select r.*, l.*, row_number() over (partition by l.lane_turn order by r.id) as round
-    from unnest(lanes) with ordinality l (resource, lane, max_rows, open_of_resource, open_of_owner, lane_turn)
+    from unnest(lanes) with ordinality l (resource, lane, max_rows, leased_of_resource, leased_of_owner, lane_turn)
     -- A lane is read as a range of the index. `lane = … order by id` may be planned as a walk along the primary key, past all other
     -- rows. The upper bound compares the lane alone: an index scan does not stop at a row comparison, and would read on.
     cross join lateral (
@@ -2298,7 +2304,7 @@ begin
       order by w.lane, w.id limit least(l.max_rows, rows_per_lane) for update skip locked) r
   ), counted as (
     select c.*, count(*) over earlier as earlier, count(*) filter (where c.is_unproven) over earlier as earlier_unproven,
-      count(*) over of_resource as earlier_of_resource, open_now.owner_weight * count(*) over of_owner as earlier_of_owner
+      count(*) over of_resource as earlier_of_resource, counts.owner_weight * count(*) over of_owner as earlier_of_owner
     from candidate c
     window earlier as (order by c.round, c.lane_turn rows between unbounded preceding and 1 preceding),
       of_resource as (partition by c.resource order by c.round, c.lane_turn rows between unbounded preceding and 1 preceding),
@@ -2306,9 +2312,9 @@ begin
   )
   select array_agg(c.id), (array_agg(c.lane order by c.lane_turn desc))[1] into ids, last_lane
   from counted c
-  where c.earlier < least(choose_rows.max_rows, capacity - open_now.total)
-    and greatest(c.open_of_resource + c.earlier_of_resource, c.open_of_owner + c.earlier_of_owner) < keyframe_private.limit_for_next_row(
-      capacity, c.is_unproven, open_now.total + c.earlier, open_now.unproven + c.earlier_unproven);
+  where c.earlier < least(choose_rows.max_rows, capacity - counts.total)
+    and greatest(c.leased_of_resource + c.earlier_of_resource, c.leased_of_owner + c.earlier_of_owner) < keyframe_private.limit_for_next_row(
+      capacity, c.is_unproven, counts.total + c.earlier, counts.unproven + c.earlier_unproven);
 end $$;
 
 -- cursors: a claim_cursor for each queue. The table swings between empty and full faster than it is analyzed, so we force index scans.
@@ -2318,35 +2324,35 @@ create function keyframe_private.lease_work(
 language plpgsql volatile set search_path = '' set plan_cache_mode = force_generic_plan set jit = off set enable_seqscan = off
   set enable_hashjoin = off set enable_mergejoin = off as $$
 declare
-  began constant keyframe_private.claim_cursor := jsonb_populate_record(
+  from_cursor constant keyframe_private.claim_cursor := jsonb_populate_record(
     row('', '00000000-0000-0000-0000-000000000000')::keyframe_private.claim_cursor, cursors -> queue::text);
   token constant uuid := gen_random_uuid();
-  open_now keyframe_private.open_work;
+  counts keyframe_private.leased_counts;
   walk record;
   chosen record;
-  ended keyframe_private.claim_cursor;
+  next_cursor keyframe_private.claim_cursor;
 begin
   perform keyframe_private.make_ready(queue, at);
-  open_now := keyframe_private.open_work_of(queue, for_worker);
+  counts := keyframe_private.count_leased(queue, for_worker);
   leased := '{}';
   is_cut := false;
-  if open_now.total >= keyframe_private.capacity_of(queue) then
+  if counts.total >= keyframe_private.capacity_of(queue) then
     return;
   end if;
-  walk := keyframe_private.open_lanes(queue, for_worker, least(max_rows, 100), open_now, began);
+  walk := keyframe_private.find_lanes(queue, for_worker, least(max_rows, 100), counts, from_cursor);
   is_cut := walk.is_cut;
-  ended := walk.ended;
+  next_cursor := walk.next_cursor;
   if walk.lanes <> '{}' then
-    chosen := keyframe_private.choose_rows(queue, walk.lanes, walk.free, max_rows, open_now);
+    chosen := keyframe_private.choose_rows(queue, walk.lanes, walk.max_to_lease, max_rows, counts);
     with taken as (
       update keyframe_private.work w
       set state = 'leased', worker_id = for_worker, lease_token = token, due_at = at + lease
       where w.id = any (chosen.ids) returning w.*
     )
     select coalesce(array_agg(row(t.*)::keyframe_private.work order by t.id), '{}') into leased from taken t;
-    ended.lane := coalesce(chosen.last_lane, ended.lane);
+    next_cursor.lane := coalesce(chosen.last_lane, next_cursor.lane);
   end if;
-  cursors := cursors || jsonb_build_object(queue::text, ended);
+  cursors := cursors || jsonb_build_object(queue::text, next_cursor);
 end $$;
 
 create function keyframe_private.has_due_work(queues keyframe_private.work_queue[], at timestamptz)
@@ -3081,7 +3087,7 @@ create table keyframe.predictions (
     check (completed_at is not null or (status = 'queued') = (provider_prediction_id is null)),
   constraint started_at_is_set_once_it_ran check (status not in ('starting', 'processing', 'storing', 'succeeded')
     or started_at is not null),
-  constraint waiting_only_while_queued check (admitted_at is not null or status in ('queued', 'canceled', 'failed')),
+  constraint without_a_slot_only_until_it_ends check (admitted_at is not null or status in ('queued', 'canceled', 'failed')),
   constraint not_admitted_while_it_waits_for_another check (waits_for is null or admitted_at is null),
   constraint end_image_only_of_a_finished_video check (
     end_image_path is null or step = 'video' and status = 'succeeded' and starts_with(end_image_path, 'projects/')),
@@ -3151,10 +3157,10 @@ create index predictions_step_model_idx on keyframe.predictions (step, model);
 -- These indexes contain active rows only, so they stay small as ended predictions accumulate.
 create index predictions_deadline_idx on keyframe.predictions (deadline_at) where admitted_at is not null and completed_at is null;
 create index predictions_active_owner_idx on keyframe.predictions (owner_id) where admitted_at is not null and completed_at is null;
-create index predictions_waiting_idx on keyframe.predictions (owner_id, created_at, id)
+create index predictions_in_line_idx on keyframe.predictions (owner_id, created_at, id)
   where admitted_at is null and status = 'queued' and waits_for is null;
-create index predictions_waiting_since_idx on keyframe.predictions (created_at) where admitted_at is null and status = 'queued' and waits_for is null;
-create index predictions_continuing_idx on keyframe.predictions (owner_id, created_at, id) where waits_for is not null and status = 'queued';
+create index predictions_in_line_since_idx on keyframe.predictions (created_at) where admitted_at is null and status = 'queued' and waits_for is null;
+create index predictions_waits_for_owner_idx on keyframe.predictions (owner_id, created_at, id) where waits_for is not null and status = 'queued';
 create index predictions_waits_for_idx on keyframe.predictions (waits_for) where waits_for is not null and status = 'queued';
 create index predictions_end_image_path_idx on keyframe.predictions (end_image_path) where end_image_path is not null;
 -- Finds the latest take of a step, however many runs failed, and pages through its takes.
@@ -3386,7 +3392,7 @@ end $$;
 -- end a submit, search for its run, or add the next submit.
 --
 --   state         columns                                what moves it
---   waiting       is_waiting: submitted_at is null       begin_submit → unanswered; abandon_submits → ended (no_run)
+--   unsent        is_unsent: submitted_at is null        begin_submit → unanswered; abandon_submits → ended (no_run)
 --   unanswered    is_unanswered: submitted_at is set,    attach_run → running; add_search → searched for;
 --                 answered_at is null                    record_search_ended, before the next submit → ended (no_run, lost);
 --                                                        end_without_run → ended (no_run);
@@ -3398,7 +3404,7 @@ end $$;
 --   ended         ended_at and outcome are set           if lost: attach_run → running, record_run_state → the run's outcome;
 --                                                        if no_run: search_again → unanswered
 --
--- ended_at is null before the end. add_submits adds a waiting submit. attach_run adds a running one, for a second run of a submit or for a run
+-- ended_at is null before the end. add_submits adds an unsent submit. attach_run adds a running one, for a second run of a submit or for a run
 -- of one that ended with no_run. prune deletes ended ones after 13 months.
 --
 -- cost_state is held while there is no outcome. With one, settle_ended sets it. An administrator settles or releases an unknown one.
@@ -3426,7 +3432,7 @@ create table keyframe_private.provider_submits (
   answered_at timestamptz,
   ended_at timestamptz,
   outcome text,
-  is_waiting boolean not null generated always as (submitted_at is null and ended_at is null) stored,
+  is_unsent boolean not null generated always as (submitted_at is null and ended_at is null) stored,
   is_unanswered boolean not null generated always as (submitted_at is not null and answered_at is null and ended_at is null) stored,
   provider_prediction_id text,
   search_task jsonb,
@@ -3453,8 +3459,8 @@ create table keyframe_private.provider_submits (
     and cost_micros between 0 and 1000000000000),
   constraint markup_is_between_0_and_10 check (markup between 0 and 10)
 ) with (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02);
-comment on table keyframe_private.provider_submits is 'Each submit to the provider, kept for 13 months, also when its prediction, project or account is deleted.';
-comment on column keyframe_private.provider_submits.owner_id is 'The user who pays, also when the account is deleted.';
+comment on table keyframe_private.provider_submits is 'Each submit to the provider, kept for 13 months, even after its prediction, project or account is deleted.';
+comment on column keyframe_private.provider_submits.owner_id is 'The user who pays, even after the account is deleted.';
 comment on column keyframe_private.provider_submits.attempt is 'Its number among the prediction''s submits. A second provider run of one submit has a row of its own.';
 comment on column keyframe_private.provider_submits.is_first is 'Whether it is the first of its prediction: usage counts these.';
 comment on column keyframe_private.provider_submits.created_at is 'When it was added or, if it replaces a released submit, when that one was added: its cost counts on this day.';
@@ -3462,7 +3468,7 @@ comment on column keyframe_private.provider_submits.submitted_at is 'When begin_
 comment on column keyframe_private.provider_submits.answered_at is 'When the provider answered it, or its provider run was found.';
 comment on column keyframe_private.provider_submits.ended_at is 'When nothing more could happen to it at the provider.';
 comment on column keyframe_private.provider_submits.outcome is 'The end of its provider run (succeeded, rejected, failed, canceled, aborted), no_run (it was not sent, the provider refused it, or its list has no run of it), or lost (what happened at the provider is unknown).';
-comment on column keyframe_private.provider_submits.is_waiting is 'Whether it is still to be sent.';
+comment on column keyframe_private.provider_submits.is_unsent is 'Whether it is still to be sent.';
 comment on column keyframe_private.provider_submits.is_unanswered is 'Whether a provider run may exist that is not known yet.';
 comment on column keyframe_private.provider_submits.provider_prediction_id is 'The provider run, once it is known.';
 comment on column keyframe_private.provider_submits.search_task is 'What identifies its run in the provider''s list, including the prompt. Null if no search of its own is due: while its prediction is queued, the next submit searches first.';
@@ -3482,6 +3488,40 @@ create index provider_submits_search_idx on keyframe_private.provider_submits (s
 create index provider_submits_client_id_idx on keyframe_private.provider_submits (owner_id, client_id, created_at)
   where client_id is not null;
 create index provider_submits_text_idx on keyframe_private.provider_submits (submitted_at, text_hash) where text_hash is not null;
+
+-- Adds the next submit of predictions of one owner and client, which must fit the budgets and the balance together, and the work to send
+-- the admitted ones. A submit that replaces a released one counts on that one's day, and needs budget only if it can cost more. The
+-- megapixels of the input are kept where a price counts them: its images may be deleted before it ends.
+create function keyframe_private.add_submits(
+  predictions keyframe.predictions[], released keyframe_private.provider_submits default null,
+  due_at timestamptz default clock_timestamp(), failures integer default 0, reason text default null)
+returns void language plpgsql volatile set search_path = '' as $$
+declare
+  costs keyframe_private.run_cost[] := '{}';
+  total keyframe_private.run_cost;
+  added_at constant timestamptz := coalesce(released.created_at, clock_timestamp());
+  p keyframe.predictions;
+begin
+  foreach p in array predictions loop
+    costs := costs || keyframe_private.estimate_cost(p.model, p.input, clock_timestamp());
+  end loop;
+  total := keyframe_private.sum_of(costs);
+  if (total.most_micros <= released.most_micros and total.most_charge_micros <= released.most_charge_micros) is not true then
+    perform keyframe_private.require_budget((predictions[1]).owner_id, total, added_at, (predictions[1]).client_id);
+  end if;
+  for i in 1 .. cardinality(predictions) loop
+    p := predictions[i];
+    insert into keyframe_private.provider_submits (
+      owner_id, project_id, prediction_id, attempt, is_first, step, model, created_at, price_ids, most_micros, markup, client_id, metrics)
+    values (p.owner_id, p.project_id, p.id, p.attempt + 1, p.attempt = 0, p.step, p.model, added_at, costs[i].price_ids,
+      costs[i].most_micros, costs[i].markup, p.client_id, (
+        select jsonb_build_object('image_input_megapixel_count', keyframe_private.input_megapixels(p.input))
+        where exists (select from keyframe_private.model_prices r where r.id = any (costs[i].price_ids) and r.metric = 'input_megapixel')));
+    if p.admitted_at is not null then
+      perform keyframe_private.add_submit_work(p, add_submits.due_at, add_submits.failures, reason);
+    end if;
+  end loop;
+end $$;
 
 -- The only place where a submit ends. The first end counts, unless it was `lost` and more is known now.
 create function keyframe_private.end_submit(submit bigint, how text, measured jsonb default null)
@@ -3544,6 +3584,82 @@ begin
   end if;
 end $$;
 
+-- When a prediction leaves the queue, ends or is deleted, its unanswered submits are searched for, once no worker can still be submitting
+-- them. When it ends or is deleted, its running provider runs are canceled.
+create function keyframe_private.abandon_submits()
+returns trigger language plpgsql volatile security definer set search_path = '' set jit = off set enable_seqscan = off as $$
+declare
+  submit keyframe_private.provider_submits;
+  leased_until timestamptz;
+begin
+  for submit in
+    select s.* from keyframe_private.provider_submits s where s.prediction_id = old.id and s.ended_at is null order by s.id for update
+  loop
+    if submit.is_unsent then
+      perform keyframe_private.end_submit(submit.id, 'no_run');
+    elsif submit.is_unanswered and submit.search_task is null then
+      leased_until := (
+        select max(w.due_at) from keyframe_private.work w
+        where w.subject = old.id and w.kind = 'submit' and w.queue <> 'deliver' and w.state = 'leased' and w.submit_id = submit.id);
+      perform keyframe_private.add_search(submit, old, greatest(clock_timestamp(), leased_until));
+    elsif not submit.is_unanswered and (tg_op = 'DELETE' or new.completed_at is not null) then
+      perform keyframe_private.add_cancel(submit);
+    end if;
+  end loop;
+  return null;
+end $$;
+
+-- Submits a queued prediction once more, or fails it if that does not fit its budget. The replacement of a submit
+-- that was released in this transaction (ended_at = now()) reuses its reservation if it costs no more; what was released earlier another
+-- start may hold.
+create function keyframe_private.add_next_submit(prediction keyframe.predictions, due_at timestamptz, failures integer, reason text)
+returns void language plpgsql volatile set search_path = '' as $$
+declare
+  released keyframe_private.provider_submits;
+  refused keyframe_private.refusal;
+begin
+  if exists (
+    select from keyframe_private.provider_submits s
+    where s.prediction_id = prediction.id and s.is_unsent) then
+    return; -- one waits already, with its work
+  end if;
+  perform keyframe_private.acquire_lock('slots', prediction.owner_id);
+  select s.* into released from keyframe_private.provider_submits s
+  where s.prediction_id = prediction.id and s.attempt = prediction.attempt and s.ended_at = now() and not exists (
+    select from keyframe_private.provider_submits o
+    where o.prediction_id = s.prediction_id and o.attempt = s.attempt and o.cost_state <> 'released')
+  limit 1;
+  perform keyframe_private.add_submits(array[prediction], released, due_at, failures, reason);
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  perform keyframe_private.note_exhausted(prediction.owner_id, refused.code, refused.hint);
+  perform keyframe_private.mark_failed(prediction.id, refused.code, refused.sentence, true);
+end $$;
+
+-- Repeated for a day: no run lasts longer. is_unknown: the provider no longer has the run, so its end is unknown.
+create function keyframe_worker.record_run_not_canceled(work_id bigint, lease_token uuid, is_unknown boolean)
+returns void language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
+declare
+  held constant keyframe_private.work := keyframe_private.lock_held_work(work_id, lease_token);
+begin
+  perform keyframe_private.end_submit(s.id, 'lost') from keyframe_private.provider_submits s
+  where s.id = held.submit_id and s.ended_at is null and (is_unknown or s.answered_at < now() - interval '1 day');
+  perform keyframe_private.reschedule_or_finish(held);
+end $$;
+comment on function keyframe_worker.record_run_not_canceled is 'Records that canceling a provider run has not ended it.';
+
+-- supabase/schemas/30_predictions/22_lost_answers.sql
+
+-- A create whose answer was lost: the provider may have made a run, which is paid for, and the next create would pay again. So it is searched
+-- for in the provider's list. In time:
+--
+--   1  begin_submit records the submit and sends it. No answer comes: it is unanswered.
+--   2  While its prediction is queued, the next submit searches first. If the prediction ends or is deleted, add_search adds a search.
+--   3  Found: report_run attaches the run (attach_run), and moves the prediction or, if that has ended, cancels the run.
+--      Not found: record_search_ended ends the submit with no_run. If a run in the list may be its own (is_unproven), or the provider has
+--      deleted the inputs of that time, with lost: what happened is unknown.
+--   4  A worker whose lease had expired reports late that no answer came: search_again searches once more.
+
 -- Searches for the run of an unanswered submit, which the provider may have created.
 create function keyframe_private.add_search(submit keyframe_private.provider_submits, prediction keyframe.predictions, due_at timestamptz)
 returns void language plpgsql volatile set search_path = '' as $$
@@ -3558,33 +3674,8 @@ begin
   perform keyframe_private.add_work('ask', 'search', submit.prediction_id, submit.owner_id, 'search', add_search.due_at, submit.id);
 end $$;
 
--- When a prediction leaves the queue, ends or is deleted, its unanswered submits are searched for, once no worker can still be submitting
--- them. When it ends or is deleted, its running provider runs are canceled.
-create function keyframe_private.abandon_submits()
-returns trigger language plpgsql volatile security definer set search_path = '' set jit = off set enable_seqscan = off as $$
-declare
-  submit keyframe_private.provider_submits;
-  leased_until timestamptz;
-begin
-  for submit in
-    select s.* from keyframe_private.provider_submits s where s.prediction_id = old.id and s.ended_at is null order by s.id for update
-  loop
-    if submit.is_waiting then
-      perform keyframe_private.end_submit(submit.id, 'no_run');
-    elsif submit.is_unanswered and submit.search_task is null then
-      leased_until := (
-        select max(w.due_at) from keyframe_private.work w
-        where w.subject = old.id and w.kind = 'submit' and w.queue <> 'deliver' and w.state = 'leased' and w.submit_id = submit.id);
-      perform keyframe_private.add_search(submit, old, greatest(clock_timestamp(), leased_until));
-    elsif not submit.is_unanswered and (tg_op = 'DELETE' or new.completed_at is not null) then
-      perform keyframe_private.add_cancel(submit);
-    end if;
-  end loop;
-  return null;
-end $$;
-
--- Called when the worker that sent a submit reports that no answer came. If its lease had expired, the run may have been searched for too
--- early, while the request was still under way. So it is searched for again, even if that search has ended the submit. A submit of the same
+-- Called when the worker that sent a submit reports that no answer came. If its lease had expired, another worker may
+-- have searched while this request was still open. So it is searched for again, even if that search has ended the submit. A submit of the same
 -- attempt that was never sent stays as it is. The caller has locked the prediction. Locking the submits waits for a search or a callback that
 -- is being recorded, so that the next statement sees its result.
 create function keyframe_private.search_again(prediction uuid, unanswered_attempt integer)
@@ -3656,93 +3747,6 @@ begin
     where u.prediction_id = record_search_ended.prediction_id and u.attempt = last_attempt + 1 and u.is_unanswered);
 end $$;
 comment on function keyframe_worker.record_search_ended is 'Ends the search for the provider runs of submits. work_id: the search that this was; without it, it was part of a submit. Returns whether the submit after last_attempt is still to be sent: the run that was found may have ended it, by a call whose answer was lost.';
-
--- Submits a queued prediction once more, or fails it if that does not fit its budget. A submit needs no budget if it replaces one that was
--- released in this transaction (ended_at = now()) and costs no more; another start may already hold what was released earlier.
-create function keyframe_private.add_next_submit(prediction keyframe.predictions, due_at timestamptz, failures integer, reason text)
-returns void language plpgsql volatile set search_path = '' as $$
-declare
-  released keyframe_private.provider_submits;
-  refused keyframe_private.refusal;
-begin
-  if exists (
-    select from keyframe_private.provider_submits s
-    where s.prediction_id = prediction.id and s.is_waiting) then
-    return; -- one waits already, with its work
-  end if;
-  perform keyframe_private.acquire_lock('slots', prediction.owner_id);
-  select s.* into released from keyframe_private.provider_submits s
-  where s.prediction_id = prediction.id and s.attempt = prediction.attempt and s.ended_at = now() and not exists (
-    select from keyframe_private.provider_submits o
-    where o.prediction_id = s.prediction_id and o.attempt = s.attempt and o.cost_state <> 'released')
-  limit 1;
-  perform keyframe_private.add_submits(array[prediction], released, due_at, failures, reason);
-exception when sqlstate 'KEYFR' then
-  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
-  perform keyframe_private.note_exhausted(prediction.owner_id, refused.code, refused.hint);
-  perform keyframe_private.mark_failed(prediction.id, refused.code, refused.sentence, true);
-end $$;
-
--- `since`: when the provider began to refuse the model as unknown; null when it has the model again. An administrator who holds the row
--- decides.
-create function keyframe_private.set_refused(step keyframe.generation_step, model text, since timestamptz)
-returns void language plpgsql volatile set search_path = '' as $$
-begin
-  update keyframe.models m set refused_at = since
-  where (m.step, m.model) in (
-    select l.step, l.model from keyframe.models l where l.step = set_refused.step and l.model = set_refused.model for no key update skip locked);
-end $$;
-
--- From now on the model is unavailable. The prediction moves to the next model that accepts its input, unless the caller named this one.
-create function keyframe_worker.record_model_refused(
-  work_id bigint, lease_token uuid, prediction_id uuid, message text, attempt_without_run integer)
-returns text language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
-declare
-  held constant keyframe_private.work := keyframe_private.lock_held_work(work_id, lease_token);
-  subject constant uuid := coalesce(held.subject, prediction_id);
-  row_now keyframe.predictions;
-  project keyframe.projects;
-  gone keyframe.models;
-  next_model keyframe.models;
-begin
-  select p.* into row_now from keyframe.predictions p where p.id = subject for update;
-  perform keyframe_private.end_without_run(subject, attempt_without_run);
-  if not keyframe_private.is_current(held) or row_now.status <> 'queued' then
-    perform keyframe_private.reschedule_or_finish(held);
-    return 'too_late';
-  end if;
-  perform keyframe_private.finish_work(held);
-  perform keyframe_private.set_refused(row_now.step, row_now.model, now());
-  if row_now.requested_model is distinct from row_now.model then
-    select j.* into project from keyframe.projects j where j.id = row_now.project_id;
-    select m.* into gone from keyframe.models m where m.step = row_now.step and m.model = row_now.model;
-    next_model := keyframe_private.find_successor(gone, row_now.input, project);
-  end if;
-  if next_model.model is null then
-    perform keyframe_private.mark_failed(row_now.id, 'model_unavailable', message, false);
-    return 'failed';
-  end if;
-  update keyframe.predictions p
-  set model = next_model.model, requested_model = coalesce(p.requested_model, p.model),
-      input = keyframe_private.resolve_input(p.input, project, next_model), updated_at = now()
-  where p.id = row_now.id
-  returning p.* into row_now;
-  perform keyframe_private.add_next_submit(row_now, now(), 0, 'model_unavailable');
-  return 'moved';
-end $$;
-comment on function keyframe_worker.record_model_refused is 'Records that the provider does not have the model of a submit. Returns moved (to the next model), failed or too_late.';
-
--- Repeated for a day: no run lasts longer. is_unknown: the provider no longer has the run, so its end is unknown.
-create function keyframe_worker.record_run_not_canceled(work_id bigint, lease_token uuid, is_unknown boolean)
-returns void language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
-declare
-  held constant keyframe_private.work := keyframe_private.lock_held_work(work_id, lease_token);
-begin
-  perform keyframe_private.end_submit(s.id, 'lost') from keyframe_private.provider_submits s
-  where s.id = held.submit_id and s.ended_at is null and (is_unknown or s.answered_at < now() - interval '1 day');
-  perform keyframe_private.reschedule_or_finish(held);
-end $$;
-comment on function keyframe_worker.record_run_not_canceled is 'Records that canceling a provider run has not ended it.';
 
 -- supabase/schemas/30_predictions/25_shots.sql
 
@@ -4033,8 +4037,8 @@ begin
     || jsonb_build_object('firstFramePredictionId', null, 'continuesPredictionId', video.id) || coalesce(end_image, '{}');
 end $$;
 
--- Gives a waiting prediction the image that it waits for, so that it can get a slot. Fails it if the image does not fit.
-create function keyframe_private.begin_on(waiting keyframe.predictions, end_image jsonb)
+-- Gives a prediction the end image that it waits for, so that it can get a slot. Fails it if the image does not fit.
+create function keyframe_private.give_end_image(waiting keyframe.predictions, end_image jsonb)
 returns void language plpgsql volatile set search_path = '' as $$
 declare
   path constant text := end_image ->> 'firstFrameImagePath';
@@ -4057,8 +4061,8 @@ exception when sqlstate 'KEYFR' then
   perform keyframe_private.mark_failed(waiting.id, refused.code, refused.sentence, false);
 end $$;
 
--- Starts a waiting prediction if the awaited end image is known. Fails it if there will never be one.
-create function keyframe_private.begin_waiting(waiting keyframe.predictions)
+-- Gives a prediction its awaited end image if that is known. Fails it if there will never be one.
+create function keyframe_private.continue_or_fail(waiting keyframe.predictions)
 returns void language plpgsql volatile set search_path = '' as $$
 declare
   video keyframe.predictions;
@@ -4068,7 +4072,7 @@ begin
   select v.* into video from keyframe.predictions v where v.id = waiting.waits_for;
   end_image := keyframe_private.end_image_of(video);
   if end_image is not null then
-    perform keyframe_private.begin_on(waiting, end_image);
+    perform keyframe_private.give_end_image(waiting, end_image);
   elsif waiting.created_at < now() - interval '1 day' then -- its price is held, and counts on the day of its start
     perform keyframe_private.mark_failed(waiting.id, 'deadline_exceeded',
       'It waited a day for the previous shot. Generate that video, store its end image, then run this step again.', true);
@@ -4089,8 +4093,8 @@ begin
   end if;
 end $$;
 
--- Called when a video ends, and when its end image is stored. The trigger only inserts work, so waiting predictions never delay either.
-create function keyframe_private.add_waiting_work()
+-- Called when a video ends, and when its end image is stored. The trigger only inserts work, so predictions that wait never delay either.
+create function keyframe_private.add_continue_work()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
   perform keyframe_private.add_work('ask', 'continue', w.id, w.owner_id, 'continue')
@@ -4396,7 +4400,7 @@ end $$;
 
 -- The rules of an input. As table checks they were parsed and planned at each write of a row (about six), a tenth of the Postgres time of a
 -- frame (npm run bench -- flow). Their triggers always fire, as checks do, even if session_replication_role disables triggers.
-create function keyframe_private.require_sound_input()
+create function keyframe_private.require_valid_input()
 returns trigger language plpgsql volatile set search_path = '' as $$
 declare
   broken constant text := case
@@ -4848,7 +4852,7 @@ begin
   return null;
 end $$;
 
--- Fairness: an owner has max_active_per_owner slots. A waiting row has no work, so a long queue costs others nothing.
+-- Fairness: an owner has max_active_per_owner slots. A row in line has no work, so a long queue costs others nothing.
 
 -- Valid only while the owner's lock `slots` is held. An open transaction delays only its own owner.
 create function keyframe_private.free_slots(owner uuid)
@@ -4868,7 +4872,7 @@ begin
 end $$;
 
 -- Gives an owner's free slots to the predictions that have waited longest.
-create function keyframe_private.admit_waiting(owner uuid)
+create function keyframe_private.admit_in_line(owner uuid)
 returns void language plpgsql volatile security definer set search_path = '' as $$
 declare
   moment timestamptz;
@@ -4894,7 +4898,7 @@ end $$;
 create function keyframe_private.admit_next()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
-  perform keyframe_private.admit_waiting(new.owner_id);
+  perform keyframe_private.admit_in_line(new.owner_id);
   return null;
 exception when others or query_canceled or assert_failure then
   if keyframe_private.is_lock_wait(sqlstate) or sqlstate = '57014' then
@@ -5025,7 +5029,7 @@ comment on function keyframe.start_prediction is 'Starts one run of a step of th
 -- of the owner that wait for a slot. admit_predictions begins with the slots.
 --
 -- A call is about the prediction of its leased work. The argument prediction_id is for what counts even if the lease is lost: that a submit
--- created no run, or had no answer.
+-- created no run, or had no answer. Without the lease all fields of `held` are null: then statements with its id match no row.
 
 -- queued → starting → processing → storing, as the provider run does; several moves at once if needed. The provider keeps an output for an
 -- hour, so a run that ends late still gets 50 minutes for copying.
@@ -5053,7 +5057,7 @@ begin
   return found;
 end $$;
 
--- queued (its run had failed when the create was answered), starting, processing → queued: the provider run failed for a temporary cause,
+-- starting, processing → queued; also queued, if the create's answer already said failed: the provider run failed for a temporary cause,
 -- so the prediction is submitted again. started_at and the progress stay: the API shows it as processing. False when it has had max_runs
 -- provider runs, each of which may cost money.
 create function keyframe_private.mark_queued_again(prediction uuid, reason text, max_runs integer)
@@ -5403,6 +5407,55 @@ begin
   return outcome;
 end $$;
 comment on function keyframe_worker.report_run is 'Records the state of a provider run, as record_run_state does. work_id: the submit, poll or cancel whose result this is. It is done, or it polls in poll_seconds (null: settings.poll_interval).';
+
+-- `since`: when the provider began to refuse the model as unknown; null when it has the model again. An administrator who holds the row
+-- decides.
+create function keyframe_private.set_refused(step keyframe.generation_step, model text, since timestamptz)
+returns void language plpgsql volatile set search_path = '' as $$
+begin
+  update keyframe.models m set refused_at = since
+  where (m.step, m.model) in (
+    select l.step, l.model from keyframe.models l where l.step = set_refused.step and l.model = set_refused.model for no key update skip locked);
+end $$;
+
+-- From now on the model is unavailable. The prediction moves to the next model that accepts its input, unless the caller named this one.
+create function keyframe_worker.record_model_refused(
+  work_id bigint, lease_token uuid, prediction_id uuid, message text, attempt_without_run integer)
+returns text language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
+declare
+  held constant keyframe_private.work := keyframe_private.lock_held_work(work_id, lease_token);
+  subject constant uuid := coalesce(held.subject, prediction_id);
+  row_now keyframe.predictions;
+  project keyframe.projects;
+  gone keyframe.models;
+  next_model keyframe.models;
+begin
+  select p.* into row_now from keyframe.predictions p where p.id = subject for update;
+  perform keyframe_private.end_without_run(subject, attempt_without_run);
+  if not keyframe_private.is_current(held) or row_now.status <> 'queued' then
+    perform keyframe_private.reschedule_or_finish(held);
+    return 'too_late';
+  end if;
+  perform keyframe_private.finish_work(held);
+  perform keyframe_private.set_refused(row_now.step, row_now.model, now());
+  if row_now.requested_model is distinct from row_now.model then
+    select j.* into project from keyframe.projects j where j.id = row_now.project_id;
+    select m.* into gone from keyframe.models m where m.step = row_now.step and m.model = row_now.model;
+    next_model := keyframe_private.find_successor(gone, row_now.input, project);
+  end if;
+  if next_model.model is null then
+    perform keyframe_private.mark_failed(row_now.id, 'model_unavailable', message, false);
+    return 'failed';
+  end if;
+  update keyframe.predictions p
+  set model = next_model.model, requested_model = coalesce(p.requested_model, p.model),
+      input = keyframe_private.resolve_input(p.input, project, next_model), updated_at = now()
+  where p.id = row_now.id
+  returning p.* into row_now;
+  perform keyframe_private.add_next_submit(row_now, now(), 0, 'model_unavailable');
+  return 'moved';
+end $$;
+comment on function keyframe_worker.record_model_refused is 'Records that the provider does not have the model of a submit. Returns moved (to the next model), failed or too_late.';
 
 -- supabase/schemas/30_predictions/55_quotes.sql
 
@@ -6050,8 +6103,8 @@ end $$;
 --   search    prediction  add_search                record_search_ended
 --   cancel    prediction  add_cancel                report_run, record_run_not_canceled (later)
 --   expire    prediction  sweep                     expire_prediction
---   continue  prediction  add_waiting_work,         admit_predictions
---                         admit_or_queue or begin_waiting, if a start need not wait any more
+--   continue  prediction  add_continue_work,         admit_predictions
+--                         admit_or_queue or continue_or_fail, if a start need not wait any more
 --   admit     owner       admit_next, if it failed  admit_predictions
 --   remove    owner       add_removal_work          begin_removal, if no file is left; record_files_removed (later)
 --
@@ -6064,7 +6117,7 @@ returns void language plpgsql volatile set search_path = '' as $$
 begin
   perform keyframe_private.add_work('ask', 'submit', p.id, p.owner_id, p.model, add_submit_work.due_at, (
     select s.id from keyframe_private.provider_submits s
-    where s.prediction_id = p.id and s.is_waiting order by s.id limit 1), add_submit_work.failures, reason);
+    where s.prediction_id = p.id and s.is_unsent order by s.id limit 1), add_submit_work.failures, reason);
 end $$;
 
 -- Adds what an active prediction needs in its status.
@@ -6182,13 +6235,13 @@ begin
     perform keyframe_private.finish_work(held);
     return null;
   end if;
-  select s.* into submit from keyframe_private.provider_submits s where s.id = held.submit_id and s.is_waiting for update;
+  select s.* into submit from keyframe_private.provider_submits s where s.id = held.submit_id and s.is_unsent for update;
   if not found then
     -- The submit of this work is over. Another one is added, unless one waits already or a later one was begun, which may be in progress.
     if not exists (
       select from keyframe_private.provider_submits s
       where s.prediction_id = row_now.id
-        and (s.is_waiting or s.id = held.submit_id and s.attempt < row_now.attempt)) then
+        and (s.is_unsent or s.id = held.submit_id and s.attempt < row_now.attempt)) then
       perform keyframe_private.add_next_submit(row_now, now(), held.failures, held.last_error);
     end if;
     perform keyframe_private.finish_work(held);
@@ -6242,14 +6295,14 @@ declare
 begin
   if held.id is not null then
     perform keyframe_private.acquire_lock('slots', held.owner_id); -- before the lock of the images, as a start does
-    perform keyframe_private.begin_waiting(w::keyframe.predictions) from (
+    perform keyframe_private.continue_or_fail(w::keyframe.predictions) from (
       select o.* from keyframe.predictions o
       where held.kind = 'continue' and o.id = held.subject and o.waits_for is not null and o.status = 'queued' for update) w;
-    perform keyframe_private.admit_waiting(held.owner_id);
+    perform keyframe_private.admit_in_line(held.owner_id);
     perform keyframe_private.finish_work(held);
   end if;
 end $$;
-comment on function keyframe_worker.admit_predictions is 'Starts a prediction that waits for the previous shot (continue), and gives the free slots of an owner to predictions that wait.';
+comment on function keyframe_worker.admit_predictions is 'Gives a prediction the end image of the previous shot (continue), and gives the free slots of an owner to the predictions first in line.';
 
 -- Returns leased work as a task of generate. If there is nothing to do, it returns null, and deletes the work or, if a callback came shortly
 -- before, schedules the poll again. Reads predictions without a lock.
@@ -6333,9 +6386,9 @@ comment on function keyframe_worker.claim_tasks is 'Leases due tasks for lease_s
 -- The sweep adds work that has become due or was lost. It only inserts: the worker does the work, one call for each, so that a row that
 -- raises or is locked blocks no other.
 
--- Owners with a waiting prediction, from an id downwards: one probe of the index for each. Descending, because recent admissions leave dead
+-- Owners with a prediction in line, from an id downwards: one probe of the index for each. Descending, because recent admissions leave dead
 -- entries at the start of each owner's range.
-create function keyframe_private.owners_waiting(start uuid, max_owners integer)
+create function keyframe_private.owners_in_line(start uuid, max_owners integer)
 returns setof uuid language plpgsql stable set search_path = '' as $$
 declare
   owner uuid := start;
@@ -6365,16 +6418,16 @@ begin
   from (
     select w.owner
     from (
-      select keyframe_private.owners_waiting(gen_random_uuid(), max_owners)
+      select keyframe_private.owners_in_line(gen_random_uuid(), max_owners)
       union
-      select keyframe_private.owners_waiting('ffffffff-ffff-ffff-ffff-ffffffffffff', max_owners)) w (owner)
+      select keyframe_private.owners_in_line('ffffffff-ffff-ffff-ffff-ffffffffffff', max_owners)) w (owner)
     where keyframe_private.free_slots(w.owner) > 0 and not keyframe_private.has_work(w.owner, 'admit')
     limit max_owners) a;
 end $$;
 
 -- Adds work for predictions whose awaited video is gone or has ended, or that have waited too long: an end adds this work, but a deletion
 -- does not, and work can be lost.
-create function keyframe_private.add_continuing(start uuid, max_rows integer)
+create function keyframe_private.add_lost_continue_work(start uuid, max_rows integer)
 returns void language plpgsql volatile set search_path = '' set jit = off set enable_seqscan = off set enable_hashjoin = off
   set enable_mergejoin = off as $$
 begin
@@ -6434,8 +6487,8 @@ begin
       and not keyframe_private.has_work(o.id, 'expire')
     order by o.deadline_at limit max_rows) p;
   perform keyframe_private.add_admissions(max_rows);
-  perform keyframe_private.add_continuing('00000000-0000-0000-0000-000000000000', max_rows);
-  perform keyframe_private.add_continuing(gen_random_uuid(), max_rows);
+  perform keyframe_private.add_lost_continue_work('00000000-0000-0000-0000-000000000000', max_rows);
+  perform keyframe_private.add_lost_continue_work(gen_random_uuid(), max_rows);
   perform keyframe_private.add_lost_work_of_predictions(max_rows);
   if keyframe_private.has_due_work('{ask,copy}', now()) then
     perform keyframe_private.kick_unless_running('generate');
@@ -6552,40 +6605,6 @@ begin
   into total.estimate_micros, total.most_micros, total.estimate_charge_micros, total.most_charge_micros
   from unnest(costs) c;
   return total;
-end $$;
-
--- Adds the next submit of predictions of one owner and client, which must fit the budgets and the balance together, and the work to send
--- the admitted ones. A submit that replaces a released one counts on that one's day, and needs budget only if it can cost more. The
--- megapixels of the input are kept where a price counts them: its images may be deleted before it ends.
-create function keyframe_private.add_submits(
-  predictions keyframe.predictions[], released keyframe_private.provider_submits default null,
-  due_at timestamptz default clock_timestamp(), failures integer default 0, reason text default null)
-returns void language plpgsql volatile set search_path = '' as $$
-declare
-  costs keyframe_private.run_cost[] := '{}';
-  total keyframe_private.run_cost;
-  added_at constant timestamptz := coalesce(released.created_at, clock_timestamp());
-  p keyframe.predictions;
-begin
-  foreach p in array predictions loop
-    costs := costs || keyframe_private.estimate_cost(p.model, p.input, clock_timestamp());
-  end loop;
-  total := keyframe_private.sum_of(costs);
-  if (total.most_micros <= released.most_micros and total.most_charge_micros <= released.most_charge_micros) is not true then
-    perform keyframe_private.require_budget((predictions[1]).owner_id, total, added_at, (predictions[1]).client_id);
-  end if;
-  for i in 1 .. cardinality(predictions) loop
-    p := predictions[i];
-    insert into keyframe_private.provider_submits (
-      owner_id, project_id, prediction_id, attempt, is_first, step, model, created_at, price_ids, most_micros, markup, client_id, metrics)
-    values (p.owner_id, p.project_id, p.id, p.attempt + 1, p.attempt = 0, p.step, p.model, added_at, costs[i].price_ids,
-      costs[i].most_micros, costs[i].markup, p.client_id, (
-        select jsonb_build_object('image_input_megapixel_count', keyframe_private.input_megapixels(p.input))
-        where exists (select from keyframe_private.model_prices r where r.id = any (costs[i].price_ids) and r.metric = 'input_megapixel')));
-    if p.admitted_at is not null then
-      perform keyframe_private.add_submit_work(p, add_submits.due_at, add_submits.failures, reason);
-    end if;
-  end loop;
 end $$;
 
 -- What an ended run costs by the prices of its start, in micro-dollars rounded up; null when it is unknown. Without a generic plan it is
@@ -9337,8 +9356,8 @@ create view keyframe_private.admin_queue with (security_invoker = true) as
 select
   p.id as prediction_id, p.owner_id, p.project_id, p.step, p.model, p.status,
   case
-    when p.waits_for is not null then 'continues'
-    when p.admitted_at is null then 'waiting'
+    when p.waits_for is not null then 'waits_for_shot'
+    when p.admitted_at is null then 'in_line'
     when w.state = 'leased' and w.due_at > now() then 'worked_on'
     when w.state = 'leased' then 'lease_expired'
     when w.due_at <= now() then 'due'
@@ -9362,7 +9381,7 @@ where p.admitted_at is not null and p.completed_at is null
   or p.admitted_at is null and p.status = 'queued' and p.waits_for is null
   or p.status = 'queued' and p.waits_for is not null;
 comment on view keyframe_private.admin_queue is 'For administrators: every active prediction, its age, and why it waits.';
-comment on column keyframe_private.admin_queue.why is 'worked_on: a worker holds its lease. lease_expired: the worker died; another will claim it. due: not claimed yet. backing_off: retried at due_at because of last_error. no_work: its work is lost; the sweep adds it after a minute. at_the_provider: running there, polled at due_at. waiting: its owner has max_active_per_owner predictions running. continues: the previous shot''s video, or its end image, is missing.';
+comment on column keyframe_private.admin_queue.why is 'worked_on: a worker holds its lease. lease_expired: the worker died; another will claim it. due: not claimed yet. backing_off: retried at due_at because of last_error. no_work: its work is lost; the sweep adds it after a minute. at_the_provider: running there, polled at due_at. in_line: its owner has max_active_per_owner predictions running. waits_for_shot: the previous shot''s video, or its end image, is missing.';
 comment on column keyframe_private.admin_queue.queue_position is '1: the owner''s next prediction to run; null once it has a slot.';
 comment on column keyframe_private.admin_queue.due_at is 'When its next task is due; null while it waits for a slot.';
 
@@ -9543,11 +9562,11 @@ create trigger _110_keep_history before update on keyframe.predictions
 create trigger _120_resolve before insert on keyframe.predictions for each row execute function keyframe_private.resolve_prediction();
 create trigger _130_admit before insert on keyframe.predictions for each row execute function keyframe_private.admit_or_queue();
 create trigger _500_refuse_used_id after insert on keyframe.predictions for each row execute function keyframe_private.refuse_used_id();
-create trigger _505_require_sound_input after insert on keyframe.predictions
-  for each row execute function keyframe_private.require_sound_input();
+create trigger _505_require_valid_input after insert on keyframe.predictions
+  for each row execute function keyframe_private.require_valid_input();
 create trigger _506_require_sound_change after update on keyframe.predictions
-  for each row when (old.input is distinct from new.input or old.step <> new.step) execute function keyframe_private.require_sound_input();
-alter table keyframe.predictions enable always trigger _505_require_sound_input, enable always trigger _506_require_sound_change;
+  for each row when (old.input is distinct from new.input or old.step <> new.step) execute function keyframe_private.require_valid_input();
+alter table keyframe.predictions enable always trigger _505_require_valid_input, enable always trigger _506_require_sound_change;
 create trigger _520_give_back after update of status on keyframe.predictions
   for each row when (old.completed_at is null and new.error_code = 'failed_by_administrator') execute function keyframe_private.give_back_run();
 create trigger _530_settle_by_file after update of status on keyframe.predictions
@@ -9568,10 +9587,10 @@ create trigger _590_admit_next after update of status on keyframe.predictions
   execute function keyframe_private.admit_next();
 create trigger _595_continue after update of status on keyframe.predictions
   for each row when (old.completed_at is null and new.completed_at is not null and old.step = 'video')
-  execute function keyframe_private.add_waiting_work();
+  execute function keyframe_private.add_continue_work();
 create trigger _596_continue_from_end_image after update of end_image_path on keyframe.predictions
   for each row when (new.end_image_path is not null and new.end_image_path is distinct from old.end_image_path)
-  execute function keyframe_private.add_waiting_work();
+  execute function keyframe_private.add_continue_work();
 create trigger _600_emit_ended after update of status on keyframe.predictions
   for each row when (old.status is distinct from new.status and new.status in ('succeeded', 'failed'))
   execute function keyframe_private.emit_generation_ended();

@@ -6,8 +6,8 @@ create view keyframe_private.admin_queue with (security_invoker = true) as
 select
   p.id as prediction_id, p.owner_id, p.project_id, p.step, p.model, p.status,
   case
-    when p.waits_for is not null then 'continues'
-    when p.admitted_at is null then 'waiting'
+    when p.waits_for is not null then 'waits_for_shot'
+    when p.admitted_at is null then 'in_line'
     when w.state = 'leased' and w.due_at > now() then 'worked_on'
     when w.state = 'leased' then 'lease_expired'
     when w.due_at <= now() then 'due'
@@ -31,7 +31,7 @@ where p.admitted_at is not null and p.completed_at is null
   or p.admitted_at is null and p.status = 'queued' and p.waits_for is null
   or p.status = 'queued' and p.waits_for is not null;
 comment on view keyframe_private.admin_queue is 'For administrators: every active prediction, its age, and why it waits.';
-comment on column keyframe_private.admin_queue.why is 'worked_on: a worker holds its lease. lease_expired: the worker died; another will claim it. due: not claimed yet. backing_off: retried at due_at because of last_error. no_work: its work is lost; the sweep adds it after a minute. at_the_provider: running there, polled at due_at. waiting: its owner has max_active_per_owner predictions running. continues: the previous shot''s video, or its end image, is missing.';
+comment on column keyframe_private.admin_queue.why is 'worked_on: a worker holds its lease. lease_expired: the worker died; another will claim it. due: not claimed yet. backing_off: retried at due_at because of last_error. no_work: its work is lost; the sweep adds it after a minute. at_the_provider: running there, polled at due_at. in_line: its owner has max_active_per_owner predictions running. waits_for_shot: the previous shot''s video, or its end image, is missing.';
 comment on column keyframe_private.admin_queue.queue_position is '1: the owner''s next prediction to run; null once it has a slot.';
 comment on column keyframe_private.admin_queue.due_at is 'When its next task is due; null while it waits for a slot.';
 

@@ -108,11 +108,11 @@ create trigger _110_keep_history before update on keyframe.predictions
 create trigger _120_resolve before insert on keyframe.predictions for each row execute function keyframe_private.resolve_prediction();
 create trigger _130_admit before insert on keyframe.predictions for each row execute function keyframe_private.admit_or_queue();
 create trigger _500_refuse_used_id after insert on keyframe.predictions for each row execute function keyframe_private.refuse_used_id();
-create trigger _505_require_sound_input after insert on keyframe.predictions
-  for each row execute function keyframe_private.require_sound_input();
+create trigger _505_require_valid_input after insert on keyframe.predictions
+  for each row execute function keyframe_private.require_valid_input();
 create trigger _506_require_sound_change after update on keyframe.predictions
-  for each row when (old.input is distinct from new.input or old.step <> new.step) execute function keyframe_private.require_sound_input();
-alter table keyframe.predictions enable always trigger _505_require_sound_input, enable always trigger _506_require_sound_change;
+  for each row when (old.input is distinct from new.input or old.step <> new.step) execute function keyframe_private.require_valid_input();
+alter table keyframe.predictions enable always trigger _505_require_valid_input, enable always trigger _506_require_sound_change;
 create trigger _520_give_back after update of status on keyframe.predictions
   for each row when (old.completed_at is null and new.error_code = 'failed_by_administrator') execute function keyframe_private.give_back_run();
 create trigger _530_settle_by_file after update of status on keyframe.predictions
@@ -133,10 +133,10 @@ create trigger _590_admit_next after update of status on keyframe.predictions
   execute function keyframe_private.admit_next();
 create trigger _595_continue after update of status on keyframe.predictions
   for each row when (old.completed_at is null and new.completed_at is not null and old.step = 'video')
-  execute function keyframe_private.add_waiting_work();
+  execute function keyframe_private.add_continue_work();
 create trigger _596_continue_from_end_image after update of end_image_path on keyframe.predictions
   for each row when (new.end_image_path is not null and new.end_image_path is distinct from old.end_image_path)
-  execute function keyframe_private.add_waiting_work();
+  execute function keyframe_private.add_continue_work();
 create trigger _600_emit_ended after update of status on keyframe.predictions
   for each row when (old.status is distinct from new.status and new.status in ('succeeded', 'failed'))
   execute function keyframe_private.emit_generation_ended();

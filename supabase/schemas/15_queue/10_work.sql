@@ -45,7 +45,7 @@ comment on column keyframe_private.work.submit_id is 'The row of provider_submit
 comment on column keyframe_private.work.owner_id is 'The owner whose share of the capacity it uses, or a service-wide endpoint.';
 comment on column keyframe_private.work.lane is 'What takes turns within a resource: the owner, or the endpoint.';
 comment on column keyframe_private.work.resource is 'The shared dependency that can be slow for many owners: a model, an output''s host and model, a receiver''s host and the endpoint''s standing, otherwise the kind.';
-comment on column keyframe_private.work.is_unproven is 'Whether its endpoint is new or slow, so that the request may hang.';
+comment on column keyframe_private.work.is_unproven is 'Whether its endpoint is new or slow: a request to it may hang.';
 comment on column keyframe_private.work.due_at is 'When it is due, or was; while it is leased, when the lease expires.';
 comment on column keyframe_private.work.lease_token is 'Which claim leased it.';
 comment on column keyframe_private.work.failures is 'generate: failures in a row. deliver: leases that expired, which lengthen its wait; failed requests are counted in webhook_deliveries.';

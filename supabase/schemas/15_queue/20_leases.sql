@@ -1,5 +1,5 @@
--- The claim of both functions. lease_work makes due work ready (make_ready), counts what the worker has leased already (open_work_of), finds
--- lanes in the order of their turns (open_lanes), chooses a row of each in turn up to the limits (choose_rows), and leases these.
+-- The claim of both functions. lease_work makes due work ready (make_ready), counts what the worker has leased already (count_leased), finds
+-- lanes in the order of their turns (find_lanes), chooses a row of each in turn up to the limits (choose_rows), and leases these.
 --
 -- An example: the last claim ended at Bob's lane of model A, and these rows are ready:
 --   model A: Ada's lane a1 a2 a3, Bob's b1, Cem's c1 c2
@@ -22,12 +22,15 @@ begin
   return case queue when 'deliver' then interval '30 seconds' else interval '90 seconds' end;
 end $$;
 
--- A resource may lease another row while it has fewer leased than this. The limit falls with each row, so that one resource alone ends at
--- two fifths of the capacity. It is what the others leave of four fifths, so that a fifth stays free for new ones, and of nine tenths with
--- all that is leased; when nearly everything is leased, up to 4. The same holds for an owner; for deliver an owner's rows count twice,
--- because an owner can have twenty endpoints at one host. Deliveries to endpoints that are new or slow are unproven: they share half of the
--- capacity among themselves, and leave the rest to others. For deliver, with a capacity of 440 (test/db/work/shares.test.ts has the same
--- table):
+-- A resource may lease another row while it has fewer rows leased than this limit:
+--
+--   limit = max(min(4/5 part − leased in part, 9/10 capacity − leased), min(4, free / 6))
+--
+-- part is the whole capacity. Deliveries to endpoints that are new or slow are unproven: their part is half, so that they leave the rest to
+-- others. Each row that is leased lowers the limit, so a resource that is alone ends at two fifths. A fifth of a part and a tenth of the
+-- capacity stay free for resources that come later; when nearly everything is leased, each still gets up to 4. The same limit holds for an
+-- owner; for deliver an owner's rows count twice, because an owner can have twenty endpoints at one host. For deliver, with a capacity of 440
+-- (test/db/work/shares.test.ts has the same table):
 --
 --   leased by others                   limit of a resource                  it ends at
 --   nothing                            352 − its own rows                   176
@@ -35,13 +38,15 @@ end $$;
 --   200 unproven                       196 − its own, of nine tenths        98
 --   430                                (440 − 430 − its own) / 6            2
 --   unproven: nothing                  176 − its own, four fifths of 220    88
-create function keyframe_private.limit_for_next_row(capacity integer, is_unproven boolean, open bigint, open_unproven bigint)
+create function keyframe_private.limit_for_next_row(capacity integer, is_unproven boolean, leased bigint, leased_unproven bigint)
 returns numeric language plpgsql immutable set search_path = '' as $$
 declare
   part constant integer := case when is_unproven then capacity / 2 else capacity end;
-  open_in_part constant bigint := case when is_unproven then open_unproven else open - open_unproven end;
+  leased_in_part constant bigint := case when is_unproven then leased_unproven else leased - leased_unproven end;
 begin
-  return greatest(least(part * 4 / 5 - open_in_part, capacity * 9 / 10 - open), least(4, least(capacity - open, part - open_in_part) / 6.0));
+  return greatest(
+    least(part * 4 / 5 - leased_in_part, capacity * 9 / 10 - leased),
+    least(4, least(capacity - leased, part - leased_in_part) / 6.0));
 end $$;
 
 -- An expired lease makes work ready too, and counts as a failure. A submit counts every failure; other work of generate only leases that
@@ -71,18 +76,18 @@ begin
   end if;
 end $$;
 
--- What a worker has leased of a queue. by_owner counts proven and unproven rows of an owner apart, and each as owner_weight.
-create type keyframe_private.open_work as (total bigint, unproven bigint, by_resource jsonb, by_owner jsonb, owner_weight integer);
+-- What a worker has leased of a queue. by_owner has one count of an owner's proven rows and one of the unproven; each row counts owner_weight.
+create type keyframe_private.leased_counts as (total bigint, unproven bigint, by_resource jsonb, by_owner jsonb, owner_weight integer);
 
-create function keyframe_private.open_work_of(queue keyframe_private.work_queue, for_worker uuid)
-returns keyframe_private.open_work language plpgsql volatile set search_path = '' as $$
+create function keyframe_private.count_leased(queue keyframe_private.work_queue, for_worker uuid)
+returns keyframe_private.leased_counts language plpgsql volatile set search_path = '' as $$
 declare
   weight constant integer := case queue when 'deliver' then 2 else 1 end;
 begin
   return (
     with mine as materialized (
       select w.resource, w.owner_id, w.is_unproven from keyframe_private.work w
-      where w.queue = open_work_of.queue and w.state = 'leased' and w.worker_id = for_worker
+      where w.queue = count_leased.queue and w.state = 'leased' and w.worker_id = for_worker
     )
     select row((select count(*) from mine), (select count(*) from mine m where m.is_unproven),
       (select jsonb_object_agg(r.resource, r.n) from (select m.resource, count(*) as n from mine m group by 1) r),
@@ -90,10 +95,11 @@ begin
       weight));
 end $$;
 
--- Where a claim ended. The next one begins after it, and goes on from the start of the index when it has reached the end. So do lanes.
+-- Where a claim ended. The next one begins after it, and wraps around at the end of the index: with the resources A, B, C and the cursor at B
+-- in the order C, A, B. Lanes within a resource wrap around in the same way.
 create type keyframe_private.claim_cursor as (resource text, lane uuid);
 
--- A ready row of the resource after the previous one, at first after the cursor's. Null after the cursor's own, which is the last. One probe.
+-- Returns a ready row of the next resource. The walk begins after the cursor's resource, and ends with it: then null. One probe of the index.
 create function keyframe_private.next_resource(queue keyframe_private.work_queue, cursor_resource text, previous text)
 returns keyframe_private.work language plpgsql volatile set search_path = '' as $$
 declare
@@ -129,60 +135,60 @@ begin
 end $$;
 
 -- A lane to lease from, at most the max_rows of its endpoint, and how much of its resource and of its owner the worker has leased.
-create type keyframe_private.open_lane as (resource text, lane uuid, max_rows integer, open_of_resource bigint, open_of_owner bigint);
+create type keyframe_private.claimable_lane as (resource text, lane uuid, max_rows integer, leased_of_resource bigint, leased_of_owner bigint);
 
--- The lanes of one resource after the other, without those at a limit. The cursor is of one resource: any other begins at a random lane. Lanes
--- of deliver are locked, and cleared of work that does not belong there (lock_endpoint_lane). is_cut: there are more lanes than a claim may
--- visit. free: the most that these resources can lease now. Each leased row counts against the limit and lowers it by one, so this is half of
--- what is left, or the few rows of a worker that is nearly full.
-create function keyframe_private.open_lanes(
-  queue keyframe_private.work_queue, for_worker uuid, max_lanes integer, open_now keyframe_private.open_work,
-  began keyframe_private.claim_cursor, out lanes keyframe_private.open_lane[], out free integer, out ended keyframe_private.claim_cursor,
-  out is_cut boolean)
+-- The lanes of one resource after the other, without those at a limit. Only the cursor's resource begins after the cursor's lane; any other
+-- begins at a random lane. Lanes of deliver are locked, and cleared of work that does not belong there (lock_endpoint_lane). is_cut: there are
+-- more lanes than a claim may visit. max_to_lease: the most that these resources can lease now. Each leased row counts against the limit and
+-- lowers it by one, so this is half of what is left, or the few rows of a worker that is nearly full.
+create function keyframe_private.find_lanes(
+  queue keyframe_private.work_queue, for_worker uuid, max_lanes integer, counts keyframe_private.leased_counts,
+  from_cursor keyframe_private.claim_cursor, out lanes keyframe_private.claimable_lane[], out max_to_lease integer,
+  out next_cursor keyframe_private.claim_cursor, out is_cut boolean)
 language plpgsql volatile set search_path = '' as $$
 declare
   capacity constant integer := keyframe_private.capacity_of(queue);
   max_probes constant integer := 4 * max_lanes;
   resource_row keyframe_private.work;
   row_limit numeric;
-  open_of_resource bigint;
+  leased_of_resource bigint;
   cursor_lane uuid;
   lane_row keyframe_private.work;
-  open_of_owner bigint;
+  leased_of_owner bigint;
   max_rows integer;
   probes integer := 0;
   cleared_rows integer := 0;
 begin
   lanes := '{}';
-  free := 0;
-  ended := began;
+  max_to_lease := 0;
+  next_cursor := from_cursor;
   while probes < max_probes loop
-    resource_row := keyframe_private.next_resource(queue, began.resource, resource_row.resource);
+    resource_row := keyframe_private.next_resource(queue, from_cursor.resource, resource_row.resource);
     exit when resource_row.id is null;
     probes := probes + 1;
-    ended.resource := resource_row.resource;
-    row_limit := keyframe_private.limit_for_next_row(capacity, resource_row.is_unproven, open_now.total, open_now.unproven);
-    open_of_resource := coalesce((open_now.by_resource ->> resource_row.resource)::bigint, 0);
-    continue when open_of_resource >= row_limit;
-    free := free + greatest(4, ceil((row_limit - open_of_resource) / 2));
-    cursor_lane := case when resource_row.resource = began.resource then began.lane else gen_random_uuid() end;
+    next_cursor.resource := resource_row.resource;
+    row_limit := keyframe_private.limit_for_next_row(capacity, resource_row.is_unproven, counts.total, counts.unproven);
+    leased_of_resource := coalesce((counts.by_resource ->> resource_row.resource)::bigint, 0);
+    continue when leased_of_resource >= row_limit;
+    max_to_lease := max_to_lease + greatest(4, ceil((row_limit - leased_of_resource) / 2));
+    cursor_lane := case when resource_row.resource = from_cursor.resource then from_cursor.lane else gen_random_uuid() end;
     lane_row := null;
     loop
       lane_row := keyframe_private.next_lane(queue, resource_row.resource, cursor_lane, lane_row.lane);
       exit when lane_row.id is null;
       probes := probes + 1;
-      open_of_owner := coalesce((open_now.by_owner ->> concat(lane_row.owner_id, resource_row.is_unproven))::bigint, 0);
-      max_rows := case when open_of_owner < row_limit then capacity else 0 end;
+      leased_of_owner := coalesce((counts.by_owner ->> concat(lane_row.owner_id, resource_row.is_unproven))::bigint, 0);
+      max_rows := case when leased_of_owner < row_limit then capacity else 0 end;
       if max_rows > 0 and queue = 'deliver' then
         select l.max_rows, cleared_rows + l.cleared into max_rows, cleared_rows
         from keyframe_private.lock_endpoint_lane(lane_row.lane, resource_row.resource, for_worker) l;
       end if;
       if max_rows > 0 then
-        lanes := lanes || row(resource_row.resource, lane_row.lane, max_rows, open_of_resource, open_of_owner)::keyframe_private.open_lane;
+        lanes := lanes || row(resource_row.resource, lane_row.lane, max_rows, leased_of_resource, leased_of_owner)::keyframe_private.claimable_lane;
       end if;
       if cardinality(lanes) = max_lanes or probes >= max_probes or cleared_rows >= 1000 then
         is_cut := true;
-        ended.lane := lane_row.lane;
+        next_cursor.lane := lane_row.lane;
         return;
       end if;
     end loop;
@@ -191,18 +197,18 @@ begin
 end $$;
 
 -- Locks ready rows of these lanes, an equal part of each even if another has less. In each round every lane has a turn with its next row.
--- Chosen are the rows that are within the limits if all before them are leased. last_lane: of their lanes the one whose turn is last.
+-- A row is chosen if it is within the limits with all rows before it leased. last_lane: the chosen lane whose turn is last.
 create function keyframe_private.choose_rows(
-  queue keyframe_private.work_queue, lanes keyframe_private.open_lane[], free integer, max_rows integer, open_now keyframe_private.open_work,
-  out ids bigint[], out last_lane uuid)
+  queue keyframe_private.work_queue, lanes keyframe_private.claimable_lane[], max_to_lease integer, max_rows integer,
+  counts keyframe_private.leased_counts, out ids bigint[], out last_lane uuid)
 language plpgsql volatile set search_path = '' as $$
 declare
   capacity constant integer := keyframe_private.capacity_of(queue);
-  rows_per_lane constant integer := ceil(least(max_rows, free)::numeric / cardinality(lanes));
+  rows_per_lane constant integer := ceil(least(max_rows, max_to_lease)::numeric / cardinality(lanes));
 begin
   with candidate as (
     select r.*, l.*, row_number() over (partition by l.lane_turn order by r.id) as round
-    from unnest(lanes) with ordinality l (resource, lane, max_rows, open_of_resource, open_of_owner, lane_turn)
+    from unnest(lanes) with ordinality l (resource, lane, max_rows, leased_of_resource, leased_of_owner, lane_turn)
     -- A lane is read as a range of the index. `lane = … order by id` may be planned as a walk along the primary key, past all other
     -- rows. The upper bound compares the lane alone: an index scan does not stop at a row comparison, and would read on.
     cross join lateral (
@@ -212,7 +218,7 @@ begin
       order by w.lane, w.id limit least(l.max_rows, rows_per_lane) for update skip locked) r
   ), counted as (
     select c.*, count(*) over earlier as earlier, count(*) filter (where c.is_unproven) over earlier as earlier_unproven,
-      count(*) over of_resource as earlier_of_resource, open_now.owner_weight * count(*) over of_owner as earlier_of_owner
+      count(*) over of_resource as earlier_of_resource, counts.owner_weight * count(*) over of_owner as earlier_of_owner
     from candidate c
     window earlier as (order by c.round, c.lane_turn rows between unbounded preceding and 1 preceding),
       of_resource as (partition by c.resource order by c.round, c.lane_turn rows between unbounded preceding and 1 preceding),
@@ -220,9 +226,9 @@ begin
   )
   select array_agg(c.id), (array_agg(c.lane order by c.lane_turn desc))[1] into ids, last_lane
   from counted c
-  where c.earlier < least(choose_rows.max_rows, capacity - open_now.total)
-    and greatest(c.open_of_resource + c.earlier_of_resource, c.open_of_owner + c.earlier_of_owner) < keyframe_private.limit_for_next_row(
-      capacity, c.is_unproven, open_now.total + c.earlier, open_now.unproven + c.earlier_unproven);
+  where c.earlier < least(choose_rows.max_rows, capacity - counts.total)
+    and greatest(c.leased_of_resource + c.earlier_of_resource, c.leased_of_owner + c.earlier_of_owner) < keyframe_private.limit_for_next_row(
+      capacity, c.is_unproven, counts.total + c.earlier, counts.unproven + c.earlier_unproven);
 end $$;
 
 -- cursors: a claim_cursor for each queue. The table swings between empty and full faster than it is analyzed, so we force index scans.
@@ -232,35 +238,35 @@ create function keyframe_private.lease_work(
 language plpgsql volatile set search_path = '' set plan_cache_mode = force_generic_plan set jit = off set enable_seqscan = off
   set enable_hashjoin = off set enable_mergejoin = off as $$
 declare
-  began constant keyframe_private.claim_cursor := jsonb_populate_record(
+  from_cursor constant keyframe_private.claim_cursor := jsonb_populate_record(
     row('', '00000000-0000-0000-0000-000000000000')::keyframe_private.claim_cursor, cursors -> queue::text);
   token constant uuid := gen_random_uuid();
-  open_now keyframe_private.open_work;
+  counts keyframe_private.leased_counts;
   walk record;
   chosen record;
-  ended keyframe_private.claim_cursor;
+  next_cursor keyframe_private.claim_cursor;
 begin
   perform keyframe_private.make_ready(queue, at);
-  open_now := keyframe_private.open_work_of(queue, for_worker);
+  counts := keyframe_private.count_leased(queue, for_worker);
   leased := '{}';
   is_cut := false;
-  if open_now.total >= keyframe_private.capacity_of(queue) then
+  if counts.total >= keyframe_private.capacity_of(queue) then
     return;
   end if;
-  walk := keyframe_private.open_lanes(queue, for_worker, least(max_rows, 100), open_now, began);
+  walk := keyframe_private.find_lanes(queue, for_worker, least(max_rows, 100), counts, from_cursor);
   is_cut := walk.is_cut;
-  ended := walk.ended;
+  next_cursor := walk.next_cursor;
   if walk.lanes <> '{}' then
-    chosen := keyframe_private.choose_rows(queue, walk.lanes, walk.free, max_rows, open_now);
+    chosen := keyframe_private.choose_rows(queue, walk.lanes, walk.max_to_lease, max_rows, counts);
     with taken as (
       update keyframe_private.work w
       set state = 'leased', worker_id = for_worker, lease_token = token, due_at = at + lease
       where w.id = any (chosen.ids) returning w.*
     )
     select coalesce(array_agg(row(t.*)::keyframe_private.work order by t.id), '{}') into leased from taken t;
-    ended.lane := coalesce(chosen.last_lane, ended.lane);
+    next_cursor.lane := coalesce(chosen.last_lane, next_cursor.lane);
   end if;
-  cursors := cursors || jsonb_build_object(queue::text, ended);
+  cursors := cursors || jsonb_build_object(queue::text, next_cursor);
 end $$;
 
 create function keyframe_private.has_due_work(queues keyframe_private.work_queue[], at timestamptz)

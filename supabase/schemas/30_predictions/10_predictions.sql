@@ -46,7 +46,7 @@ create table keyframe.predictions (
     check (completed_at is not null or (status = 'queued') = (provider_prediction_id is null)),
   constraint started_at_is_set_once_it_ran check (status not in ('starting', 'processing', 'storing', 'succeeded')
     or started_at is not null),
-  constraint waiting_only_while_queued check (admitted_at is not null or status in ('queued', 'canceled', 'failed')),
+  constraint without_a_slot_only_until_it_ends check (admitted_at is not null or status in ('queued', 'canceled', 'failed')),
   constraint not_admitted_while_it_waits_for_another check (waits_for is null or admitted_at is null),
   constraint end_image_only_of_a_finished_video check (
     end_image_path is null or step = 'video' and status = 'succeeded' and starts_with(end_image_path, 'projects/')),
@@ -116,10 +116,10 @@ create index predictions_step_model_idx on keyframe.predictions (step, model);
 -- These indexes contain active rows only, so they stay small as ended predictions accumulate.
 create index predictions_deadline_idx on keyframe.predictions (deadline_at) where admitted_at is not null and completed_at is null;
 create index predictions_active_owner_idx on keyframe.predictions (owner_id) where admitted_at is not null and completed_at is null;
-create index predictions_waiting_idx on keyframe.predictions (owner_id, created_at, id)
+create index predictions_in_line_idx on keyframe.predictions (owner_id, created_at, id)
   where admitted_at is null and status = 'queued' and waits_for is null;
-create index predictions_waiting_since_idx on keyframe.predictions (created_at) where admitted_at is null and status = 'queued' and waits_for is null;
-create index predictions_continuing_idx on keyframe.predictions (owner_id, created_at, id) where waits_for is not null and status = 'queued';
+create index predictions_in_line_since_idx on keyframe.predictions (created_at) where admitted_at is null and status = 'queued' and waits_for is null;
+create index predictions_waits_for_owner_idx on keyframe.predictions (owner_id, created_at, id) where waits_for is not null and status = 'queued';
 create index predictions_waits_for_idx on keyframe.predictions (waits_for) where waits_for is not null and status = 'queued';
 create index predictions_end_image_path_idx on keyframe.predictions (end_image_path) where end_image_path is not null;
 -- Finds the latest take of a step, however many runs failed, and pages through its takes.

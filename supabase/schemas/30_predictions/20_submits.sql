@@ -2,7 +2,7 @@
 -- end a submit, search for its run, or add the next submit.
 --
 --   state         columns                                what moves it
---   waiting       is_waiting: submitted_at is null       begin_submit → unanswered; abandon_submits → ended (no_run)
+--   unsent        is_unsent: submitted_at is null        begin_submit → unanswered; abandon_submits → ended (no_run)
 --   unanswered    is_unanswered: submitted_at is set,    attach_run → running; add_search → searched for;
 --                 answered_at is null                    record_search_ended, before the next submit → ended (no_run, lost);
 --                                                        end_without_run → ended (no_run);
@@ -14,7 +14,7 @@
 --   ended         ended_at and outcome are set           if lost: attach_run → running, record_run_state → the run's outcome;
 --                                                        if no_run: search_again → unanswered
 --
--- ended_at is null before the end. add_submits adds a waiting submit. attach_run adds a running one, for a second run of a submit or for a run
+-- ended_at is null before the end. add_submits adds an unsent submit. attach_run adds a running one, for a second run of a submit or for a run
 -- of one that ended with no_run. prune deletes ended ones after 13 months.
 --
 -- cost_state is held while there is no outcome. With one, settle_ended sets it. An administrator settles or releases an unknown one.
@@ -42,7 +42,7 @@ create table keyframe_private.provider_submits (
   answered_at timestamptz,
   ended_at timestamptz,
   outcome text,
-  is_waiting boolean not null generated always as (submitted_at is null and ended_at is null) stored,
+  is_unsent boolean not null generated always as (submitted_at is null and ended_at is null) stored,
   is_unanswered boolean not null generated always as (submitted_at is not null and answered_at is null and ended_at is null) stored,
   provider_prediction_id text,
   search_task jsonb,
@@ -69,8 +69,8 @@ create table keyframe_private.provider_submits (
     and cost_micros between 0 and 1000000000000),
   constraint markup_is_between_0_and_10 check (markup between 0 and 10)
 ) with (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02);
-comment on table keyframe_private.provider_submits is 'Each submit to the provider, kept for 13 months, also when its prediction, project or account is deleted.';
-comment on column keyframe_private.provider_submits.owner_id is 'The user who pays, also when the account is deleted.';
+comment on table keyframe_private.provider_submits is 'Each submit to the provider, kept for 13 months, even after its prediction, project or account is deleted.';
+comment on column keyframe_private.provider_submits.owner_id is 'The user who pays, even after the account is deleted.';
 comment on column keyframe_private.provider_submits.attempt is 'Its number among the prediction''s submits. A second provider run of one submit has a row of its own.';
 comment on column keyframe_private.provider_submits.is_first is 'Whether it is the first of its prediction: usage counts these.';
 comment on column keyframe_private.provider_submits.created_at is 'When it was added or, if it replaces a released submit, when that one was added: its cost counts on this day.';
@@ -78,7 +78,7 @@ comment on column keyframe_private.provider_submits.submitted_at is 'When begin_
 comment on column keyframe_private.provider_submits.answered_at is 'When the provider answered it, or its provider run was found.';
 comment on column keyframe_private.provider_submits.ended_at is 'When nothing more could happen to it at the provider.';
 comment on column keyframe_private.provider_submits.outcome is 'The end of its provider run (succeeded, rejected, failed, canceled, aborted), no_run (it was not sent, the provider refused it, or its list has no run of it), or lost (what happened at the provider is unknown).';
-comment on column keyframe_private.provider_submits.is_waiting is 'Whether it is still to be sent.';
+comment on column keyframe_private.provider_submits.is_unsent is 'Whether it is still to be sent.';
 comment on column keyframe_private.provider_submits.is_unanswered is 'Whether a provider run may exist that is not known yet.';
 comment on column keyframe_private.provider_submits.provider_prediction_id is 'The provider run, once it is known.';
 comment on column keyframe_private.provider_submits.search_task is 'What identifies its run in the provider''s list, including the prompt. Null if no search of its own is due: while its prediction is queued, the next submit searches first.';
@@ -98,6 +98,40 @@ create index provider_submits_search_idx on keyframe_private.provider_submits (s
 create index provider_submits_client_id_idx on keyframe_private.provider_submits (owner_id, client_id, created_at)
   where client_id is not null;
 create index provider_submits_text_idx on keyframe_private.provider_submits (submitted_at, text_hash) where text_hash is not null;
+
+-- Adds the next submit of predictions of one owner and client, which must fit the budgets and the balance together, and the work to send
+-- the admitted ones. A submit that replaces a released one counts on that one's day, and needs budget only if it can cost more. The
+-- megapixels of the input are kept where a price counts them: its images may be deleted before it ends.
+create function keyframe_private.add_submits(
+  predictions keyframe.predictions[], released keyframe_private.provider_submits default null,
+  due_at timestamptz default clock_timestamp(), failures integer default 0, reason text default null)
+returns void language plpgsql volatile set search_path = '' as $$
+declare
+  costs keyframe_private.run_cost[] := '{}';
+  total keyframe_private.run_cost;
+  added_at constant timestamptz := coalesce(released.created_at, clock_timestamp());
+  p keyframe.predictions;
+begin
+  foreach p in array predictions loop
+    costs := costs || keyframe_private.estimate_cost(p.model, p.input, clock_timestamp());
+  end loop;
+  total := keyframe_private.sum_of(costs);
+  if (total.most_micros <= released.most_micros and total.most_charge_micros <= released.most_charge_micros) is not true then
+    perform keyframe_private.require_budget((predictions[1]).owner_id, total, added_at, (predictions[1]).client_id);
+  end if;
+  for i in 1 .. cardinality(predictions) loop
+    p := predictions[i];
+    insert into keyframe_private.provider_submits (
+      owner_id, project_id, prediction_id, attempt, is_first, step, model, created_at, price_ids, most_micros, markup, client_id, metrics)
+    values (p.owner_id, p.project_id, p.id, p.attempt + 1, p.attempt = 0, p.step, p.model, added_at, costs[i].price_ids,
+      costs[i].most_micros, costs[i].markup, p.client_id, (
+        select jsonb_build_object('image_input_megapixel_count', keyframe_private.input_megapixels(p.input))
+        where exists (select from keyframe_private.model_prices r where r.id = any (costs[i].price_ids) and r.metric = 'input_megapixel')));
+    if p.admitted_at is not null then
+      perform keyframe_private.add_submit_work(p, add_submits.due_at, add_submits.failures, reason);
+    end if;
+  end loop;
+end $$;
 
 -- The only place where a submit ends. The first end counts, unless it was `lost` and more is known now.
 create function keyframe_private.end_submit(submit bigint, how text, measured jsonb default null)
@@ -160,20 +194,6 @@ begin
   end if;
 end $$;
 
--- Searches for the run of an unanswered submit, which the provider may have created.
-create function keyframe_private.add_search(submit keyframe_private.provider_submits, prediction keyframe.predictions, due_at timestamptz)
-returns void language plpgsql volatile set search_path = '' as $$
-begin
-  update keyframe_private.provider_submits s
-  set search_task = jsonb_build_object(
-    'input', prediction.input, 'has_images', keyframe_private.has_images(prediction.input),
-    'model_settings', (
-      select jsonb_build_object('controls', m.controls, 'fixed', m.fixed) from keyframe.models m
-      where m.step = s.step and m.model in (s.model, prediction.model) order by m.model <> s.model limit 1))
-  where s.id = submit.id and s.search_task is null;
-  perform keyframe_private.add_work('ask', 'search', submit.prediction_id, submit.owner_id, 'search', add_search.due_at, submit.id);
-end $$;
-
 -- When a prediction leaves the queue, ends or is deleted, its unanswered submits are searched for, once no worker can still be submitting
 -- them. When it ends or is deleted, its running provider runs are canceled.
 create function keyframe_private.abandon_submits()
@@ -185,7 +205,7 @@ begin
   for submit in
     select s.* from keyframe_private.provider_submits s where s.prediction_id = old.id and s.ended_at is null order by s.id for update
   loop
-    if submit.is_waiting then
+    if submit.is_unsent then
       perform keyframe_private.end_submit(submit.id, 'no_run');
     elsif submit.is_unanswered and submit.search_task is null then
       leased_until := (
@@ -199,82 +219,9 @@ begin
   return null;
 end $$;
 
--- Called when the worker that sent a submit reports that no answer came. If its lease had expired, the run may have been searched for too
--- early, while the request was still under way. So it is searched for again, even if that search has ended the submit. A submit of the same
--- attempt that was never sent stays as it is. The caller has locked the prediction. Locking the submits waits for a search or a callback that
--- is being recorded, so that the next statement sees its result.
-create function keyframe_private.search_again(prediction uuid, unanswered_attempt integer)
-returns void language plpgsql volatile set search_path = '' set jit = off set enable_seqscan = off as $$
-declare
-  row_now keyframe.predictions;
-  submit keyframe_private.provider_submits;
-begin
-  select p.* into row_now from keyframe.predictions p where p.id = prediction;
-  perform from keyframe_private.provider_submits s where s.prediction_id = prediction and s.attempt = unanswered_attempt order by s.id for update;
-  update keyframe_private.provider_submits s set answered_at = null, ended_at = null, outcome = null
-  where s.prediction_id = prediction and s.attempt = unanswered_attempt and s.submitted_at is not null and s.outcome = 'no_run' and not exists (
-    select from keyframe_private.provider_submits r
-    where r.prediction_id = prediction and r.attempt = unanswered_attempt and r.provider_prediction_id is not null);
-  select s.* into submit from keyframe_private.provider_submits s
-  where s.prediction_id = prediction and s.attempt = unanswered_attempt and s.is_unanswered;
-  if submit.search_task is null and row_now.status = 'queued' and row_now.attempt = unanswered_attempt then
-    return; -- the next submit searches for it
-  elsif submit.search_task is null and row_now.id is null then
-    perform keyframe_private.end_submit(submit.id, 'lost'); -- a deleted prediction's input is not known any more
-  elsif submit.id is not null and not exists (
-    select from keyframe_private.work w
-    where w.subject = prediction and w.kind = 'search' and w.queue <> 'deliver' and w.submit_id = submit.id and w.state <> 'leased') then
-    perform keyframe_private.add_search(submit, row_now, clock_timestamp() + keyframe_private.retry_delay(1));
-  end if;
-end $$;
-
--- Whether no other prediction in this database can have made a run with the text of this submit. The provider's list shows the input of a
--- run: addresses of files name the prediction, text does not. begin_submit commits before its submit, so every candidate is in the table.
--- After an hour the provider deletes the inputs of runs.
-create function keyframe_private.is_only_submit_of_its_text(prediction uuid, attempt integer)
-returns boolean language plpgsql stable set search_path = '' as $$
-begin
-  return exists (
-    select from keyframe_private.provider_submits s
-    where s.prediction_id = prediction and s.attempt = is_only_submit_of_its_text.attempt and s.is_unanswered and s.text_hash is not null
-      and s.submitted_at > now() - interval '1 hour'
-      and not exists (
-        select from keyframe_private.provider_submits other
-        where other.text_hash = s.text_hash and other.prediction_id <> s.prediction_id
-          and other.submitted_at > s.submitted_at - interval '1 hour'
-      )
-  );
-end $$;
-
--- Ends the submits whose provider run was searched for and not found. Such a submit created no run (no_run). It counts as lost instead if a
--- run in the provider's list may be its own (is_unproven), or if it is so old that the provider has deleted the input of its run, by which
--- it would be found. A submit for which another search is due stays unanswered until that one ends. The locks wait for an answer that is
--- recorded at the same moment.
-create function keyframe_worker.record_search_ended(
-  prediction_id uuid, first_attempt integer, last_attempt integer, is_unproven boolean, work_id bigint default null, lease_token uuid default null)
-returns boolean language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
-declare
-  held constant keyframe_private.work := keyframe_private.lock_held_work(work_id, lease_token);
-  searched bigint[];
-begin
-  perform from keyframe.predictions p where p.id = record_search_ended.prediction_id for update;
-  searched := array(
-    select u.id from keyframe_private.provider_submits u
-    where u.prediction_id = record_search_ended.prediction_id and u.attempt between first_attempt and last_attempt and u.is_unanswered
-    order by u.id for update);
-  perform keyframe_private.finish_work(held);
-  perform keyframe_private.end_submit(u.id,
-    case when is_unproven or u.submitted_at < now() - interval '50 minutes' then 'lost' else 'no_run' end)
-  from keyframe_private.provider_submits u
-  where u.id = any (searched) and u.is_unanswered and not keyframe_private.has_work(u.prediction_id, 'search', u.id);
-  return exists (
-    select from keyframe_private.provider_submits u
-    where u.prediction_id = record_search_ended.prediction_id and u.attempt = last_attempt + 1 and u.is_unanswered);
-end $$;
-comment on function keyframe_worker.record_search_ended is 'Ends the search for the provider runs of submits. work_id: the search that this was; without it, it was part of a submit. Returns whether the submit after last_attempt is still to be sent: the run that was found may have ended it, by a call whose answer was lost.';
-
--- Submits a queued prediction once more, or fails it if that does not fit its budget. A submit needs no budget if it replaces one that was
--- released in this transaction (ended_at = now()) and costs no more; another start may already hold what was released earlier.
+-- Submits a queued prediction once more, or fails it if that does not fit its budget. The replacement of a submit
+-- that was released in this transaction (ended_at = now()) reuses its reservation if it costs no more; what was released earlier another
+-- start may hold.
 create function keyframe_private.add_next_submit(prediction keyframe.predictions, due_at timestamptz, failures integer, reason text)
 returns void language plpgsql volatile set search_path = '' as $$
 declare
@@ -283,7 +230,7 @@ declare
 begin
   if exists (
     select from keyframe_private.provider_submits s
-    where s.prediction_id = prediction.id and s.is_waiting) then
+    where s.prediction_id = prediction.id and s.is_unsent) then
     return; -- one waits already, with its work
   end if;
   perform keyframe_private.acquire_lock('slots', prediction.owner_id);
@@ -298,55 +245,6 @@ exception when sqlstate 'KEYFR' then
   perform keyframe_private.note_exhausted(prediction.owner_id, refused.code, refused.hint);
   perform keyframe_private.mark_failed(prediction.id, refused.code, refused.sentence, true);
 end $$;
-
--- `since`: when the provider began to refuse the model as unknown; null when it has the model again. An administrator who holds the row
--- decides.
-create function keyframe_private.set_refused(step keyframe.generation_step, model text, since timestamptz)
-returns void language plpgsql volatile set search_path = '' as $$
-begin
-  update keyframe.models m set refused_at = since
-  where (m.step, m.model) in (
-    select l.step, l.model from keyframe.models l where l.step = set_refused.step and l.model = set_refused.model for no key update skip locked);
-end $$;
-
--- From now on the model is unavailable. The prediction moves to the next model that accepts its input, unless the caller named this one.
-create function keyframe_worker.record_model_refused(
-  work_id bigint, lease_token uuid, prediction_id uuid, message text, attempt_without_run integer)
-returns text language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
-declare
-  held constant keyframe_private.work := keyframe_private.lock_held_work(work_id, lease_token);
-  subject constant uuid := coalesce(held.subject, prediction_id);
-  row_now keyframe.predictions;
-  project keyframe.projects;
-  gone keyframe.models;
-  next_model keyframe.models;
-begin
-  select p.* into row_now from keyframe.predictions p where p.id = subject for update;
-  perform keyframe_private.end_without_run(subject, attempt_without_run);
-  if not keyframe_private.is_current(held) or row_now.status <> 'queued' then
-    perform keyframe_private.reschedule_or_finish(held);
-    return 'too_late';
-  end if;
-  perform keyframe_private.finish_work(held);
-  perform keyframe_private.set_refused(row_now.step, row_now.model, now());
-  if row_now.requested_model is distinct from row_now.model then
-    select j.* into project from keyframe.projects j where j.id = row_now.project_id;
-    select m.* into gone from keyframe.models m where m.step = row_now.step and m.model = row_now.model;
-    next_model := keyframe_private.find_successor(gone, row_now.input, project);
-  end if;
-  if next_model.model is null then
-    perform keyframe_private.mark_failed(row_now.id, 'model_unavailable', message, false);
-    return 'failed';
-  end if;
-  update keyframe.predictions p
-  set model = next_model.model, requested_model = coalesce(p.requested_model, p.model),
-      input = keyframe_private.resolve_input(p.input, project, next_model), updated_at = now()
-  where p.id = row_now.id
-  returning p.* into row_now;
-  perform keyframe_private.add_next_submit(row_now, now(), 0, 'model_unavailable');
-  return 'moved';
-end $$;
-comment on function keyframe_worker.record_model_refused is 'Records that the provider does not have the model of a submit. Returns moved (to the next model), failed or too_late.';
 
 -- Repeated for a day: no run lasts longer. is_unknown: the provider no longer has the run, so its end is unknown.
 create function keyframe_worker.record_run_not_canceled(work_id bigint, lease_token uuid, is_unknown boolean)

@@ -285,8 +285,8 @@ begin
     || jsonb_build_object('firstFramePredictionId', null, 'continuesPredictionId', video.id) || coalesce(end_image, '{}');
 end $$;
 
--- Gives a waiting prediction the image that it waits for, so that it can get a slot. Fails it if the image does not fit.
-create function keyframe_private.begin_on(waiting keyframe.predictions, end_image jsonb)
+-- Gives a prediction the end image that it waits for, so that it can get a slot. Fails it if the image does not fit.
+create function keyframe_private.give_end_image(waiting keyframe.predictions, end_image jsonb)
 returns void language plpgsql volatile set search_path = '' as $$
 declare
   path constant text := end_image ->> 'firstFrameImagePath';
@@ -309,8 +309,8 @@ exception when sqlstate 'KEYFR' then
   perform keyframe_private.mark_failed(waiting.id, refused.code, refused.sentence, false);
 end $$;
 
--- Starts a waiting prediction if the awaited end image is known. Fails it if there will never be one.
-create function keyframe_private.begin_waiting(waiting keyframe.predictions)
+-- Gives a prediction its awaited end image if that is known. Fails it if there will never be one.
+create function keyframe_private.continue_or_fail(waiting keyframe.predictions)
 returns void language plpgsql volatile set search_path = '' as $$
 declare
   video keyframe.predictions;
@@ -320,7 +320,7 @@ begin
   select v.* into video from keyframe.predictions v where v.id = waiting.waits_for;
   end_image := keyframe_private.end_image_of(video);
   if end_image is not null then
-    perform keyframe_private.begin_on(waiting, end_image);
+    perform keyframe_private.give_end_image(waiting, end_image);
   elsif waiting.created_at < now() - interval '1 day' then -- its price is held, and counts on the day of its start
     perform keyframe_private.mark_failed(waiting.id, 'deadline_exceeded',
       'It waited a day for the previous shot. Generate that video, store its end image, then run this step again.', true);
@@ -341,8 +341,8 @@ begin
   end if;
 end $$;
 
--- Called when a video ends, and when its end image is stored. The trigger only inserts work, so waiting predictions never delay either.
-create function keyframe_private.add_waiting_work()
+-- Called when a video ends, and when its end image is stored. The trigger only inserts work, so predictions that wait never delay either.
+create function keyframe_private.add_continue_work()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
   perform keyframe_private.add_work('ask', 'continue', w.id, w.owner_id, 'continue')

@@ -294,7 +294,7 @@ end $$;
 
 -- The rules of an input. As table checks they were parsed and planned at each write of a row (about six), a tenth of the Postgres time of a
 -- frame (npm run bench -- flow). Their triggers always fire, as checks do, even if session_replication_role disables triggers.
-create function keyframe_private.require_sound_input()
+create function keyframe_private.require_valid_input()
 returns trigger language plpgsql volatile set search_path = '' as $$
 declare
   broken constant text := case

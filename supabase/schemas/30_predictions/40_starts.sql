@@ -213,7 +213,7 @@ begin
   return null;
 end $$;
 
--- Fairness: an owner has max_active_per_owner slots. A waiting row has no work, so a long queue costs others nothing.
+-- Fairness: an owner has max_active_per_owner slots. A row in line has no work, so a long queue costs others nothing.
 
 -- Valid only while the owner's lock `slots` is held. An open transaction delays only its own owner.
 create function keyframe_private.free_slots(owner uuid)
@@ -233,7 +233,7 @@ begin
 end $$;
 
 -- Gives an owner's free slots to the predictions that have waited longest.
-create function keyframe_private.admit_waiting(owner uuid)
+create function keyframe_private.admit_in_line(owner uuid)
 returns void language plpgsql volatile security definer set search_path = '' as $$
 declare
   moment timestamptz;
@@ -259,7 +259,7 @@ end $$;
 create function keyframe_private.admit_next()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
-  perform keyframe_private.admit_waiting(new.owner_id);
+  perform keyframe_private.admit_in_line(new.owner_id);
   return null;
 exception when others or query_canceled or assert_failure then
   if keyframe_private.is_lock_wait(sqlstate) or sqlstate = '57014' then

@@ -5,7 +5,7 @@
 -- of the owner that wait for a slot. admit_predictions begins with the slots.
 --
 -- A call is about the prediction of its leased work. The argument prediction_id is for what counts even if the lease is lost: that a submit
--- created no run, or had no answer.
+-- created no run, or had no answer. Without the lease all fields of `held` are null: then statements with its id match no row.
 
 -- queued → starting → processing → storing, as the provider run does; several moves at once if needed. The provider keeps an output for an
 -- hour, so a run that ends late still gets 50 minutes for copying.
@@ -33,7 +33,7 @@ begin
   return found;
 end $$;
 
--- queued (its run had failed when the create was answered), starting, processing → queued: the provider run failed for a temporary cause,
+-- starting, processing → queued; also queued, if the create's answer already said failed: the provider run failed for a temporary cause,
 -- so the prediction is submitted again. started_at and the progress stay: the API shows it as processing. False when it has had max_runs
 -- provider runs, each of which may cost money.
 create function keyframe_private.mark_queued_again(prediction uuid, reason text, max_runs integer)
@@ -383,3 +383,52 @@ begin
   return outcome;
 end $$;
 comment on function keyframe_worker.report_run is 'Records the state of a provider run, as record_run_state does. work_id: the submit, poll or cancel whose result this is. It is done, or it polls in poll_seconds (null: settings.poll_interval).';
+
+-- `since`: when the provider began to refuse the model as unknown; null when it has the model again. An administrator who holds the row
+-- decides.
+create function keyframe_private.set_refused(step keyframe.generation_step, model text, since timestamptz)
+returns void language plpgsql volatile set search_path = '' as $$
+begin
+  update keyframe.models m set refused_at = since
+  where (m.step, m.model) in (
+    select l.step, l.model from keyframe.models l where l.step = set_refused.step and l.model = set_refused.model for no key update skip locked);
+end $$;
+
+-- From now on the model is unavailable. The prediction moves to the next model that accepts its input, unless the caller named this one.
+create function keyframe_worker.record_model_refused(
+  work_id bigint, lease_token uuid, prediction_id uuid, message text, attempt_without_run integer)
+returns text language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
+declare
+  held constant keyframe_private.work := keyframe_private.lock_held_work(work_id, lease_token);
+  subject constant uuid := coalesce(held.subject, prediction_id);
+  row_now keyframe.predictions;
+  project keyframe.projects;
+  gone keyframe.models;
+  next_model keyframe.models;
+begin
+  select p.* into row_now from keyframe.predictions p where p.id = subject for update;
+  perform keyframe_private.end_without_run(subject, attempt_without_run);
+  if not keyframe_private.is_current(held) or row_now.status <> 'queued' then
+    perform keyframe_private.reschedule_or_finish(held);
+    return 'too_late';
+  end if;
+  perform keyframe_private.finish_work(held);
+  perform keyframe_private.set_refused(row_now.step, row_now.model, now());
+  if row_now.requested_model is distinct from row_now.model then
+    select j.* into project from keyframe.projects j where j.id = row_now.project_id;
+    select m.* into gone from keyframe.models m where m.step = row_now.step and m.model = row_now.model;
+    next_model := keyframe_private.find_successor(gone, row_now.input, project);
+  end if;
+  if next_model.model is null then
+    perform keyframe_private.mark_failed(row_now.id, 'model_unavailable', message, false);
+    return 'failed';
+  end if;
+  update keyframe.predictions p
+  set model = next_model.model, requested_model = coalesce(p.requested_model, p.model),
+      input = keyframe_private.resolve_input(p.input, project, next_model), updated_at = now()
+  where p.id = row_now.id
+  returning p.* into row_now;
+  perform keyframe_private.add_next_submit(row_now, now(), 0, 'model_unavailable');
+  return 'moved';
+end $$;
+comment on function keyframe_worker.record_model_refused is 'Records that the provider does not have the model of a submit. Returns moved (to the next model), failed or too_late.';

@@ -8,8 +8,8 @@
 --   search    prediction  add_search                record_search_ended
 --   cancel    prediction  add_cancel                report_run, record_run_not_canceled (later)
 --   expire    prediction  sweep                     expire_prediction
---   continue  prediction  add_waiting_work,         admit_predictions
---                         admit_or_queue or begin_waiting, if a start need not wait any more
+--   continue  prediction  add_continue_work,         admit_predictions
+--                         admit_or_queue or continue_or_fail, if a start need not wait any more
 --   admit     owner       admit_next, if it failed  admit_predictions
 --   remove    owner       add_removal_work          begin_removal, if no file is left; record_files_removed (later)
 --
@@ -22,7 +22,7 @@ returns void language plpgsql volatile set search_path = '' as $$
 begin
   perform keyframe_private.add_work('ask', 'submit', p.id, p.owner_id, p.model, add_submit_work.due_at, (
     select s.id from keyframe_private.provider_submits s
-    where s.prediction_id = p.id and s.is_waiting order by s.id limit 1), add_submit_work.failures, reason);
+    where s.prediction_id = p.id and s.is_unsent order by s.id limit 1), add_submit_work.failures, reason);
 end $$;
 
 -- Adds what an active prediction needs in its status.
@@ -140,13 +140,13 @@ begin
     perform keyframe_private.finish_work(held);
     return null;
   end if;
-  select s.* into submit from keyframe_private.provider_submits s where s.id = held.submit_id and s.is_waiting for update;
+  select s.* into submit from keyframe_private.provider_submits s where s.id = held.submit_id and s.is_unsent for update;
   if not found then
     -- The submit of this work is over. Another one is added, unless one waits already or a later one was begun, which may be in progress.
     if not exists (
       select from keyframe_private.provider_submits s
       where s.prediction_id = row_now.id
-        and (s.is_waiting or s.id = held.submit_id and s.attempt < row_now.attempt)) then
+        and (s.is_unsent or s.id = held.submit_id and s.attempt < row_now.attempt)) then
       perform keyframe_private.add_next_submit(row_now, now(), held.failures, held.last_error);
     end if;
     perform keyframe_private.finish_work(held);
@@ -200,14 +200,14 @@ declare
 begin
   if held.id is not null then
     perform keyframe_private.acquire_lock('slots', held.owner_id); -- before the lock of the images, as a start does
-    perform keyframe_private.begin_waiting(w::keyframe.predictions) from (
+    perform keyframe_private.continue_or_fail(w::keyframe.predictions) from (
       select o.* from keyframe.predictions o
       where held.kind = 'continue' and o.id = held.subject and o.waits_for is not null and o.status = 'queued' for update) w;
-    perform keyframe_private.admit_waiting(held.owner_id);
+    perform keyframe_private.admit_in_line(held.owner_id);
     perform keyframe_private.finish_work(held);
   end if;
 end $$;
-comment on function keyframe_worker.admit_predictions is 'Starts a prediction that waits for the previous shot (continue), and gives the free slots of an owner to predictions that wait.';
+comment on function keyframe_worker.admit_predictions is 'Gives a prediction the end image of the previous shot (continue), and gives the free slots of an owner to the predictions first in line.';
 
 -- Returns leased work as a task of generate. If there is nothing to do, it returns null, and deletes the work or, if a callback came shortly
 -- before, schedules the poll again. Reads predictions without a lock.

@@ -1,9 +1,9 @@
 -- The sweep adds work that has become due or was lost. It only inserts: the worker does the work, one call for each, so that a row that
 -- raises or is locked blocks no other.
 
--- Owners with a waiting prediction, from an id downwards: one probe of the index for each. Descending, because recent admissions leave dead
+-- Owners with a prediction in line, from an id downwards: one probe of the index for each. Descending, because recent admissions leave dead
 -- entries at the start of each owner's range.
-create function keyframe_private.owners_waiting(start uuid, max_owners integer)
+create function keyframe_private.owners_in_line(start uuid, max_owners integer)
 returns setof uuid language plpgsql stable set search_path = '' as $$
 declare
   owner uuid := start;
@@ -33,16 +33,16 @@ begin
   from (
     select w.owner
     from (
-      select keyframe_private.owners_waiting(gen_random_uuid(), max_owners)
+      select keyframe_private.owners_in_line(gen_random_uuid(), max_owners)
       union
-      select keyframe_private.owners_waiting('ffffffff-ffff-ffff-ffff-ffffffffffff', max_owners)) w (owner)
+      select keyframe_private.owners_in_line('ffffffff-ffff-ffff-ffff-ffffffffffff', max_owners)) w (owner)
     where keyframe_private.free_slots(w.owner) > 0 and not keyframe_private.has_work(w.owner, 'admit')
     limit max_owners) a;
 end $$;
 
 -- Adds work for predictions whose awaited video is gone or has ended, or that have waited too long: an end adds this work, but a deletion
 -- does not, and work can be lost.
-create function keyframe_private.add_continuing(start uuid, max_rows integer)
+create function keyframe_private.add_lost_continue_work(start uuid, max_rows integer)
 returns void language plpgsql volatile set search_path = '' set jit = off set enable_seqscan = off set enable_hashjoin = off
   set enable_mergejoin = off as $$
 begin
@@ -102,8 +102,8 @@ begin
       and not keyframe_private.has_work(o.id, 'expire')
     order by o.deadline_at limit max_rows) p;
   perform keyframe_private.add_admissions(max_rows);
-  perform keyframe_private.add_continuing('00000000-0000-0000-0000-000000000000', max_rows);
-  perform keyframe_private.add_continuing(gen_random_uuid(), max_rows);
+  perform keyframe_private.add_lost_continue_work('00000000-0000-0000-0000-000000000000', max_rows);
+  perform keyframe_private.add_lost_continue_work(gen_random_uuid(), max_rows);
   perform keyframe_private.add_lost_work_of_predictions(max_rows);
   if keyframe_private.has_due_work('{ask,copy}', now()) then
     perform keyframe_private.kick_unless_running('generate');

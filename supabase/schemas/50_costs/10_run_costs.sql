@@ -105,40 +105,6 @@ begin
   return total;
 end $$;
 
--- Adds the next submit of predictions of one owner and client, which must fit the budgets and the balance together, and the work to send
--- the admitted ones. A submit that replaces a released one counts on that one's day, and needs budget only if it can cost more. The
--- megapixels of the input are kept where a price counts them: its images may be deleted before it ends.
-create function keyframe_private.add_submits(
-  predictions keyframe.predictions[], released keyframe_private.provider_submits default null,
-  due_at timestamptz default clock_timestamp(), failures integer default 0, reason text default null)
-returns void language plpgsql volatile set search_path = '' as $$
-declare
-  costs keyframe_private.run_cost[] := '{}';
-  total keyframe_private.run_cost;
-  added_at constant timestamptz := coalesce(released.created_at, clock_timestamp());
-  p keyframe.predictions;
-begin
-  foreach p in array predictions loop
-    costs := costs || keyframe_private.estimate_cost(p.model, p.input, clock_timestamp());
-  end loop;
-  total := keyframe_private.sum_of(costs);
-  if (total.most_micros <= released.most_micros and total.most_charge_micros <= released.most_charge_micros) is not true then
-    perform keyframe_private.require_budget((predictions[1]).owner_id, total, added_at, (predictions[1]).client_id);
-  end if;
-  for i in 1 .. cardinality(predictions) loop
-    p := predictions[i];
-    insert into keyframe_private.provider_submits (
-      owner_id, project_id, prediction_id, attempt, is_first, step, model, created_at, price_ids, most_micros, markup, client_id, metrics)
-    values (p.owner_id, p.project_id, p.id, p.attempt + 1, p.attempt = 0, p.step, p.model, added_at, costs[i].price_ids,
-      costs[i].most_micros, costs[i].markup, p.client_id, (
-        select jsonb_build_object('image_input_megapixel_count', keyframe_private.input_megapixels(p.input))
-        where exists (select from keyframe_private.model_prices r where r.id = any (costs[i].price_ids) and r.metric = 'input_megapixel')));
-    if p.admitted_at is not null then
-      perform keyframe_private.add_submit_work(p, add_submits.due_at, add_submits.failures, reason);
-    end if;
-  end loop;
-end $$;
-
 -- What an ended run costs by the prices of its start, in micro-dollars rounded up; null when it is unknown. Without a generic plan it is
 -- planned at each end.
 create function keyframe_private.settled_cost(price_ids bigint[], metrics jsonb, output jsonb)

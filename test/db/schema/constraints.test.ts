@@ -22,7 +22,7 @@ const BROKEN_PREDICTIONS: Record<string, SeedOptions> = {
   progress_is_a_fraction: { status: "processing", columns: { progress: 1.01 } },
   queued_if_and_only_if_no_provider_run_accepted: { status: "starting", columns: { provider_prediction_id: null } },
   started_at_is_set_once_it_ran: { status: "processing", columns: { started_at: null } },
-  waiting_only_while_queued: { status: "storing", columns: { admitted_at: null, deadline_at: null } },
+  without_a_slot_only_until_it_ends: { status: "storing", columns: { admitted_at: null, deadline_at: null } },
   deadline_if_and_only_if_admitted: { columns: { deadline_at: null } },
   storing_has_an_output_url: { status: "storing", columns: { provider_output_url: null } },
   completed_at_if_and_only_if_ended: { columns: { completed_at: new Date() } },
@@ -184,7 +184,7 @@ test("every check, exclusion and input rule in our schemas → is broken once by
     select distinct conname as name from pg_constraint -- the texts of films have the checks of those of projects: texts.test.ts
     where contype in ('c', 'x') and connamespace in ('keyframe'::regnamespace, 'keyframe_worker'::regnamespace, 'keyframe_private'::regnamespace)`;
   const ofInputs = await db.sql<{ name: string }[]>`
-    select (regexp_matches(prosrc, 'then ''(\\w+)''', 'g'))[1] as name from pg_proc where proname = 'require_sound_input'`;
+    select (regexp_matches(prosrc, 'then ''(\\w+)''', 'g'))[1] as name from pg_proc where proname = 'require_valid_input'`;
   const covered = [...Object.keys(BROKEN_PREDICTIONS), ...Object.keys(BROKEN_ELSEWHERE)].sort();
   expect([...rows, ...ofInputs].map(({ name }) => name).sort()).toEqual(covered);
 });

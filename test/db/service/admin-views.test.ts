@@ -24,8 +24,8 @@ describe("admin_queue", () => {
     ["due", "queued", { ...inTime(-1), ...limited }],
     ["backing_off", "queued", { ...inTime(30), ...limited, failures: 0 }],
     ["at_the_provider", "processing", inTime(30)],
-    ["waiting", "queued", WAITS],
-    ["continues", "queued", { ...WAITS, waits_for: crypto.randomUUID() }],
+    ["in_line", "queued", WAITS],
+    ["waits_for_shot", "queued", { ...WAITS, waits_for: crypto.randomUUID() }],
   ])("admin_queue, %s: %s → says so", async (why, status, columns) => {
     const { id } = await seedPrediction(db.sql, world, { status, columns });
     const is_leased = columns.lease_token !== null;

@@ -40,7 +40,7 @@ test("a database without the row of settings, as after a restore → starts are 
   await db.sql`delete from keyframe_private.settings where only_row`;
   expect(await codeOf(start(db, world))).toBe("spending_stopped");
   await db.sql`delete from keyframe.predictions where id = ${running.id}`;
-  await db.sql`select keyframe_private.admit_waiting(${world.owner})`;
+  await db.sql`select keyframe_private.admit_in_line(${world.owner})`;
   expect((await readRow(db.sql, waiting.id)).admitted_at).toBeNull();
   const frame = { project_id: world.project, step: "first-frame" };
   const estimated = await call(db, world.owner, "estimate_prediction", frame);

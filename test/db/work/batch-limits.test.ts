@@ -38,7 +38,7 @@ const cost = insert(`${COSTS} (owner_id, day, step, model)`, "(gen_random_uuid()
 
 /** Which rows there are once a batch of two is done. All that is pruned goes through run_in_batches, as the keys do. */
 const BATCHES: [batch: string, table: string, addRow: Work, rows: string, count: number][] = [
-  ["admit_waiting", P, waiting, `${P} where admitted_at is not null`, 2],
+  ["admit_in_line", P, waiting, `${P} where admitted_at is not null`, 2],
   ["sweep", P, overdue, `${WORK} where kind = 'expire'`, 2],
   ["prune", KEYS, key, KEYS, 14],
   ["merge_costs", COSTS, cost, COSTS, 14],
@@ -47,8 +47,8 @@ test.each(BATCHES)(
   "%s with a limit of two while sixteen are due in %s → two are done",
   async (batch, table, addRow, rows, count) => {
     await withSixteen(table, addRow, async (sql) => {
-      await sql`update keyframe_private.settings set max_active_per_owner = ${batch === "admit_waiting" ? 2 : 100}`;
-      const most = batch === "admit_waiting" ? `'${world.owner}'` : 2;
+      await sql`update keyframe_private.settings set max_active_per_owner = ${batch === "admit_in_line" ? 2 : 100}`;
+      const most = batch === "admit_in_line" ? `'${world.owner}'` : 2;
       await sql.unsafe(`select keyframe_private.${batch}(${most})`);
       expect(await countOf(sql, rows)).toBe(count);
     });
