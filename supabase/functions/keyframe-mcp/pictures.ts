@@ -6,7 +6,7 @@ import { createBodyReader } from "../../../shared/http/read-body.ts";
 
 export type Shown = { name: string; output: ReturnType<typeof output.parse> };
 
-/** Parts of an answer that users write freely: what looks like an output there is none. */
+/** Users write these fields freely: what looks like an output there is not one. */
 const WRITTEN_BY_USERS = new Set(["plan", "input"]);
 
 /** The outputs in an answer, each once, in its order. */
@@ -35,7 +35,7 @@ const MAX_BYTES = 1024 * 1024;
 const WIDTH = 768;
 const TIMEOUT_MS = 10_000;
 
-/** Who has asked, and the space for pictures of the answer. */
+/** The caller, and the space for the pictures of the answer. */
 export type Asked = { caller: Caller; space: ReturnType<ReturnType<typeof createPictureSpaces>> };
 
 type Settings = { supabaseUrl: string; clientUrl: string; fetch: typeof fetch };
@@ -61,7 +61,7 @@ export function createReadPictures({ supabaseUrl, clientUrl, fetch }: Settings) 
   return async (files: Shown[], asked: Asked | undefined, signal: AbortSignal): Promise<Picture[]> => {
     if (asked === undefined) return [];
     const { space, caller } = asked;
-    // With a key the secret key reads, which may read every file: the first folder is the owner, as in Storage's policy.
+    // For a user's key the secret key reads, which may read every file: so check the owner's folder, as Storage's policy does.
     const isOwn = ({ path, url }: Shown["output"]) =>
       path.startsWith(`${caller.ownerId}/`) && OUTPUT_PATH.test(path) && url.startsWith(`${clientUrl}/storage/v1/`);
     const images = files

@@ -10,7 +10,7 @@ import { files, type PredictionTask, type SubmitTask, submit, type Work } from "
 
 const refused = z.enum(["moved", "failed", "too_late"]);
 
-/** `run`: of a submit, `none` when it was refused or not sent; `possible` when no answer came, so that a run is searched for. */
+/** `run`, for a submit: `none` if it was refused or not sent; `possible` if no answer came, so that its run must be searched for. */
 type RetryDetails = { retryAfterSeconds?: number | null; run?: "none" | "possible" };
 
 /**
@@ -28,8 +28,8 @@ export function createDatabase(callOnce: CallDatabase, call: CallDatabase, pollS
       return begun && { ...begun, ...lease(task), task: "submit" };
     },
     /**
-     * `work`: the submit, poll or cancel whose result this is, which is done with it or polls later. `found` is set for a run that was
-     * found in the provider's list.
+     * `work`: the submit, poll or cancel that got this result, which ends it or schedules the next poll. `found`: set if the run was found
+     * in the provider's list.
      */
     reportRun: (of: { id: string; attempt: number }, run: ProviderPrediction, work: Work | null, found?: Found) =>
       reportRun(call, run, {
@@ -47,8 +47,8 @@ export function createDatabase(callOnce: CallDatabase, call: CallDatabase, pollS
       await call("record_files_removed", { ...lease(task), refused });
     },
     /**
-     * Of the submits from first to last; `is_unproven`: a run in the list may be one of them. `work`: the search that has ended. Returns
-     * whether the submit after the last is still to be sent.
+     * Ends the search for the submits from first to last. `is_unproven`: a run in the list may be one of them. `work`: the task of the search.
+     * Returns whether the submit after the last is still to be sent.
      */
     async recordSearchEnded(
       prediction_id: string,
