@@ -76,7 +76,7 @@ export function createSettingsCheck(ways: readonly Way[], address: string, log: 
     const answers = areOne(first) ? first : await ask();
     if (!areOne(answers))
       throw new WrongSetting(
-        "SUPABASE_DB_URL and SUPABASE_URL are not of the same project. Copy both, and the secret key, from one project: outputs are stored where SUPABASE_URL is.",
+        "SUPABASE_DB_URL and SUPABASE_URL belong to different projects. Copy both, and the secret key, from one project: outputs are stored where SUPABASE_URL is.",
       );
     for (const answer of answers) requireAddress(answer, address);
   }
@@ -137,7 +137,7 @@ function requireAddress({ address }: Description, ours: string): void {
   if (address === ours) return;
   const theirs = address === null ? "its Vault does not say for which project" : `it works for ${address}`;
   throw new WrongSetting(
-    `SUPABASE_URL is ${ours}, and the database is not that project's: ${theirs}. If it is a copy, or has moved, work that waits in it would run here too: see "Restore a backup" in docs/upgrade.md, then run in SQL: select keyframe_private.set_address('${ours}')`,
+    `SUPABASE_URL is ${ours}, but the database belongs to another project: ${theirs}. If it is a copy, or has moved, its pending work would run here too: see "Restore a backup" in docs/upgrade.md, then run in SQL: select keyframe_private.set_address('${ours}')`,
   );
 }
 

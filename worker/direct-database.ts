@@ -92,8 +92,8 @@ function toParameter(value: unknown): string | null {
 }
 
 /**
- * Only the SQLSTATE: messages of Postgres may contain row data. Without one it is the driver's own, such as a refused connection. PgBouncer
- * has one for all its own reasons, from a wrong password to a pause that lasts; what a function raises is no FATAL.
+ * Keeps only the SQLSTATE, because messages of Postgres may contain row data. An error without one is the driver's, such as a refused
+ * connection. PgBouncer reports every error of its own under one SQLSTATE, as FATAL; errors raised by functions are never FATAL.
  */
 function toDatabaseError(called: string, error: unknown): DatabaseError {
   if (!(error instanceof pg.DatabaseError)) return new DatabaseError(called, null, "", reasonOf(error));

@@ -5,7 +5,7 @@ const SLOW_CALL_SECONDS = 1;
 const PRESENT_SECONDS = 60;
 /** Fewer slow receivers delay no others. */
 const MANY_SLOW_DELIVERIES = 10;
-/** A share of a queue's capacity. One model, or host in one standing, gets at most two fifths of it. */
+/** A share of a queue's capacity. One model, or one host's quick or slow endpoints, get at most two fifths of it. */
 const MUCH_SLOW_WORK = 1 / 8;
 /** Lanes take turns, oldest work first, so work waits this long only when it is not done, or when there is too much of it. */
 const LATE_SECONDS = 30;

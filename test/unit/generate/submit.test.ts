@@ -9,7 +9,7 @@ import { NANO_BANANA } from "../../support/models.ts";
 import { receive } from "../../support/receiver/raw-receiver.ts";
 import * as kit from "./fixture.ts";
 
-// What is asked of the provider, and what is recorded of it. What each of its answers leads to: generate-provider.test.ts.
+// What the provider is sent, and what is recorded. What each of its answers leads to: provider.test.ts.
 
 const PUBLIC = "https://keyframe.test";
 const OTHER = "4d7f6f0e-6a0c-4d6e-9f38-0e8f6f1b7a05";
