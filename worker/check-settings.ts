@@ -4,13 +4,13 @@ import { describeError, type Log } from "../shared/platform/log.ts";
 import { pause, retryDelay } from "../shared/platform/retry.ts";
 import { SCHEMA_VERSION } from "../shared/platform/schema-version.ts";
 
-/** A way to the database, and its variable. */
+/** A way to reach the database, and the variable that sets it. */
 export type Way = { setting: "SUPABASE_DB_URL" | "SUPABASE_URL"; call: CallDatabase };
 
 /** A wrong setting, which waiting does not fix. The message names it and says what to do. */
 export class WrongSetting extends Error {}
 
-/** The database may only be down. */
+/** A failure that waiting may end: the database may be down. */
 class Away extends Error {
   constructor(
     readonly setting: Way["setting"],
@@ -21,9 +21,9 @@ class Away extends Error {
 }
 
 const BACKOFF = { minDelayMs: 500, maxDelayMs: 10_000 };
-/** How often a process that runs checks again: a key may have been revoked, or the machine's clock set. */
+/** How often a running process checks again: a key may have been revoked, or the machine's clock set. */
 const AGAIN_AFTER_MS = 60_000;
-/** A gateway that starts again refuses for a moment, so this many refusals in a row, this far apart, end a process that runs. */
+/** A restarting gateway refuses for a moment, so only this many refusals in a row, this far apart, end a running process. */
 const REFUSALS = 3;
 const REFUSED_AGAIN_AFTER_MS = 20_000;
 /** A smaller change of the clock is not logged. */
@@ -39,8 +39,8 @@ const description = z.object({
 type Description = z.infer<typeof description>;
 
 /**
- * Checks what a worker process needs before it claims work: each way works with this key or password, leads to one
- * and the same database, which works for this project and supports this version. `now` is the database's time, by
+ * Checks what a worker process needs before it claims work: each way accepts its key or password, all lead to
+ * the same database, and that database belongs to this project and supports this version. `now` is the database's time, by
  * which the workers sign: the machine's clock may be wrong.
  */
 export function createSettingsCheck(ways: readonly Way[], address: string, log: Log, wait: typeof pause = pause) {
@@ -141,7 +141,7 @@ function requireAddress({ address }: Description, ours: string): void {
   );
 }
 
-/** Refusals by SQLSTATE, on a connection. */
+/** Why Postgres refuses a connection, by SQLSTATE. */
 const REFUSED_BY_POSTGRES = new Map([
   ["28P01", "Postgres refuses its user or password. At Supabase's pooler the user is <login>.<ref>."],
   ["28000", "Postgres does not allow its user to log in from here: check the role and pg_hba.conf."],
@@ -159,10 +159,10 @@ const AWAY = new Map([
   ["ENOTFOUND", "The host does not exist. A paused project has none."],
 ]);
 
-/** PostgREST's code for a token that begins later by its own clock: the platform makes one of the secret key. It passes. */
+/** PostgREST's code for a token that is not valid yet. The platform makes one from the secret key, and its clocks may differ for a moment. */
 const TOKEN_OF_A_MOMENT = "PGRST303";
 
-/** What is wrong with a setting; null when the other side may only be down. */
+/** What is wrong with a setting; null if the other side may just be down. */
 function explainRefusal(error: DatabaseError): string | null {
   const { status, code } = error;
   if (error.isOutdated()) return error.message;

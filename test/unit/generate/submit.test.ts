@@ -44,13 +44,6 @@ async function run(change: Partial<SubmitTask> = {}, options: Options = {}) {
   await submit(kit.WORK, made.deps, kit.never());
   return made;
 }
-test("a model that the provider does not have → recorded as refused, and no run", async () => {
-  simulator.control.arm({ fault: "model_gone", model: "google/nano-banana" });
-  expect((await run()).calls).toEqual([
-    ["modelRefused", expect.stringMatching(/does not have this model.*The provider said: “/)],
-  ]);
-  expect(await runsAtProvider()).toEqual([]);
-});
 
 const again = (change: Partial<SubmitTask> = {}, options: Options = {}) =>
   run({ attempt: 2, search_attempt: 1, search_since: new Date(), ...change }, options);
@@ -67,6 +60,14 @@ const recordedRun = ({ calls }: { calls: kit.Call[] }) =>
 const made = async (after: { calls: kit.Call[] }) => await fromProvider(`/v1/predictions/${recordedRun(after)?.id}`);
 
 const answering = (answer: (request: Request) => Response) => ({ url: kit.serve(answer), token: "t" });
+
+test("a model that the provider does not have → recorded as refused, and no run", async () => {
+  simulator.control.arm({ fault: "model_gone", model: "google/nano-banana" });
+  expect((await run()).calls).toEqual([
+    ["modelRefused", expect.stringMatching(/does not have this model.*The provider said: “/)],
+  ]);
+  expect(await runsAtProvider()).toEqual([]);
+});
 
 test("a first frame's submit → one run with input, callback URL and a sufficient deadline, recorded", async () => {
   const done = await run({ attempt: 3, deadline_at: new Date(Date.now() + 90_500) });
