@@ -374,7 +374,7 @@ describe("a start", () => {
 
   test.each<[string, (record: object) => unknown]>([
     ["no list", () => "Anna"],
-    ["an entry that is no object", () => [1]],
+    ["an entry that is not an object", () => [1]],
     ["no name", (record) => [{ ...record, name: undefined }]],
     ["another id", (record) => [{ ...record, elementId: "Anna" }]],
     ["a time that is none", (record) => [{ ...record, updatedAt: "infinity" }]],

@@ -217,7 +217,7 @@ const WEBM: [what: string, bytes: Uint8Array, found: Found][] = [
   ["sound alone", patched(vp9, "\x83\x81\x01", 2, [2]), opus({ ...noSides, note: "no_sides" })],
   ["no width", patched(vp9, "\xb0\x82\x01\x40", 2, [0, 0]), opus({ ...noSides, note: "no_sides" })],
   ["a length of a week, and 3 s of pictures", withLength(week), opus({ note: "odd_duration" })],
-  ["a length that is no number", withLength(Number.NaN), opus()],
+  ["a length that is not a number", withLength(Number.NaN), opus()],
   ["a length without end", withLength(Number.POSITIVE_INFINITY), opus({ note: "odd_duration" })],
   ["a negative length", withLength(-5), opus()],
   [

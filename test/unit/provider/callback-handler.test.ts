@@ -59,9 +59,9 @@ const says = (change: object) => ({ body: JSON.stringify({ ...RUN, ...change }) 
 
 test.each<[what: string, code: string, change: { query?: string; body?: string }]>([
   ["attempt 0", "invalid_request", { query: `prediction=${PREDICTION}&attempt=0` }],
-  ["an attempt that is no number", "invalid_request", { query: `prediction=${PREDICTION}&attempt=1;drop` }],
+  ["an attempt that is not a number", "invalid_request", { query: `prediction=${PREDICTION}&attempt=1;drop` }],
   ["no attempt", "invalid_request", { query: `prediction=${PREDICTION}` }],
-  ["a prediction that is no uuid", "invalid_request", { query: "prediction=../../keyframe-generate&attempt=1" }],
+  ["a prediction that is not a UUID", "invalid_request", { query: "prediction=../../keyframe-generate&attempt=1" }],
   ["a body that is not JSON", "invalid_json", { body: "status=failed" }],
   ["an empty body", "invalid_json", { body: "" }],
   ["a list", "invalid_request", { body: JSON.stringify([RUN]) }],
