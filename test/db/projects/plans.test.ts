@@ -137,7 +137,7 @@ describe("a change of a plan", () => {
     ["a choice that is an object", { video: { resolution: { output: {} } } }, "invalid_request"],
     ["a choice that is a list", { video: { aspectRatio: ["16:9"] } }, "invalid_request"],
     ["an empty prompt", { video: { prompt: " " } }, "invalid_request"],
-    ["references that are no paths", { video: { referenceImagePaths: [[]] } }, "invalid_request"],
+    ["references that are not paths", { video: { referenceImagePaths: [[]] } }, "invalid_request"],
     ["a continuesPreviousShot that is a text", { video: { continuesPreviousShot: "true" } }, "invalid_request"],
     [
       "31 images",

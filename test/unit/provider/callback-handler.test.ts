@@ -67,7 +67,7 @@ test.each<[what: string, code: string, change: { query?: string; body?: string }
   ["a list", "invalid_request", { body: JSON.stringify([RUN]) }],
   ["an unknown status", "invalid_request", says({ status: "exploded" })],
   ["a run that is a path", "invalid_request", says({ id: "../predictions/1" })],
-  ["logs that are no text", "invalid_request", says({ logs: 5 })],
+  ["logs that are not text", "invalid_request", says({ logs: 5 })],
 ])("a signed callback with %s → 400 %s, and the database is not asked", async (_what, code, change) => {
   const asked: string[] = [];
   const { response, envelope } = await send(async (name) => asked.push(name), change);
