@@ -8,7 +8,7 @@ import { focusProblem } from "../ui/window-focus.ts";
 import { FormWindow, useTyped, type WindowProps } from "../ui/windows.tsx";
 import { CopyText } from "../ui/CopyButton.tsx";
 
-const MOST_DOLLARS = 1_000_000;
+const MAX_DOLLARS = 1_000_000;
 
 /** What keys may do; each may do what those before it may. */
 const RIGHTS: Record<KeyRight, { label: string; text: string }> = {
@@ -24,8 +24,8 @@ export function NewKey(opened: WindowProps) {
   const [may, setMay] = useState<KeyRight>("generate");
   const [dollars, setDollars] = useState<number | string>(5);
   const [days, setDays] = useState("");
-  const create = useOnce((client, asked: Parameters<typeof client.keys.create>[0], once) =>
-    client.keys.create(asked, once),
+  const create = useOnce((client, body: Parameters<typeof client.keys.create>[0], once) =>
+    client.keys.create(body, once),
   );
   const problem = name.trim() === "" ? "Enter a name." : null;
   const limit = may === "read" || dollars === "" ? null : Math.round(Number(dollars) * 1_000_000);
@@ -67,7 +67,7 @@ export function NewKey(opened: WindowProps) {
           label="Daily spending limit, in US dollars"
           description="Within your budget. Empty: no limit of its own."
           min={0}
-          max={MOST_DOLLARS}
+          max={MAX_DOLLARS}
           decimalScale={2}
           prefix="$"
           hideControls
