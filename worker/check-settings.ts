@@ -140,9 +140,12 @@ function requireVersion({ version, outdated }: Description): void {
 /** The database itself refuses each claim of another project's process (keyframe_private.record_heartbeat). */
 function requireAddress({ address }: Description, ours: string): void {
   if (address === ours) return;
-  const theirs = address === null ? "its Vault does not say for which project" : `it works for ${address}`;
+  const theirs =
+    address === null
+      ? "the database's Vault does not say for which project it works"
+      : `the database belongs to another project: it works for ${address}`;
   throw new WrongSetting(
-    `SUPABASE_URL is ${ours}, but the database belongs to another project: ${theirs}. If it is a copy, or has moved, its pending work would run here too: see "Restore a backup" in docs/upgrade.md, then run in SQL: select keyframe_private.set_address('${ours}')`,
+    `SUPABASE_URL is ${ours}, but ${theirs}. If it is a copy, or has moved, its pending work would run here too: see "Restore a backup" in docs/upgrade.md, then run in SQL: select keyframe_private.set_address('${ours}')`,
   );
 }
 
