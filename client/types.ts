@@ -410,7 +410,7 @@ export type KeyRight = "read" | "generate" | "manage";
 
 /** With a key an agent or a script acts for its user. */
 export type Key = {
-  /** The first 19 characters of the key, which are no secret. */
+  /** The first 19 characters of the key, which are not secret. */
   keyId: string;
   name: string;
   may: KeyRight;

@@ -2,16 +2,16 @@ import { createInterface } from "node:readline";
 import { Readable } from "node:stream";
 
 /**
- * Becomes the program, and leaves a second shell that reads the pipe which only the parent holds. The pipe closes when the parent
- * ends in any way, kill -9 included; then the shell ends the program. A line says that the program has ended by itself, and its
- * id may be another's. The second shell is no child of Postgres, which would take its end for that of a session.
+ * Becomes the program, and leaves a watcher: a second shell that reads a pipe which only the parent holds. The pipe closes when the parent
+ * ends in any way, kill -9 included; then the watcher ends the program. A line on the pipe means that the program has exited, so its pid may
+ * be reused. The watcher must not be a child of Postgres, which would take its exit for a crashed session.
  */
 const SHELL = `( { read -r _ || kill -s "$0" $$; } <&3 >/dev/null 2>&1 & ) 3<&0; exec "$@" </dev/null`;
 
 type Options = Omit<Deno.CommandOptions, "stdin" | "detached" | "args"> & { args: string[] };
 
 /**
- * Starts a program that ends with this process, also when this process is killed in the moment after. It has its own process
+ * Starts a program that ends with this process, even if this process is killed right after the start. The program has its own process
  * group, so that Ctrl-C in a terminal reaches only the parent, which ends its children in order. It has no standard input.
  */
 export function spawnWithParent(

@@ -20,7 +20,7 @@ export function readBudgets(given: Given): Budgets {
   return { user: read("user-budget"), service: read("service-budget") };
 }
 
-/** Micro-dollars, or undefined if it is no amount in dollars below a billion. */
+/** Micro-dollars, or undefined unless the text is an amount in dollars below a billion. */
 export function parseDollars(text: string): number | undefined {
   return /^\d{1,9}(\.\d{1,2})?$/.test(text) ? Math.round(Number(text) * 1_000_000) : undefined;
 }

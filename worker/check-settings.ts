@@ -10,7 +10,7 @@ export type Connection = { setting: "SUPABASE_DB_URL" | "SUPABASE_URL"; call: Ca
 /** A wrong setting, which waiting does not fix. The message names it and says what to do. */
 export class WrongSetting extends Error {}
 
-/** The database may only be down. */
+/** A failure that waiting may end: the database may be down. */
 class Unavailable extends Error {
   constructor(
     readonly setting: Connection["setting"],
@@ -21,9 +21,9 @@ class Unavailable extends Error {
 }
 
 const BACKOFF = { minDelayMs: 500, maxDelayMs: 10_000 };
-/** How often a process that runs checks again: a key may have been revoked, or the machine's clock set. */
+/** How often a running process checks again: a key may have been revoked, or the machine's clock set. */
 const RECHECK_MS = 60_000;
-/** A gateway that starts again refuses for a moment, so this many refusals in a row, this far apart, end a process that runs. */
+/** A restarting gateway refuses for a moment, so only this many refusals in a row, this far apart, end a running process. */
 const MAX_REFUSALS = 3;
 const RECHECK_REFUSED_MS = 20_000;
 /** A smaller change of the clock is not logged. */
@@ -39,8 +39,8 @@ const description = z.object({
 type Description = z.infer<typeof description>;
 
 /**
- * Checks what a worker process needs before it claims work: each connection works with its key or password, and leads to one
- * and the same database, which works for this project and supports this version. `now` is the database's time, by
+ * Checks what a worker process needs before it claims work: each connection accepts its key or password, all lead
+ * to the same database, and that database belongs to this project and supports this version. `now` is the database's time, by
  * which the workers sign: the machine's clock may be wrong.
  */
 export function createSettingsCheck(
@@ -81,7 +81,7 @@ export function createSettingsCheck(
     const answers = sameDatabase(first) ? first : await ask();
     if (!sameDatabase(answers))
       throw new WrongSetting(
-        "SUPABASE_DB_URL and SUPABASE_URL are not of the same project. Copy both, and the secret key, from one project: outputs are stored where SUPABASE_URL is.",
+        "SUPABASE_DB_URL and SUPABASE_URL belong to different projects. Copy both, and the secret key, from one project: outputs are stored where SUPABASE_URL is.",
       );
     for (const answer of answers) requireAddress(answer, address);
   }
@@ -140,13 +140,16 @@ function requireVersion({ version, outdated }: Description): void {
 /** The database itself refuses each claim of another project's process (keyframe_private.record_heartbeat). */
 function requireAddress({ address }: Description, ours: string): void {
   if (address === ours) return;
-  const theirs = address === null ? "its Vault does not say for which project" : `it works for ${address}`;
+  const theirs =
+    address === null
+      ? "the database's Vault does not say for which project it works"
+      : `the database belongs to another project: it works for ${address}`;
   throw new WrongSetting(
-    `SUPABASE_URL is ${ours}, and the database is not that project's: ${theirs}. If it is a copy, or has moved, work that waits in it would run here too: see "Restore a backup" in docs/upgrade.md, then run in SQL: select keyframe_private.set_address('${ours}')`,
+    `SUPABASE_URL is ${ours}, but ${theirs}. If it is a copy, or has moved, its pending work would run here too: see "Restore a backup" in docs/upgrade.md, then run in SQL: select keyframe_private.set_address('${ours}')`,
   );
 }
 
-/** Refusals by SQLSTATE, on a connection. */
+/** Why Postgres refuses a connection, by SQLSTATE. */
 const REFUSED_BY_POSTGRES = new Map([
   ["28P01", "Postgres refuses its user or password. At Supabase's pooler the user is <login>.<ref>."],
   ["28000", "Postgres does not allow its user to log in from here: check the role and pg_hba.conf."],
@@ -164,10 +167,10 @@ const UNAVAILABLE = new Map([
   ["ENOTFOUND", "The host does not exist. A paused project has none."],
 ]);
 
-/** PostgREST's code for a token that begins later by its own clock: the platform makes one of the secret key. It passes. */
+/** PostgREST's code for a token that is not valid yet. The platform makes one from the secret key, and its clocks may differ for a moment. */
 const TOKEN_NOT_YET_VALID = "PGRST303";
 
-/** What is wrong with a setting; null when the other side may only be down. */
+/** What is wrong with a setting; null if the other side may just be down. */
 function explainRefusal(error: DatabaseError): string | null {
   const { status, code } = error;
   if (error.isOutdated()) return error.message;

@@ -1,7 +1,7 @@
 import pg from "pg";
 import { type CallDatabase, DatabaseError } from "../shared/platform/call-database.ts";
 
-/** `statementMs`: as the Data API limits the same calls. `timeoutMs`: for the answer to each statement. */
+/** `statementMs`: the Data API's limit for the same calls. `timeoutMs`: for the answer to each statement. */
 type Settings = { url: URL; connections: number; statementMs: number; timeoutMs: number };
 
 const LIFETIME_SECONDS = 3_600;
@@ -9,15 +9,15 @@ const LIFETIME_SECONDS = 3_600;
 /** Below the minutes after which networks silently drop idle connections. The default is two hours. */
 const KEEP_ALIVE_MS = 60_000;
 
-/** As the Data API acts with the secret key. The role of the URL must be a member. */
+/** The role that the Data API uses for the secret key. The URL's login must be a member of it. */
 const ROLE = "service_role";
 
-// pg and not postgres.js: a lost connection rejects the calls that it had and nothing else (docs/decisions/0042-worker-processes.md).
+// pg and not postgres.js: a lost connection rejects only its own calls (docs/decisions/0042-worker-processes.md).
 
 /**
- * Calls the database over its own connections instead of the Data API. Each call is one transaction as PostgREST makes it, with the role
- * and the time limit of that transaction only, and no prepared statement: a pooler in transaction mode may be in between. Connects at the
- * first call, and again after a lost connection.
+ * Calls the database over its own connections instead of the Data API. Each call is one transaction, as with PostgREST. Role
+ * and time limit are set for that transaction only, and no statement is prepared, because a pooler in transaction mode may be in between.
+ * Connects at the first call, and again after a lost connection.
  */
 export function createDirectDatabase({ url, connections, statementMs, timeoutMs }: Settings) {
   const pool = new pg.Pool({
@@ -32,11 +32,11 @@ export function createDirectDatabase({ url, connections, statementMs, timeoutMs 
     keepAlive: true,
     keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
   });
-  // A connection that was lost, idle or in a call: the call rejects, the next one opens another.
+  // A lost connection, idle or in a call, must not end the process: its call rejects, and the next call connects again.
   pool.on("error", () => undefined);
   pool.on("connect", (client) => void client.on("error", () => undefined));
 
-  /** A pooler or Postgres may have closed an idle connection just now: then another one begins, because nothing was done. */
+  /** If a pooler or Postgres has just closed an idle connection, begins on another: nothing was done yet. */
   async function begin(mayTryAgain = true): Promise<pg.PoolClient> {
     const client = await pool.connect();
     try {
@@ -63,7 +63,7 @@ export function createDirectDatabase({ url, connections, statementMs, timeoutMs 
       client.release();
       return rows[0]?.[0];
     } catch (error) {
-      // Without an answer its state is unknown: it is closed.
+      // Without an answer the state of the connection is unknown: it is closed.
       const isUsable =
         error instanceof pg.DatabaseError &&
         (await client.query("rollback").then(
@@ -82,24 +82,24 @@ export function createDirectDatabase({ url, connections, statementMs, timeoutMs 
   return { call, end: () => pool.end() };
 }
 
-/** The driver's, after timeoutMs: a second try would take as long. */
+/** The driver's timeout, after timeoutMs. It is not tried again, which would take as long. */
 const isTimeout = (error: unknown) => error instanceof Error && error.message === "Query read timeout";
 
-/** A parameter has the type that the function declares: JSON for an object. */
+/** A parameter as text, which Postgres converts to the type that the function declares. Objects become JSON. */
 function toParameter(value: unknown): string | null {
   if (value === null) return null;
   return typeof value === "object" ? JSON.stringify(value) : String(value);
 }
 
 /**
- * Only the SQLSTATE: messages of Postgres may contain row data. Without one it is the driver's own, such as a refused connection. PgBouncer
- * has one for all its own reasons, from a wrong password to a pause that lasts; what a function raises is no FATAL.
+ * Keeps only the SQLSTATE, because messages of Postgres may contain row data. An error without one is the driver's, such as a refused
+ * connection. PgBouncer reports every error of its own under one SQLSTATE, as FATAL; errors raised by functions are never FATAL.
  */
 function toDatabaseError(called: string, error: unknown): DatabaseError {
   if (!(error instanceof pg.DatabaseError)) return new DatabaseError(called, null, "", reasonOf(error));
   if (error.code === "08P01" && error.severity === "FATAL")
     return new DatabaseError(called, null, error.code, error.message);
-  // Inside a function it is an error of that function, or of an app's trigger, not a missing function.
+  // Raised inside a function, it is an error of that function or of an app's trigger: the called function exists.
   const isInside = error.position === undefined && error.code === "42883";
   return new DatabaseError(called, null, isInside ? "XX000" : (error.code ?? "XX000"));
 }

@@ -22,8 +22,8 @@ const HELP = `npm run worker -- [options]   runs generate and deliver as a proce
 SIGTERM or Ctrl-C: finishes its work, claims no more, and exits; a second one: exits at once. See docs/workers.md.`;
 
 /**
- * Time limits as the functions' calls have them: the Data API ends a statement after 8 s, and exchange_deliveries after 4. generate has a
- * connection for its claims, which wait in the database, and four for the results of its tasks; deliver makes one call at a time.
+ * The time limits of the Data API, which ends a statement after 8 s, and exchange_deliveries after 4. generate has one connection for its
+ * claims, which wait in the database, and four for the results of its tasks; deliver makes one call at a time.
  */
 const GENERATE_DATABASE = { connections: 5, statementMs: 8_000, timeoutMs: 10_000 };
 const DELIVER_DATABASE = { connections: 1, statementMs: 4_000, timeoutMs: DATABASE_TIMEOUT_MS };

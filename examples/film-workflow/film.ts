@@ -59,7 +59,7 @@ export const filmWorkflow = (clientFor: (userId: string) => KeyframeClient, look
       /** A person chooses a take. The first choice counts: returns the take that is chosen. */
       choose: async (ctx: WorkflowSharedContext<State>, take: string): Promise<string> => {
         const choice = (await ctx.get("choices"))?.find(({ takes }) => takes.includes(take));
-        if (!choice) throw new TerminalError("This is no take to choose from.", { errorCode: 404 });
+        if (!choice) throw new TerminalError("This is not one of the takes.", { errorCode: 404 });
         return await settle(ctx.promise<string>(nameOf(choice)), take);
       },
 

@@ -47,6 +47,6 @@ export async function spawnPeer(file: string, env: Record<string, string>): Prom
 async function installPeers(): Promise<void> {
   const args = ["local/install-missing.mjs", "lab/bench/peers"];
   const child = new Deno.Command("node", { args, cwd: PROJECT_ROOT, stdout: "piped" }).spawn();
-  await child.stdout.pipeTo(Deno.stderr.writable, { preventClose: true }); // what it says is no result
+  await child.stdout.pipeTo(Deno.stderr.writable, { preventClose: true }); // its output is not a result
   if (!(await child.status).success) throw new Error("The packages of lab/bench/peers could not be installed.");
 }

@@ -58,9 +58,9 @@ function markdownOf({ caption, columns, rows }: Table): string {
 const SHARE = 0.5;
 const CORES = [2, 4, 16];
 
-/** The load that a Postgres with this many cores carries, computed from the processor time of one operation. */
+/** The load that a Postgres with this many cores handles, computed from the processor time of one operation. */
 export const costsTable = (costs: Cost[]): Table => ({
-  caption: "processor time for one, and how many a second keep the cores of Postgres half busy",
+  caption: "CPU ms per operation; operations a second at 50 % of Postgres' CPU",
   columns: ["Postgres, ms", "functions, ms", ...CORES.map((cores) => `${cores} cores`)],
   rows: costs.map(({ name, postgres, functions }) => ({
     name,

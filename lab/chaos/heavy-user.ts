@@ -28,7 +28,7 @@ type HeavyUser = {
 
 export const HEAVY_USER: Record<string, Scenario> = {
   heavy_reads: {
-    sentence: `a user with ${SUBMITS} submits who asks in 180 loops for usage by project, for a film of ${SHOTS} shots, for a sorted table, and to wait`,
+    sentence: `As a user with ${SUBMITS} submits, in 180 loops, read usage by project, a film of ${SHOTS} shots and a sorted table, and wait for a prediction`,
     health: NAMED,
     open: withHeavyUser(async ({ call, film, status }, over) => {
       await Promise.all([
@@ -41,15 +41,15 @@ export const HEAVY_USER: Record<string, Scenario> = {
     }),
   },
   impatient_waits: {
-    ...impatient("to wait for it", { prefer: "wait=20" }),
+    ...impatient("waiting for it", { prefer: "wait=20" }),
     health: "ok",
   },
   impatient_reads: {
-    ...impatient("not to wait for it", {}),
+    ...impatient("without waiting for it", {}),
     health: NAMED,
   },
   heavy_writes: {
-    sentence: `a user with ${SUBMITS} reserved submits under a budget of the service who every five seconds starts 200 frames at once and deletes a project of ${TAKES_OF_LARGE} predictions sixty times at once`,
+    sentence: `Set a budget for the service. As a user with ${SUBMITS} reserved submits, every 5 s start 200 frames at once, and delete a project of ${TAKES_OF_LARGE} predictions 60 times at once`,
     startsFrames: true,
     lastsMs: 30_000, // the tokens are used up after ten seconds, and ten more later health names them
     laterMs: 1_000,
@@ -75,7 +75,7 @@ export const HEAVY_USER: Record<string, Scenario> = {
 
 function impatient(how: string, headers: Record<string, string>) {
   return {
-    sentence: `a user who asks in a hundred loops for the status of a prediction, ${how}, and again at once whatever the answer`,
+    sentence: `As one user, read the status of a prediction in 100 loops, ${how}, without a pause after any answer`,
     startsFrames: true,
     laterMs: 1_000,
     open: withHeavyUser(async ({ call, status }, over) => {

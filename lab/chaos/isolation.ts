@@ -49,7 +49,7 @@ export async function measureIsolation(
     say(`${name}: other users' p95 is ${p95} ms, and was ${p95Alone} ms without it`);
     figures[`${name}: other users' p95 in ms, of ${during.delays.length} events`] = p95;
     figures[`${name}: the same without the scenario, of ${alone.delays.length}`] = p95Alone;
-    const sentence = `with ${scenario.sentence}, other users' events arrive within ${bound} ms (p95)`;
+    const sentence = `other users' events arrive within ${bound} ms (p95) in this scenario: ${scenario.sentence}`;
     verdicts.push({ name: `isolation_${name}`, sentence, broken });
   }
 }

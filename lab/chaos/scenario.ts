@@ -1,6 +1,7 @@
 import type { World } from "./world.ts";
 
 export type Scenario = {
+  /** What is done, in the imperative, for the report. */
   sentence: string;
   /** The other users start frames, and their ends are measured; otherwise they create projects. */
   startsFrames?: true;

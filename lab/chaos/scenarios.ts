@@ -34,7 +34,7 @@ const END_MS = 150_000;
 export const SCENARIOS: Record<string, Scenario> = {
   slow_owners: {
     sentence:
-      "a hundred accounts with twenty endpoints each that answer after fourteen seconds, whose events come one account after another, then all at once",
+      "Send events to 100 accounts with 20 endpoints each that answer after 14 s: to one account after another, then to all at once",
     open: async (world) => async (over) => {
       const owners = await addOwners(world, 100, 20, "takes_fourteen_seconds");
       for (const owner of owners) {
@@ -47,20 +47,20 @@ export const SCENARIOS: Record<string, Scenario> = {
     },
   },
   slow_host: {
-    sentence: "six hundred accounts with one endpoint each at one host that answers after fourteen seconds, twice",
+    sentence: "Send events twice to 600 accounts with one endpoint each, all at a host that answers after 14 s",
     lastsMs: 30_000,
     open: sendToSixHundred("takes_fourteen_seconds", 15_000, { host: "localhost" }),
   },
   quick_and_slow_in_turn: {
     sentence:
-      "six hundred accounts with one endpoint each, at the host of the other users', that answer at once or after fourteen seconds",
+      "Send events to 600 accounts with one endpoint each, at the other users' host, that answers at once or after 14 s",
     lastsMs: 50_000,
     laterMs: SHARED_HOST_LATER_MS,
     open: sendToSixHundred("takes_fourteen_seconds_or_none", 8_000),
   },
   killed_deliver: {
     sentence:
-      "six hundred accounts with one endpoint each, at the host of the other users', that answer after fourteen seconds, and a deliver that is killed every ten seconds",
+      "Kill deliver every 10 s, and send events to 600 accounts with one endpoint each, at the other users' host, that answers after 14 s",
     lastsMs: 50_000,
     laterMs: SHARED_HOST_LATER_MS,
     open: sendToSixHundred("takes_fourteen_seconds", 10_000, {
@@ -68,8 +68,7 @@ export const SCENARIOS: Record<string, Scenario> = {
     }),
   },
   large_events: {
-    sentence:
-      "five accounts with twenty endpoints each, to which two thousand deliveries of sixteen kilobytes are due at once",
+    sentence: "Make 2,000 deliveries of 16 kB due at once, to 5 accounts with 20 endpoints each",
     open: async (world) => async () => {
       const owners = await addOwners(world, 5, 20, "well");
       await world.sql`
@@ -79,7 +78,7 @@ export const SCENARIOS: Record<string, Scenario> = {
     },
   },
   crowd: {
-    sentence: "a thousand accounts with four endpoints each, to which forty thousand deliveries are due at once",
+    sentence: "Make 40,000 deliveries due at once, to 1,000 accounts with 4 endpoints each",
     laterMs: 2_000, // health may call them late: on a slow machine the last ones wait for over thirty seconds
     open: async (world) => {
       const { sql } = world;
@@ -93,7 +92,7 @@ export const SCENARIOS: Record<string, Scenario> = {
   },
   open_transactions: {
     sentence:
-      "open transactions that have created a project, changed and deleted endpoints, deliveries, settings and an account",
+      "Leave transactions open that create a project, change endpoints, deliveries and settings, or delete an account",
     lastsMs: 30_000, // health names who has held rows for twenty seconds
     health: /^A transaction of .* has been open for .*pg_terminate_backend/,
     open: async (world) => async (over) => {
@@ -113,7 +112,7 @@ export const SCENARIOS: Record<string, Scenario> = {
     },
   },
   held_rows: {
-    sentence: "a transaction that holds every row of an account, every model and the settings for ten seconds, twice",
+    sentence: "Lock every row of an account, every model and the settings for 10 s, twice",
     startsFrames: true,
     lastsMs: 30_000,
     laterMs: 4_500,
@@ -141,7 +140,7 @@ export const SCENARIOS: Record<string, Scenario> = {
     },
   },
   hanging_model: {
-    sentence: "650 accounts whose creates hang at one model, beginning with a new process of generate",
+    sentence: "Restart generate, then make the creates of 650 accounts hang at one model",
     startsFrames: true,
     lastsMs: 30_000, // generate restarts in this time
     laterMs: FRAME_LATER_MS,
@@ -149,15 +148,14 @@ export const SCENARIOS: Record<string, Scenario> = {
     open: startBadFrames("[[fault:timeout=99]]", 50, 20),
   },
   slow_outputs: {
-    sentence:
-      "a hundred accounts whose outputs take eighty seconds at one model, beginning with a new process of generate",
+    sentence: "Restart generate, then make one model's outputs take 80 s for 100 accounts",
     startsFrames: true,
     lastsMs: 30_000, // generate restarts in this time
     laterMs: FRAME_LATER_MS,
     open: startBadFrames("[[fault:output_slow=80000]]", 9, 3),
   },
   raising_row: {
-    sentence: "an app's trigger that raises whenever a prediction of one account is to be submitted",
+    sentence: "Add a trigger of an app that raises at every submit of one account",
     startsFrames: true,
     laterMs: FRAME_LATER_MS,
     health: /^The database refuses \d rows? \(submit: .*P0001/,
@@ -178,7 +176,8 @@ export const SCENARIOS: Record<string, Scenario> = {
     },
   },
   undeletable_rows: {
-    sentence: "an app's foreign key to one event past its retention, and its trigger that raises when a cost is merged",
+    sentence:
+      "Add an app's foreign key to an event past its retention, and a trigger that raises when a cost is merged",
     health: /^The database refuses \d rows \(job: 2\b/,
     open: async (world) => async (over) => {
       const { sql } = world;
@@ -212,7 +211,7 @@ export const SCENARIOS: Record<string, Scenario> = {
     },
   },
   locked_tables: {
-    sentence: "each table of Keyframe, of pg_net, pg_cron and the Vault, and the users', locked one after the other",
+    sentence: "Lock each table of Keyframe, pg_net, pg_cron, the Vault and the users, one after the other",
     lastsMs: 30_000,
     // Whoever writes to the table waits meanwhile.
     laterMs: 3_000,

@@ -19,7 +19,7 @@ const END_MS = 150_000;
 
 export const STANDING_PROVIDER: Record<string, Scenario> = {
   standing_provider: {
-    sentence: `a provider that stands still for six seconds while ${OWNERS} frames are submitted, and once more while the database's clock goes ten minutes ahead and then every answer and callback is lost`,
+    sentence: `Stop the provider for 6 s while ${OWNERS} frames are submitted. Stop it again, set the database's clock 10 minutes ahead, and lose every answer and callback`,
     startsFrames: true,
     lastsMs: 30_000,
     laterMs: 2 * STANDS_MS, // those of others wait for the same provider, then beside all that waited

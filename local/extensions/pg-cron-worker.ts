@@ -70,8 +70,8 @@ async function readEntries(sql: postgres.Sql, known: Map<string, Entry>, now: Da
 }
 
 /**
- * Counts the runs that wait for the present run of their job to end. Of a schedule in seconds at most one waits, of one in fields of cron all
- * that became due.
+ * Counts the runs that wait until the current run of their job ends. With an interval schedule at most one run waits; with a cron expression,
+ * every run that came due.
  */
 function countDue(entries: Map<string, Entry>, now: Date): void {
   for (const entry of entries.values()) {

@@ -12,7 +12,7 @@ const read = (name: string) => Deno.readTextFile(new URL(name, import.meta.url))
  *
  * @param sql a superuser's connection to the database
  * @param options.postgresPassword for the role `postgres`, which runs migrations; not set when that role is a superuser
- * @throws PostgresError when the user is no superuser
+ * @throws PostgresError when the user is not a superuser
  */
 export async function bootstrapPlatform(sql: Sql, options: { postgresPassword?: string } = {}): Promise<void> {
   const roles = await read("./bootstrap.sql");

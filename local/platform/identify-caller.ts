@@ -31,7 +31,7 @@ export async function identifyCaller(
   const key = headers.get("apikey") ?? url.searchParams.get("apikey") ?? (bearerIsKey ? bearer : undefined);
   url.searchParams.delete("apikey");
   headers.delete("apikey");
-  // PostgREST ignores what is no Bearer token.
+  // PostgREST ignores a header that is not a Bearer token.
   if (headers.has("authorization") && bearer === undefined && service !== "rest")
     return invalidToken(service, "invalid");
   headers.delete("authorization");

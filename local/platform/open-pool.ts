@@ -162,7 +162,7 @@ function createStatements() {
 }
 
 /**
- * Replaces `reserve` of the driver, which lite makes itself: the only place through which each of its statements goes.
+ * Replaces `reserve` of the driver, which lite creates: each of its statements goes through it (local/README.md lists the patches of lite).
  *
  * Prevents the use of closed connections. postgres.js accepts statements for a reserved connection that has closed, such as the
  * ROLLBACK after an error: they never end, or throw outside of any promise and end the process. A closed connection that is

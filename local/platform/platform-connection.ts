@@ -39,7 +39,7 @@ export class PoolExhausted extends Error {}
 const RUN_AGAIN = /^(40001|40P01)$/;
 
 /**
- * lite's connection with four changes:
+ * lite's connection with these changes (local/README.md names the test of each):
  * - lite grants anon all rights on every table with RLS. Here only migrations grant.
  * - Role and claims are set in one statement instead of six, always inside a transaction, so that they end with it.
  * - The settings of roles and the time limits of functions are those in the catalog.

@@ -22,7 +22,7 @@ export async function createSessionTokens(options: { key: SigningKey; issuer: st
   const { key, issuer } = options;
   const privateKey = await importJWK(key, "ES256");
   const publicKey = await importJWK(publicKeySet(key).keys[0] ?? key, "ES256");
-  if (publicKey instanceof Uint8Array) throw new Error("an ES256 key is no secret");
+  if (publicKey instanceof Uint8Array) throw new Error("an ES256 key is not a secret");
   const liteSecret = new TextEncoder().encode(options.liteSecret);
   return {
     /**

@@ -29,7 +29,7 @@ export type Prediction = {
   cancelAsked: boolean;
   /** By the simulated clock; expiry counts from here. */
   endedAt: number | null;
-  /** The logs so far. */
+  /** What the run used, for its bill. */
   quantities: Quantities;
   /** Its bill, in micro-dollars: null when no price applies, or until it has ended. */
   micros: number | null;

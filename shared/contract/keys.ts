@@ -33,7 +33,7 @@ export const KEY_ID = "kf_[0-9a-f]{16}";
 const keyId = z
   .string()
   .regex(new RegExp(`^${KEY_ID}$`))
-  .describe("The first 19 characters of the key, which are no secret.");
+  .describe("The first 19 characters of the key, which are not secret.");
 export const keyPath = z.strictObject({ keyId });
 
 export const key = z

@@ -72,10 +72,7 @@ export function createBodyReader({
     }
   }
 
-  /**
-   * Acquires a permit for a slow body: that of a stalled one, or the next free one. So a burst of large callbacks waits only as long as the
-   * others need to be read.
-   */
+  /** Takes the permit of a stalled body, or waits for the next free one, so a burst of large callbacks waits only while others are read. */
   async function acquirePermit(body: OpenBody): Promise<void> {
     if (slow >= maxSlow) {
       const oldest = [...open].find((one) => one.isSlow);

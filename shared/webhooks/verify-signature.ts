@@ -30,7 +30,7 @@ export async function verifySignature(
   return expected !== null && given.some((signature) => equalInConstantTime(signature, expected));
 }
 
-/** Null: the secret is no base64, or empty. */
+/** Null: the secret is not base64, or is empty. */
 async function signatureOf(secret: string, text: string): Promise<string | null> {
   try {
     const key = Uint8Array.from(atob(secret.replace(/^whsec_/, "")), (character) => character.charCodeAt(0));

@@ -55,7 +55,7 @@ test("a copied database next to its original → the original does all work, the
     const process = await spawnWorkerProcess(copy, { databaseUrl });
     expect(await process.ended).toBe(1);
     expect(process.lines.at(-1)).toContain(
-      `SUPABASE_URL is ${copy.url}, and the database is not that project's: it works for ${original.url}.`,
+      `SUPABASE_URL is ${copy.url}, but the database belongs to another project: it works for ${original.url}.`,
     );
   }
   const said = await until("health names the other project", async () =>

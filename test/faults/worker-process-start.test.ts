@@ -51,7 +51,7 @@ const WRONG: [string, () => Promise<Parameters<typeof spawnWorkerProcess>[1]>, R
   [
     "a connection to the database of another project",
     async () => ({ databaseUrl: await cloneTemplate() }),
-    /^SUPABASE_DB_URL and SUPABASE_URL are not of the same project\. /,
+    /^SUPABASE_DB_URL and SUPABASE_URL belong to different projects\. /,
   ],
   [
     "a URL at which there is no Supabase",

@@ -21,7 +21,7 @@ const LOOPBACK = words(`
   https://[0:0:0:0:0:0:0:1]:8443/ https://localhost:8443/ https://LOCALHOST:8443/ https://a.localhost:8443/ https://ⓛⓞⓒⓐⓛⓗⓞⓢⓣ:8443/
   https://loc%61lhost:8443/ http://127.0.0.1:8443/ HTTP://localhost:8443/`);
 
-/** What leads inside or is no address of a receiver, wherever it is registered. */
+/** What leads inside or is not an address of a receiver, wherever it is registered. */
 const INSIDE = [
   ...words(String.raw`
     https://0:8443/ https://0.0.0.0:8443/ https://[::]:8443/ https://[::127.0.0.1]:8443/ https://[::ffff:127.0.0.1]:8443/

@@ -123,7 +123,7 @@ test.each(["../x.png", "../../etc/passwd", "a.html", "x".repeat(300), 'a";filena
   "a form's file named %j, in any field → stored under an id of ours",
   async (name) => {
     const { status, data } = await user.call(UPLOADS, {
-      body: imageForm(await drawImage(), "image/png", name, "cover image"),
+      body: imageForm(await drawImage(), "image/png", { name, field: "cover image" }),
     });
     const referenceImagePath = expect.stringMatching(/^projects\/[0-9a-f-]{36}\.png$/);
     expect([status, data]).toEqual([201, { referenceImagePath }]);

@@ -73,7 +73,7 @@ type Attack = {
 };
 const WRONG = [401, "unauthorized"] as const;
 
-/** What is no key at all: refused before the database is asked. */
+/** Not keys at all: refused before the database is asked. */
 const MISWRITTEN: Record<string, () => Record<string, string>> = {
   "one digit changed": () => bearer(flipped(keys.manage, 30)),
   "a truncated key": () => bearer(keys.manage.slice(0, -1)),

@@ -122,7 +122,7 @@ function subtract({ functions, api, ...rest }: Config, ours: Config, schemas: st
 const isEqual = (text: string, wanted: Config): boolean =>
   holds(() => isDeepStrictEqual(parseConfig(text), structuredClone(wanted)));
 
-/** False too when it throws, as for what is no TOML. */
+/** False also if the check throws, for example because the text is not TOML. */
 function holds(check: () => boolean): boolean {
   try {
     return check();

@@ -20,7 +20,7 @@ export async function keyframeOfRequest() {
 /** The page for a read that was refused: the sign-in, or "not found" for what this user does not have. */
 export function refuse(error: unknown): never {
   if (error instanceof KeyframeError && error.code === "unauthorized") redirect("/sign-in");
-  // An address that is no id is invalid_request.
+  // An address that is not an id is invalid_request.
   if (error instanceof KeyframeError && (error.code === "not_found" || error.code === "invalid_request")) notFound();
   throw error;
 }

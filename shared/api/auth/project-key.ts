@@ -5,10 +5,10 @@ import { invalidFields } from "../errors.ts";
 import { sha256 } from "../sha256.ts";
 import type { Caller, Verifier } from "./verify-session.ts";
 
-/** Its presence, even without a value, makes a request one of a server that acts for a user. */
+/** A request with this header, even an empty one, comes from a server that acts for a user. */
 export const ACTING_FOR = "keyframe-user";
 
-/** Who calls, where the project may call by its secret key. */
+/** Identifies the caller on paths that accept the project's secret key. */
 export function createProjectVerifiers(verifyUser: Verifier, secretKey: string) {
   const project: Caller = { ownerId: null, token: secretKey };
   return {
@@ -16,7 +16,7 @@ export function createProjectVerifiers(verifyUser: Verifier, secretKey: string) 
     verifyManager: async (headers: Headers): Promise<Caller> =>
       (await isProject(headers, secretKey)) ? project : await verifyUser(headers),
 
-    /** For the figures. A session sent with the key is refused as a mistake of the caller. So is a user, who may not see them. */
+    /** For the figures, which users may not see. A session sent beside the key is refused too: it must be a mistake. */
     async verifyProject(headers: Headers): Promise<Caller> {
       if ((await isProject(headers, secretKey)) && !headers.has(ACTING_FOR)) return project;
       throw new ApiError(
@@ -25,7 +25,7 @@ export function createProjectVerifiers(verifyUser: Verifier, secretKey: string) 
       );
     },
 
-    /** For a server that acts for a user; Postgres decides whether there is one. Throws unauthorized, forbidden, invalid_request. */
+    /** For a server that acts for a user; Postgres checks that the user exists. Throws unauthorized, forbidden, invalid_request. */
     async verifyServer(headers: Headers): Promise<Caller> {
       if (!(await isProject(headers, secretKey))) {
         throw new ApiError(
@@ -45,15 +45,15 @@ export function createProjectVerifiers(verifyUser: Verifier, secretKey: string) 
 }
 
 /**
- * Whether the project calls, by its secret key in `apikey` or, as older clients and Prometheus send it, in Authorization. Anything else in
- * Authorization is a session, which decides. A wrong key throws unauthorized: it is never treated as absent.
+ * Whether the request has the project's secret key, in `apikey` or (older clients, Prometheus) in Authorization. Any other Authorization is
+ * a session, which decides instead. A wrong key throws unauthorized: it is never treated as absent.
  */
 async function isProject(headers: Headers, secretKey: string): Promise<boolean> {
   const authorization = headers.get("authorization");
   const bearer = /^Bearer +([\x21-\x7e]+)$/i.exec(authorization ?? "")?.[1];
   const keys = [headers.get("apikey"), bearer].filter((value) => value?.startsWith("sb_secret_"));
   for (const key of keys) {
-    // Digests have one length: the time that the comparison takes reveals nothing about the key.
+    // Digests have equal lengths, so the time of the comparison reveals nothing about the key.
     if (!equalInConstantTime(await sha256(key ?? ""), await sha256(secretKey))) {
       throw new ApiError(
         "unauthorized",

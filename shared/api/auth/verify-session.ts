@@ -11,8 +11,8 @@ type Session = { ownerId: string; clientId: string | undefined; token: string; e
 
 /**
  * `ownerId` is null for the project (by its secret key) and for an anonymous caller. `token` is passed to the platform: a session token or
- * the secret key. `by`: with the secret key as token, a server acts for the owner, or a key of theirs. `clientId`: the OAuth client whose
- * token it is, or the id of the key.
+ * the secret key. `by`: set when `token` is the secret key: `server` acts for the owner; `key` is one of the owner's keys. `clientId`: the
+ * OAuth client that got the token, or the id of the key.
  */
 export type Caller = {
   ownerId: string | null;
@@ -79,7 +79,7 @@ export function createSessionVerifier({ jwks, sharedKey, issuers, now }: Setting
 function whatIsWrong(error: unknown, issuers: string[]): string {
   if (error instanceof errors.JWTExpired) return "The session token has expired.";
   if (error instanceof errors.JWKSNoMatchingKey)
-    return "The session token is not valid here: it is signed with no key of this project's Auth, as that of another sign-in service.";
+    return "The session token is not valid here: it was not signed by this project's Auth; it may come from another sign-in service.";
   const expected: Record<string, string> = {
     iss: issuers.join(" or "),
     aud: '"authenticated", or a list that has it',

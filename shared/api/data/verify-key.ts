@@ -31,13 +31,12 @@ type Settings = {
 /**
  * Authenticates a user by session, or by a key of theirs. Throws unauthorized, key_ended, rate_limited.
  *
- * The keys of an owner that this process has seen have turns of their own at the database, as one caller has, and all others share those of
- * one: guesses delay only each other and first uses. An address is all that X-Forwarded-For says, so that nobody can use up what another's
- * has. The key goes no further than here.
+ * Keys this process has verified queue per owner; unknown keys share one queue, so guesses delay only each other and first uses. The whole
+ * X-Forwarded-For value counts as the address, so nobody can use up another's allowance. The key itself is not passed on.
  */
 export function createUserVerifier({ database, verifySession, secretKey, elapsed }: Settings): Verifier {
   const known = createBoundedCache<{ caller: Caller; until: number }>(MAX_KNOWN, () => true);
-  /** Keys that have ended, or whose user cannot sign in: they are no guesses, and are not looked up for a minute. */
+  /** Keys that have ended, or whose user cannot sign in. They do not count as guesses, and are not looked up again for a minute. */
   const ended = createBoundedCache<{ error: ApiError; until: number }>(MAX_KNOWN, ({ until }) => until > elapsed());
   const wrong = createBoundedCache<{ count: number; until: number }>(MAX_ADDRESSES, ({ until }) => until > elapsed());
 

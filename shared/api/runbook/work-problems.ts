@@ -5,7 +5,7 @@ const SLOW_CALL_SECONDS = 1;
 const PRESENT_SECONDS = 60;
 /** Fewer slow receivers delay no others. */
 const MANY_SLOW_DELIVERIES = 10;
-/** A share of a queue's capacity. One model, or host in one standing, gets at most two fifths of it. */
+/** A share of a queue's capacity. One model, or one host's quick or slow endpoints, get at most two fifths of it. */
 const MUCH_SLOW_WORK = 1 / 8;
 /** Lanes take turns, oldest work first, so work waits this long only when it is not done, or when there is too much of it. */
 const LATE_SECONDS = 30;
@@ -71,7 +71,7 @@ export function lateProblems({ due, predictions, deliveries }: ServiceFigures): 
       ? largestOwner(deliveries, "pending deliveries", "to endpoint", DELIVERIES_REMEDY)
       : []),
     ...(kinds.some((kind) => PREDICTION_KINDS.includes(kind))
-      ? largestOwner(predictions, "due predictions", "of the model", PREDICTIONS_REMEDY)
+      ? largestOwner(predictions, "due predictions", "for the model", PREDICTIONS_REMEDY)
       : []),
   ];
   const says = late.map(([kind, seconds]) => `${WORK[kind]} for ${Math.round(seconds)} s`).join(", ");
@@ -82,7 +82,7 @@ export function lateProblems({ due, predictions, deliveries }: ServiceFigures): 
 
 const PREDICTION_KINDS: readonly (keyof Part<"due">)[] = ["submit", "poll", "store"];
 const DELIVERIES_REMEDY =
-  "they wait while you switch it off (update keyframe.webhook_endpoints set enabled = false where id = …).";
+  "they wait while it is switched off (update keyframe.webhook_endpoints set enabled = false where id = …).";
 const PREDICTIONS_REMEDY =
   "lower the limit of running predictions for each owner (update keyframe_private.settings set max_active_per_owner = …), or switch the model off.";
 
@@ -96,8 +96,8 @@ function largestOwner(
   const [first] = part?.largest ?? [];
   if (first === undefined || first.count * 2 < first.of) return [];
   const { ownerId, subject, count, of } = first;
-  const owner = ownerId === null ? "the service itself" : `owner ${ownerId}`;
-  return [`${count} of ${of} ${what} are of ${owner}, most of them ${most} ${subject}: ${remedy}`];
+  const owner = ownerId === null ? "The service itself" : `Owner ${ownerId}`;
+  return [`${owner} has ${count} of the ${of} ${what}, mostly ${most} ${subject}: ${remedy}`];
 }
 
 const nameOf = (job: string): string => `keyframe-${job}`;

@@ -6,7 +6,7 @@ import type { Envelope } from "../../../shared/http/errors.ts";
 export type From = { authorization: string; requestId: string; signal: AbortSignal; headers?: Record<string, string> };
 export type Outcome = Envelope<unknown> & { retryAfter: string | null };
 
-/** Calls an operation with arguments that were checked, as the caller. */
+/** Calls an operation as the caller, with checked arguments. */
 export type CallOperation = (id: OperationId, args: Record<string, unknown>, from: From) => Promise<Outcome>;
 
 /** Calls the API in this process, which verifies the token, validates the arguments and answers as it answers an app. */
@@ -23,10 +23,10 @@ export function createCallOperation(api: (request: Request) => Response | Promis
     const url = `http://api/api${at}?${new URLSearchParams(parameters)}`;
     const content = body === undefined ? null : JSON.stringify(sent);
     const response = await api(new Request(url, { method, signal, headers, body: content }));
-    const envelope: Envelope<unknown> = await response.json(); // every answer of the API is one
+    const envelope: Envelope<unknown> = await response.json(); // every answer of the API is an envelope
     return { ...envelope, retryAfter: response.headers.get("retry-after") };
   };
 }
 
-/** As a query has it. */
+/** A value as text for the query. */
 export const asText = (value: unknown): string => (typeof value === "string" ? value : JSON.stringify(value));

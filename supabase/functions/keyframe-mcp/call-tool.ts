@@ -19,12 +19,12 @@ type Deps = {
 /** Reports the progress of a wait. Each report restarts the client's time limit. */
 type Notify = (progress: { progress: number; message: string }) => Promise<void>;
 
-/** Proxies that keep an answer until it is complete give it 30 seconds, most clients 60. */
+/** Proxies that buffer answers wait 30 seconds for one, most clients 60. */
 const WAIT_MS = 25_000;
 const LOOK_MS = 5_000;
 /** The minimum time between two reads, if the API does not hold them. */
 const PAUSE_MS = 1_000;
-/** In an answer with many files only the first ones have links; wait has the link of any other. */
+/** In an answer with many files only the first ones have links. wait gives the link of any other. */
 const MAX_LINKS = 4;
 
 const READS: Record<string, OperationId> = {

@@ -37,7 +37,7 @@ export function createMcp(environment: z.infer<typeof functionEnvironments.api>,
   const readPictures = createReadPictures({ supabaseUrl, clientUrl, fetch });
   const deps = { callOperation, readPictures, elapsed, sleep };
   const openSpace = createPictureSpaces();
-  /** The library gives a tool the request itself, if its body is parsed before. */
+  /** The library passes the same Request to a tool only if its body was parsed before. */
   const access = new WeakMap<Request, PictureAccess>();
 
   const handler = createMcpHandler(
@@ -80,7 +80,7 @@ export function createMcp(environment: z.infer<typeof functionEnvironments.api>,
     const { method, url, signal } = request;
     if (method !== "POST") return handler.fetch(new Request(url, { method, headers, signal }));
     const { data: parsedBody } = jsonText.safeParse(new TextDecoder().decode(await readBody(request, BODY)));
-    if (parsedBody === undefined) return refuseMessage(-32700, "The message is no JSON.");
+    if (parsedBody === undefined) return refuseMessage(-32700, "The message is not valid JSON.");
     if (Array.isArray(parsedBody))
       return refuseMessage(-32600, "Send one message per request: batches are not supported.");
     const accept = headers.get("accept") ?? "*/*";
@@ -100,7 +100,7 @@ export function createMcp(environment: z.infer<typeof functionEnvironments.api>,
     const known = error instanceof ApiError ? error : internal(error);
     if (known.code === "internal") log.error("mcp_failed", { requestId, reason: describeError(error) });
     const response = respondWithError(requestId, known);
-    // With this address a client begins a sign-in; with a key it should show what is wrong with the key instead.
+    // This header makes a client begin a sign-in. A client with a key should show what is wrong with the key instead.
     if (known.status === 401 && !/^Bearer +kf_/i.test(request.headers.get("authorization") ?? ""))
       response.headers.set("www-authenticate", discovery.challenge(request));
     return response;
@@ -121,7 +121,7 @@ export function createMcp(environment: z.infer<typeof functionEnvironments.api>,
 const refuseMessage = (code: number, message: string) =>
   Response.json({ jsonrpc: "2.0", id: null, error: { code, message } }, { status: 400 });
 
-/** Clients must accept both; some send only what they read, or nothing. Only a stream tells the progress. */
+/** Clients must accept both types, but some name only one, or none. Only a stream reports progress. */
 const TAKES_JSON = /application\/(json|\*)|\*\/\*/i;
 const TAKES_EVENTS = /text\/(event-stream|\*)/i;
 

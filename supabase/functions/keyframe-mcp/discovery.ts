@@ -1,11 +1,10 @@
-/** What clients ask Supabase Auth for. It refuses scopes that it does not know, such as offline_access, and none limits what a token may do. */
+/** The scope that clients request. Supabase Auth refuses scopes it does not know, such as offline_access; none limits what a token may do. */
 const SCOPE = "email";
 const PATH = "/functions/v1/keyframe-mcp";
 
 /**
- * How a client that has no token finds who gives one (RFC 9728). Clients compare `resource` with the address that they were given, to the
- * letter: both have the slash of the request, and its host if that is the project's own or the app's. Not its query: Supabase Auth refuses
- * a `resource` with one.
+ * How a client without a token finds the server that issues one (RFC 9728). Clients compare `resource` byte for byte, so it keeps the
+ * request's trailing slash and, on the project's own host, that host; never the query, which Supabase Auth refuses.
  */
 export function createDiscovery(supabaseUrl: string, clientUrl: string) {
   const hosts = new Map([supabaseUrl, clientUrl].map((base) => [new URL(base).hostname, base]));
@@ -15,7 +14,7 @@ export function createDiscovery(supabaseUrl: string, clientUrl: string) {
     return `${hosts.get(host) ?? clientUrl}${PATH}${suffix}${slash}`;
   };
   return {
-    /** The metadata, where the request is for it. */
+    /** The metadata, or undefined when the request is for something else. */
     metadata(request: Request): Response | undefined {
       if (!/\/oauth-protected-resource\/?$/.test(new URL(request.url).pathname)) return undefined;
       return Response.json({
@@ -26,7 +25,7 @@ export function createDiscovery(supabaseUrl: string, clientUrl: string) {
         resource_name: "Keyframe",
       });
     },
-    /** The header WWW-Authenticate of a refusal. */
+    /** The WWW-Authenticate header of a refusal. */
     challenge(request: Request): string {
       const error = request.headers.has("authorization") ? 'error="invalid_token", ' : "";
       return `Bearer ${error}scope="${SCOPE}", resource_metadata="${addressOf(request, "/oauth-protected-resource")}"`;

@@ -5,7 +5,7 @@ import { inputOf, TOOLS, type Tool } from "./tools.ts";
 
 type Json = Record<string, unknown>;
 
-/** The API checks these too, and says in a sentence what is wrong. */
+/** Left out of the schemas: the API checks them, and its errors name what is wrong. */
 const NOT_TOLD = ["examples", "pattern", "minLength", "minItems", "minProperties", "uniqueItems"];
 const ANY_INTEGER: unknown[] = [Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER];
 const isNull = (schema: unknown) => Object(schema).type === "null";
@@ -17,7 +17,7 @@ function shortenSchema(schema: unknown): unknown {
   const { type, anyOf, properties, ...rest }: Json = Object.fromEntries(Object.entries(schema).filter(isTold));
   if (typeof rest.description === "string") rest.description = inTools(rest.description);
   if (typeof properties === "object")
-    // a null field is one of another step
+    // a field that must be null belongs to another step
     rest.properties = Object.fromEntries(Object.entries(Object(properties)).filter(([, field]) => !isNull(field)));
   // Some clients read one type only.
   const types: unknown = Array.isArray(type) ? type.map((one) => ({ type: one })) : anyOf;
@@ -57,7 +57,7 @@ export const inTools = (sentence: string): string => {
   return WORDS.reduce((text, [word, tool]) => text.replaceAll(word, tool), named);
 };
 
-/** As tools/list answers it. No schema of answers: it would be three quarters of the list. */
+/** A tool in the answer to tools/list. It has no schema of its answers, which would be three quarters of the list. */
 function describe(name: string, tool: Tool) {
   const { method, summary, changesNothing }: Operation = OPERATIONS[tool.of];
   // A quote is stored, but it changes nothing that the user has.

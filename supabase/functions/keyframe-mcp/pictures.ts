@@ -6,7 +6,7 @@ import { createBodyReader } from "../../../shared/http/read-body.ts";
 
 export type Shown = { name: string; output: ReturnType<typeof output.parse> };
 
-/** Parts of an answer that users write freely: what looks like an output there is none. */
+/** Users write these fields freely: what looks like an output there is not one. */
 const WRITTEN_BY_USERS = new Set(["plan", "input"]);
 
 /** The outputs in an answer, each once, in its order. */
@@ -61,7 +61,7 @@ export function createReadPictures({ supabaseUrl, clientUrl, fetch }: Settings) 
   return async (files: Shown[], access: PictureAccess | undefined, signal: AbortSignal): Promise<Picture[]> => {
     if (access === undefined) return [];
     const { space, caller } = access;
-    // With a key the secret key reads, which may read every file: the first folder is the owner, as in Storage's policy.
+    // For a user's key the secret key reads, which may read every file: so check the owner's folder, as Storage's policy does.
     const isOwn = ({ path, url }: Shown["output"]) =>
       path.startsWith(`${caller.ownerId}/`) && OUTPUT_PATH.test(path) && url.startsWith(`${clientUrl}/storage/v1/`);
     const images = files

@@ -38,7 +38,7 @@ export function refuse(error: EnvelopeError, retryAfter: string | null) {
   return refused(text);
 }
 
-/** Twice, because some clients show their model structuredContent alone, and others never. */
+/** The text is in both, because some clients show their model only structuredContent, and others never do. */
 export const refused = (text: string) =>
   ({ isError: true, structuredContent: { error: text }, content: [{ type: "text", text }] }) satisfies CallToolResult;
 

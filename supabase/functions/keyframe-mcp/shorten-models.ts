@@ -37,7 +37,7 @@ function shortModel({ model, isDefault, available, acceptsFaces, notes, prices, 
   };
 }
 
-/** Enough to choose one; with `model` all about that. */
+/** Enough to choose a model; with `model`, everything about that one. */
 export function shortModels({ steps }: AnswerOf<"listModels">, { step, model }: Record<string, unknown>): Short {
   const requested = steps.filter((one) => step === undefined || one.step === step);
   if (model !== undefined) {

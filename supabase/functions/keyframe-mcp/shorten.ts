@@ -45,7 +45,7 @@ const shortPrediction = ({ predictionId, status, model, cost, error, output, ...
 
 const alone = (one: Prediction) => ({ projectId: one.projectId, step: one.step, ...shortPrediction(one) });
 
-/** A prediction with all about it. */
+/** A complete prediction. */
 function wholePrediction(one: Prediction): Short {
   const { elements, referenceImagePath: _, ...input } = one.input; // the first of referenceImagePaths
   const { path: __, sha256: ___, ...output } = one.output ?? {};
@@ -65,7 +65,7 @@ function wholePrediction(one: Prediction): Short {
 
 type WithSteps = Pick<Shot, "predictions" | "takes"> & Pick<Project, "selected">;
 
-/** The take that each step shows, and the latest prediction where it is another. */
+/** Each step's selected take, and its latest prediction if that is another one. */
 function shortSteps({ takes, predictions, selected }: WithSteps): Short {
   const ofEach = (make: (name: Step) => Short | null) =>
     Object.fromEntries(STEPS.map((name) => [name, make(name)] as const));
@@ -81,7 +81,7 @@ function shortSteps({ takes, predictions, selected }: WithSteps): Short {
   };
 }
 
-/** A project or a film as one of many. Its elements are counted: absent, those of the film. */
+/** A project or a film as one of many. `elements` is their number; absent, a project uses its film's. */
 const shortProject = ({ projectId, title, textPrompt, description, aspectRatio, filmId, elementIds }: Project) => ({
   projectId,
   title,
@@ -203,7 +203,7 @@ const ANSWERS: { [Id in OperationId]?: (answer: AnswerOf<Id>, args: Args) => Sho
   }),
 };
 
-/** The answer of an operation as a tool tells it. */
+/** An operation's answer, as its tool gives it. */
 export function shorten(of: OperationId, answer: unknown, args: Args): Short {
   const make = ANSWERS[of] as ((answer: unknown, args: Args) => Short) | undefined; // an answer is of its operation's contract
   return withoutNothing(make ? make(answer, args) : Object(answer));

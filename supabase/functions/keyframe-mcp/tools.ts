@@ -6,7 +6,7 @@ import type { Operation } from "../../../shared/contract/operations/operation.ts
 import { cancelPredictionBody, predictionPath } from "../../../shared/contract/predictions.ts";
 import { projectPath } from "../../../shared/contract/projects.ts";
 
-/** One operation of the API as a tool. Its fields and, where nothing is said here, its title are the contract's. */
+/** One operation of the API as a tool. Its fields come from the contract; so does its title, if none is given here. */
 export type Tool = {
   of: OperationId;
   says: string;
@@ -15,7 +15,7 @@ export type Tool = {
   fixed?: Record<string, string>;
   /** The fields that the agent gives; by default all but those in NOT_FOR_AGENTS. */
   only?: string[];
-  /** Other fields than those of the operation. */
+  /** Fields that replace those of the operation. */
   input?: z.ZodObject;
   /** The arguments of the operation; by default what the agent gave. */
   toArguments?: (given: Record<string, unknown>) => Record<string, unknown>;
@@ -31,7 +31,10 @@ export type Tool = {
   waits?: true;
 };
 
-/** Another name of a field; for repeating an input word by word; an answer too long for an agent; select_take has it. */
+/**
+ * In this order: another name of referenceImagePaths; two that repeat an input exactly; one that makes the answer too long for an agent; one
+ * that select_take sets.
+ */
 const NOT_FOR_AGENTS = ["referenceImagePath", "elements", "continuesPredictionId", "include", "selected"];
 
 const priced = (name: string, of: OperationId): Tool => ({
@@ -164,7 +167,7 @@ export const TOOLS: Record<string, Tool> = {
 
 const objects = (schemas: unknown[]) => schemas.filter((one) => one instanceof z.ZodObject);
 
-/** Path, query and body of the operation, or what the tool has instead. No two have a field of the same name. */
+/** Path, query and body of the operation, or the tool's own fields. No two have a field of the same name. */
 export function partsOf({ of, input }: Tool): z.ZodObject[] {
   const { path, query, body }: Operation = OPERATIONS[of];
   return objects(input ? [input] : [path, query, body]);

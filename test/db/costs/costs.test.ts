@@ -389,7 +389,7 @@ const EFFECTS: Record<string, (run: (values?: Record<string, string>) => Promise
     await db.sql`update keyframe_private.settings set spending_stopped = false`;
     expect(await start(db, world)).toHaveProperty("prediction");
   },
-  "Who spent most this month": async (run) => {
+  "Highest spending this month": async (run) => {
     await start(db, await addWorld(db));
     const { id } = await submitted();
     await start(db, world);
@@ -406,7 +406,7 @@ const EFFECTS: Record<string, (run: (values?: Record<string, string>) => Promise
     const unknown = { prediction_id: id, outcome: "failed", provider_prediction_id: "run-1" };
     expect(await run()).toMatchObject([{ ...unknown, most_micros: String(FRAME) }]);
   },
-  "Settle one": async (run) => {
+  "Settle an unknown cost": async (run) => {
     const { id } = await submitted();
     await providerSays(db.sql, { id, run: "run-1", status: "failed" });
     const [submit] = await submitsOf(db.sql, id);
@@ -464,7 +464,7 @@ const EFFECTS: Record<string, (run: (values?: Record<string, string>) => Promise
     for (const _ of ["once", "again"]) await run();
     expect(await scalar(db.sql`select keyframe_private.markup_of('google/veo-3.1')::float`)).toBe(2);
   },
-  "Who has the least left": async (run) => {
+  "Lowest balances": async (run) => {
     await db.sql`select keyframe_private.add_credit(${world.owner}, -12345678, 'adjustment')`;
     const [least] = await run();
     const row = { email: `${world.owner}@keyframe.local`, owner_id: world.owner, credits_usd: "-12.345678" };

@@ -169,7 +169,7 @@ describe("choices that the model does not take → refused before any charge, wi
     expect(await video({ audio: false })).not.toHaveProperty("audio");
   });
 
-  test("a field that no model has, an input that is no object, a value of no use to any model → invalid_request", async () => {
+  test("a field that no model has, an input that is not an object, a value of no use to any model → invalid_request", async () => {
     const others = await addReference(db, (await addWorld(db)).owner);
     for (const input of [
       ...['{"fps": 24}', "[]", '"x"', "null", '{"referenceImagePaths": "projects/a.png"}'],

@@ -277,7 +277,7 @@ describe("a start", () => {
     for (const prompt of ["@Jos\u00e9 waits", "@JOSE\u0301 waits", "@jose\u0301's boat", "In fog @Jos\u00e9"])
       expect(namesIn(await begin({ prompt }))).toEqual(["Jose\u0301"]);
     expect(namesIn(await begin({ prompt: "@Jose waits" }))).toEqual(["Jose"]);
-    // Marks that no letter has in it: the name goes on, and is no element's.
+    // A mark makes another letter, so these are other names than those of the cast.
     for (const prompt of ["@Rex\u0302 waits", "@Re\u0323\u0302 waits", "@क् waits", "@Jose\u0301\u0323 waits"])
       expect(await refused({ prompt })).toContain("isn't in the cast (");
     // The letter before an @ may have a mark: an address, which is left as it is.
@@ -374,7 +374,7 @@ describe("a start", () => {
 
   test.each<[string, (record: object) => unknown]>([
     ["no list", () => "Anna"],
-    ["an entry that is no object", () => [1]],
+    ["an entry that is not an object", () => [1]],
     ["no name", (record) => [{ ...record, name: undefined }]],
     ["another id", (record) => [{ ...record, elementId: "Anna" }]],
     ["a time that is none", (record) => [{ ...record, updatedAt: "infinity" }]],

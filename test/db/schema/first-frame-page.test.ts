@@ -57,7 +57,7 @@ test("docs/first-frame.md → each part names the tables that it writes, and no 
     await sql`reset role`;
     await sql`select set_config('request.jwt.claims', '', true)`;
     await note("The start");
-    const [submit] = await claim(sql, 10, 60, 300);
+    const [submit] = await claim(sql, 10, { heartbeatMs: 300 });
     if (!submit) throw new Error("Nothing was claimed.");
     const { id, lease_token: lease } = submit;
     await providerSays(sql, { id, run: "run-1", status: "starting", lease });
@@ -65,7 +65,7 @@ test("docs/first-frame.md → each part names the tables that it writes, and no 
     await providerSays(sql, { id, run: "run-1", status: "processing" });
     await providerSays(sql, { id, run: "run-1", status: "succeeded" });
     await note("The callbacks");
-    const [copy] = await claim(sql, 10, 60, 300);
+    const [copy] = await claim(sql, 10, { heartbeatMs: 300 });
     expect(await complete(sql, id, copy?.lease_token ?? null)).toBe(true);
     expect(await sendNext(sql, { status_code: 200 })).toHaveLength(1);
     await note("The copy");

@@ -126,14 +126,14 @@ const EFFECTS: Record<string, (run: (values?: Record<string, string>) => Promise
       expect(rows).toContainEqual(expect.objectContaining(row));
   },
 
-  "Try what fails again, all at once": async (run) => {
+  "Retry everything that keeps failing": async (run) => {
     const failing = await addFailing();
     await run();
     expect(await db.sql`select from keyframe_private.skipped_rows where next_try_at > now()`).toHaveLength(0);
     expect((await claim(db.sql)).map(({ id }) => id)).toContain(failing);
   },
 
-  "Try one again now, not later": async (run) => {
+  "Retry one now": async (run) => {
     await db.sql`delete from keyframe.predictions`;
     await emptyTables(db.sql, "keyframe_private.work");
     const later = { due_at: inSeconds(60), last_error: "provider_unavailable", failures: 2 };
@@ -320,7 +320,7 @@ const EFFECTS: Record<string, (run: (values?: Record<string, string>) => Promise
     expect(await run({ email })).toMatchObject([{ ...paid, shot: null }]);
   },
 
-  "Give one run back": async (run) => {
+  "Refund one run": async (run) => {
     const owner = await addWorld(db);
     const [kept, given] = [await addPaid(owner), await addPaid(owner)];
     await db.sql`select keyframe_private.add_credit(${owner.owner}, 100000, 'grant', 'a')`;

@@ -103,11 +103,11 @@ describe("each table is locked, one after another", () => {
       const input = JSON.stringify({ referenceImagePaths: [image] });
       await sql`select keyframe.start_prediction(${world.project}, 'first-frame', ${input}::text::jsonb, null, 'key', ${"a".repeat(64)})`;
       await sql`select set_config('request.jwt.claims', '', true)`;
-      const [submit] = await claim(sql, 10, 60, 300);
+      const [submit] = await claim(sql, 10, { heartbeatMs: 300 });
       if (!submit) throw new Error("Nothing was claimed.");
       const { id, lease_token: lease } = submit;
       await providerSays(sql, { id, run: "run-1", status: "succeeded", lease });
-      const [copy] = await claim(sql, 10, 60, 300);
+      const [copy] = await claim(sql, 10, { heartbeatMs: 300 });
       expect(await complete(sql, id, copy?.lease_token ?? null)).toBe(true);
       expect((await sendNext(sql, { status_code: 200 })).length).toBeGreaterThan(0);
       written = (await writes()).filter((each) => !before.includes(each)).map((each) => each.replace(/ .*/, ""));

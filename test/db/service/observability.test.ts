@@ -313,7 +313,7 @@ test.each<[what: string, seed: () => Promise<unknown>, figures: object]>([
     async () => {
       for (let i = 0; i < 3; i++)
         await seedPrediction(db.sql, await addWorld(db), { columns: { ...DUE, model: "a/slow" } });
-      for (const worker of [1, 2]) await claimOnly(db.sql, worker, 90, 0, 0, crypto.randomUUID());
+      for (const worker of [1, 2]) await claimOnly(db.sql, worker, { leaseSeconds: 90, worker: crypto.randomUUID() });
       await db.sql`update keyframe_private.work set due_at = due_at - interval '11 seconds' where id in (
         select id from keyframe_private.work where state = 'leased' order by id limit 1)`;
       await seedDeliveries(db.sql, await addEndpoint(db.sql, null), 2);

@@ -48,7 +48,7 @@ test("20 claims at once for 200 due predictions → every prediction is leased, 
   const claimAll = async () => {
     const [worker, got] = [crypto.randomUUID(), [] as string[]];
     for (let tasks = [{ id }]; tasks.length > 0; got.push(...tasks.map((task) => task.id)))
-      tasks = await claimOnly(db.sql, 3, 60, 0, 0, worker);
+      tasks = await claimOnly(db.sql, 3, { worker });
     return got;
   };
   const got = (await Promise.all(Array.from({ length: 20 }, claimAll))).flat();

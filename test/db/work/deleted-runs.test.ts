@@ -69,7 +69,7 @@ describe.each(DELETIONS)("a prediction that is %s during its submit", (_how, rem
     await makeSearchesDue(db.sql);
     expect(await searches()).toMatchObject([{ id }]);
     const { lease_token } = await searchOf(id);
-    for (let recorded = 0; recorded < 2; recorded++) await endSearch(db.sql, id, 1, true, String(lease_token));
+    for (let recorded = 0; recorded < 2; recorded++) await endSearch(db.sql, id, { lease: String(lease_token) });
     await makeSearchesDue(db.sql);
     expect(await searches()).toEqual([]);
     // The prompt has gone with it; a run that calls back late is known all the same.

@@ -114,7 +114,7 @@ async function runJobs(): Promise<void> {
 async function workAll(): Promise<calls.Task[]> {
   const begun: calls.Task[] = [];
   for (let claims = 0; claims < 5; claims++) {
-    for (const task of await bounded((sql) => claimOnly(sql, 100, 60, 0, 0, crypto.randomUUID()))) {
+    for (const task of await bounded((sql) => claimOnly(sql, 100, { worker: crypto.randomUUID() }))) {
       const lease = { work_id: task.work_id, lease_token: task.lease_token };
       const done = await bounded((sql) => begin(sql, task)).catch(async ({ code }) => {
         await callWorker(db.sql, "retry_work", { ...lease, code }).catch(() => undefined);
@@ -200,7 +200,7 @@ describe("a worker records a result while somebody locks a row that it needs", (
     record_search_ended: [
       PREDICTION,
       async (sql, { searched: id }) =>
-        await calls.endSearch(sql, id, 1, true, String((await held(id, "search")).lease_token)),
+        await calls.endSearch(sql, id, { lease: String((await held(id, "search")).lease_token) }),
     ],
   };
 

@@ -191,11 +191,11 @@ describe("the causes of kicks to generate", () => {
 
   test("generate stops while more is due → a kick; its heartbeat goes on, or nothing is due → none", async () => {
     for (let at = 0; at < 2; at++) await seedPrediction(db.sql, world, READY);
-    expect(await kicksOf(() => claim(db.sql, 0, 60, 300))).toBe(0);
-    expect(await kicksOf(() => claim(db.sql, 0, 60, 0))).toBe(1);
-    expect(await kicksOf(() => claim(db.sql, 1, 60, 0))).toBe(1);
+    expect(await kicksOf(() => claim(db.sql, 0, { heartbeatMs: 300 }))).toBe(0);
+    expect(await kicksOf(() => claim(db.sql, 0))).toBe(1);
+    expect(await kicksOf(() => claim(db.sql, 1))).toBe(1);
     await claim(db.sql);
-    expect(await kicksOf(() => claim(db.sql, 0, 60, 0))).toBe(0);
+    expect(await kicksOf(() => claim(db.sql, 0))).toBe(0);
   });
 
   test("a project with files is deleted → one kick; a project without files → none", async () => {
@@ -302,7 +302,13 @@ describe("the sweep", () => {
     ["generate", "a run without a callback", 1, () => seed("processing", { lease_token: null }), () => 0],
     ["generate", "a lease that ran out", 1, () => seed("storing"), () => 0],
     ["generate", "a run to cancel", 1, () => seed("canceled"), lateRun],
-    ["generate", "due work, and its heartbeat is live", 0, () => seed("queued"), () => claim(db.sql, 0, 60, 60_000)],
+    [
+      "generate",
+      "due work, and its heartbeat is live",
+      0,
+      () => seed("queued"),
+      () => claim(db.sql, 0, { heartbeatMs: 60_000 }),
+    ],
     ["generate", "nothing that is due yet", 0, () => seed("queued", { due_at: soon() }), () => 0],
     ["generate", "a lease that holds", 0, () => seed("storing", { due_at: soon() }), () => 0],
     ["generate", "one that waits in line behind four that run", 0, () => seed("queued", LINE), () => 0],

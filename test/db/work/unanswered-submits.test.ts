@@ -55,7 +55,7 @@ async function reportNoAnswer(id: string, attempt: number) {
 async function cancelAndSearch(id: string, attempt: number) {
   await db.sql`select keyframe_private.mark_canceled(${id})`;
   const [search] = await claimSearches();
-  await endSearch(db.sql, id, attempt, false, search?.lease_token ?? null);
+  await endSearch(db.sql, id, { attempt, isUnproven: false, lease: search?.lease_token ?? null });
 }
 
 type AnySql = postgres.Sql | postgres.TransactionSql;
@@ -85,7 +85,7 @@ test("a search ends without a run while its submit's answer is being recorded �
   await whileOpen(
     db.sql,
     (open) => providerSays(open, { id, run: "run-1", status: "starting" }),
-    () => endSearch(db.sql, id, 1, false),
+    () => endSearch(db.sql, id, { isUnproven: false }),
   );
   expect(await submitsOf(db.sql, id)).toMatchObject([
     { provider_prediction_id: "run-1", ended_at: null, outcome: null, cost_state: "held" },
@@ -99,7 +99,7 @@ test.each([
   "no run is found %i minutes after the submit → %s: the provider deletes the inputs of runs",
   async (minutes, outcome) => {
     const { id } = await seedUnanswered({}, new Date(Date.now() - minutes * 60_000));
-    await endSearch(db.sql, id, 1, false);
+    await endSearch(db.sql, id, { isUnproven: false });
     expect(await submitsOf(db.sql, id)).toMatchObject([{ outcome }]);
   },
 );
@@ -108,7 +108,7 @@ test("the provider refuses a submit, which is an answer → no search, also when
   for (const isCanceled of [false, true]) {
     const { id, lease } = await seedUnanswered();
     if (isCanceled) await db.sql`select keyframe_private.mark_canceled(${id})`;
-    expect(await fail(db.sql, id, lease, "provider_rejected_input", 1)).toBe(true);
+    expect(await fail(db.sql, id, lease, { code: "provider_rejected_input", withoutRun: 1 })).toBe(true);
     expect(await readRow(db.sql, id)).toMatchObject({ status: isCanceled ? "canceled" : "failed" });
     expect(await submitsOf(db.sql, id)).toMatchObject([{ outcome: "no_run" }]);
     await makeSearchesDue(db.sql);
@@ -120,7 +120,7 @@ test("the second submit is refused for good, and the first had no answer → the
   const { id } = await seedUnanswered({ lease_token: null });
   const [task] = await claim(db.sql);
   expect(task).toMatchObject({ task: "submit", attempt: 2, search_attempt: 1 });
-  await fail(db.sql, id, task?.lease_token ?? null, "provider_rejected_input", 2);
+  await fail(db.sql, id, task?.lease_token ?? null, { code: "provider_rejected_input", withoutRun: 2 });
   await makeSearchesDue(db.sql);
   expect(await claim(db.sql)).toMatchObject([{ task: "search", id, attempt: 1 }]);
 });
@@ -154,7 +154,7 @@ test("two runs are found for two submits without an answer → each submit has o
 
 test("a refusal of a submit whose run has called back → the submit keeps its run, and its possible cost stays held", async () => {
   const { id, run, lease } = await seedPrediction(db.sql, world, { status: "processing" });
-  await fail(db.sql, id, lease, "provider_rejected_input", 1);
+  await fail(db.sql, id, lease, { code: "provider_rejected_input", withoutRun: 1 });
   const held = { provider_prediction_id: run, outcome: null, cost_state: "held" };
   expect(await submitsOf(db.sql, id)).toMatchObject([held]);
 });
@@ -170,17 +170,17 @@ test("a submit's run is found before the next submit → that is not sent, even 
     { attempt: 2, provider_prediction_id: null, outcome: "no_run" },
     { attempt: 3, outcome: null },
   ]);
-  expect(await endSearch(db.sql, id, 1, false)).toBe(false);
+  expect(await endSearch(db.sql, id, { isUnproven: false })).toBe(false);
   const other = await seedUnanswered({ lease_token: null });
   expect(await claim(db.sql)).toMatchObject([{ id: other.id, attempt: 2, search_attempt: 1 }]);
-  expect(await endSearch(db.sql, other.id, 1, false)).toBe(true);
+  expect(await endSearch(db.sql, other.id, { isUnproven: false })).toBe(true);
 });
 
 // Chaos finds this where a worker dies while its submit waits at a provider that hangs, and the clock ends its lease at once.
 test("the provider makes a submit's run after the search for it → counted from its first callback on, and canceled", async () => {
   const { id } = await seedUnanswered({ lease_token: null });
   expect(await claim(db.sql)).toMatchObject([{ task: "submit", attempt: 2, search_attempt: 1 }]);
-  expect(await endSearch(db.sql, id, 1, false)).toBe(true);
+  expect(await endSearch(db.sql, id, { isUnproven: false })).toBe(true);
   expect(await providerSays(db.sql, { id, run: "run-2", attempt: 2 })).toBe("recorded");
   expect(await costsOf(id)).toEqual(["null released", "run-2 held"]);
   expect(await providerSays(db.sql, { id, run: "run-late", attempt: 1 })).toBe("stale");
@@ -204,14 +204,14 @@ test.each<[what: string, costs: string[], meanwhile: Meanwhile]>([
   async (_what, costs, meanwhile) => {
     const { id } = await seedUnanswered({ lease_token: null });
     expect(await claim(db.sql)).toMatchObject([{ task: "submit", attempt: 2, search_attempt: 1 }]);
-    expect(await endSearch(db.sql, id, 1, false)).toBe(true);
+    expect(await endSearch(db.sql, id, { isUnproven: false })).toBe(true);
     await meanwhile(id);
     await reportNoAnswer(id, 1);
     await reportNoAnswer(id, 1); // said twice
     const [search, ...others] = await claimSearches();
     expect([search, others]).toMatchObject([{ task: "search", id, attempt: 1, search_attempt: 1 }, []]);
     await providerSays(db.sql, { id, run: "late", attempt: 1, foundBy: "name" });
-    await endSearch(db.sql, id, 1, false, search?.lease_token ?? null);
+    await endSearch(db.sql, id, { isUnproven: false, lease: search?.lease_token ?? null });
     expect(await costsOf(id)).toEqual(costs);
   },
 );
@@ -220,14 +220,14 @@ test("a submit's worker reports no answer while its run is searched for → that
   const { id } = await seedUnanswered({ lease_token: null });
   expect(await claim(db.sql)).toMatchObject([{ task: "submit", attempt: 2, search_attempt: 1 }]); // and searches
   await retryLater(db.sql, id, LOST_LEASE, { answered: false, attempt: 1 });
-  expect(await endSearch(db.sql, id, 1, false)).toBe(true);
+  expect(await endSearch(db.sql, id, { isUnproven: false })).toBe(true);
   expect(await isUnanswered(id)).toBe(true);
   const [first] = await claimSearches();
   await retryLater(db.sql, id, LOST_LEASE, { answered: false, attempt: 1 }); // while the second search is under way
-  await endSearch(db.sql, id, 1, false, first?.lease_token ?? null);
+  await endSearch(db.sql, id, { isUnproven: false, lease: first?.lease_token ?? null });
   expect(await submitsOf(db.sql, id)).toMatchObject([{ attempt: 1, is_unanswered: true }, { attempt: 2 }]);
   const [second] = await claimSearches();
-  await endSearch(db.sql, id, 1, false, second?.lease_token ?? null);
+  await endSearch(db.sql, id, { isUnproven: false, lease: second?.lease_token ?? null });
   expect(await submitsOf(db.sql, id)).toMatchObject([{ attempt: 1, outcome: "no_run" }, { attempt: 2 }]);
   expect(await claimSearches()).toEqual([]);
 });
@@ -235,7 +235,7 @@ test("a submit's worker reports no answer while its run is searched for → that
 test("a submit's worker reports no answer after its run has called back, or before the next submit → nothing more is searched", async () => {
   const called = await seedUnanswered({ lease_token: null });
   expect(await claim(db.sql)).toMatchObject([{ task: "submit", attempt: 2 }]);
-  await endSearch(db.sql, called.id, 1, false);
+  await endSearch(db.sql, called.id, { isUnproven: false });
   await providerSays(db.sql, { id: called.id, run: "run-1", attempt: 1 });
   await retryLater(db.sql, called.id, LOST_LEASE, { answered: false, attempt: 1 });
   const waiting = await seedUnanswered();
@@ -247,7 +247,7 @@ test("a submit's worker reports no answer after its run has called back, or befo
 test("a submit is found to have no run, its prediction is deleted, and its worker reports no answer → its cost is unknown", async () => {
   const { id } = await seedUnanswered({ lease_token: null });
   expect(await claim(db.sql)).toMatchObject([{ task: "submit", attempt: 2 }]);
-  await endSearch(db.sql, id, 1, false);
+  await endSearch(db.sql, id, { isUnproven: false });
   await db.sql`delete from keyframe.predictions where id = ${id}`;
   await retryLater(db.sql, id, LOST_LEASE, { answered: false, attempt: 1 });
   expect(await submitsOf(db.sql, id)).toMatchObject([{ outcome: "lost", cost_state: "unknown" }, { attempt: 2 }]);
@@ -259,7 +259,7 @@ test("a submit's worker reports no answer while the end of the search for its ru
   expect(await claim(db.sql)).toMatchObject([{ task: "submit", attempt: 2 }]);
   await whileOpen(
     db.sql,
-    (open) => endSearch(open, id, 1, false),
+    (open) => endSearch(open, id, { isUnproven: false }),
     () => retryLater(db.sql, id, LOST_LEASE, { answered: false, attempt: 1 }),
   );
   expect(await submitsOf(db.sql, id)).toMatchObject([{ attempt: 1, is_unanswered: true }, { attempt: 2 }]);
@@ -281,11 +281,11 @@ test.each(["during", "after"])(
   async (when) => {
     const { id } = await seedUnanswered({ lease_token: null });
     expect(await claim(db.sql)).toMatchObject([{ task: "submit", attempt: 2 }]);
-    await endSearch(db.sql, id, 1, false);
+    await endSearch(db.sql, id, { isUnproven: false });
     const search = await interruptFirstRun(id, 2);
-    if (when === "after") await endSearch(db.sql, id, 2, false, search);
+    if (when === "after") await endSearch(db.sql, id, { attempt: 2, isUnproven: false, lease: search });
     await retryLater(db.sql, id, LOST_LEASE, { answered: false, attempt: 2 });
-    if (when === "during") await endSearch(db.sql, id, 2, false, search);
+    if (when === "during") await endSearch(db.sql, id, { attempt: 2, isUnproven: false, lease: search });
     await makeDue(db.sql, id);
     const [submit] = (await claim(db.sql)).filter(({ task }) => task === "submit");
     expect(submit).toMatchObject({ attempt: 3, search_attempt: 2 });
@@ -302,7 +302,7 @@ test("a worker reports no answer, and a submit of the same number was never sent
   await db.sql`select keyframe_private.mark_canceled(${id})`;
   await retryLater(db.sql, id, submit?.lease_token ?? null, { answered: false, attempt: 2 });
   const [search] = await claimSearches();
-  await endSearch(db.sql, id, 2, false, search?.lease_token ?? null);
+  await endSearch(db.sql, id, { attempt: 2, isUnproven: false, lease: search?.lease_token ?? null });
   expect(await costsOf(id)).toEqual(["null released", "null released", expect.stringContaining("unknown")]);
 });
 
@@ -312,7 +312,7 @@ test.each(["report", "callback"])(
     await letWait(db.sql, "retry_prediction_later", "report_run");
     const { id } = await seedUnanswered({ lease_token: null });
     expect(await claim(db.sql)).toMatchObject([{ task: "submit", attempt: 2 }]);
-    await endSearch(db.sql, id, 1, false);
+    await endSearch(db.sql, id, { isUnproven: false });
     await db.sql`delete from keyframe.predictions where id = ${id}`;
     const report = (sql: AnySql) => retryLater(sql, id, LOST_LEASE, { answered: false, attempt: 1 });
     const callBack = (sql: AnySql) => providerSays(sql, { id, run: "run-late", attempt: 1 });

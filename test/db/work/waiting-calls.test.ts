@@ -52,7 +52,7 @@ const CALLS = {
     functionName: "generate",
     makeDue: async (due_at: Date) =>
       (await seedPrediction(db.sql, world, { columns: { attempt: 0, lease_token: null, due_at } })).id,
-    call: (waitMs: number): Promise<object[]> => claim(db.sql, 10, 60, 0, waitMs),
+    call: (waitMs: number): Promise<object[]> => claim(db.sql, 10, { waitMs }),
   },
   exchange_deliveries: {
     functionName: "deliver",

@@ -8,8 +8,7 @@ export const UPLOADS = "/api/projects/reference-images";
 export function imageForm(
   image: Uint8Array<ArrayBuffer>,
   type = "image/png",
-  name = "a.png",
-  field = "file",
+  { name = "a.png", field = "file" } = {},
 ): FormData {
   const form = new FormData();
   form.append(field, new File([image], name, { type }));

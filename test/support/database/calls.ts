@@ -8,19 +8,14 @@ export type Task = Record<string, unknown> & { task: string; id: string; lease_t
 
 const WORKER = crypto.randomUUID();
 
+type ClaimOptions = { leaseSeconds?: number; heartbeatMs?: number; waitMs?: number; worker?: string };
+
 /** What a worker claims and begins. `worker`: the process. Claims again in place of tasks that are dropped as they begin. */
-export async function claim(
-  sql: AnySql,
-  maxRows = 10,
-  leaseSeconds = 60,
-  heartbeatMs = 0,
-  waitMs = 0,
-  worker = WORKER,
-): Promise<Task[]> {
+export async function claim(sql: AnySql, maxRows = 10, options: ClaimOptions = {}): Promise<Task[]> {
   const tasks: Task[] = [];
   for (let isStale = true; isStale; ) {
     isStale = false;
-    for (const task of await claimOnly(sql, maxRows - tasks.length, leaseSeconds, heartbeatMs, waitMs, worker)) {
+    for (const task of await claimOnly(sql, maxRows - tasks.length, options)) {
       const begun = await begin(sql, task);
       if (begun) tasks.push(begun);
       else isStale = maxRows > tasks.length;
@@ -29,29 +24,24 @@ export async function claim(
   return tasks;
 }
 
-/** What the sweep adds is claimed and done, with all else that is due. */
+/** Sweeps, then claims and begins all that is due. */
 export async function sweepAndClaim(sql: AnySql): Promise<Task[]> {
   await sql`select keyframe_private.sweep()`;
   return await claim(sql, 100);
 }
 
-/** claim_tasks' tasks alone. */
+/** Only claims, and does not begin the tasks. */
 export async function claimOnly(
   sql: AnySql,
   maxRows = 10,
-  leaseSeconds = 60,
-  heartbeatMs = 0,
-  waitMs = 0,
-  worker = WORKER,
+  { leaseSeconds = 60, heartbeatMs = 0, waitMs = 0, worker = WORKER }: ClaimOptions = {},
 ): Promise<Task[]> {
   const answer = await callWorker<{ tasks: Task[] }>(sql, "claim_tasks", {
-    ...{
-      worker_id: worker,
-      max_rows: maxRows,
-      lease_seconds: leaseSeconds,
-      heartbeat_ms: heartbeatMs,
-      wait_ms: waitMs,
-    },
+    worker_id: worker,
+    max_rows: maxRows,
+    lease_seconds: leaseSeconds,
+    heartbeat_ms: heartbeatMs,
+    wait_ms: waitMs,
   });
   return answer.tasks;
 }
@@ -145,8 +135,7 @@ export async function fail(
   sql: AnySql,
   id: string,
   lease: string | null,
-  code = "output_invalid",
-  withoutRun: number | null = null,
+  { code = "output_invalid", withoutRun = null }: { code?: string; withoutRun?: number | null } = {},
 ): Promise<boolean> {
   const said = { code, message: "It did not work.", retryable: true, attempt_without_run: withoutRun };
   return await callWorker(sql, "fail_prediction", { ...(await leaseOf(sql, id, lease)), prediction_id: id, ...said });
@@ -210,7 +199,15 @@ export async function submitsOf(sql: AnySql, id: string): Promise<Row[]> {
 }
 
 /** The search for the runs of a submit has ended. `lease`: of the search that this was; without one it was part of a submit. */
-export async function endSearch(sql: AnySql, id: string, attempt = 1, isUnproven = true, lease: string | null = null) {
+export async function endSearch(
+  sql: AnySql,
+  id: string,
+  {
+    attempt = 1,
+    isUnproven = true,
+    lease = null,
+  }: { attempt?: number; isUnproven?: boolean; lease?: string | null } = {},
+) {
   return await callWorker(sql, "record_search_ended", {
     ...{ prediction_id: id, first_attempt: attempt, last_attempt: attempt, is_unproven: isUnproven },
     ...(lease && (await leaseOf(sql, id, lease))),

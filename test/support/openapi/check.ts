@@ -46,7 +46,7 @@ function checkError(answer: unknown, text: string, headers: Headers): string[] {
   const isSentence = /^[A-Za-z].*\.$/s.test(error.message);
   const internals = /\\n\s+at |PostgresError|lease_token|provider_output_url/.exec(text)?.[0];
   return [
-    ...(isSentence ? [] : [`the message is no sentence: ${error.message}`]),
+    ...(isSentence ? [] : [`the message is not a sentence: ${error.message}`]),
     ...(internals === undefined ? [] : [`it says ${internals}`]),
     ...(headers.get("x-request-id") === error.requestId ? [] : ["header and body have another request id"]),
   ];

@@ -108,6 +108,6 @@ export function withReal<Value>(example: Value, real: Real): Value {
   }
   const stays = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/g;
   const unknown = text.match(stays)?.find((id) => !Object.values(real).some((value) => value.includes(id)));
-  if (unknown !== undefined) throw new Error(`An example speaks of ${unknown}, which is no sample (samples.ts).`);
+  if (unknown !== undefined) throw new Error(`An example speaks of ${unknown}, which is not a sample (samples.ts).`);
   return JSON.parse(text); // what JSON.stringify made of a Value
 }

@@ -2,8 +2,8 @@ import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
 import addFormats from "ajv-formats";
 import { openApi } from "./document.ts";
 
-// Strict: a keyword that JSON Schema does not know is a mistake of ours. `example` is OpenAPI's own, and the document, which
-// is no schema but what schemas refer into, has its top as keywords.
+// Strict: a keyword that JSON Schema does not know is our mistake. `example` is OpenAPI's, and so are the keywords at the top of the
+// document, to which the schemas refer.
 const ajv = new Ajv2020({ strict: true, allowUnionTypes: true, allErrors: true, strictRequired: false });
 // ajv-formats is CommonJS, whose default export some bundlers see as the module itself.
 addFormats.default(ajv);

@@ -34,7 +34,7 @@ function pngOf(width: number, height: number): Bytes {
 
 const ZIP = `PK\x03\x04${"\0".repeat(26)}`;
 
-/** Files that are no image, whatever they begin with, end with or are called. All of them are refused by their bytes. */
+/** Files that are not images, whatever they begin with, end with or are called. All of them are refused by their bytes. */
 export const NO_IMAGES: Record<string, () => Bytes | Promise<Bytes>> = {
   "a page": () => text(SCRIPT),
   "an SVG with a script": () => text(SVG),

@@ -142,7 +142,7 @@ export const HOSTILE_TOKENS: Record<string, Hostile> = {
   "roles as a list": claims({ role: ["authenticated"] }),
   "the role as SQL": claims({ role: "authenticated; reset role" }),
   "no subject": claims({ sub: undefined }),
-  "a subject that is no user's identifier": of(() => "' or true --"),
+  "a subject that is not a user's id": of(() => "' or true --"),
   "sub as a list": payloadWith({ sub: [crypto.randomUUID()] }),
   "sub with more behind the identifier": of((id) => `${id}\n`),
   "an expired token": claims(() => ({ exp: seconds(-1) })),

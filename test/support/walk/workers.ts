@@ -45,7 +45,7 @@ export async function callBack(walk: Walk, run: Run, state: number, named = run.
 const LEASE_SECONDS = 110;
 
 export async function claimInto(walk: Walk, worker: Worker, most: number): Promise<void> {
-  const tasks = await claimOnly(walk.db.sql, most, LEASE_SECONDS, 0, 0, worker.id);
+  const tasks = await claimOnly(walk.db.sql, most, { leaseSeconds: LEASE_SECONDS, worker: worker.id });
   worker.tasks.push(...tasks.map((task) => ({ task, isBegun: false, run: null })));
 }
 

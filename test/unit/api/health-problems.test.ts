@@ -315,12 +315,12 @@ test.each<[string, Partial<ServiceFigures>, RegExp]>([
   [
     "late deliveries, most of them of one owner",
     late({ delivery: 44.4 }, 120, "e1", 90),
-    /^Work is due and not done: a delivery for 44 s\. 90 of 120 pending deliveries are of owner 7d3f1c52-\S+, most of them to endpoint e1: .*webhook_endpoints set enabled = false/,
+    /^Work is due and not done: a delivery for 44 s\. Owner 7d3f1c52-\S+ has 90 of the 120 pending deliveries, mostly to endpoint e1: .*webhook_endpoints set enabled = false/,
   ],
   [
     "late submits, most of them of one owner",
     late({ submit: 31 }, 1000, "acme/slow", 500),
-    /^Work is due and not done: a submit to the provider for 31 s\. 500 of 1000 due predictions are of owner 7d3f1c52-\S+, most of them of the model acme\/slow: .*max_active_per_owner/,
+    /^Work is due and not done: a submit to the provider for 31 s\. Owner 7d3f1c52-\S+ has 500 of the 1000 due predictions, mostly for the model acme\/slow: .*max_active_per_owner/,
   ],
   [
     "late submits of many owners",

@@ -209,7 +209,7 @@ test.each(["QUERY", "constructor", "toString", "__proto__", CANARY])(
 );
 
 test("an id with a percent-encoded character → found", async () => {
-  expect((await api.call(`/api/projects/${ID.replace(/^3/, "%33")}`)).status).toBe(500); // the platform's {} is no project
+  expect((await api.call(`/api/projects/${ID.replace(/^3/, "%33")}`)).status).toBe(500); // the platform's {} is not a project
   expect(JSON.parse(new TextDecoder().decode(api.seen[0]?.body))).toEqual({ project_id: ID });
 });
 

@@ -97,12 +97,12 @@ describe("a token of Auth with a wrong claim", () => {
   );
 });
 
-test("a token of another sign-in service, signed with its own key → says that no key of this project signed it", async () => {
+test("a token of another sign-in service, signed with its own key → says that this project's Auth did not sign it", async () => {
   const theirs = await generateKeyPair("RS256");
   const claims = { sub: "user_2abcSECRET", iss: "https://clerk.example", aud: "authenticated", role: "authenticated" };
   const token = await new SignJWT(claims).setProtectedHeader({ alg: "RS256", kid: "SECRET" }).sign(theirs.privateKey);
   const sentence = await refusal(`Bearer ${token}`, verifyBoth);
-  expect(sentence).toContain("signed with no key of this project's Auth");
+  expect(sentence).toContain("not signed by this project's Auth");
   expect(sentence).not.toContain("SECRET");
 });
 

@@ -32,7 +32,7 @@ test.each<[what: string, options: object, sentence: RegExp]>([
   ["an empty publishable key", { ...session, apikey: "" }, EMPTY("apikey")],
   ["a line break in apikey", { ...session, apikey: "a\nb" }, /^apikey must be/],
   ["nobody who calls", { apikey: "sb_publishable_1" }, EMPTY("getToken")],
-  ["a getToken that is no function", { getToken: "token" }, /^getToken must be a function\.$/],
+  ["a getToken that is not a function", { getToken: "token" }, /^getToken must be a function\.$/],
   ["-1 retries", { ...session, retries: -1 }, /^retries must be/],
   ["half a retry", { ...session, retries: 0.5 }, /^retries must be/],
   ["no time for a request", { ...session, requestTimeoutMs: 0 }, /^requestTimeoutMs must be/],

@@ -11,7 +11,7 @@ import { NANO_BANANA } from "../../support/models.ts";
 import { receive } from "../../support/receiver/raw-receiver.ts";
 import * as kit from "./fixture.ts";
 
-// What is asked of the provider, and what is recorded of it. What each of its answers leads to: generate-provider.test.ts.
+// What the provider is sent, and what is recorded. What each of its answers leads to: provider.test.ts.
 
 const PUBLIC = "https://keyframe.test";
 const OTHER = "4d7f6f0e-6a0c-4d6e-9f38-0e8f6f1b7a05";
@@ -46,13 +46,6 @@ async function run(change: Partial<SubmitTask> = {}, options: Options = {}) {
   await submit(kit.WORK, made.deps, kit.never());
   return made;
 }
-test("a model that the provider does not have → recorded as refused, and no run", async () => {
-  simulator.control.arm({ fault: "model_gone", model: "google/nano-banana" });
-  expect((await run()).calls).toEqual([
-    ["modelRefused", expect.stringMatching(/does not have this model.*The provider said: “/)],
-  ]);
-  expect(await runsAtProvider()).toEqual([]);
-});
 
 const again = (change: Partial<SubmitTask> = {}, options: Options = {}) =>
   run({ attempt: 2, search_attempt: 1, search_since: new Date(), ...change }, options);
@@ -69,6 +62,14 @@ const recordedRun = ({ calls }: { calls: kit.Call[] }) =>
 const made = async (after: { calls: kit.Call[] }) => await fromProvider(`/v1/predictions/${recordedRun(after)?.id}`);
 
 const answering = (answer: (request: Request) => Response) => ({ url: kit.serve(answer), token: "t" });
+
+test("a model that the provider does not have → recorded as refused, and no run", async () => {
+  simulator.control.arm({ fault: "model_gone", model: "google/nano-banana" });
+  expect((await run()).calls).toEqual([
+    ["modelRefused", expect.stringMatching(/does not have this model.*The provider said: “/)],
+  ]);
+  expect(await runsAtProvider()).toEqual([]);
+});
 
 test("a first frame's submit → one run with input, callback URL and a sufficient deadline, recorded", async () => {
   const done = await run({ attempt: 3, deadline_at: new Date(Date.now() + 90_500) });

@@ -80,7 +80,7 @@ test.each([
   ["leads out of the bucket", { path: `${OWNER}/../../../../object/authenticated/private/a.png?` }],
   ["is another owner's", { path: files(1)[0]?.output.path.replace("0d3b", "9d3b") ?? "" }],
   ["is of another host", { url: "https://elsewhere.example/storage/v1/a.png" }],
-  ["is no file of Storage", { url: `${CLIENT_URL}/functions/v1/app` }],
+  ["is not a file of Storage", { url: `${CLIENT_URL}/functions/v1/app` }],
 ])("an output that %s → not requested", async (_what, wrong) => {
   const { asked, readPictures } = serveStorage(MIB / 2);
   const [file] = files(1);

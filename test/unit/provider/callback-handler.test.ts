@@ -59,15 +59,15 @@ const says = (change: object) => ({ body: JSON.stringify({ ...RUN, ...change }) 
 
 test.each<[what: string, code: string, change: { query?: string; body?: string }]>([
   ["attempt 0", "invalid_request", { query: `prediction=${PREDICTION}&attempt=0` }],
-  ["an attempt that is no number", "invalid_request", { query: `prediction=${PREDICTION}&attempt=1;drop` }],
+  ["an attempt that is not a number", "invalid_request", { query: `prediction=${PREDICTION}&attempt=1;drop` }],
   ["no attempt", "invalid_request", { query: `prediction=${PREDICTION}` }],
-  ["a prediction that is no uuid", "invalid_request", { query: "prediction=../../keyframe-generate&attempt=1" }],
+  ["a prediction that is not a UUID", "invalid_request", { query: "prediction=../../keyframe-generate&attempt=1" }],
   ["a body that is not JSON", "invalid_json", { body: "status=failed" }],
   ["an empty body", "invalid_json", { body: "" }],
   ["a list", "invalid_request", { body: JSON.stringify([RUN]) }],
   ["an unknown status", "invalid_request", says({ status: "exploded" })],
   ["a run that is a path", "invalid_request", says({ id: "../predictions/1" })],
-  ["logs that are no text", "invalid_request", says({ logs: 5 })],
+  ["logs that are not text", "invalid_request", says({ logs: 5 })],
 ])("a signed callback with %s → 400 %s, and the database is not asked", async (_what, code, change) => {
   const asked: string[] = [];
   const { response, envelope } = await send(async (name) => asked.push(name), change);

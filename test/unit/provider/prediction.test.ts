@@ -15,7 +15,7 @@ test.each([
   ],
   ["null", null, null],
   ["an empty list", [], null],
-  ["a text that is no address", "a cat", null],
+  ["a text that is not an address", "a cat", null],
   ["an address with a zero, which Postgres does not store", "https://replicate.delivery/\u0000.png", null],
   ["an address with half of a character, neither", "https://replicate.delivery/\ud800.png", null],
   ["an address too long for a row", `https://replicate.delivery/${"a".repeat(3000)}`, null],

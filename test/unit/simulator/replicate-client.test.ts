@@ -88,8 +88,8 @@ test("a wrong input to the simulator → 422 with the provider's title, detail a
 test.each<[string, () => Promise<Response>, number]>([
   ["broken JSON", () => post("{"), 400],
   ["no input", () => post({}), 422],
-  ["a webhook that is no URL", () => post({ input, webhook: "nowhere" }), 422],
-  ["a Cancel-After that is no time", () => post({ input }, undefined, { "cancel-after": "soon" }), 400],
+  ["a webhook that is not a URL", () => post({ input, webhook: "nowhere" }), 422],
+  ["a Cancel-After that is not a time", () => post({ input }, undefined, { "cancel-after": "soon" }), 400],
   ["a misspelt fault", () => post({ input: { prompt: "x [[fault:faild]]" } }), 422],
 ])("a create at the simulator with %s → refused", async (_what, create, status) => {
   expect((await create()).status).toBe(status);

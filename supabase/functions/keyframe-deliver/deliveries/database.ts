@@ -9,7 +9,7 @@ export type ExchangeArguments = {
   /** This worker. */
   worker_id: string;
   max_rows: number;
-  /** The limit on the bodies in total. One delivery is leased in any case. */
+  /** Limits the total size of the bodies. At least one delivery is leased. */
   max_bytes: number;
   /** 0: the last claim. Null: only results are recorded, without a heartbeat. */
   heartbeat_ms: number | null;

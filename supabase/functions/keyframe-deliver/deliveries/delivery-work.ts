@@ -7,10 +7,10 @@ import type { AttemptResult, Delivery, Exchange } from "./database.ts";
 import { createLeased } from "./leased.ts";
 import { type Batch, createResults, NO_BATCH } from "./results.ts";
 
-/** maxOpen is what capacity_of() in SQL allows for `deliver`. workMs is longer than a request's 15 s, which post.ts limits. */
+/** maxOpen is what capacity_of() in SQL allows for `deliver`. workMs is longer than the 15 s to which post.ts limits a request. */
 export const DELIVER_LIMITS: WorkerLimits = { ...COMMON_LIMITS, maxOpen: 440, workMs: 25_000 };
 
-/** The limit of one call. Results wait for it. */
+/** Limits one call: results wait for it. */
 export const DATABASE_TIMEOUT_MS = 5_000;
 
 /**
@@ -20,8 +20,8 @@ export const DATABASE_TIMEOUT_MS = 5_000;
 const BEGIN_WITHIN_MS = 10_000;
 
 /**
- * The limit on the bodies of one call, which have up to 20 kB each, because other events wait for it. Events of the usual size fit for all
- * the capacity. With 2 MB, two thousand events of 16 kB delayed other events by 360 ms (p95), with this by 180.
+ * Limits the total size of one call's bodies (up to 20 kB each), because other events wait for the call. It is enough for maxOpen events of
+ * the usual size. With 2 MB, two thousand events of 16 kB delayed other events by 360 ms (p95); with this limit, by 180 ms.
  */
 const MAX_BYTES = 500_000;
 
@@ -58,7 +58,7 @@ export function createDeliveryWork({ exchange, attempt, log, clock, address }: D
     }
   }
 
-  /** Records a batch of results and leases at most maxRows. Returns whether more is probably due. */
+  /** Records a batch of results (by default the next one) and leases at most maxRows. Returns whether more is probably due. */
   async function call({ heartbeatMs, callMs, maxRows = 0, waitMs = 0, batch = results.nextBatch() }: Call) {
     const calledAt = clock.now();
     const returned = leased.drainReturned();
@@ -84,7 +84,7 @@ export function createDeliveryWork({ exchange, attempt, log, clock, address }: D
     return answer.more;
   }
 
-  /** Records the next result by itself. True: the database has refused it. It is tried again later, and must not delay the claim. */
+  /** Records the next result by itself. True: the database refused it, so it is retried later and must not delay the claim. */
   async function recordOne(heartbeatMs: number, callMs: number): Promise<boolean> {
     try {
       await call({ heartbeatMs, callMs });
@@ -95,7 +95,7 @@ export function createDeliveryWork({ exchange, attempt, log, clock, address }: D
     }
   }
 
-  /** Leases up to the limits in SQL, however many are open: what its endpoint does not take yet starts when another has ended (next). */
+  /** Leases up to the limits in SQL, however many are open. A delivery whose endpoint is busy starts when another one ends (next). */
   async function claim({ isStopping, heartbeatMs, waitMs, callMs }: Omit<ClaimRequest, "free">) {
     if (isStopping) leased.giveAllBack();
     let isRefused = false;

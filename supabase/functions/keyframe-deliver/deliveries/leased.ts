@@ -14,7 +14,7 @@ export function createLeased(now: () => number) {
   }
 
   return {
-    /** `isHere`: a delivery that this worker is sending already. A crash of the database can forget its lease. */
+    /** `isHere`: whether this worker has the delivery already: after a crash the database may have forgotten the lease and given it again. */
     add(
       { endpoint_id, url, secrets, max_open, deliveries }: LeasedEndpoint,
       beginUntil: number,
@@ -29,7 +29,7 @@ export function createLeased(now: () => number) {
       endpoints.set(endpoint_id, endpoint);
     },
 
-    /** Deliveries to send now, of each endpoint as many as it may have open. Gives back those that waited too long. */
+    /** The deliveries to send now: for each endpoint, as many as it may have open. Gives back those that waited too long. */
     begin(): Delivery[] {
       const begun: Delivery[] = [];
       for (const [id, endpoint] of endpoints) {
@@ -44,7 +44,7 @@ export function createLeased(now: () => number) {
       return begun;
     },
 
-    /** After a failure the rest is given back, because recording the failure may disable the endpoint. */
+    /** After a failure, gives back the endpoint's other deliveries, because recording the failure may disable it. */
     end({ endpoint_id }: Delivery, hasFailed: boolean): void {
       const endpoint = endpoints.get(endpoint_id);
       if (endpoint === undefined) return;
@@ -53,11 +53,11 @@ export function createLeased(now: () => number) {
       if (endpoint.open === 0 && endpoint.waiting.length === 0) endpoints.delete(endpoint_id);
     },
 
-    /** All deliveries that have not started when the worker ends. */
+    /** Gives back all deliveries that have not started, when the worker stops. */
     giveAllBack(): void {
       for (const endpoint of endpoints.values()) giveBack(endpoint.waiting.splice(0));
     },
-    /** The work to give back with the next call, and again when that fails. */
+    /** The work to give back with the next call; returnAgain, when that call fails. */
     drainReturned: (): number[] => returned.splice(0),
     returnAgain: (work: number[]): void => void returned.push(...work),
   };

@@ -45,7 +45,7 @@ export async function readRefusal(response: Response, now: number): Promise<Prov
 /** Why a task failed, as stored in the row: a stable code, a sentence for the owner, and for content_rejected its stage. */
 export type Reason<Code = FailureCode> = { code: Code; message: string; stage?: Stage };
 
-/** Why a task is retried. With two of these codes it never ends. */
+/** Why a task is retried. The two codes added here never end one. */
 export type RetryReason = Reason<FailureCode | "provider_rate_limited" | "output_unreachable">;
 
 /** What happens to a prediction after a failed call of the provider. */
@@ -106,8 +106,8 @@ export function createVerdict(error: ProviderError): Verdict {
 const ABOUT_THE_INPUT = [400, 413, 422];
 
 /**
- * Whether the provider refuses what the service adds to each input, such as `webhook: must be HTTPS`, or the kind of request: that is no
- * fault of the prompt.
+ * Whether the provider refuses what the service adds to each request (`webhook: must be HTTPS`) or how it sends it. Then the prompt is not at
+ * fault.
  */
 function isOurSetup(status: number | null, explanation: string): boolean {
   if (status !== null && ABOUT_THE_INPUT.includes(status)) {
@@ -120,8 +120,8 @@ function isOurSetup(status: number | null, explanation: string): boolean {
 }
 
 /**
- * Official models are answered 404 or 410, versions of others 422: "The specified version does not exist …", "This version has been
- * disabled …". An answer without the provider's explanation came from another server.
+ * For a missing official model Replicate answers 404 or 410, for a missing version of another model 422: "The specified version does not
+ * exist …", "This version has been disabled …". An answer without the provider's explanation came from another server.
  */
 function isModelGone(status: number | null, explanation: string): boolean {
   if (status === 404 || status === 410) return explanation !== "";

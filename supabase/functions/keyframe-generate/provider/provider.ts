@@ -7,7 +7,7 @@ import { ProviderError, readRefusal } from "./provider-error.ts";
 const TIMEOUT_MS = 20_000;
 
 const { status, logs } = providerPrediction.shape;
-/** A run with an id is paid for. If a new status made its answer unreadable, it would be submitted and paid again. Polls read the rest. */
+/** A run with an id has been paid for: accept unknown statuses, or it would be submitted and paid for again. Polls read the rest. */
 const accepted = providerPrediction.extend({ status: status.catch("starting"), logs: logs.catch(null) });
 /** A run in the list. Any field may be missing; inputs are deleted after an hour. */
 const listed = accepted.extend({
@@ -96,10 +96,9 @@ export function createProvider(settings: ProviderSettings) {
 export type Provider = ReturnType<typeof createProvider>;
 
 /**
- * Makes the SDK send one request only, for which it has no option: its fetch is the only place to say so. By itself it repeats every
- * request that threw (also a create whose answer was lost: six paid runs instead of one) and every 429, up to five times without a
- * pause. So its fetch never throws: it returns a success as it is, and 418, which the SDK does not repeat, for everything else. The real
- * error is thrown afterwards.
+ * Makes the SDK send one request only. It has no option for that: it repeats every request that threw (a create whose answer is lost could
+ * be paid for six times) and every 429, up to five times without a pause. So its fetch never throws: it returns a success unchanged, and for
+ * everything else 418, which the SDK does not repeat. The real error is thrown afterwards.
  */
 async function once<Answer>(
   { token, baseUrl, fetch, now }: ProviderSettings,

@@ -5,7 +5,7 @@ import type { ClaimRequest } from "../../../../shared/worker/worker.ts";
 /** Longer than workMs and abortGraceMs (85 s): normally a task has stopped before another worker can lease it. A lost lease records nothing. */
 export const LEASE_SECONDS = 90;
 
-/** How many tasks one claim leases of each queue. */
+/** How many tasks one claim leases from each queue. */
 const CLAIM_AT_ONCE = 10;
 
 const claimed = z.object({

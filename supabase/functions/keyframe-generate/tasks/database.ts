@@ -11,7 +11,7 @@ import { files, type PredictionTask, type SubmitTask, submit, type Lease } from 
 
 const refused = z.enum(["moved", "failed", "too_late"]);
 
-/** `run`: of a submit, `none` when it was refused or not sent; `possible` when no answer came, so that a run is searched for. */
+/** `run`, for a submit: `none` if it was refused or not sent; `possible` if no answer came, so that its run must be searched for. */
 type RetryDetails = { retryAfterSeconds?: number | null; run?: "none" | "possible" };
 
 /**
@@ -29,7 +29,7 @@ export function createDatabase(callOnce: CallDatabase, call: CallDatabase, pollS
       return begun && { ...begun, ...leaseOf(task), task: "submit" };
     },
     /**
-     * `lease`: of the submit, poll or cancel whose result this is, which is done with it or polls later. `found` is set for a run that was
+     * `lease`: of the submit, poll or cancel that got this result, which ends it or schedules the next poll. `found`: set if the run was
      * found in the provider's list.
      */
     reportRun: (of: { id: string; attempt: number }, run: ProviderPrediction, lease: Lease | null, found?: Found) =>
@@ -50,8 +50,8 @@ export function createDatabase(callOnce: CallDatabase, call: CallDatabase, pollS
       await call("record_files_removed", { ...leaseOf(task), refused });
     },
     /**
-     * Of the submits from first to last; `is_unproven`: a run in the list may be one of them. `lease`: of the search that has ended. Returns
-     * whether the submit after the last is still to be sent.
+     * Ends the search for the submits from first to last. `is_unproven`: a run in the list may be one of them. `lease`: of the search.
+     * Returns whether the submit after the last is still to be sent.
      */
     async recordSearchEnded(
       prediction_id: string,

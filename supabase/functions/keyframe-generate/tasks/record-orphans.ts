@@ -12,13 +12,13 @@ const MAX_AGE_MINUTES = 10;
 const PAGES_PER_MINUTE = 6;
 const MAX_PAGES = PAGES_PER_MINUTE * (SLACK_MINUTES + MAX_AGE_MINUTES);
 
-/** The list has too many pages to know whether a run is in it. Later it has more. */
+/** The list has too many pages to search for a run. Later it has even more. */
 export class SearchTooLong extends Error {}
 
 /**
  * Reads the provider's list, newest first, and records each run that may belong to an unanswered submit of this prediction. The database
- * decides about each. `found`: the runs that it has accepted; the search stops after `maxFound` of them. `unproven`: the runs with an
- * equal text that it has not accepted, because another prediction may have made them. Throws ProviderError, SearchTooLong, DatabaseError.
+ * accepts or refuses each. `found`: the runs that it accepted; the search stops after `maxFound` of them. `unproven`: the runs with an equal
+ * text that it refused, because another prediction may have made them. Throws ProviderError, SearchTooLong, DatabaseError.
  */
 export async function recordOrphans(
   task: SearchingTask,

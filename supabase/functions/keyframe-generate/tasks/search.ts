@@ -5,9 +5,9 @@ import { recordOrphans, SearchTooLong } from "./record-orphans.ts";
 import type { SearchTask } from "./task.ts";
 
 /**
- * Searches the provider for the runs of an unanswered submit that no later one searches for. Recording an orphaned run schedules its
- * cancellation. When the provider cannot be reached, it is retried later. When its list is too long, the submit is lost: it counts
- * with the most that it can cost, unless its run still calls back. Throws DatabaseError.
+ * Searches the provider for the run of an unanswered submit that no later submit searches for. Recording an orphaned run schedules its
+ * cancellation. If the provider cannot be reached, the search is retried later. If its list is too long, the submit is lost: it counts with
+ * the most that it can cost, unless its run still calls back. Throws DatabaseError.
  */
 export async function search(task: SearchTask, deps: Deps, signal: AbortSignal): Promise<void> {
   const end = async (isUnproven: boolean) =>

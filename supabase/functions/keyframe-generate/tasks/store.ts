@@ -20,8 +20,8 @@ import type { Deps, StoredOutput } from "./database.ts";
 import type { StoreTask } from "./task.ts";
 
 /**
- * Copies the output of a provider run into Storage, checks it meanwhile, and completes the prediction. Throws DatabaseError. When the
- * prediction ends without its output, the database lists what may have been written when it finishes this task.
+ * Copies the output of a provider run into Storage, checks it meanwhile, and completes the prediction. Throws DatabaseError. If the
+ * prediction ends without its output, the database removes what this task may have written, once the task is finished.
  */
 export async function store(task: StoreTask, deps: Deps, signal: AbortSignal): Promise<void> {
   const source = readOutput(task.provider_output_url, deps.outputs, signal);
@@ -101,7 +101,7 @@ type CheckedCopy = {
   type: MediaType;
   /** The bytes of the file. The stream errors if nothing of it can be shown or played. */
   body: ReadableStream<Uint8Array>;
-  /** The facts about the file. Throws OutputError when the body errored; undefined when it was not read to its end. */
+  /** The facts about the file. Throws OutputError if the body errored; undefined if it was not read to the end. */
   result(): Checked | undefined;
 };
 

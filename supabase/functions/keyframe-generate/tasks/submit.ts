@@ -18,7 +18,7 @@ import type { Lease, SubmitTask } from "./task.ts";
 const MIN_RUN_SECONDS = 5;
 const MAX_RUN_SECONDS = 24 * 3600;
 
-/** As long as a provider run may wait for its start, and no longer, because signed URLs cannot be revoked. */
+/** A run may wait this long for its start. The URLs work no longer, because they cannot be revoked. */
 const SIGNED_FOR_SECONDS = 3600;
 
 /**

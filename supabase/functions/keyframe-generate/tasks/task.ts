@@ -6,12 +6,12 @@ import { providerPrediction } from "../../../../shared/replicate/provider-predic
 const provider_prediction_id = providerPrediction.shape.id;
 const time = z.string().pipe(z.coerce.date());
 
-/** A row of the queue that is leased. `id`: its prediction, or its owner (remove, admit). */
+/** A leased row of the queue. `id`: its prediction, or its owner (remove, admit). */
 const leaseFields = { id, work_id: z.int(), lease_token: id };
 const attempt = z.int().min(1);
 const predictionFields = { ...leaseFields, project_id: id, owner_id: id, attempt, step };
 
-/** What begin_submit returns of a submit that is leased: what to send. */
+/** What begin_submit returns for a leased submit: what to send. */
 export const submit = z.object({
   id,
   attempt,
@@ -19,10 +19,10 @@ export const submit = z.object({
   model: z.string().regex(/^[a-z0-9._-]+\/[a-z0-9._-]+(:[A-Za-z0-9._-]+)?$/),
   input: z.looseObject({ prompt: z.string() }),
   deadline_at: time,
-  /** The first of the earlier attempts whose submit is unanswered, and when it was submitted. */
+  /** The earliest attempt whose submit is unanswered, and when it was sent. */
   search_attempt: z.int().min(1).nullable(),
   search_since: time.nullable(),
-  /** In the order in which the model gets them. The name is null when the prediction that made the image is deleted. */
+  /** In the order in which the model gets them. The name is null if the prediction that made the image was deleted. */
   images: z.array(
     z.object({
       role: z.enum(["first_frame", "last_frame", "reference"]),
@@ -34,7 +34,7 @@ export const submit = z.object({
   model_settings: modelSettings,
 });
 const submitTask = z.object({ task: z.literal("submit"), ...leaseFields });
-/** Of a prediction that may have ended or been deleted. */
+/** Its prediction may have ended or been deleted. */
 const searchTask = submit
   .omit({ deadline_at: true, images: true })
   .extend({ task: z.literal("search"), ...leaseFields, search_attempt: attempt, search_since: time });
