@@ -435,7 +435,7 @@ test("a shot becomes dearer while a film's price is shown → nothing is started
   const dearer = { video: { durationSeconds: 10 } };
   await keyframe.changeProject(first, { plan: dearer });
   await form.getByRole("button", { name: "Generate 1 video" }).click();
-  await form.getByText("The price has changed. Close this window and open it again.").waitFor();
+  await form.getByText("The price has changed. Close this dialog and open it again.").waitFor();
   await expectGoodLooks(page);
   expect(shots[0]?.atMostMicros).not.toBe((await keyframe.films.estimate(filmId, "video")).shots[0]?.atMostMicros);
   expect((await keyframe.readProject(first)).predictions.video).toBeNull();

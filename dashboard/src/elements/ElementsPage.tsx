@@ -6,16 +6,16 @@ import { useFilmChoice } from "../queries/film-queries.ts";
 import { NewButton } from "../ui/buttons.tsx";
 import { IconUsers } from "../ui/icons.tsx";
 import { ListPage } from "../ui/page-parts.tsx";
-import { useWindow } from "../ui/windows.tsx";
+import { useDialog } from "../ui/Dialogs.tsx";
 import { ElementRow } from "./ElementRow.tsx";
-import { ElementWindow } from "./ElementWindow.tsx";
+import { ElementDialog } from "./ElementDialog.tsx";
 
 export function Component() {
   const elements = useElements();
   const isAny = (elements.data?.length ?? 0) > 0;
   const { data: films } = useFilmChoice(isAny);
   const { data: shots } = useOwnCasts(isAny);
-  const creating = useWindow();
+  const creating = useDialog();
   const usesOf = (id: string): Use[] => [
     ...(films ?? []).flatMap(({ filmId, title, elementIds }) =>
       elementIds.includes(id) ? { to: `/films/${filmId}`, title } : [],
@@ -48,7 +48,7 @@ export function Component() {
           </Card>
         ))}
       </Stack>
-      <ElementWindow element={null} beside={[]} {...creating.window} />
+      <ElementDialog element={null} beside={[]} {...creating.dialog} />
     </ListPage>
   );
 }

@@ -17,7 +17,7 @@ import { isGone } from "../ui/errors.ts";
 import { IconDownload, IconMovie } from "../ui/icons.tsx";
 import { ErrorNotice, notify, notifyError } from "../ui/notices.tsx";
 import { BackLink, EmptyState, Missing, PageHead, Unread } from "../ui/page-parts.tsx";
-import { FormWindow, useWindow, type WindowProps } from "../ui/windows.tsx";
+import { type DialogProps, FormDialog, useDialog } from "../ui/Dialogs.tsx";
 import { AddShot } from "./AddShot.tsx";
 import { CastPanel } from "./CastPanel.tsx";
 import { DownloadFilm } from "./DownloadFilm.tsx";
@@ -46,8 +46,8 @@ type FilmProps = { film: FilmWithShots };
 
 function FilmView({ film }: FilmProps) {
   const { shots } = film;
-  const creating = useWindow();
-  const adding = useWindow();
+  const creating = useDialog();
+  const adding = useDialog();
   const newShot = (
     <NewButton px="sm" variant={missingVideos(film) === null ? "default" : "filled"} onClick={creating.open}>
       New shot
@@ -96,12 +96,12 @@ function FilmView({ film }: FilmProps) {
       <CastPanel film={film} />
       <VisuallyHidden role="status">{order.moved}</VisuallyHidden>
       <NewProject
-        {...creating.window}
+        {...creating.dialog}
         filmId={film.filmId}
         before={shots.at(-1)}
         onCreated={({ title }) => notify(`“${title}” is the last shot.`)}
       />
-      <AddShot film={film} {...adding.window} />
+      <AddShot film={film} {...adding.dialog} />
     </>
   );
 }
@@ -128,7 +128,7 @@ function videosOf({ shots }: FilmWithShots) {
 }
 
 function FilmHead({ film, newShot, onAdd }: FilmProps & { newShot: ReactNode; onAdd: () => void }) {
-  const downloading = useWindow();
+  const downloading = useDialog();
   const isComplete = missingVideos(film) === null;
   return (
     <>
@@ -154,7 +154,7 @@ function FilmHead({ film, newShot, onAdd }: FilmProps & { newShot: ReactNode; on
           </Group>
         }
       />
-      <DownloadFilm film={film} {...downloading.window} />
+      <DownloadFilm film={film} {...downloading.dialog} />
     </>
   );
 }
@@ -162,7 +162,7 @@ function FilmHead({ film, newShot, onAdd }: FilmProps & { newShot: ReactNode; on
 /** Generates what is missing or outdated, and says what is being generated. Nothing for a film that is complete. */
 function FilmProgress({ film }: FilmProps) {
   const { shots } = film;
-  const generating = useWindow();
+  const generating = useDialog();
   const savePlans = useSavePlans();
   // Prices are those of saved plans.
   const opening = useMutation({
@@ -171,7 +171,7 @@ function FilmProgress({ film }: FilmProps) {
     onSuccess: generating.open,
     onError: (error) => notifyError("Could not save the settings of a shot", error),
   });
-  const canceling = useWindow();
+  const canceling = useDialog();
   const running = shots.flatMap(runningOf);
   const isComplete = missingVideos(film) === null;
   const isOutdated = shots.some(({ takes }) => Object.values(takes).some((take) => take?.outdated));
@@ -197,16 +197,16 @@ function FilmProgress({ film }: FilmProps) {
           {running.length > 0 && <SmallButton onClick={canceling.open}>Cancel</SmallButton>}
         </Group>
       )}
-      <GenerateMissing film={film} {...generating.window} />
-      <CancelWindow running={running} {...canceling.window} />
+      <GenerateMissing film={film} {...generating.dialog} />
+      <CancelDialog running={running} {...canceling.dialog} />
     </>
   );
 }
 
-function CancelWindow({ running, isOpen, onClose }: WindowProps & { running: ShotPrediction[] }) {
+function CancelDialog({ running, isOpen, onClose }: DialogProps & { running: ShotPrediction[] }) {
   const cancel = useCancel();
   return (
-    <FormWindow
+    <FormDialog
       title="Cancel what is under way?"
       submit={`Cancel ${runningWords(running)}`}
       cancel="Keep them"
@@ -218,7 +218,7 @@ function CancelWindow({ running, isOpen, onClose }: WindowProps & { running: Sho
       onSubmit={() => cancel.mutate(running, { onSuccess: onClose })}
     >
       <Text size="sm">{cancelWords(running)}</Text>
-    </FormWindow>
+    </FormDialog>
   );
 }
 

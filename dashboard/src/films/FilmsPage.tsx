@@ -7,16 +7,16 @@ import { IconMovie } from "../ui/icons.tsx";
 import { ListPage, LoadMore } from "../ui/page-parts.tsx";
 import { NewButton } from "../ui/buttons.tsx";
 import { Thumb } from "../takes/Sources.tsx";
-import { useLast } from "../ui/window-focus.ts";
+import { useLast } from "../ui/dialog-focus.ts";
 import { Time } from "../ui/Time.tsx";
-import { TitleWindow, useWindow } from "../ui/windows.tsx";
+import { TitleDialog, useDialog } from "../ui/Dialogs.tsx";
 import { counted } from "../ui/words.ts";
 import { useFilm, useFilms } from "../queries/film-queries.ts";
 import { useOnce } from "../queries/use-once.ts";
 
 export function Component() {
   const list = useFilms();
-  const creating = useWindow();
+  const creating = useDialog();
   const navigate = useNavigate();
   const create = useOnce(
     (keyframe, title: string, once) => keyframe.films.create({ title }, once),
@@ -40,7 +40,7 @@ export function Component() {
         <FilmCard key={film.filmId} film={film} />
       ))}
       <LoadMore of={list} />
-      <TitleWindow noun="film" {...creating.window} saving={create} onSubmit={create.mutate} />
+      <TitleDialog noun="film" {...creating.dialog} saving={create} onSubmit={create.mutate} />
     </ListPage>
   );
 }

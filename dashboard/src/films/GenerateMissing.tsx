@@ -8,7 +8,7 @@ import { useKeyframe } from "../services.ts";
 import { aboutWords, exceedsBalance, ofPart, overBudgetWords } from "../takes/cost-words.ts";
 import { countWords, PLAYING_ORDER, STEP_NAME } from "../takes/status-words.ts";
 import { CreditLink, ErrorNotice } from "../ui/notices.tsx";
-import { FormWindow, useTyped, type WindowProps } from "../ui/windows.tsx";
+import { type DialogProps, FormDialog, useTyped } from "../ui/Dialogs.tsx";
 import { capitalized } from "../ui/words.ts";
 
 /** Null: one is not known. */
@@ -63,14 +63,14 @@ function listShots({ projectIds, shots }: FilmWithShots, step: Step, missing: Mi
 type Choice = { chosen?: Step; unticked: string[] };
 
 /** Starts a step for the shots that lack it, each as it is planned. People see the first frames before they pay for the videos. */
-export function GenerateMissing({ film, ...opened }: WindowProps & { film: FilmWithShots }) {
+export function GenerateMissing({ film, ...opened }: DialogProps & { film: FilmWithShots }) {
   const { filmId, shots } = film;
-  const [{ chosen, unticked }, set, window] = useTyped<Choice>({ unticked: [] }, opened);
+  const [{ chosen, unticked }, set, dialog] = useTyped<Choice>({ unticked: [] }, opened);
   const [outdated, setOutdated] = useState(true);
-  const frames = useFilmEstimate(film, "first-frame", outdated, window.isOpen);
-  const videos = useFilmEstimate(film, "video", outdated, window.isOpen);
+  const frames = useFilmEstimate(film, "first-frame", outdated, dialog.isOpen);
+  const videos = useFilmEstimate(film, "video", outdated, dialog.isOpen);
   const step = chosen ?? (frames.data?.shots.length === 0 ? "video" : "first-frame");
-  const { data, error } = useFilmEstimate(film, step, outdated, window.isOpen);
+  const { data, error } = useFilmEstimate(film, step, outdated, dialog.isOpen);
   const starting = useOnce(startAtPrice, undefined, ["start film", filmId]);
 
   const listed = data && listShots(film, step, data.shots, unticked);
@@ -79,11 +79,11 @@ export function GenerateMissing({ film, ...opened }: WindowProps & { film: FilmW
   const hasAllVideos = shots.every(({ takes }) => takes.video !== null);
   const stepName = STEP_NAME[step].toLowerCase();
   return (
-    <FormWindow
+    <FormDialog
       title={`Generate what is ${hasAllVideos ? "outdated" : "missing"}`}
       submit={wanted.length === 0 ? "Generate" : `Generate ${countWords(step, wanted.length)}`}
       failed="Could not start"
-      {...window}
+      {...dialog}
       saving={starting}
       canSubmit={wanted.length > 0}
       done={starting.data && <Started step={starting.variables.step} count={starting.data.length} />}
@@ -123,7 +123,7 @@ export function GenerateMissing({ film, ...opened }: WindowProps & { film: FilmW
         ))}
       </Stack>
       {data && wanted.length > 0 && <Price all={data} step={step} wanted={wanted} videos={videos.data?.shots} />}
-    </FormWindow>
+    </FormDialog>
   );
 }
 
@@ -181,7 +181,7 @@ async function startAtPrice(
   const priced = quotes.get(once) ?? (await keyframe.films.estimate(filmId, step, body, { quote: true }));
   if (priced.shots.length === 0) return [];
   if (priced.quoteId === null || priced.atMostMicros !== atMostMicros)
-    throw new Error("The price has changed. Close this window and open it again.");
+    throw new Error("The price has changed. Close this dialog and open it again.");
   quotes.set(once, priced);
   const { predictions = [] } = await keyframe.startQuote({ quoteId: priced.quoteId, atMostMicros });
   return predictions;

@@ -9,13 +9,13 @@ import { IconKey } from "../ui/icons.tsx";
 import { dollars } from "../ui/money.ts";
 import { ListPage } from "../ui/page-parts.tsx";
 import { Time } from "../ui/Time.tsx";
-import { DeleteWindow, useWindow, type WindowProps } from "../ui/windows.tsx";
+import { DeleteDialog, type DialogProps, useDialog } from "../ui/Dialogs.tsx";
 import { NewKey, rightName } from "./NewKey.tsx";
 
 export function Component() {
   const keyframe = useKeyframe();
   const keys = useQuery({ queryKey: ["keys"], queryFn: ({ signal }) => keyframe.keys.list({ signal }) });
-  const creating = useWindow();
+  const creating = useDialog();
   const isEmpty = keys.data?.length === 0;
   return (
     <ListPage
@@ -42,14 +42,14 @@ export function Component() {
           How to use one: <GuideLink path="docs/agents.md" />
         </Text>
       )}
-      <NewKey {...creating.window} />
+      <NewKey {...creating.dialog} />
     </ListPage>
   );
 }
 
 function KeyCard({ of: one }: { of: Key }) {
   const { keyId, name, may, dayLimitMicros, createdAt, expiresAt, lastUsedAt } = one;
-  const revoking = useWindow();
+  const revoking = useDialog();
   const isOver = expiresAt !== null && Date.parse(expiresAt) <= Date.now();
   return (
     <Card component="li" withBorder padding="md">
@@ -84,20 +84,20 @@ function KeyCard({ of: one }: { of: Key }) {
           </SmallButton>
         )}
       </Group>
-      <RevokeKey of={one} {...revoking.window} />
+      <RevokeKey of={one} {...revoking.dialog} />
     </Card>
   );
 }
 
-function RevokeKey({ of: { keyId, name }, ...opened }: WindowProps & { of: Key }) {
+function RevokeKey({ of: { keyId, name }, ...opened }: DialogProps & { of: Key }) {
   const keyframe = useKeyframe();
   const revoke = useMutation({
     mutationFn: async () => void (await keyframe.keys.revoke(keyId).catch(unlessGone)),
     onSuccess: opened.onClose,
   });
   return (
-    <DeleteWindow verb="Revoke" noun="key" {...opened} removal={revoke}>
+    <DeleteDialog verb="Revoke" noun="key" {...opened} removal={revoke}>
       Requests with “{name}” will be refused. Takes that it has started continue.
-    </DeleteWindow>
+    </DeleteDialog>
   );
 }

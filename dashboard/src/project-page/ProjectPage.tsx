@@ -14,7 +14,7 @@ import { NewButton } from "../ui/buttons.tsx";
 import { isGone } from "../ui/errors.ts";
 import { type Icon, IconArrowLeft, IconArrowRight } from "../ui/icons.tsx";
 import { BackLink, Missing, PageHead, Unread } from "../ui/page-parts.tsx";
-import { useWindow } from "../ui/windows.tsx";
+import { useDialog } from "../ui/Dialogs.tsx";
 import { AspectRatio, CastChoice, ReferenceImage } from "./ProjectFields.tsx";
 import classes from "./project-page.module.css";
 import { StepStrip } from "./StepStrip.tsx";
@@ -62,7 +62,7 @@ function ProjectView({ project }: { project: ProjectWithPredictions }) {
 function ProjectHead({ project }: { project: ProjectWithPredictions }) {
   const { title, takes, filmId } = project;
   const navigate = useNavigate();
-  const next = useWindow();
+  const next = useDialog();
   const isMade = takes.video !== null && !takes.video.outdated;
   return (
     <>
@@ -87,7 +87,7 @@ function ProjectHead({ project }: { project: ProjectWithPredictions }) {
           }
         />
       </div>
-      {filmId !== null && <NewProject {...next.window} filmId={filmId} before={project} />}
+      {filmId !== null && <NewProject {...next.dialog} filmId={filmId} before={project} />}
     </>
   );
 }

@@ -11,7 +11,7 @@ import { BusyButton } from "../ui/buttons.tsx";
 import { textProblem } from "../ui/errors.ts";
 import { IconPlayerPlay, IconPlayerStop, IconReload } from "../ui/icons.tsx";
 import { CreditLink } from "../ui/notices.tsx";
-import { movesFocus } from "../ui/window-focus.ts";
+import { movesFocus } from "../ui/dialog-focus.ts";
 import { counted } from "../ui/words.ts";
 import type { StripState } from "./use-strip.ts";
 import { useEstimate, type useStartStep } from "./use-start.ts";

@@ -12,7 +12,7 @@ import { useKeyframe } from "../services.ts";
 import { NewButton } from "../ui/buttons.tsx";
 import { IconMovie, IconSearch } from "../ui/icons.tsx";
 import { EmptyState, LoadMore, PageHead, Unread } from "../ui/page-parts.tsx";
-import { useWindow } from "../ui/windows.tsx";
+import { useDialog } from "../ui/Dialogs.tsx";
 import { NewProject } from "./NewProject.tsx";
 import { ProjectCard } from "./ProjectCard.tsx";
 import classes from "./projects.module.css";
@@ -23,7 +23,7 @@ const CARD_HEIGHT = 400;
 export function Component() {
   const { typed, setTyped, search } = useSearch();
   const { list, projects, isNothing, isSearching } = useProjects(search);
-  const creating = useWindow();
+  const creating = useDialog();
   const isNone = isNothing && search === "";
   const create = <NewButton onClick={creating.open}>New project</NewButton>;
   return (
@@ -64,7 +64,7 @@ export function Component() {
         {projects !== undefined && projects.length > 0 && <Cards projects={projects} />}
         {!isSearching && <LoadMore of={list} label={isNothing ? "Search on" : "Load more"} />}
       </Stack>
-      <NewProject {...creating.window} />
+      <NewProject {...creating.dialog} />
     </>
   );
 }

@@ -40,7 +40,7 @@ export function MentionTextarea({ value, elements, error, onChange, onKeyDown, .
         aria-haspopup={elements.length > 0 ? "listbox" : undefined}
         aria-controls={isOpen ? id : undefined}
         aria-activedescendant={isOpen ? optionId(active) : undefined}
-        data-mantine-stop-propagation={isOpen || undefined} // Escape closes the list, not the window
+        data-mantine-stop-propagation={isOpen || undefined} // Escape closes the list, not the dialog
         onChange={(event) => {
           onChange?.(event);
           look();

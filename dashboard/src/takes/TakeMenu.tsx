@@ -5,7 +5,7 @@ import { STEP_NAME } from "./status-words.ts";
 import { useKeyframe } from "../services.ts";
 import { IconDownload, IconEye, IconEyeOff } from "../ui/icons.tsx";
 import { ActionsMenu, deletion } from "../ui/ActionsMenu.tsx";
-import { DeleteWindow, type WindowProps } from "../ui/windows.tsx";
+import { DeleteDialog, type DialogProps } from "../ui/Dialogs.tsx";
 import { useDownload } from "./use-download.ts";
 import { ErrorNotice } from "../ui/notices.tsx";
 
@@ -36,15 +36,15 @@ export function TakeMenu({ prediction, title }: { prediction: Prediction; title:
   );
 }
 
-function DeleteTake({ prediction, title, ...opened }: WindowProps & { prediction: Prediction; title: string }) {
+function DeleteTake({ prediction, title, ...opened }: DialogProps & { prediction: Prediction; title: string }) {
   const { predictionId: id, step, output } = prediction;
   const name = `${STEP_NAME[step]} of ${title}`;
   const remove = (last: KeyframeClient) => last.deletePrediction(prediction);
   const removal = useDeleteLater({ id, title: name, remove }, opened.onClose);
   return (
-    <DeleteWindow {...opened} noun="take" removal={removal}>
+    <DeleteDialog {...opened} noun="take" removal={removal}>
       {output === null ? "It" : "It and its file"} will be deleted. You can undo it for ten seconds.
       {output !== null && step !== "video" && " Videos made from it stay."}
-    </DeleteWindow>
+    </DeleteDialog>
   );
 }

@@ -10,7 +10,7 @@ import { IconColumns2, IconMaximize } from "../ui/icons.tsx";
 import { ErrorNotice } from "../ui/notices.tsx";
 import { LoadMore, Unread } from "../ui/page-parts.tsx";
 import { Time } from "../ui/Time.tsx";
-import { KeepFocus, useModal, type WindowProps } from "../ui/window-focus.ts";
+import { type DialogProps, KeepFocus, useModal } from "../ui/dialog-focus.ts";
 import { AboutTake } from "./AboutTake.tsx";
 import { factsOf } from "./input-words.ts";
 import { StepScreen } from "./StepScreen.tsx";
@@ -18,7 +18,7 @@ import { statusWords, STEP_NAME } from "./status-words.ts";
 import classes from "./takes.module.css";
 import { isUsed, type TakesProps } from "./use-takes.ts";
 
-type Props = TakesProps & WindowProps & { step: Step };
+type Props = TakesProps & DialogProps & { step: Step };
 
 /** All predictions of a step as a contact sheet: each with what differs among them, the chosen one with all of its inputs. */
 export function TakesDrawer({ step, isOpen, onClose, ...about }: Props) {

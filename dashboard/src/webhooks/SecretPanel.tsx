@@ -6,7 +6,7 @@ import { useOnce } from "../queries/use-once.ts";
 import { useKeyframe } from "../services.ts";
 import { IconEye, IconEyeOff } from "../ui/icons.tsx";
 import { Panel } from "../ui/page-parts.tsx";
-import { FormWindow, useTyped, useWindow, type WindowProps } from "../ui/windows.tsx";
+import { type DialogProps, FormDialog, useDialog, useTyped } from "../ui/Dialogs.tsx";
 import { exactTime } from "../ui/format-time.ts";
 import { HowToVerify, SecretText } from "./secret-text.tsx";
 import { SmallButton } from "../ui/buttons.tsx";
@@ -26,7 +26,7 @@ export function SecretPanel({ webhookId }: { webhookId: string }) {
     show(null);
     reveal.reset();
   };
-  const rotating = useWindow();
+  const rotating = useDialog();
   return (
     <Panel title="Secret">
       <Stack>
@@ -47,12 +47,12 @@ export function SecretPanel({ webhookId }: { webhookId: string }) {
           <SmallButton onClick={rotating.open}>Rotate secret…</SmallButton>
         </Group>
       </Stack>
-      <RotateWindow webhookId={webhookId} {...rotating.window} onRotated={show} />
+      <RotateDialog webhookId={webhookId} {...rotating.dialog} onRotated={show} />
     </Panel>
   );
 }
 
-type Props = WindowProps & { webhookId: string; onRotated: (secret: string) => void };
+type Props = DialogProps & { webhookId: string; onRotated: (secret: string) => void };
 
 const MAX_HOURS = 72;
 const HOUR_MS = 3_600_000;
@@ -60,12 +60,12 @@ const HOUR_MS = 3_600_000;
 /**
  * A form for the overlap, then the new secret. An overlap of zero needs a confirmation, because a server with the old secret then fails.
  */
-function RotateWindow({ webhookId, onRotated, ...opened }: Props) {
+function RotateDialog({ webhookId, onRotated, ...opened }: Props) {
   const rotate = useOnce(
     (keyframe, overlapHours: number, once) => keyframe.webhooks.rotate(webhookId, { overlapHours }, once),
-    ({ secret }) => onRotated(secret), // also when the window is closed meanwhile
+    ({ secret }) => onRotated(secret), // also when the dialog is closed meanwhile
   );
-  const [{ given, isSure }, set, window] = useTyped({ given: "24", isSure: false }, opened);
+  const [{ given, isSure }, set, dialog] = useTyped({ given: "24", isSure: false }, opened);
   const hours = given === "" ? Number.NaN : Number(given);
   const isValid = Number.isInteger(hours) && hours >= 0 && hours <= MAX_HOURS;
   const isAtOnce = hours === 0;
@@ -82,12 +82,12 @@ function RotateWindow({ webhookId, onRotated, ...opened }: Props) {
     </>
   );
   return (
-    <FormWindow
+    <FormDialog
       title={done ? "New secret" : "Rotate secret"}
       size="lg"
       submit="Rotate"
       failed="Could not rotate the secret"
-      {...window}
+      {...dialog}
       saving={rotate}
       done={done}
       canSubmit={isValid && (!isAtOnce || isSure)}
@@ -124,6 +124,6 @@ function RotateWindow({ webhookId, onRotated, ...opened }: Props) {
           />
         </>
       )}
-    </FormWindow>
+    </FormDialog>
   );
 }

@@ -6,7 +6,7 @@ import { forget } from "../queries/query-client.ts";
 import { useKeyframe } from "../services.ts";
 import { IconTrash } from "../ui/icons.tsx";
 import { BackLink, Missing, PageHead, Panel, Unread } from "../ui/page-parts.tsx";
-import { DeleteWindow, useWindow } from "../ui/windows.tsx";
+import { DeleteDialog, useDialog } from "../ui/Dialogs.tsx";
 import { DeliveriesPanel } from "./deliveries/DeliveriesPanel.tsx";
 import { SendTest } from "./deliveries/SendTest.tsx";
 import { endpointName } from "./endpoint.ts";
@@ -122,7 +122,7 @@ function EnabledSwitch({ webhook }: { webhook: Webhook }) {
 
 function DeletePanel({ webhook }: { webhook: Webhook }) {
   const navigate = useNavigate();
-  const deleting = useWindow();
+  const deleting = useDialog();
   const keyframe = useKeyframe();
   const queries = useQueryClient();
   const removal = useMutation({
@@ -142,9 +142,9 @@ function DeletePanel({ webhook }: { webhook: Webhook }) {
           Delete…
         </SmallButton>
       </Group>
-      <DeleteWindow noun="endpoint" {...deleting.window} removal={removal}>
+      <DeleteDialog noun="endpoint" {...deleting.dialog} removal={removal}>
         {webhook.url} receives no more events, and its pending deliveries are dropped. This cannot be undone.
-      </DeleteWindow>
+      </DeleteDialog>
     </Panel>
   );
 }

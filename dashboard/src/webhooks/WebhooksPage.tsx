@@ -16,7 +16,7 @@ import { HowToVerify, SecretText } from "./secret-text.tsx";
 import { useOnce } from "../queries/use-once.ts";
 import type { WebhookSettings } from "./webhook-settings.ts";
 import { useWebhookSettings, WebhookFields } from "./WebhookFields.tsx";
-import { FormWindow, useWindow, type WindowProps } from "../ui/windows.tsx";
+import { type DialogProps, FormDialog, useDialog } from "../ui/Dialogs.tsx";
 
 export function Component() {
   const keyframe = useKeyframe();
@@ -26,7 +26,7 @@ export function Component() {
     refetchInterval: 15_000, // the service may disable one
   });
   const health = useHealth(null);
-  const adding = useWindow();
+  const adding = useDialog();
   return (
     <ListPage
       title="Webhooks"
@@ -52,14 +52,14 @@ export function Component() {
           />
         ))}
       </Stack>
-      <NewWebhook {...adding.window} />
+      <NewWebhook {...adding.dialog} />
     </ListPage>
   );
 }
 
 const NOTHING: WebhookSettings = { url: "", description: "", eventTypes: [] };
 
-function NewWebhook({ isOpen, onClose }: WindowProps) {
+function NewWebhook({ isOpen, onClose }: DialogProps) {
   const create = useOnce((keyframe, settings: WebhookSettings, once) => keyframe.webhooks.create(settings, once));
   const { fields, error, submit, clear } = useWebhookSettings(NOTHING, create);
   const close = () => {
@@ -67,7 +67,7 @@ function NewWebhook({ isOpen, onClose }: WindowProps) {
     onClose();
   };
   return (
-    <FormWindow
+    <FormDialog
       title={create.data === undefined ? "Add endpoint" : "Endpoint added"}
       submit="Add endpoint"
       failed="Could not add the endpoint"
@@ -79,7 +79,7 @@ function NewWebhook({ isOpen, onClose }: WindowProps) {
       onSubmit={(form) => submit(form, (changes) => create.mutate({ ...NOTHING, ...changes }))}
     >
       <WebhookFields {...fields} />
-    </FormWindow>
+    </FormDialog>
   );
 }
 

@@ -4,13 +4,13 @@ import type { Webhook } from "../../../../client/index.ts";
 import { SmallButton } from "../../ui/buttons.tsx";
 import { IconHistory, IconInbox } from "../../ui/icons.tsx";
 import { EmptyState, LoadMore, Panel, Unread } from "../../ui/page-parts.tsx";
-import { movesFocus } from "../../ui/window-focus.ts";
-import { useWindow } from "../../ui/windows.tsx";
+import { movesFocus } from "../../ui/dialog-focus.ts";
+import { useDialog } from "../../ui/Dialogs.tsx";
 import { EVENT_CHOICES } from "../webhook-settings.ts";
 import classes from "./deliveries.module.css";
 import { type DeliveryFilter, useDeliveries } from "./delivery-queries.ts";
 import { DeliveryItem } from "./DeliveryItem.tsx";
-import { RecoverWindow } from "./RecoverWindow.tsx";
+import { RecoverDialog } from "./RecoverDialog.tsx";
 import { useFrozenList } from "./use-frozen-list.ts";
 
 type StatusChoice = NonNullable<DeliveryFilter["status"]> | "all";
@@ -37,7 +37,7 @@ export function DeliveriesPanel({ webhook }: { webhook: Webhook }) {
   const [filter, setFilter] = useState<DeliveryFilter>({});
   const [open, setOpen] = useState<string[]>([]);
   const list = useRef<HTMLDivElement>(null);
-  const recovery = useWindow();
+  const recovery = useDialog();
   const deliveries = useDeliveries(webhook.webhookId, filter);
   const { data: read } = deliveries;
   const { rows: shown, newer, showNewer } = useFrozenList(read, open.length > 0);
@@ -111,7 +111,7 @@ export function DeliveriesPanel({ webhook }: { webhook: Webhook }) {
         )}
         <LoadMore of={deliveries} />
       </Stack>
-      <RecoverWindow webhook={webhook} {...recovery.window} />
+      <RecoverDialog webhook={webhook} {...recovery.dialog} />
     </Panel>
   );
 }

@@ -1,21 +1,21 @@
-import { useLast } from "../ui/window-focus.ts";
+import { useLast } from "../ui/dialog-focus.ts";
 import { PLAYING_ORDER } from "./status-words.ts";
 import { TakesDrawer } from "./TakesDrawer.tsx";
-import { TakeWindow } from "./TakeWindow.tsx";
+import { TakeDialog } from "./TakeDialog.tsx";
 import type { TakesProps } from "./use-takes.ts";
 
 /** The takes of a step, and above it the take that is looked at. */
-export default function TakeWindows(about: TakesProps) {
+export default function TakeDialogs(about: TakesProps) {
   const { listed, enlarged, look } = about.view;
   const step = useLast(PLAYING_ORDER.find((one) => one === listed) ?? null);
   const ids = useLast(enlarged);
   const isListed = listed !== null && step !== null;
   return (
     <>
-      {/* Always there: a window is above those that were there before it. */}
+      {/* Always there: a dialog is above those that were there before it. */}
       <TakesDrawer {...about} step={step ?? "video"} isOpen={isListed} onClose={() => look({ takes: null })} />
       {ids !== null && (
-        <TakeWindow {...about} ids={ids.split(",")} isOpen={enlarged !== null} onClose={() => look({ take: null })} />
+        <TakeDialog {...about} ids={ids.split(",")} isOpen={enlarged !== null} onClose={() => look({ take: null })} />
       )}
     </>
   );

@@ -7,18 +7,18 @@ import { clockTime } from "../ui/format-time.ts";
 import { IconPlayerPause, IconPlayerPlay } from "../ui/icons.tsx";
 import { ErrorNotice } from "../ui/notices.tsx";
 import { Time } from "../ui/Time.tsx";
-import { KeepFocus, useModal, type WindowProps } from "../ui/window-focus.ts";
+import { type DialogProps, KeepFocus, useModal } from "../ui/dialog-focus.ts";
 import { AboutTake } from "./AboutTake.tsx";
 import { STEP_NAME } from "./status-words.ts";
 import { TakeMedia } from "./TakeMedia.tsx";
-import classes from "./take-window.module.css";
+import classes from "./take-dialog.module.css";
 import screen from "./takes.module.css";
 import type { TakesProps } from "./use-takes.ts";
 
-type Props = TakesProps & WindowProps & { ids: string[] };
+type Props = TakesProps & DialogProps & { ids: string[] };
 
 /** One take as large as the window allows, or two beside each other: of videos both play in step. */
-export function TakeWindow({ ids: [id = "", otherId], isOpen, onClose, ...about }: Props) {
+export function TakeDialog({ ids: [id = "", otherId], isOpen, onClose, ...about }: Props) {
   const { project, selection } = about;
   const read = [usePrediction(project, id), usePrediction(project, otherId ?? null)];
   const takes = read.filter((take) => take != null);
